@@ -1,0 +1,80 @@
+//! One request to a model, in no provider's spelling.
+//!
+//! The provider crate turns a [`Prompt`] into bytes; what is in it, and in which
+//! order, is decided here, from the document alone.
+
+use crate::tool::{ToolDefinition, ToolUseId};
+
+/// A conversation, ready to be spelled for a provider.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prompt {
+    /// All `@System:` text, joined by a blank line; absent when there is none.
+    pub system: Option<String>,
+    /// Alternating messages, the first and the last from the user, none empty.
+    pub messages: Vec<PromptMessage>,
+    /// The tools on offer, sorted by name.
+    pub tools: Vec<ToolDefinition>,
+}
+
+/// One message of a [`Prompt`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct PromptMessage {
+    /// Who speaks.
+    pub role: PromptRole,
+    /// What is said, never empty. In a user message the tool results come first.
+    pub parts: Vec<Part>,
+}
+
+/// Who speaks in a [`PromptMessage`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptRole {
+    /// The user, including tool results.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// A piece of a message: the providers' content blocks.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Part {
+    /// Text of any number of lines, never blank.
+    Text(String),
+    /// What the model thought.
+    Thinking {
+        /// The thinking, or a provider's opaque data when `redacted`.
+        text: String,
+        /// The provider's proof, to be sent back only to that provider.
+        signature: Option<Signature>,
+        /// Whether `text` is opaque data.
+        redacted: bool,
+    },
+    /// A call the model made.
+    ToolUse {
+        /// Unique in the prompt.
+        id: ToolUseId,
+        /// The tool's name.
+        name: String,
+        /// The arguments: a JSON object, in the bytes that stand in the document.
+        input: String,
+    },
+    /// The answer to a call of the message before.
+    ToolResult {
+        /// The call it answers.
+        tool_use_id: ToolUseId,
+        /// The tool's name, which some providers want again.
+        name: String,
+        /// The text the model sees.
+        content: String,
+        /// Whether the call failed.
+        is_error: bool,
+    },
+}
+
+/// A provider's signature of a thinking block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature {
+    /// The provider that signed, such as `anthropic`.
+    pub provider: String,
+    /// The opaque value.
+    pub value: String,
+}
