@@ -1,0 +1,30 @@
+# What a person types. Each target installs what it needs into .tools/ first;
+# how is in scripts/install.sh, what is checked is in scripts/check.sh.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench clean-tools
+
+help: ## Show this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: ## Open Neovim on a first chat, ready to press Ctrl-]
+	@scripts/install.sh nvim
+	cargo build --release -p flemma
+	@scripts/demo.sh
+
+test: ## Run every test
+	@scripts/install.sh nvim
+	cargo test --workspace
+	@scripts/lua-tests.sh
+
+check: ## Check formatting, lints, licences and help tags
+	@scripts/install.sh nvim stylua luacheck cargo-deny
+	@scripts/check.sh
+
+bench: ## Measure, against the same work by hand
+	@scripts/install.sh nvim
+	cargo build --release -p flemma
+	cargo run --release -p flemma-bench
+
+clean-tools: ## Remove what install.sh put into .tools
+	rm -rf .tools

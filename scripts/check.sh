@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Everything that judges the tree without running it. Runs all checks, also
+# after one has failed, and names the failed ones at the end.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$PWD/.tools/bin:$PATH"
+
+failed=()
+
+check() {
+  local name="$1"
+  shift
+  printf '== %s\n' "$name"
+  "$@" || failed+=("$name")
+}
+
+# Lua of the project: never what is built or installed.
+lua_files() {
+  find lua plugin ftplugin ftdetect after tests scripts examples bench \
+    -name '*.lua' -print 2>/dev/null | sort
+}
+
+mapfile -t lua < <(lua_files)
+
+check "rustfmt" cargo fmt --all --check
+check "clippy" cargo clippy --quiet --workspace --all-targets -- -D warnings
+check "stylua" stylua --check "${lua[@]}"
+check "luacheck" luacheck --quiet --no-color "${lua[@]}"
+check "cargo deny" cargo deny --log-level error check licenses bans sources
+check "help tags" nvim --clean --headless -l scripts/help-tags.lua doc
+
+if [ "${#failed[@]}" -gt 0 ]; then
+  printf 'check: failed: %s\n' "$(IFS=,; echo "${failed[*]}")" >&2
+  exit 1
+fi
+echo "check: all passed"

