@@ -1,0 +1,202 @@
+//! Makes untrusted text fit one line of a terminal, with nothing hidden in it.
+//!
+//! Knows characters and display columns, not what the text means.
+
+use std::fmt::Write;
+use std::iter::Peekable;
+use std::str::Chars;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Longest run of blanks that is shown as it is; longer ones become `␣×N`.
+const BLANKS_SHOWN: usize = 8;
+/// Most marks shown on one base character; more are spelled out.
+const MARKS_SHOWN: usize = 4;
+
+/// `text` on one line of at most `width` columns; see [`super::preview`].
+pub(super) fn fit(text: &str, width: usize) -> String {
+    let whole = pieces(text, width);
+    if !whole.cut {
+        return whole.shown;
+    }
+    if width == 0 {
+        return String::new();
+    }
+    let total = text.lines().count();
+    let counted = format!("… ({total} lines)");
+    if counted.width() * 2 <= width + 1 {
+        let short = pieces(text, width - counted.width());
+        if short.breaks < text.trim_end_matches('\n').matches('\n').count() {
+            return short.shown + &counted;
+        }
+    }
+    pieces(text, width - 1).shown + "…"
+}
+
+struct Shown {
+    shown: String,
+    /// Line breaks of the input that `shown` stands for.
+    breaks: usize,
+    /// Whether the end of the input is missing.
+    cut: bool,
+}
+
+/// As many whole pieces of `text` as fit into `width` columns.
+fn pieces(text: &str, width: usize) -> Shown {
+    let mut chars = text.chars().peekable();
+    let mut shown = String::new();
+    let mut breaks = 0;
+    let mut marks = 0;
+    while let Some(piece) = next_piece(&mut chars, &mut marks) {
+        let before = shown.len();
+        shown.push_str(&piece.shown);
+        // The width of the whole, as a mark or a selector can widen what precedes it.
+        if shown.width() > width {
+            shown.truncate(before);
+            return Shown {
+                shown,
+                breaks,
+                cut: true,
+            };
+        }
+        breaks += piece.breaks;
+    }
+    Shown {
+        shown,
+        breaks,
+        cut: false,
+    }
+}
+
+struct Piece {
+    shown: String,
+    breaks: usize,
+}
+
+/// Takes one character, or one run of blanks or line breaks.
+fn next_piece(chars: &mut Peekable<Chars<'_>>, marks: &mut usize) -> Option<Piece> {
+    let first = chars.next()?;
+    if first == '\r' && chars.peek() == Some(&'\n') {
+        return next_piece(chars, marks);
+    }
+    if first == '\n' || is_blank(first) {
+        *marks = 0;
+        return Some(run(first, chars));
+    }
+    let is_mark = first.width() == Some(0);
+    *marks = if is_mark { *marks + 1 } else { 0 };
+    let mut shown = String::new();
+    if is_hidden(first) || *marks > MARKS_SHOWN {
+        spell(first, &mut shown);
+    } else {
+        shown.push(first);
+    }
+    Some(Piece { shown, breaks: 0 })
+}
+
+fn run(first: char, chars: &mut Peekable<Chars<'_>>) -> Piece {
+    let is_break = first == '\n';
+    let mut length = 1;
+    let mut shown = String::new();
+    blank(first, &mut shown);
+    while let Some(next) = chars.next_if(|&c| if is_break { c == '\n' } else { is_blank(c) }) {
+        length += 1;
+        if length <= BLANKS_SHOWN {
+            blank(next, &mut shown);
+        }
+    }
+    if length > BLANKS_SHOWN {
+        shown = format!("{}×{length}", if is_break { '⤶' } else { '␣' });
+    }
+    Piece {
+        shown,
+        breaks: if is_break { length } else { 0 },
+    }
+}
+
+fn is_blank(character: char) -> bool {
+    character == '\t'
+        || (character.is_whitespace() && !character.is_control())
+            && !matches!(character, '\u{2028}' | '\u{2029}')
+}
+
+fn blank(character: char, shown: &mut String) {
+    match character {
+        '\n' => shown.push('⤶'),
+        '\t' => shown.push('␉'),
+        ' ' => shown.push(' '),
+        other => spell(other, shown),
+    }
+}
+
+fn spell(character: char, shown: &mut String) {
+    // Writing to a string cannot fail.
+    let _ = write!(shown, "<{:02x}>", u32::from(character));
+}
+
+/// Whether a character shows nothing, or changes how its neighbours show.
+fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0e}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn invisible_and_direction_changing_characters_are_spelled_out() {
+        let text = "a\u{1b}[31m\u{202e}b\u{200b}\u{e0041}\u{0}\r\u{9b}";
+
+        assert_eq!(fit(text, 80), "a<1b>[31m<202e>b<200b><e0041><00><0d><9b>");
+    }
+
+    #[test]
+    fn a_wide_character_is_never_halved() {
+        assert_eq!(fit("漢字漢字", 7), "漢字漢…");
+        assert_eq!(fit("漢字漢字", 6), "漢字…");
+        assert_eq!(fit("漢字漢字", 8), "漢字漢字");
+    }
+
+    #[test]
+    fn a_combining_mark_stays_with_its_letter() {
+        assert_eq!(fit("e\u{301}e\u{301}e\u{301}", 2), "e\u{301}…");
+    }
+
+    #[test]
+    fn a_pile_of_marks_is_spelled_out() {
+        let shown = fit(&format!("e{}", "\u{301}".repeat(6)), 80);
+
+        assert_eq!(shown, "e\u{301}\u{301}\u{301}\u{301}<301><301>");
+    }
+
+    #[test]
+    fn other_blanks_count_as_blanks() {
+        assert_eq!(fit(&format!("a{}b", "\u{a0}".repeat(30)), 80), "a␣×30b");
+        assert_eq!(fit("a\tb\u{a0}c", 80), "a␉b<a0>c");
+    }
+
+    #[test]
+    fn windows_line_ends_are_line_ends() {
+        assert_eq!(fit("a\r\nb", 80), "a⤶b");
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_one_line_within_the_width(
+            text in "(\\PC|[a-z ]{1,12}|\n|\t|\u{301}|\u{202e}|漢|👩\u{200d}🚀|❤\u{fe0f}){0,40}",
+            width in 0usize..60,
+        ) {
+            let shown = fit(&text, width);
+
+            prop_assert!(shown.width() <= width, "{shown:?} is over {width}");
+            prop_assert!(!shown.chars().any(|c| c.is_control()));
+        }
+    }
+}
