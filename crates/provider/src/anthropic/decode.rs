@@ -1,0 +1,271 @@
+//! The event stream of `POST /v1/messages`.
+//!
+//! Reads JSON leniently: a field that is missing or of another type is absent,
+//! and events and blocks that are not known are passed over. Bytes and chunks are
+//! not seen here, nor is what a call does.
+
+use std::{collections::BTreeMap, mem};
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use crate::{
+    StopReason, StreamEvent, ToolUse, Usage,
+    arguments::{MAX_HELD_BYTES, whole_object},
+    decoder::NotJson,
+    failure,
+    said::error_message,
+    sse::SseEvent,
+};
+
+/// An answer that is being streamed.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    /// Blocks that have begun and not stopped, by their index.
+    open: BTreeMap<u64, Block>,
+    /// The last call whose block has stopped. A block also stops when the token
+    /// limit cuts it, which only the stop reason tells, right after it.
+    held: Option<ToolUse>,
+    stop_reason: Option<String>,
+    called: bool,
+    /// Bytes of calls, signatures and starts of blocks so far.
+    bytes_held: usize,
+}
+
+#[derive(Debug)]
+enum Block {
+    Thinking {
+        signature: String,
+        /// Whether any thinking has been given out.
+        shown: bool,
+    },
+    ToolUse(ToolUse),
+}
+
+/// The input that a block starts with, in the provider's bytes.
+#[derive(Deserialize)]
+struct Start<'a> {
+    #[serde(borrow)]
+    content_block: StartBlock<'a>,
+}
+
+#[derive(Deserialize)]
+struct StartBlock<'a> {
+    #[serde(borrow)]
+    input: &'a RawValue,
+}
+
+impl Answer {
+    /// Reads one event.
+    pub(crate) fn accept(
+        &mut self,
+        event: &SseEvent,
+        events: &mut Vec<StreamEvent>,
+    ) -> Result<(), NotJson> {
+        let Ok(json) = serde_json::from_str::<Value>(&event.text) else {
+            return self.accept_foreign(event, events);
+        };
+        let index = json["index"].as_u64().unwrap_or_default();
+        match json["type"].as_str().unwrap_or(&event.name) {
+            "message_start" => events.extend(usage(&json["message"]["usage"])),
+            "content_block_start" => self.start_block(index, &json, &event.text, events),
+            "content_block_delta" => self.extend_block(index, &json["delta"], events),
+            "content_block_stop" => self.stop_block(index, events),
+            "message_delta" => self.accept_message_delta(&json, events),
+            "message_stop" => self.stop(events),
+            "error" => self.fail(&json, events),
+            _ if !json["error"].is_null() => self.fail(&json, events),
+            _ => {}
+        }
+        if self.bytes_held > MAX_HELD_BYTES {
+            self.held = None;
+            self.abandon(events);
+            events.push(StreamEvent::Error(failure::too_large()));
+        }
+        Ok(())
+    }
+
+    /// Closes what is open, because the answer breaks off.
+    ///
+    /// A call counts only if its block stopped and its arguments are whole.
+    pub(crate) fn abandon(&mut self, events: &mut Vec<StreamEvent>) {
+        self.close_thinking(events);
+        self.held
+            .take_if(|call| whole_object(&call.input).is_none());
+        self.release_held(events);
+    }
+
+    fn accept_foreign(
+        &mut self,
+        event: &SseEvent,
+        events: &mut Vec<StreamEvent>,
+    ) -> Result<(), NotJson> {
+        match event.text.trim() {
+            // Gateways add Chat Completions' end mark, and blank events keep alive.
+            "" | "[DONE]" => Ok(()),
+            text if event.name == "error" => {
+                self.abandon(events);
+                events.push(StreamEvent::Error(failure::reported(text)));
+                Ok(())
+            }
+            _ => Err(NotJson),
+        }
+    }
+
+    fn start_block(&mut self, index: u64, json: &Value, raw: &str, events: &mut Vec<StreamEvent>) {
+        self.release_held(events);
+        self.bytes_held += raw.len();
+        let block = &json["content_block"];
+        match block["type"].as_str().unwrap_or_default() {
+            "text" => push_text(events, &block["text"], StreamEvent::Text),
+            "thinking" => {
+                let signature = text_of(&block["signature"]);
+                self.open.insert(
+                    index,
+                    Block::Thinking {
+                        signature,
+                        shown: false,
+                    },
+                );
+                self.think(index, &block["thinking"], events);
+            }
+            "redacted_thinking" => push_text(events, &block["data"], StreamEvent::RedactedThinking),
+            "tool_use" => {
+                let name = text_of(&block["name"]);
+                events.push(StreamEvent::ToolUseStart { name: name.clone() });
+                let call = ToolUse {
+                    id: text_of(&block["id"]),
+                    name,
+                    input: start_input(raw),
+                };
+                self.open.insert(index, Block::ToolUse(call));
+            }
+            _ => {}
+        }
+    }
+
+    fn extend_block(&mut self, index: u64, delta: &Value, events: &mut Vec<StreamEvent>) {
+        match delta["type"].as_str().unwrap_or_default() {
+            "text_delta" => push_text(events, &delta["text"], StreamEvent::Text),
+            "thinking_delta" => self.think(index, &delta["thinking"], events),
+            "signature_delta" => {
+                if let Some(Block::Thinking { signature, .. }) = self.open.get_mut(&index) {
+                    let more = delta["signature"].as_str().unwrap_or_default();
+                    signature.push_str(more);
+                    self.bytes_held += more.len();
+                }
+            }
+            "input_json_delta" => {
+                if let Some(Block::ToolUse(call)) = self.open.get_mut(&index) {
+                    let more = delta["partial_json"].as_str().unwrap_or_default();
+                    call.input.push_str(more);
+                    self.bytes_held += more.len();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn think(&mut self, index: u64, text: &Value, events: &mut Vec<StreamEvent>) {
+        if let Some(Block::Thinking { shown, .. }) = self.open.get_mut(&index) {
+            *shown |= text.as_str().is_some_and(|text| !text.is_empty());
+            push_text(events, text, StreamEvent::Thinking);
+        }
+    }
+
+    fn stop_block(&mut self, index: u64, events: &mut Vec<StreamEvent>) {
+        match self.open.remove(&index) {
+            Some(Block::Thinking { signature, shown }) => {
+                let signature = Some(signature).filter(|signature| !signature.is_empty());
+                if shown || signature.is_some() {
+                    events.push(StreamEvent::ThinkingEnd { signature });
+                }
+            }
+            Some(Block::ToolUse(call)) => {
+                self.release_held(events);
+                self.held = Some(call);
+            }
+            None => {}
+        }
+    }
+
+    fn accept_message_delta(&mut self, json: &Value, events: &mut Vec<StreamEvent>) {
+        if let Some(reason) = json["delta"]["stop_reason"].as_str() {
+            self.stop_reason = Some(reason.to_owned());
+            if reason == "max_tokens" {
+                self.held = None;
+            }
+            self.release_held(events);
+        }
+        events.extend(usage(&json["usage"]));
+    }
+
+    fn stop(&mut self, events: &mut Vec<StreamEvent>) {
+        self.close_thinking(events);
+        self.release_held(events);
+        events.push(StreamEvent::Stop(
+            match self.stop_reason.take().as_deref() {
+                Some("tool_use") | None if self.called => StopReason::ToolUse,
+                Some("end_turn" | "stop_sequence" | "tool_use") | None => StopReason::EndTurn,
+                Some("max_tokens") => StopReason::MaxTokens,
+                Some("refusal" | "sensitive") => StopReason::Refusal,
+                Some(other) => StopReason::Other(other.to_owned()),
+            },
+        ));
+    }
+
+    fn fail(&mut self, json: &Value, events: &mut Vec<StreamEvent>) {
+        self.abandon(events);
+        let message = error_message(json).unwrap_or_else(|| "without a message".to_owned());
+        events.push(StreamEvent::Error(failure::reported(&message)));
+    }
+
+    fn release_held(&mut self, events: &mut Vec<StreamEvent>) {
+        if let Some(call) = self.held.take() {
+            self.called = true;
+            events.push(StreamEvent::ToolUse(call));
+        }
+    }
+
+    /// Closes thinking whose block did not stop; its signature may be cut.
+    fn close_thinking(&mut self, events: &mut Vec<StreamEvent>) {
+        for block in mem::take(&mut self.open).into_values() {
+            if let Block::Thinking { shown: true, .. } = block {
+                events.push(StreamEvent::ThinkingEnd { signature: None });
+            }
+        }
+    }
+}
+
+/// The arguments that stand in the start of a block, for servers that send no
+/// deltas. Anthropic sends the empty object there.
+fn start_input(raw: &str) -> String {
+    let start = serde_json::from_str::<Start<'_>>(raw).ok();
+    let input = start.map(|start| start.content_block.input.get());
+    let has_fields = |input: &&str| {
+        serde_json::from_str::<serde_json::Map<_, _>>(input).is_ok_and(|map| !map.is_empty())
+    };
+    input.filter(has_fields).unwrap_or_default().to_owned()
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn push_text(events: &mut Vec<StreamEvent>, text: &Value, event: fn(String) -> StreamEvent) {
+    let text = text_of(text);
+    if !text.is_empty() {
+        events.push(event(text));
+    }
+}
+
+fn usage(usage: &Value) -> Option<StreamEvent> {
+    let usage = Usage {
+        input: usage["input_tokens"].as_u64(),
+        output: usage["output_tokens"].as_u64(),
+        thoughts: None,
+        cache_read: usage["cache_read_input_tokens"].as_u64(),
+        cache_creation: usage["cache_creation_input_tokens"].as_u64(),
+    };
+    (usage != Usage::default()).then_some(StreamEvent::Usage(usage))
+}

@@ -1,0 +1,317 @@
+//! A prompt as the body of `POST /v1/messages`.
+//!
+//! Knows no stream. Anthropic's own order rules are kept here: results first in a
+//! user message, no text after a call, thinking only with Anthropic's signature.
+
+use chat::{
+    Problem,
+    prompt::{Part, Prompt, PromptMessage, PromptRole, Signature},
+    tool::ToolDefinition,
+};
+use serde::Serialize;
+use serde_json::{Value, value::RawValue};
+
+use super::ids::WireIds;
+use crate::{
+    Endpoint, HeaderValue, HttpRequest, Parameters, arguments,
+    endpoint::{stream_headers, to_json},
+};
+
+/// Tokens for an answer when nothing is set; the API wants a figure.
+const DEFAULT_MAX_TOKENS: u32 = 8192;
+/// The least thinking budget that the API accepts.
+const MIN_THINKING_BUDGET: u32 = 1024;
+const VERSION: &str = "2023-06-01";
+/// The provider's name in signatures of thinking.
+const SIGNER: &str = "anthropic";
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Thinking>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<ToolChoice>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Block<'a>>,
+    messages: Vec<Message<'a>>,
+}
+
+#[derive(Serialize)]
+struct Thinking {
+    r#type: &'static str,
+    budget_tokens: u32,
+}
+
+#[derive(Serialize)]
+struct ToolChoice {
+    r#type: &'static str,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+#[derive(Serialize, Clone, Copy)]
+struct CacheControl {
+    r#type: &'static str,
+}
+
+const EPHEMERAL: CacheControl = CacheControl {
+    r#type: "ephemeral",
+};
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: Vec<Block<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block<'a> {
+    Text {
+        text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    RedactedThinking {
+        data: &'a str,
+    },
+    ToolUse {
+        id: &'a str,
+        name: &'a str,
+        input: Input<'a>,
+    },
+    ToolResult {
+        tool_use_id: &'a str,
+        content: &'a str,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+}
+
+/// Arguments in the document's bytes, or the empty object.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Input<'a> {
+    AsWritten(&'a RawValue),
+    Empty {},
+}
+
+/// Spells `prompt` for the Messages API.
+///
+/// # Errors
+///
+/// As [`crate::encode`].
+pub(crate) fn encode(
+    prompt: &Prompt,
+    endpoint: &Endpoint,
+    parameters: &Parameters,
+) -> Result<HttpRequest, Problem> {
+    let base = endpoint.base()?;
+    // ANTHROPIC_BASE_URL is often written with the version, as for other servers.
+    let base = base.strip_suffix("/v1").unwrap_or(base);
+    let mut headers = stream_headers();
+    headers.push((
+        "anthropic-version".to_owned(),
+        HeaderValue::Plain(VERSION.to_owned()),
+    ));
+    headers.extend(
+        endpoint
+            .key_header("")?
+            .map(|key| ("x-api-key".to_owned(), key)),
+    );
+    let ids = WireIds::new(prompt);
+    let body = to_json(&body(
+        prompt,
+        &ids,
+        parameters.named_model(endpoint)?,
+        parameters,
+    ))?;
+    Ok(HttpRequest {
+        url: format!("{base}/v1/messages"),
+        headers,
+        body,
+    })
+}
+
+fn body<'a>(
+    prompt: &'a Prompt,
+    ids: &'a WireIds<'a>,
+    model: &'a str,
+    parameters: &Parameters,
+) -> Body<'a> {
+    let (max_tokens, thinking) = limits(parameters);
+    let cache_control = parameters.cache.then_some(EPHEMERAL);
+    let system = prompt.system.iter().filter(|text| !text.trim().is_empty());
+    let mut messages = messages(prompt, ids);
+    if parameters.cache {
+        mark_last_user_block(&mut messages);
+    }
+    Body {
+        model,
+        max_tokens,
+        // The API accepts no temperature beside thinking.
+        temperature: parameters
+            .finite_temperature()
+            .filter(|_| thinking.is_none()),
+        thinking,
+        stream: true,
+        tools: tools(&prompt.tools, cache_control),
+        tool_choice: (!prompt.tools.is_empty()).then_some(ToolChoice { r#type: "auto" }),
+        system: system
+            .map(|text| Block::Text {
+                text,
+                cache_control,
+            })
+            .collect(),
+        messages,
+    }
+}
+
+/// The answer's token limit, and the thinking that fits below it.
+///
+/// A limit that the user set holds; ours grows with the thinking budget.
+fn limits(parameters: &Parameters) -> (u32, Option<Thinking>) {
+    let budget = parameters
+        .thinking_budget
+        .filter(|&budget| budget > 0)
+        .map(|budget| budget.max(MIN_THINKING_BUDGET));
+    let max_tokens = parameters
+        .max_tokens
+        .unwrap_or_else(|| DEFAULT_MAX_TOKENS.saturating_add(budget.unwrap_or(0)))
+        .max(1);
+    let thinking = budget
+        .map(|budget| budget.min(max_tokens - 1))
+        .filter(|&budget| budget >= MIN_THINKING_BUDGET)
+        .map(|budget_tokens| Thinking {
+            r#type: "enabled",
+            budget_tokens,
+        });
+    (max_tokens, thinking)
+}
+
+fn tools(definitions: &[ToolDefinition], cache_control: Option<CacheControl>) -> Vec<Tool<'_>> {
+    let mut sorted: Vec<&ToolDefinition> = definitions.iter().collect();
+    sorted.sort_by_key(|tool| &tool.name);
+    let last = sorted.len().saturating_sub(1);
+    let spelled = sorted.into_iter().enumerate().map(|(at, tool)| Tool {
+        name: &tool.name,
+        description: &tool.description,
+        input_schema: &tool.input_schema,
+        cache_control: cache_control.filter(|_| at == last),
+    });
+    spelled.collect()
+}
+
+fn messages<'a>(prompt: &'a Prompt, ids: &'a WireIds<'a>) -> Vec<Message<'a>> {
+    let spelled = prompt.messages.iter().map(|message| Message {
+        role: match message.role {
+            PromptRole::User => "user",
+            PromptRole::Assistant => "assistant",
+        },
+        content: ordered(message)
+            .into_iter()
+            .filter_map(|part| block(part, ids))
+            .collect(),
+    });
+    // Only thinking of another provider leaves a message empty, and the API joins
+    // the user messages around it.
+    spelled
+        .filter(|message| !message.content.is_empty())
+        .collect()
+}
+
+/// The parts of `message` in the order that the API accepts, otherwise as written.
+fn ordered(message: &PromptMessage) -> Vec<&Part> {
+    let starts_with_thinking = matches!(message.parts.first(), Some(Part::Thinking { .. }));
+    let rank = |part: &Part| match part {
+        Part::ToolResult { .. } => 0,
+        // Thinking between texts stays there, because the latest thinking must
+        // come back as it was sent; but a message with thinking begins with some.
+        Part::Thinking { .. } if starts_with_thinking => 2,
+        Part::Thinking { .. } => 1,
+        Part::Text(_) => 2,
+        Part::ToolUse { .. } => 3,
+    };
+    let mut parts: Vec<&Part> = message.parts.iter().collect();
+    parts.sort_by_key(|part| rank(part));
+    parts
+}
+
+fn block<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Option<Block<'a>> {
+    match part {
+        Part::Text(text) if text.trim().is_empty() => None,
+        Part::Text(text) => Some(Block::Text {
+            text,
+            cache_control: None,
+        }),
+        Part::Thinking {
+            text,
+            signature,
+            redacted,
+        } => thinking_block(text, signature.as_ref(), *redacted),
+        Part::ToolUse { id, name, input } => Some(Block::ToolUse {
+            id: ids.get(id),
+            name,
+            input: arguments::whole_object(input).map_or(Input::Empty {}, Input::AsWritten),
+        }),
+        Part::ToolResult {
+            tool_use_id,
+            content,
+            is_error,
+            ..
+        } => Some(Block::ToolResult {
+            tool_use_id: ids.get(tool_use_id),
+            content,
+            is_error: *is_error,
+            cache_control: None,
+        }),
+    }
+}
+
+/// Thinking goes back only to who signed it. Redacted thinking carries its proof
+/// in itself, and no other provider makes any.
+fn thinking_block<'a>(
+    text: &'a str,
+    signature: Option<&'a Signature>,
+    redacted: bool,
+) -> Option<Block<'a>> {
+    let is_ours = signature.is_some_and(|signature| signature.provider == SIGNER);
+    match signature {
+        Some(_) if !is_ours => None,
+        _ if redacted => Some(Block::RedactedThinking { data: text }),
+        Some(signature) if !signature.value.is_empty() => Some(Block::Thinking {
+            thinking: text,
+            signature: &signature.value,
+        }),
+        _ => None,
+    }
+}
+
+fn mark_last_user_block(messages: &mut [Message<'_>]) {
+    let last = messages.iter_mut().rfind(|message| message.role == "user");
+    let block = last.and_then(|message| message.content.last_mut());
+    if let Some(Block::Text { cache_control, .. } | Block::ToolResult { cache_control, .. }) = block
+    {
+        *cache_control = Some(EPHEMERAL);
+    }
+}

@@ -1,0 +1,77 @@
+//! Ids of calls in the letters that Anthropic accepts.
+
+use std::collections::{HashMap, HashSet};
+
+use chat::{
+    prompt::{Part, Prompt},
+    tool::ToolUseId,
+};
+
+/// Most characters of an id, from the Messages API's pattern
+/// `^[a-zA-Z0-9_-]{1,64}$`.
+const MAX_ID_CHARS: usize = 64;
+
+/// The id on the wire for each id of a prompt, one to one.
+///
+/// An id's spelling depends on the ids before it alone, so an appended turn
+/// changes no earlier one.
+#[derive(Debug, Default)]
+pub(crate) struct WireIds<'a> {
+    of: HashMap<&'a ToolUseId, String>,
+    taken: HashSet<String>,
+}
+
+impl<'a> WireIds<'a> {
+    /// Spells every id that occurs in `prompt`.
+    pub(crate) fn new(prompt: &'a Prompt) -> Self {
+        let mut ids = Self::default();
+        for part in prompt.messages.iter().flat_map(|message| &message.parts) {
+            match part {
+                Part::ToolUse { id, .. }
+                | Part::ToolResult {
+                    tool_use_id: id, ..
+                } => ids.add(id),
+                Part::Text(_) | Part::Thinking { .. } => {}
+            }
+        }
+        ids
+    }
+
+    /// The spelling of an id of the prompt.
+    pub(crate) fn get(&self, id: &'a ToolUseId) -> &str {
+        self.of.get(id).map_or(id.as_str(), String::as_str)
+    }
+
+    fn add(&mut self, id: &'a ToolUseId) {
+        if self.of.contains_key(id) {
+            return;
+        }
+        let plain = spell(id.as_str());
+        let numbered = (2..).map(|n| {
+            let suffix = format!("_{n}");
+            // The spelling is ASCII, so every byte is a boundary.
+            let kept = plain.len().min(MAX_ID_CHARS - suffix.len());
+            format!("{}{suffix}", &plain[..kept])
+        });
+        let free = std::iter::once(plain.clone())
+            .chain(numbered)
+            .find(|id| !self.taken.contains(id));
+        let wire = free.unwrap_or(plain);
+        self.taken.insert(wire.clone());
+        self.of.insert(id, wire);
+    }
+}
+
+fn spell(id: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let spelled: String = id
+        .chars()
+        .take(MAX_ID_CHARS)
+        .map(|c| if allowed(c) { c } else { '_' })
+        .collect();
+    if spelled.is_empty() {
+        "_".to_owned()
+    } else {
+        spelled
+    }
+}

@@ -1,0 +1,11 @@
+//! Anthropic's Messages API, version 2023-06-01.
+//!
+//! Knows nothing of other providers; of Anthropic's own tools and betas it uses
+//! none.
+
+mod decode;
+mod encode;
+mod ids;
+
+pub(crate) use decode::Answer;
+pub(crate) use encode::encode;

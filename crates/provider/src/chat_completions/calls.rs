@@ -1,0 +1,124 @@
+//! Calls put together from the fragments of a Chat Completions stream.
+//!
+//! Servers disagree on fragments: some repeat the name in each, some leave out
+//! the id or the index, and Ollama numbers all whole calls 0. Knows only calls.
+
+use serde_json::Value;
+
+use crate::{StreamEvent, ToolUse, arguments::whole_object};
+
+/// The calls of an answer so far, in the order in which they began.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    begun: Vec<Begun>,
+    /// Bytes of names, ids and arguments so far.
+    pub bytes_held: usize,
+}
+
+#[derive(Debug)]
+struct Begun {
+    index: u64,
+    call: ToolUse,
+}
+
+impl Calls {
+    /// Whether no call has begun.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.begun.is_empty()
+    }
+
+    /// Adds one element of `delta.tool_calls`.
+    pub(crate) fn add(&mut self, fragment: &Value, events: &mut Vec<StreamEvent>) {
+        let function = &fragment["function"];
+        let id = fragment["id"].as_str().unwrap_or_default();
+        let name = function["name"].as_str().unwrap_or_default();
+        let arguments = arguments_text(&function["arguments"]);
+        self.bytes_held += id.len() + name.len() + arguments.len();
+        let at = self.continued(fragment["index"].as_u64(), id, name, &arguments);
+        let at = at.unwrap_or_else(|| {
+            let index = fragment["index"]
+                .as_u64()
+                .unwrap_or(self.begun.len() as u64);
+            let call = ToolUse {
+                id: String::new(),
+                name: String::new(),
+                input: String::new(),
+            };
+            self.begun.push(Begun { index, call });
+            self.begun.len() - 1
+        });
+        let call = &mut self.begun[at].call;
+        if call.id.is_empty() {
+            id.clone_into(&mut call.id);
+        }
+        if call.name.is_empty() && !name.is_empty() {
+            name.clone_into(&mut call.name);
+            events.push(StreamEvent::ToolUseStart {
+                name: name.to_owned(),
+            });
+        }
+        call.input.push_str(&arguments);
+    }
+
+    /// The place of the call that a fragment continues, unless it begins one.
+    fn continued(
+        &self,
+        index: Option<u64>,
+        id: &str,
+        name: &str,
+        arguments: &str,
+    ) -> Option<usize> {
+        let at = match index {
+            Some(index) => self.begun.iter().rposition(|begun| begun.index == index)?,
+            None if id.is_empty() => self.begun.len().checked_sub(1)?,
+            None => self.begun.iter().rposition(|begun| begun.call.id == id)?,
+        };
+        let call = &self.begun[at].call;
+        let has_other_id = !id.is_empty() && !call.id.is_empty() && call.id != id;
+        // Nothing can follow whole arguments, so a second object is a second call.
+        let is_second_object = id.is_empty()
+            && !name.is_empty()
+            && arguments.starts_with('{')
+            && whole_object(&call.input).is_some();
+        (!has_other_id && !is_second_object).then_some(at)
+    }
+
+    /// All calls, because the answer is complete.
+    pub(crate) fn take_all(&mut self) -> Vec<StreamEvent> {
+        self.begun.sort_by_key(|begun| begun.index);
+        self.begun
+            .drain(..)
+            .map(|begun| StreamEvent::ToolUse(begun.call))
+            .collect()
+    }
+
+    /// All calls but the one being written when the token limit was reached.
+    pub(crate) fn take_all_but_last(&mut self) -> Vec<StreamEvent> {
+        self.begun.pop();
+        self.take_all()
+    }
+
+    /// The calls that were followed by another and whose arguments are whole,
+    /// because the answer broke off.
+    pub(crate) fn take_whole(&mut self) -> Vec<StreamEvent> {
+        self.begun.pop();
+        self.begun
+            .retain(|begun| whole_object(&begun.call.input).is_some());
+        self.take_all()
+    }
+
+    /// Whether every call's arguments are whole or absent.
+    pub(crate) fn are_whole(&self) -> bool {
+        let is_whole = |input: &str| input.trim().is_empty() || whole_object(input).is_some();
+        self.begun.iter().all(|begun| is_whole(&begun.call.input))
+    }
+}
+
+/// Arguments are a string; some servers send the object itself.
+fn arguments_text(arguments: &Value) -> String {
+    match arguments {
+        Value::String(text) => text.clone(),
+        Value::Object(_) => arguments.to_string(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,185 @@
+//! The event stream of `POST /chat/completions`.
+//!
+//! Reads JSON leniently: a field that is missing or of another type is absent.
+//! Bytes and chunks are not seen here, nor is what a call does.
+
+use std::mem;
+
+use serde_json::Value;
+
+use super::calls::Calls;
+use crate::{
+    StopReason, StreamEvent, Usage, arguments::MAX_HELD_BYTES, decoder::NotJson, failure,
+    said::error_message, sse::SseEvent,
+};
+
+/// An answer that is being streamed.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    /// Thinking has been given out and not closed.
+    thinks: bool,
+    calls: Calls,
+    /// The model declined in words; the finish reason does not say so.
+    refused: bool,
+    /// Why the answer is complete. Usage still follows it, then `[DONE]`.
+    stop: Option<StopReason>,
+}
+
+impl Answer {
+    /// Reads one event.
+    pub(crate) fn accept(
+        &mut self,
+        event: &SseEvent,
+        events: &mut Vec<StreamEvent>,
+    ) -> Result<(), NotJson> {
+        let Ok(json) = serde_json::from_str::<Value>(&event.text) else {
+            return self.accept_foreign(event, events);
+        };
+        let choice = &json["choices"][0];
+        if let Some(failed) = failure_in(&json, choice, &event.name) {
+            self.fail(failed, events);
+            return Ok(());
+        }
+        self.accept_delta(&choice["delta"], events);
+        if let Some(reason) = choice["finish_reason"]
+            .as_str()
+            .filter(|reason| !reason.is_empty())
+        {
+            self.complete(reason, events);
+        }
+        events.extend(usage(&json["usage"]));
+        if self.calls.bytes_held > MAX_HELD_BYTES {
+            self.calls = Calls::default();
+            self.abandon(events);
+            events.push(StreamEvent::Error(failure::too_large()));
+        }
+        Ok(())
+    }
+
+    /// Closes what is open, because the answer breaks off.
+    pub(crate) fn abandon(&mut self, events: &mut Vec<StreamEvent>) {
+        self.close_thinking(events);
+        events.extend(self.calls.take_whole());
+    }
+
+    /// Ends the answer if its finish reason has come: no more events come, and
+    /// `[DONE]` is often left out.
+    pub(crate) fn end(&mut self, events: &mut Vec<StreamEvent>) {
+        events.extend(self.stop.take().map(StreamEvent::Stop));
+    }
+
+    fn accept_foreign(
+        &mut self,
+        event: &SseEvent,
+        events: &mut Vec<StreamEvent>,
+    ) -> Result<(), NotJson> {
+        match event.text.trim() {
+            "" => {}
+            "[DONE]" => {
+                // An end mark without a finish reason ends a whole answer too.
+                if self.stop.is_none() && self.calls.are_whole() {
+                    self.complete("stop", events);
+                }
+                self.end(events);
+            }
+            text if event.name == "error" => {
+                self.abandon(events);
+                events.push(StreamEvent::Error(failure::reported(text)));
+            }
+            _ => return Err(NotJson),
+        }
+        Ok(())
+    }
+
+    fn accept_delta(&mut self, delta: &Value, events: &mut Vec<StreamEvent>) {
+        // DeepSeek and llama.cpp use one name, OpenRouter and vLLM the other, and
+        // some send both with the same text.
+        if let Some(text) = text_in(&delta["reasoning_content"]).or(text_in(&delta["reasoning"])) {
+            self.thinks = true;
+            events.push(StreamEvent::Thinking(text));
+        }
+        if let Some(text) = text_in(&delta["content"]) {
+            self.close_thinking(events);
+            events.push(StreamEvent::Text(text));
+        }
+        if let Some(text) = text_in(&delta["refusal"]) {
+            self.close_thinking(events);
+            self.refused = true;
+            events.push(StreamEvent::Text(text));
+        }
+        for fragment in delta["tool_calls"].as_array().into_iter().flatten() {
+            self.close_thinking(events);
+            self.calls.add(fragment, events);
+        }
+    }
+
+    /// Gives out the calls and keeps the reason until the stream ends.
+    fn complete(&mut self, reason: &str, events: &mut Vec<StreamEvent>) {
+        self.close_thinking(events);
+        let has_calls = !self.calls.is_empty();
+        let calls = match reason {
+            "length" => self.calls.take_all_but_last(),
+            _ => self.calls.take_all(),
+        };
+        events.extend(calls);
+        let stop = match reason {
+            "length" => StopReason::MaxTokens,
+            "content_filter" => StopReason::Refusal,
+            // Some servers say "stop" after calls as well.
+            "stop" | "tool_calls" | "function_call" if has_calls => StopReason::ToolUse,
+            "stop" | "tool_calls" | "function_call" if self.refused => StopReason::Refusal,
+            "stop" | "tool_calls" | "function_call" => StopReason::EndTurn,
+            other => StopReason::Other(other.to_owned()),
+        };
+        // Some servers repeat the reason; what counts is the one that ended calls.
+        if has_calls || self.stop.is_none() {
+            self.stop = Some(stop);
+        }
+    }
+
+    fn fail(&mut self, failed: &Value, events: &mut Vec<StreamEvent>) {
+        self.abandon(events);
+        let message = error_message(failed).unwrap_or_else(|| "without a message".to_owned());
+        events.push(StreamEvent::Error(failure::reported(&message)));
+    }
+
+    fn close_thinking(&mut self, events: &mut Vec<StreamEvent>) {
+        if mem::take(&mut self.thinks) {
+            events.push(StreamEvent::ThinkingEnd { signature: None });
+        }
+    }
+}
+
+/// The object that reports an error, if `json` does.
+fn failure_in<'a>(json: &'a Value, choice: &'a Value, name: &str) -> Option<&'a Value> {
+    let reports = |value: &Value| value.get("error").is_some_and(|error| !error.is_null());
+    if reports(json) || name == "error" || json["object"] == "error" {
+        return Some(json);
+    }
+    // OpenRouter reports an upstream's failure inside the choice.
+    reports(choice).then_some(choice)
+}
+
+fn text_in(value: &Value) -> Option<String> {
+    value
+        .as_str()
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned)
+}
+
+fn usage(usage: &Value) -> Option<StreamEvent> {
+    let cached = usage["prompt_tokens_details"]["cached_tokens"]
+        .as_u64()
+        // DeepSeek's name for it.
+        .or(usage["prompt_cache_hit_tokens"].as_u64());
+    let usage = Usage {
+        input: usage["prompt_tokens"]
+            .as_u64()
+            .map(|all| all.saturating_sub(cached.unwrap_or(0))),
+        output: usage["completion_tokens"].as_u64(),
+        thoughts: usage["completion_tokens_details"]["reasoning_tokens"].as_u64(),
+        cache_read: cached,
+        cache_creation: None,
+    };
+    (usage != Usage::default()).then_some(StreamEvent::Usage(usage))
+}

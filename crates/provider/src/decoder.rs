@@ -1,0 +1,183 @@
+//! Bytes of an answer to events, for every protocol and every chunking.
+//!
+//! Total: any bytes give events, and [`Decoder::finish`] ends them with exactly
+//! one terminal event. What an event means is the protocols' own; HTTP status
+//! and content type are not seen here.
+
+use std::collections::HashSet;
+
+use crate::{
+    Protocol, StreamEvent, ToolUse, anthropic, arguments, chat_completions, failure,
+    said::Said,
+    sse::{SseDecoder, SseEvent},
+};
+
+/// Reads one answer.
+#[derive(Debug)]
+pub struct Decoder {
+    sse: SseDecoder,
+    answer: Answer,
+    /// Ids of the calls so far, so that no two calls of an answer share one.
+    ids: HashSet<String>,
+    /// Whether an event has come: if not, the answer may be a page.
+    is_stream: bool,
+    /// Whether the terminal event has been given out.
+    ended: bool,
+}
+
+/// The answer so far, in the protocol's own terms.
+#[derive(Debug)]
+enum Answer {
+    Anthropic(anthropic::Answer),
+    ChatCompletions(chat_completions::Answer),
+}
+
+/// An event whose text is not JSON.
+#[derive(Debug)]
+pub(crate) struct NotJson;
+
+impl Decoder {
+    /// A decoder for one answer.
+    pub fn new(protocol: Protocol) -> Self {
+        let answer = match protocol {
+            Protocol::AnthropicMessages => Answer::Anthropic(anthropic::Answer::default()),
+            Protocol::ChatCompletions => {
+                Answer::ChatCompletions(chat_completions::Answer::default())
+            }
+        };
+        let ids = HashSet::new();
+        Self {
+            sse: SseDecoder::default(),
+            answer,
+            ids,
+            is_stream: false,
+            ended: false,
+        }
+    }
+
+    /// Reads the next bytes, cut anywhere, and gives the events they complete.
+    ///
+    /// After a terminal event, bytes are ignored.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<StreamEvent> {
+        let mut events = Vec::new();
+        if self.ended {
+            return events;
+        }
+        let mut received = Vec::new();
+        let pushed = self.sse.push(bytes, &mut received);
+        for event in received {
+            self.accept(&event, &mut events);
+            if self.ended {
+                return events;
+            }
+        }
+        if pushed.is_err() {
+            self.fail(failure::too_large(), &mut events);
+        }
+        events
+    }
+
+    /// Ends the answer, because no more bytes come.
+    ///
+    /// Gives the terminal event if [`push`](Self::push) has not: an error, unless
+    /// the answer's end was announced.
+    pub fn finish(mut self) -> Vec<StreamEvent> {
+        let mut events = Vec::new();
+        if self.ended {
+            return events;
+        }
+        if let Some(last) = self.sse.finish() {
+            self.accept_last(&last, &mut events);
+        }
+        if !self.ended {
+            self.end(&mut events);
+        }
+        events
+    }
+
+    /// Reads an event; one that is not JSON ends the answer.
+    fn accept(&mut self, event: &SseEvent, events: &mut Vec<StreamEvent>) {
+        let read = self.read(event, events);
+        if read.is_err() && !self.ended {
+            self.fail(failure::malformed(&event.text), events);
+        }
+    }
+
+    /// Reads the event at the end of the bytes, which may have been cut inside.
+    fn accept_last(&mut self, event: &SseEvent, events: &mut Vec<StreamEvent>) {
+        let cut = self.read(event, events).is_err() && !self.ended;
+        if cut {
+            self.fail(failure::cut(), events);
+        }
+    }
+
+    fn read(&mut self, event: &SseEvent, events: &mut Vec<StreamEvent>) -> Result<(), NotJson> {
+        self.is_stream = true;
+        let start = events.len();
+        let read = match &mut self.answer {
+            Answer::Anthropic(answer) => answer.accept(event, events),
+            Answer::ChatCompletions(answer) => answer.accept(event, events),
+        };
+        self.settle(start, events);
+        read
+    }
+
+    fn end(&mut self, events: &mut Vec<StreamEvent>) {
+        let start = events.len();
+        if let Answer::ChatCompletions(answer) = &mut self.answer {
+            answer.end(events);
+            self.settle(start, events);
+        }
+        if self.ended {
+            return;
+        }
+        // Lines beside the events are worth a word only if they are an error.
+        let problem = match (self.is_stream, Said::read(self.sse.stray())) {
+            (false, said) => failure::no_stream(&said),
+            (true, Said::Message(message)) => failure::reported(&message),
+            (true, _) => failure::cut(),
+        };
+        self.fail(problem, events);
+    }
+
+    fn fail(&mut self, problem: chat::Problem, events: &mut Vec<StreamEvent>) {
+        let start = events.len();
+        match &mut self.answer {
+            Answer::Anthropic(answer) => answer.abandon(events),
+            Answer::ChatCompletions(answer) => answer.abandon(events),
+        }
+        events.push(StreamEvent::Error(problem));
+        self.settle(start, events);
+    }
+
+    /// Checks the events from `start` on: calls get distinct ids, and nothing
+    /// follows a terminal event.
+    fn settle(&mut self, start: usize, events: &mut Vec<StreamEvent>) {
+        for event in &mut events[start..] {
+            if let StreamEvent::ToolUse(call) = event {
+                self.make_distinct(call);
+            }
+        }
+        let terminal = events[start..].iter().position(StreamEvent::is_terminal);
+        if let Some(at) = terminal {
+            self.ended = true;
+            events.truncate(start + at + 1);
+        }
+    }
+
+    fn make_distinct(&mut self, call: &mut ToolUse) {
+        if call.id.is_empty() {
+            call.id = format!("call_{}", self.ids.len() + 1);
+        }
+        if self.ids.contains(&call.id) {
+            let free = (2..)
+                .map(|n| format!("{}_{n}", call.id))
+                .find(|id| !self.ids.contains(id));
+            call.id = free.unwrap_or_default();
+        }
+        self.ids.insert(call.id.clone());
+        if call.input.trim().is_empty() {
+            call.input = arguments::NONE.to_owned();
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Where a request goes, with which key and parameters, and what it is made of.
+//!
+//! Knows no protocol's body and no environment: who resolved the key and the URL,
+//! and from where, is the caller's business.
+
+use std::fmt;
+
+use chat::Problem;
+
+/// A way of spelling requests and streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// Anthropic's Messages API, version 2023-06-01.
+    AnthropicMessages,
+    /// OpenAI's Chat Completions, as llama.cpp, Ollama and others serve it too.
+    ChatCompletions,
+}
+
+/// Where and with what a request goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The provider's name in the configuration, such as `anthropic`.
+    pub provider: String,
+    /// How the provider is spoken to.
+    pub protocol: Protocol,
+    /// For Anthropic without `/v1` (`https://api.anthropic.com`), for Chat
+    /// Completions with it (`http://127.0.0.1:8080/v1`).
+    pub base_url: String,
+    /// The key, when the provider wants one.
+    pub api_key: Option<Secret>,
+    /// Where the key comes from or would, for messages: `$ANTHROPIC_API_KEY`.
+    pub key_source: String,
+}
+
+impl Endpoint {
+    /// `problem` without the key, should a server have echoed it.
+    ///
+    /// [`crate::explain`] does this itself; an error inside a stream needs it,
+    /// since a [`crate::Decoder`] knows no key.
+    #[must_use]
+    pub fn redact(&self, problem: Problem) -> Problem {
+        Problem::new(
+            self.redact_text(&problem.what),
+            self.redact_text(&problem.fix),
+        )
+    }
+
+    /// `text` with every occurrence of the key replaced, and with what is left of
+    /// it before the mark of a cut.
+    pub(crate) fn redact_text(&self, text: &str) -> String {
+        let key = self.api_key.as_ref().map_or("", Secret::expose);
+        if key.len() < MIN_SECRET_BYTES {
+            return text.to_owned();
+        }
+        let redacted = text.replace(key, REDACTED);
+        let prefixes = (MIN_SECRET_BYTES..key.len())
+            .rev()
+            .filter_map(|end| key.get(..end));
+        prefixes.fold(redacted, |text, prefix| {
+            text.replace(&format!("{prefix}…"), &format!("{REDACTED}…"))
+        })
+    }
+
+    /// The base URL without trailing slashes.
+    ///
+    /// # Errors
+    ///
+    /// It is no `http://` or `https://` address.
+    pub(crate) fn base(&self) -> Result<&str, Problem> {
+        let base = self.base_url.trim().trim_end_matches('/');
+        let is_url = base.starts_with("http://") || base.starts_with("https://");
+        if is_url && !base.contains(char::is_whitespace) {
+            return Ok(base);
+        }
+        Err(Problem::new(
+            format!(
+                "The base URL of {} is \"{}\", which is no http:// or https:// address, so nothing was sent.",
+                self.provider, self.base_url
+            ),
+            format!("Correct parameters.{}.base_url.", self.provider),
+        ))
+    }
+
+    /// The base URL for messages: without a user name and password.
+    pub(crate) fn shown_base(&self) -> String {
+        let Some((scheme, rest)) = self.base_url.split_once("://") else {
+            return self.base_url.clone();
+        };
+        let host_end = rest.find('/').unwrap_or(rest.len());
+        match rest[..host_end].rfind('@') {
+            Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
+            None => self.base_url.clone(),
+        }
+    }
+
+    /// The key as a header's value, after `prefix`.
+    ///
+    /// # Errors
+    ///
+    /// The key holds a character that no header can carry, such as a line break.
+    pub(crate) fn key_header(&self, prefix: &str) -> Result<Option<HeaderValue>, Problem> {
+        let Some(key) = self.api_key.as_ref().filter(|key| !key.expose().is_empty()) else {
+            return Ok(None);
+        };
+        if key.expose().bytes().all(|byte| byte.is_ascii_graphic()) {
+            let value = Secret::new(format!("{prefix}{}", key.expose()));
+            return Ok(Some(HeaderValue::Secret(value)));
+        }
+        Err(Problem::new(
+            format!(
+                "The key from {} holds a space, a line break or another character that no key has, so nothing was sent.",
+                self.key_source
+            ),
+            format!("Correct {} and press Ctrl-] again.", self.key_source),
+        ))
+    }
+}
+
+const REDACTED: &str = "[redacted]";
+/// Shorter keys are placeholders for servers that want none, such as `x`; without
+/// them every other word would be redacted.
+const MIN_SECRET_BYTES: usize = 4;
+
+/// A key, which neither `Debug` nor `Display` prints.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a key.
+    pub fn new(key: impl Into<String>) -> Self {
+        Self(key.into())
+    }
+
+    /// The key itself, for the header alone.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(REDACTED)
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(REDACTED)
+    }
+}
+
+/// What the user may set about a request.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Parameters {
+    /// The model's name, in the provider's words.
+    pub model: String,
+    /// Most tokens the answer may have, thinking included.
+    pub max_tokens: Option<u32>,
+    /// Sampling temperature; absent leaves it to the provider.
+    pub temperature: Option<f64>,
+    /// Tokens the model may think for; absent or zero is no thinking.
+    pub thinking_budget: Option<u32>,
+    /// Whether to ask the provider to cache the prompt.
+    pub cache: bool,
+}
+
+impl Parameters {
+    /// The model's name.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub(crate) fn named_model(&self, endpoint: &Endpoint) -> Result<&str, Problem> {
+        if self.model.trim().is_empty() {
+            return Err(Problem::new(
+                format!(
+                    "No model is set for {}, so nothing was sent.",
+                    endpoint.provider
+                ),
+                "Set model in setup{} or in the frontmatter.",
+            ));
+        }
+        Ok(&self.model)
+    }
+
+    /// The temperature, unless it is no number that JSON can carry.
+    pub(crate) fn finite_temperature(&self) -> Option<f64> {
+        self.temperature
+            .filter(|temperature| temperature.is_finite())
+    }
+}
+
+/// One POST, ready to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpRequest {
+    /// The whole address.
+    pub url: String,
+    /// Names in lower case.
+    pub headers: Vec<(String, HeaderValue)>,
+    /// JSON in UTF-8.
+    pub body: Vec<u8>,
+}
+
+/// A header's value, which a log may or may not show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeaderValue {
+    /// May be logged.
+    Plain(String),
+    /// Holds the key.
+    Secret(Secret),
+}
+
+impl HeaderValue {
+    /// The value itself, for the wire alone.
+    pub fn expose(&self) -> &str {
+        match self {
+            Self::Plain(value) => value,
+            Self::Secret(value) => value.expose(),
+        }
+    }
+}
+
+/// The headers that every request has.
+pub(crate) fn stream_headers() -> Vec<(String, HeaderValue)> {
+    let plain = |value: &str| HeaderValue::Plain(value.to_owned());
+    vec![
+        ("content-type".to_owned(), plain("application/json")),
+        ("accept".to_owned(), plain("text/event-stream")),
+    ]
+}
+
+/// The bytes of `body`.
+///
+/// # Errors
+///
+/// A tool's schema does not serialize, which only a bug could bring about.
+pub(crate) fn to_json(body: &impl serde::Serialize) -> Result<Vec<u8>, Problem> {
+    serde_json::to_vec(body).map_err(|error| {
+        Problem::new(
+            format!("The request could not be written as JSON ({error}), so nothing was sent."),
+            "This is a bug in Flemma; the conversation is unchanged.",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn endpoint(base_url: &str, key: &str) -> Endpoint {
+        Endpoint {
+            provider: "anthropic".to_owned(),
+            protocol: Protocol::AnthropicMessages,
+            base_url: base_url.to_owned(),
+            api_key: Some(Secret::new(key)),
+            key_source: "$ANTHROPIC_API_KEY".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_key_is_never_printed() {
+        let endpoint = endpoint("https://api.anthropic.com", "sk-secret");
+        let header = endpoint.key_header("Bearer ").unwrap().unwrap();
+
+        assert!(!format!("{endpoint:?} {header:?}").contains("sk-secret"));
+        assert_eq!(header.expose(), "Bearer sk-secret");
+    }
+
+    #[test]
+    fn a_key_with_a_line_break_is_refused_without_being_quoted() {
+        let problem = endpoint("https://h", "sk-secret\n")
+            .key_header("")
+            .unwrap_err()
+            .to_string();
+
+        assert!(problem.contains("$ANTHROPIC_API_KEY"), "{problem}");
+        assert!(!problem.contains("sk-secret"), "{problem}");
+    }
+
+    #[test]
+    fn what_is_left_of_an_echoed_key_after_a_cut_is_redacted_too() {
+        let endpoint = endpoint("https://h", "sk-secret-123");
+
+        let problem = endpoint.redact(Problem::new(
+            "no: sk-secret-123, sk-secr…",
+            "key sk-secret-123",
+        ));
+
+        assert_eq!(
+            problem,
+            Problem::new("no: [redacted], [redacted]…", "key [redacted]")
+        );
+    }
+
+    #[test]
+    fn a_base_url_is_shown_without_its_password() {
+        assert_eq!(
+            endpoint("http://me:pw@box:1/v1", "").shown_base(),
+            "http://box:1/v1"
+        );
+        assert_eq!(
+            endpoint("http://box/a@b", "").shown_base(),
+            "http://box/a@b"
+        );
+    }
+
+    #[test]
+    fn a_base_url_without_a_scheme_is_refused() {
+        assert!(endpoint("localhost:8080", "").base().is_err());
+        assert_eq!(
+            endpoint("http://localhost:8080/", "").base().unwrap(),
+            "http://localhost:8080"
+        );
+    }
+}

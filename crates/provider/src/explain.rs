@@ -1,0 +1,171 @@
+//! An answer that is no event stream, as a sentence for the user.
+//!
+//! Knows statuses and what servers write beside them. Decides no retry.
+
+use chat::Problem;
+
+use crate::{
+    Endpoint, Protocol,
+    said::{MAX_EXCERPT_BYTES, Said, excerpt, message_excerpt},
+};
+
+/// What servers write when a conversation is too long for the model, in lower
+/// case.
+const TOO_LONG: [&str; 10] = [
+    "too long",
+    "exceeds context window",
+    "exceeds the context window",
+    "exceed context limit",
+    "maximum context length",
+    "context length exceeded",
+    "context_length_exceeded",
+    "exceeds the available context size",
+    "too many tokens",
+    "token limit exceeded",
+];
+
+/// Says what a non-2xx answer, or a 2xx one that is no event stream, means.
+///
+/// `retry_after` is that header's value, in seconds or as a date. The key never
+/// stands in the result, also if the server echoed it.
+pub fn explain(
+    endpoint: &Endpoint,
+    status: u16,
+    content_type: Option<&str>,
+    retry_after: Option<&str>,
+    body: &[u8],
+) -> Problem {
+    let said = Said::read(body);
+    let reason = Reason::new(endpoint, status, content_type, &said);
+    let who = name(endpoint);
+    let problem = match status {
+        200..=299 => no_stream(&who, &reason),
+        401 | 403 => refused_key(endpoint, &who, &reason),
+        400 | 413 | 422 if is_too_long(status, &said) => Problem::new(
+            format!(
+                "The conversation is too long for the model {reason}; nothing was cut from it."
+            ),
+            "Delete earlier turns or large results, or choose a model with a larger context window.",
+        ),
+        404 => not_found(endpoint, &who, &reason),
+        429 => limited(&who, &reason, retry_after),
+        500..=599 => failed(&who, &reason, retry_after),
+        _ => Problem::new(
+            format!("{who} refused the request {reason}."),
+            "Correct what it names and press Ctrl-] again; the conversation is unchanged.",
+        ),
+    };
+    endpoint.redact(problem)
+}
+
+/// What stands in the parentheses: the status and the server's own words.
+struct Reason(String);
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "({})", self.0)
+    }
+}
+
+impl Reason {
+    fn new(endpoint: &Endpoint, status: u16, content_type: Option<&str>, said: &Said) -> Self {
+        // Redacted before it is cut, since half a key is too much as well.
+        let clean = |text: &str| endpoint.redact_text(&excerpt(text, usize::MAX));
+        let is_html = content_type.is_some_and(|kind| kind.to_ascii_lowercase().contains("html"));
+        Self(match said {
+            Said::Nothing => format!("{status}, without a message"),
+            Said::Message(text) => format!("{status}, {}", message_excerpt(&clean(text))),
+            Said::Text(text) if !is_html => {
+                format!("{status}, {}", excerpt(&clean(text), MAX_EXCERPT_BYTES))
+            }
+            Said::Text(text) | Said::Page(text) => {
+                format!(
+                    "{status}, a web page: {}",
+                    excerpt(&clean(text), MAX_EXCERPT_BYTES)
+                )
+            }
+        })
+    }
+}
+
+/// Who answered, at the start of a sentence.
+fn name(endpoint: &Endpoint) -> String {
+    match endpoint.provider.as_str() {
+        "anthropic" => "Anthropic".to_owned(),
+        "openai" => "OpenAI".to_owned(),
+        "openai_compatible" => format!("The server at {}", endpoint.shown_base()),
+        other => other.to_owned(),
+    }
+}
+
+fn no_stream(who: &str, reason: &Reason) -> Problem {
+    Problem::new(
+        format!(
+            "{who} answered with something else than an event stream {reason}, so there is no answer."
+        ),
+        "Check the base URL and press Ctrl-] again; the conversation is unchanged.",
+    )
+}
+
+fn refused_key(endpoint: &Endpoint, who: &str, reason: &Reason) -> Problem {
+    let what = match endpoint.api_key {
+        Some(_) => format!("{who} refused the key {reason}."),
+        None => format!("{who} wants a key and none is set {reason}."),
+    };
+    let source = &endpoint.key_source;
+    Problem::new(
+        what,
+        format!("Set {source} and press Ctrl-] again; the conversation is unchanged."),
+    )
+}
+
+fn not_found(endpoint: &Endpoint, who: &str, reason: &Reason) -> Problem {
+    let base = endpoint.shown_base();
+    let ending = match endpoint.protocol {
+        Protocol::AnthropicMessages => "",
+        Protocol::ChatCompletions if base.trim_end_matches('/').ends_with("/v1") => "",
+        Protocol::ChatCompletions => " (it usually ends in /v1)",
+    };
+    Problem::new(
+        format!("{who} knows no such model or address {reason}."),
+        format!(
+            "Check the model's name and the base URL {base}{ending}, then press Ctrl-] again; the conversation is unchanged."
+        ),
+    )
+}
+
+fn limited(who: &str, reason: &Reason, retry_after: Option<&str>) -> Problem {
+    Problem::new(
+        format!("{who} takes no more requests for now {reason}."),
+        again(retry_after),
+    )
+}
+
+fn failed(who: &str, reason: &Reason, retry_after: Option<&str>) -> Problem {
+    Problem::new(
+        format!("{who} failed or is overloaded {reason}."),
+        again(retry_after),
+    )
+}
+
+/// The next step when time alone can cure.
+fn again(retry_after: Option<&str>) -> String {
+    let when = match retry_after.map(str::trim).filter(|value| !value.is_empty()) {
+        Some(seconds) if seconds.parse::<f64>().is_ok() => format!("in {seconds} s"),
+        Some(date) => format!("after {}", excerpt(date, 40)),
+        None => "in a moment".to_owned(),
+    };
+    format!("Press Ctrl-] again {when}; the conversation is unchanged.")
+}
+
+fn is_too_long(status: u16, said: &Said) -> bool {
+    match said {
+        Said::Message(text) | Said::Text(text) => {
+            let text = text.to_ascii_lowercase();
+            let counts_tokens = text.contains("input token count") && text.contains("exceeds");
+            counts_tokens || TOO_LONG.iter().any(|phrase| text.contains(phrase))
+        }
+        // A proxy that names no reason has met a large body.
+        Said::Nothing | Said::Page(_) => status == 413,
+    }
+}

@@ -1,0 +1,76 @@
+//! How a stream can fail, as sentences for the user.
+//!
+//! Knows neither the provider's name nor its key: see `Endpoint::redact`.
+
+use chat::Problem;
+
+use crate::said::{MAX_EXCERPT_BYTES, Said, excerpt, message_excerpt};
+
+/// The next step after every broken answer.
+const TRY_AGAIN: &str = "Press Ctrl-] to try again.";
+
+/// The stream ended before its end was announced.
+pub(crate) fn cut() -> Problem {
+    Problem::new(
+        "The connection ended before the answer was complete; what arrived of it is kept.",
+        TRY_AGAIN,
+    )
+}
+
+/// The server reported an error inside the stream.
+pub(crate) fn reported(message: &str) -> Problem {
+    let message = message_excerpt(message);
+    Problem::new(
+        format!(
+            "The provider broke off its answer with an error ({message}); what arrived is kept."
+        ),
+        TRY_AGAIN,
+    )
+}
+
+/// An event of the stream is not what the protocol says.
+pub(crate) fn malformed(text: &str) -> Problem {
+    let text = excerpt(text, MAX_EXCERPT_BYTES);
+    Problem::new(
+        format!(
+            "The provider's stream holds an event that is no JSON (\"{text}\"), so the answer ends there."
+        ),
+        "Press Ctrl-] to try again; if it happens again, check the base URL.",
+    )
+}
+
+/// A line, or the calls of one answer, are larger than we hold.
+pub(crate) fn too_large() -> Problem {
+    Problem::new(
+        "The provider sent a line or a call of more than 16 MB, so its answer was ended there.",
+        TRY_AGAIN,
+    )
+}
+
+/// The answer is no event stream at all.
+pub(crate) fn no_stream(said: &Said) -> Problem {
+    let what = match said {
+        Said::Nothing => "The provider's answer has no content.".to_owned(),
+        Said::Message(message) => {
+            format!(
+                "The provider answered with an error ({}).",
+                message_excerpt(message)
+            )
+        }
+        Said::Page(text) => format!(
+            "The provider answered with a web page instead of an event stream: {}",
+            excerpt(text, MAX_EXCERPT_BYTES)
+        ),
+        Said::Text(text) => format!(
+            "The provider's answer is no event stream: {}",
+            excerpt(text, MAX_EXCERPT_BYTES)
+        ),
+    };
+    let fix = match said {
+        Said::Nothing | Said::Message(_) => {
+            "Press Ctrl-] to try again; the conversation is unchanged."
+        }
+        Said::Page(_) | Said::Text(_) => "Check the base URL; the conversation is unchanged.",
+    };
+    Problem::new(what, fix)
+}

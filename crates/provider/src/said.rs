@@ -1,0 +1,163 @@
+//! What a server said in place of an answer: the message in an error's JSON, or
+//! the beginning of a page.
+//!
+//! The text is foreign: it is shortened and freed of control characters, and it
+//! knows neither key nor status.
+
+use serde_json::Value;
+
+/// Most bytes of a page or another foreign text that a user is shown.
+pub(crate) const MAX_EXCERPT_BYTES: usize = 200;
+/// Most bytes of a server's own error message: they end in the useful part.
+const MAX_MESSAGE_BYTES: usize = 600;
+
+/// A body that is no event stream.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// Nothing but blanks.
+    Nothing,
+    /// JSON with an error message.
+    Message(String),
+    /// HTML.
+    Page(String),
+    /// Anything else, such as plain text or other JSON.
+    Text(String),
+}
+
+impl Said {
+    /// Reads a body.
+    pub(crate) fn read(body: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(body);
+        let text = text.trim_start_matches('\u{feff}').trim();
+        if text.is_empty() {
+            return Self::Nothing;
+        }
+        if let Some(message) = serde_json::from_str(text)
+            .ok()
+            .as_ref()
+            .and_then(error_message)
+        {
+            return Self::Message(message);
+        }
+        // Redaction happens on the whole text, hence no cut yet.
+        if is_html(text) {
+            Self::Page(text.to_owned())
+        } else {
+            Self::Text(text.to_owned())
+        }
+    }
+}
+
+fn is_html(text: &str) -> bool {
+    let start: String = text
+        .chars()
+        .take(15)
+        .collect::<String>()
+        .to_ascii_lowercase();
+    start.starts_with("<!doctype html") || start.starts_with("<html") || start.starts_with("<head")
+}
+
+/// The message of an error object, wherever the server put it.
+pub(crate) fn error_message(json: &Value) -> Option<String> {
+    let json = json.get(0).unwrap_or(json);
+    let places = [
+        &json["error"]["message"],
+        &json["error"],
+        &json["message"],
+        &json["errors"][0]["message"],
+        &json["detail"],
+        // Some say only what kind of error it is.
+        &json["error"]["type"],
+    ];
+    let found = places
+        .iter()
+        .find_map(|place| place.as_str().filter(|text| !text.trim().is_empty()));
+    found.map(str::to_owned)
+}
+
+/// A server's message, fit to stand inside a sentence.
+pub(crate) fn message_excerpt(text: &str) -> String {
+    excerpt(text, MAX_MESSAGE_BYTES)
+        .trim_end_matches('.')
+        .to_owned()
+}
+
+/// At most `max_bytes` of `text` on one line, without control characters and
+/// without those that turn the direction of writing.
+pub(crate) fn excerpt(text: &str, max_bytes: usize) -> String {
+    let mut kept = String::new();
+    for word in text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|w| !w.is_empty())
+    {
+        if !kept.is_empty() {
+            kept.push(' ');
+        }
+        kept.extend(word.chars().filter(|&c| !is_bidi_control(c)));
+        if kept.len() > max_bytes {
+            let boundary = (0..=max_bytes).rev().find(|&at| kept.is_char_boundary(at));
+            kept.truncate(boundary.unwrap_or_default());
+            kept.push('…');
+            break;
+        }
+    }
+    kept
+}
+
+fn is_bidi_control(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_message(body: &str, message: &str) {
+        assert_eq!(
+            Said::read(body.as_bytes()),
+            Said::Message(message.to_owned())
+        );
+    }
+
+    #[test]
+    fn a_message_is_found_wherever_a_server_puts_it() {
+        check_message(
+            r#"{"type": "error", "error": {"type": "a", "message": "b"}}"#,
+            "b",
+        );
+        check_message(r#"{"error": "b"}"#, "b");
+        check_message(r#"{"message": "b"}"#, "b");
+        check_message(r#"{"errors": [{"message": "b"}]}"#, "b");
+        check_message(r#"[{"error": {"message": "b"}}]"#, "b");
+        check_message(r#"{"detail": "b"}"#, "b");
+        check_message(
+            r#"{"error": {"type": "overloaded_error", "message": ""}}"#,
+            "overloaded_error",
+        );
+        check_message("{\n  \"error\": {\n    \"message\": \"b\"\n  }\n}\n", "b");
+    }
+
+    #[test]
+    fn an_excerpt_is_one_line_without_control_characters() {
+        assert_eq!(
+            excerpt("<p>\r\n\tA\u{1b}[31m\u{7}b\0\u{202e}c\n", 200),
+            "<p> A [31m b c"
+        );
+    }
+
+    #[test]
+    fn an_excerpt_is_cut_between_characters() {
+        assert_eq!(excerpt("ääää", 3), "ä…");
+    }
+
+    #[test]
+    fn a_page_is_told_from_plain_text() {
+        assert!(matches!(
+            Said::read(b"\n<!DOCTYPE html><html>"),
+            Said::Page(_)
+        ));
+        assert!(matches!(Said::read(b"404 page not found"), Said::Text(_)));
+        assert_eq!(Said::read(b" \n"), Said::Nothing);
+    }
+}

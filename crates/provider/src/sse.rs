@@ -1,0 +1,286 @@
+//! Server-sent events: bytes to events, in linear time, for every chunking.
+//!
+//! Follows "9.2 Server-sent events" of the HTML standard, with three additions:
+//! an event at the end of the stream needs no blank line, `error:` is read as an
+//! event named so (llama.cpp sends it), and lines that are no field are kept, for
+//! they may be an error page. Knows nothing of JSON.
+
+use std::mem;
+
+/// Most bytes of one line, and of all lines of one event (16 MiB).
+pub(crate) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+/// Most bytes kept of lines that are no field: more than any error message.
+const MAX_STRAY_BYTES: usize = 64 * 1024;
+const BOM: &[u8] = "\u{feff}".as_bytes();
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SseEvent {
+    /// The `event:` field, or empty.
+    pub name: String,
+    /// The `data:` fields, joined by newlines.
+    pub text: String,
+}
+
+/// A line or an event is over [`MAX_LINE_BYTES`].
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TooLarge;
+
+/// The state between two chunks.
+#[derive(Debug, Default)]
+pub(crate) struct SseDecoder {
+    /// The line so far, without its end.
+    line: Vec<u8>,
+    /// A line feed that comes next belongs to the carriage return before it.
+    after_cr: bool,
+    /// The first line is over, so no byte order mark follows.
+    past_first_line: bool,
+    name: String,
+    /// The event's text so far; absent before its first `data:`.
+    text: Option<String>,
+    stray: Vec<u8>,
+}
+
+impl SseDecoder {
+    /// Reads a chunk and appends the events that it completes to `events`.
+    ///
+    /// # Errors
+    ///
+    /// A line or event is too large; the events before it have been appended.
+    pub(crate) fn push(
+        &mut self,
+        bytes: &[u8],
+        events: &mut Vec<SseEvent>,
+    ) -> Result<(), TooLarge> {
+        let mut rest = bytes;
+        while let Some(&first) = rest.first() {
+            if mem::take(&mut self.after_cr) && first == b'\n' {
+                rest = &rest[1..];
+                continue;
+            }
+            let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+                return self.extend_line(rest);
+            };
+            self.extend_line(&rest[..end])?;
+            self.after_cr = rest[end] == b'\r';
+            rest = &rest[end + 1..];
+            events.extend(self.end_line());
+        }
+        Ok(())
+    }
+
+    /// The event that stands at the end of the stream without a blank line.
+    pub(crate) fn finish(&mut self) -> Option<SseEvent> {
+        if !self.line.is_empty() {
+            self.end_line();
+        }
+        self.dispatch()
+    }
+
+    /// The lines that were no field of an event, or their beginning.
+    pub(crate) fn stray(&self) -> &[u8] {
+        &self.stray
+    }
+
+    fn extend_line(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+        let held = self.line.len() + self.text.as_ref().map_or(0, String::len);
+        if held + bytes.len() > MAX_LINE_BYTES {
+            return Err(TooLarge);
+        }
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn end_line(&mut self) -> Option<SseEvent> {
+        let mut line = mem::take(&mut self.line);
+        let is_first = !mem::replace(&mut self.past_first_line, true);
+        let text = line.as_slice();
+        let text = if is_first {
+            text.strip_prefix(BOM).unwrap_or(text)
+        } else {
+            text
+        };
+        let event = if text.is_empty() {
+            self.dispatch()
+        } else {
+            self.accept_field(text);
+            None
+        };
+        // The allocation serves the next line.
+        line.clear();
+        self.line = line;
+        event
+    }
+
+    fn accept_field(&mut self, line: &[u8]) {
+        let colon = line.iter().position(|&byte| byte == b':');
+        let field = &line[..colon.unwrap_or(line.len())];
+        let value = colon.map_or(&[][..], |at| &line[at + 1..]);
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"data" => self.append_text(value),
+            b"event" => self.name = String::from_utf8_lossy(value).into_owned(),
+            b"error" => {
+                self.name = "error".to_owned();
+                self.append_text(value);
+            }
+            // A comment, or fields for reconnecting, which we never do.
+            b"" | b"id" | b"retry" => {}
+            _ => self.keep_stray(line),
+        }
+    }
+
+    fn append_text(&mut self, value: &[u8]) {
+        // A line is whole, so no character is split here.
+        let value = String::from_utf8_lossy(value);
+        match &mut self.text {
+            None => self.text = Some(value.into_owned()),
+            Some(text) => {
+                text.push('\n');
+                text.push_str(&value);
+            }
+        }
+    }
+
+    fn keep_stray(&mut self, line: &[u8]) {
+        let room = MAX_STRAY_BYTES.saturating_sub(self.stray.len());
+        self.stray.extend_from_slice(&line[..line.len().min(room)]);
+        if line.len() < room {
+            self.stray.push(b'\n');
+        }
+    }
+
+    fn dispatch(&mut self) -> Option<SseEvent> {
+        let name = mem::take(&mut self.name);
+        self.text.take().map(|text| SseEvent { name, text })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn decode(chunks: &[&[u8]]) -> Vec<(String, String)> {
+        let mut decoder = SseDecoder::default();
+        let mut events = Vec::new();
+        for chunk in chunks {
+            decoder.push(chunk, &mut events).unwrap();
+        }
+        events.extend(decoder.finish());
+        events
+            .into_iter()
+            .map(|event| (event.name, event.text))
+            .collect()
+    }
+
+    /// Decodes `stream` whole and split in two at every byte; `expected` are the
+    /// events' texts.
+    #[track_caller]
+    fn check(stream: &str, expected: &[&str]) {
+        let bytes = stream.as_bytes();
+        for at in 0..=bytes.len() {
+            let events = decode(&[&bytes[..at], &bytes[at..]]);
+            let texts: Vec<&str> = events.iter().map(|(_, text)| text.as_str()).collect();
+            assert_eq!(texts, expected, "split at byte {at}");
+        }
+    }
+
+    #[test]
+    fn lines_may_end_in_any_way() {
+        check("data: a\n\ndata: b\n\n", &["a", "b"]);
+        check("data: a\r\n\r\ndata: b\r\n\r\n", &["a", "b"]);
+        check("data: a\r\rdata: b\r\r", &["a", "b"]);
+    }
+
+    #[test]
+    fn several_lines_make_one_text() {
+        check("data: a\ndata:  b\ndata\n\n", &["a\n b\n"]);
+    }
+
+    #[test]
+    fn the_space_after_the_colon_is_optional() {
+        check("data:a\n\n", &["a"]);
+    }
+
+    #[test]
+    fn comments_other_fields_and_blank_lines_are_no_events() {
+        check(": hello\n\nid: 1\nretry: 2\n\n\ndata: a\n\n", &["a"]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_skipped_at_the_start_alone() {
+        check("\u{feff}data: a\n\n\u{feff}data: b\n\n", &["a"]);
+    }
+
+    #[test]
+    fn the_last_event_needs_no_blank_line() {
+        check("data: a\n\ndata: b\n", &["a", "b"]);
+        check("data: a\n\ndata: ü", &["a", "ü"]);
+    }
+
+    #[test]
+    fn an_error_field_is_an_event_named_so() {
+        assert_eq!(
+            decode(&[b"error: {}\n\n"]),
+            [("error".to_owned(), "{}".to_owned())]
+        );
+    }
+
+    #[test]
+    fn lines_that_are_no_field_are_kept() {
+        let mut decoder = SseDecoder::default();
+        let mut events = Vec::new();
+
+        decoder.push(b"<html>\r\n<p>: x\r\n", &mut events).unwrap();
+
+        assert_eq!(decoder.stray(), b"<html>\n<p>: x\n");
+        assert_eq!(events, []);
+    }
+
+    #[test]
+    fn a_line_over_the_cap_is_refused_after_the_events_before_it() {
+        let mut decoder = SseDecoder::default();
+        let mut events = Vec::new();
+        let piece = vec![b'a'; 1024 * 1024];
+
+        decoder.push(b"data: a\n\ndata: ", &mut events).unwrap();
+        let refused = (0..17).find_map(|_| decoder.push(&piece, &mut events).err());
+
+        assert_eq!(refused, Some(TooLarge));
+        assert_eq!(events.len(), 1);
+        assert!(decoder.line.len() <= MAX_LINE_BYTES);
+    }
+
+    #[test]
+    fn many_lines_of_one_event_share_the_cap() {
+        let mut decoder = SseDecoder::default();
+        let line = [b"data: ".as_slice(), &vec![b'a'; 1024 * 1024], b"\n"].concat();
+
+        let refused = (0..17).find_map(|_| decoder.push(&line, &mut Vec::new()).err());
+
+        assert_eq!(refused, Some(TooLarge));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_in_any_chunks_give_the_same_events(
+            lines in prop::collection::vec("(data|event|error|:|x)?:? ?[a-zä\r\n]{0,5}[\r\n]{0,3}", 0..12),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
+        ) {
+            let stream = lines.concat();
+            let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len() + 1)).collect();
+            ends.push(stream.len());
+            ends.sort_unstable();
+            let mut start = 0;
+            let chunks: Vec<&[u8]> = ends
+                .into_iter()
+                .map(|end| &stream.as_bytes()[mem::replace(&mut start, end)..end])
+                .collect();
+
+            prop_assert_eq!(decode(&chunks), decode(&[stream.as_bytes()]));
+        }
+    }
+}
