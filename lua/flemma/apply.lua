@@ -1,0 +1,247 @@
+--- Carries out the host's edits: at the text they were computed for, all or
+--- nothing, wherever the user is. What to write is the host's business; this
+--- module refuses what no longer fits and says so.
+---@class flemma.apply
+local M = {}
+
+local api = vim.api
+local host = require("flemma.host")
+local mirror = require("flemma.mirror")
+local queue = require("flemma.queue")
+local undo = require("flemma.undo")
+
+local ANCHORS = api.nvim_create_namespace("flemma.anchors")
+
+---@type table<integer, boolean> Buffers that the host keeps locked.
+local locked = {}
+
+--- Whether an error says "not now": textlock (E565), a command-line window (E11).
+---@param why string?
+---@return boolean
+local function refused(why)
+  return why ~= nil and (why:find("E565", 1, true) ~= nil or why:find("E11:", 1, true) ~= nil)
+end
+
+---@param edit flemma.protocol.Apply|flemma.protocol.Append
+---@param outcome string
+---@param more? table Other fields of |flemma.protocol.Applied|.
+local function answer(edit, outcome, more)
+  local applied = { buffer = edit.buffer, edit = edit.edit, outcome = outcome, seq = mirror.seq(edit.buffer) }
+  host.send("applied", vim.tbl_extend("error", applied, more or {}))
+end
+
+---@param buffer integer
+---@return boolean
+local function usable(buffer)
+  return api.nvim_buf_is_valid(buffer) and api.nvim_buf_is_loaded(buffer)
+end
+
+--- What is wrong with the changes of an edit, if anything.
+---@param edit flemma.protocol.Apply
+---@return string?
+local function misfit(edit)
+  local from = 0
+  for _, change in ipairs(edit.changes) do
+    if change.first < from or change.last < change.first then
+      return ("change at line %d is out of order"):format(change.first)
+    end
+    from = change.last
+  end
+  local count = api.nvim_buf_line_count(edit.buffer)
+  return from > count and ("line %d is past the end, %d"):format(from, count) or nil
+end
+
+---@param buffer integer
+---@param window integer?
+---@return boolean
+local function shows(window, buffer)
+  return window ~= nil and api.nvim_win_is_valid(window) and api.nvim_win_get_buf(window) == buffer
+end
+
+--- Puts the cursor of a window somewhere, as near as the text allows.
+---@param window integer
+---@param buffer integer
+---@param line integer
+---@param column integer
+local function set_cursor(window, buffer, line, column)
+  line = math.max(0, math.min(line, api.nvim_buf_line_count(buffer) - 1))
+  api.nvim_win_set_cursor(window, { line + 1, math.max(0, column) })
+end
+
+--- Applies the changes of one step, or none of them.
+---@param edit flemma.protocol.Apply
+---@return "hold"|nil
+function M.apply(edit)
+  local buffer = edit.buffer
+  if not usable(buffer) then
+    return answer(edit, "failed", { message = "The buffer is gone." })
+  end
+  if mirror.seq(buffer) ~= edit.seq then
+    return answer(edit, "stale")
+  end
+  local wrong = misfit(edit)
+  if wrong then
+    return answer(edit, "failed", { message = wrong })
+  end
+  local ok, why = undo.write(buffer, edit.join, function()
+    for index = #edit.changes, 1, -1 do
+      local change = edit.changes[index]
+      api.nvim_buf_set_lines(buffer, change.first, change.last, true, change.lines)
+    end
+  end)
+  if not ok and mirror.seq(buffer) == edit.seq then
+    if refused(why) then
+      return queue.HOLD
+    end
+    return answer(edit, "failed", { message = why })
+  end
+  if not ok then
+    -- Half of it stands, and the host was not told: it gets the whole text.
+    mirror.snapshot(buffer)
+    return answer(edit, "failed", { message = why })
+  end
+  if edit.cursor and shows(edit.window, buffer) then
+    set_cursor(edit.window, buffer, edit.cursor.line, edit.cursor.column)
+  end
+  answer(edit, "applied")
+end
+
+--- The windows whose cursor rests on the last line, and so follow the text.
+--- Not the one the user is typing or selecting in.
+---@param buffer integer
+---@return integer[]
+local function followers(buffer)
+  local count, found = api.nvim_buf_line_count(buffer), {}
+  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+    local idle = window ~= api.nvim_get_current_win() or api.nvim_get_mode().mode == "n"
+    if idle and api.nvim_win_get_cursor(window)[1] == count then
+      found[#found + 1] = window
+    end
+  end
+  return found
+end
+
+--- Where an anchor stands, if the text it stood in is still there.
+---@param buffer integer
+---@param anchor integer
+---@return integer? row
+---@return integer? column
+local function position(buffer, anchor)
+  local mark = api.nvim_buf_get_extmark_by_id(buffer, ANCHORS, anchor, { details = true })
+  if mark[1] and not mark[3].invalid then
+    return mark[1], mark[2]
+  end
+end
+
+--- Whether the text before the anchor is what the host thinks it is.
+---@param append flemma.protocol.Append
+---@param row integer
+---@param column integer
+---@return boolean
+local function as_expected(append, row, column)
+  local expect = append.expect
+  if not expect or expect == vim.NIL then
+    return true
+  end
+  local tail = expect.tail or ""
+  if column ~= expect.column or #tail > column then
+    return false
+  end
+  return tail == "" or api.nvim_buf_get_text(append.buffer, row, column - #tail, row, column, {})[1] == tail
+end
+
+---@param buffer integer
+---@param anchor integer
+---@param row integer
+---@param column integer
+local function place(buffer, anchor, row, column)
+  api.nvim_buf_set_extmark(buffer, ANCHORS, row, column, { id = anchor, right_gravity = false, invalidate = true })
+end
+
+--- Inserts text at an anchor and moves the anchor behind it. The user may type
+--- anywhere meanwhile.
+---@param append flemma.protocol.Append
+---@return "hold"|nil
+function M.append(append)
+  local buffer, lines = append.buffer, append.lines
+  if not usable(buffer) then
+    return answer(append, "lost", { message = "The buffer is gone." })
+  end
+  local row, column = position(buffer, append.anchor)
+  if not row or not column then
+    return answer(append, "lost")
+  end
+  if not as_expected(append, row, column) then
+    return answer(append, "moved", { at_row = row, at_column = column })
+  end
+  local follow = #lines > 1 and followers(buffer) or {}
+  local seq = mirror.seq(buffer)
+  local ok, why = undo.write(buffer, append.join, function()
+    api.nvim_buf_set_text(buffer, row, column, row, column, lines)
+  end)
+  if not ok and mirror.seq(buffer) == seq then
+    if refused(why) then
+      return queue.HOLD
+    end
+    return answer(append, "failed", { message = why })
+  end
+  local last_row = row + #lines - 1
+  local last_column = (#lines == 1 and column or 0) + #lines[#lines]
+  place(buffer, append.anchor, last_row, last_column)
+  if last_row == api.nvim_buf_line_count(buffer) - 1 then
+    for _, window in ipairs(follow) do
+      set_cursor(window, buffer, last_row, 0)
+    end
+  end
+  answer(append, "applied", { at_row = row, at_column = column, row = last_row, column = last_column })
+end
+
+--- Sets an anchor, after the edits that came before.
+---@param anchor flemma.protocol.Anchor
+function M.anchor(anchor)
+  if usable(anchor.buffer) then
+    place(anchor.buffer, anchor.anchor, anchor.line, anchor.column)
+  end
+end
+
+---@param anchor flemma.protocol.ReleaseAnchor
+function M.release_anchor(anchor)
+  if api.nvim_buf_is_valid(anchor.buffer) then
+    api.nvim_buf_del_extmark(anchor.buffer, ANCHORS, anchor.anchor)
+  end
+end
+
+--- Locks the text against the user, or gives it back.
+---@param lock flemma.protocol.Lock
+function M.lock(lock)
+  locked[lock.buffer] = lock.locked or nil
+  if api.nvim_buf_is_valid(lock.buffer) then
+    vim.bo[lock.buffer].modifiable = not lock.locked
+  end
+end
+
+--- Gives all locked buffers back: the host that would unlock them is gone.
+function M.unlock_all()
+  for _, buffer in ipairs(vim.tbl_keys(locked)) do
+    M.lock({ buffer = buffer, locked = false })
+  end
+end
+
+--- Moves the cursor of one window, if it still shows the buffer. The focus stays
+--- where it is.
+---@param cursor flemma.protocol.Cursor
+function M.cursor(cursor)
+  local window = cursor.window
+  if window == nil or window == vim.NIL then
+    window = api.nvim_get_current_win()
+  end
+  if not shows(window, cursor.buffer) then
+    return
+  end
+  set_cursor(window, cursor.buffer, cursor.line, cursor.column)
+  if cursor.insert == true and window == api.nvim_get_current_win() and api.nvim_get_mode().mode == "n" then
+    vim.cmd.startinsert({ bang = true })
+  end
+end
+
+return M

@@ -1,0 +1,218 @@
+--- The life of a chat buffer: opened, watched, given keys, reloaded, closed, and
+--- told to a new host when the old one is gone. What a key does is the host's
+--- decision; here it becomes a `command`.
+---@class flemma.buffer
+local M = {}
+
+local api = vim.api
+local apply = require("flemma.apply")
+local config = require("flemma.config")
+local diagnostics = require("flemma.diagnostics")
+local flemma = require("flemma")
+local highlights = require("flemma.highlights")
+local host = require("flemma.host")
+local mirror = require("flemma.mirror")
+local notices = require("flemma.notices")
+local render = require("flemma.render")
+local spans = require("flemma.spans")
+local viewport = require("flemma.viewport")
+
+---@class flemma.buffer.Chat
+---@field interrupted string[] Calls that ran when the last host died.
+---@field streaming boolean Whether an answer was streaming then.
+
+---@type table<integer, flemma.buffer.Chat>
+local chats = {}
+local started = false
+
+---@param buffer integer
+---@param reason "open"|"reload"|"restart"
+local function introduce(buffer, reason)
+  local chat = chats[buffer]
+  local name = api.nvim_buf_get_name(buffer)
+  local sent = host.send("attach", {
+    buffer = buffer,
+    path = name ~= "" and vim.fn.fnamemodify(name, ":p") or "",
+    cwd = vim.uv.cwd() or "",
+    width = viewport.width(buffer),
+    reason = reason,
+    interrupted = chat.interrupted,
+    streaming = chat.streaming,
+  })
+  if sent then
+    chat.interrupted, chat.streaming = {}, false
+    mirror.snapshot(buffer)
+    viewport.watch(buffer)
+  end
+end
+
+---@param buffer integer
+local function forget(buffer)
+  chats[buffer] = nil
+  mirror.forget(buffer)
+  render.forget(buffer)
+  spans.forget(buffer)
+  viewport.forget(buffer)
+  diagnostics.forget(buffer)
+  notices.forget(buffer)
+end
+
+--- `:edit!` stops the watching and so does closing; which one it was shows when
+--- Neovim is done with it.
+---@param buffer integer
+local function on_detach(buffer)
+  vim.schedule(function()
+    if not chats[buffer] then
+      return
+    end
+    if api.nvim_buf_is_valid(buffer) and api.nvim_buf_is_loaded(buffer) then
+      M.open(buffer)
+    else
+      forget(buffer)
+      host.send("detached", { buffer = buffer })
+    end
+  end)
+end
+
+--- Watches the buffer and tells the host of it.
+---@param buffer integer
+---@param reason "open"|"reload"
+local function attach(buffer, reason)
+  local attached = mirror.attach(buffer, function()
+    introduce(buffer, "reload")
+  end, on_detach)
+  if attached then
+    introduce(buffer, reason)
+  end
+end
+
+--- The host answered: it gets the options and every chat.
+---@param reason "open"|"restart"
+local function on_ready(reason)
+  host.send("configure", { options = config.wire(flemma.options) })
+  for buffer in pairs(chats) do
+    if api.nvim_buf_is_loaded(buffer) then
+      introduce(buffer, reason)
+    end
+  end
+end
+
+--- The host is gone: what it drew and locked is given back, and what it was
+--- doing is remembered for the next one.
+local function on_lost()
+  apply.unlock_all()
+  notices.forget()
+  for buffer, chat in pairs(chats) do
+    chat.interrupted = render.running(buffer)
+    chat.streaming = render.streaming(buffer)
+    render.forget(buffer)
+    diagnostics.forget(buffer)
+  end
+end
+
+--- Reads the options again; a running host gets them too.
+function M.configure()
+  for _, problem in ipairs(config.load(flemma.options)) do
+    notices.notify({ level = "error", message = problem })
+  end
+  highlights.define(config.get().highlights)
+  host.send("configure", { options = config.wire(flemma.options) })
+end
+
+--- Tells the host that the user wants something.
+---@param name string One class of |flemma.protocol.Command|.
+---@param arguments? table
+function M.command(name, arguments)
+  M.start()
+  local buffer, window = api.nvim_get_current_buf(), api.nvim_get_current_win()
+  local line = api.nvim_win_get_cursor(window)[1] - 1
+  host.when_ready(function()
+    host.send("command", {
+      buffer = buffer,
+      seq = mirror.seq(buffer),
+      name = name,
+      line = line,
+      window = window,
+      arguments = arguments and next(arguments) and arguments or vim.empty_dict(),
+    })
+  end)
+end
+
+--- Ctrl-] in Insert mode: leaves it, and comes back when the host asks for it.
+local function advance_from_insert()
+  vim.cmd.stopinsert()
+  vim.schedule(function()
+    M.command("advance", { insert = true })
+  end)
+end
+
+---@param buffer integer
+local function set_keys(buffer)
+  local keymaps = config.get().keymaps
+  if not keymaps.enabled then
+    return
+  end
+  local function map(mode, key, action, description)
+    if key and key ~= "" then
+      vim.keymap.set(mode, key, action, { buffer = buffer, desc = "Flemma: " .. description })
+    end
+  end
+  local function command(name)
+    return function()
+      M.command(name)
+    end
+  end
+  map("n", keymaps.normal.send, command("advance"), "review, run or send")
+  map("n", keymaps.normal.tool_execute, command("resolve"), "run or resolve the call at the cursor")
+  map("n", keymaps.normal.cancel, command("cancel"), "cancel")
+  map("i", keymaps.insert.send, advance_from_insert, "review, run or send")
+end
+
+--- What every chat needs once: colours, drawing, and an eye on the windows.
+function M.start()
+  if started then
+    return
+  end
+  started = true
+  M.configure()
+  spans.start()
+  host.listen({ ready = on_ready, lost = on_lost })
+  local group = api.nvim_create_augroup("flemma.buffer", { clear = true })
+  api.nvim_create_autocmd("ColorScheme", {
+    group = group,
+    desc = "flemma: highlight groups",
+    callback = function()
+      highlights.define(config.get().highlights)
+    end,
+  })
+  api.nvim_create_autocmd({ "WinScrolled", "WinResized", "VimResized", "BufWinEnter", "TabEnter" }, {
+    group = group,
+    desc = "flemma: visible lines",
+    callback = function()
+      for buffer in pairs(chats) do
+        viewport.changed(buffer)
+      end
+    end,
+  })
+  vim.schedule(function()
+    vim.filetype.add({ extension = { chat = "chat" } })
+  end)
+end
+
+--- Takes a chat in, or takes it in again after its text was replaced.
+---@param buffer integer
+function M.open(buffer)
+  M.start()
+  local known = chats[buffer] ~= nil
+  chats[buffer] = chats[buffer] or { interrupted = {}, streaming = false }
+  vim.bo[buffer].modeline = false
+  if not known then
+    set_keys(buffer)
+  end
+  host.ensure()
+  if not mirror.attached(buffer) then
+    attach(buffer, known and "reload" or "open")
+  end
+end
+
+return M

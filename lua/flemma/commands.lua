@@ -1,0 +1,167 @@
+--- `:Flemma`: its sub-commands, their completion, and what to say to a wrong one.
+--- What a sub-command does is the host's business, but for the few that concern
+--- the host itself.
+---@class flemma.commands
+local M = {}
+
+---@class flemma.commands.Command
+---@field help string One line.
+---@field run? fun(arguments: string[]) Done here instead of by the host.
+---@field anywhere? boolean Whether it needs no chat.
+
+---@type table<string, flemma.commands.Command>
+M.COMMANDS = {
+  ["send"] = { help = "Send the conversation as it stands." },
+  ["cancel"] = { help = "Stop the request or the oldest running call." },
+  ["status"] = { help = "Show provider, model, options and tools of this chat." },
+  ["tool:cancel"] = { help = "Cancel the call at the cursor." },
+  ["tool:cancel-all"] = { help = "Cancel all running calls." },
+  ["tool:list"] = { help = "List the running calls." },
+  ["autopilot:enable"] = { help = "Go on by itself after approved calls." },
+  ["autopilot:disable"] = { help = "Stop after each step." },
+  ["autopilot:status"] = { help = "Say whether it goes on by itself." },
+  ["tutor"] = { help = "Open a chat that shows how this works, offline.", anywhere = true },
+  ["restart"] = {
+    help = "Start the host process again.",
+    anywhere = true,
+    run = function()
+      require("flemma.buffer").start()
+      require("flemma.host").restart()
+    end,
+  },
+}
+
+--- How many single-character edits turn one word into the other.
+---@param from string
+---@param to string
+---@return integer
+local function distance(from, to)
+  local row = {}
+  for column = 0, #to do
+    row[column] = column
+  end
+  for line = 1, #from do
+    local diagonal, left = row[0], line
+    row[0] = line
+    for column = 1, #to do
+      local changed = from:byte(line) == to:byte(column) and 0 or 1
+      left = math.min(row[column] + 1, left + 1, diagonal + changed)
+      diagonal, row[column] = row[column], left
+    end
+  end
+  return row[#to]
+end
+
+---@return string[]
+local function names()
+  local all = vim.tbl_keys(M.COMMANDS)
+  table.sort(all)
+  return all
+end
+
+--- The sub-command that was probably meant.
+---@param name string
+---@return string?
+function M.nearest(name)
+  local best, least = nil, math.max(2, math.floor(#name / 3)) + 1
+  for _, candidate in ipairs(names()) do
+    local cost = distance(name, candidate)
+    if cost < least then
+      best, least = candidate, cost
+    end
+  end
+  return best
+end
+
+--- The sub-commands of a group such as `tool`.
+---@param name string
+---@return string[]
+local function members(name)
+  return vim.tbl_filter(function(candidate)
+    return vim.startswith(candidate, name .. ":")
+  end, names())
+end
+
+--- What to tell the user about a name that is no sub-command.
+---@param name string
+---@return string
+function M.unknown(name)
+  local group = members(name)
+  if #group > 0 then
+    return (":Flemma %s is a group. Its commands: %s."):format(name, table.concat(group, ", "))
+  end
+  local nearest = M.nearest(name)
+  if nearest then
+    return ('There is no command "%s". Did you mean "%s"?'):format(name, nearest)
+  end
+  return ('There is no command "%s". Commands: %s.'):format(name, table.concat(names(), ", "))
+end
+
+local function list()
+  local lines = {}
+  for _, name in ipairs(names()) do
+    lines[#lines + 1] = { (":Flemma %-18s %s\n"):format(name, M.COMMANDS[name].help) }
+  end
+  vim.api.nvim_echo(lines, false, {})
+end
+
+--- Reads `key=value` words; others are numbered.
+---@param words string[]
+---@return table<string, string>
+function M.arguments(words)
+  local arguments, position = {}, 0
+  for _, word in ipairs(words) do
+    local key, value = word:match("^([%w_.]+)=(.*)$")
+    if key then
+      arguments[key] = value
+    else
+      position = position + 1
+      arguments[tostring(position)] = word
+    end
+  end
+  return arguments
+end
+
+--- Runs `:Flemma …`.
+---@param words string[]
+function M.run(words)
+  local name = words[1]
+  if not name then
+    list()
+    return
+  end
+  local notices = require("flemma.notices")
+  local command = M.COMMANDS[name]
+  if not command then
+    notices.notify({ level = "error", message = M.unknown(name) })
+    return
+  end
+  if not command.anywhere and vim.bo.filetype ~= "chat" then
+    local message = (":Flemma %s works in a chat, and this buffer is none. Open a file that ends in .chat."):format(
+      name
+    )
+    notices.notify({ level = "error", message = message })
+    return
+  end
+  local rest = vim.list_slice(words, 2)
+  if command.run then
+    command.run(rest)
+  else
+    require("flemma.buffer").command(name, M.arguments(rest))
+  end
+end
+
+--- Completes the sub-command.
+---@param lead string What stands before the cursor in this word.
+---@param line string The whole command line.
+---@return string[]
+function M.complete(lead, line)
+  if #vim.split(vim.trim(line), "%s+") > (lead == "" and 1 or 2) then
+    return {}
+  end
+  return vim.tbl_filter(function(name)
+    return vim.startswith(name, lead)
+  end, names())
+end
+
+return M

@@ -1,0 +1,46 @@
+--- The highlight groups, as links that a colour scheme or the user overrides.
+---@class flemma.highlights
+local M = {}
+
+--- Group to the group it links to.
+M.LINKS = {
+  FlemmaSystem = "Special",
+  FlemmaUser = "Title",
+  FlemmaAssistant = "Function",
+  FlemmaToolUse = "Identifier",
+  FlemmaToolResult = "Identifier",
+  FlemmaToolError = "DiagnosticError",
+  FlemmaStatusPending = "DiagnosticWarn",
+  FlemmaStatusApproved = "DiagnosticOk",
+  FlemmaStatusDenied = "DiagnosticError",
+  FlemmaStatusRejected = "DiagnosticError",
+  FlemmaThinking = "Comment",
+  FlemmaAborted = "DiagnosticWarn",
+  FlemmaFence = "NonText",
+  FlemmaFrontmatter = "PreProc",
+  FlemmaToolPreview = "Comment",
+  FlemmaToolOutput = "Comment",
+  FlemmaToolPending = "DiagnosticInfo",
+  FlemmaToolSuccess = "DiagnosticOk",
+  FlemmaSpinner = "DiagnosticInfo",
+}
+
+---@param name string As in `highlights.tool_preview`.
+---@return string group As in `FlemmaToolPreview`.
+local function group_of(name)
+  return "Flemma" .. name:gsub("^%l", string.upper):gsub("_(%l)", string.upper)
+end
+
+--- Sets all groups: ours where nobody set them, the user's in any case.
+---@param overrides table<string, string|table> The option `highlights`.
+function M.define(overrides)
+  for group, link in pairs(M.LINKS) do
+    vim.api.nvim_set_hl(0, group, { link = link, default = true })
+  end
+  for name, value in pairs(overrides) do
+    local definition = type(value) == "string" and { link = value } or value
+    vim.api.nvim_set_hl(0, group_of(name), definition)
+  end
+end
+
+return M

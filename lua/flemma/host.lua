@@ -1,0 +1,314 @@
+--- The one module that talks to the host process.
+--- Starts it, keeps the channel and brings it back when it dies. It carries
+--- messages and knows none of them but `hello` and `welcome`; what they mean
+--- is in |flemma.protocol|. It never waits for an answer.
+---@class flemma.host
+local M = {}
+
+local config = require("flemma.config")
+local notices = require("flemma.notices")
+local protocol = require("flemma.protocol")
+local queue = require("flemma.queue")
+
+--- How often the host may die within WINDOW_MS before we leave it dead.
+local MAX_RESTARTS = 3
+local WINDOW_MS = 60 * 1000
+--- A host is up within 30 ms; one that says nothing for this long never will.
+local HELLO_TIMEOUT_MS = 5000
+local BUILD = "Run `cargo build --release` in the plugin's folder, then `:Flemma restart`."
+
+---@class flemma.host.Listener
+---@field ready fun(reason: "open"|"restart") The host answered; it knows nothing yet.
+---@field lost fun() The host is gone.
+
+---@type integer? RPC channel of the running host.
+local channel
+---@type flemma.protocol.Welcome? What the host said, once it did.
+local welcome
+---@type uv.uv_timer_t?
+local watchdog
+---@type flemma.host.Listener?
+local listener
+---@type fun()[] What waits for the host to be ready.
+local waiting = {}
+---@type number[] When the host died, in milliseconds of `vim.uv.now()`.
+local deaths = {}
+---@type string? Why no host is running, as a message with its fix.
+local problem
+local restarts = 0
+
+---@param level "info"|"warn"|"error"
+---@param message string
+local function tell(level, message)
+  notices.notify({ level = level, message = message })
+end
+
+local function stop_watchdog()
+  if watchdog then
+    watchdog:stop()
+    watchdog:close()
+    watchdog = nil
+  end
+end
+
+--- Takes the channel down without another start.
+---@param why string The message for the user, which stays the answer to later keys.
+local function give_up(why)
+  problem, waiting = why, {}
+  stop_watchdog()
+  local id = channel
+  channel, welcome = nil, nil
+  if id then
+    vim.fn.jobstop(id)
+  end
+  tell("error", why)
+end
+
+---@param path string
+---@return number seconds Since the epoch; 0 when there is no such file.
+local function modified(path)
+  local stat = vim.uv.fs_stat(path)
+  return stat and stat.mtime.sec or 0
+end
+
+--- Finds the host binary: the option, $FLEMMA_HOST, the newest build in the
+--- plugin's folder, then PATH. The first two are taken at their word, so that
+--- a wrong one is reported and not replaced by another.
+---@return string path Which need not exist.
+function M.binary()
+  local explicit = config.get().host.path or vim.env.FLEMMA_HOST
+  if explicit and explicit ~= "" then
+    return vim.fs.normalize(explicit)
+  end
+  local root = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, "S").source:sub(2))))
+  local release = vim.fs.joinpath(root, "target", "release", "flemma")
+  local debug_build = vim.fs.joinpath(root, "target", "debug", "flemma")
+  local newest = modified(debug_build) > modified(release) and debug_build or release
+  if vim.fn.executable(newest) == 1 then
+    return newest
+  end
+  local found = vim.fn.exepath("flemma")
+  return found ~= "" and found or release
+end
+
+local start -- restart and start call each other
+
+--- The host left. Its work is in the buffers, so it starts again.
+---@param id integer
+---@param code integer Exit code, 128 + signal when it was killed.
+local function on_exit(id, code)
+  if id ~= channel then
+    return
+  end
+  channel, welcome = nil, nil
+  stop_watchdog()
+  queue.clear()
+  if vim.v.exiting ~= vim.NIL then
+    return
+  end
+  if listener then
+    listener.lost()
+  end
+  local now = vim.uv.now()
+  deaths = vim.tbl_filter(function(at)
+    return now - at < WINDOW_MS
+  end, deaths)
+  deaths[#deaths + 1] = now
+  if #deaths > MAX_RESTARTS then
+    problem = ("The host stopped %d times within a minute (last exit code %d), so it stays off; the text is unchanged. "):format(
+      #deaths,
+      code
+    ) .. "See :checkhealth flemma, then try :Flemma restart."
+    waiting = {}
+    tell("error", problem)
+    return
+  end
+  restarts = restarts + 1
+  tell("warn", ("The host stopped (exit code %d) and is starting again; the text is unchanged."):format(code))
+  start()
+end
+
+--- Starts the process and says hello. What comes next happens in `welcome`.
+function start()
+  local path = M.binary()
+  if vim.fn.executable(path) == 0 then
+    give_up(("There is no host program at %s, so nothing can be sent. %s"):format(path, BUILD))
+    return
+  end
+  problem = nil
+  local ok, id = pcall(vim.fn.jobstart, { path, "host" }, { rpc = true, on_exit = on_exit })
+  if not ok or id <= 0 then
+    give_up(("The host program %s does not start, so nothing can be sent. %s"):format(path, BUILD))
+    return
+  end
+  channel = id
+  watchdog = vim.uv.new_timer()
+  watchdog:start(HELLO_TIMEOUT_MS, 0, function()
+    vim.schedule(function()
+      if channel == id and not welcome then
+        give_up(("The host program %s gives no answer, so it was stopped. %s"):format(path, BUILD))
+      end
+    end)
+  end)
+  pcall(vim.rpcnotify, id, "hello", {
+    protocol = protocol.VERSION,
+    version = tostring(vim.version()),
+    log = config.get().host.log,
+  })
+end
+
+---@param answer flemma.protocol.Welcome
+local function on_welcome(answer)
+  stop_watchdog()
+  if answer.protocol ~= protocol.VERSION then
+    give_up(
+      ("The host speaks protocol %s, the plugin %d, so nothing can be sent. %s"):format(
+        answer.protocol,
+        protocol.VERSION,
+        BUILD
+      )
+    )
+    return
+  end
+  welcome = answer
+  if listener then
+    listener.ready(restarts > 0 and "restart" or "open")
+  end
+  local jobs = waiting
+  waiting = {}
+  for _, job in ipairs(jobs) do
+    job()
+  end
+end
+
+--- Sets who is told when the host comes and goes.
+---@param to flemma.host.Listener
+function M.listen(to)
+  listener = to
+end
+
+--- Starts the host unless it runs, or gave up. Returns at once.
+function M.ensure()
+  if not channel and not problem then
+    start()
+  end
+end
+
+--- Runs `job` now, or as soon as the host is ready. When there is no host and
+--- will be none, says why and drops it.
+---@param job fun()
+function M.when_ready(job)
+  M.ensure()
+  if welcome then
+    job()
+  elseif channel then
+    waiting[#waiting + 1] = job
+  elseif problem then
+    tell("error", problem)
+  end
+end
+
+--- Tells the host something. Before it is ready this does nothing: all it has
+--- to know of the buffers is sent once it is.
+---@param method string One class of |flemma.protocol|.
+---@param payload table
+---@return boolean sent
+function M.send(method, payload)
+  if not welcome or not channel then
+    return false
+  end
+  local ok, why = pcall(vim.rpcnotify, channel, method, payload)
+  if not ok and method == "configure" then
+    tell("error", ("setup(): the options cannot be passed on, so the defaults hold. %s"):format(why))
+  end
+  return ok
+end
+
+--- Carries one message out. A fault of ours must be seen, and must not take the
+--- channel or the messages behind it with it.
+---@param receive fun(payload: table): "hold"|nil
+---@param method string
+---@param payload table
+---@return "hold"|nil
+local function deliver(receive, method, payload)
+  local ok, result = xpcall(receive, debug.traceback, payload)
+  if ok then
+    return result
+  end
+  M.log(("%s: %s"):format(method, result))
+  tell(
+    "error",
+    ("A message of the host (%s) could not be carried out. The log says why: %s"):format(method, config.get().host.log)
+  )
+end
+
+--- Where all messages of the host arrive.
+---@param method string
+---@param payload table
+function M.receive(method, payload)
+  if method == "welcome" then
+    on_welcome(payload)
+    return
+  end
+  local module = protocol.RECEIVERS[method]
+  if not module then
+    M.log(("unknown message %s from the host"):format(method))
+    return
+  end
+  local receive = require(module)[method]
+  if protocol.IN_ORDER[method] then
+    queue.push(payload.buffer, function()
+      return deliver(receive, method, payload)
+    end)
+  else
+    deliver(receive, method, payload)
+  end
+end
+
+--- Adds a line to the log.
+---@param line string
+function M.log(line)
+  local path = config.get().host.log
+  vim.fn.mkdir(vim.fs.dirname(path), "p")
+  local file = io.open(path, "a")
+  if file then
+    file:write(os.date("!%Y-%m-%dT%H:%M:%SZ"), " neovim: ", line, "\n")
+    file:close()
+  end
+end
+
+--- Starts the host again, also after it was given up.
+function M.restart()
+  deaths, problem = {}, nil
+  local id = channel
+  channel, welcome = nil, nil
+  stop_watchdog()
+  queue.clear()
+  if id then
+    vim.fn.jobstop(id)
+    if listener then
+      listener.lost()
+    end
+  end
+  restarts = restarts + 1
+  start()
+end
+
+---@return integer? channel Of the running host.
+function M.channel()
+  return channel
+end
+
+---@class flemma.host.State
+---@field channel integer?
+---@field welcome flemma.protocol.Welcome?
+---@field restarts integer Since Neovim started.
+---@field problem string? Why there is no host.
+
+--- What `:checkhealth flemma` shows.
+---@return flemma.host.State
+function M.state()
+  return { channel = channel, welcome = welcome, restarts = restarts, problem = problem }
+end
+
+return M

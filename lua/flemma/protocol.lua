@@ -1,0 +1,248 @@
+--- The words that plugin and host exchange, version 1, and which module reads
+--- each of the host's. No behaviour lives here.
+---
+--- All are notifications. Lines are zero-based and end-exclusive, columns are
+--- bytes. `seq` counts the text changes of one buffer; it is the only clock
+--- that both sides share.
+---@class flemma.protocol
+local M = {}
+
+--- Compared by `hello` and `welcome` before anything else is said.
+M.VERSION = 1
+
+--- Host to Lua: the module with a function of the message's name.
+M.RECEIVERS = {
+  apply = "flemma.apply",
+  append = "flemma.apply",
+  anchor = "flemma.apply",
+  release_anchor = "flemma.apply",
+  lock = "flemma.apply",
+  cursor = "flemma.apply",
+  marks = "flemma.render",
+  request = "flemma.render",
+  spans = "flemma.spans",
+  diagnostics = "flemma.diagnostics",
+  ask = "flemma.functions",
+  open_text = "flemma.files",
+  replace_text = "flemma.files",
+  open = "flemma.report",
+  open_tutor = "flemma.report",
+  report = "flemma.report",
+  notify = "flemma.notices",
+  event = "flemma.notices",
+  statusline = "flemma.notices",
+}
+
+--- Those that change a chat, or speak of lines in it. They keep their order in
+--- each buffer, also while one of them has to wait.
+M.IN_ORDER = {
+  apply = true,
+  append = true,
+  anchor = true,
+  release_anchor = true,
+  lock = true,
+  cursor = true,
+  marks = true,
+  request = true,
+  spans = true,
+  diagnostics = true,
+}
+
+-- Lua to host ----------------------------------------------------------------
+
+---@class flemma.protocol.Hello
+---@field protocol integer
+---@field version string Neovim's version.
+---@field log string Where the host writes its log.
+
+---@class flemma.protocol.Configure
+---@field options table As given to `setup()`; a function is `{ ["function"] = id }`.
+
+---@class flemma.protocol.Attach
+---@field buffer integer
+---@field path string Absolute, or empty.
+---@field cwd string
+---@field width integer Columns of text in a window that shows the buffer.
+---@field reason "open"|"reload"|"restart"
+---@field interrupted string[] Ids of calls that ran when the former host died.
+---@field streaming boolean Whether an answer was streaming when it died.
+
+---@class flemma.protocol.Snapshot
+---@field buffer integer
+---@field seq integer
+---@field lines string[] At most 500 lines and 48 KB, unless one line is longer.
+---@field done boolean Whether it is the last chunk.
+
+---@class flemma.protocol.Changed
+---@field buffer integer
+---@field seq integer The same for all chunks of one change.
+---@field first integer
+---@field last integer
+---@field lines string[]
+---@field more boolean Whether another chunk of the same change follows.
+
+---@class flemma.protocol.Detached
+---@field buffer integer
+
+---@class flemma.protocol.Command
+---@field buffer integer
+---@field seq integer
+---@field name string `advance`, `resolve`, `cancel`, or what stands after `:Flemma`.
+---@field line integer The cursor's line.
+---@field window integer
+---@field arguments table
+
+---@class flemma.protocol.Viewport
+---@field buffer integer
+---@field first integer
+---@field last integer
+---@field width integer
+
+---@class flemma.protocol.Applied
+---@field buffer integer
+---@field edit integer
+---@field outcome "applied"|"stale"|"lost"|"moved"|"failed"
+---@field seq integer After the edit.
+---@field message string? Why it failed.
+---@field at_row integer? Where an `append` began.
+---@field at_column integer?
+---@field row integer? Where it ended.
+---@field column integer?
+
+---@class flemma.protocol.Answered
+---@field ask integer
+---@field values flemma.protocol.Answer[]
+
+---@class flemma.protocol.Answer
+---@field ok boolean Whether the function returned.
+---@field value any A boolean, a string, a number, or nil as `vim.NIL`.
+---@field kind string The type of what it returned.
+---@field message string? The error it raised.
+
+---@class flemma.protocol.BuffersAnswered
+---@field ask integer
+---@field open boolean? For `open_text`: whether a buffer holds the file.
+---@field text string?
+---@field modified boolean?
+---@field ok boolean? For `replace_text`.
+---@field saved boolean?
+---@field message string?
+
+-- Host to Lua ----------------------------------------------------------------
+
+---@class flemma.protocol.Welcome
+---@field protocol integer
+---@field version string
+
+---@class flemma.protocol.Change
+---@field first integer
+---@field last integer
+---@field lines string[]
+
+---@class flemma.protocol.Apply
+---@field buffer integer
+---@field edit integer
+---@field seq integer The text that the changes were computed for.
+---@field changes flemma.protocol.Change[] Sorted and disjoint.
+---@field join boolean Whether it continues the undo step of our last change.
+---@field cursor { line: integer, column: integer }?
+---@field window integer?
+
+---@class flemma.protocol.Append
+---@field buffer integer
+---@field edit integer
+---@field anchor integer
+---@field expect { column: integer, tail: string }? The text before the anchor.
+---@field lines string[] The first continues the anchor's line.
+---@field join boolean
+
+---@class flemma.protocol.Anchor
+---@field buffer integer
+---@field anchor integer
+---@field line integer
+---@field column integer
+
+---@class flemma.protocol.ReleaseAnchor
+---@field buffer integer
+---@field anchor integer
+
+---@class flemma.protocol.Lock
+---@field buffer integer
+---@field locked boolean
+
+---@class flemma.protocol.Cursor
+---@field buffer integer
+---@field line integer
+---@field column integer
+---@field window integer?
+---@field insert boolean?
+
+---@class flemma.protocol.Mark
+---@field id string The call's id.
+---@field line integer Where the preview hangs: the opening fence.
+---@field header_line integer? Where the state stands: the result's header.
+---@field preview string?
+---@field state "pending"|"running"|"done"|"failed"|nil
+---@field label string?
+---@field elapsed_ms integer?
+---@field output string[]? The last lines of live output.
+
+---@class flemma.protocol.Marks
+---@field buffer integer
+---@field items flemma.protocol.Mark[] All marks of the buffer.
+
+---@class flemma.protocol.Request
+---@field buffer integer
+---@field state "idle"|"waiting"|"thinking"|"streaming"
+---@field label string?
+---@field anchor_line integer? Below the last line of the buffer when absent.
+---@field elapsed_ms integer?
+
+---@class flemma.protocol.Spans
+---@field buffer integer
+---@field seq integer
+---@field first integer
+---@field last integer
+---@field lines table[] For each line from `first`: a list of { start, end, group }; end -1 is the whole line.
+
+---@class flemma.protocol.Diagnostics
+---@field buffer integer
+---@field items { line: integer, end_line: integer?, message: string, severity: string, fix: string? }[]
+
+---@class flemma.protocol.Notify
+---@field level "info"|"warn"|"error"
+---@field message string
+
+---@class flemma.protocol.Event
+---@field name string Of a `User` autocommand.
+---@field data table
+
+---@class flemma.protocol.Statusline
+---@field buffer integer
+---@field text string
+
+---@class flemma.protocol.Ask
+---@field ask integer
+---@field calls { ["function"]: integer, arguments: any[] }[]
+
+---@class flemma.protocol.OpenText
+---@field ask integer
+---@field path string
+
+---@class flemma.protocol.ReplaceText
+---@field ask integer
+---@field path string
+---@field expected string
+---@field text string
+
+---@class flemma.protocol.Report
+---@field title string
+---@field lines string[]
+---@field filetype string?
+
+---@class flemma.protocol.Open
+---@field path string?
+---@field name string?
+---@field lines string[]?
+
+return M

@@ -1,0 +1,319 @@
+--- Draws what is not text: previews and states of calls, the spinner of a
+--- request. Where these stand and what they say comes from the host; this
+--- module only keeps them moving, with one timer for all.
+---@class flemma.render
+local M = {}
+
+local api = vim.api
+local notices = require("flemma.notices")
+
+local NAMESPACE = api.nvim_create_namespace("flemma.marks")
+--- From "Extmark priorities" in the reference: above line highlights and thinking.
+local PRIORITY = { indicator = 250, spinner = 300 }
+local TICK_MS = 100
+--- How long ✓ and ✗ stay.
+local OUTCOME_MS = 1500
+local CALL_FRAMES = { "◐", "◓", "◑", "◒" }
+local REQUEST_FRAMES = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏" }
+local OUTCOMES = {
+  pending = { "●", "FlemmaToolPending" },
+  done = { "✓", "FlemmaToolSuccess" },
+  failed = { "✗", "FlemmaToolError" },
+}
+
+---@class flemma.render.Placed
+---@field item flemma.protocol.Mark As the host last described it.
+---@field since number When it was described, in milliseconds of `vim.uv.now()`.
+---@field below integer? Extmark of preview and output.
+---@field state integer? Extmark of the state.
+
+---@class flemma.render.Request
+---@field message flemma.protocol.Request
+---@field since number
+---@field mark integer?
+
+---@type table<integer, table<string, flemma.render.Placed>>
+local marks = {}
+---@type table<integer, flemma.render.Request> While something moves.
+local requests = {}
+---@type table<integer, boolean> Buffers into which an answer streams.
+local streaming = {}
+---@type uv.uv_timer_t?
+local timer
+local frame = 0
+
+--- What must change so that `placed` becomes `items`.
+---@param placed table<string, flemma.render.Placed>
+---@param items flemma.protocol.Mark[]
+---@return flemma.protocol.Mark[] set
+---@return string[] remove
+function M.diff(placed, items)
+  local set, remove, kept = {}, {}, {}
+  for _, item in ipairs(items) do
+    kept[item.id] = true
+    local old = placed[item.id]
+    if not old or not vim.deep_equal(old.item, item) then
+      set[#set + 1] = item
+    end
+  end
+  for id in pairs(placed) do
+    if not kept[id] then
+      remove[#remove + 1] = id
+    end
+  end
+  return set, remove
+end
+
+--- An elapsed time as people read it: `3s`, `2m05s`.
+---@param ms number
+---@return string
+function M.elapsed(ms)
+  local seconds = math.floor(ms / 1000)
+  if seconds < 60 then
+    return ("%ds"):format(seconds)
+  end
+  return ("%dm%02ds"):format(math.floor(seconds / 60), seconds % 60)
+end
+
+---@param buffer integer
+---@param mark integer?
+local function delete(buffer, mark)
+  if mark then
+    api.nvim_buf_del_extmark(buffer, NAMESPACE, mark)
+  end
+end
+
+--- Sets an extmark on a line, as near as the text allows.
+---@param buffer integer
+---@param line integer
+---@param options table
+---@return integer mark
+local function set(buffer, line, options)
+  line = math.max(0, math.min(line, api.nvim_buf_line_count(buffer) - 1))
+  return api.nvim_buf_set_extmark(buffer, NAMESPACE, line, 0, options)
+end
+
+---@param buffer integer
+---@param placed flemma.render.Placed
+local function draw_below(buffer, placed)
+  local item, lines = placed.item, {}
+  if item.preview then
+    for _, line in ipairs(vim.split(item.preview, "\n", { plain = true })) do
+      lines[#lines + 1] = { { notices.escape(line), "FlemmaToolPreview" } }
+    end
+  end
+  for _, line in ipairs(item.output or {}) do
+    lines[#lines + 1] = { { notices.escape(line), "FlemmaToolOutput" } }
+  end
+  if #lines > 0 then
+    placed.below = set(buffer, item.line, { id = placed.below, virt_lines = lines, undo_restore = false })
+  else
+    delete(buffer, placed.below)
+    placed.below = nil
+  end
+end
+
+---@param placed flemma.render.Placed
+---@return string[][] chunks Of virtual text.
+local function state_text(placed)
+  local item = placed.item
+  local label = notices.escape(item.label or "")
+  if item.state ~= "running" then
+    local outcome = OUTCOMES[item.state] or { "", "FlemmaToolPending" }
+    return { { (" %s %s"):format(outcome[1], label), outcome[2] } }
+  end
+  local elapsed = (item.elapsed_ms or 0) + vim.uv.now() - placed.since
+  local sign = CALL_FRAMES[frame % #CALL_FRAMES + 1]
+  return { { (" %s %s "):format(sign, label), "FlemmaSpinner" }, { M.elapsed(elapsed), "FlemmaSpinner" } }
+end
+
+---@param buffer integer
+---@param placed flemma.render.Placed
+---@param line integer
+local function draw_state(buffer, placed, line)
+  placed.state = set(buffer, line, {
+    id = placed.state,
+    virt_text = state_text(placed),
+    virt_text_pos = "eol",
+    priority = PRIORITY.indicator,
+    undo_restore = false,
+  })
+end
+
+--- Takes ✓ or ✗ away after a while, unless the call has another state by then.
+---@param buffer integer
+---@param placed flemma.render.Placed
+---@param item flemma.protocol.Mark
+local function fade(buffer, placed, item)
+  vim.defer_fn(function()
+    if placed.item == item and placed.state and api.nvim_buf_is_valid(buffer) then
+      delete(buffer, placed.state)
+      placed.state = nil
+    end
+  end, OUTCOME_MS)
+end
+
+---@param request flemma.render.Request
+---@param buffer integer
+local function draw_request(buffer, request)
+  local message = request.message
+  local elapsed = (message.elapsed_ms or 0) + vim.uv.now() - request.since
+  local sign = REQUEST_FRAMES[frame % #REQUEST_FRAMES + 1]
+  local label = notices.escape(message.label or (message.state == "thinking" and "Thinking…" or "Waiting…"))
+  local text = ("%s %s %s"):format(sign, label, M.elapsed(elapsed))
+  request.mark = set(buffer, message.anchor_line or math.huge, {
+    id = request.mark,
+    virt_lines = { { { text, "FlemmaSpinner" } } },
+    priority = PRIORITY.spinner,
+    undo_restore = false,
+  })
+end
+
+--- Redraws what moves in one buffer.
+---@param buffer integer
+---@return boolean moving Whether anything does.
+local function animate(buffer)
+  local moving = false
+  for _, placed in pairs(marks[buffer] or {}) do
+    if placed.item.state == "running" and placed.state then
+      -- The user may have moved the line since the host last looked.
+      local at = api.nvim_buf_get_extmark_by_id(buffer, NAMESPACE, placed.state, {})
+      draw_state(buffer, placed, at[1] or placed.item.header_line or placed.item.line)
+      moving = true
+    end
+  end
+  if requests[buffer] then
+    draw_request(buffer, requests[buffer])
+    moving = true
+  end
+  return moving
+end
+
+local function stop_timer()
+  if timer then
+    timer:stop()
+    timer:close()
+    timer = nil
+  end
+end
+
+local function tick()
+  frame = frame + 1
+  local moving = false
+  -- Keys of both: a buffer may have a request and no call, or the other way round.
+  for buffer in pairs(vim.tbl_extend("keep", {}, marks, requests)) do
+    if api.nvim_buf_is_valid(buffer) then
+      moving = animate(buffer) or moving
+    else
+      M.forget(buffer)
+    end
+  end
+  if not moving then
+    stop_timer()
+  end
+end
+
+local function start_timer()
+  if not timer then
+    timer = vim.uv.new_timer()
+    timer:start(TICK_MS, TICK_MS, vim.schedule_wrap(tick))
+  end
+end
+
+---@param buffer integer
+---@param item flemma.protocol.Mark
+---@param old flemma.render.Placed?
+---@return flemma.render.Placed
+local function place(buffer, item, old)
+  local same_state = old ~= nil and old.item.state == item.state
+  local placed = { item = item, since = vim.uv.now(), below = old and old.below, state = old and old.state }
+  draw_below(buffer, placed)
+  local line = item.header_line or item.line
+  local over = item.state == "done" or item.state == "failed"
+  if not item.state or (over and same_state and not placed.state) then
+    delete(buffer, placed.state)
+    placed.state = nil
+  else
+    draw_state(buffer, placed, line)
+  end
+  if over and placed.state then
+    fade(buffer, placed, item)
+  end
+  return placed
+end
+
+--- Replaces the marks of a buffer, touching only those that changed.
+---@param message flemma.protocol.Marks
+function M.marks(message)
+  local buffer = message.buffer
+  if not api.nvim_buf_is_loaded(buffer) then
+    return
+  end
+  local placed = marks[buffer] or {}
+  marks[buffer] = placed
+  local changed, gone = M.diff(placed, message.items)
+  for _, id in ipairs(gone) do
+    delete(buffer, placed[id].below)
+    delete(buffer, placed[id].state)
+    placed[id] = nil
+  end
+  for _, item in ipairs(changed) do
+    placed[item.id] = place(buffer, item, placed[item.id])
+    if item.state == "running" then
+      start_timer()
+    end
+  end
+end
+
+--- Shows or hides the spinner of a request.
+---@param message flemma.protocol.Request
+function M.request(message)
+  local buffer = message.buffer
+  if not api.nvim_buf_is_loaded(buffer) then
+    return
+  end
+  local old = requests[buffer]
+  streaming[buffer] = message.state ~= "idle" or nil
+  if message.state ~= "waiting" and message.state ~= "thinking" then
+    delete(buffer, old and old.mark)
+    requests[buffer] = nil
+    return
+  end
+  local restarted = not old or old.message.state ~= message.state or message.elapsed_ms ~= nil
+  local since = restarted and vim.uv.now() or old.since
+  requests[buffer] = { message = message, since = since, mark = old and old.mark }
+  draw_request(buffer, requests[buffer])
+  start_timer()
+end
+
+--- The calls that run, as far as the host said.
+---@param buffer integer
+---@return string[] ids
+function M.running(buffer)
+  local ids = {}
+  for id, placed in pairs(marks[buffer] or {}) do
+    if placed.item.state == "running" then
+      ids[#ids + 1] = id
+    end
+  end
+  table.sort(ids)
+  return ids
+end
+
+--- Whether a request is open, as far as the host said.
+---@param buffer integer
+---@return boolean
+function M.streaming(buffer)
+  return streaming[buffer] ~= nil
+end
+
+--- Takes everything off a buffer.
+---@param buffer integer
+function M.forget(buffer)
+  marks[buffer], requests[buffer], streaming[buffer] = nil, nil, nil
+  if api.nvim_buf_is_valid(buffer) then
+    api.nvim_buf_clear_namespace(buffer, NAMESPACE, 0, -1)
+  end
+end
+
+return M

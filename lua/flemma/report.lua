@@ -1,0 +1,63 @@
+--- Opens windows for the host: reports, and new chats.
+---@class flemma.report
+local M = {}
+
+local api = vim.api
+
+--- No report takes more of the screen than this.
+local MAX_HEIGHT = 20
+
+---@param lines string[]
+---@return string[] lines Without line ends inside.
+local function flat(lines)
+  return vim.split(table.concat(lines, "\n"), "\n", { plain = true })
+end
+
+--- Shows lines in a window of their own, closed by `q`.
+---@param message flemma.protocol.Report
+function M.report(message)
+  local lines = flat(message.lines)
+  local buffer = api.nvim_create_buf(false, true)
+  api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+  vim.bo[buffer].bufhidden = "wipe"
+  vim.bo[buffer].modifiable = false
+  pcall(api.nvim_buf_set_name, buffer, "flemma://" .. message.title)
+  if message.filetype and message.filetype ~= vim.NIL then
+    vim.bo[buffer].filetype = message.filetype
+  end
+  api.nvim_open_win(
+    buffer,
+    true,
+    { split = "below", win = -1, height = math.min(#lines, MAX_HEIGHT), style = "minimal" }
+  )
+  vim.keymap.set("n", "q", "<Cmd>close<CR>", { buffer = buffer, nowait = true, desc = "Close the report" })
+end
+
+--- Opens a chat in the current window: a file, or a new buffer with text.
+---@param message flemma.protocol.Open
+function M.open(message)
+  local path = message.path
+  if path and path ~= vim.NIL and path ~= "" then
+    vim.cmd.edit({ args = { path }, magic = { file = false, bar = false } })
+    return
+  end
+  local buffer = api.nvim_create_buf(true, false)
+  vim.bo[buffer].modeline = false
+  api.nvim_buf_set_lines(buffer, 0, -1, false, flat(message.lines or {}))
+  if message.name and message.name ~= vim.NIL then
+    -- A second chat of that name goes without one.
+    pcall(api.nvim_buf_set_name, buffer, message.name)
+  end
+  vim.bo[buffer].modified = false
+  if not pcall(api.nvim_set_current_buf, buffer) then
+    vim.cmd.sbuffer(buffer)
+  end
+  if vim.bo[buffer].filetype ~= "chat" then
+    vim.bo[buffer].filetype = "chat"
+  end
+  api.nvim_win_set_cursor(0, { api.nvim_buf_line_count(buffer), 0 })
+end
+
+M.open_tutor = M.open
+
+return M

@@ -1,0 +1,143 @@
+--- Colours the lines on screen. The host says which spans of which lines; they
+--- are drawn while Neovim redraws and never stored in the buffer, so the length
+--- of the chat costs nothing. The module knows no grammar.
+---@class flemma.spans
+local M = {}
+
+local api = vim.api
+local mirror = require("flemma.mirror")
+local viewport = require("flemma.viewport")
+
+local NAMESPACE = api.nvim_create_namespace("flemma.spans")
+--- Below thinking blocks and indicators, from "Extmark priorities" in the reference.
+local PRIORITY = 50
+
+---@class flemma.spans.Table
+---@field first integer The line of `lines[1]`.
+---@field lines (table[]|false)[] The spans of each line; false where none are known.
+
+---@type table<integer, flemma.spans.Table>
+local known = {}
+local providing = false
+
+--- Keeps the table in step with a change of the text, until the host sends the
+--- next one: changed lines keep the spans they had, new ones have none.
+---@param spans flemma.spans.Table Changed in place.
+---@param first integer
+---@param last integer
+---@param new_last integer
+function M.shift(spans, first, last, new_last)
+  local grown = new_last - last
+  if grown == 0 or first >= spans.first + #spans.lines then
+    return
+  end
+  if last <= spans.first then
+    spans.first = spans.first + grown
+    return
+  end
+  local lines = {}
+  local start = math.min(first, spans.first)
+  local rest = math.max(0, spans.first + #spans.lines - last)
+  for row = start, new_last + rest - 1 do
+    local old = row
+    if row >= new_last then
+      old = row - grown
+    elseif row >= math.min(last, new_last) then
+      old = -1
+    end
+    lines[#lines + 1] = spans.lines[old - spans.first + 1] or false
+  end
+  spans.first, spans.lines = start, lines
+end
+
+---@param buffer integer
+---@param row integer
+---@param line table[]
+local function draw_line(buffer, row, line)
+  for _, span in ipairs(line) do
+    local whole = span[2] == -1
+    api.nvim_buf_set_extmark(buffer, NAMESPACE, row, span[1], {
+      end_row = whole and row + 1 or row,
+      end_col = whole and 0 or span[2],
+      hl_group = span[3],
+      hl_eol = whole,
+      ephemeral = true,
+      strict = false,
+      priority = PRIORITY,
+    })
+  end
+end
+
+local function provide()
+  if providing then
+    return
+  end
+  providing = true
+  api.nvim_set_decoration_provider(NAMESPACE, {
+    on_win = function(_, _, buffer, top, bottom)
+      if not viewport.watches(buffer) then
+        return false
+      end
+      viewport.seen(buffer, top, bottom + 1)
+      return known[buffer] ~= nil
+    end,
+    on_line = function(_, _, buffer, row)
+      local spans = known[buffer]
+      local line = spans and spans.lines[row - spans.first + 1]
+      if line then
+        draw_line(buffer, row, line)
+      end
+    end,
+  })
+  mirror.on_change(function(buffer, first, last, new_last)
+    if known[buffer] then
+      M.shift(known[buffer], first, last, new_last)
+    end
+  end)
+end
+
+--- The lines whose spans differ, so that no others are drawn again.
+---@param old flemma.spans.Table?
+---@param new flemma.spans.Table
+---@return integer? first
+---@return integer? last
+local function difference(old, new)
+  local first, last
+  for index, line in ipairs(new.lines) do
+    local row = new.first + index - 1
+    local before = old and old.lines[row - old.first + 1]
+    if not vim.deep_equal(before or {}, line or {}) then
+      first = first or row
+      last = row + 1
+    end
+  end
+  return first, last
+end
+
+--- Takes over the spans of the visible lines.
+---@param message flemma.protocol.Spans
+function M.spans(message)
+  local buffer = message.buffer
+  -- Spans of an older text would be drawn at the wrong places; newer ones follow.
+  if not api.nvim_buf_is_loaded(buffer) or message.seq ~= mirror.seq(buffer) then
+    return
+  end
+  local old = known[buffer]
+  known[buffer] = { first = message.first, lines = message.lines }
+  local first, last = difference(old, known[buffer])
+  if first then
+    api.nvim__redraw({ buf = buffer, range = { first, last }, flush = false })
+  end
+end
+
+--- Starts drawing; called when the first chat is opened.
+function M.start()
+  provide()
+end
+
+---@param buffer integer
+function M.forget(buffer)
+  known[buffer] = nil
+end
+
+return M

@@ -1,0 +1,146 @@
+--- Edits of the host, at a known text.
+-- luacheck: globals test same
+
+local chat = require("chat")
+local mirror = require("flemma.mirror")
+
+---@param buffer integer
+---@param changes table[] { first, last, lines }
+---@param more? table
+local function apply(buffer, changes, more)
+  local edit = { buffer = buffer, edit = 1, seq = mirror.seq(buffer), join = false, changes = {} }
+  for _, change in ipairs(changes) do
+    edit.changes[#edit.changes + 1] = { first = change[1], last = change[2], lines = change[3] }
+  end
+  chat.host("apply", vim.tbl_extend("force", edit, more or {}))
+end
+
+---@return string outcome Of the last edit.
+local function outcome()
+  local applied = chat.messages("applied")
+  return applied[#applied] and applied[#applied].outcome
+end
+
+test("all changes of an edit are one undo step and not told back", function()
+  local buffer = chat.new({ "a", "b", "c" })
+  apply(buffer, { { 0, 1, { "A", "AA" } }, { 2, 3, { "C" } } })
+  same(chat.lines(buffer), { "A", "AA", "b", "C" })
+  same(outcome(), "applied")
+  same(chat.messages("changed"), {})
+  same(chat.messages("applied")[1].seq, mirror.seq(buffer))
+  vim.cmd("silent undo")
+  same(chat.lines(buffer), { "a", "b", "c" })
+end)
+
+test("an edit for an older text changes nothing", function()
+  local buffer = chat.new({ "a" })
+  local seq = mirror.seq(buffer)
+  chat.keys("Ab<Esc>")
+  apply(buffer, { { 0, 1, { "lost" } } }, { seq = seq })
+  same(chat.lines(buffer), { "ab" })
+  same(outcome(), "stale")
+end)
+
+test("an edit with one wrong line changes nothing at all", function()
+  local buffer = chat.new({ "a", "b" })
+  apply(buffer, { { 0, 1, { "A" } }, { 7, 8, { "Z" } } })
+  same(chat.lines(buffer), { "a", "b" })
+  same(outcome(), "failed")
+end)
+
+test("one undo takes back one host change and never the typing before it", function()
+  local buffer = chat.new({ "" })
+  chat.keys("ityped<Esc>")
+  apply(buffer, { { 1, 1, { "host" } } }, { join = true })
+  vim.cmd("silent undo")
+  same(chat.lines(buffer), { "typed" })
+end)
+
+test("joined changes of the host are one undo step", function()
+  local buffer = chat.new({ "a" })
+  apply(buffer, { { 1, 1, { "one" } } })
+  apply(buffer, { { 2, 2, { "two" } } }, { join = true })
+  vim.cmd("silent undo")
+  same(chat.lines(buffer), { "a" })
+end)
+
+test("a hidden and locked buffer is written and stays locked", function()
+  local buffer = chat.new({ "a" })
+  chat.host("lock", { buffer = buffer, locked = true })
+  vim.api.nvim_set_current_buf(vim.api.nvim_create_buf(true, false))
+  apply(buffer, { { 1, 1, { "b" } } })
+  same(chat.lines(buffer), { "a", "b" })
+  same(vim.bo[buffer].modifiable, false)
+end)
+
+test("the cursor goes where the host says, only in a window that shows the chat", function()
+  local buffer = chat.new({ "a", "b", "c" })
+  local window = vim.api.nvim_get_current_win()
+  apply(buffer, {}, { cursor = { line = 2, column = 0 }, window = window })
+  same(vim.api.nvim_win_get_cursor(window), { 3, 0 })
+  vim.api.nvim_set_current_buf(vim.api.nvim_create_buf(true, false))
+  chat.host("cursor", { buffer = buffer, line = 0, column = 0, window = window })
+  same(vim.api.nvim_win_get_cursor(window), { 1, 0 })
+  same(outcome(), "applied")
+end)
+
+test("streamed text goes in at its anchor while the user types above it", function()
+  local buffer = chat.new({ "@Assistant:", "", "below" })
+  chat.host("anchor", { buffer = buffer, anchor = 7, line = 1, column = 0 })
+  chat.host("append", { buffer = buffer, edit = 2, anchor = 7, lines = { "one ", "tw" }, join = false })
+  chat.keys("ggOtyped<Esc>")
+  local expect = { column = 2, tail = "tw" }
+  chat.host("append", { buffer = buffer, edit = 3, anchor = 7, lines = { "o" }, join = true, expect = expect })
+  same(chat.lines(buffer), { "typed", "@Assistant:", "one ", "two", "below" })
+  local applied = chat.messages("applied")[2]
+  same({ applied.at_row, applied.at_column, applied.row, applied.column }, { 3, 2, 3, 3 })
+end)
+
+test("text is not added where the user rewrote the line before the anchor", function()
+  local buffer = chat.new({ "abc" })
+  chat.host("anchor", { buffer = buffer, anchor = 1, line = 0, column = 3 })
+  chat.keys("0rX")
+  local expect = { column = 3, tail = "abc" }
+  chat.host("append", { buffer = buffer, edit = 1, anchor = 1, lines = { "d" }, join = false, expect = expect })
+  same(chat.lines(buffer), { "Xbc" })
+  same(outcome(), "moved")
+end)
+
+test("an anchor whose line was deleted is lost", function()
+  local buffer = chat.new({ "a", "gone", "c" })
+  chat.host("anchor", { buffer = buffer, anchor = 1, line = 1, column = 4 })
+  chat.keys("2Gdd")
+  chat.host("append", { buffer = buffer, edit = 1, anchor = 1, lines = { "d" }, join = false })
+  same(chat.lines(buffer), { "a", "c" })
+  same(outcome(), "lost")
+end)
+
+test("a window whose cursor is on the last line follows the stream", function()
+  local buffer = chat.new({ "@Assistant:", "" })
+  chat.host("anchor", { buffer = buffer, anchor = 1, line = 1, column = 0 })
+  chat.keys("G")
+  chat.host("append", { buffer = buffer, edit = 1, anchor = 1, lines = { "a", "b" }, join = false })
+  same(vim.api.nvim_win_get_cursor(0)[1], 3)
+  chat.keys("gg")
+  chat.host("append", { buffer = buffer, edit = 2, anchor = 1, lines = { "", "c" }, join = true })
+  same(vim.api.nvim_win_get_cursor(0)[1], 1)
+end)
+
+test("a write refused under a textlock is made afterwards, in order", function()
+  local buffer = chat.new({ "a" })
+  chat.host("anchor", { buffer = buffer, anchor = 1, line = 0, column = 1 })
+  local during
+  vim.keymap.set("n", "<F5>", function()
+    chat.host("append", { buffer = buffer, edit = 1, anchor = 1, lines = { "b" }, join = false })
+    chat.host("append", { buffer = buffer, edit = 2, anchor = 1, lines = { "c" }, join = true })
+    during = chat.lines(buffer)
+    return ""
+  end, { expr = true, buffer = buffer })
+  chat.keys("<F5>")
+  same(during, { "a" })
+  vim.api.nvim_exec_autocmds("SafeState", {})
+  vim.wait(1000, function()
+    return #chat.messages("applied") == 2
+  end)
+  same(chat.lines(buffer), { "abc" })
+end)

@@ -1,0 +1,60 @@
+--- A chat for tests: a watched buffer, a host that only listens, and the real
+--- entry point for what the host says.
+local M = {}
+
+local host = require("flemma.host")
+local mirror = require("flemma.mirror")
+
+---@type { method: string, payload: table }[]
+M.sent = {}
+
+host.send = function(method, payload)
+  M.sent[#M.sent + 1] = { method = method, payload = payload }
+  return true
+end
+
+--- Makes the current buffer a watched one with these lines.
+---@param lines string[]
+---@return integer buffer
+function M.new(lines)
+  local buffer = vim.api.nvim_create_buf(true, false)
+  vim.api.nvim_set_current_buf(buffer)
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+  mirror.attach(buffer, function() end, function() end)
+  M.sent = {}
+  return buffer
+end
+
+--- Hears from the host.
+---@param method string
+---@param payload table
+function M.host(method, payload)
+  host.receive(method, payload)
+end
+
+---@param buffer integer
+---@return string[]
+function M.lines(buffer)
+  return vim.api.nvim_buf_get_lines(buffer, 0, -1, false)
+end
+
+--- The payloads of one kind of message, oldest first.
+---@param method string
+---@return table[]
+function M.messages(method)
+  local found = {}
+  for _, message in ipairs(M.sent) do
+    if message.method == method then
+      found[#found + 1] = message.payload
+    end
+  end
+  return found
+end
+
+--- Types keys and waits until they are used up.
+---@param keys string As in a mapping.
+function M.keys(keys)
+  vim.api.nvim_feedkeys(vim.keycode(keys), "xt", false)
+end
+
+return M

@@ -1,0 +1,64 @@
+--- Questions of the host that Lua answers.
+-- luacheck: globals test same
+
+local chat = require("chat")
+local config = require("flemma.config")
+
+test("the user's functions answer in order, also when one of them fails", function()
+  chat.new({ "" })
+  local plain = config.wire({
+    yes = function(name, input)
+      return name == "bash" and input.limit == nil
+    end,
+    bad = function()
+      error("boom", 0)
+    end,
+    odd = function()
+      return {}
+    end,
+    none = function() end,
+  })
+  local calls = {}
+  for index, name in ipairs({ "yes", "bad", "odd", "none" }) do
+    calls[index] = { ["function"] = plain[name]["function"], arguments = { "bash", { limit = vim.NIL } } }
+  end
+  chat.host("ask", { ask = 5, calls = calls })
+  same(chat.messages("answered"), {
+    {
+      ask = 5,
+      values = {
+        { ok = true, value = true, kind = "boolean" },
+        { ok = false, value = vim.NIL, kind = "nil", message = "boom" },
+        { ok = true, value = vim.NIL, kind = "table" },
+        { ok = true, value = vim.NIL, kind = "nil" },
+      },
+    },
+  })
+end)
+
+test("a file is replaced through its buffer, saved only if it was saved before", function()
+  local path = vim.fn.tempname()
+  vim.fn.writefile({ "one", "two", "three" }, path)
+  vim.cmd.edit(vim.fn.fnameescape(path))
+  chat.sent = {}
+  chat.host("open_text", { ask = 1, path = path })
+  same(chat.messages("buffers_answered")[1].text, "one\ntwo\nthree\n")
+  chat.host("replace_text", { ask = 2, path = path, expected = "one\ntwo\nthree\n", text = "one\n2\nthree\n4\n" })
+  same(chat.messages("buffers_answered")[2], { ask = 2, ok = true, saved = true })
+  same(vim.fn.readfile(path), { "one", "2", "three", "4" })
+  chat.host("replace_text", { ask = 3, path = path, expected = "something else", text = "" })
+  same(chat.messages("buffers_answered")[3].ok, false)
+  vim.cmd("silent undo")
+  same(chat.lines(0), { "one", "two", "three" })
+  vim.cmd.bwipeout({ bang = true })
+  os.remove(path)
+end)
+
+test("a message that nobody knows is logged and harms nothing", function()
+  local log = vim.fn.tempname()
+  config.load({ host = { log = log } })
+  chat.host("frobnicate", {})
+  assert(table.concat(vim.fn.readfile(log)):find("frobnicate", 1, true))
+  os.remove(log)
+  config.load({})
+end)

@@ -1,0 +1,101 @@
+--- What needs no buffer.
+-- luacheck: globals test same
+
+local commands = require("flemma.commands")
+local config = require("flemma.config")
+local files = require("flemma.files")
+local mirror = require("flemma.mirror")
+local notices = require("flemma.notices")
+local render = require("flemma.render")
+local spans = require("flemma.spans")
+
+test("a function in the options travels as its number and is found again", function()
+  local policy = function() end
+  local plain = config.wire({ tools = { auto_approve = policy, bash = { env = { A = "1" } } } })
+  local id = plain.tools.auto_approve["function"]
+  same(plain.tools.bash, { env = { A = "1" } })
+  same(config.function_at(id), policy)
+  local again = config.wire({ tools = { auto_approve = policy } })
+  same(config.function_at(id), nil)
+  same(config.function_at(again.tools.auto_approve["function"]), policy)
+end)
+
+test("an empty list stays empty and lists stay lists", function()
+  same(config.wire({ tools = { auto_approve = {} }, presets = { "a", "b" } }), {
+    tools = { auto_approve = {} },
+    presets = { "a", "b" },
+  })
+end)
+
+test("an option of the wrong type is named and keeps its default", function()
+  local problems = config.load({ keymaps = { enabled = "yes", normal = { send = "<C-s>" } } })
+  same(problems, { 'setup(): "keymaps.enabled" is a string, so it is ignored. It must be a boolean.' })
+  same(config.get().keymaps.enabled, true)
+  same(config.get().keymaps.normal, { send = "<C-s>", tool_execute = "<M-CR>", cancel = "<C-c>" })
+  config.load({})
+end)
+
+test("a snapshot is cut at 500 lines and at 48 KB, and loses nothing", function()
+  local lines = {}
+  for index = 1, 1200 do
+    lines[index] = ("x"):rep(index % 200)
+  end
+  lines[1201] = ("y"):rep(100 * 1024)
+  local joined = {}
+  for _, chunk in ipairs(mirror.chunks(lines)) do
+    assert(#chunk <= 500, "too many lines")
+    assert(#chunk == 1 or #table.concat(chunk, "\n") <= 48 * 1024, "too many bytes")
+    vim.list_extend(joined, chunk)
+  end
+  same(joined, lines)
+end)
+
+test("no lines are still one message", function()
+  same(mirror.chunks({}), { {} })
+end)
+
+test("only marks that changed are drawn again", function()
+  local placed = { a = { item = { id = "a", line = 3 } }, b = { item = { id = "b", line = 9 } } }
+  local set, remove = render.diff(placed, { { id = "a", line = 3 }, { id = "c", line = 1 } })
+  same(set, { { id = "c", line = 1 } })
+  same(remove, { "b" })
+end)
+
+test("elapsed time is read in seconds, then minutes", function()
+  same(render.elapsed(999), "0s")
+  same(render.elapsed(61 * 1000), "1m01s")
+end)
+
+test("spans move with the lines above them", function()
+  local table_ = { first = 10, lines = { { 1 }, { 2 } } }
+  spans.shift(table_, 0, 1, 4)
+  same(table_, { first = 13, lines = { { 1 }, { 2 } } })
+end)
+
+test("a line inserted between spans has none, a deleted line takes its own away", function()
+  local table_ = { first = 10, lines = { { 1 }, { 2 }, { 3 } } }
+  spans.shift(table_, 11, 11, 12)
+  same(table_, { first = 10, lines = { { 1 }, false, { 2 }, { 3 } } })
+  spans.shift(table_, 11, 13, 11)
+  same(table_, { first = 10, lines = { { 1 }, { 3 } } })
+end)
+
+test("control characters in a message are shown, not obeyed", function()
+  same(notices.escape("a\27[2Jb\r\n\127"), "a^[[2Jb^M^J^?")
+end)
+
+test("a file's last line end is an option of the buffer", function()
+  same({ files.lines_of("a\r\nb\r\n", "dos") }, { { "a", "b" }, true })
+  same({ files.lines_of("a\nb", "unix") }, { { "a", "b" }, false })
+end)
+
+test("a wrong command gets the nearest one, a group its members", function()
+  same(commands.unknown("stauts"), 'There is no command "stauts". Did you mean "status"?')
+  same(commands.unknown("tool"), ":Flemma tool is a group. Its commands: tool:cancel, tool:cancel-all, tool:list.")
+  same(commands.complete("auto", "Flemma auto"), { "autopilot:disable", "autopilot:enable", "autopilot:status" })
+  same(commands.complete("", "Flemma send "), {})
+end)
+
+test("words of a command are named or numbered", function()
+  same(commands.arguments({ "verbose", "model=x=y" }), { ["1"] = "verbose", model = "x=y" })
+end)

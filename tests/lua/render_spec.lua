@@ -1,0 +1,65 @@
+--- What is drawn beside the text.
+-- luacheck: globals test same
+
+local chat = require("chat")
+local render = require("flemma.render")
+
+local NAMESPACE = vim.api.nvim_create_namespace("flemma.marks")
+
+---@param buffer integer
+---@return table[] { line, text } of all virtual text, in order.
+local function drawn(buffer)
+  local found = {}
+  for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buffer, NAMESPACE, 0, -1, { details = true })) do
+    for _, line in ipairs(mark[4].virt_lines or {}) do
+      found[#found + 1] = { mark[2], line[1][1] }
+    end
+    if mark[4].virt_text then
+      found[#found + 1] = { mark[2], mark[4].virt_text[1][1] }
+    end
+  end
+  return found
+end
+
+test("a pending call shows its preview under the fence, and loses it when it runs", function()
+  local buffer = chat.new({ "**Tool Result:** `t`", "", "```flemma:tool status=pending", "```" })
+  chat.host("marks", { buffer = buffer, items = { { id = "t", line = 2, preview = "bash: $ ls" } } })
+  same(drawn(buffer), { { 2, "bash: $ ls" } })
+  chat.host("marks", { buffer = buffer, items = {} })
+  same(drawn(buffer), {})
+  same(chat.lines(buffer)[3], "```flemma:tool status=pending")
+end)
+
+test("a running call spins on its header and is remembered as running", function()
+  local buffer = chat.new({ "header", "", "fence" })
+  local item = { id = "t", line = 2, header_line = 0, state = "running", label = "bash", elapsed_ms = 3000 }
+  item.output = { "last \27[31mline" }
+  chat.host("marks", { buffer = buffer, items = { item } })
+  same(drawn(buffer)[2], { 2, "last ^[[31mline" })
+  assert(drawn(buffer)[1][2]:find("bash", 1, true))
+  same(render.running(buffer), { "t" })
+  render.forget(buffer)
+  same(drawn(buffer), {})
+end)
+
+test("a waiting request is one virtual line below the text", function()
+  local buffer = chat.new({ "@You:", "hello" })
+  chat.host("request", { buffer = buffer, state = "waiting", label = "Waiting" })
+  same(drawn(buffer)[1][1], 1)
+  same(chat.lines(buffer), { "@You:", "hello" })
+  chat.host("request", { buffer = buffer, state = "streaming" })
+  same(drawn(buffer), {})
+  same(render.streaming(buffer), true)
+  chat.host("request", { buffer = buffer, state = "idle" })
+  same(render.streaming(buffer), false)
+end)
+
+test("diagnostics name the place and the fix, and go away", function()
+  local buffer = chat.new({ "a", "b" })
+  local item = { line = 1, end_line = 2, message = "Wrong.", severity = "warning", fix = "Do this." }
+  chat.host("diagnostics", { buffer = buffer, items = { item } })
+  local shown = vim.diagnostic.get(buffer)
+  same({ shown[1].lnum, shown[1].message, shown[1].severity }, { 1, "Wrong. Do this.", vim.diagnostic.severity.WARN })
+  chat.host("diagnostics", { buffer = buffer, items = {} })
+  same(vim.diagnostic.get(buffer), {})
+end)

@@ -1,0 +1,40 @@
+--- Runs the tests of the Lua front inside Neovim: `nvim --clean -l tests/lua/run.lua`.
+--- There is no host: what Lua would send is recorded, what the host would say is
+--- given to `require("flemma.host").receive()`.
+
+local root =
+  vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(vim.fn.fnamemodify(debug.getinfo(1, "S").source:sub(2), ":p"))))
+vim.opt.runtimepath:prepend(root)
+vim.o.swapfile = false
+package.path = root .. "/tests/lua/?.lua;" .. package.path
+
+local passed, failed = 0, 0
+
+--- Runs one test, named after its claim.
+---@param claim string
+---@param body fun()
+function _G.test(claim, body)
+  local ok, why = xpcall(body, debug.traceback)
+  if ok then
+    passed = passed + 1
+  else
+    failed = failed + 1
+    io.stdout:write(("FAILED: %s\n%s\n"):format(claim, why))
+  end
+end
+
+--- Fails with both values when they differ.
+---@param actual any
+---@param expected any
+function _G.same(actual, expected)
+  if not vim.deep_equal(actual, expected) then
+    error(("expected %s\nactual   %s"):format(vim.inspect(expected), vim.inspect(actual)), 2)
+  end
+end
+
+for _, name in ipairs({ "pure_spec", "mirror_spec", "apply_spec", "render_spec", "host_spec" }) do
+  require(name)
+end
+
+io.stdout:write(("%d passed, %d failed\n"):format(passed, failed))
+os.exit(failed == 0 and 0 or 1)
