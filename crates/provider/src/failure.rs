@@ -58,11 +58,11 @@ pub(crate) fn no_stream(said: &Said) -> Problem {
             )
         }
         Said::Page(text) => format!(
-            "The provider answered with a web page instead of an event stream: {}",
+            "The provider answered with a web page instead of an event stream ({}).",
             excerpt(text, MAX_EXCERPT_BYTES)
         ),
         Said::Text(text) => format!(
-            "The provider's answer is no event stream: {}",
+            "The provider's answer is no event stream ({}).",
             excerpt(text, MAX_EXCERPT_BYTES)
         ),
     };

@@ -75,12 +75,13 @@ impl Calls {
         };
         let call = &self.begun[at].call;
         let has_other_id = !id.is_empty() && !call.id.is_empty() && call.id != id;
+        let has_other_name = !name.is_empty() && !call.name.is_empty() && call.name != name;
         // Nothing can follow whole arguments, so a second object is a second call.
         let is_second_object = id.is_empty()
             && !name.is_empty()
             && arguments.starts_with('{')
             && whole_object(&call.input).is_some();
-        (!has_other_id && !is_second_object).then_some(at)
+        (!has_other_id && !has_other_name && !is_second_object).then_some(at)
     }
 
     /// All calls, because the answer is complete.

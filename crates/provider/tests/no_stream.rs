@@ -1,0 +1,310 @@
+//! Answers that are no event stream, and what the user is told about them.
+#![allow(clippy::unwrap_used)]
+
+use chat::Problem;
+use provider::{Decoder, Endpoint, Protocol, Secret, StreamEvent, explain};
+
+const KEY: &str = "sk-ant-api03-secret";
+
+fn anthropic() -> Endpoint {
+    Endpoint {
+        provider: "anthropic".to_owned(),
+        protocol: Protocol::AnthropicMessages,
+        base_url: "https://api.anthropic.com".to_owned(),
+        api_key: Some(Secret::new(KEY)),
+        key_source: "$ANTHROPIC_API_KEY".to_owned(),
+    }
+}
+
+fn local() -> Endpoint {
+    Endpoint {
+        provider: "openai_compatible".to_owned(),
+        protocol: Protocol::ChatCompletions,
+        base_url: "http://127.0.0.1:8080".to_owned(),
+        api_key: None,
+        key_source: "$OPENAI_API_KEY".to_owned(),
+    }
+}
+
+#[track_caller]
+fn check(problem: &Problem, message: &str) {
+    assert_eq!(problem.to_string(), message);
+}
+
+/// Decodes `body` as a stream and compares the only event, an error.
+#[track_caller]
+fn check_decoded(body: &str, message: &str) {
+    for protocol in [Protocol::AnthropicMessages, Protocol::ChatCompletions] {
+        let mut decoder = Decoder::new(protocol);
+        let mut events = decoder.push(body.as_bytes());
+        events.extend(decoder.finish());
+
+        let [StreamEvent::Error(problem)] = events.as_slice() else {
+            panic!("expected one error, got {events:?}");
+        };
+        check(problem, message);
+    }
+}
+
+mod explained {
+    use super::*;
+
+    #[test]
+    fn a_refused_key_names_where_it_came_from() {
+        let body = br#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#;
+
+        check(
+            &explain(&anthropic(), 401, Some("application/json"), None, body),
+            "Anthropic refused the key (401, invalid x-api-key). Set $ANTHROPIC_API_KEY and press Ctrl-] again; the conversation is unchanged.",
+        );
+    }
+
+    #[test]
+    fn a_missing_key_is_not_called_refused() {
+        check(
+            &explain(&local(), 401, None, None, b""),
+            "The server at http://127.0.0.1:8080 wants a key and none is set (401, without a message). Set $OPENAI_API_KEY and press Ctrl-] again; the conversation is unchanged.",
+        );
+    }
+
+    #[test]
+    fn an_echoed_key_is_redacted() {
+        let json = format!(r#"{{"error":{{"message":"bad key {KEY}"}}}}"#);
+        let page = format!("<html>{}{KEY}", "x".repeat(185));
+
+        let from_json = explain(&anthropic(), 401, None, None, json.as_bytes()).to_string();
+        let from_page = explain(&anthropic(), 502, None, None, page.as_bytes()).to_string();
+
+        assert!(from_json.contains("bad key [redacted]"), "{from_json}");
+        assert!(!from_page.contains("sk-"), "{from_page}");
+    }
+
+    #[test]
+    fn an_unknown_model_or_address_names_the_base_url() {
+        let body =
+            br#"{"type":"error","error":{"type":"not_found_error","message":"model: claude-9"}}"#;
+
+        check(
+            &explain(&anthropic(), 404, None, None, body),
+            "Anthropic knows no such model or address (404, model: claude-9). Check the model's name and the base URL https://api.anthropic.com, then press Ctrl-] again; the conversation is unchanged.",
+        );
+    }
+
+    #[test]
+    fn a_base_url_without_its_version_is_suspected() {
+        check(
+            &explain(
+                &local(),
+                404,
+                Some("text/plain"),
+                None,
+                b"404 page not found\n",
+            ),
+            "The server at http://127.0.0.1:8080 knows no such model or address (404, 404 page not found). Check the model's name and the base URL http://127.0.0.1:8080 (it usually ends in /v1), then press Ctrl-] again; the conversation is unchanged.",
+        );
+    }
+
+    #[test]
+    fn a_rate_limit_says_when_to_come_back() {
+        let body =
+            br#"{"type":"error","error":{"type":"rate_limit_error","message":"Rate limited."}}"#;
+
+        check(
+            &explain(&anthropic(), 429, None, Some("30"), body),
+            "Anthropic takes no more requests for now (429, Rate limited). Press Ctrl-] again in 30 s; the conversation is unchanged.",
+        );
+    }
+
+    #[test]
+    fn a_rate_limit_may_name_a_date() {
+        let problem = explain(
+            &anthropic(),
+            429,
+            None,
+            Some("Fri, 21 Nov 2025 10:00:00 GMT"),
+            b"",
+        );
+
+        assert!(
+            problem
+                .fix
+                .contains("again after Fri, 21 Nov 2025 10:00:00 GMT"),
+            "{problem}"
+        );
+    }
+
+    #[test]
+    fn a_conversation_that_is_too_long_is_not_cut() {
+        let said = [
+            "prompt is too long: 210000 tokens > 200000 maximum",
+            "This model's maximum context length is 8192 tokens.",
+            "the request exceeds the available context size. try increasing the context size",
+            "The input token count (1200000) exceeds the maximum number of tokens allowed",
+            "input length and max_tokens exceed context limit: 1 + 2 > 3",
+        ];
+        for message in said {
+            let body = format!(r#"{{"error":{{"message":"{message}"}}}}"#);
+            let problem = explain(&anthropic(), 400, None, None, body.as_bytes()).to_string();
+
+            assert!(problem.starts_with("The conversation is too long for the model (400, "));
+            assert!(
+                problem.contains("nothing was cut from it. Delete earlier turns"),
+                "{problem}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_body_too_large_without_a_reason_is_a_conversation_too_long() {
+        let problem = explain(
+            &anthropic(),
+            413,
+            Some("text/html"),
+            None,
+            b"<html>413</html>",
+        );
+
+        assert!(
+            problem.what.starts_with("The conversation is too long"),
+            "{problem}"
+        );
+    }
+
+    #[test]
+    fn another_refusal_quotes_the_server() {
+        let body = br#"{"error":{"message":"tools.0.name: invalid"}}"#;
+
+        check(
+            &explain(&anthropic(), 400, None, None, body),
+            "Anthropic refused the request (400, tools.0.name: invalid). Correct what it names and press Ctrl-] again; the conversation is unchanged.",
+        );
+    }
+
+    #[test]
+    fn an_overloaded_provider_is_not_blamed_on_the_user() {
+        let body =
+            br#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+
+        check(
+            &explain(&anthropic(), 529, None, None, body),
+            "Anthropic failed or is overloaded (529, Overloaded). Press Ctrl-] again in a moment; the conversation is unchanged.",
+        );
+    }
+
+    #[test]
+    fn a_page_is_quoted_in_one_clean_line() {
+        check(
+            &explain(
+                &local(),
+                502,
+                Some("text/html"),
+                None,
+                b"<html>\r\n<h1>Bad\x07 Gateway</h1>\n",
+            ),
+            "The server at http://127.0.0.1:8080 failed or is overloaded (502, a web page: <html> <h1>Bad Gateway</h1>). Press Ctrl-] again in a moment; the conversation is unchanged.",
+        );
+    }
+
+    #[test]
+    fn a_success_that_is_no_stream_points_at_the_base_url() {
+        check(
+            &explain(
+                &local(),
+                200,
+                Some("text/html"),
+                None,
+                b"<!doctype html><title>Router</title>",
+            ),
+            "The server at http://127.0.0.1:8080 answered with something else than an event stream (200, a web page: <!doctype html><title>Router</title>), so there is no answer. Check the base URL and press Ctrl-] again; the conversation is unchanged.",
+        );
+    }
+}
+
+mod decoded {
+    use super::*;
+
+    #[test]
+    fn an_empty_body_has_no_content() {
+        let message = "The provider's answer has no content. Press Ctrl-] to try again; the conversation is unchanged.";
+        check_decoded("", message);
+        check_decoded("\n\n", message);
+    }
+
+    #[test]
+    fn a_page_is_quoted_up_to_200_bytes() {
+        let page = format!("<!DOCTYPE html>\n<html>\u{1b}\n{}", "ä".repeat(300));
+        let kept = "ä".repeat((200 - "<!DOCTYPE html> <html> ".len()) / 2);
+
+        check_decoded(
+            &page,
+            &format!(
+                "The provider answered with a web page instead of an event stream (<!DOCTYPE html> <html> {kept}…). Check the base URL; the conversation is unchanged."
+            ),
+        );
+    }
+
+    #[test]
+    fn an_error_in_json_over_several_lines_is_read() {
+        check_decoded(
+            "{\n  \"error\": {\n    \"message\": \"model not loaded\"\n  }\n}\n",
+            "The provider answered with an error (model not loaded). Press Ctrl-] to try again; the conversation is unchanged.",
+        );
+    }
+
+    #[test]
+    fn plain_text_is_quoted() {
+        check_decoded(
+            "upstream unavailable",
+            "The provider's answer is no event stream (upstream unavailable). Check the base URL; the conversation is unchanged.",
+        );
+    }
+
+    #[test]
+    fn an_event_that_is_no_json_ends_the_answer() {
+        check_decoded(
+            "data: <oops>\n\ndata: {}\n\n",
+            "The provider's stream holds an event that is no JSON (\"<oops>\"), so the answer ends there. Press Ctrl-] to try again; if it happens again, check the base URL.",
+        );
+    }
+
+    #[test]
+    fn a_line_that_never_ends_ends_the_answer() {
+        let mut decoder = Decoder::new(Protocol::AnthropicMessages);
+        let piece = vec![b'a'; 1024 * 1024];
+
+        decoder.push(b"data: ");
+        let events: Vec<StreamEvent> = (0..20).flat_map(|_| decoder.push(&piece)).collect();
+
+        let [StreamEvent::Error(problem)] = events.as_slice() else {
+            panic!("expected one error, got {events:?}");
+        };
+        assert!(problem.what.contains("more than 16 MB"), "{problem}");
+        assert_eq!(decoder.finish(), []);
+    }
+
+    #[test]
+    fn an_error_beside_the_events_is_told_when_the_stream_is_cut() {
+        let mut decoder = Decoder::new(Protocol::ChatCompletions);
+
+        decoder.push(b"data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n");
+        decoder.push(b"{\"error\": {\"message\": \"out of memory\"}}\n");
+        let events = decoder.finish();
+
+        let [StreamEvent::Error(problem)] = events.as_slice() else {
+            panic!("expected one error, got {events:?}");
+        };
+        assert!(problem.what.contains("(out of memory)"), "{problem}");
+    }
+
+    #[test]
+    fn nothing_follows_the_end_of_an_answer() {
+        let mut decoder = Decoder::new(Protocol::AnthropicMessages);
+
+        let end = decoder.push(b"data: {\"type\":\"message_stop\"}\n\n");
+        let after = decoder.push(b"data: {\"type\":\"message_stop\"}\n\nrubbish\n\n");
+
+        assert_eq!(end.len(), 1);
+        assert_eq!(after, []);
+        assert_eq!(decoder.finish(), []);
+    }
+}

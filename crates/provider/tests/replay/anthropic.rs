@@ -1,0 +1,245 @@
+//! Anthropic's Messages: streams and their events.
+
+use super::*;
+
+#[test]
+fn text_comes_in_pieces_with_its_cost() {
+    check(
+        ANTHROPIC,
+        "text",
+        r#"
+        usage input=12 output=1 cache_read=2000 cache_creation=100
+        text "Grüß"
+        text "e,\n  welt 🦀"
+        usage output=9
+        stop: EndTurn
+    "#,
+    );
+}
+
+#[test]
+fn calls_come_in_order_and_with_their_arguments_as_sent() {
+    check(
+        ANTHROPIC,
+        "parallel_tool_calls",
+        r#"
+        usage input=12 output=1
+        text "Two things."
+        call begins: read
+        call read toolu_01 {"path": "a.rs"}
+        call begins: bash
+        call bash toolu_02 {"command":"ls", "n": 1.0}
+        call begins: now
+        call now toolu_03 {}
+        usage output=9
+        stop: ToolUse
+    "#,
+    );
+}
+
+#[test]
+fn calls_of_one_answer_never_share_an_id() {
+    check(
+        ANTHROPIC,
+        "same_id_twice",
+        r"
+        usage input=12 output=1
+        call begins: read
+        call read toolu_01 {}
+        call begins: write
+        call write toolu_01_2 {}
+        call begins: bash
+        call bash call_3 {}
+        usage output=9
+        stop: ToolUse
+    ",
+    );
+}
+
+#[test]
+fn thinking_ends_with_its_signature() {
+    check(
+        ANTHROPIC,
+        "thinking_with_signature",
+        r#"
+        usage input=12 output=1
+        thinking "Hmm, "
+        thinking "let me see."
+        thinking ends, signed EqQBabc=
+        text "Done."
+        usage output=9
+        stop: EndTurn
+    "#,
+    );
+}
+
+#[test]
+fn each_thinking_block_keeps_its_own_signature() {
+    check(
+        ANTHROPIC,
+        "interleaved_thinking",
+        r#"
+        usage input=12 output=1
+        thinking "First."
+        thinking ends, signed s1
+        text "One."
+        thinking "Second."
+        thinking ends, signed s2
+        call begins: bash
+        call bash toolu_01 {"command":"ls"}
+        usage output=9
+        stop: ToolUse
+    "#,
+    );
+}
+
+#[test]
+fn a_signature_without_text_is_kept() {
+    check(
+        ANTHROPIC,
+        "signature_alone",
+        r#"
+        usage input=12 output=1
+        thinking ends, signed s1
+        text "Done."
+        usage output=9
+        stop: EndTurn
+    "#,
+    );
+}
+
+#[test]
+fn redacted_thinking_is_one_event() {
+    check(
+        ANTHROPIC,
+        "redacted_thinking",
+        r#"
+        usage input=12 output=1
+        redacted EmwKAhgB
+        text "Done."
+        usage output=9
+        stop: EndTurn
+    "#,
+    );
+}
+
+#[test]
+fn an_error_in_the_middle_ends_the_answer() {
+    check(
+        ANTHROPIC,
+        "error_in_the_middle",
+        r#"
+        usage input=12 output=1
+        text "So far"
+        error: The provider broke off its answer with an error (Overloaded); what arrived is kept.
+    "#,
+    );
+}
+
+#[test]
+fn a_call_that_was_whole_before_an_error_is_shown() {
+    check(
+        ANTHROPIC,
+        "error_after_a_call",
+        r#"
+        usage input=12 output=1
+        call begins: bash
+        call bash toolu_01 {"command":"ls"}
+        error: The provider broke off its answer with an error (Internal server error); what arrived is kept.
+    "#,
+    );
+}
+
+#[test]
+fn a_call_cut_by_the_token_limit_is_dropped() {
+    check(
+        ANTHROPIC,
+        "max_tokens_in_a_call",
+        r#"
+        usage input=12 output=1
+        call begins: read
+        call read toolu_01 {"path":"a"}
+        call begins: write
+        usage output=9
+        stop: MaxTokens
+    "#,
+    );
+}
+
+#[test]
+fn a_call_cut_before_its_arguments_is_no_call_without_arguments() {
+    check(
+        ANTHROPIC,
+        "max_tokens_before_arguments",
+        r"
+        usage input=12 output=1
+        call begins: wipe
+        usage output=9
+        stop: MaxTokens
+    ",
+    );
+}
+
+#[test]
+fn a_refusal_is_told() {
+    check(
+        ANTHROPIC,
+        "refusal",
+        r#"
+        usage input=12 output=1
+        text "I can"
+        usage output=9
+        stop: Refusal
+    "#,
+    );
+}
+
+#[test]
+fn unknown_events_and_blocks_are_passed_over() {
+    check(
+        ANTHROPIC,
+        "unknown_events_and_blocks",
+        r#"
+        usage input=12 output=1
+        text "Done."
+        usage output=9
+        stop: other, pause_turn
+    "#,
+    );
+}
+
+#[test]
+fn arguments_in_the_start_of_a_block_are_kept_as_sent() {
+    check(
+        ANTHROPIC,
+        "input_in_the_start",
+        r#"
+        usage input=12 output=1
+        call begins: bash
+        call bash toolu_01 {"command": "ls", "n": 1e2}
+        usage output=9
+        stop: ToolUse
+    "#,
+    );
+}
+
+#[test]
+fn a_byte_order_mark_crlf_and_comments_change_nothing() {
+    check(
+        ANTHROPIC,
+        "crlf_and_comments",
+        r#"
+        usage input=12 output=1
+        text "Hi"
+        usage output=9
+        stop: EndTurn
+    "#,
+    );
+}
+
+#[test]
+fn a_stream_cut_anywhere_ends_in_an_error_and_gives_no_partial_call() {
+    for name in ["text", "parallel_tool_calls", "interleaved_thinking"] {
+        check_cuts(ANTHROPIC, name, "event: message_stop");
+    }
+}

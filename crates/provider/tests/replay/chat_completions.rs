@@ -1,0 +1,235 @@
+//! Chat Completions: streams and their events.
+
+use super::*;
+
+#[test]
+fn text_comes_in_pieces_with_its_cost() {
+    check(
+        CHAT_COMPLETIONS,
+        "text",
+        r#"
+        text "Grüß"
+        text "e,\n  welt 🦀"
+        usage input=5 output=7 thoughts=3 cache_read=15
+        stop: EndTurn
+    "#,
+    );
+}
+
+#[test]
+fn calls_come_in_order_and_with_their_arguments_as_sent() {
+    check(
+        CHAT_COMPLETIONS,
+        "parallel_tool_calls",
+        r#"
+        text "Two things."
+        call begins: read
+        call begins: bash
+        call read call_a {"path": "a.rs"}
+        call bash call_b {"n": 1.0}
+        stop: ToolUse
+    "#,
+    );
+}
+
+#[test]
+fn fragments_of_several_calls_may_mix() {
+    check(
+        CHAT_COMPLETIONS,
+        "interleaved_fragments",
+        r#"
+        call begins: bash
+        call begins: read
+        call read call_a {"a":1}
+        call bash call_b {"b":2}
+        stop: ToolUse
+    "#,
+    );
+}
+
+#[test]
+fn calls_without_ids_get_some() {
+    check(
+        CHAT_COMPLETIONS,
+        "ids_missing",
+        r#"
+        call begins: read
+        call begins: bash
+        call begins: now
+        call read call_1 {"path":"a"}
+        call bash call_2 {}
+        call now call_3 {}
+        stop: ToolUse
+    "#,
+    );
+}
+
+#[test]
+fn whole_calls_with_the_same_index_stay_apart() {
+    check(
+        CHAT_COMPLETIONS,
+        "whole_calls_all_numbered_zero",
+        r#"
+        call begins: read
+        call begins: read
+        call read call_1 {"path":"a"}
+        call read call_2 {"path":"b"}
+        stop: ToolUse
+    "#,
+    );
+}
+
+#[test]
+fn reasoning_is_thinking_that_ends_where_the_answer_begins() {
+    check(
+        CHAT_COMPLETIONS,
+        "reasoning_content",
+        r#"
+        thinking "Hmm, "
+        thinking "so."
+        thinking ends
+        text "Done."
+        usage input=5 output=7 thoughts=3 cache_read=15
+        stop: EndTurn
+    "#,
+    );
+}
+
+#[test]
+fn reasoning_ends_where_a_call_begins() {
+    check(
+        CHAT_COMPLETIONS,
+        "reasoning_before_a_call",
+        r#"
+        thinking "Look."
+        thinking ends
+        call begins: read
+        call read call_a {}
+        stop: ToolUse
+    "#,
+    );
+}
+
+#[test]
+fn reasoning_ends_with_the_answer_at_the_latest() {
+    check(
+        CHAT_COMPLETIONS,
+        "reasoning_alone",
+        r#"
+        thinking "Hmm"
+        thinking ends
+        stop: EndTurn
+    "#,
+    );
+}
+
+#[test]
+fn a_call_cut_by_the_token_limit_is_dropped() {
+    check(
+        CHAT_COMPLETIONS,
+        "length_in_a_call",
+        r#"
+        call begins: read
+        call begins: write
+        call read call_a {"path":"a"}
+        stop: MaxTokens
+    "#,
+    );
+}
+
+#[test]
+fn a_finish_reason_is_an_end_without_an_end_mark() {
+    check(
+        CHAT_COMPLETIONS,
+        "no_end_mark",
+        r#"
+        text "Hi"
+        stop: EndTurn
+    "#,
+    );
+}
+
+#[test]
+fn an_end_mark_is_an_end_without_a_finish_reason() {
+    check(
+        CHAT_COMPLETIONS,
+        "no_finish_reason",
+        r#"
+        text "Hi"
+        stop: EndTurn
+    "#,
+    );
+}
+
+#[test]
+fn an_error_in_the_middle_ends_the_answer() {
+    check(
+        CHAT_COMPLETIONS,
+        "error_in_the_middle",
+        r#"
+        text "So far"
+        error: The provider broke off its answer with an error (The model crashed); what arrived is kept.
+    "#,
+    );
+}
+
+#[test]
+fn an_error_field_ends_the_answer() {
+    check(
+        CHAT_COMPLETIONS,
+        "error_field",
+        r#"
+        text "So far"
+        error: The provider broke off its answer with an error (slot unavailable); what arrived is kept.
+    "#,
+    );
+}
+
+#[test]
+fn a_filtered_answer_is_a_refusal() {
+    check(
+        CHAT_COMPLETIONS,
+        "content_filter",
+        r#"
+        text "Well"
+        stop: Refusal
+    "#,
+    );
+}
+
+#[test]
+fn a_refusal_in_words_is_text_and_a_refusal() {
+    check(
+        CHAT_COMPLETIONS,
+        "refusal",
+        r#"
+        text "I can't help with that."
+        stop: Refusal
+    "#,
+    );
+}
+
+#[test]
+fn crlf_and_comments_change_nothing() {
+    check(
+        CHAT_COMPLETIONS,
+        "crlf_and_comments",
+        r#"
+        text "Hi"
+        stop: EndTurn
+    "#,
+    );
+}
+
+#[test]
+fn a_stream_cut_anywhere_ends_in_an_error_and_gives_no_partial_call() {
+    for name in [
+        "text",
+        "parallel_tool_calls",
+        "interleaved_fragments",
+        "reasoning_content",
+    ] {
+        // The chunk with the finish reason is the first with a quoted one.
+        check_cuts(CHAT_COMPLETIONS, name, "\"finish_reason\": \"");
+    }
+}

@@ -1,0 +1,254 @@
+//! Anthropic's Messages: requests, as JSON.
+
+use super::*;
+
+const ANTHROPIC: Protocol = Protocol::AnthropicMessages;
+
+#[test]
+fn a_whole_request() {
+    let prompt = Prompt {
+        system: Some("Be brief.".to_owned()),
+        messages: conversation(),
+        tools: vec![tool("read", false), tool("bash", true)],
+    };
+    let parameters = Parameters {
+        temperature: Some(0.5),
+        cache: true,
+        ..parameters()
+    };
+
+    let request = request(ANTHROPIC, &prompt, &parameters);
+
+    let schema = json!({"type": "object", "properties": {}});
+    let mark = json!({"type": "ephemeral"});
+    assert_eq!(request.url, "https://api.anthropic.com/v1/messages");
+    assert_eq!(
+        headers(&request),
+        [
+            ("content-type", "application/json"),
+            ("accept", "text/event-stream"),
+            ("anthropic-version", "2023-06-01"),
+            ("x-api-key", "sk-1"),
+        ]
+    );
+    assert_eq!(
+        serde_json::from_slice::<Value>(&request.body).unwrap(),
+        json!({
+            "model": "m",
+            "max_tokens": 8192,
+            "temperature": 0.5,
+            "stream": true,
+            "tools": [
+                {"name": "bash", "description": "Runs bash.", "input_schema": schema},
+                {"name": "read", "description": "Runs read.", "input_schema": schema, "cache_control": mark},
+            ],
+            "tool_choice": {"type": "auto"},
+            "system": [{"type": "text", "text": "Be brief.", "cache_control": mark}],
+            "messages": [
+                {"role": "user", "content": [{"type": "text", "text": "List the files.\n\n    indented"}]},
+                {"role": "assistant", "content": [
+                    {"type": "text", "text": "I look."},
+                    {"type": "tool_use", "id": "call_1", "name": "bash", "input": {"z": 1.0, "a": "ls"}},
+                ]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": "call_1", "content": "a.rs"},
+                    {"type": "text", "text": "And then?", "cache_control": mark},
+                ]},
+            ],
+        })
+    );
+}
+
+#[test]
+fn nothing_is_sent_that_was_not_asked_for() {
+    let body = body(
+        ANTHROPIC,
+        &prompt(vec![user(vec![text("Hi")])]),
+        &parameters(),
+    );
+
+    assert_eq!(
+        body,
+        json!({
+            "model": "m",
+            "max_tokens": 8192,
+            "stream": true,
+            "messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}],
+        })
+    );
+}
+
+/// Spells one assistant message and names its blocks with their content.
+#[track_caller]
+fn check_assistant(parts: Vec<Part>, expected: &Value) {
+    let prompt = prompt(vec![
+        user(vec![text("Hi")]),
+        assistant(parts),
+        user(vec![text("Go on.")]),
+    ]);
+    let body = body(ANTHROPIC, &prompt, &parameters());
+    assert_eq!(&body["messages"][1]["content"], expected);
+}
+
+#[test]
+fn text_after_a_call_goes_before_it_and_thinking_before_both() {
+    check_assistant(
+        vec![
+            text("A"),
+            call("c1", "bash", "{}"),
+            text("B"),
+            thinking("T", Some(("anthropic", "s"))),
+        ],
+        &json!([
+            {"type": "thinking", "thinking": "T", "signature": "s"},
+            {"type": "text", "text": "A"},
+            {"type": "text", "text": "B"},
+            {"type": "tool_use", "id": "c1", "name": "bash", "input": {}},
+        ]),
+    );
+}
+
+#[test]
+fn interleaved_thinking_goes_back_as_it_came() {
+    let signed = |name| thinking(name, Some(("anthropic", name)));
+    check_assistant(
+        vec![
+            signed("T1"),
+            text("A"),
+            signed("T2"),
+            call("c1", "bash", "{}"),
+        ],
+        &json!([
+            {"type": "thinking", "thinking": "T1", "signature": "T1"},
+            {"type": "text", "text": "A"},
+            {"type": "thinking", "thinking": "T2", "signature": "T2"},
+            {"type": "tool_use", "id": "c1", "name": "bash", "input": {}},
+        ]),
+    );
+}
+
+#[test]
+fn thinking_goes_back_only_to_who_signed_it() {
+    let opaque = |provider: Option<&str>| Part::Thinking {
+        text: "EmwK".to_owned(),
+        signature: provider.map(|provider| Signature {
+            provider: provider.to_owned(),
+            value: String::new(),
+        }),
+        redacted: true,
+    };
+    check_assistant(
+        vec![
+            thinking("unsigned", None),
+            thinking("foreign", Some(("vertex", "s"))),
+            opaque(Some("vertex")),
+            opaque(None),
+            text("A"),
+        ],
+        &json!([
+            {"type": "redacted_thinking", "data": "EmwK"},
+            {"type": "text", "text": "A"},
+        ]),
+    );
+}
+
+#[test]
+fn a_message_of_foreign_thinking_alone_is_left_out() {
+    let foreign = assistant(vec![thinking("foreign", None)]);
+    let messages = vec![user(vec![text("Hi")]), foreign, user(vec![text("Go on.")])];
+
+    let body = body(ANTHROPIC, &prompt(messages), &parameters());
+
+    assert_eq!(body["messages"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_failed_call_is_marked_and_results_come_first() {
+    let messages = vec![
+        assistant(vec![call("c1", "bash", "{}")]),
+        user(vec![text("Why?"), result("c1", "no such file", true)]),
+    ];
+
+    let body = body(ANTHROPIC, &prompt(messages), &parameters());
+
+    assert_eq!(
+        body["messages"][1]["content"],
+        json!([
+            {"type": "tool_result", "tool_use_id": "c1", "content": "no such file", "is_error": true},
+            {"type": "text", "text": "Why?"},
+        ])
+    );
+}
+
+#[test]
+fn ids_are_spelled_in_accepted_letters_and_never_collide() {
+    let long = "x".repeat(80);
+    let longer = "x".repeat(81);
+    let ids = [
+        "urn:a",
+        "urn_a",
+        "urn.a",
+        "",
+        long.as_str(),
+        longer.as_str(),
+    ];
+    let messages = vec![
+        assistant(ids.iter().map(|id| call(id, "bash", "{}")).collect()),
+        user(ids.iter().map(|id| result(id, "", false)).collect()),
+    ];
+
+    let body = body(ANTHROPIC, &prompt(messages), &parameters());
+
+    let blocks = |at: usize| body["messages"][at]["content"].as_array().unwrap().clone();
+    let uses: Vec<Value> = blocks(0).iter().map(|block| block["id"].clone()).collect();
+    let results: Vec<Value> = blocks(1)
+        .iter()
+        .map(|block| block["tool_use_id"].clone())
+        .collect();
+    let cut = format!("{}_2", "x".repeat(62));
+    assert_eq!(
+        uses,
+        ["urn_a", "urn_a_2", "urn_a_3", "_", &"x".repeat(64), &cut]
+    );
+    assert_eq!(results, uses);
+}
+
+#[track_caller]
+fn check_limits(max_tokens: Option<u32>, budget: u32, expected: (u32, Option<u32>)) {
+    let thinking_budget = Some(budget);
+    let temperature = Some(0.5);
+    let parameters = Parameters {
+        max_tokens,
+        temperature,
+        thinking_budget,
+        ..parameters()
+    };
+    let body = body(ANTHROPIC, &prompt(conversation()), &parameters);
+    let sent = body["thinking"]["budget_tokens"].as_u64();
+    assert_eq!(body["max_tokens"], expected.0);
+    assert_eq!(sent, expected.1.map(u64::from));
+    assert_eq!(
+        body["temperature"].is_null(),
+        sent.is_some(),
+        "no temperature with thinking"
+    );
+}
+
+#[test]
+fn a_thinking_budget_stays_between_its_least_and_the_token_limit() {
+    check_limits(None, 0, (8192, None));
+    check_limits(None, 128, (8192 + 1024, Some(1024)));
+    check_limits(None, 16384, (8192 + 16384, Some(16384)));
+    check_limits(Some(4000), 8192, (4000, Some(3999)));
+    check_limits(Some(1024), 8192, (1024, None));
+}
+
+#[test]
+fn a_base_url_may_end_in_the_version() {
+    let mut endpoint = endpoint(ANTHROPIC);
+    endpoint.base_url = "http://127.0.0.1:9/v1/".to_owned();
+
+    let request = encode(&prompt(conversation()), &endpoint, &parameters()).unwrap();
+
+    assert_eq!(request.url, "http://127.0.0.1:9/v1/messages");
+}

@@ -1,0 +1,96 @@
+//! Chat Completions: requests, as JSON.
+
+use super::*;
+
+const CHAT: Protocol = Protocol::ChatCompletions;
+
+#[test]
+fn a_whole_request() {
+    let prompt = Prompt {
+        system: Some("Be brief.".to_owned()),
+        messages: conversation(),
+        tools: vec![tool("read", false), tool("bash", true)],
+    };
+    let parameters = Parameters {
+        max_tokens: Some(100),
+        temperature: Some(0.5),
+        ..parameters()
+    };
+
+    let request = request(CHAT, &prompt, &parameters);
+
+    let schema = json!({"type": "object", "properties": {}});
+    assert_eq!(request.url, "http://127.0.0.1:8080/v1/chat/completions");
+    assert_eq!(
+        headers(&request),
+        [
+            ("content-type", "application/json"),
+            ("accept", "text/event-stream"),
+            ("authorization", "Bearer sk-1"),
+        ]
+    );
+    assert_eq!(
+        serde_json::from_slice::<Value>(&request.body).unwrap(),
+        json!({
+            "model": "m",
+            "stream": true,
+            "stream_options": {"include_usage": true},
+            "max_tokens": 100,
+            "temperature": 0.5,
+            "tools": [
+                {"type": "function", "function": {"name": "bash", "description": "Runs bash.", "parameters": schema, "strict": true}},
+                {"type": "function", "function": {"name": "read", "description": "Runs read.", "parameters": schema}},
+            ],
+            "messages": [
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": "List the files.\n\n    indented"},
+                {"role": "assistant", "content": "I look.", "tool_calls": [{
+                    "id": "call_1",
+                    "type": "function",
+                    "function": {"name": "bash", "arguments": "{\"z\": 1.0, \"a\": \"ls\"}"},
+                }]},
+                {"role": "tool", "tool_call_id": "call_1", "content": "a.rs"},
+                {"role": "user", "content": "And then?"},
+            ],
+        })
+    );
+}
+
+#[test]
+fn without_a_key_there_is_no_authorization() {
+    let mut endpoint = endpoint(CHAT);
+    endpoint.api_key = None;
+
+    let request = encode(&prompt(conversation()), &endpoint, &parameters()).unwrap();
+
+    assert!(
+        headers(&request)
+            .iter()
+            .all(|(name, _)| *name != "authorization")
+    );
+}
+
+#[test]
+fn a_failed_call_says_so_in_its_text_and_thinking_is_kept_back() {
+    let messages = vec![
+        user(vec![text("Hi")]),
+        assistant(vec![thinking("T", None), call("a.b", "bash", "{}")]),
+        user(vec![result("a.b", "no such file", true)]),
+        assistant(vec![thinking("T", None)]),
+        user(vec![text("One."), text("Two.")]),
+    ];
+
+    let body = body(CHAT, &prompt(messages), &parameters());
+
+    assert_eq!(
+        body["messages"],
+        json!([
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": null, "tool_calls": [{
+                "id": "a.b", "type": "function", "function": {"name": "bash", "arguments": "{}"},
+            }]},
+            {"role": "tool", "tool_call_id": "a.b", "content": "Error: no such file"},
+            {"role": "user", "content": "One.\n\nTwo."},
+        ])
+    );
+}

@@ -1,0 +1,219 @@
+//! Prompts and the requests they become.
+#![allow(clippy::unwrap_used)]
+
+mod anthropic;
+mod chat_completions;
+
+use chat::{
+    prompt::{Part, Prompt, PromptMessage, PromptRole, Signature},
+    tool::{ToolDefinition, ToolUseId},
+};
+use provider::{Endpoint, HttpRequest, Parameters, Protocol, Secret, encode};
+use serde_json::{Value, json};
+
+fn user(parts: Vec<Part>) -> PromptMessage {
+    PromptMessage {
+        role: PromptRole::User,
+        parts,
+    }
+}
+
+fn assistant(parts: Vec<Part>) -> PromptMessage {
+    PromptMessage {
+        role: PromptRole::Assistant,
+        parts,
+    }
+}
+
+fn text(text: &str) -> Part {
+    Part::Text(text.to_owned())
+}
+
+fn thinking(text: &str, signature: Option<(&str, &str)>) -> Part {
+    let signature = signature.map(|(provider, value)| Signature {
+        provider: provider.to_owned(),
+        value: value.to_owned(),
+    });
+    Part::Thinking {
+        text: text.to_owned(),
+        signature,
+        redacted: false,
+    }
+}
+
+fn call(id: &str, name: &str, input: &str) -> Part {
+    Part::ToolUse {
+        id: ToolUseId::new(id),
+        name: name.to_owned(),
+        input: input.to_owned(),
+    }
+}
+
+fn result(id: &str, content: &str, is_error: bool) -> Part {
+    let (name, content) = ("bash".to_owned(), content.to_owned());
+    Part::ToolResult {
+        tool_use_id: ToolUseId::new(id),
+        name,
+        content,
+        is_error,
+    }
+}
+
+fn tool(name: &str, strict: bool) -> ToolDefinition {
+    ToolDefinition {
+        name: name.to_owned(),
+        description: format!("Runs {name}."),
+        input_schema: json!({"type": "object", "properties": {}}),
+        strict,
+    }
+}
+
+fn prompt(messages: Vec<PromptMessage>) -> Prompt {
+    Prompt {
+        system: None,
+        messages,
+        tools: Vec::new(),
+    }
+}
+
+fn endpoint(protocol: Protocol) -> Endpoint {
+    let (provider, base_url) = match protocol {
+        Protocol::AnthropicMessages => ("anthropic", "https://api.anthropic.com/"),
+        Protocol::ChatCompletions => ("openai_compatible", "http://127.0.0.1:8080/v1"),
+    };
+    Endpoint {
+        provider: provider.to_owned(),
+        protocol,
+        base_url: base_url.to_owned(),
+        api_key: Some(Secret::new("sk-1")),
+        key_source: "$KEY".to_owned(),
+    }
+}
+
+fn parameters() -> Parameters {
+    Parameters {
+        model: "m".to_owned(),
+        ..Parameters::default()
+    }
+}
+
+fn request(protocol: Protocol, prompt: &Prompt, parameters: &Parameters) -> HttpRequest {
+    encode(prompt, &endpoint(protocol), parameters).unwrap()
+}
+
+fn body(protocol: Protocol, prompt: &Prompt, parameters: &Parameters) -> Value {
+    serde_json::from_slice(&request(protocol, prompt, parameters).body).unwrap()
+}
+
+fn raw_body(protocol: Protocol, prompt: &Prompt) -> String {
+    String::from_utf8(request(protocol, prompt, &parameters()).body).unwrap()
+}
+
+fn headers(request: &HttpRequest) -> Vec<(&str, &str)> {
+    request
+        .headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.expose()))
+        .collect()
+}
+
+/// A question, a call with its result, an answer, and another question.
+fn conversation() -> Vec<PromptMessage> {
+    vec![
+        user(vec![text("List the files.\n\n    indented")]),
+        assistant(vec![
+            text("I look."),
+            call("call_1", "bash", r#"{"z": 1.0, "a": "ls"}"#),
+        ]),
+        user(vec![result("call_1", "a.rs", false), text("And then?")]),
+    ]
+}
+
+#[test]
+fn an_appended_turn_changes_no_byte_before_it() {
+    for protocol in [Protocol::AnthropicMessages, Protocol::ChatCompletions] {
+        let before = raw_body(protocol, &prompt(conversation()));
+        let mut longer = conversation();
+        longer.push(assistant(vec![text("Done."), call("a.b", "bash", "{}")]));
+        longer.push(user(vec![result("a.b", "", true)]));
+        let after = raw_body(protocol, &prompt(longer));
+
+        let shared = before.strip_suffix("]}").unwrap();
+        assert!(after.starts_with(shared), "{before}\n{after}");
+    }
+}
+
+#[test]
+fn a_cached_prefix_differs_in_its_mark_alone() {
+    let cached = Parameters {
+        cache: true,
+        ..parameters()
+    };
+    let mark = r#","cache_control":{"type":"ephemeral"}"#;
+    let spell = |messages| {
+        let request = request(Protocol::AnthropicMessages, &prompt(messages), &cached);
+        String::from_utf8(request.body).unwrap().replace(mark, "")
+    };
+    let mut longer = conversation();
+    longer.push(assistant(vec![text("Done.")]));
+    longer.push(user(vec![text("Thanks.")]));
+
+    assert!(spell(longer).starts_with(spell(conversation()).strip_suffix("]}").unwrap()));
+}
+
+#[test]
+fn arguments_go_out_in_the_bytes_of_the_document() {
+    let input = "{\n  \"z\": 1.0,\n  \"a\": \"\\u00e9\",\n  \"n\": 12345678901234567890123\n}";
+    let messages = vec![
+        assistant(vec![call("c", "bash", input)]),
+        user(vec![text("Go on.")]),
+    ];
+
+    let anthropic = raw_body(Protocol::AnthropicMessages, &prompt(messages.clone()));
+    let chat = body(Protocol::ChatCompletions, &prompt(messages), &parameters());
+
+    assert!(
+        anthropic.contains(&format!(r#""input":{input}"#)),
+        "{anthropic}"
+    );
+    assert_eq!(
+        chat["messages"][0]["tool_calls"][0]["function"]["arguments"],
+        input
+    );
+}
+
+#[test]
+fn arguments_that_are_no_object_are_sent_as_none() {
+    for input in ["", "{\"a\":", "[1]", "null", "{} {}"] {
+        let messages = vec![
+            assistant(vec![call("c", "bash", input)]),
+            user(vec![text("Go on.")]),
+        ];
+
+        let anthropic = body(
+            Protocol::AnthropicMessages,
+            &prompt(messages.clone()),
+            &parameters(),
+        );
+        let chat = body(Protocol::ChatCompletions, &prompt(messages), &parameters());
+
+        assert_eq!(anthropic["messages"][0]["content"][0]["input"], json!({}));
+        assert_eq!(
+            chat["messages"][0]["tool_calls"][0]["function"]["arguments"],
+            "{}"
+        );
+    }
+}
+
+#[test]
+fn a_request_without_a_model_is_not_made() {
+    let none = Parameters {
+        model: " ".to_owned(),
+        ..parameters()
+    };
+    for protocol in [Protocol::AnthropicMessages, Protocol::ChatCompletions] {
+        let problem = encode(&prompt(conversation()), &endpoint(protocol), &none).unwrap_err();
+
+        assert!(problem.what.starts_with("No model is set"), "{problem}");
+    }
+}
