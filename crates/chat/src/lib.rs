@@ -3,10 +3,26 @@
 //! Pure: no I/O, no clock, no async, no RPC. The buffer is the state; everything
 //! here is a function of text, options and what is running right now.
 
+pub mod answer;
+pub mod approval;
+pub mod cycle;
+pub mod diagnostic;
+pub mod document;
+pub mod escape;
+pub mod json;
+pub mod marks;
+pub mod pairing;
+mod parse;
 pub mod preview;
 pub mod problem;
 pub mod prompt;
+pub mod scan;
+pub mod schema;
+pub mod spans;
+pub mod status;
+pub mod text;
 pub mod tool;
 pub mod truncate;
+pub mod write;
 
 pub use problem::Problem;

@@ -18,7 +18,10 @@ pub struct Problem {
 impl Problem {
     /// A problem with its way out.
     pub fn new(what: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { what: what.into(), fix: fix.into() }
+        Self {
+            what: what.into(),
+            fix: fix.into(),
+        }
     }
 }
 

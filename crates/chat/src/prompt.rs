@@ -3,6 +3,10 @@
 //! The provider crate turns a [`Prompt`] into bytes; what is in it, and in which
 //! order, is decided here, from the document alone.
 
+mod build;
+
+pub use build::{NO_RESULT, aborted_call, build, own_text};
+
 use crate::tool::{ToolDefinition, ToolUseId};
 
 /// A conversation, ready to be spelled for a provider.

@@ -154,14 +154,30 @@ pub fn truncate_tail_within(text: &str, limits: Limits) -> Truncated<'_> {
 
 fn partial_last_line(text: &str, total: usize, by: Limit, limits: Limits) -> Truncated<'_> {
     let keep = if by == Limit::Bytes { limits.bytes } else { 0 };
-    let mut start = text.len().saturating_sub(keep);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    let content = &text[start..];
+    let content = &text[ceil_char_boundary(text, text.len().saturating_sub(keep))..];
     let mut truncated = Truncated::new(text, content, total, Some(by));
     truncated.last_line_partial = !content.is_empty();
     truncated
+}
+
+/// The first character boundary of `text` at or after byte `at`.
+///
+/// The standard library's is younger than our oldest compiler.
+pub fn ceil_char_boundary(text: &str, at: usize) -> usize {
+    let mut boundary = at.min(text.len());
+    while !text.is_char_boundary(boundary) {
+        boundary += 1;
+    }
+    boundary
+}
+
+/// The last character boundary of `text` at or before byte `at`.
+pub fn floor_char_boundary(text: &str, at: usize) -> usize {
+    let mut boundary = at.min(text.len());
+    while !text.is_char_boundary(boundary) {
+        boundary -= 1;
+    }
+    boundary
 }
 
 /// A byte count for people: `3 B`, `12.1 KB`, `1.5 MB`, in steps of 1024.

@@ -1,0 +1,236 @@
+//! A model's answer as it is written into the buffer, delta by delta.
+//!
+//! Append-only: what has been handed out is final, so every decision (does this
+//! line start like structure?) is made before its bytes leave. Knows no provider
+//! and no buffer; it is given pieces and returns text for the end of the message.
+
+use crate::escape::{LineStart, escape_line, line_start};
+use crate::scan::fence;
+use crate::write;
+
+/// Spells one assistant message below its marker line.
+#[derive(Debug, Default)]
+pub struct AnswerWriter {
+    /// What has been decided and not been taken.
+    out: String,
+    block: Block,
+    /// Whether the message has a block already.
+    started: bool,
+    /// Start of a line that may yet become structure, or blanks before any text.
+    held: String,
+    /// Whether `held` is the start of a line.
+    at_line_start: bool,
+    /// The current line, while it can still be a fence.
+    fence_line: Option<String>,
+    /// The open fence: mark and length.
+    open_fence: Option<(u8, usize)>,
+    /// Thinking that has arrived; it is written whole, because its signature
+    /// stands in the opening tag and comes last.
+    thinking: String,
+}
+
+/// The block that is being written.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Block {
+    /// None; blanks that arrive are held and dropped unless text follows.
+    #[default]
+    None,
+    /// Text.
+    Text,
+    /// Thinking, held in [`AnswerWriter::thinking`].
+    Thinking,
+}
+
+impl AnswerWriter {
+    /// An answer of which nothing is written yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the text that can be appended to the message now. It starts with a
+    /// line end: the marker's line stays alone.
+    pub fn take(&mut self) -> String {
+        std::mem::take(&mut self.out)
+    }
+
+    /// Whether something was written or is held back.
+    pub fn is_empty(&self) -> bool {
+        !self.started && self.thinking.is_empty()
+    }
+
+    /// How many characters of thinking have arrived for the open block.
+    pub fn thinking_len(&self) -> usize {
+        self.thinking.chars().count()
+    }
+
+    /// Adds a piece of the model's text.
+    pub fn text(&mut self, delta: &str) {
+        if delta.is_empty() {
+            return;
+        }
+        if self.block == Block::Thinking {
+            self.end_thinking(None);
+        }
+        if self.block != Block::Text {
+            self.held.push_str(delta);
+            if self.held.trim().is_empty() {
+                return;
+            }
+            let first = std::mem::take(&mut self.held);
+            self.start_block();
+            self.block = Block::Text;
+            self.at_line_start = true;
+            self.fence_line = Some(String::new());
+            self.prose(&first);
+        } else {
+            self.prose(delta);
+        }
+    }
+
+    /// Adds a piece of thinking.
+    pub fn thinking(&mut self, delta: &str) {
+        if !delta.is_empty() {
+            self.close_text();
+            self.block = Block::Thinking;
+            self.thinking.push_str(delta);
+        }
+    }
+
+    /// Ends the open thinking with the provider's signature, if it has one. A
+    /// signature without thinking is kept as well.
+    pub fn end_thinking(&mut self, signature: Option<(&str, &str)>) {
+        self.close_text();
+        let signature = signature.filter(|(_, value)| !value.contains(['"', '<', '>', '\n']));
+        let attribute =
+            signature.map(|(provider, value)| format!(" {provider}:signature=\"{value}\""));
+        let thinking = std::mem::take(&mut self.thinking);
+        match (thinking.is_empty(), attribute) {
+            (true, None) => {}
+            (true, Some(attribute)) => self.lines([format!("<thinking{attribute}/>")]),
+            (false, attribute) => {
+                self.thinking_block(&attribute.unwrap_or_default(), &thinking);
+            }
+        }
+    }
+
+    /// Adds a provider's opaque thinking.
+    pub fn redacted_thinking(&mut self, opaque: &str) {
+        self.close();
+        self.thinking_block(" redacted", opaque);
+    }
+
+    /// Adds a complete call.
+    pub fn tool_use(&mut self, name: &str, id: &str, input: &str) {
+        self.close();
+        self.lines(write::tool_use(name, id, input));
+    }
+
+    /// Ends the answer; with a reason when it was cut off.
+    pub fn finish(&mut self, aborted: Option<&str>) {
+        self.close();
+        if let Some(reason) = aborted {
+            let reason = reason.replace("-->", "--").replace(char::is_control, " ");
+            self.lines([format!("<!-- flemma:aborted: {} -->", reason.trim())]);
+        }
+    }
+
+    fn thinking_block(&mut self, attribute: &str, body: &str) {
+        let opening = format!("<thinking{attribute}>");
+        let body = body.split('\n').map(|line| escape_line(line).into_owned());
+        let closing = "</thinking>".to_owned();
+        self.lines(std::iter::once(opening).chain(body).chain([closing]));
+    }
+
+    /// Writes a complete block.
+    fn lines(&mut self, lines: impl IntoIterator<Item = String>) {
+        self.start_block();
+        let lines: Vec<String> = lines.into_iter().collect();
+        self.out.push_str(&lines.join("\n"));
+        self.block = Block::None;
+    }
+
+    fn start_block(&mut self) {
+        self.out.push_str(if self.started { "\n\n" } else { "\n" });
+        self.started = true;
+    }
+
+    fn close(&mut self) {
+        self.end_thinking(None);
+        self.close_text();
+    }
+
+    /// Ends the open text: what was held back is decided, an open fence closed.
+    fn close_text(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        if self.block != Block::Text {
+            return;
+        }
+        self.out.push_str(&escape_line(&held));
+        self.end_line();
+        if let Some((mark, length)) = self.open_fence.take() {
+            self.out.push('\n');
+            self.out
+                .extend(std::iter::repeat_n(char::from(mark), length));
+        }
+        self.block = Block::None;
+    }
+
+    fn prose(&mut self, text: &str) {
+        for piece in text.split_inclusive('\n') {
+            let (line, ended) = match piece.strip_suffix('\n') {
+                Some(line) => (line, true),
+                None => (piece, false),
+            };
+            self.line_piece(line);
+            if ended {
+                let held = std::mem::take(&mut self.held);
+                self.out.push_str(&escape_line(&held));
+                self.out.push('\n');
+                self.end_line();
+                self.at_line_start = true;
+                self.fence_line = Some(String::new());
+            }
+        }
+    }
+
+    fn line_piece(&mut self, piece: &str) {
+        if let Some(line) = &mut self.fence_line {
+            line.push_str(piece);
+            if !line.is_empty() && !line.starts_with(['`', '~']) {
+                self.fence_line = None;
+            }
+        }
+        if !self.at_line_start {
+            self.out.push_str(piece);
+            return;
+        }
+        self.held.push_str(piece);
+        match line_start(self.held.as_bytes()) {
+            LineStart::Open => return,
+            LineStart::Structure => self.out.push('\\'),
+            LineStart::Prose => {}
+        }
+        self.out.push_str(&self.held);
+        self.held.clear();
+        self.at_line_start = false;
+    }
+
+    /// Follows fences exactly as the parser does.
+    fn end_line(&mut self) {
+        let Some(line) = self.fence_line.take() else {
+            return;
+        };
+        let Some(found) = fence(line.as_bytes()) else {
+            return;
+        };
+        self.open_fence = match self.open_fence {
+            None => Some((found.mark, found.length)),
+            Some((mark, length))
+                if found.mark == mark && found.length >= length && found.info.is_empty() =>
+            {
+                None
+            }
+            open => open,
+        };
+    }
+}

@@ -1,0 +1,492 @@
+//! What happens next: the three phases, as a state machine without side effects.
+//!
+//! The phase is read off the document: a call without a result block is
+//! categorized, an approved placeholder runs, and when every call has a result
+//! the conversation can be sent. [`Cycle`] holds only what cannot be in the text:
+//! what is running, which decisions were made here, how many requests went out
+//! without the user. [`step`] returns what is to be done as data; it does nothing.
+
+mod judge;
+mod provenance;
+mod settle;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::approval::{Answers, CallKey, Question, ResolverChain};
+use crate::document::Document;
+use crate::prompt;
+use crate::tool::{ToolDefinition, ToolOutcome, ToolUseId};
+use crate::write::TextEdit;
+use provenance::Provenance;
+
+pub use judge::{DENIED, REJECTED, key};
+
+/// The part of the options that the cycle goes by.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Who decides about calls.
+    pub chain: ResolverChain,
+    /// Every tool that can run, by name, offered to the model or not.
+    pub tools: BTreeMap<String, ToolDefinition>,
+    /// Whether the phases chain by themselves.
+    pub autopilot: bool,
+    /// Most requests in a row without the user; at least one.
+    pub max_turns: u32,
+    /// Most calls that run at the same time; 0 means any number.
+    pub max_concurrent: usize,
+    /// Where the cursor goes when a result arrives.
+    pub cursor_after_result: CursorAfterResult,
+}
+
+/// Where the cursor goes when a result arrives and autopilot does not go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CursorAfterResult {
+    /// To the result.
+    #[default]
+    Result,
+    /// Nowhere.
+    Stay,
+    /// Behind the message that holds the result.
+    Next,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// The text came from a file: opened, reloaded or recovered. `interrupted`
+    /// names calls that were running when the host died.
+    Loaded {
+        /// Ids of calls whose end nobody saw.
+        interrupted: Vec<ToolUseId>,
+    },
+    /// The user changed the text.
+    Changed,
+    /// Ctrl-].
+    Advance,
+    /// `:Flemma send`: the third phase alone.
+    Send,
+    /// Alt-Enter on a buffer line.
+    Resolve {
+        /// The cursor's line, zero-based.
+        line: usize,
+    },
+    /// The edit of the last step was applied, or it was stale and is to be made anew.
+    Continue,
+    /// Function resolvers answered.
+    ResolverAnswered(Answers),
+    /// Calls ended, each in its way.
+    ToolsFinished(Vec<(CallKey, ToolOutcome)>),
+    /// The provider issued this call in the answer that is being written.
+    Recorded(CallKey),
+    /// The open request ended, and its answer is in the document.
+    AnswerEnded(AnswerEnd),
+    /// Ctrl-C.
+    Cancel,
+    /// `:Flemma tool:cancel` on a buffer line: the call there, else the oldest.
+    CancelTool {
+        /// The cursor's line, zero-based.
+        line: usize,
+    },
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerEnd {
+    /// The model said all it wanted to say.
+    Complete,
+    /// It was cut off, refused or failed; what arrived stays.
+    Failed,
+    /// The user cancelled it.
+    Cancelled,
+}
+
+/// Something to do. Effects are performed in order; after an [`Effect::Edit`] the
+/// rest waits until the edit is applied, and is dropped when it is stale.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Change the document, then step with [`Event::Continue`].
+    Edit(Vec<TextEdit>),
+    /// Move the cursor to a line.
+    Cursor {
+        /// Zero-based.
+        line: usize,
+        /// Whether to be ready for typing there.
+        insert: bool,
+    },
+    /// Ask functions, then step with [`Event::ResolverAnswered`].
+    Ask(Vec<Question>),
+    /// Start a call.
+    Run {
+        /// The call.
+        call: CallKey,
+        /// Its arguments.
+        input: Value,
+    },
+    /// Stop calls; each still ends with [`Event::ToolsFinished`].
+    CancelTools(Vec<CallKey>),
+    /// Send the document.
+    Send,
+    /// Stop the open request; it still ends with [`Event::AnswerEnded`].
+    CancelRequest,
+    /// Tell the user.
+    Notify(Notice),
+}
+
+/// A message to the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// How much it matters.
+    pub level: Level,
+    /// Full sentences.
+    pub text: String,
+}
+
+/// How much a message matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Good to know.
+    Info,
+    /// Something did not happen as the user may expect.
+    Warning,
+    /// Something went wrong.
+    Error,
+}
+
+impl Effect {
+    fn warn(text: impl Into<String>) -> Self {
+        Effect::Notify(Notice {
+            level: Level::Warning,
+            text: text.into(),
+        })
+    }
+
+    fn inform(text: impl Into<String>) -> Self {
+        Effect::Notify(Notice {
+            level: Level::Info,
+            text: text.into(),
+        })
+    }
+}
+
+/// What is alive in one buffer and cannot be in its text.
+#[derive(Debug, Default)]
+pub struct Cycle {
+    /// Whether a request is open.
+    request: bool,
+    /// Calls that run, oldest first.
+    running: Vec<CallKey>,
+    /// Calls that were decided on and wait for a slot.
+    queue: Vec<CallKey>,
+    /// Calls that ended and whose result is not in the document yet.
+    finished: Vec<(CallKey, ToolOutcome)>,
+    /// What the last key started and what is left of it.
+    batch: Option<Batch>,
+    /// Whether Ctrl-C was pressed and Ctrl-] was not since: nothing is sent by itself.
+    disarmed: bool,
+    /// Requests since the user last sent one.
+    turns: u32,
+    /// Where decisions and calls come from.
+    provenance: Provenance,
+    /// What function resolvers said in this batch.
+    answers: Answers,
+}
+
+/// The work that one key, or one answer under autopilot, started.
+#[derive(Debug)]
+struct Batch {
+    goal: Goal,
+    /// Whether anything was written or run; a batch that did nothing sends.
+    worked: bool,
+    /// Whether the conversation may be sent at the end.
+    may_send: bool,
+    /// The user's own words behind the calls when the batch began. What was typed
+    /// since then is not sent without another key.
+    words: Option<String>,
+    /// The call whose result the cursor goes to.
+    shown: Option<CallKey>,
+    /// Whether the cursor was put on the first pending call.
+    reviewed: bool,
+}
+
+/// Which calls a batch is about.
+#[derive(Debug, Clone, PartialEq)]
+enum Goal {
+    /// All of them.
+    All,
+    /// One, by the user's own act.
+    One(CallKey),
+    /// None are left to look at; those that were decided run to their end.
+    Settled,
+}
+
+impl Cycle {
+    /// Calls that run now, oldest first.
+    pub fn running(&self) -> &[CallKey] {
+        &self.running
+    }
+
+    /// Whether a request is open.
+    pub fn is_sending(&self) -> bool {
+        self.request
+    }
+
+    /// Requests since the user last sent one.
+    pub fn turns(&self) -> u32 {
+        self.turns
+    }
+}
+
+/// Decides what follows from an event. `document` is the text as it is now.
+pub fn step(
+    cycle: &mut Cycle,
+    event: Event,
+    document: &Document<'_>,
+    options: &Options,
+) -> Vec<Effect> {
+    if let Event::Loaded { interrupted } = event {
+        cycle.provenance.loaded(document);
+        cycle.interrupted(document, &interrupted);
+        return cycle.settle(document, options);
+    }
+    cycle.provenance.observe(document);
+    match event {
+        Event::Loaded { .. } | Event::Changed => Vec::new(),
+        Event::Advance => cycle.advance(document, options),
+        Event::Send => cycle.send_by_user(document, options),
+        Event::Resolve { line } => cycle.resolve(line, document, options),
+        Event::Continue => cycle.settle(document, options),
+        Event::ResolverAnswered(answers) => {
+            cycle.answers.extend(answers);
+            cycle.settle(document, options)
+        }
+        Event::ToolsFinished(ended) => cycle.tools_finished(ended, document, options),
+        Event::Recorded(call) => {
+            cycle.provenance.record(call);
+            Vec::new()
+        }
+        Event::AnswerEnded(end) => cycle.answer_ended(end, document, options),
+        Event::Cancel => cycle.cancel(document, options),
+        Event::CancelTool { line } => cycle.cancel_tool(line, document),
+    }
+}
+
+impl Cycle {
+    /// Why no key can do anything now.
+    fn busy(&self) -> Option<Effect> {
+        if self.request {
+            return Some(Effect::warn(
+                "An answer is arriving, so nothing was changed. Press Ctrl-C to cancel it.",
+            ));
+        }
+        match self.running.len() {
+            0 => None,
+            1 => Some(Effect::warn(
+                "A tool is running, so nothing was changed. Press Ctrl-C to cancel it.",
+            )),
+            n => Some(Effect::warn(format!(
+                "{n} tools are running, so nothing was changed. Press Ctrl-C to cancel them."
+            ))),
+        }
+    }
+
+    /// Why this document cannot be acted on at all.
+    fn blocked(document: &Document<'_>) -> Option<Effect> {
+        let frontmatter = document.frontmatter.as_ref()?;
+        let text = frontmatter.problem.clone().unwrap_or_else(|| {
+            "This version does not read frontmatter, and a rule that is not read must not mean a laxer one, so nothing \
+             was run or sent. Remove the frontmatter to go on."
+                .to_owned()
+        });
+        Some(Effect::Notify(Notice {
+            level: Level::Error,
+            text,
+        }))
+    }
+
+    fn advance(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+        if let Some(no) = self.busy().or_else(|| Self::blocked(document)) {
+            return vec![no];
+        }
+        self.disarmed = false;
+        self.begin(Goal::All, words_behind_calls(document));
+        self.settle(document, options)
+    }
+
+    fn begin(&mut self, goal: Goal, words: Option<String>) {
+        self.answers.clear();
+        self.batch = Some(Batch {
+            goal,
+            worked: false,
+            may_send: !self.disarmed,
+            words,
+            shown: None,
+            reviewed: false,
+        });
+    }
+
+    fn send_by_user(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+        if let Some(no) = self.busy().or_else(|| Self::blocked(document)) {
+            return vec![no];
+        }
+        self.disarmed = false;
+        self.turns = 0;
+        self.send(document, options)
+    }
+
+    fn resolve(&mut self, line: usize, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+        if self.request {
+            return self.busy().into_iter().collect();
+        }
+        if let Some(no) = Self::blocked(document) {
+            return vec![no];
+        }
+        let Some((_, call)) = find_at(document, line) else {
+            return vec![Effect::warn(
+                "There is no tool call under the cursor. Put it on a Tool Use or Tool Result block.",
+            )];
+        };
+        let key = judge::key(document, call.tool_use);
+        if self.running.contains(&key) || self.queue.contains(&key) {
+            return vec![Effect::warn(format!(
+                "The call \"{}\" is running already.",
+                key.id
+            ))];
+        }
+        if call.is_answered() {
+            return vec![Effect::inform(format!(
+                "The call \"{}\" has its result. Delete the result block to run the call again.",
+                key.id
+            ))];
+        }
+        self.begin(Goal::One(key), words_behind_calls(document));
+        self.settle(document, options)
+    }
+
+    fn tools_finished(
+        &mut self,
+        ended: Vec<(CallKey, ToolOutcome)>,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
+        for (call, outcome) in ended {
+            // A call that is not running was ended before; a second end is ignored.
+            if let Some(at) = self.running.iter().position(|running| *running == call) {
+                self.running.remove(at);
+                if let Some(batch) = &mut self.batch {
+                    batch.shown = Some(call.clone());
+                }
+                self.finished.push((call, outcome));
+            }
+        }
+        self.settle(document, options)
+    }
+
+    fn interrupted(&mut self, document: &Document<'_>, ids: &[ToolUseId]) {
+        for turn in document.turns() {
+            for call in turn
+                .calls
+                .iter()
+                .filter(|call| call.status().is_some() && ids.contains(&call.tool_use.id))
+            {
+                let text = "The host stopped while this call was running. It may have had effects; nobody saw its end.";
+                self.finished.push((
+                    judge::key(document, call.tool_use),
+                    ToolOutcome::Failed(text.to_owned()),
+                ));
+            }
+        }
+    }
+
+    fn answer_ended(
+        &mut self,
+        end: AnswerEnd,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
+        self.request = false;
+        if end != AnswerEnd::Complete {
+            self.batch = None;
+            return Vec::new();
+        }
+        let last = document
+            .messages
+            .iter()
+            .rposition(|message| message.role == crate::document::Role::Assistant);
+        let calls = last.and_then(|at| document.turn(at)).is_some();
+        if !calls {
+            self.turns = 0;
+            self.batch = None;
+            return settle::fresh_prompt(document);
+        }
+        if !options.autopilot {
+            return Vec::new();
+        }
+        self.begin(Goal::All, None);
+        if let Some(batch) = &mut self.batch {
+            batch.worked = true;
+        }
+        self.settle(document, options)
+    }
+
+    fn cancel(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+        self.disarmed = true;
+        if let Some(batch) = &mut self.batch {
+            batch.may_send = false;
+        }
+        if self.request {
+            return vec![Effect::CancelRequest];
+        }
+        if self.running.is_empty() && self.queue.is_empty() {
+            return vec![Effect::inform("Nothing is running here.")];
+        }
+        let queued = std::mem::take(&mut self.queue);
+        let never = || ToolOutcome::Cancelled("Cancelled by the user before it ran.".to_owned());
+        self.finished
+            .extend(queued.into_iter().map(|call| (call, never())));
+        let mut effects = vec![Effect::CancelTools(self.running.clone())];
+        effects.extend(self.settle(document, options));
+        effects
+    }
+
+    fn cancel_tool(&mut self, line: usize, document: &Document<'_>) -> Vec<Effect> {
+        let here = find_at(document, line).map(|(_, call)| judge::key(document, call.tool_use));
+        let call = here
+            .filter(|key| self.running.contains(key))
+            .or_else(|| self.running.first().cloned());
+        match call {
+            Some(call) => vec![Effect::CancelTools(vec![call])],
+            None => vec![Effect::inform("No tool is running here.")],
+        }
+    }
+}
+
+/// The call whose blocks cover a line, and the index of its message.
+fn find_at<'d>(
+    document: &'d Document<'_>,
+    line: usize,
+) -> Option<(usize, crate::pairing::Call<'d>)> {
+    document.turns().find_map(|turn| {
+        let covers = |call: &&crate::pairing::Call<'d>| {
+            call.tool_use.lines.contains(&line)
+                || call
+                    .result
+                    .is_some_and(|result| result.lines.contains(&line))
+        };
+        turn.calls
+            .iter()
+            .find(covers)
+            .map(|call| (turn.assistant, *call))
+    })
+}
+
+/// What the user has written behind the last turn's calls.
+fn words_behind_calls(document: &Document<'_>) -> Option<String> {
+    let last = document
+        .messages
+        .last()
+        .filter(|it| it.role == crate::document::Role::You)?;
+    prompt::own_text(document, last)
+}

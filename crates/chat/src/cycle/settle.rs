@@ -1,0 +1,453 @@
+//! One step towards rest: write what is decided, start what may start, then wait,
+//! ask or send.
+//!
+//! Everything here is computed anew from the document each time, so a stale edit
+//! is simply made again.
+
+use std::collections::BTreeMap;
+
+use super::judge::{self, Judgement};
+use super::{Cycle, Effect, Goal, Options};
+use crate::approval::{self, CallKey, Decision, Question, Verdict};
+use crate::document::{Block, Document, Role, Status};
+use crate::pairing::{Call, Turn};
+use crate::prompt;
+use crate::tool::ToolOutcome;
+use crate::write::{self, BlockLines, TextEdit};
+
+/// What one look at the document asks for.
+#[derive(Default)]
+struct Plan {
+    edits: Vec<TextEdit>,
+    notices: Vec<Effect>,
+    questions: Vec<Question>,
+    /// Calls that are decided and may run.
+    ready: Vec<CallKey>,
+    /// Calls whose decision was made just now.
+    decided: Vec<CallKey>,
+    /// Calls whose `approved` did not count and is `pending` again.
+    set_back: Vec<CallKey>,
+    /// Whether the user wrote a result by hand, which pauses the cycle.
+    by_hand: bool,
+}
+
+impl Cycle {
+    /// Takes the batch one step further.
+    pub(super) fn settle(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+        let mut effects = self.drop_written(document);
+        if self.batch.is_some()
+            && let Some(no) = Self::blocked(document)
+        {
+            self.batch = None;
+            self.queue.clear();
+            effects.push(no);
+        }
+        let plan = self.plan(document, options);
+        if !plan.questions.is_empty() {
+            effects.push(Effect::Ask(plan.questions));
+            return effects;
+        }
+        for call in &plan.decided {
+            self.provenance.decide(call);
+        }
+        for call in &plan.set_back {
+            self.provenance.set_back(call);
+        }
+        if let Some(batch) = &mut self.batch {
+            batch.worked |= !plan.edits.is_empty();
+            batch.may_send &= !plan.by_hand;
+        }
+        if !plan.edits.is_empty() {
+            effects.extend(self.start(document, options));
+            effects.push(Effect::Edit(plan.edits));
+            effects.extend(plan.notices);
+            return effects;
+        }
+        self.enqueue(plan.ready);
+        effects.extend(plan.notices);
+        effects.extend(self.start(document, options));
+        effects.extend(self.show(document, options));
+        if self.running.is_empty() && self.queue.is_empty() {
+            effects.extend(self.rest(document, options));
+        }
+        effects
+    }
+
+    /// Forgets outcomes whose result stands in the document, and those whose call
+    /// is gone: a result is never put anywhere else.
+    fn drop_written(&mut self, document: &Document<'_>) -> Vec<Effect> {
+        if self.finished.is_empty() {
+            return Vec::new();
+        }
+        let mut calls = BTreeMap::new();
+        for turn in document.turns() {
+            for call in &turn.calls {
+                *calls
+                    .entry(judge::key(document, call.tool_use))
+                    .or_insert(false) |= !call.is_answered();
+            }
+        }
+        let (open, closed) = std::mem::take(&mut self.finished)
+            .into_iter()
+            .partition::<Vec<_>, _>(|(call, _)| calls.get(call).copied().unwrap_or(false));
+        self.finished = open;
+        let gone = closed
+            .into_iter()
+            .filter(|(call, _)| !calls.contains_key(call));
+        gone.map(|(call, _)| {
+            Effect::warn(format!(
+                "The call \"{}\" ended, but its block is gone or changed; its result was dropped.",
+                call.id
+            ))
+        })
+        .collect()
+    }
+
+    fn plan(&self, document: &Document<'_>, options: &Options) -> Plan {
+        let mut plan = Plan::default();
+        if self.batch.is_none() && self.finished.is_empty() {
+            return plan;
+        }
+        for turn in document.turns() {
+            let mut blocks: Vec<(usize, BlockLines)> = Vec::new();
+            for (index, call) in turn
+                .calls
+                .iter()
+                .enumerate()
+                .filter(|(_, call)| !call.is_answered())
+            {
+                blocks.extend(
+                    self.plan_call(document, &turn, call, options, &mut plan)
+                        .map(|block| (index, block)),
+                );
+            }
+            plan.edits.extend(write::place(document, &turn, &blocks));
+        }
+        plan
+    }
+
+    /// The block to write for a call, if any; what else follows goes to `plan`.
+    fn plan_call(
+        &self,
+        document: &Document<'_>,
+        turn: &Turn<'_>,
+        call: &Call<'_>,
+        options: &Options,
+        plan: &mut Plan,
+    ) -> Option<BlockLines> {
+        let key = judge::key(document, call.tool_use);
+        if let Some((_, outcome)) = self.finished.iter().find(|(finished, _)| *finished == key) {
+            return Some(outcome_block(&key, outcome));
+        }
+        if self.running.contains(&key) || self.queue.contains(&key) {
+            return None;
+        }
+        let by_user = match self.batch.as_ref().map(|batch| &batch.goal) {
+            Some(Goal::All) => false,
+            Some(Goal::One(goal)) if *goal == key => true,
+            _ => return None,
+        };
+        match judge::judge(document, turn, call, options) {
+            Judgement::Answered => None,
+            Judgement::Ends {
+                content,
+                is_error,
+                by_hand,
+            } => {
+                if by_hand {
+                    plan.by_hand = true;
+                    plan.notices.push(Effect::warn(format!(
+                        "You wrote in the block of \"{}\", so {} was not run and your text is the result. Press Ctrl-] to send it.",
+                        key.id, key.name
+                    )));
+                }
+                Some(write::tool_result(key.id.as_str(), &content, is_error))
+            }
+            Judgement::New(input) => self.categorize(key, input, by_user, options, plan),
+            Judgement::Waits(_, input) if by_user => {
+                self.categorize(key, input, true, options, plan)
+            }
+            Judgement::Waits(Status::Approved, _) if self.provenance.is_approved(&key) => {
+                plan.ready.push(key);
+                None
+            }
+            Judgement::Waits(Status::Approved, _) => {
+                plan.notices.push(Effect::warn(format!(
+                    "The approval of \"{}\" was not given here for these arguments, or is used up, so the call waits. \
+                     Approve it again to run it.",
+                    key.id
+                )));
+                let block = write::placeholder(key.id.as_str(), Status::Pending);
+                plan.set_back.push(key);
+                Some(block)
+            }
+            Judgement::Waits(..) => None,
+        }
+    }
+
+    /// Asks the policy. The user's own act approves what no policy denies.
+    fn categorize(
+        &self,
+        key: CallKey,
+        input: serde_json::Value,
+        by_user: bool,
+        options: &Options,
+        plan: &mut Plan,
+    ) -> Option<BlockLines> {
+        let decision = match approval::decide(&options.chain, &key, &self.answers) {
+            Verdict::Ask(function) => {
+                plan.questions.push(Question {
+                    call: key,
+                    input,
+                    function,
+                });
+                return None;
+            }
+            Verdict::Decided(Decision::Approve, _)
+                if !by_user && !self.provenance.is_recognized(&key) =>
+            {
+                plan.notices.push(Effect::inform(format!(
+                    "The call \"{}\" was in the file when it was opened, so it waits for your review.",
+                    key.id
+                )));
+                Decision::RequireApproval
+            }
+            Verdict::Decided(Decision::RequireApproval, _) if by_user => Decision::Approve,
+            Verdict::Decided(decision, _) => decision,
+        };
+        let id = key.id.as_str();
+        match decision {
+            Decision::Deny => Some(write::tool_result(id, judge::DENIED, true)),
+            Decision::RequireApproval => Some(write::placeholder(id, Status::Pending)),
+            Decision::Approve if by_user && self.provenance.is_approved(&key) => {
+                plan.ready.push(key);
+                None
+            }
+            Decision::Approve => {
+                let block = write::placeholder(id, Status::Approved);
+                plan.decided.push(key);
+                Some(block)
+            }
+        }
+    }
+
+    fn enqueue(&mut self, ready: Vec<CallKey>) {
+        let Some(batch) = &mut self.batch else { return };
+        batch.goal = Goal::Settled;
+        batch.worked |= !ready.is_empty();
+        self.queue.extend(ready);
+    }
+
+    /// Starts what has a slot, in the order of the document.
+    fn start(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let limit = if options.max_concurrent == 0 {
+            usize::MAX
+        } else {
+            options.max_concurrent
+        };
+        while self.running.len() < limit && !self.queue.is_empty() {
+            let key = self.queue.remove(0);
+            // Between decision and start the text may have changed.
+            let Some(input) = self.still_approved(document, &key, options) else {
+                continue;
+            };
+            self.provenance.spend(&key);
+            self.running.push(key.clone());
+            effects.push(Effect::Run { call: key, input });
+        }
+        effects
+    }
+
+    fn still_approved(
+        &self,
+        document: &Document<'_>,
+        key: &CallKey,
+        options: &Options,
+    ) -> Option<serde_json::Value> {
+        document.turns().find_map(|turn| {
+            let call = turn.calls.iter().find(|call| {
+                call.status() == Some(Status::Approved)
+                    && judge::key(document, call.tool_use) == *key
+            })?;
+            match judge::judge(document, &turn, call, options) {
+                Judgement::Waits(Status::Approved, input) if self.provenance.is_approved(key) => {
+                    Some(input)
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// Moves the cursor to what wants the user's attention.
+    fn show(&mut self, document: &Document<'_>, options: &Options) -> Option<Effect> {
+        let busy = !self.running.is_empty() || !self.queue.is_empty();
+        let batch = self.batch.as_mut()?;
+        if !batch.reviewed
+            && let Some(line) = first_pending(document)
+        {
+            batch.reviewed = true;
+            return Some(Effect::Cursor {
+                line,
+                insert: false,
+            });
+        }
+        let shown = batch.shown.take()?;
+        if busy || batch.reviewed || options.autopilot && batch.may_send {
+            return None;
+        }
+        cursor_for(document, &shown, options)
+    }
+
+    /// Nothing runs any more: wait for the user, or send.
+    fn rest(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+        let Some(batch) = self.batch.take() else {
+            return Vec::new();
+        };
+        if document
+            .turns()
+            .any(|turn| turn.calls.iter().any(|call| !call.is_answered()))
+        {
+            return Vec::new();
+        }
+        if !batch.worked {
+            self.turns = 0;
+            return self.send(document, options);
+        }
+        if !options.autopilot || !batch.may_send {
+            return Vec::new();
+        }
+        if super::words_behind_calls(document) != batch.words {
+            return vec![Effect::inform(
+                "What you wrote meanwhile is not sent by itself. Press Ctrl-] to send it.",
+            )];
+        }
+        self.send(document, options)
+    }
+
+    /// Sends, when there is something to send and a turn left.
+    pub(super) fn send(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+        let built = prompt::build(document, &[]);
+        match built.messages.last().map(|message| message.role) {
+            None => {
+                return vec![Effect::warn(
+                    "There is nothing to send. Write your message below \"@You:\".",
+                )];
+            }
+            Some(prompt::PromptRole::Assistant) => return self.after_assistant(document),
+            Some(prompt::PromptRole::User) => {}
+        }
+        if self.turns >= options.max_turns {
+            return vec![Effect::warn(format!(
+                "Autopilot stopped after {} requests in a row (tools.autopilot.max_turns). Press Ctrl-] to go on.",
+                self.turns
+            ))];
+        }
+        self.turns += 1;
+        self.request = true;
+        vec![Effect::Send]
+    }
+
+    /// The last word is the model's. An answer that was cut off is taken up again,
+    /// visibly; a complete one waits for the user's words.
+    fn after_assistant(&mut self, document: &Document<'_>) -> Vec<Effect> {
+        let last = document
+            .messages
+            .iter()
+            .rev()
+            .find(|message| message.role == Role::Assistant);
+        let aborted = last.is_some_and(|it| {
+            it.blocks
+                .iter()
+                .any(|block| matches!(block, Block::Aborted(_)))
+        });
+        if !aborted {
+            let mut effects = fresh_prompt(document);
+            effects.push(Effect::warn(
+                "There is nothing new to send. Write your message below \"@You:\".",
+            ));
+            return effects;
+        }
+        self.begin(Goal::All, None);
+        vec![Effect::Edit(vec![write_continue(document)])]
+    }
+}
+
+fn write_continue(document: &Document<'_>) -> TextEdit {
+    let words = "Your answer was cut off. Go on from where it ends.";
+    match document
+        .messages
+        .last()
+        .filter(|last| last.role == Role::You)
+    {
+        Some(last) => {
+            let at = last.lines.start + 1;
+            TextEdit {
+                lines: at..at,
+                replacement: vec![words.to_owned()],
+            }
+        }
+        None => write::append_message(document, Role::You, &[words]),
+    }
+}
+
+fn outcome_block(call: &CallKey, outcome: &ToolOutcome) -> BlockLines {
+    let (content, is_error) = match outcome {
+        ToolOutcome::Done { content, .. } => (content, false),
+        ToolOutcome::Failed(text) | ToolOutcome::Cancelled(text) => (text, true),
+    };
+    write::tool_result(call.id.as_str(), content, is_error)
+}
+
+/// An empty `@You:` at the end, ready for typing, unless one stands there.
+pub(super) fn fresh_prompt(document: &Document<'_>) -> Vec<Effect> {
+    match document.messages.last() {
+        Some(last) if last.role == Role::You => {
+            vec![Effect::Cursor {
+                line: document.text().line_count() - 1,
+                insert: true,
+            }]
+        }
+        _ => {
+            let edit = write::append_message(document, Role::You, &[""]);
+            let line = edit.lines.start + edit.replacement.len() - 1;
+            vec![
+                Effect::Edit(vec![edit]),
+                Effect::Cursor { line, insert: true },
+            ]
+        }
+    }
+}
+
+fn first_pending(document: &Document<'_>) -> Option<usize> {
+    document.turns().find_map(|turn| {
+        let pending = turn
+            .calls
+            .iter()
+            .find(|call| call.status() == Some(Status::Pending))?;
+        Some(pending.result?.lines.start)
+    })
+}
+
+fn cursor_for(document: &Document<'_>, shown: &CallKey, options: &Options) -> Option<Effect> {
+    use super::CursorAfterResult::{Next, Result, Stay};
+    let (turn_answers, result) = document.turns().find_map(|turn| {
+        let call = turn
+            .calls
+            .iter()
+            .find(|call| call.tool_use.id == shown.id)?;
+        Some((turn.answers?, call.result?.lines.start))
+    })?;
+    let line = match options.cursor_after_result {
+        Stay => return None,
+        Result => result,
+        Next => document.messages[turn_answers]
+            .lines
+            .end
+            .min(document.text().line_count() - 1),
+    };
+    Some(Effect::Cursor {
+        line,
+        insert: false,
+    })
+}

@@ -1,0 +1,263 @@
+//! The `.chat` document as data: its messages, tool calls, results, and the
+//! buffer lines each one covers.
+//!
+//! A [`Document`] is a function of the buffer's text and of nothing else. It is
+//! rebuilt after every change and never stored, so a `.chat` file carries its
+//! whole state with it. Parsing cannot fail: what does not fit the grammar stays
+//! in the document as text. Nothing here decides what happens next.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::escape::unescape_line;
+use crate::json;
+pub use crate::status::Status;
+use crate::text::{Lines, Text};
+use crate::tool::ToolUseId;
+
+/// A parsed text. Every byte of it belongs to exactly one of frontmatter,
+/// prelude, message marker and block.
+#[derive(Debug)]
+pub struct Document<'t> {
+    text: &'t Text,
+    /// The code fence on line 0, when there is one.
+    pub frontmatter: Option<Frontmatter>,
+    /// What stands before the first role marker; kept and never sent.
+    pub prelude: Lines,
+    /// The messages, in order, without gaps between them.
+    pub messages: Vec<Message>,
+    /// What does not fit the grammar, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Options of this document, written in a language.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frontmatter {
+    /// The fence's info string, `lua` or `json` when it is valid.
+    pub language: String,
+    /// Opening fence through closing fence; empty when it never closes.
+    pub lines: Lines,
+    /// Why it cannot be read. Anything here stops the whole cycle, because a
+    /// restrictive setting that failed to load must never mean a laxer one.
+    pub problem: Option<String>,
+}
+
+/// Whose words a message holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// `@System:`
+    System,
+    /// `@You:`
+    You,
+    /// `@Assistant:`
+    Assistant,
+}
+
+impl Role {
+    /// All roles, in the order in which they usually appear.
+    pub const ALL: [Role; 3] = [Role::System, Role::You, Role::Assistant];
+
+    /// The role's marker, as it stands at column 0.
+    pub fn marker(self) -> &'static str {
+        match self {
+            Role::System => "@System:",
+            Role::You => "@You:",
+            Role::Assistant => "@Assistant:",
+        }
+    }
+}
+
+/// A role marker and what follows it, up to the next one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// Marker line through the last line before the next marker.
+    pub lines: Lines,
+    /// Byte column at which content starts on the marker line, if any does.
+    pub inline: Option<usize>,
+    /// The content, in order. The first block starts on the marker line when
+    /// `inline` is set, on the line after it otherwise.
+    pub blocks: Vec<Block>,
+}
+
+/// A piece of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Block {
+    /// Text, blank lines included.
+    Prose(Lines),
+    /// A call, in an `@Assistant:` message only.
+    ToolUse(ToolUse),
+    /// An answer to a call, in a `@You:` message only.
+    ToolResult(ToolResult),
+    /// Thinking, in an `@Assistant:` message only.
+    Thinking(Thinking),
+    /// The comment of an answer that was cut off, in an `@Assistant:` message only.
+    Aborted(Aborted),
+}
+
+impl Block {
+    /// The lines the block covers.
+    pub fn lines(&self) -> Lines {
+        match self {
+            Block::Prose(lines) => lines.clone(),
+            Block::ToolUse(it) => it.lines.clone(),
+            Block::ToolResult(it) => it.lines.clone(),
+            Block::Thinking(it) => it.lines.clone(),
+            Block::Aborted(it) => it.lines.clone(),
+        }
+    }
+}
+
+/// A `**Tool Use:**` block whose fence is closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolUse {
+    /// What answers refer to; need not be unique.
+    pub id: ToolUseId,
+    /// The tool's name, byte for byte.
+    pub name: String,
+    /// The fence's language: empty or `json`, or the call is not valid.
+    pub language: String,
+    /// Header through closing fence.
+    pub lines: Lines,
+    /// What stands in the fence.
+    pub body: Lines,
+}
+
+/// A `**Tool Result:**` block whose fence is closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolResult {
+    /// The call this block answers.
+    pub tool_use_id: ToolUseId,
+    /// Whether a placeholder or a result.
+    pub kind: ResultKind,
+    /// Header through closing fence.
+    pub lines: Lines,
+    /// What stands in the fence.
+    pub body: Lines,
+}
+
+/// What a tool result's fence says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResultKind {
+    /// A `flemma:tool` fence: the call has a status and no result yet.
+    Placeholder(Status),
+    /// A real result, which the model will see.
+    Final {
+        /// Whether the header ends in `(error)`.
+        is_error: bool,
+    },
+}
+
+/// A thinking block, tags included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thinking {
+    /// Opening tag through closing tag.
+    pub lines: Lines,
+    /// The lines between the tags; empty when self-closing.
+    pub body: Lines,
+    /// The provider that signed it and its signature.
+    pub signature: Option<(String, String)>,
+    /// Whether the body is a provider's opaque data.
+    pub redacted: bool,
+}
+
+/// The comment that ends an answer which was cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Aborted {
+    /// One line.
+    pub lines: Lines,
+    /// Why, without `-->`.
+    pub reason: String,
+}
+
+impl<'t> Document<'t> {
+    /// Reads a text. Linear in its length.
+    pub fn parse(text: &'t Text) -> Self {
+        let mut document = Self {
+            text,
+            frontmatter: None,
+            prelude: 0..0,
+            messages: Vec::new(),
+            diagnostics: Vec::new(),
+        };
+        crate::parse::parse_into(&mut document);
+        document
+    }
+
+    /// The text this was read from.
+    pub fn text(&self) -> &'t Text {
+        self.text
+    }
+
+    /// The bytes again, put together from the document's parts.
+    pub fn print(&self) -> Vec<u8> {
+        let mut lines: Vec<&[u8]> = Vec::new();
+        let mut take = |range: Lines| lines.extend(range.map(|line| self.text.line(line)));
+        take(
+            self.frontmatter
+                .as_ref()
+                .map_or(0..0, |it| it.lines.clone()),
+        );
+        take(self.prelude.clone());
+        for message in &self.messages {
+            // The marker's line is printed once, whether a block starts on it or not.
+            take(message.lines.start..message.lines.start + 1);
+            for block in &message.blocks {
+                let block = block.lines();
+                take(block.start.max(message.lines.start + 1)..block.end);
+            }
+        }
+        lines.join(&b'\n')
+    }
+
+    /// The arguments of a call.
+    ///
+    /// # Errors
+    ///
+    /// Why the call cannot run: its fence is in another language, or what stands
+    /// there is not one JSON object with each key once.
+    pub fn input(&self, call: &ToolUse) -> Result<Value, String> {
+        if !matches!(call.language.as_str(), "" | "json") {
+            return Err(format!(
+                "its fence says \"{}\"; a JSON object is needed",
+                call.language
+            ));
+        }
+        json::parse_object(&self.lossy(call.body.clone()))
+    }
+
+    /// Lines as UTF-8, joined by LF, nothing unescaped: for fence bodies.
+    pub fn lossy(&self, lines: Lines) -> Cow<'t, str> {
+        String::from_utf8_lossy(self.text.slice(lines))
+    }
+
+    /// Prose lines as the model wrote or reads them: each without its escape.
+    /// `column` is where the content starts on the first line.
+    pub fn prose(&self, lines: Lines, column: usize) -> String {
+        let mut text = String::new();
+        for line in lines.clone() {
+            if line > lines.start {
+                text.push('\n');
+            }
+            let skip = if line == lines.start { column } else { 0 };
+            let bytes = self.text.line(line).get(skip..).unwrap_or_default();
+            text.push_str(&String::from_utf8_lossy(unescape_line(bytes)));
+        }
+        text
+    }
+
+    /// Whether every one of `lines` is blank.
+    pub fn is_blank(&self, mut lines: Lines) -> bool {
+        lines.all(|line| self.text.line(line).trim_ascii().is_empty())
+    }
+
+    /// The message that covers a line.
+    pub fn message_at(&self, line: usize) -> Option<usize> {
+        self.messages
+            .iter()
+            .position(|message| message.lines.contains(&line))
+    }
+}

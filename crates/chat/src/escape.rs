@@ -1,0 +1,102 @@
+//! What a line must not look like, and the one backslash that prevents it.
+//!
+//! Prose from outside (a model's text, its thinking, an imported conversation)
+//! is written line by line. A line that starts like structure gets one leading
+//! backslash, inside a fence or not, and reading takes exactly one off again.
+
+use std::borrow::Cow;
+
+/// How structure starts, at column 0. The parser recognises nothing that does not
+/// start with one of these, so escaping them is enough.
+const STARTS: [&str; 8] = [
+    "@System:",
+    "@You:",
+    "@Assistant:",
+    "**Tool Use:**",
+    "**Tool Result:**",
+    "<thinking",
+    "</thinking>",
+    "<!-- flemma:aborted",
+];
+
+/// What the start of a line that is still being written can become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineStart {
+    /// It starts like structure, whatever follows.
+    Structure,
+    /// It may yet become structure; wait for more.
+    Open,
+    /// It never will.
+    Prose,
+}
+
+/// Judges a line by its first bytes.
+pub fn line_start(so_far: &[u8]) -> LineStart {
+    let rest = &so_far[so_far.iter().take_while(|b| **b == b'\\').count()..];
+    if STARTS
+        .iter()
+        .any(|start| rest.starts_with(start.as_bytes()))
+    {
+        LineStart::Structure
+    } else if STARTS
+        .iter()
+        .any(|start| start.as_bytes().starts_with(rest))
+    {
+        LineStart::Open
+    } else {
+        LineStart::Prose
+    }
+}
+
+/// A whole line of foreign prose, so that it is no structure.
+pub fn escape_line(line: &str) -> Cow<'_, str> {
+    match line_start(line.as_bytes()) {
+        LineStart::Structure => Cow::Owned(format!("\\{line}")),
+        LineStart::Open | LineStart::Prose => Cow::Borrowed(line),
+    }
+}
+
+/// The line that [`escape_line`] was given.
+pub fn unescape_line(line: &[u8]) -> &[u8] {
+    match line {
+        [b'\\', rest @ ..] if line_start(rest) == LineStart::Structure => rest,
+        _ => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_marker_gets_one_backslash_and_loses_it_again() {
+        for (line, written) in [
+            ("@You:", r"\@You:"),
+            (r"\@You:", r"\\@You:"),
+            ("**Tool Use:** `bash` (`x`)", r"\**Tool Use:** `bash` (`x`)"),
+            (r"\n is a newline", r"\n is a newline"),
+            ("@Your:", "@Your:"),
+            (" @You:", " @You:"),
+        ] {
+            assert_eq!(escape_line(line), written);
+            assert_eq!(unescape_line(written.as_bytes()), line.as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_line_that_may_become_a_marker_waits() {
+        for so_far in ["", "@", "@Yo", "@You", "**", r"\\", "<", "<!-- flem"] {
+            assert_eq!(line_start(so_far.as_bytes()), LineStart::Open, "{so_far:?}");
+        }
+        assert_eq!(line_start(b"@x"), LineStart::Prose);
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_comes_back(line in r"\\{0,3}(@You:|@|<thinking>|[a-z*<]{0,3}).{0,5}") {
+            let written = escape_line(&line);
+            prop_assert_eq!(unescape_line(written.as_bytes()), line.as_bytes());
+        }
+    }
+}

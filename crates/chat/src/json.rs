@@ -1,0 +1,166 @@
+//! The arguments of a call: one JSON object, read strictly.
+//!
+//! A key that stands twice is an error, because what is previewed and what is
+//! executed could then differ; so is nesting past serde_json's limit of 128.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+/// Reads `text` as one JSON object; blank text is the empty object.
+///
+/// # Errors
+///
+/// A sentence part that says what is wrong, for the model and the user: not
+/// JSON, not an object, a key twice, or nested deeper than 128.
+pub fn parse_object(text: &str) -> Result<Value, String> {
+    if text.trim().is_empty() {
+        return Err("it is empty; a JSON object is needed".to_owned());
+    }
+    match serde_json::from_str::<Strict>(text) {
+        Ok(Strict(value @ Value::Object(_))) => Ok(value),
+        Ok(Strict(other)) => Err(format!("it is {}; a JSON object is needed", kind(&other))),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The same value in one spelling: keys sorted, no blanks. Two inputs are the
+/// same call exactly when these texts are equal.
+pub fn canonical(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by_key(|(key, _)| *key);
+            let entries: Vec<String> = entries
+                .into_iter()
+                .map(|(key, value)| format!("{}:{}", Value::from(key.as_str()), canonical(value)))
+                .collect();
+            format!("{{{}}}", entries.join(","))
+        }
+        Value::Array(items) => {
+            format!(
+                "[{}]",
+                items.iter().map(canonical).collect::<Vec<_>>().join(",")
+            )
+        }
+        scalar => scalar.to_string(),
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// A [`Value`] whose objects had every key once.
+struct Strict(Value);
+
+impl<'de> Deserialize<'de> for Strict {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(StrictVisitor).map(Strict)
+    }
+}
+
+struct StrictVisitor;
+
+impl<'de> Visitor<'de> for StrictVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value)
+            .map(Value::Number)
+            .ok_or_else(|| E::custom("number out of range"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(Strict(value)) = items.next_element()? {
+            values.push(value);
+        }
+        Ok(Value::Array(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let Strict(value) = entries.next_value()?;
+            if map.contains_key(&key) {
+                return Err(A::Error::custom(format!("the key {key:?} stands twice")));
+            }
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> String {
+        parse_object(text).expect_err(text)
+    }
+
+    #[test]
+    fn only_an_object_with_each_key_once_is_read() {
+        assert!(parse_object(r#"{"b":1,"a":[{"x":null}]}"#).is_ok());
+        assert!(problem(r#"{"command":"ls","command":"rm"}"#).contains("stands twice"));
+        assert!(problem(r#"{"a":{"b":1,"b":1}}"#).contains("stands twice"));
+        assert!(problem("[1]").contains("an array"));
+        assert!(problem("null").contains("null"));
+        assert!(problem("  ").contains("empty"));
+        assert!(problem(r#"{"a":1e400}"#).contains("out of range"));
+        assert!(problem(r#"{"a":1} {"a":1}"#).contains("trailing"));
+    }
+
+    #[test]
+    fn nesting_without_end_is_an_error_and_no_overflow() {
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(problem(&deep).contains("recursion limit"));
+    }
+
+    #[test]
+    fn order_and_blanks_do_not_make_another_call() {
+        let same = [
+            r#"{"a":1,"b":{"d":2,"c":3}}"#,
+            r#"{ "b": {"c":3,"d":2}, "a": 1 }"#,
+        ];
+        let [one, two] = same.map(|text| canonical(&parse_object(text).expect("an object")));
+        assert_eq!(one, two);
+    }
+}

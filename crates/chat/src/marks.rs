@@ -1,0 +1,58 @@
+//! What is shown beside calls that have no result yet: their preview and state.
+
+use crate::approval::CallKey;
+use crate::cycle::Cycle;
+use crate::document::{Document, Status};
+use crate::preview::preview;
+
+/// What is shown beside one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// Unique in the document: the call's id, with a number when an id repeats.
+    pub key: String,
+    /// The call.
+    pub call: CallKey,
+    /// Line of the result's header, zero-based.
+    pub header_line: usize,
+    /// Line of the placeholder's opening fence.
+    pub fence_line: usize,
+    /// One line that says what the call would do; absent when the user wrote
+    /// something there.
+    pub preview: Option<String>,
+    /// Whether the call runs now.
+    pub running: bool,
+    /// Whether the call waits for review.
+    pub pending: bool,
+}
+
+/// The marks of a document, in order. `width` is the window's text width in cells.
+pub fn marks(document: &Document<'_>, cycle: &Cycle, width: usize) -> Vec<Mark> {
+    let mut marks: Vec<Mark> = Vec::new();
+    for turn in document.turns() {
+        for call in &turn.calls {
+            let (Some(result), Some(status)) = (call.result, call.status()) else {
+                continue;
+            };
+            let key = crate::cycle::key(document, call.tool_use);
+            let input = document.input(call.tool_use).ok();
+            let empty = document.is_blank(result.body.clone());
+            let repeats = marks.iter().filter(|mark| mark.call.id == key.id).count();
+            marks.push(Mark {
+                key: if repeats == 0 {
+                    key.id.to_string()
+                } else {
+                    format!("{}#{}", key.id, repeats + 1)
+                },
+                header_line: result.lines.start,
+                fence_line: result.body.start - 1,
+                preview: input
+                    .filter(|_| empty)
+                    .map(|input| preview(&key.name, &input, width)),
+                running: cycle.running().contains(&key),
+                pending: status == Status::Pending,
+                call: key,
+            });
+        }
+    }
+    marks
+}

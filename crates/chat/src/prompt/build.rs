@@ -1,0 +1,237 @@
+//! From a document to the [`Prompt`] that is sent.
+//!
+//! The result is valid for every provider whatever stands in the file, because a
+//! conversation that cannot be sent any more is lost work: ids are made unique,
+//! every call has a result, roles alternate. The earlier part of the prompt never
+//! changes when a turn is appended, so that providers can cache it.
+
+use std::collections::BTreeSet;
+
+use super::{Part, Prompt, PromptMessage, PromptRole, Signature};
+use crate::document::{Block, Document, Message, ResultKind, Role};
+use crate::pairing::{Call, Turn};
+use crate::text::Lines;
+use crate::tool::{ToolDefinition, ToolUseId};
+
+/// What the model is told about a call that nobody answered.
+pub const NO_RESULT: &str = "No result was given for this call.";
+
+/// Puts the request together. `tools` are those on offer.
+pub fn build(document: &Document<'_>, tools: &[ToolDefinition]) -> Prompt {
+    let mut builder = Builder {
+        document,
+        messages: Vec::new(),
+        system: Vec::new(),
+        ids: BTreeSet::new(),
+    };
+    let mut index = 0;
+    while let Some(message) = document.messages.get(index) {
+        index += match message.role {
+            Role::System => {
+                builder.system.extend(builder.own_text(message));
+                1
+            }
+            Role::You => {
+                let text = builder.own_text(message);
+                builder.push(PromptRole::User, text.map(Part::Text).into_iter().collect());
+                1
+            }
+            Role::Assistant => builder.assistant(index, message),
+        };
+    }
+    let mut tools = tools.to_vec();
+    tools.sort_by(|a, b| a.name.cmp(&b.name));
+    let system = (!builder.system.is_empty()).then(|| builder.system.join("\n\n"));
+    Prompt {
+        system,
+        messages: builder.messages,
+        tools,
+    }
+}
+
+struct Builder<'b, 't> {
+    document: &'b Document<'t>,
+    messages: Vec<PromptMessage>,
+    system: Vec<String>,
+    /// Ids that are taken, also those of earlier turns.
+    ids: BTreeSet<String>,
+}
+
+impl Builder<'_, '_> {
+    /// Adds an assistant message and the answers to its calls; returns how many
+    /// messages of the document that took.
+    fn assistant(&mut self, index: usize, message: &Message) -> usize {
+        let Some(turn) = self.document.turn(index) else {
+            let parts = self.assistant_parts(message, &[]);
+            self.push(PromptRole::Assistant, parts);
+            return 1;
+        };
+        let ids: Vec<ToolUseId> = turn
+            .calls
+            .iter()
+            .map(|call| self.unique(&call.tool_use.id))
+            .collect();
+        let parts = self.assistant_parts(message, &ids);
+        self.push(PromptRole::Assistant, parts);
+        let mut answers = self.results(&turn, &ids);
+        let answering = turn.answers.map(|at| &self.document.messages[at]);
+        answers.extend(
+            answering
+                .and_then(|message| self.own_text(message))
+                .map(Part::Text),
+        );
+        self.push(PromptRole::User, answers);
+        1 + usize::from(turn.answers.is_some())
+    }
+
+    fn assistant_parts(&self, message: &Message, ids: &[ToolUseId]) -> Vec<Part> {
+        let mut ids = ids.iter();
+        let last = message.blocks.len().saturating_sub(1);
+        let blocks = message.blocks.iter().enumerate();
+        blocks
+            .filter_map(|(at, block)| match block {
+                Block::Prose(lines) => self
+                    .model_text(message, lines, at > 0, at < last)
+                    .map(Part::Text),
+                Block::ToolUse(call) => Some(Part::ToolUse {
+                    id: ids.next()?.clone(),
+                    name: call.name.clone(),
+                    input: match self.document.input(call) {
+                        Ok(_) => self.document.lossy(call.body.clone()).into_owned(),
+                        Err(_) => "{}".to_owned(),
+                    },
+                }),
+                Block::Thinking(thinking) => Some(Part::Thinking {
+                    text: self.document.prose(thinking.body.clone(), 0),
+                    signature: thinking
+                        .signature
+                        .clone()
+                        .map(|(provider, value)| Signature { provider, value }),
+                    redacted: thinking.redacted,
+                }),
+                Block::ToolResult(_) | Block::Aborted(_) => None,
+            })
+            .collect()
+    }
+
+    /// Model text as it came: of the blank lines around it exactly the one that
+    /// the host wrote as a separator is taken off.
+    fn model_text(
+        &self,
+        message: &Message,
+        lines: &Lines,
+        after: bool,
+        before: bool,
+    ) -> Option<String> {
+        let column = self.column(message, lines);
+        if column == 0 && self.document.is_blank(lines.clone()) {
+            return None;
+        }
+        let mut lines = lines.clone();
+        if after && self.document.is_blank(lines.start..lines.start + 1) {
+            lines.start += 1;
+        }
+        let followed = before || lines.end < self.document.text().line_count();
+        if followed && lines.end > lines.start && self.document.is_blank(lines.end - 1..lines.end) {
+            lines.end -= 1;
+        }
+        Some(self.document.prose(lines, column))
+    }
+
+    fn column(&self, message: &Message, lines: &Lines) -> usize {
+        message
+            .inline
+            .filter(|_| lines.start == message.lines.start)
+            .unwrap_or(0)
+    }
+
+    /// The user's own words in a message, without blank lines around them.
+    fn own_text(&self, message: &Message) -> Option<String> {
+        own_text(self.document, message)
+    }
+
+    fn results(&self, turn: &Turn<'_>, ids: &[ToolUseId]) -> Vec<Part> {
+        let pairs = turn.calls.iter().zip(ids);
+        pairs
+            .map(|(call, id)| {
+                let (content, is_error) = self.answer(call, turn.aborted);
+                let name = call.tool_use.name.clone();
+                Part::ToolResult {
+                    tool_use_id: id.clone(),
+                    name,
+                    content,
+                    is_error,
+                }
+            })
+            .collect()
+    }
+
+    fn answer(&self, call: &Call<'_>, aborted: Option<&str>) -> (String, bool) {
+        match call.result.map(|result| (result.kind, result)) {
+            Some((ResultKind::Final { is_error }, result)) => (
+                self.document.lossy(result.body.clone()).into_owned(),
+                is_error,
+            ),
+            _ => (
+                aborted.map_or_else(|| NO_RESULT.to_owned(), aborted_call),
+                true,
+            ),
+        }
+    }
+
+    /// An id that no earlier call of the prompt has.
+    fn unique(&mut self, id: &ToolUseId) -> ToolUseId {
+        let mut unique = id.as_str().to_owned();
+        let mut count = 1;
+        while !self.ids.insert(unique.clone()) {
+            count += 1;
+            unique = format!("{id}_{count}");
+        }
+        ToolUseId::new(unique)
+    }
+
+    fn push(&mut self, role: PromptRole, parts: Vec<Part>) {
+        if parts.is_empty() {
+            return;
+        }
+        match self.messages.last_mut().filter(|last| last.role == role) {
+            Some(last) => last.parts.extend(parts),
+            None => self.messages.push(PromptMessage { role, parts }),
+        }
+    }
+}
+
+/// What the model is told about a call of an answer that was cut off.
+pub fn aborted_call(reason: &str) -> String {
+    format!("The answer was cut off ({reason}), so this call was not run.")
+}
+
+/// The user's own words in a `@System:` or `@You:` message, without the blank
+/// lines around them; `None` when there are none.
+pub fn own_text(document: &Document<'_>, message: &Message) -> Option<String> {
+    let texts: Vec<String> = message
+        .blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::Prose(lines) => {
+                let column = message
+                    .inline
+                    .filter(|_| lines.start == message.lines.start)
+                    .unwrap_or(0);
+                Some(document.prose(lines.clone(), column))
+            }
+            _ => None,
+        })
+        .map(|text| trim_blank_lines(&text).to_owned())
+        .filter(|text| !text.is_empty())
+        .collect();
+    (!texts.is_empty()).then(|| texts.join("\n\n"))
+}
+
+/// Takes blank lines off both ends; the indentation of the first line stays.
+fn trim_blank_lines(text: &str) -> &str {
+    let text = text.trim_end();
+    let blank = text.len() - text.trim_start().len();
+    let start = text[..blank].rfind('\n').map_or(0, |at| at + 1);
+    &text[start..]
+}

@@ -1,0 +1,285 @@
+//! Lines that may mean something: the column-0 rules, one line at a time, and
+//! where fences close.
+//!
+//! A line scanner and not a Markdown parser is the authority on structure: it
+//! knows closed from unclosed fences, it cannot be led astray by HTML or lists,
+//! and it is fast enough to read the whole file after every change. What the
+//! lines make up together is `parse`'s concern.
+
+use crate::document::Role;
+use crate::text::{Lines, Text};
+
+/// A line that opens or closes a code fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fence<'t> {
+    /// Backtick or tilde.
+    pub mark: u8,
+    /// How many of them, at least three.
+    pub length: usize,
+    /// What follows them, without blanks at its ends. A closing fence has none.
+    pub info: &'t [u8],
+}
+
+/// Reads a line as a fence. Only column 0 counts, so that what is indented or
+/// quoted never hides structure.
+pub fn fence(line: &[u8]) -> Option<Fence<'_>> {
+    let mark = *line.first().filter(|mark| matches!(mark, b'`' | b'~'))?;
+    let length = line.iter().take_while(|byte| **byte == mark).count();
+    let info = line[length..].trim_ascii();
+    let inline_code = mark == b'`' && info.contains(&b'`');
+    (length >= 3 && !inline_code).then_some(Fence { mark, length, info })
+}
+
+/// A role marker: the role, and the column of the content on its line.
+pub fn marker(line: &[u8]) -> Option<(Role, Option<usize>)> {
+    if line.first() != Some(&b'@') {
+        return None;
+    }
+    Role::ALL.into_iter().find_map(|role| {
+        let rest = line.strip_prefix(role.marker().as_bytes())?;
+        match rest {
+            [] => Some((role, None)),
+            [b' ' | b'\t' | b'\r', ..] => {
+                let content = rest.trim_ascii_start();
+                let column = (!content.is_empty()).then(|| line.len() - content.len());
+                Some((role, column))
+            }
+            _ => None,
+        }
+    })
+}
+
+/// A line that is a role marker but for a slip: the whole `@word:`.
+pub fn near_marker(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix('@')?;
+    let word = rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '-')?;
+    (word > 0 && rest[word..].starts_with(':')).then(|| &line[..word + 2])
+}
+
+/// The name and the id in a `**Tool Use:**` header.
+pub fn tool_use_header(line: &[u8]) -> Option<(String, String)> {
+    let rest = line.strip_prefix(b"**Tool Use:** `")?;
+    let (name, rest) = split_at_tick(rest)?;
+    let (id, rest) = split_at_tick(rest.strip_prefix(b" (`")?)?;
+    (rest.trim_ascii_end() == b")").then_some((name, id))
+}
+
+/// The id in a `**Tool Result:**` header, and the word in brackets behind it.
+pub fn tool_result_header(line: &[u8]) -> Option<(String, Option<String>)> {
+    let rest = line.strip_prefix(b"**Tool Result:** `")?;
+    let (id, rest) = split_at_tick(rest)?;
+    match rest.trim_ascii() {
+        [] => Some((id, None)),
+        [b'(', word @ .., b')'] => Some((id, Some(utf8(word)?))),
+        _ => None,
+    }
+}
+
+fn split_at_tick(text: &[u8]) -> Option<(String, &[u8])> {
+    let end = text
+        .iter()
+        .position(|byte| *byte == b'`')
+        .filter(|end| *end > 0)?;
+    Some((utf8(&text[..end])?, &text[end + 1..]))
+}
+
+/// Names and ids that are no UTF-8 cannot come from a provider.
+fn utf8(bytes: &[u8]) -> Option<String> {
+    std::str::from_utf8(bytes).ok().map(str::to_owned)
+}
+
+/// An opening thinking tag: signature, redacted, self-closing.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ThinkingTag {
+    /// Provider and signature.
+    pub signature: Option<(String, String)>,
+    /// `<thinking redacted>`.
+    pub redacted: bool,
+    /// `<thinking PROVIDER:signature="…"/>`.
+    pub self_closing: bool,
+}
+
+/// Reads a line as an opening thinking tag.
+pub fn thinking_tag(line: &[u8]) -> Option<ThinkingTag> {
+    let rest = line.strip_prefix(b"<thinking")?;
+    let rest = std::str::from_utf8(rest)
+        .ok()?
+        .trim_end()
+        .strip_suffix('>')?;
+    let (rest, self_closing) = match rest.strip_suffix('/') {
+        Some(rest) => (rest.trim_end(), true),
+        None => (rest, false),
+    };
+    let plain = ThinkingTag {
+        signature: None,
+        redacted: false,
+        self_closing,
+    };
+    match rest.strip_prefix(' ') {
+        None if rest.is_empty() && !self_closing => Some(plain),
+        Some("redacted") if !self_closing => Some(ThinkingTag {
+            redacted: true,
+            ..plain
+        }),
+        Some(attribute) => {
+            let (provider, value) = attribute.split_once(":signature=\"")?;
+            let value = value
+                .strip_suffix('"')
+                .filter(|value| !value.contains('"'))?;
+            Some(ThinkingTag {
+                signature: Some((provider.to_owned(), value.to_owned())),
+                ..plain
+            })
+        }
+        None => None,
+    }
+}
+
+/// The reason in the comment of a cut-off answer.
+pub fn aborted(line: &[u8]) -> Option<String> {
+    let rest = line.strip_prefix(b"<!-- flemma:aborted")?.trim_ascii_end();
+    let reason = rest.strip_suffix(b"-->")?;
+    let reason = reason.strip_prefix(b":").unwrap_or(reason).trim_ascii();
+    Some(String::from_utf8_lossy(reason).into_owned())
+}
+
+/// Lines of interest in a text, found in one pass over it.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// Lines whose first byte can begin structure.
+    pub candidates: Vec<usize>,
+    /// Lines that read as role markers, in or out of fences.
+    markers: Vec<usize>,
+    /// Lines that can close a fence: line, mark, length.
+    closers: Vec<(usize, u8, usize)>,
+    /// For each closer the longest backtick and tilde run from it on.
+    longest: Vec<[usize; 2]>,
+}
+
+impl Scan {
+    /// Looks at the first byte of each line, and further where it matters.
+    pub fn new(text: &Text) -> Self {
+        let mut scan = Self::default();
+        for line in 0..text.line_count() {
+            let bytes = text.line(line);
+            match bytes.first() {
+                Some(b'@') if marker(bytes).is_some() => {
+                    scan.markers.push(line);
+                    scan.candidates.push(line);
+                }
+                Some(b'`' | b'~') => {
+                    if let Some(fence) = fence(bytes) {
+                        scan.candidates.push(line);
+                        if fence.info.is_empty() {
+                            scan.closers.push((line, fence.mark, fence.length));
+                        }
+                    }
+                }
+                Some(b'@' | b'*' | b'<') => scan.candidates.push(line),
+                _ => {}
+            }
+        }
+        scan.longest = vec![[0; 2]; scan.closers.len() + 1];
+        for (at, (_, mark, length)) in scan.closers.iter().enumerate().rev() {
+            scan.longest[at] = scan.longest[at + 1];
+            let longest = &mut scan.longest[at][usize::from(*mark == b'~')];
+            *longest = (*longest).max(*length);
+        }
+        scan
+    }
+
+    /// The line that closes a fence opened on `line`. Linear over all calls that
+    /// skip what they found, because a fence that has no end is known without a
+    /// search.
+    pub fn closing_line(&self, line: usize, opener: Fence<'_>) -> Option<usize> {
+        let from = self.closers.partition_point(|closer| closer.0 <= line);
+        if self.longest[from][usize::from(opener.mark == b'~')] < opener.length {
+            return None;
+        }
+        self.closers[from..]
+            .iter()
+            .find(|(_, mark, length)| *mark == opener.mark && *length >= opener.length)
+            .map(|closer| closer.0)
+    }
+
+    /// The first line from `line` on that reads as a role marker, in or out of
+    /// fences.
+    pub fn next_marker(&self, line: usize) -> Option<usize> {
+        self.markers
+            .get(self.markers.partition_point(|marker| *marker < line))
+            .copied()
+    }
+}
+
+/// Where the blank lines from `line` on end.
+pub fn skip_blank(text: &Text, lines: Lines) -> usize {
+    lines
+        .clone()
+        .find(|line| !text.line(*line).trim_ascii().is_empty())
+        .unwrap_or(lines.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marker_stands_alone_or_before_a_blank() {
+        assert_eq!(marker(b"@You:"), Some((Role::You, None)));
+        assert_eq!(marker(b"@You:  \r"), Some((Role::You, None)));
+        assert_eq!(marker(b"@Assistant: hi"), Some((Role::Assistant, Some(12))));
+        for no in [
+            "@you:",
+            " @You:",
+            "@You",
+            "@@You:",
+            "@You:@Assistant:",
+            "@You:\u{200b}",
+            "@Yоu:",
+        ] {
+            assert_eq!(marker(no.as_bytes()), None, "{no:?}");
+        }
+    }
+
+    #[test]
+    fn headers_are_read_whole_or_not_at_all() {
+        let both = |name: &str, id: &str| Some((name.to_owned(), id.to_owned()));
+        assert_eq!(
+            tool_use_header(b"**Tool Use:** `bash` (`x 1`) "),
+            both("bash", "x 1")
+        );
+        for no in [
+            "**Tool Use:** `a`b` (`x`)",
+            "**Tool Use:** `a` (``)",
+            "**Tool Use:** `` (`x`)",
+            "**Tool Use:** a (x)",
+        ] {
+            assert_eq!(tool_use_header(no.as_bytes()), None, "{no}");
+        }
+        let error = Some(("x".to_owned(), Some("error".to_owned())));
+        assert_eq!(tool_result_header(b"**Tool Result:** `x` (error)"), error);
+        assert_eq!(tool_result_header(b"**Tool Result:** `x` and more"), None);
+    }
+
+    #[test]
+    fn an_opening_fence_has_no_backtick_behind_it() {
+        assert_eq!(fence(b"```md x```"), None);
+        assert_eq!(fence(b"``"), None);
+        assert_eq!(fence(b" ```"), None);
+        assert_eq!(
+            fence(b"````json ").map(|it| (it.length, it.info)),
+            Some((4, &b"json"[..]))
+        );
+    }
+
+    #[test]
+    fn thinking_tags_have_three_spellings() {
+        assert!(thinking_tag(b"<thinking>").is_some());
+        assert!(thinking_tag(b"<thinking redacted>").is_some_and(|tag| tag.redacted));
+        let signed = thinking_tag(b"<thinking anthropic:signature=\"ab==\"/>");
+        assert!(signed.is_some_and(|tag| tag.self_closing && tag.signature.is_some()));
+        for no in ["<thinkings>", "<thinking/>", "<thinking x>", "<thinking> x"] {
+            assert_eq!(thinking_tag(no.as_bytes()), None, "{no}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The status of a placeholder, and how forgivingly it is read.
+//!
+//! A slip of the keyboard can delay a call and never run it: only the exact word
+//! `approved` approves, and of two words the stricter one counts.
+
+/// Where a call stands in the approval cycle.
+///
+/// The order is strictness: of two, the greater one counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// Will run.
+    Approved,
+    /// Waits for review.
+    Pending,
+    /// The user refused it.
+    Rejected,
+    /// A policy refused it.
+    Denied,
+}
+
+impl Status {
+    const ALL: [Status; 4] = [
+        Status::Approved,
+        Status::Pending,
+        Status::Rejected,
+        Status::Denied,
+    ];
+
+    /// The status as the host writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Approved => "approved",
+            Status::Pending => "pending",
+            Status::Rejected => "rejected",
+            Status::Denied => "denied",
+        }
+    }
+
+    /// Exactly the four words, and the two short forms that only make stricter.
+    pub fn from_word(word: &str) -> Option<Self> {
+        match word {
+            "deny" => Some(Status::Denied),
+            "reject" => Some(Status::Rejected),
+            _ => Self::ALL.into_iter().find(|status| status.as_str() == word),
+        }
+    }
+
+    /// The status whose name looks most like `word`, when one does.
+    fn nearest(word: &str) -> Option<Self> {
+        let distance =
+            |status: &Status| strsim::osa_distance(status.as_str(), &word.to_lowercase());
+        Self::ALL
+            .into_iter()
+            .min_by_key(distance)
+            .filter(|status| distance(status) <= 3)
+    }
+}
+
+/// A status as read from an info string, and what was wrong with it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct StatusReading {
+    /// What counts.
+    pub status: Status,
+    /// A sentence for the user when the text was not exactly a status.
+    pub problem: Option<String>,
+    /// The word that was probably meant.
+    pub suggestion: Option<Status>,
+}
+
+/// Reads what follows `flemma:tool` in a fence's info string.
+pub fn read_status(info: &str) -> StatusReading {
+    let words = key_values(info);
+    let mut found = words
+        .iter()
+        .filter(|(key, _)| key == "status")
+        .map(|(_, value)| value.as_str());
+    let Some(first) = found.next() else {
+        return unreadable(
+            "There is no status here, so the call waits.".to_owned(),
+            None,
+        );
+    };
+    let mut reading = read_word(first);
+    for word in found {
+        let other = read_word(word);
+        if other.status != reading.status {
+            reading.status = reading.status.max(other.status);
+            reading.suggestion = None;
+            reading.problem = Some(format!(
+                "Two statuses stand here; the stricter one, \"{}\", counts.",
+                reading.status.as_str()
+            ));
+        }
+    }
+    reading
+}
+
+/// Reads one status word, as it stands behind `status=` or in a header's brackets.
+pub fn read_word(word: &str) -> StatusReading {
+    match Status::from_word(word) {
+        Some(status) => StatusReading {
+            status,
+            problem: None,
+            suggestion: None,
+        },
+        None => unreadable(
+            format!("\"{word}\" is not a status, so the call waits."),
+            Status::nearest(word),
+        ),
+    }
+}
+
+fn unreadable(problem: String, suggestion: Option<Status>) -> StatusReading {
+    StatusReading {
+        status: Status::Pending,
+        problem: Some(problem),
+        suggestion,
+    }
+}
+
+/// An info string with its status replaced and every other word kept.
+pub fn with_status(info: &str, status: Status) -> String {
+    let others = key_values(info)
+        .into_iter()
+        .filter(|(key, _)| key != "status");
+    let mut text = format!("flemma:tool status={}", status.as_str());
+    for (key, value) in others {
+        text.push(' ');
+        text.push_str(&key);
+        if !value.is_empty() {
+            text.push('=');
+            text.push_str(&value);
+        }
+    }
+    text
+}
+
+/// The words of an info string; `=` may have blanks around it.
+fn key_values(info: &str) -> Vec<(String, String)> {
+    let spaced = info.replace('=', " = ");
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    let mut after_equals = false;
+    for word in spaced.split_whitespace() {
+        match (word, pairs.last_mut()) {
+            ("=", _) => after_equals = true,
+            (word, Some((_, value))) if after_equals && value.is_empty() => {
+                word.clone_into(value);
+                after_equals = false;
+            }
+            (word, _) => {
+                pairs.push((word.to_owned(), String::new()));
+                after_equals = false;
+            }
+        }
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_exact_word_approves() {
+        for (info, status) in [
+            ("status=approved", Status::Approved),
+            (" status = approved  note=x", Status::Approved),
+            ("status=Approved", Status::Pending),
+            ("status=APPROVED", Status::Pending),
+            ("status=approve", Status::Pending),
+            ("status=approvedx", Status::Pending),
+            ("status=", Status::Pending),
+            ("", Status::Pending),
+            ("approved", Status::Pending),
+            ("status=deny", Status::Denied),
+            ("status=reject", Status::Rejected),
+            ("status=approved status=denied", Status::Denied),
+            ("status=pending status=approved", Status::Pending),
+            ("status=approved status=approved", Status::Approved),
+            ("status=approved status=foo", Status::Pending),
+        ] {
+            assert_eq!(read_status(info).status, status, "{info:?}");
+        }
+    }
+
+    #[test]
+    fn a_slip_is_explained_with_the_nearest_word() {
+        let reading = read_status("status=aproved");
+        assert_eq!(reading.suggestion, Some(Status::Approved));
+        assert_eq!(
+            reading.problem.as_deref(),
+            Some("\"aproved\" is not a status, so the call waits.")
+        );
+    }
+
+    #[test]
+    fn other_words_survive_a_new_status() {
+        assert_eq!(
+            with_status("status = approved note=mine x", Status::Pending),
+            "flemma:tool status=pending note=mine x"
+        );
+    }
+}

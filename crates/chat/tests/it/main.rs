@@ -1,0 +1,5 @@
+//! What a `.chat` document does, as before, keys and after.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod cycle;
+mod play;

@@ -1,0 +1,239 @@
+//! A buffer without an editor: keys in, text and effects out.
+
+use std::collections::BTreeMap;
+
+use chat::approval::{CallKey, Decision, Policy, Resolver, ResolverChain, Source};
+use chat::cycle::{AnswerEnd, Cycle, Effect, Event, Options, step};
+use chat::document::Document;
+use chat::text::Text;
+use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
+use serde_json::json;
+
+/// One buffer and its cycle. What happens is written down in `log`, a line each:
+/// `run ID`, `send`, `cancel ID`, `cancel request`, `ask`, `say TEXT`.
+pub struct Play {
+    pub text: Text,
+    pub cycle: Cycle,
+    pub options: Options,
+    pub log: Vec<String>,
+    pub cursor: Option<usize>,
+}
+
+/// `read`, `write`, `edit` run by policy; `bash` asks; `slow` runs by policy.
+pub fn options() -> Options {
+    let approve = ["read", "write", "edit", "slow"].map(str::to_owned).into();
+    let source = Source::List(Policy {
+        approve,
+        ..Policy::default()
+    });
+    let tool = |name: &str| ToolDefinition {
+        name: name.to_owned(),
+        description: String::new(),
+        input_schema: match name {
+            "bash" => json!({
+                "type": "object",
+                "properties": {"command": {"type": "string"}},
+                "required": ["command"],
+                "additionalProperties": false,
+            }),
+            _ => json!({"type": "object"}),
+        },
+        strict: false,
+    };
+    let tools = ["read", "write", "bash", "slow"].map(|name| (name.to_owned(), tool(name)));
+    Options {
+        chain: ResolverChain::new(vec![Resolver {
+            name: "config".to_owned(),
+            priority: 100,
+            source,
+        }]),
+        tools: BTreeMap::from(tools),
+        autopilot: true,
+        max_turns: 100,
+        max_concurrent: 4,
+        ..Options::default()
+    }
+}
+
+impl Play {
+    /// A buffer whose text was typed in this session.
+    pub fn typed(text: &str) -> Self {
+        let mut play = Self::opened("");
+        play.type_over(text);
+        play
+    }
+
+    /// A buffer whose text was read from a file.
+    pub fn opened(text: &str) -> Self {
+        let mut play = Self {
+            text: Text::from(text.strip_prefix('\n').unwrap_or(text)),
+            cycle: Cycle::default(),
+            options: options(),
+            log: Vec::new(),
+            cursor: None,
+        };
+        play.event(Event::Loaded {
+            interrupted: Vec::new(),
+        });
+        play
+    }
+
+    /// Replaces the whole text, as the user.
+    pub fn type_over(&mut self, text: &str) {
+        self.text = Text::from(text.strip_prefix('\n').unwrap_or(text));
+        self.event(Event::Changed);
+    }
+
+    /// Replaces a piece of the text, as the user.
+    #[track_caller]
+    pub fn change(&mut self, from: &str, to: &str) {
+        let text = self.string();
+        assert!(text.contains(from), "the text has no {from:?}:\n{text}");
+        self.type_over(&text.replacen(from, to, 1));
+    }
+
+    /// Everything the provider sent, as the host writes it, calls recorded.
+    pub fn answer(&mut self, text: &str, calls: &[(&str, &str, &str)]) {
+        let mut writer = chat::answer::AnswerWriter::new();
+        writer.text(text);
+        for (name, id, input) in calls {
+            writer.tool_use(name, id, input);
+            let input = chat::json::canonical(&serde_json::from_str(input).unwrap());
+            self.event(Event::Recorded(CallKey {
+                id: ToolUseId::new(*id),
+                name: (*name).to_owned(),
+                input,
+            }));
+        }
+        writer.finish(None);
+        let mut whole = self.string();
+        if !whole.is_empty() {
+            whole.push_str("\n\n");
+        }
+        self.text = Text::from(format!("{whole}@Assistant:{}", writer.take()).as_str());
+        self.event(Event::AnswerEnded(AnswerEnd::Complete));
+    }
+
+    /// A call that runs ends well.
+    pub fn finish(&mut self, id: &str, content: &str) {
+        self.end(
+            id,
+            ToolOutcome::Done {
+                content: content.to_owned(),
+                marked_failed: false,
+            },
+        );
+    }
+
+    /// A call that runs ends.
+    #[track_caller]
+    pub fn end(&mut self, id: &str, outcome: ToolOutcome) {
+        let call = self
+            .cycle
+            .running()
+            .iter()
+            .find(|call| call.id.as_str() == id)
+            .cloned();
+        let call = call.unwrap_or_else(|| panic!("{id} does not run: {:?}", self.log));
+        self.event(Event::ToolsFinished(vec![(call, outcome)]));
+    }
+
+    /// One event and all that follows from it without the outside world.
+    pub fn event(&mut self, event: Event) {
+        let mut next = Some(event);
+        let mut steps = 0;
+        while let Some(event) = next.take() {
+            steps += 1;
+            assert!(
+                steps < 100,
+                "the cycle does not come to rest: {:?}",
+                self.log
+            );
+            let text = self.text.clone();
+            let effects = step(
+                &mut self.cycle,
+                event,
+                &Document::parse(&text),
+                &self.options,
+            );
+            for effect in effects {
+                if let Effect::Edit(edits) = &effect {
+                    for edit in edits.iter().rev() {
+                        self.text.splice(edit.lines.clone(), &edit.replacement);
+                        // As in an editor, the cursor stays on its text.
+                        if let Some(cursor) = self
+                            .cursor
+                            .as_mut()
+                            .filter(|cursor| edit.lines.end <= **cursor)
+                        {
+                            *cursor = *cursor + edit.replacement.len() - edit.lines.len();
+                        }
+                    }
+                    next = Some(Event::Continue);
+                }
+                self.note(effect);
+            }
+        }
+    }
+
+    fn note(&mut self, effect: Effect) {
+        match effect {
+            Effect::Edit(_) => {}
+            Effect::Cursor { line, .. } => self.cursor = Some(line),
+            Effect::Ask(questions) => self.log.push(format!("ask {}", questions.len())),
+            Effect::Run { call, .. } => self.log.push(format!("run {}", call.id)),
+            Effect::CancelTools(calls) => self
+                .log
+                .extend(calls.iter().map(|call| format!("cancel {}", call.id))),
+            Effect::Send => self.log.push("send".to_owned()),
+            Effect::CancelRequest => self.log.push("cancel request".to_owned()),
+            Effect::Notify(notice) => self.log.push(format!("say {}", notice.text)),
+        }
+    }
+
+    pub fn string(&self) -> String {
+        String::from_utf8_lossy(self.text.bytes()).into_owned()
+    }
+
+    /// What happened since the last look, messages left out.
+    pub fn log(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.log)
+            .into_iter()
+            .filter(|line| !line.starts_with("say "))
+            .collect()
+    }
+
+    /// The messages since the last look, and nothing else is forgotten.
+    pub fn said(&mut self) -> String {
+        let log = std::mem::take(&mut self.log);
+        let (said, rest): (Vec<String>, _) =
+            log.into_iter().partition(|line| line.starts_with("say "));
+        self.log = rest;
+        said.join("\n")
+    }
+
+    /// The text is `expected`, `$0` being the cursor when it is given.
+    #[track_caller]
+    pub fn expect(&self, expected: &str) {
+        let expected = expected.strip_prefix('\n').unwrap_or(expected);
+        let mut actual = self.string();
+        if expected.contains("$0") {
+            let mut lines: Vec<String> = actual.split('\n').map(str::to_owned).collect();
+            lines[self.cursor.expect("the cursor moved")].insert_str(0, "$0");
+            actual = lines.join("\n");
+        }
+        if actual != expected {
+            let diff = similar::TextDiff::from_lines(expected, actual.as_str());
+            panic!("{}", diff.unified_diff().header("expected", "actual"));
+        }
+    }
+
+    pub fn decide_always(&mut self, decision: Decision) {
+        let source = Source::Always(decision);
+        self.options.chain = ResolverChain::new(vec![Resolver {
+            name: "all".to_owned(),
+            priority: 0,
+            source,
+        }]);
+    }
+}
