@@ -158,7 +158,8 @@ pub struct Parameters {
     pub max_tokens: Option<u32>,
     /// Sampling temperature; absent leaves it to the provider.
     pub temperature: Option<f64>,
-    /// Tokens the model may think for; absent or zero is no thinking.
+    /// Tokens the model may think for; absent or zero is no thinking. Chat
+    /// Completions has no such figure and is sent none.
     pub thinking_budget: Option<u32>,
     /// Whether to ask the provider to cache the prompt.
     pub cache: bool,

@@ -18,6 +18,21 @@ fn decode(protocol: Protocol, bytes: &[u8], cuts: &[usize]) -> Vec<StreamEvent> 
     events
 }
 
+/// Whether thinking ends before anything else is said.
+fn thinking_is_closed(events: &[StreamEvent]) -> bool {
+    let said: Vec<&StreamEvent> = events
+        .iter()
+        .filter(|event| !matches!(event, StreamEvent::Usage(_)))
+        .collect();
+    said.windows(2).all(|pair| {
+        let goes_on = matches!(
+            pair[1],
+            StreamEvent::Thinking(_) | StreamEvent::ThinkingEnd { .. }
+        );
+        goes_on || !matches!(pair[0], StreamEvent::Thinking(_))
+    })
+}
+
 fn check(bytes: &[u8], cuts: &[prop::sample::Index]) -> Result<(), TestCaseError> {
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
     cuts.sort_unstable();
@@ -25,6 +40,7 @@ fn check(bytes: &[u8], cuts: &[prop::sample::Index]) -> Result<(), TestCaseError
         let whole = decode(protocol, bytes, &[]);
         let ends = whole.iter().filter(|event| event.is_terminal()).count();
 
+        prop_assert!(thinking_is_closed(&whole), "{whole:?}");
         prop_assert_eq!(ends, 1);
         prop_assert!(whole.last().unwrap().is_terminal());
         prop_assert_eq!(decode(protocol, bytes, &cuts), whole);

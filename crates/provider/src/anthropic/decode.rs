@@ -4,7 +4,7 @@
 //! and events and blocks that are not known are passed over. Bytes and chunks are
 //! not seen here, nor is what a call does.
 
-use std::{collections::BTreeMap, mem};
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
@@ -113,6 +113,7 @@ impl Answer {
     }
 
     fn start_block(&mut self, index: u64, json: &Value, raw: &str, events: &mut Vec<StreamEvent>) {
+        self.close_thinking(events);
         self.release_held(events);
         self.bytes_held += raw.len();
         let block = &json["content_block"];
@@ -146,7 +147,10 @@ impl Answer {
 
     fn extend_block(&mut self, index: u64, delta: &Value, events: &mut Vec<StreamEvent>) {
         match delta["type"].as_str().unwrap_or_default() {
-            "text_delta" => push_text(events, &delta["text"], StreamEvent::Text),
+            "text_delta" => {
+                self.close_thinking(events);
+                push_text(events, &delta["text"], StreamEvent::Text);
+            }
             "thinking_delta" => self.think(index, &delta["thinking"], events),
             "signature_delta" => {
                 if let Some(Block::Thinking { signature, .. }) = self.open.get_mut(&index) {
@@ -229,11 +233,15 @@ impl Answer {
 
     /// Closes thinking whose block did not stop; its signature may be cut.
     fn close_thinking(&mut self, events: &mut Vec<StreamEvent>) {
-        for block in mem::take(&mut self.open).into_values() {
-            if let Block::Thinking { shown: true, .. } = block {
-                events.push(StreamEvent::ThinkingEnd { signature: None });
+        self.open.retain(|_, block| match block {
+            Block::Thinking { shown, .. } => {
+                if *shown {
+                    events.push(StreamEvent::ThinkingEnd { signature: None });
+                }
+                false
             }
-        }
+            Block::ToolUse(_) => true,
+        });
     }
 }
 

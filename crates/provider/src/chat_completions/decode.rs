@@ -65,7 +65,11 @@ impl Answer {
     /// Ends the answer if its finish reason has come: no more events come, and
     /// `[DONE]` is often left out.
     pub(crate) fn end(&mut self, events: &mut Vec<StreamEvent>) {
-        events.extend(self.stop.take().map(StreamEvent::Stop));
+        if let Some(stop) = self.stop.take() {
+            // Some servers send a rest of the thinking after the finish reason.
+            self.close_thinking(events);
+            events.push(StreamEvent::Stop(stop));
+        }
     }
 
     fn accept_foreign(

@@ -124,6 +124,20 @@ fn reasoning_ends_with_the_answer_at_the_latest() {
 }
 
 #[test]
+fn reasoning_after_the_finish_reason_ends_as_well() {
+    check(
+        CHAT_COMPLETIONS,
+        "reasoning_after_the_finish_reason",
+        r#"
+            text "Done."
+            thinking "Hmm"
+            thinking ends
+            stop: EndTurn
+        "#,
+    );
+}
+
+#[test]
 fn a_call_cut_by_the_token_limit_is_dropped() {
     check(
         CHAT_COMPLETIONS,
