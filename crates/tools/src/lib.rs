@@ -1,1 +1,23 @@
-//! .
+//! Runs things: the [`Tool`] trait, the built-in tools, process supervision.
+//!
+//! Below the rules, above the operating system. Whether a call may run, what a
+//! `.chat` file looks like and who asked are known elsewhere; the editor is only
+//! known as somebody who may have a file open ([`OpenBuffers`]).
+
+mod bash;
+mod buffers;
+mod calculator;
+mod edit;
+mod files;
+mod process;
+mod read;
+mod registry;
+mod run;
+mod schema;
+mod tool;
+mod write;
+
+pub use buffers::{NoBuffers, OpenBuffers, OpenText};
+pub use registry::Registry;
+pub use run::run;
+pub use tool::{BashOptions, Progress, Tool, ToolContext, ToolError, ToolResult};

@@ -1,0 +1,118 @@
+//! Follows one command until nothing of it is left.
+//!
+//! Knows when to stop and that it really stopped; not what the model is told.
+
+use std::io;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use chat::tool::ToolUseId;
+use tokio::io::AsyncReadExt;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::capture::Capture;
+use super::live::Live;
+use super::report::Report;
+use crate::process::Running;
+use crate::tool::ToolContext;
+
+/// How long output is still read once the shell has exited: a background job may
+/// hold the pipe open for ever.
+const DRAIN: Duration = Duration::from_millis(200);
+/// How long a killed shell may take to be gone. It is longer only inside the kernel.
+const REAP: Duration = Duration::from_secs(1);
+/// How much is read at once; a pipe holds as much.
+const CHUNK: usize = 64 * 1024;
+
+/// How a command ended.
+pub(super) enum End {
+    /// By itself, or by somebody else's signal.
+    Exited(ExitStatus),
+    /// We stopped it at its time limit.
+    TimedOut(Duration),
+    /// We stopped it for the user.
+    Cancelled,
+    /// The operating system could not say.
+    Unknown(io::Error),
+}
+
+/// A command that runs, and what is kept of it.
+pub(super) struct Job {
+    running: Running,
+    cancel: CancellationToken,
+    capture: Capture,
+    live: Live,
+    chunk: Vec<u8>,
+    is_open: bool,
+}
+
+impl Job {
+    pub(super) fn new(running: Running, id: &ToolUseId, ctx: &ToolContext) -> Self {
+        Self {
+            running,
+            cancel: ctx.cancel.clone(),
+            capture: Capture::new(&ctx.output_dir, id.as_str()),
+            live: Live::new(ctx.progress.clone()),
+            chunk: Vec::with_capacity(CHUNK),
+            is_open: true,
+        }
+    }
+
+    /// Reads until the command ends by itself, at `limit`, or by a cancel; when
+    /// this returns, none of its processes runs any more.
+    pub(super) async fn run(mut self, limit: Duration) -> Report {
+        let end = self.follow(limit).await;
+        let by_itself = matches!(end, End::Exited(_));
+        if by_itself {
+            self.drain().await;
+        }
+        let stopped = self.running.tree.stop().await;
+        self.drain().await;
+        // Reaps the shell; when it exited by itself this is done already.
+        let _ = timeout(REAP, self.running.child.wait()).await;
+        self.live.send();
+        Report {
+            captured: self.capture.finish().await,
+            end,
+            leftovers: if by_itself { stopped } else { 0 },
+        }
+    }
+
+    async fn follow(&mut self, limit: Duration) -> End {
+        let deadline = sleep(limit);
+        tokio::pin!(deadline);
+        loop {
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return End::Cancelled,
+                () = &mut deadline => return End::TimedOut(limit),
+                status = self.running.child.wait() => {
+                    return status.map_or_else(End::Unknown, End::Exited);
+                }
+                () = self.live.due() => self.live.send(),
+                read = self.running.output.read_buf(&mut self.chunk), if self.is_open => {
+                    self.take(read).await;
+                }
+            }
+        }
+    }
+
+    /// Reads what is left in the pipe, and no longer than [`DRAIN`].
+    async fn drain(&mut self) {
+        let rest = async {
+            while self.is_open {
+                let read = self.running.output.read_buf(&mut self.chunk).await;
+                self.take(read).await;
+            }
+        };
+        let _ = timeout(DRAIN, rest).await;
+    }
+
+    async fn take(&mut self, read: io::Result<usize>) {
+        self.is_open = matches!(read, Ok(bytes) if bytes > 0);
+        let text = self.capture.push(&self.chunk).await;
+        self.live.push(text);
+        self.chunk.clear();
+    }
+}

@@ -1,0 +1,125 @@
+//! The file that has all of a long output, for the user and for later calls.
+//!
+//! Bounded on disk. A file that cannot be written loses the rest of the output,
+//! never the call.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use chat::truncate::floor_char_boundary;
+use tokio::fs::File;
+use tokio::io::AsyncWriteExt;
+
+use super::capture::FullOutput;
+
+/// Most bytes of one output on disk (100 MB).
+const MAX_ON_DISK: usize = 100 * 1024 * 1024;
+
+/// A file that is made when it is needed.
+pub(super) struct Overflow {
+    directory: PathBuf,
+    prefix: String,
+    state: State,
+}
+
+enum State {
+    NotNeeded,
+    Open {
+        file: File,
+        path: PathBuf,
+        written: usize,
+    },
+    Full(PathBuf),
+    Lost(String),
+}
+
+impl Overflow {
+    /// The file will be in `directory`, its name will start with the call's `id`.
+    pub(super) fn new(directory: &Path, id: &str) -> Self {
+        let safe: String = id
+            .chars()
+            .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
+            .collect();
+        Self {
+            directory: directory.to_owned(),
+            prefix: format!("bash-{safe:.40}-"),
+            state: State::NotNeeded,
+        }
+    }
+
+    /// Whether the file was needed, also when it could not be kept.
+    pub(super) fn is_open(&self) -> bool {
+        !matches!(self.state, State::NotNeeded)
+    }
+
+    pub(super) async fn open(&mut self) {
+        self.state = match create(&self.directory, &self.prefix) {
+            Ok((file, path)) => State::Open {
+                file: File::from_std(file),
+                path,
+                written: 0,
+            },
+            Err(error) => State::Lost(error.to_string()),
+        };
+    }
+
+    pub(super) async fn write(&mut self, text: &str) {
+        let State::Open {
+            file,
+            path,
+            written,
+        } = &mut self.state
+        else {
+            return;
+        };
+        let room = floor_char_boundary(text, MAX_ON_DISK - *written);
+        if let Err(error) = file.write_all(&text.as_bytes()[..room]).await {
+            self.state = State::Lost(error.to_string());
+            return;
+        }
+        *written += room;
+        if room < text.len() {
+            let path = std::mem::take(path);
+            let flushed = file.flush().await;
+            self.state = flushed.map_or_else(
+                |error| State::Lost(error.to_string()),
+                |()| State::Full(path),
+            );
+        }
+    }
+
+    /// Closes the file; removes it when the output turned out short enough.
+    pub(super) async fn finish(self, is_short: bool) -> Option<FullOutput> {
+        let full = match self.state {
+            State::NotNeeded => return None,
+            State::Open { mut file, path, .. } => match file.flush().await {
+                Ok(()) => FullOutput::Whole(path),
+                Err(error) => FullOutput::Lost(error.to_string()),
+            },
+            State::Full(path) => FullOutput::Start(path),
+            State::Lost(reason) => FullOutput::Lost(reason),
+        };
+        match &full {
+            FullOutput::Whole(path) if is_short => {
+                let _ = tokio::fs::remove_file(path).await;
+                None
+            }
+            _ => Some(full),
+        }
+    }
+}
+
+/// A new file that only the user can read, in a directory likewise.
+fn create(directory: &Path, prefix: &str) -> io::Result<(std::fs::File, PathBuf)> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)?;
+    let file = tempfile::Builder::new()
+        .prefix(prefix)
+        .suffix(".log")
+        .tempfile_in(directory)?;
+    file.keep().map_err(|error| error.error)
+}

@@ -1,0 +1,143 @@
+//! Words the result of a command for the model.
+//!
+//! Pure: what was kept and how it ended come in, text goes out.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use chat::truncate::{Limit, MAX_BYTES, Truncated, format_size, truncate_tail};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::capture::{Captured, FullOutput};
+use super::job::End;
+use crate::tool::{ToolError, ToolResult};
+
+/// Everything that is known about a command that is over.
+pub(super) struct Report {
+    /// Its output.
+    pub captured: Captured,
+    /// How it ended.
+    pub end: End,
+    /// Background processes that were stopped after it.
+    pub leftovers: usize,
+}
+
+impl Report {
+    /// The result; a command that fails is one, a command that we stopped is not.
+    pub(super) fn into_result(self) -> Result<ToolResult, ToolError> {
+        let mut content = output(&self.captured);
+        if self.leftovers > 0 {
+            content.push_str(&leftovers(self.leftovers));
+        }
+        match self.end {
+            End::Exited(status) => {
+                if !status.success() {
+                    content.push_str(&format!("\n\n{}", sentence(status)));
+                }
+                Ok(ToolResult {
+                    content,
+                    details: Some(details(status, &self.captured)),
+                    marked_failed: !status.success(),
+                })
+            }
+            End::TimedOut(limit) => Err(ToolError::Failed(format!(
+                "{content}\n\nCommand timed out after {} seconds and was stopped.",
+                limit.as_secs_f64()
+            ))),
+            End::Cancelled => Err(ToolError::Cancelled),
+            End::Unknown(error) => Err(ToolError::Failed(format!(
+                "{content}\n\nHow the command ended is not known: {error}."
+            ))),
+        }
+    }
+}
+
+fn output(captured: &Captured) -> String {
+    if captured.text.is_empty() {
+        return "(no output)".to_owned();
+    }
+    let kept = truncate_tail(&captured.text);
+    // The text in memory is itself only the end when there was much more.
+    let is_whole = kept.output_lines == captured.total_lines && kept.truncated_by.is_none();
+    if is_whole {
+        return kept.content.to_owned();
+    }
+    format!("{}\n\n{}", kept.content, notice(&kept, captured))
+}
+
+fn notice(kept: &Truncated<'_>, captured: &Captured) -> String {
+    let total = captured.total_lines;
+    let shown = if kept.last_line_partial {
+        let size = format_size(kept.output_bytes as u64);
+        format!("Showing the last {size} of line {total}, the last one")
+    } else {
+        let first = total + 1 - kept.output_lines;
+        let by_size = match kept.truncated_by {
+            Some(Limit::Bytes) => format!(" ({} limit)", format_size(MAX_BYTES as u64)),
+            _ => String::new(),
+        };
+        format!("Showing lines {first}-{total} of {total}{by_size}")
+    };
+    let full = match &captured.full {
+        Some(FullOutput::Whole(path)) => format!("Full output: {}", path.display()),
+        Some(FullOutput::Start(path)) => format!("The first 100 MB: {}", path.display()),
+        Some(FullOutput::Lost(reason)) => format!("The full output could not be kept: {reason}"),
+        None => return format!("[{shown}.]"),
+    };
+    format!("[{shown}. {full}]")
+}
+
+fn leftovers(count: usize) -> String {
+    if count == 1 {
+        "\n\n[1 background process was still running when the command ended, and was stopped.]"
+            .to_owned()
+    } else {
+        format!(
+            "\n\n[{count} background processes were still running when the command ended, and \
+             were stopped.]"
+        )
+    }
+}
+
+fn sentence(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("Command exited with code {code}"),
+        (None, Some(signal)) => format!("Command was killed by {}", signal_name(signal)),
+        (None, None) => "Command ended without an exit code".to_owned(),
+    }
+}
+
+fn signal_name(signal: i32) -> String {
+    let named = [
+        (Signal::ABORT, "SIGABRT"),
+        (Signal::ALARM, "SIGALRM"),
+        (Signal::BUS, "SIGBUS"),
+        (Signal::FPE, "SIGFPE"),
+        (Signal::HUP, "SIGHUP"),
+        (Signal::ILL, "SIGILL"),
+        (Signal::INT, "SIGINT"),
+        (Signal::KILL, "SIGKILL"),
+        (Signal::PIPE, "SIGPIPE"),
+        (Signal::QUIT, "SIGQUIT"),
+        (Signal::SEGV, "SIGSEGV"),
+        (Signal::SYS, "SIGSYS"),
+        (Signal::TERM, "SIGTERM"),
+        (Signal::TRAP, "SIGTRAP"),
+        (Signal::XCPU, "SIGXCPU"),
+        (Signal::XFSZ, "SIGXFSZ"),
+    ];
+    let found = named.iter().find(|(known, _)| known.as_raw() == signal);
+    found.map_or_else(
+        || format!("signal {signal}"),
+        |(_, name)| (*name).to_owned(),
+    )
+}
+
+fn details(status: ExitStatus, captured: &Captured) -> Value {
+    let full = match &captured.full {
+        Some(FullOutput::Whole(path) | FullOutput::Start(path)) => Some(path.display().to_string()),
+        _ => None,
+    };
+    json!({ "exit_code": status.code(), "signal": status.signal(), "full_output": full })
+}

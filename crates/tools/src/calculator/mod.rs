@@ -1,0 +1,139 @@
+//! The `calculator` tools: one answers at once, the other after a delay.
+//!
+//! What an expression means is in `expression`; how a number is written, in
+//! `number`.
+
+mod expression;
+mod functions;
+mod number;
+mod scanner;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chat::tool::ToolUseId;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::schema;
+use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+
+/// What both say about expressions; the rules are those of Lua.
+const DESCRIPTION: &str = "Evaluate an arithmetic expression and return the number. Operators: \
+    + - * / // % ^ (** is the same as ^), parentheses. Functions: abs, sqrt, cbrt, exp, ln, \
+    log (natural; log(x, base)), log2, log10, sin, cos, tan, asin, acos, atan, atan2, sinh, cosh, \
+    tanh, floor, ceil, round, trunc, min, max, fmod, hypot, deg, rad. Constants: pi, e, tau. \
+    Angles are in radians.";
+/// Milliseconds that `calculator_async` waits when the call does not say.
+const DEFAULT_DELAY: f64 = 1000.0;
+/// Longest delay, an hour; the call's time limit ends it earlier.
+const MAX_DELAY: f64 = 3_600_000.0;
+
+/// Evaluates an expression.
+pub(crate) struct Calculator;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The expression, for example "2 * (3 + sqrt(16))".
+    expression: String,
+}
+
+#[async_trait]
+impl Tool for Calculator {
+    fn name(&self) -> &str {
+        "calculator"
+    }
+
+    fn label(&self) -> &str {
+        "Calculator"
+    }
+
+    fn description(&self) -> &str {
+        DESCRIPTION
+    }
+
+    fn input_schema(&self) -> Value {
+        schema::strict::<Arguments>()
+    }
+
+    fn strict(&self) -> bool {
+        true
+    }
+
+    async fn execute(
+        &self,
+        _id: &ToolUseId,
+        input: Value,
+        _ctx: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let arguments: Arguments = schema::arguments(self.name(), input)?;
+        calculate(&arguments.expression)
+    }
+}
+
+/// Evaluates an expression after a delay; not offered by default.
+pub(crate) struct CalculatorAsync;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AsyncArguments {
+    /// The expression, for example "2 * (3 + sqrt(16))".
+    expression: String,
+    /// Milliseconds to wait before the answer. Null for 1000.
+    delay: Option<f64>,
+}
+
+#[async_trait]
+impl Tool for CalculatorAsync {
+    fn name(&self) -> &str {
+        "calculator_async"
+    }
+
+    fn label(&self) -> &str {
+        "Calculator (delayed)"
+    }
+
+    fn description(&self) -> &str {
+        DESCRIPTION
+    }
+
+    fn input_schema(&self) -> Value {
+        schema::strict::<AsyncArguments>()
+    }
+
+    fn strict(&self) -> bool {
+        true
+    }
+
+    fn enabled(&self) -> bool {
+        false
+    }
+
+    async fn execute(
+        &self,
+        _id: &ToolUseId,
+        input: Value,
+        ctx: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let arguments: AsyncArguments = schema::arguments(self.name(), input)?;
+        let delay = arguments
+            .delay
+            .unwrap_or(DEFAULT_DELAY)
+            .clamp(0.0, MAX_DELAY);
+        tokio::select! {
+            () = ctx.cancel.cancelled() => Err(ToolError::Cancelled),
+            () = tokio::time::sleep(Duration::from_secs_f64(delay / 1000.0)) => {
+                calculate(&arguments.expression)
+            }
+        }
+    }
+}
+
+fn calculate(expression: &str) -> Result<ToolResult, ToolError> {
+    let value = expression::evaluate(expression).map_err(ToolError::Failed)?;
+    number::spell(value)
+        .map(ToolResult::text)
+        .map_err(ToolError::Failed)
+}

@@ -1,0 +1,106 @@
+//! The `edit` tool: replaces one piece of a file's text by another.
+//!
+//! Where the piece stands is decided in `plan`, what comes nearest to a missing
+//! one in `nearest`; both are pure.
+
+mod nearest;
+mod plan;
+
+use async_trait::async_trait;
+use chat::tool::ToolUseId;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::files::{FileLocks, Target, blocking, resolve};
+use crate::schema;
+use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+use plan::Change;
+
+/// Replaces one unique piece of text.
+pub(crate) struct Edit {
+    locks: FileLocks,
+}
+
+impl Edit {
+    pub(crate) fn new(locks: FileLocks) -> Self {
+        Self { locks }
+    }
+}
+
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Arguments {
+    /// What the change is for, in a few words. The user reads it before allowing the call.
+    #[serde(default, rename = "label")]
+    _label: String,
+    /// The file, relative to the working directory, absolute, or starting with ~/.
+    path: String,
+    /// The text to replace, exactly as it stands in the file. It must occur once; include
+    /// lines around it if needed.
+    old_text: String,
+    /// The text to put in its place, taken literally. Empty to delete.
+    new_text: String,
+}
+
+#[async_trait]
+impl Tool for Edit {
+    fn name(&self) -> &str {
+        "edit"
+    }
+
+    fn label(&self) -> &str {
+        "Edit"
+    }
+
+    fn description(&self) -> &str {
+        "Replace one piece of text in a file. oldText must match the file exactly, including \
+         indentation, and must occur only once. Line endings of the file are kept. Read the file \
+         first."
+    }
+
+    fn input_schema(&self) -> Value {
+        schema::strict::<Arguments>()
+    }
+
+    fn strict(&self) -> bool {
+        true
+    }
+
+    async fn execute(
+        &self,
+        _id: &ToolUseId,
+        input: Value,
+        ctx: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let arguments: Arguments = schema::arguments(self.name(), input)?;
+        let path = resolve(&ctx.cwd, &arguments.path)?;
+        let target = Target::find(path, ctx.buffers.clone()).await?;
+        let _lock = self.locks.lock(target.path()).await;
+        let text = target.text().await?;
+        let (text, change) = find_place(text, &arguments).await?;
+        if ctx.cancel.is_cancelled() {
+            return Err(ToolError::Cancelled);
+        }
+        let stored = target.store(Some(text), change.text).await?;
+        let mut result = ToolResult::text(format!(
+            "Edited {} at line {}.{}",
+            arguments.path,
+            change.line,
+            stored.remark()
+        ));
+        result.details = Some(json!({ "path": target.path(), "line": change.line }));
+        Ok(result)
+    }
+}
+
+/// Off the async threads: looking for something similar takes a while.
+async fn find_place(text: String, arguments: &Arguments) -> Result<(String, Change), ToolError> {
+    let arguments = arguments.clone();
+    blocking(move || {
+        plan::plan(&text, &arguments.old_text, &arguments.new_text)
+            .map(|change| (text, change))
+            .map_err(|problem| problem.into_error(&arguments.path))
+    })
+    .await
+}

@@ -1,0 +1,85 @@
+//! Finds what a model probably meant when its text is not in the file.
+//!
+//! Pure, and bounded: a hint is worth little time.
+
+use chat::truncate::floor_char_boundary;
+
+/// Lines of the file that are looked at.
+const LINES_SEARCHED: usize = 20_000;
+/// Bytes of a line that are compared and shown.
+const LINE_BYTES: usize = 200;
+/// Lines of the wanted text that are compared.
+const LINES_COMPARED: usize = 5;
+/// Lines that are shown.
+const LINES_SHOWN: usize = 12;
+/// Least likeness of the compared lines, from 0 to 1, for a hint to be one.
+const LIKE_ENOUGH: f64 = 0.5;
+
+/// The lines of `text` most like those of `wanted`, each with its number from 1.
+pub(super) fn nearest(text: &str, wanted: &str) -> Option<String> {
+    let lines: Vec<&str> = text.lines().take(LINES_SEARCHED).collect();
+    // Blank lines are like too many others to say where.
+    let skipped = wanted
+        .lines()
+        .take_while(|line| line.trim().is_empty())
+        .count();
+    let wanted: Vec<&str> = wanted.lines().skip(skipped).collect();
+    let compared = &wanted[..wanted.len().min(LINES_COMPARED)];
+    let (start, likeness) = (0..lines.len())
+        .map(|start| (start, likeness(&lines[start..], compared)))
+        .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
+    if likeness < LIKE_ENOUGH {
+        return None;
+    }
+    let end = lines.len().min(start + wanted.len().min(LINES_SHOWN));
+    let shown = (start..end).map(|at| format!("{}: {}", at + 1, cut(lines[at])));
+    Some(shown.collect::<Vec<_>>().join("\n"))
+}
+
+/// How like the first lines are, from 0 to 1.
+fn likeness(lines: &[&str], wanted: &[&str]) -> f64 {
+    if wanted.is_empty() {
+        return 0.0;
+    }
+    let pairs = lines.iter().zip(wanted);
+    let sum: f64 = pairs
+        .map(|(line, wanted)| line_likeness(cut(line), cut(wanted)))
+        .sum();
+    #[expect(clippy::cast_precision_loss, reason = "at most LINES_COMPARED")]
+    let count = wanted.len() as f64;
+    sum / count
+}
+
+fn line_likeness(line: &str, wanted: &str) -> f64 {
+    let (line, wanted) = (line.trim(), wanted.trim());
+    // Two of three lengths apart cannot be alike; saves most of the work.
+    if line.len() > 3 * wanted.len() || wanted.len() > 3 * line.len() {
+        return 0.0;
+    }
+    strsim::sorensen_dice(line, wanted)
+}
+
+fn cut(line: &str) -> &str {
+    &line[..floor_char_boundary(line, LINE_BYTES)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_similar_lines_are_shown_with_their_numbers() {
+        let text = "use a;\n\nlet total = sum(items);\nprint(total);\n";
+
+        let found = nearest(text, "let total = sum(item);");
+
+        assert_eq!(found.as_deref(), Some("3: let total = sum(items);"));
+    }
+
+    #[test]
+    fn text_unlike_all_others_gets_no_hint() {
+        assert_eq!(nearest("alpha\nbeta\n", "zzzzqqqq"), None);
+        assert_eq!(nearest("", "x"), None);
+        assert_eq!(nearest("a\n", "\n\n"), None);
+    }
+}

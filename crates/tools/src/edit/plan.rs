@@ -1,0 +1,289 @@
+//! Decides where an edit applies, or why it does not.
+//!
+//! Pure: text in, text out. An exact match comes first; then one that differs only
+//! in line endings. Never one of several places, never a guess.
+
+use super::nearest::nearest;
+use crate::tool::ToolError;
+
+/// Places that are listed when there are several.
+const PLACES_LISTED: usize = 10;
+/// Places that are counted; text that repeats itself could have millions.
+const PLACES_COUNTED: usize = 1000;
+
+/// A text with the edit applied.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    /// The whole new text.
+    pub text: String,
+    /// The line the replaced piece started on, from 1.
+    pub line: usize,
+}
+
+/// Why an edit does not apply.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// There is nothing to look for.
+    EmptyOldText,
+    /// The edit would change nothing.
+    Identical,
+    /// The text is in several places, on these lines, from 1. Overlapping places
+    /// count: `aa` is twice in `aaa`.
+    Ambiguous(Vec<usize>),
+    /// The text is nowhere; what comes nearest, if anything does.
+    NotFound(Option<String>),
+}
+
+/// Replaces `old` by `new` in `text`.
+///
+/// # Errors
+///
+/// One of [`Problem`]; nothing is changed then.
+pub(super) fn plan(text: &str, old: &str, new: &str) -> Result<Change, Problem> {
+    if old.is_empty() {
+        return Err(Problem::EmptyOldText);
+    }
+    if old == new {
+        return Err(Problem::Identical);
+    }
+    let new = if has_only_crlf(text) {
+        to_crlf(new)
+    } else {
+        new.to_owned()
+    };
+    match places(text, old).as_slice() {
+        [] => plan_any_line_ending(text, old, &new),
+        &[at] => apply(text, at, at + old.len(), &new),
+        several => Err(ambiguous(text, several)),
+    }
+}
+
+fn apply(text: &str, start: usize, end: usize, new: &str) -> Result<Change, Problem> {
+    if &text[start..end] == new {
+        return Err(Problem::Identical);
+    }
+    Ok(Change {
+        text: [&text[..start], new, &text[end..]].concat(),
+        line: line_at(text, start),
+    })
+}
+
+/// As if all line endings were `\n`, on both sides.
+fn plan_any_line_ending(text: &str, old: &str, new: &str) -> Result<Change, Problem> {
+    let plain_old = old.replace("\r\n", "\n");
+    let plain = text.replace("\r\n", "\n");
+    match places(&plain, &plain_old).as_slice() {
+        [] => Err(Problem::NotFound(nearest(text, old))),
+        &[at] => {
+            let start = in_original(text, at);
+            let end = in_original(text, at + plain_old.len());
+            let new = if text.contains("\r\n") {
+                new.to_owned()
+            } else {
+                new.replace("\r\n", "\n")
+            };
+            apply(text, start, end, &new)
+        }
+        several => Err(ambiguous(&plain, several)),
+    }
+}
+
+/// The byte of `text` that byte `plain_at` of it without `\r` before `\n` came from.
+fn in_original(text: &str, plain_at: usize) -> usize {
+    let mut dropped = 0;
+    for (at, _) in text.match_indices("\r\n") {
+        if at - dropped >= plain_at {
+            break;
+        }
+        dropped += 1;
+    }
+    plain_at + dropped
+}
+
+/// The first places where `old` starts, overlapping ones included.
+fn places(text: &str, old: &str) -> Vec<usize> {
+    let step = old.chars().next().map_or(1, char::len_utf8);
+    let mut found = Vec::new();
+    let mut from = 0;
+    while found.len() < PLACES_COUNTED
+        && let Some(at) = text[from..].find(old)
+    {
+        found.push(from + at);
+        from += at + step;
+    }
+    found
+}
+
+fn ambiguous(text: &str, places: &[usize]) -> Problem {
+    Problem::Ambiguous(places.iter().map(|&at| line_at(text, at)).collect())
+}
+
+fn line_at(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
+}
+
+fn has_only_crlf(text: &str) -> bool {
+    let endings = text.matches('\n').count();
+    endings > 0 && text.matches("\r\n").count() == endings
+}
+
+fn to_crlf(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\n', "\r\n")
+}
+
+impl Problem {
+    /// The sentence for the model; `path` is the file as it named it.
+    pub(super) fn into_error(self, path: &str) -> ToolError {
+        match self {
+            Self::EmptyOldText => ToolError::InvalidInput(format!(
+                "oldText is empty, so there is nothing to replace in {path}. Use write to create \
+                 a file."
+            )),
+            Self::Identical => ToolError::Failed(format!(
+                "oldText and newText are the same, so {path} was not changed."
+            )),
+            Self::Ambiguous(lines) => ToolError::Failed(format!(
+                "oldText is in {}{} places of {path}: {}. Nothing was changed. Include more \
+                 of the lines around the one you mean.",
+                if lines.len() == PLACES_COUNTED {
+                    "at least "
+                } else {
+                    ""
+                },
+                lines.len(),
+                listed(&lines)
+            )),
+            Self::NotFound(None) => ToolError::Failed(format!(
+                "oldText is not in {path}, and nothing there is like it. Nothing was changed. \
+                 Read the file again."
+            )),
+            Self::NotFound(Some(nearest)) => ToolError::Failed(format!(
+                "oldText is not in {path}. Nothing was changed. The nearest text there is:\n\n\
+                 {nearest}"
+            )),
+        }
+    }
+}
+
+fn listed(lines: &[usize]) -> String {
+    let shown: Vec<String> = lines
+        .iter()
+        .take(PLACES_LISTED)
+        .map(usize::to_string)
+        .collect();
+    let more = if lines.len() > PLACES_LISTED {
+        ", …"
+    } else {
+        ""
+    };
+    format!("lines {}{more}", shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[track_caller]
+    fn check(text: &str, old: &str, new: &str, expected: &str) {
+        assert_eq!(
+            plan(text, old, new).map(|change| change.text),
+            Ok(expected.to_owned())
+        );
+    }
+
+    #[test]
+    fn a_unique_piece_is_replaced_and_its_line_told() {
+        let change = plan("one\ntwo\nthree\n", "two", "2");
+
+        assert_eq!(
+            change,
+            Ok(Change {
+                text: "one\n2\nthree\n".to_owned(),
+                line: 2
+            })
+        );
+    }
+
+    #[test]
+    fn the_new_text_is_literal() {
+        check("a b c", "b", r"%1 \1 & $0", r"a %1 \1 & $0 c");
+    }
+
+    #[test]
+    fn several_places_are_refused_with_their_lines() {
+        assert_eq!(
+            plan("x\ny\nx\n", "x", "z"),
+            Err(Problem::Ambiguous(vec![1, 3]))
+        );
+    }
+
+    #[test]
+    fn overlapping_places_are_several() {
+        assert_eq!(plan("aaa", "aa", "b"), Err(Problem::Ambiguous(vec![1, 1])));
+        assert_eq!(plan("ééé", "éé", "b"), Err(Problem::Ambiguous(vec![1, 1])));
+    }
+
+    #[test]
+    fn a_crlf_file_takes_lf_text_and_keeps_its_line_endings() {
+        check("a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\n", "x\r\ny\r\nc\r\n");
+        check("a\r\nb\r\n", "a", "x\ny", "x\r\ny\r\nb\r\n");
+    }
+
+    #[test]
+    fn an_lf_file_takes_crlf_text_and_keeps_its_line_endings() {
+        check("a\nb\nc\n", "a\r\nb", "x\r\ny", "x\ny\nc\n");
+    }
+
+    #[test]
+    fn mixed_line_endings_outside_the_piece_stay_mixed() {
+        check("a\r\nb\nc\r\nd\n", "b\nc\n", "x\n", "a\r\nx\nd\n");
+    }
+
+    #[test]
+    fn a_byte_order_mark_stays() {
+        check("\u{feff}a\nb\n", "a\n", "x\n", "\u{feff}x\nb\n");
+    }
+
+    #[test]
+    fn what_changes_nothing_is_refused() {
+        assert_eq!(plan("a", "", "b"), Err(Problem::EmptyOldText));
+        assert_eq!(plan("a", "a", "a"), Err(Problem::Identical));
+        assert_eq!(
+            plan("a\r\nb\r\n", "a\r\nb", "a\nb"),
+            Err(Problem::Identical)
+        );
+    }
+
+    #[test]
+    fn a_missing_piece_shows_what_comes_nearest() {
+        let error = plan(
+            "fn main() {\n    run(1);\n}\n",
+            "fn main() {\n  run(2);\n",
+            "x",
+        )
+        .map_err(|problem| problem.into_error("a.rs").to_string());
+
+        assert_eq!(
+            error,
+            Err(
+                "oldText is not in a.rs. Nothing was changed. The nearest text there is:\n\n\
+                 1: fn main() {\n2:     run(1);"
+                    .to_owned()
+            )
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn everything_outside_the_piece_keeps_its_bytes(
+            before in "(a|\r\n|\n){0,12}", after in "(b|\r\n|\n){0,12}",
+        ) {
+            let text = format!("{before}old\r\nold2{after}");
+
+            let change = plan(&text, "old\nold2", "new").map(|change| change.text);
+
+            prop_assert_eq!(change, Ok(format!("{before}new{after}")));
+        }
+    }
+}

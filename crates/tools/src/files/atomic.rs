@@ -1,0 +1,93 @@
+//! Writes a file whole or not at all.
+//!
+//! A new file is written beside the old one, synced, and renamed over it. Kept are
+//! the mode and, where allowed, the owner; a hard link is broken, so that no other
+//! name changes. Nothing is left behind after a failure.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, Gid, Uid, access, fchown};
+
+/// Mode of a new file before the user's umask.
+const NEW_FILE: u32 = 0o666;
+
+/// Makes `content` the content of `path`. `path` is no symbolic link and, if it
+/// exists, a regular file. Missing parents are made.
+///
+/// # Errors
+///
+/// Any error of the file system; the old file is then as it was.
+pub(super) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    let parent = path.parent().unwrap_or(Path::new("/"));
+    let made = Parents::make(parent)?;
+    replace(path, parent, content)?;
+    made.keep();
+    // The rename has happened; that it survives a power cut is best effort.
+    let _ = File::open(parent).and_then(|parent| parent.sync_all());
+    Ok(())
+}
+
+fn replace(path: &Path, parent: &Path, content: &[u8]) -> io::Result<()> {
+    let old = match fs::symlink_metadata(path) {
+        Ok(old) => {
+            // A rename asks only the directory; a read-only file means it.
+            access(path, Access::WRITE_OK)?;
+            Some(old)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let mut new = tempfile::Builder::new()
+        .prefix(".flemma-")
+        .permissions(Permissions::from_mode(NEW_FILE))
+        .tempfile_in(parent)?;
+    new.write_all(content)?;
+    if let Some(old) = old {
+        let owner = (Uid::from_raw(old.uid()), Gid::from_raw(old.gid()));
+        // Only the superuser may give files away; others own what they can replace.
+        let _ = fchown(new.as_file(), Some(owner.0), Some(owner.1));
+        let mode = Permissions::from_mode(old.mode() & 0o7777);
+        new.as_file().set_permissions(mode)?;
+    }
+    new.as_file().sync_all()?;
+    new.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Directories that were made on the way; removed again unless kept.
+struct Parents(Vec<PathBuf>);
+
+impl Parents {
+    fn make(directory: &Path) -> io::Result<Self> {
+        let missing: Vec<&Path> = directory
+            .ancestors()
+            .take_while(|path| !path.exists())
+            .collect();
+        let mut made = Self(Vec::new());
+        for path in missing.into_iter().rev() {
+            match fs::create_dir(path) {
+                Ok(()) => made.0.push(path.to_owned()),
+                // Made by somebody else meanwhile, who also keeps it.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(made)
+    }
+
+    fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Parents {
+    fn drop(&mut self) {
+        for path in self.0.iter().rev() {
+            // Not empty: somebody else uses it by now.
+            let _ = fs::remove_dir(path);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Lets calls that change one file follow each other.
+//!
+//! Within this process only; other programs are not kept out.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+
+/// One lock a path. Clones share the locks.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FileLocks(Arc<Mutex<HashMap<PathBuf, Weak<AsyncMutex<()>>>>>);
+
+impl FileLocks {
+    /// Waits until nobody else changes `path`, which should be its real path.
+    pub(crate) async fn lock(&self, path: &Path) -> OwnedMutexGuard<()> {
+        self.of(path).lock_owned().await
+    }
+
+    fn of(&self, path: &Path) -> Arc<AsyncMutex<()>> {
+        // A panic elsewhere cannot leave the map half changed.
+        let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        locks.retain(|_, lock| lock.strong_count() > 0);
+        if let Some(lock) = locks.get(path).and_then(Weak::upgrade) {
+            return lock;
+        }
+        let lock = Arc::new(AsyncMutex::new(()));
+        locks.insert(path.to_owned(), Arc::downgrade(&lock));
+        lock
+    }
+}

@@ -1,0 +1,47 @@
+//! Files as tools see them: paths from a model, text that may be open in the
+//! editor, writes that happen whole or not at all.
+//!
+//! Knows nothing of a tool's arguments beyond the path.
+
+mod atomic;
+mod locks;
+mod open;
+mod path;
+mod target;
+
+pub(crate) use locks::FileLocks;
+pub(crate) use open::open_regular;
+pub(crate) use path::resolve;
+pub(crate) use target::Target;
+
+use std::io;
+use std::path::Path;
+
+use crate::tool::ToolError;
+
+/// What went wrong with a file, as a sentence for the model.
+pub(crate) fn file_error(action: &str, path: &Path, error: &io::Error) -> ToolError {
+    let path = path.display();
+    match error.kind() {
+        io::ErrorKind::NotFound => ToolError::NotFound(format!("{path} does not exist.")),
+        io::ErrorKind::PermissionDenied => {
+            ToolError::Failed(format!("{path} cannot be {action}: permission denied."))
+        }
+        io::ErrorKind::WouldBlock => ToolError::Failed(format!(
+            "{path} cannot be {action}: it would wait for ever."
+        )),
+        _ => ToolError::Failed(format!("{path} cannot be {action}: {error}.")),
+    }
+}
+
+/// Runs blocking file work off the async threads.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(ToolError::Failed(format!(
+            "The file could not be worked on: {error}."
+        ))),
+    }
+}

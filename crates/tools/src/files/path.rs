@@ -1,0 +1,66 @@
+//! Paths from a model: bytes, taken literally, relative to the call's directory.
+//!
+//! Only a leading `~/` is expanded; no shell or editor ever sees the text.
+
+use std::path::{Path, PathBuf};
+
+use crate::tool::ToolError;
+
+/// The path that `text` names, starting from `cwd`. Not checked against the disk.
+///
+/// # Errors
+///
+/// [`ToolError::InvalidInput`] when it is empty or contains a NUL character, and
+/// when `~/` is used and there is no home directory.
+pub(crate) fn resolve(cwd: &Path, text: &str) -> Result<PathBuf, ToolError> {
+    resolve_from(cwd, std::env::home_dir(), text)
+}
+
+fn resolve_from(cwd: &Path, home: Option<PathBuf>, text: &str) -> Result<PathBuf, ToolError> {
+    let invalid = |problem: &str| Err(ToolError::InvalidInput(problem.to_owned()));
+    if text.is_empty() {
+        return invalid("The path is empty. Nothing was done.");
+    }
+    if text.contains('\0') {
+        return invalid("The path contains a NUL character. Nothing was done.");
+    }
+    match (text.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => Ok(home.join(rest.trim_start_matches('/'))),
+        (Some(_), None) => invalid("The path starts with ~/ but there is no home directory."),
+        (None, _) => Ok(cwd.join(text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn resolved(text: &str) -> PathBuf {
+        resolve_from(Path::new("/p"), Some("/home/me".into()), text).unwrap()
+    }
+
+    #[test]
+    fn relative_paths_start_at_the_calls_directory() {
+        assert_eq!(resolved("a/b"), Path::new("/p/a/b"));
+        assert_eq!(resolved("/etc/hosts"), Path::new("/etc/hosts"));
+        assert_eq!(resolved("~/x"), Path::new("/home/me/x"));
+    }
+
+    #[test]
+    fn nothing_else_is_expanded() {
+        for text in [
+            "~user/x", "$HOME/x", "`id`", "$(id)", "*", "%:p", "{a,b}", "~", "a ",
+        ] {
+            assert_eq!(resolved(text), Path::new("/p").join(text));
+        }
+    }
+
+    #[test]
+    fn an_empty_path_and_a_nul_are_refused() {
+        for text in ["", "a\0b"] {
+            let refused = resolve(Path::new("/p"), text);
+            assert!(matches!(refused, Err(ToolError::InvalidInput(_))));
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! A file that is to be changed: in the editor when it is open there, on disk
+//! otherwise.
+//!
+//! Knows where text comes from and goes to, not what the change is.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::open::check_regular;
+use super::{atomic, blocking, file_error, open_regular};
+use crate::buffers::OpenBuffers;
+use crate::tool::ToolError;
+
+/// Most symbolic links that are followed, as in the kernel.
+const MAX_LINKS: usize = 40;
+/// Largest file that is changed; it is held in memory (64 MB).
+const MAX_SIZE: u64 = 64 * 1024 * 1024;
+
+/// The real file behind a path.
+pub(crate) struct Target {
+    path: PathBuf,
+    buffers: Arc<dyn OpenBuffers>,
+}
+
+/// Where a new text went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stored {
+    /// Into the file.
+    OnDisk,
+    /// Into the editor's buffer, which has unsaved changes of the user.
+    InBuffer,
+}
+
+impl Target {
+    /// Follows symbolic links to the file that is meant, which need not exist.
+    ///
+    /// # Errors
+    ///
+    /// [`ToolError::Failed`] when it is not a regular file or links go in circles.
+    pub(crate) async fn find(
+        path: PathBuf,
+        buffers: Arc<dyn OpenBuffers>,
+    ) -> Result<Self, ToolError> {
+        let path = blocking(move || follow(path)).await?;
+        Ok(Self { path, buffers })
+    }
+
+    /// The real path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The text as the user has it: the buffer's, or the file's.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such file, it cannot be read, is too large or not UTF-8.
+    pub(crate) async fn text(&self) -> Result<String, ToolError> {
+        if let Some(open) = self.buffers.text(&self.path).await {
+            return Ok(open.text);
+        }
+        let path = self.path.clone();
+        blocking(move || read_text(&path)).await
+    }
+
+    /// Makes `text` the file's text; `expected` is what it must still be, or `None`
+    /// to replace whatever is there.
+    ///
+    /// # Errors
+    ///
+    /// When it has changed meanwhile or cannot be written; it is then as it was.
+    pub(crate) async fn store(
+        &self,
+        expected: Option<String>,
+        text: String,
+    ) -> Result<Stored, ToolError> {
+        if let Some(open) = self.buffers.text(&self.path).await {
+            let expected = expected.unwrap_or(open.text);
+            let saved = self.buffers.replace(&self.path, &expected, &text).await;
+            let saved = saved.map_err(ToolError::Failed)?;
+            return Ok(if saved {
+                Stored::OnDisk
+            } else {
+                Stored::InBuffer
+            });
+        }
+        let path = self.path.clone();
+        blocking(move || {
+            if expected.is_some_and(|expected| !is_still(&path, &expected)) {
+                return Err(ToolError::Failed(format!(
+                    "{} was changed by another program meanwhile; nothing was written. Read it \
+                     again.",
+                    path.display()
+                )));
+            }
+            atomic::write(&path, text.as_bytes()).map_err(|error| write_error(&path, &error))
+        })
+        .await?;
+        Ok(Stored::OnDisk)
+    }
+}
+
+impl Stored {
+    /// What the model should know beyond success, with a blank before it.
+    pub(crate) fn remark(self) -> &'static str {
+        match self {
+            Self::OnDisk => "",
+            Self::InBuffer => {
+                " The file is open in the editor with unsaved changes, so the change is in the \
+                 editor and not on disk yet."
+            }
+        }
+    }
+}
+
+fn follow(mut path: PathBuf) -> Result<PathBuf, ToolError> {
+    for _ in 0..MAX_LINKS {
+        if let Ok(real) = path.canonicalize() {
+            let metadata = real
+                .metadata()
+                .map_err(|error| file_error("read", &real, &error))?;
+            check_regular(&real, &metadata)?;
+            return Ok(real);
+        }
+        match fs::read_link(&path) {
+            // A link to nothing: the file it names is the one to be made.
+            Ok(target) => path = path.parent().unwrap_or(Path::new("/")).join(target),
+            Err(_) => return Ok(with_real_parent(path)),
+        }
+    }
+    Err(ToolError::Failed(format!(
+        "{} is a symbolic link that leads to itself.",
+        path.display()
+    )))
+}
+
+/// Two spellings of one new file share a lock when their directory exists.
+fn with_real_parent(path: PathBuf) -> PathBuf {
+    let real = path.parent().and_then(|parent| parent.canonicalize().ok());
+    match (real, path.file_name()) {
+        (Some(parent), Some(name)) => parent.join(name),
+        _ => path,
+    }
+}
+
+fn read_text(path: &Path) -> Result<String, ToolError> {
+    let opened = open_regular(path)?;
+    let too_large = || {
+        ToolError::Failed(format!(
+            "{} is larger than 64 MB, too large to be edited. Use bash.",
+            path.display()
+        ))
+    };
+    if opened.metadata.len() > MAX_SIZE {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    let read = opened.file.take(MAX_SIZE + 1).read_to_end(&mut bytes);
+    read.map_err(|error| file_error("read", path, &error))?;
+    if bytes.len() as u64 > MAX_SIZE {
+        return Err(too_large());
+    }
+    String::from_utf8(bytes).map_err(|_| {
+        ToolError::Failed(format!(
+            "{} is not UTF-8 text, so an edit could damage it. Use bash.",
+            path.display()
+        ))
+    })
+}
+
+fn is_still(path: &Path, expected: &str) -> bool {
+    fs::read(path).is_ok_and(|bytes| bytes == expected.as_bytes())
+}
+
+fn write_error(path: &Path, error: &io::Error) -> ToolError {
+    let reason = match error.kind() {
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::NotADirectory => "a part of its path is a file".to_owned(),
+        _ => error.to_string(),
+    };
+    ToolError::Failed(format!(
+        "{} cannot be written: {reason}. It is as it was.",
+        path.display()
+    ))
+}

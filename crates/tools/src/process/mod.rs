@@ -1,0 +1,102 @@
+//! Starts a shell in a session of its own and keeps hold of everything it starts.
+//!
+//! Knows nothing of tools or models: a command goes in, a pipe and a tree of
+//! processes come out.
+
+mod environment;
+mod tree;
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::Stdio;
+
+use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessSession};
+use tokio::net::unix::pipe;
+
+pub(crate) use environment::child_environment;
+pub(crate) use tree::Tree;
+
+/// What to run, and where.
+pub(crate) struct Command<'a> {
+    /// The shell's name or path; it gets `-c` and the script.
+    pub shell: &'a str,
+    /// The script.
+    pub script: &'a str,
+    /// Where it runs.
+    pub cwd: &'a Path,
+    /// The whole environment, nothing is added.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// A shell that runs.
+pub(crate) struct Running {
+    /// The shell itself, without what it started.
+    pub child: Box<dyn ChildWrapper>,
+    /// Standard output and standard error, in the order they were written.
+    pub output: pipe::Receiver,
+    /// The shell and all that it started.
+    pub tree: Tree,
+}
+
+impl Running {
+    /// Starts a command in a session of its own: no terminal, no input.
+    ///
+    /// `mark` must be in the command's environment; it finds processes that left
+    /// the session.
+    ///
+    /// # Errors
+    ///
+    /// When the shell cannot be started.
+    pub(crate) fn start(command: Command<'_>, mark: &Mark) -> io::Result<Self> {
+        let (reader, writer) = io::pipe()?;
+        let mut wrap = CommandWrap::with_new(command.shell, |process| {
+            process.arg("-c").arg(command.script);
+            process.current_dir(command.cwd);
+            process.env_clear().envs(command.environment);
+            process.stdin(Stdio::null());
+        });
+        let same_pipe = writer.try_clone()?;
+        wrap.command_mut().stdout(writer).stderr(same_pipe);
+        wrap.wrap(KillOnDrop).wrap(ProcessSession);
+        let child = wrap.spawn()?;
+        // The command still holds the pipe's writing end; the end of the output
+        // would never come.
+        drop(wrap);
+        let leader = child
+            .id()
+            .ok_or_else(|| io::Error::other("the shell has no process id"))?;
+        Ok(Self {
+            // The bare child: the session's own wait would look at the whole group.
+            child: child.into_inner(),
+            output: pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?,
+            tree: Tree::new(leader, mark),
+        })
+    }
+}
+
+/// A variable that marks all processes of one call, wherever they move.
+#[derive(Debug, Clone)]
+pub(crate) struct Mark(String);
+
+impl Mark {
+    /// Name of the environment variable.
+    pub(crate) const NAME: &str = "FLEMMA_CALL";
+
+    /// A mark that no other call has, although ids repeat: `id` and 64 random bits.
+    pub(crate) fn new(id: &str) -> Self {
+        use std::hash::{BuildHasher, RandomState};
+        let safe: String = id
+            .chars()
+            .filter(char::is_ascii_alphanumeric)
+            .take(40)
+            .collect();
+        Self(format!("{safe}-{:016x}", RandomState::new().hash_one(id)))
+    }
+
+    /// The variable's value.
+    pub(crate) fn value(&self) -> &str {
+        &self.0
+    }
+}

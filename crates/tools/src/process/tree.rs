@@ -1,0 +1,190 @@
+//! All processes that belong to one call, found and ended.
+//!
+//! The only place that walks `/proc`. A process belongs when it is in the shell's
+//! group or session, descends from one that is, or carries the call's mark in its
+//! environment; the last finds daemons that left everything else behind. Where
+//! there is no `/proc`, only the process group is known.
+
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tokio::time::{Instant, sleep};
+
+use super::Mark;
+
+/// How long processes may take to end by themselves after SIGTERM.
+const TERM_GRACE: Duration = Duration::from_millis(1000);
+/// How long SIGKILL is repeated; more appear only while something forks.
+const KILL_FOR: Duration = Duration::from_millis(1500);
+/// Between two looks at the processes.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// The processes of one call.
+#[derive(Debug, Clone)]
+pub(crate) struct Tree {
+    leader: u32,
+    mark: String,
+}
+
+impl Tree {
+    pub(super) fn new(leader: u32, mark: &Mark) -> Self {
+        Self {
+            leader,
+            mark: format!("{}={}", Mark::NAME, mark.value()),
+        }
+    }
+
+    /// Ends every process: SIGTERM, a second of patience, SIGKILL until none is
+    /// left. Tells how many there were.
+    pub(crate) async fn stop(&self) -> usize {
+        let found = self.members().await;
+        if found.is_empty() {
+            return 0;
+        }
+        self.signal(&found, Signal::TERM);
+        // A stopped process would not see the first one.
+        self.signal(&found, Signal::CONT);
+        if self.gone_within(TERM_GRACE, None).await
+            || self.gone_within(KILL_FOR, Some(Signal::KILL)).await
+        {
+            return found.len();
+        }
+        tracing::warn!(leader = self.leader, "processes survived SIGKILL");
+        found.len()
+    }
+
+    /// Waits until no process is left, sending `signal` to those that are.
+    async fn gone_within(&self, patience: Duration, signal: Option<Signal>) -> bool {
+        let deadline = Instant::now() + patience;
+        loop {
+            let left = self.members().await;
+            if left.is_empty() {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            if let Some(signal) = signal {
+                self.signal(&left, signal);
+            }
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Errors are left alone: a process that is gone is what was wanted.
+    fn signal(&self, members: &[u32], signal: Signal) {
+        if let Some(leader) = pid(self.leader) {
+            let _ = kill_process_group(leader, signal);
+        }
+        for member in members.iter().filter_map(|&member| pid(member)) {
+            let _ = kill_process(member, signal);
+        }
+    }
+
+    /// The ids of all living processes of the call.
+    async fn members(&self) -> Vec<u32> {
+        let tree = self.clone();
+        // Reading a process's environment can wait for that process.
+        let looked = tokio::task::spawn_blocking(move || tree.look());
+        looked.await.unwrap_or_default()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn look(&self) -> Vec<u32> {
+        let group = pid(self.leader);
+        let alive =
+            group.is_some_and(|group| rustix::process::test_kill_process_group(group).is_ok());
+        if alive { vec![self.leader] } else { Vec::new() }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn look(&self) -> Vec<u32> {
+        let all = linux::processes();
+        let mut belongs: std::collections::HashSet<u32> = all
+            .iter()
+            .filter(|process| {
+                let shells = process.group == self.leader || process.session == self.leader;
+                shells || linux::has_variable(process.id, &self.mark)
+            })
+            .map(|process| process.id)
+            .collect();
+        // Parents are not listed before their children, so until nothing is new.
+        loop {
+            let known = belongs.len();
+            let children = all
+                .iter()
+                .filter(|process| belongs.contains(&process.parent));
+            let children: Vec<u32> = children.map(|process| process.id).collect();
+            belongs.extend(children);
+            if belongs.len() == known {
+                break;
+            }
+        }
+        let alive = all
+            .iter()
+            .filter(|process| process.is_alive && belongs.contains(&process.id));
+        alive.map(|process| process.id).collect()
+    }
+}
+
+fn pid(id: u32) -> Option<Pid> {
+    // 0 and 1 would be everybody.
+    i32::try_from(id)
+        .ok()
+        .filter(|&id| id > 1)
+        .and_then(Pid::from_raw)
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    //! `/proc/<pid>/stat` and `environ`, see proc(5).
+
+    use std::fs;
+
+    pub(super) struct Process {
+        pub id: u32,
+        pub parent: u32,
+        pub group: u32,
+        pub session: u32,
+        pub is_alive: bool,
+    }
+
+    pub(super) fn processes() -> Vec<Process> {
+        let Ok(entries) = fs::read_dir("/proc") else {
+            return Vec::new();
+        };
+        let names = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok());
+        names
+            .filter_map(|name| process(name.parse().ok()?))
+            .collect()
+    }
+
+    fn process(id: u32) -> Option<Process> {
+        // Bytes, as the program's name inside may be anything, even ") 1 2".
+        let stat = fs::read(format!("/proc/{id}/stat")).ok()?;
+        let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
+        let fields = String::from_utf8_lossy(&stat[after_name..]).into_owned();
+        let mut fields = fields.split_whitespace();
+        let state = fields.next()?;
+        let mut number = || fields.next()?.parse().ok();
+        Some(Process {
+            id,
+            parent: number()?,
+            group: number()?,
+            session: number()?,
+            is_alive: !matches!(state, "Z" | "X" | "x"),
+        })
+    }
+
+    /// Whether the process was started with exactly this `NAME=value`.
+    pub(super) fn has_variable(id: u32, variable: &str) -> bool {
+        let Ok(environment) = fs::read(format!("/proc/{id}/environ")) else {
+            return false;
+        };
+        environment
+            .split(|&byte| byte == 0)
+            .any(|entry| entry == variable.as_bytes())
+    }
+}

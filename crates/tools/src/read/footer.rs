@@ -1,0 +1,144 @@
+//! Words what the model is told about lines that it did not get.
+//!
+//! Pure.
+
+use chat::truncate::{Limit, MAX_BYTES, format_size};
+
+use super::window::{Asked, Window};
+use crate::tool::ToolError;
+
+/// The window's text with a notice after it when something is missing.
+///
+/// # Errors
+///
+/// [`ToolError::Failed`] when the file ends before the first wanted line.
+pub(super) fn with_footer(window: &Window, asked: Asked, path: &str) -> Result<String, ToolError> {
+    if let Some(bytes) = window.oversized_line {
+        return Ok(oversized(bytes, asked.offset, path));
+    }
+    if window.lines == 0 {
+        return nothing(window, asked, path);
+    }
+    let text = String::from_utf8_lossy(&window.bytes);
+    let mut notices = Vec::new();
+    if matches!(text, std::borrow::Cow::Owned(_)) {
+        notices.push("[Some bytes are not UTF-8 and are shown as \u{fffd}.]".to_owned());
+    }
+    notices.extend(missing(window, asked));
+    if notices.is_empty() {
+        return Ok(as_shown(&text));
+    }
+    Ok(format!("{}\n\n{}", as_shown(&text), notices.join("\n")))
+}
+
+/// A buffer line cannot hold a NUL.
+fn as_shown(text: &str) -> String {
+    text.replace('\0', "␀")
+}
+
+fn nothing(window: &Window, asked: Asked, path: &str) -> Result<String, ToolError> {
+    if window.total_lines == 0 && asked.offset == 1 {
+        return Ok("(empty file)".to_owned());
+    }
+    let lines = match window.total_lines {
+        1 => "1 line".to_owned(),
+        lines => format!("{lines} lines"),
+    };
+    Err(ToolError::Failed(format!(
+        "Offset {} is beyond the end of {path}, which has {lines}.",
+        asked.offset
+    )))
+}
+
+fn missing(window: &Window, asked: Asked) -> Option<String> {
+    let last = asked.offset + window.lines - 1;
+    let more = window.total_lines - last;
+    if more == 0 && !window.is_total_open {
+        return None;
+    }
+    let open = if window.is_total_open {
+        "more than "
+    } else {
+        ""
+    };
+    let total = window.total_lines;
+    let next = format!("Continue with offset={}.", last + 1);
+    Some(match window.limited_by {
+        Some(Limit::Lines) => {
+            format!(
+                "[Showing lines {}-{last} of {open}{total}. {next}]",
+                asked.offset
+            )
+        }
+        Some(Limit::Bytes) => format!(
+            "[Showing lines {}-{last} of {open}{total} ({} limit). {next}]",
+            asked.offset,
+            format_size(MAX_BYTES as u64)
+        ),
+        None if more == 1 && !window.is_total_open => format!("[1 more line. {next}]"),
+        None => format!("[{open}{more} more lines. {next}]"),
+    })
+}
+
+fn oversized(bytes: u64, line: usize, path: &str) -> String {
+    // Single quotes hide everything from a shell but themselves.
+    let quoted = path.replace('\'', r"'\''");
+    format!(
+        "[Line {line} is {}, over the {} limit. Read a part of it with bash: \
+         sed -n {line}p '{quoted}' | head -c {MAX_BYTES}]",
+        format_size(bytes),
+        format_size(MAX_BYTES as u64)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(total_lines: usize, lines: usize, limited_by: Option<Limit>) -> Option<String> {
+        let window = Window {
+            lines,
+            total_lines,
+            limited_by,
+            ..Window::default()
+        };
+        missing(
+            &window,
+            Asked {
+                offset: 11,
+                limit: None,
+            },
+        )
+    }
+
+    #[test]
+    fn the_footer_names_the_next_offset() {
+        assert_eq!(shown(20, 10, None), None);
+        assert_eq!(
+            shown(21, 10, None).as_deref(),
+            Some("[1 more line. Continue with offset=21.]")
+        );
+        assert_eq!(
+            shown(50, 10, None).as_deref(),
+            Some("[30 more lines. Continue with offset=21.]")
+        );
+        assert_eq!(
+            shown(50, 10, Some(Limit::Lines)).as_deref(),
+            Some("[Showing lines 11-20 of 50. Continue with offset=21.]")
+        );
+        assert_eq!(
+            shown(50, 10, Some(Limit::Bytes)).as_deref(),
+            Some("[Showing lines 11-20 of 50 (50.0 KB limit). Continue with offset=21.]")
+        );
+    }
+
+    #[test]
+    fn the_command_for_an_oversized_line_quotes_the_path() {
+        let hint = oversized(1_572_864, 3, "it's; rm -rf ~");
+
+        assert_eq!(
+            hint,
+            r"[Line 3 is 1.5 MB, over the 50.0 KB limit. Read a part of it with bash: sed -n 3p 'it'\''s; rm -rf ~' | head -c 51200]"
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! The `read` tool: lines of a text file, as many as a model can use.
+//!
+//! Takes unsaved text from the editor when there is some. Which lines are kept is
+//! decided in `window`, what the model is told about the others in `footer`.
+
+mod footer;
+mod window;
+
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use chat::tool::ToolUseId;
+use chat::truncate::format_size;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::files::{blocking, file_error, open_regular, resolve};
+use crate::schema;
+use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+use window::{Asked, Window};
+
+/// Reads a text file.
+pub(crate) struct Read;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// What the file is read for, in a few words.
+    #[serde(default, rename = "label")]
+    _label: String,
+    /// The file, relative to the working directory, absolute, or starting with ~/.
+    path: String,
+    /// The first line to read, counted from 1. Null to start at the top.
+    offset: Option<f64>,
+    /// How many lines to read. Null for as many as fit.
+    limit: Option<f64>,
+}
+
+#[async_trait]
+impl Tool for Read {
+    fn name(&self) -> &str {
+        "read"
+    }
+
+    fn label(&self) -> &str {
+        "Read"
+    }
+
+    fn description(&self) -> &str {
+        "Read a text file. At most 2000 lines or 50 KB are returned; when there is more, the text \
+         ends with the offset to go on from. Use offset and limit to read a part of a large file."
+    }
+
+    fn input_schema(&self) -> Value {
+        schema::strict::<Arguments>()
+    }
+
+    fn strict(&self) -> bool {
+        true
+    }
+
+    async fn execute(
+        &self,
+        _id: &ToolUseId,
+        input: Value,
+        ctx: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let arguments: Arguments = schema::arguments(self.name(), input)?;
+        let path = resolve(&ctx.cwd, &arguments.path)?;
+        let asked = Asked::new(arguments.offset, arguments.limit);
+        let unsaved = unsaved_text(&path, &ctx).await;
+        let cancel = ctx.cancel.clone();
+        let window = blocking(move || match unsaved {
+            Some(text) => window::read(Cursor::new(text), asked, &cancel)
+                .map_err(|error| file_error("read", &path, &error)),
+            None => from_disk(&path, asked, &cancel),
+        })
+        .await?;
+        if ctx.cancel.is_cancelled() {
+            return Err(ToolError::Cancelled);
+        }
+        footer::with_footer(&window, asked, &arguments.path).map(ToolResult::text)
+    }
+}
+
+/// What the editor has and the disk does not.
+async fn unsaved_text(path: &Path, ctx: &ToolContext) -> Option<String> {
+    let real: PathBuf = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let open = ctx.buffers.text(&real).await?;
+    open.modified.then_some(open.text)
+}
+
+fn from_disk(path: &Path, asked: Asked, cancel: &CancellationToken) -> Result<Window, ToolError> {
+    let opened = open_regular(path)?;
+    let window = window::read(opened.file, asked, cancel)
+        .map_err(|error| file_error("read", path, &error))?;
+    if window.is_binary {
+        let size = format_size(opened.metadata.len());
+        return Err(ToolError::Failed(format!(
+            "{} is a binary file of {size}, so there is no text to read. Use bash, for example \
+             with file or xxd.",
+            path.display()
+        )));
+    }
+    Ok(window)
+}

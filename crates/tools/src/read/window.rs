@@ -1,0 +1,283 @@
+//! Takes some lines out of a stream of any length, in bounded memory.
+//!
+//! Knows lines and limits, not where the bytes come from.
+
+use std::io::{self, Read};
+
+use chat::truncate::{Limit, MAX_BYTES, MAX_LINES};
+use tokio_util::sync::CancellationToken;
+
+/// Bytes read at once.
+const CHUNK: usize = 256 * 1024;
+/// A NUL among so many first bytes means that it is not text.
+const SNIFFED: usize = 8 * 1024;
+/// Once the window is full, lines are counted on for so many bytes (64 MB).
+const COUNTED: u64 = 64 * 1024 * 1024;
+
+/// The lines a call asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// The first line, from 1.
+    pub offset: usize,
+    /// How many, or `None` for as many as fit.
+    pub limit: Option<usize>,
+}
+
+impl Asked {
+    /// Fractions are cut off; both are at least 1.
+    pub(super) fn new(offset: Option<f64>, limit: Option<f64>) -> Self {
+        Self {
+            offset: offset.map_or(1, at_least_one),
+            limit: limit.map(at_least_one),
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates, which is what is wanted"
+)]
+fn at_least_one(number: f64) -> usize {
+    (number as usize).max(1)
+}
+
+/// What was found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Window {
+    /// The kept lines, with their own line endings but without the last one.
+    pub bytes: Vec<u8>,
+    /// How many lines that is.
+    pub lines: usize,
+    /// Our own limit, if that ended the window.
+    pub limited_by: Option<Limit>,
+    /// Lines of the whole stream that were seen.
+    pub total_lines: usize,
+    /// Whether there may be more lines than `total_lines`.
+    pub is_total_open: bool,
+    /// Bytes of the first wanted line, when it alone is over the limit.
+    pub oversized_line: Option<u64>,
+    /// Whether this is no text at all; nothing else is filled in then.
+    pub is_binary: bool,
+}
+
+/// Reads the wanted lines from `source`. Ends early after a cancel.
+///
+/// # Errors
+///
+/// Whatever `source` fails with.
+pub(super) fn read(
+    mut source: impl Read,
+    asked: Asked,
+    cancel: &CancellationToken,
+) -> io::Result<Window> {
+    let mut scan = Scan::new(asked);
+    let mut chunk = vec![0; CHUNK];
+    let mut is_first = true;
+    loop {
+        let length = match source.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if is_first && chunk[..length.min(SNIFFED)].contains(&0) {
+            return Ok(Window {
+                is_binary: true,
+                ..Window::default()
+            });
+        }
+        is_first = false;
+        scan.take(&chunk[..length]);
+        if scan.is_counted_enough() || cancel.is_cancelled() {
+            scan.window.is_total_open = true;
+            break;
+        }
+    }
+    Ok(scan.finish())
+}
+
+struct Scan {
+    asked: Asked,
+    window: Window,
+    /// The current line, as far as it could still be kept.
+    line: Vec<u8>,
+    line_bytes: u64,
+    is_full: bool,
+    after_full: u64,
+}
+
+impl Scan {
+    fn new(asked: Asked) -> Self {
+        Self {
+            asked,
+            window: Window::default(),
+            line: Vec::new(),
+            line_bytes: 0,
+            is_full: false,
+            after_full: 0,
+        }
+    }
+
+    fn take(&mut self, mut chunk: &[u8]) {
+        if self.is_full {
+            self.after_full += chunk.len() as u64;
+        }
+        while let Some(end) = chunk.iter().position(|&byte| byte == b'\n') {
+            self.grow_line(&chunk[..end]);
+            self.end_line();
+            chunk = &chunk[end + 1..];
+        }
+        self.grow_line(chunk);
+    }
+
+    fn grow_line(&mut self, bytes: &[u8]) {
+        self.line_bytes += bytes.len() as u64;
+        let is_wanted = !self.is_full && self.window.total_lines + 1 >= self.asked.offset;
+        if is_wanted && self.line.len() <= MAX_BYTES {
+            self.line.extend_from_slice(bytes);
+        }
+    }
+
+    fn end_line(&mut self) {
+        self.window.total_lines += 1;
+        if !self.is_full && self.window.total_lines >= self.asked.offset {
+            self.keep_line();
+        }
+        self.line.clear();
+        self.line_bytes = 0;
+    }
+
+    /// Adds the line to the window, or finds that the window is full.
+    fn keep_line(&mut self) {
+        let window = &mut self.window;
+        let separator = usize::from(window.lines > 0);
+        if self.asked.limit.is_some_and(|limit| window.lines >= limit) {
+            self.is_full = true;
+        } else if window.lines >= MAX_LINES {
+            self.is_full = true;
+            window.limited_by = Some(Limit::Lines);
+        } else if window.bytes.len() + separator + self.line.len() > MAX_BYTES {
+            self.is_full = true;
+            window.limited_by = Some(Limit::Bytes);
+            window.oversized_line = (window.lines == 0).then_some(self.line_bytes);
+        } else {
+            if separator > 0 {
+                window.bytes.push(b'\n');
+            }
+            window.bytes.append(&mut self.line);
+            window.lines += 1;
+        }
+    }
+
+    fn is_counted_enough(&self) -> bool {
+        self.after_full > COUNTED
+    }
+
+    fn finish(mut self) -> Window {
+        // A last line without a newline is a line, except at the end of a cut count.
+        if self.line_bytes > 0 && !self.window.is_total_open {
+            self.end_line();
+        }
+        self.window
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    fn window(text: &str, offset: usize, limit: Option<usize>) -> Window {
+        read(
+            text.as_bytes(),
+            Asked { offset, limit },
+            &CancellationToken::new(),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn fractions_and_negative_numbers_become_lines() {
+        let asked = Asked::new(Some(2.9), Some(-5.0));
+
+        assert_eq!(
+            asked,
+            Asked {
+                offset: 2,
+                limit: Some(1)
+            }
+        );
+        assert_eq!(Asked::new(Some(f64::NAN), None).offset, 1);
+    }
+
+    #[test]
+    fn a_limit_of_ours_is_told_and_the_users_is_not() {
+        let text = "x\n".repeat(3000);
+
+        assert_eq!(window(&text, 1, None).limited_by, Some(Limit::Lines));
+        assert_eq!(window(&text, 1, Some(5)).limited_by, None);
+        assert_eq!(window(&text, 1, Some(5)).lines, 5);
+    }
+
+    #[test]
+    fn an_oversized_line_is_measured_but_not_kept() {
+        let text = format!("{}\nb\n", "a".repeat(500_000));
+
+        let found = window(&text, 1, None);
+
+        assert_eq!((found.oversized_line, found.lines), (Some(500_000), 0));
+        assert_eq!(found.total_lines, 2);
+    }
+
+    #[test]
+    fn an_endless_file_is_not_read_to_its_end() {
+        let endless = io::repeat(b'\n');
+
+        let found = read(
+            endless,
+            Asked {
+                offset: 1,
+                limit: Some(1),
+            },
+            &CancellationToken::new(),
+        );
+
+        assert!(found.unwrap().is_total_open);
+    }
+
+    #[test]
+    fn a_cancel_ends_a_search_for_a_line_far_away() {
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+
+        let found = read(
+            io::repeat(b'a'),
+            Asked {
+                offset: 2,
+                limit: None,
+            },
+            &cancel,
+        )
+        .unwrap();
+
+        assert!(found.is_total_open);
+    }
+
+    proptest! {
+        #[test]
+        fn the_window_is_exactly_the_wanted_lines(
+            text in "([a-z]{0,4}|\r?\n){0,30}", offset in 1usize..9, limit in 1usize..9,
+        ) {
+            let stripped = text.strip_suffix('\n').unwrap_or(&text);
+            let all: Vec<&str> = if text.is_empty() { vec![] } else { stripped.split('\n').collect() };
+            let expected: Vec<&str> = all.iter().copied().skip(offset - 1).take(limit).collect();
+
+            let found = window(&text, offset, Some(limit));
+
+            prop_assert_eq!(found.bytes, expected.join("\n").into_bytes());
+            prop_assert_eq!((found.lines, found.total_lines), (expected.len(), all.len()));
+        }
+    }
+}

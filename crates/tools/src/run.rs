@@ -1,0 +1,104 @@
+//! Runs one call so that it always ends with an outcome.
+//!
+//! Contains panics, gives up at the deadline, passes a cancel on and waits for
+//! the tool to clean up. Knows no tool by name and decides nothing.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chat::tool::{ToolOutcome, ToolUseId};
+use serde_json::Value;
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::{sleep, timeout};
+
+use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+
+/// How long a tool may take to clean up once it was asked to stop. Killing a
+/// process tree takes up to a second by rule, so this is more.
+const GRACE: Duration = Duration::from_secs(3);
+
+type Ended = Result<Result<ToolResult, ToolError>, JoinError>;
+
+enum Stop {
+    Cancelled,
+    TimedOut(Duration),
+}
+
+/// Runs one call in a task of its own and reports how it ended.
+///
+/// Dropping the future asks the tool to stop.
+pub async fn run(
+    tool: Arc<dyn Tool>,
+    id: ToolUseId,
+    input: Value,
+    mut ctx: ToolContext,
+) -> ToolOutcome {
+    let cancelled_by_user = ctx.cancel.clone();
+    ctx.cancel = ctx.cancel.child_token();
+    let stop_tool = ctx.cancel.clone().drop_guard();
+    let name = tool.name().to_owned();
+    let limit = tool.deadline(&input, ctx.timeout);
+    let mut task = tokio::spawn(async move { tool.execute(&id, input, ctx).await });
+    let stop = tokio::select! {
+        biased;
+        ended = &mut task => return outcome(&name, ended, &Stop::Cancelled),
+        () = cancelled_by_user.cancelled() => Stop::Cancelled,
+        () = sleep(limit) => Stop::TimedOut(limit),
+    };
+    drop(stop_tool);
+    give_up(&name, task, &stop).await
+}
+
+/// Waits for a tool that was asked to stop, and no longer than [`GRACE`].
+async fn give_up(
+    name: &str,
+    mut task: JoinHandle<Result<ToolResult, ToolError>>,
+    stop: &Stop,
+) -> ToolOutcome {
+    match timeout(GRACE, &mut task).await {
+        Ok(ended) => outcome(name, ended, stop),
+        Err(_) => {
+            tracing::warn!(name, "a tool did not stop when asked and was dropped");
+            task.abort();
+            stopped(stop)
+        }
+    }
+}
+
+fn outcome(name: &str, ended: Ended, stop: &Stop) -> ToolOutcome {
+    match ended {
+        // What was finished was finished, even when a cancel came in between.
+        Ok(Ok(result)) => ToolOutcome::Done {
+            content: result.content,
+            marked_failed: result.marked_failed,
+        },
+        Ok(Err(ToolError::Cancelled)) => stopped(stop),
+        Ok(Err(error)) => ToolOutcome::Failed(error.to_string()),
+        Err(error) => ToolOutcome::Failed(crashed(name, error)),
+    }
+}
+
+fn stopped(stop: &Stop) -> ToolOutcome {
+    match stop {
+        Stop::Cancelled => ToolOutcome::Cancelled(ToolError::Cancelled.to_string()),
+        Stop::TimedOut(limit) => ToolOutcome::Failed(format!(
+            "The tool was stopped after {} seconds, its time limit.",
+            limit.as_secs_f64()
+        )),
+    }
+}
+
+fn crashed(name: &str, error: JoinError) -> String {
+    let reason = match error.try_into_panic() {
+        Ok(panic) => panic_text(panic.as_ref()),
+        Err(error) => error.to_string(),
+    };
+    format!("The tool {name} crashed and gave no result: {reason}")
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no reason was given".to_owned())
+}

@@ -1,0 +1,188 @@
+//! What every tool is: a name, a schema, and something to do.
+//!
+//! Knows neither a single tool nor how calls are supervised; that is `run`.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chat::tool::{ToolDefinition, ToolUseId};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::buffers::{NoBuffers, OpenBuffers};
+
+/// Something a model can ask for.
+#[async_trait]
+pub trait Tool: Send + Sync {
+    /// The name the model uses, unique in a registry.
+    fn name(&self) -> &str;
+
+    /// The name people read.
+    fn label(&self) -> &str;
+
+    /// What the tool does, for the model.
+    fn description(&self) -> &str;
+
+    /// JSON Schema of the arguments, an object schema.
+    fn input_schema(&self) -> Value;
+
+    /// Whether the schema meets OpenAI's strict mode: every property required,
+    /// none additional.
+    fn strict(&self) -> bool {
+        false
+    }
+
+    /// Whether the model is offered the tool unless somebody turns it off.
+    fn enabled(&self) -> bool {
+        true
+    }
+
+    /// How long a call with this `input` may take before it is given up;
+    /// `default` is what the user set. A tool that ends itself in time asks for a
+    /// little more than it needs.
+    fn deadline(&self, _input: &Value, default: Duration) -> Duration {
+        default
+    }
+
+    /// Does it. Stops soon after `ctx.cancel` and leaves nothing running.
+    ///
+    /// # Errors
+    ///
+    /// One of [`ToolError`]; the model reads its text as an error result.
+    async fn execute(
+        &self,
+        id: &ToolUseId,
+        input: Value,
+        ctx: ToolContext,
+    ) -> Result<ToolResult, ToolError>;
+
+    /// The tool as a model sees it.
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: self.name().to_owned(),
+            description: self.description().to_owned(),
+            input_schema: self.input_schema(),
+            strict: self.strict(),
+        }
+    }
+}
+
+/// Where and how one call runs.
+#[derive(Clone)]
+pub struct ToolContext {
+    /// Asks the tool to stop.
+    pub cancel: CancellationToken,
+    /// What relative paths start from: the `.chat` file's directory, or Neovim's.
+    pub cwd: PathBuf,
+    /// How long a call may take that does not say so itself.
+    pub timeout: Duration,
+    /// Where live output goes.
+    pub progress: Progress,
+    /// The files that are open in the editor.
+    pub buffers: Arc<dyn OpenBuffers>,
+    /// The user's settings for `bash`.
+    pub bash: BashOptions,
+    /// The directory for full outputs; created with mode 0700 when needed.
+    pub output_dir: PathBuf,
+}
+
+impl ToolContext {
+    /// A context with the defaults: 30 s, no editor, no live output.
+    ///
+    /// Source of the 30 s: `tools.default_timeout` in the tools specification.
+    pub fn new(cwd: impl Into<PathBuf>, output_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            cancel: CancellationToken::new(),
+            cwd: cwd.into(),
+            timeout: Duration::from_secs(30),
+            progress: Progress::default(),
+            buffers: Arc::new(NoBuffers),
+            bash: BashOptions::default(),
+            output_dir: output_dir.into(),
+        }
+    }
+}
+
+/// `tools.bash.*` of the user's configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BashOptions {
+    /// The shell; `bash` when absent.
+    pub shell: Option<String>,
+    /// Where commands run; the context's directory when absent.
+    pub cwd: Option<PathBuf>,
+    /// Added to the environment of every command, after it was cleaned.
+    pub env: Vec<(String, String)>,
+}
+
+/// A cheap handle for live output; without a listener it does nothing.
+#[derive(Clone, Default)]
+pub struct Progress(Option<Arc<Listener>>);
+
+type Listener = dyn Fn(&str) + Send + Sync;
+
+impl Progress {
+    /// Calls `listener` with each batch of new output.
+    pub fn new(listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listener)))
+    }
+
+    /// Passes on new output of the running call.
+    pub fn output(&self, text: &str) {
+        if let Some(listener) = &self.0 {
+            listener(text);
+        }
+    }
+
+    /// Whether anybody listens.
+    pub fn is_heard(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Progress").field(&self.is_heard()).finish()
+    }
+}
+
+/// What a tool achieved.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolResult {
+    /// What the model reads.
+    pub content: String,
+    /// More for the user only: events, virtual text, the log.
+    pub details: Option<Value>,
+    /// Whether the user should see a cross although this is a result, as for a
+    /// command that exited non-zero.
+    pub marked_failed: bool,
+}
+
+impl ToolResult {
+    /// A plain success.
+    pub fn text(content: impl Into<String>) -> Self {
+        Self {
+            content: content.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// Why a call gave no result. The texts are sentences for the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolError {
+    /// It was tried and did not work.
+    #[error("{0}")]
+    Failed(String),
+    /// What it should work on does not exist.
+    #[error("{0}")]
+    NotFound(String),
+    /// The arguments make no sense; nothing was tried.
+    #[error("{0}")]
+    InvalidInput(String),
+    /// It was asked to stop and did.
+    #[error("Cancelled by the user.")]
+    Cancelled,
+}

@@ -1,0 +1,83 @@
+//! The `write` tool: makes a file, or replaces all of its text.
+//!
+//! How files are found and written is in `files`.
+
+use async_trait::async_trait;
+use chat::tool::ToolUseId;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::files::{FileLocks, Target, resolve};
+use crate::schema;
+use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+
+/// Creates or overwrites a file.
+pub(crate) struct Write {
+    locks: FileLocks,
+}
+
+impl Write {
+    pub(crate) fn new(locks: FileLocks) -> Self {
+        Self { locks }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// What the file is for, in a few words. The user reads it before allowing the call.
+    #[serde(default, rename = "label")]
+    _label: String,
+    /// The file, relative to the working directory, absolute, or starting with ~/.
+    path: String,
+    /// The whole new text of the file, exactly as it is to be stored.
+    content: String,
+}
+
+#[async_trait]
+impl Tool for Write {
+    fn name(&self) -> &str {
+        "write"
+    }
+
+    fn label(&self) -> &str {
+        "Write"
+    }
+
+    fn description(&self) -> &str {
+        "Create a file or replace all of its text. Missing directories are created. The file is \
+         written whole or not at all. To change a part of an existing file, use edit."
+    }
+
+    fn input_schema(&self) -> Value {
+        schema::strict::<Arguments>()
+    }
+
+    fn strict(&self) -> bool {
+        true
+    }
+
+    async fn execute(
+        &self,
+        _id: &ToolUseId,
+        input: Value,
+        ctx: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let arguments: Arguments = schema::arguments(self.name(), input)?;
+        let path = resolve(&ctx.cwd, &arguments.path)?;
+        let target = Target::find(path, ctx.buffers.clone()).await?;
+        let _lock = self.locks.lock(target.path()).await;
+        if ctx.cancel.is_cancelled() {
+            return Err(ToolError::Cancelled);
+        }
+        let bytes = arguments.content.len();
+        let stored = target.store(None, arguments.content).await?;
+        let unit = if bytes == 1 { "byte" } else { "bytes" };
+        Ok(ToolResult::text(format!(
+            "Wrote {bytes} {unit} to {}.{}",
+            arguments.path,
+            stored.remark()
+        )))
+    }
+}
