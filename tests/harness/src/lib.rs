@@ -1,1 +1,42 @@
-//! Harness.
+//! What the end-to-end tests and the benches stand on: a real Neovim with keys
+//! and a screen ([`Editor`]), and a provider on the loopback that plays a script
+//! in a real wire format ([`Provider`]).
+//!
+//! Plain threads, no async runtime, so that a test reads from top to bottom. It
+//! knows no rule of the product: the wire formats here are written from the
+//! providers' documentation and share no code with `crates/provider`, so that a
+//! mistake there cannot hide here. Panics are how a test library fails.
+//!
+//! ```no_run
+//! use harness::{Answer, Provider, Setup};
+//!
+//! let provider = Provider::anthropic([Answer::says("Four.")]);
+//! let editor = Setup::new()
+//!     .provider(&provider)
+//!     .file("sum.chat", "@You:\nTwo and two?\n")
+//!     .start();
+//! editor.keys("<C-]>");
+//! editor.wait_text("Four.");
+//! assert_eq!(provider.requests()[0].path, "/v1/messages");
+//! ```
+
+mod answer;
+mod anthropic;
+mod channel;
+mod chat_completions;
+mod delivery;
+mod editor;
+mod gate;
+mod http;
+mod inspect;
+mod provider;
+mod screen;
+mod setup;
+
+pub use answer::Answer;
+pub use editor::{Editor, Mode, PATIENCE};
+pub use gate::Gate;
+pub use http::Recorded;
+pub use inspect::Drawn;
+pub use provider::Provider;
+pub use setup::{Setup, neovim, repository};

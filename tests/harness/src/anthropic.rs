@@ -1,0 +1,140 @@
+//! A scripted answer in the event grammar of Anthropic's Messages API, from its
+//! documentation ("Streaming messages"): `message_start`, for each block
+//! `content_block_start`, deltas and `content_block_stop`, then `message_delta`
+//! and `message_stop`.
+
+use serde_json::{Value as Json, json};
+
+use crate::answer::{Answer, Step};
+use crate::delivery::Piece;
+
+/// Characters of arguments in one `input_json_delta`.
+const FRAGMENT: usize = 12;
+
+/// The whole stream of `answer`.
+pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
+    let mut stream = Stream::default();
+    stream.event(json!({
+        "type": "message_start",
+        "message": {
+            "id": "msg_01", "type": "message", "role": "assistant", "model": "scripted",
+            "content": [], "stop_reason": null, "stop_sequence": null,
+            "usage": {"input_tokens": answer.usage.0, "output_tokens": 1},
+        },
+    }));
+    stream.event(json!({"type": "ping"}));
+    for step in &answer.steps {
+        stream.step(step);
+    }
+    stream.close_text();
+    let usual = if answer.calls_a_tool() {
+        "tool_use"
+    } else {
+        "end_turn"
+    };
+    let reason = answer.stop.as_deref().unwrap_or(usual);
+    stream.event(json!({
+        "type": "message_delta",
+        "delta": {"stop_reason": reason, "stop_sequence": null},
+        "usage": {"output_tokens": answer.usage.1},
+    }));
+    stream.event(json!({"type": "message_stop"}));
+    stream.pieces
+}
+
+#[derive(Default)]
+struct Stream {
+    pieces: Vec<Piece>,
+    /// Index of the next block, or of the open one.
+    index: usize,
+    text_is_open: bool,
+}
+
+impl Stream {
+    fn event(&mut self, event: Json) {
+        let name = event["type"].as_str().unwrap_or_default();
+        self.pieces
+            .push(Piece::Event(format!("event: {name}\ndata: {event}\n\n")));
+    }
+
+    fn step(&mut self, step: &Step) {
+        if let Some(piece) = Piece::of(step) {
+            self.pieces.push(piece);
+            return;
+        }
+        if !matches!(step, Step::Text(_)) {
+            self.close_text();
+        }
+        match step {
+            Step::Text(text) => self.text(text),
+            Step::Thinking { text, signature } => self.thinking(text, signature.as_deref()),
+            Step::RedactedThinking(content) => {
+                self.open(json!({"type": "redacted_thinking", "data": content}));
+                self.close();
+            }
+            Step::ToolUse {
+                id,
+                name,
+                arguments,
+            } => self.tool_use(id, name, arguments),
+            Step::Bytes(_) | Step::Gate(_) | Step::Stall => {}
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if !self.text_is_open {
+            self.open(json!({"type": "text", "text": ""}));
+            self.text_is_open = true;
+        }
+        self.delta(json!({"type": "text_delta", "text": text}));
+    }
+
+    fn close_text(&mut self) {
+        if self.text_is_open {
+            self.text_is_open = false;
+            self.close();
+        }
+    }
+
+    fn thinking(&mut self, text: &str, signature: Option<&str>) {
+        self.open(json!({"type": "thinking", "thinking": "", "signature": ""}));
+        self.delta(json!({"type": "thinking_delta", "thinking": text}));
+        if let Some(signature) = signature {
+            self.delta(json!({"type": "signature_delta", "signature": signature}));
+        }
+        self.close();
+    }
+
+    fn tool_use(&mut self, id: &str, name: &str, arguments: &str) {
+        self.open(json!({"type": "tool_use", "id": id, "name": name, "input": {}}));
+        self.delta(json!({"type": "input_json_delta", "partial_json": ""}));
+        for fragment in fragments(arguments) {
+            self.delta(json!({"type": "input_json_delta", "partial_json": fragment}));
+        }
+        self.close();
+    }
+
+    fn open(&mut self, block: Json) {
+        self.event(json!({
+            "type": "content_block_start", "index": self.index, "content_block": block,
+        }));
+    }
+
+    fn delta(&mut self, delta: Json) {
+        self.event(json!({
+            "type": "content_block_delta", "index": self.index, "delta": delta,
+        }));
+    }
+
+    fn close(&mut self) {
+        self.event(json!({"type": "content_block_stop", "index": self.index}));
+        self.index += 1;
+    }
+}
+
+/// `text` in pieces of a few characters, as arguments arrive.
+pub(crate) fn fragments(text: &str) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    let pieces = characters.chunks(FRAGMENT);
+    pieces.map(|piece| piece.iter().collect()).collect()
+}

@@ -1,0 +1,288 @@
+//! A Neovim with a user in front of it: keys go in, text and screen come out.
+//! It knows Neovim's API and nothing of the plugin but how to find its process.
+
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use rmpv::Value;
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+
+use crate::Setup;
+use crate::channel::{Channel, Reply};
+use crate::screen::Screen;
+
+/// How long anything that a test waits for may take. Far above what is expected,
+/// so that a loaded machine fails no test; what is slow is found by the benches.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A running Neovim with a screen attached. Killed when dropped, and the host
+/// that it started must be gone shortly after.
+pub struct Editor {
+    pub(crate) channel: Channel,
+    pub(crate) screen: Arc<Screen>,
+    child: Child,
+    home: TempDir,
+    patience: Duration,
+}
+
+/// Neovim's mode, as of `nvim_get_mode()`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mode {
+    /// The short name, such as `n`, `i`, `no` or `r`.
+    pub name: String,
+    /// Whether Neovim waits for a key and does nothing else until one comes.
+    pub blocking: bool,
+}
+
+impl Editor {
+    /// Starts Neovim as `setup` says. The same as [`Setup::start`].
+    #[track_caller]
+    pub fn start(setup: Setup) -> Self {
+        let (columns, rows) = setup.screen_size();
+        let patience = setup.chosen_patience();
+        let (mut child, home) = setup.spawn();
+        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            panic!("Neovim was started without pipes");
+        };
+        let screen = Arc::new(Screen::default());
+        let drawn = Arc::clone(&screen);
+        let channel = Channel::open(stdin, stdout, move |name, parameters| {
+            if name == "redraw" {
+                drawn.redraw(parameters);
+            }
+        });
+        let editor = Self {
+            channel,
+            screen,
+            child,
+            home,
+            patience,
+        };
+        // Neovim reads no file before a screen is attached.
+        let options = json!({"ext_linegrid": true, "ext_hlstate": true, "rgb": true});
+        editor.request("nvim_ui_attach", json!([columns, rows, options]));
+        editor.wait_for("Neovim has started", |editor| {
+            editor.lua("return vim.v.vim_did_enter", json!([])) == json!(1)
+        });
+        editor
+    }
+
+    /// Types `keys` (`i`, `<Esc>`, `<C-]>`, `<lt>` …) and returns when Neovim has
+    /// taken them all, or waits for more (as after `"` or at a hit-enter prompt).
+    #[track_caller]
+    pub fn keys(&self, keys: &str) {
+        let mut rest = keys;
+        while !rest.is_empty() {
+            let (portion, after) = rest.split_at(portion_end(rest));
+            self.request("nvim_input", json!([portion]));
+            self.settle();
+            rest = after;
+        }
+    }
+
+    /// Inserts `text` as a terminal's paste does.
+    #[track_caller]
+    pub fn paste(&self, text: &str) {
+        self.request("nvim_paste", json!([text, true, -1]));
+        self.settle();
+    }
+
+    /// Waits until the typed keys are used up: Neovim takes up a request only then.
+    /// When it waits for another key it takes up none, and the answer is not awaited.
+    #[track_caller]
+    fn settle(&self) {
+        let done = self.channel.request("nvim_eval", vec!["0".into()]);
+        let deadline = Instant::now() + self.patience;
+        while done.recv_timeout(Duration::from_millis(5)) == Err(RecvTimeoutError::Timeout) {
+            if self.mode().blocking {
+                return;
+            }
+            if Instant::now() > deadline {
+                self.fail("the typed keys are used up");
+            }
+        }
+    }
+
+    /// Runs `code` in Neovim with `arguments` (an array) as `...` and returns its value.
+    #[track_caller]
+    pub fn lua(&self, code: &str, arguments: Json) -> Json {
+        self.request("nvim_exec_lua", json!([code, arguments]))
+    }
+
+    /// Runs an Ex command, with or without its colon. Its error fails the test.
+    #[track_caller]
+    pub fn command(&self, command: &str) {
+        let command = command.strip_prefix(':').unwrap_or(command);
+        self.request("nvim_command", json!([command]));
+    }
+
+    /// Calls a function of Neovim's API. Its error fails the test.
+    #[track_caller]
+    pub fn request(&self, method: &str, parameters: Json) -> Json {
+        match self.try_request(method, parameters, self.patience) {
+            Some(Ok(value)) => serde_json::to_value(value).unwrap_or(Json::Null),
+            Some(Err(error)) => panic!("{method}: {error}"),
+            None => self.fail(&format!("an answer to {method}")),
+        }
+    }
+
+    /// None when there was no answer in time, or Neovim is gone.
+    pub(crate) fn try_request(
+        &self,
+        method: &str,
+        parameters: Json,
+        patience: Duration,
+    ) -> Option<Reply> {
+        let parameters = match rmpv::ext::to_value(parameters) {
+            Ok(Value::Array(parameters)) => parameters,
+            _ => panic!("the parameters of {method} are not an array"),
+        };
+        let answer = self.channel.request(method, parameters);
+        answer.recv_timeout(patience).ok()
+    }
+
+    /// The mode, also when Neovim is blocked.
+    #[track_caller]
+    pub fn mode(&self) -> Mode {
+        let mode = self.request("nvim_get_mode", json!([]));
+        Mode {
+            name: mode["mode"].as_str().unwrap_or_default().to_owned(),
+            blocking: mode["blocking"] == json!(true),
+        }
+    }
+
+    /// Waits until `condition` holds: looks again whenever the screen has changed,
+    /// and every 10 ms. Fails, when its patience is over, with all that can be seen.
+    #[track_caller]
+    pub fn wait_for(&self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
+        let deadline = Instant::now() + self.patience;
+        loop {
+            let seen = self.screen.frames();
+            if condition(self) {
+                return;
+            }
+            if Instant::now() > deadline {
+                self.fail(what);
+            }
+            self.screen.wait_frame(seen, Duration::from_millis(10));
+        }
+    }
+
+    /// Waits until the current buffer contains `text`.
+    #[track_caller]
+    pub fn wait_text(&self, text: &str) {
+        self.wait_for(&format!("the text {text:?}"), |editor| {
+            editor.text().contains(text)
+        });
+    }
+
+    /// Waits until the rows of the screen satisfy `condition`. Looks at frames only
+    /// and asks Neovim nothing, so it disturbs no measurement.
+    #[track_caller]
+    pub fn wait_screen(&self, what: &str, mut condition: impl FnMut(&[String]) -> bool) {
+        self.wait_for(what, |editor| condition(&editor.screen()));
+    }
+
+    /// The working directory of this editor, in which its files are.
+    pub fn dir(&self) -> PathBuf {
+        self.home.path().join("work")
+    }
+
+    /// Where Neovim keeps its state; the logs are here.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.home.path().join("state")
+    }
+
+    /// Neovim's process.
+    pub fn nvim_pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The host's process, while one runs. Loads no module that is not loaded.
+    #[track_caller]
+    pub fn host_pid(&self) -> Option<u32> {
+        let code = r#"
+            local host = package.loaded["flemma.host"]
+            local channel = host and host.channel and host.channel()
+            local ok, pid = pcall(vim.fn.jobpid, channel or 0)
+            return ok and pid or nil
+        "#;
+        let pid = self.lua(code, json!([]));
+        pid.as_u64().and_then(|pid| u32::try_from(pid).ok())
+    }
+
+    /// Fails the test with all that can be seen.
+    #[track_caller]
+    pub(crate) fn fail(&self, what: &str) -> ! {
+        panic!("waited in vain: {what}\n{}", self.report());
+    }
+}
+
+impl Drop for Editor {
+    fn drop(&mut self) {
+        let children = children(self.child.id());
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let deadline = Instant::now() + PATIENCE;
+        // The host sees the end of its input and leaves.
+        let left = |pid: &&u32| is_running(**pid);
+        while children.iter().any(|pid| left(&pid)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let stubborn: Vec<u32> = children.iter().filter(left).copied().collect();
+        for pid in &stubborn {
+            kill(*pid);
+        }
+        if !stubborn.is_empty() && !std::thread::panicking() {
+            panic!("outlived their editor, and were killed: {stubborn:?}");
+        }
+    }
+}
+
+/// Where to end what is typed at once. Neovim's input buffer of 16 KiB never
+/// recovers from being full (0.11), so it gets less, with no `<Key>` torn apart.
+fn portion_end(keys: &str) -> usize {
+    const PORTION: usize = 4096;
+    if keys.len() <= PORTION {
+        return keys.len();
+    }
+    let mut end = PORTION;
+    while !keys.is_char_boundary(end) {
+        end -= 1;
+    }
+    let portion = &keys[..end];
+    match (portion.rfind('<'), portion.rfind('>')) {
+        (Some(open), close) if open > 0 && close.is_none_or(|close| close < open) => open,
+        _ => portion.len(),
+    }
+}
+
+/// The direct children of a process; empty where there is no `/proc`.
+fn children(pid: u32) -> Vec<u32> {
+    let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let list = list.unwrap_or_default();
+    list.split_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
+}
+
+/// Whether a process is there and not merely waiting to be reaped.
+fn is_running(pid: u32) -> bool {
+    let status = Path::new("/proc").join(pid.to_string()).join("stat");
+    let status = std::fs::read_to_string(status).unwrap_or_default();
+    let state = status.rsplit(") ").next().unwrap_or_default();
+    !state.is_empty() && !state.starts_with('Z')
+}
+
+fn kill(pid: u32) {
+    let pid = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    if let Some(pid) = pid {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+}

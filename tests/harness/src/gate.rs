@@ -1,0 +1,74 @@
+//! A gate in a scripted answer: the provider stops there until the test opens it,
+//! so that "while it streams" is a place and not a time.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::PATIENCE;
+use crate::channel::lock;
+
+/// Closed at first; opened once, and open for good. Clones are the same gate.
+#[derive(Clone, Default)]
+pub struct Gate(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    reached: bool,
+    open: bool,
+}
+
+impl Gate {
+    /// A closed gate.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets the answer that waits here, and all later ones, pass.
+    pub fn open(&self) {
+        lock(&self.0.state).open = true;
+        self.0.changed.notify_all();
+    }
+
+    /// Waits until an answer stands at the gate: everything before it has been sent.
+    #[track_caller]
+    pub fn wait_reached(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        let mut state = lock(&self.0.state);
+        while !state.reached {
+            assert!(Instant::now() < deadline, "no answer reached the gate");
+            state = self.wait(state, Duration::from_millis(100));
+        }
+    }
+
+    /// Stands at the gate. False when `gone` became true before it was opened.
+    pub(crate) fn pass(&self, mut gone: impl FnMut() -> bool) -> bool {
+        let mut state = lock(&self.0.state);
+        state.reached = true;
+        self.0.changed.notify_all();
+        while !state.open {
+            state = self.wait(state, Duration::from_millis(10));
+            if gone() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn wait<'a>(
+        &self,
+        state: std::sync::MutexGuard<'a, State>,
+        patience: Duration,
+    ) -> std::sync::MutexGuard<'a, State> {
+        self.0
+            .changed
+            .wait_timeout(state, patience)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
+    }
+}

@@ -1,0 +1,141 @@
+//! As much HTTP/1.1 as a loopback provider needs: reading a request, writing an
+//! answer in one piece or in chunks. It knows no script.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use crate::delivery::Outlet;
+
+/// A request as it came in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// `GET`, `POST` …
+    pub method: String,
+    /// Path and query.
+    pub path: String,
+    /// Names in lower case, in the order of the wire.
+    pub headers: Vec<(String, String)>,
+    /// The body as JSON, or null when it is none.
+    pub body: Json,
+    /// The body, byte for byte.
+    pub raw: Vec<u8>,
+}
+
+impl Recorded {
+    /// The value of a header, whose name is given in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|header| header.0 == name);
+        found.map(|header| header.1.as_str())
+    }
+}
+
+/// Reads the next request; none when the client has closed, or speaks no HTTP.
+pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> Option<Recorded> {
+    let first = read_line(reader)?;
+    let mut words = first.split(' ');
+    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let mut headers = Vec::new();
+    loop {
+        let line = read_line(reader)?;
+        if line.is_empty() {
+            break;
+        }
+        let (name, value) = line.split_once(':')?;
+        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    let length = headers.iter().find(|header| header.0 == "content-length");
+    let length = length.map_or(Some(0), |header| header.1.parse().ok())?;
+    let mut raw = vec![0; length];
+    reader.read_exact(&mut raw).ok()?;
+    let body = serde_json::from_slice(&raw).unwrap_or(Json::Null);
+    Some(Recorded {
+        method,
+        path,
+        headers,
+        body,
+        raw,
+    })
+}
+
+/// Without its line end.
+fn read_line(reader: &mut BufReader<TcpStream>) -> Option<String> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok().filter(|&read| read > 0)?;
+    line.truncate(line.trim_end_matches(['\r', '\n']).len());
+    Some(line)
+}
+
+/// Writes an answer whose length is known.
+pub(crate) fn write_plain(
+    stream: &mut TcpStream,
+    status: u16,
+    headers: &[(String, String)],
+    body: &[u8],
+) -> std::io::Result<()> {
+    let mut head = format!(
+        "HTTP/1.1 {status} Scripted\r\ncontent-length: {}\r\n",
+        body.len()
+    );
+    if !headers.iter().any(|header| header.0 == "content-type") {
+        head.push_str("content-type: application/json\r\n");
+    }
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("\r\n");
+    stream.write_all(&[head.as_bytes(), body].concat())
+}
+
+/// A chunked body of events.
+pub(crate) struct EventBody<'a> {
+    stream: &'a mut TcpStream,
+}
+
+impl<'a> EventBody<'a> {
+    /// Writes the head of the answer.
+    pub(crate) fn begin(stream: &'a mut TcpStream) -> std::io::Result<Self> {
+        stream.write_all(
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
+              cache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n",
+        )?;
+        Ok(Self { stream })
+    }
+
+    /// Ends the body properly. A body that is dropped without this is a cut one.
+    pub(crate) fn end(self) -> std::io::Result<()> {
+        self.stream.write_all(b"0\r\n\r\n")
+    }
+}
+
+impl Outlet for EventBody<'_> {
+    fn write(&mut self, bytes: &[u8]) -> bool {
+        if bytes.is_empty() {
+            // An empty chunk would end the body.
+            return true;
+        }
+        let size = format!("{:x}\r\n", bytes.len());
+        let chunk = [size.as_bytes(), bytes, b"\r\n"].concat();
+        self.stream.write_all(&chunk).is_ok()
+    }
+
+    fn is_gone(&mut self) -> bool {
+        has_left(self.stream)
+    }
+}
+
+/// Whether the client has closed its end. Takes up to 10 ms when it has not.
+pub(crate) fn has_left(stream: &TcpStream) -> bool {
+    let _ = stream.set_read_timeout(Some(Duration::from_millis(10)));
+    let seen = stream.peek(&mut [0]);
+    let _ = stream.set_read_timeout(None);
+    match seen {
+        Ok(bytes) => bytes == 0,
+        Err(error) => !matches!(
+            error.kind(),
+            std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
+        ),
+    }
+}

@@ -1,0 +1,279 @@
+//! A model provider on the loopback that plays a script: every POST gets the next
+//! answer, and "Done." when the script is over. Requests are kept for the test.
+
+use std::collections::VecDeque;
+use std::io::{BufReader, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::answer::{Answer, Kind};
+use crate::channel::lock;
+use crate::delivery::{End, Outlet, Piece, deliver};
+use crate::http::{self, EventBody, Recorded};
+use crate::{PATIENCE, anthropic, chat_completions};
+
+/// A scripted provider. Its threads end when it is dropped.
+pub struct Provider {
+    address: SocketAddr,
+    format: Format,
+    shared: Arc<Shared>,
+}
+
+#[derive(Clone, Copy)]
+enum Format {
+    Anthropic,
+    ChatCompletions,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    script: VecDeque<Answer>,
+    requests: Vec<Recorded>,
+    hang_ups: usize,
+    closing: bool,
+}
+
+impl Provider {
+    /// One that speaks the Messages API.
+    pub fn anthropic<A: Into<Answer>>(script: impl IntoIterator<Item = A>) -> Self {
+        Self::start(
+            Format::Anthropic,
+            script.into_iter().map(Into::into).collect(),
+        )
+    }
+
+    /// One that speaks the Chat Completions API.
+    pub fn chat_completions<A: Into<Answer>>(script: impl IntoIterator<Item = A>) -> Self {
+        Self::start(
+            Format::ChatCompletions,
+            script.into_iter().map(Into::into).collect(),
+        )
+    }
+
+    fn start(format: Format, script: VecDeque<Answer>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0");
+        let listener = listener.unwrap_or_else(|error| panic!("no loopback port: {error}"));
+        let address = listener
+            .local_addr()
+            .unwrap_or_else(|error| panic!("no loopback address: {error}"));
+        let shared = Arc::new(Shared::default());
+        lock(&shared.state).script = script;
+        let accepting = Arc::clone(&shared);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if lock(&accepting.state).closing {
+                    break;
+                }
+                let shared = Arc::clone(&accepting);
+                thread::spawn(move || Connection { format, shared }.serve(stream));
+            }
+        });
+        Self {
+            address,
+            format,
+            shared,
+        }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The base URL as its users spell it: with `/v1` for Chat Completions only.
+    pub fn url(&self) -> String {
+        match self.format {
+            Format::Anthropic => format!("http://{}", self.address),
+            Format::ChatCompletions => format!("http://{}/v1", self.address),
+        }
+    }
+
+    /// The environment that points a user's program here, with the key `test-key`.
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        let (url, key) = match self.format {
+            Format::Anthropic => ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
+            Format::ChatCompletions => ("OPENAI_COMPATIBLE_BASE_URL", "OPENAI_COMPATIBLE_API_KEY"),
+        };
+        vec![(url, self.url()), (key, "test-key".to_owned())]
+    }
+
+    /// Adds an answer at the end of the script.
+    pub fn then(&self, answer: impl Into<Answer>) {
+        lock(&self.shared.state).script.push_back(answer.into());
+    }
+
+    /// The POST requests so far, oldest first.
+    pub fn requests(&self) -> Vec<Recorded> {
+        lock(&self.shared.state).requests.clone()
+    }
+
+    /// Waits until there have been `count` POST requests, and returns all so far.
+    #[track_caller]
+    pub fn wait_requests(&self, count: usize) -> Vec<Recorded> {
+        self.wait(&format!("{count} requests"), |state| {
+            state.requests.len() >= count
+        });
+        self.requests()
+    }
+
+    /// Waits until a client has left before the end of its answer, `count` times.
+    #[track_caller]
+    pub fn wait_hang_ups(&self, count: usize) {
+        self.wait(&format!("{count} hang-ups"), |state| {
+            state.hang_ups >= count
+        });
+    }
+
+    #[track_caller]
+    fn wait(&self, what: &str, condition: impl Fn(&State) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        let mut state = lock(&self.shared.state);
+        while !condition(&state) {
+            assert!(
+                Instant::now() < deadline,
+                "the provider waited in vain for {what}: it has seen {} requests and {} hang-ups",
+                state.requests.len(),
+                state.hang_ups,
+            );
+            let waited = self
+                .shared
+                .changed
+                .wait_timeout(state, Duration::from_millis(100));
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        lock(&self.shared.state).closing = true;
+        // Wakes the thread that accepts.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+/// One connection of one client.
+struct Connection {
+    format: Format,
+    shared: Arc<Shared>,
+}
+
+impl Connection {
+    fn serve(&self, mut stream: TcpStream) {
+        let _ = stream.set_nodelay(true);
+        let Ok(reading) = stream.try_clone() else {
+            return;
+        };
+        let mut reader = BufReader::new(reading);
+        while self.wait_readable(&reader) {
+            let Some(request) = http::read(&mut reader) else {
+                break;
+            };
+            let last = request.header("connection") == Some("close");
+            let goes_on = if request.method == "POST" {
+                let answer = self.next_answer(request);
+                self.play(&answer, &mut stream)
+            } else {
+                // Whoever looks whether a server is here asks for its models.
+                let models = br#"{"object":"list","data":[{"id":"scripted","object":"model"}]}"#;
+                http::write_plain(&mut stream, 200, &[], models).is_ok()
+            };
+            if last || !goes_on {
+                break;
+            }
+        }
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+
+    /// Waits for a request on a connection that may be idle for long.
+    fn wait_readable(&self, reader: &BufReader<TcpStream>) -> bool {
+        if !reader.buffer().is_empty() {
+            return true;
+        }
+        let stream = reader.get_ref();
+        let _ = stream.set_read_timeout(Some(Duration::from_millis(50)));
+        let readable = loop {
+            match stream.peek(&mut [0]) {
+                Ok(bytes) => break bytes > 0,
+                Err(_) if lock(&self.shared.state).closing => break false,
+                Err(error) => match error.kind() {
+                    std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => {}
+                    _ => break false,
+                },
+            }
+        };
+        let _ = stream.set_read_timeout(None);
+        readable
+    }
+
+    fn next_answer(&self, request: Recorded) -> Answer {
+        let mut state = lock(&self.shared.state);
+        state.requests.push(request);
+        let answer = state.script.pop_front();
+        self.shared.changed.notify_all();
+        answer.unwrap_or_else(|| Answer::says("Done."))
+    }
+
+    /// Whether the connection can serve another request.
+    fn play(&self, answer: &Answer, stream: &mut TcpStream) -> bool {
+        match &answer.kind {
+            Kind::Wire(bytes) => {
+                let _ = stream.write_all(bytes);
+                false
+            }
+            Kind::Plain {
+                status,
+                headers,
+                body,
+            } => http::write_plain(stream, *status, headers, body).is_ok(),
+            Kind::Stream => self.stream(answer, stream),
+        }
+    }
+
+    fn stream(&self, answer: &Answer, stream: &mut TcpStream) -> bool {
+        let pieces: Vec<Piece> = match self.format {
+            Format::Anthropic => anthropic::spell(answer),
+            Format::ChatCompletions => chat_completions::spell(answer),
+        };
+        let Ok(body) = EventBody::begin(stream) else {
+            return false;
+        };
+        let mut outlet = Open {
+            body,
+            shared: &self.shared,
+        };
+        match deliver(pieces, &answer.pace, &mut outlet) {
+            End::Complete => outlet.body.end().is_ok(),
+            End::Cut => false,
+            End::HungUp => {
+                lock(&self.shared.state).hang_ups += 1;
+                self.shared.changed.notify_all();
+                false
+            }
+        }
+    }
+}
+
+/// A body that ends also when the provider is dropped.
+struct Open<'a> {
+    body: EventBody<'a>,
+    shared: &'a Shared,
+}
+
+impl Outlet for Open<'_> {
+    fn write(&mut self, bytes: &[u8]) -> bool {
+        self.body.write(bytes)
+    }
+
+    fn is_gone(&mut self) -> bool {
+        lock(&self.shared.state).closing || self.body.is_gone()
+    }
+}

@@ -1,0 +1,186 @@
+//! What an editor is started with: files, options, environment, size. A test's
+//! Neovim sees nothing of the machine it runs on but `$PATH`: home, configuration,
+//! state and temporary files are in a folder of its own that goes with it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use tempfile::TempDir;
+
+use crate::{Editor, PATIENCE, Provider};
+
+/// The folder that holds the workspace, and the plugin.
+pub fn repository() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_owned()
+}
+
+/// The Neovim to test with: the one that `make test` installs, else the one on
+/// the path.
+pub fn neovim() -> PathBuf {
+    let installed = repository().join(".tools/bin/nvim");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).map(|folder| folder.join("nvim"));
+    std::iter::once(installed)
+        .chain(on_path)
+        .find(|file| file.is_file())
+        .unwrap_or_else(|| panic!("There is no Neovim to test with. Run `make test`."))
+}
+
+/// How to start an [`Editor`]. Without a call it is an empty Neovim of 100 by 30
+/// cells with the plugin set up at its defaults.
+#[derive(Default)]
+pub struct Setup {
+    files: Vec<(String, Vec<u8>)>,
+    opened: Option<String>,
+    options: Option<Json>,
+    init: Option<String>,
+    environment: Vec<(String, OsString)>,
+    size: Option<(u64, u64)>,
+    patience: Option<Duration>,
+}
+
+impl Setup {
+    /// A Neovim with the plugin and nothing else.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Writes `name` into the editor's folder and opens it.
+    pub fn file(mut self, name: &str, text: &str) -> Self {
+        self.opened = Some(name.to_owned());
+        self.with(name, text)
+    }
+
+    /// Writes `name` into the editor's folder, which is its working directory.
+    pub fn with(mut self, name: &str, content: impl AsRef<[u8]>) -> Self {
+        let content = content.as_ref().to_vec();
+        self.files.push((name.to_owned(), content));
+        self
+    }
+
+    /// The table given to `require("flemma").setup()`, which takes no functions.
+    pub fn options(mut self, options: Json) -> Self {
+        self.options = Some(options);
+        self
+    }
+
+    /// Lua that runs instead of the call of `setup()`: for options that hold
+    /// functions, and (empty) for a Neovim in which the plugin is not set up.
+    pub fn init(mut self, lua: &str) -> Self {
+        self.init = Some(lua.to_owned());
+        self
+    }
+
+    /// An environment variable for Neovim and everything it starts.
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// The host binary, as in `.host(env!("CARGO_BIN_EXE_flemma"))`.
+    pub fn host(self, binary: impl AsRef<Path>) -> Self {
+        self.env("FLEMMA_HOST", binary.as_ref())
+    }
+
+    /// Points the provider's environment variables at `provider`.
+    pub fn provider(mut self, provider: &Provider) -> Self {
+        for (name, value) in provider.environment() {
+            self = self.env(name, value);
+        }
+        self
+    }
+
+    /// Columns and rows of the screen.
+    pub fn size(mut self, columns: u64, rows: u64) -> Self {
+        self.size = Some((columns, rows));
+        self
+    }
+
+    /// How long anything may take that is waited for; [`PATIENCE`] by default.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = Some(patience);
+        self
+    }
+
+    /// Starts Neovim, attaches the screen and waits until it has started.
+    #[track_caller]
+    pub fn start(self) -> Editor {
+        Editor::start(self)
+    }
+
+    pub(crate) fn screen_size(&self) -> (u64, u64) {
+        self.size.unwrap_or((100, 30))
+    }
+
+    pub(crate) fn chosen_patience(&self) -> Duration {
+        self.patience.unwrap_or(PATIENCE)
+    }
+
+    /// Starts the process in a fresh folder. It waits for its screen.
+    pub(crate) fn spawn(self) -> (Child, TempDir) {
+        let home = tempfile::Builder::new()
+            .prefix("flemma-test-")
+            .tempdir()
+            .unwrap_or_else(|error| panic!("no temporary folder: {error}"));
+        let work = home.path().join("work");
+        for folder in ["work", "run", "tmp", "state/nvim"] {
+            create(&home.path().join(folder));
+        }
+        for (name, content) in &self.files {
+            let path = work.join(name);
+            create(path.parent().unwrap_or(&work));
+            fs::write(&path, content).unwrap_or_else(|error| panic!("write {name}: {error}"));
+        }
+        let mut command = Command::new(neovim());
+        command
+            .args(["--embed", "--clean", "-u"])
+            .arg(repository().join("tests/init.lua"))
+            .args(self.opened.iter())
+            .current_dir(&work)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        self.set_environment(&mut command, home.path());
+        let child = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("{} does not start: {error}", neovim().display()));
+        (child, home)
+    }
+
+    fn set_environment(&self, command: &mut Command, home: &Path) {
+        command.env_clear();
+        if let Some(path) = std::env::var_os("PATH") {
+            command.env("PATH", path);
+        }
+        for (name, value) in [("LANG", "C.UTF-8"), ("TERM", "xterm-256color")] {
+            command.env(name, value);
+        }
+        for (name, folder) in [
+            ("HOME", ""),
+            ("TMPDIR", "tmp"),
+            ("XDG_CACHE_HOME", "cache"),
+            ("XDG_CONFIG_HOME", "config"),
+            ("XDG_DATA_HOME", "data"),
+            ("XDG_RUNTIME_DIR", "run"),
+            ("XDG_STATE_HOME", "state"),
+        ] {
+            command.env(name, home.join(folder));
+        }
+        if let Some(options) = &self.options {
+            command.env("FLEMMA_TEST_OPTIONS", options.to_string());
+        }
+        if let Some(init) = &self.init {
+            command.env("FLEMMA_TEST_INIT", init);
+        }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+    }
+}
+
+fn create(folder: &Path) {
+    fs::create_dir_all(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+}
