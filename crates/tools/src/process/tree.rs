@@ -5,6 +5,7 @@
 //! environment; the last finds daemons that left everything else behind. Where
 //! there is no `/proc`, only the process group is known.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -26,6 +27,13 @@ pub(crate) struct Tree {
     mark: String,
 }
 
+/// A process, told apart from a later one with the same id by when it started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Member {
+    id: u32,
+    started: u64,
+}
+
 impl Tree {
     pub(super) fn new(leader: u32, mark: &Mark) -> Self {
         Self {
@@ -37,27 +45,34 @@ impl Tree {
     /// Ends every process: SIGTERM, a second of patience, SIGKILL until none is
     /// left. Tells how many there were.
     pub(crate) async fn stop(&self) -> usize {
-        let found = self.members().await;
+        let mut known = HashSet::new();
+        let found = self.living(&mut known).await;
         if found.is_empty() {
             return 0;
         }
         self.signal(&found, Signal::TERM);
         // A stopped process would not see the first one.
         self.signal(&found, Signal::CONT);
-        if self.gone_within(TERM_GRACE, None).await
-            || self.gone_within(KILL_FOR, Some(Signal::KILL)).await
-        {
-            return found.len();
+        let gone = self.gone_within(TERM_GRACE, None, &mut known).await
+            || self
+                .gone_within(KILL_FOR, Some(Signal::KILL), &mut known)
+                .await;
+        if !gone {
+            tracing::warn!(leader = self.leader, "processes survived SIGKILL");
         }
-        tracing::warn!(leader = self.leader, "processes survived SIGKILL");
         found.len()
     }
 
     /// Waits until no process is left, sending `signal` to those that are.
-    async fn gone_within(&self, patience: Duration, signal: Option<Signal>) -> bool {
+    async fn gone_within(
+        &self,
+        patience: Duration,
+        signal: Option<Signal>,
+        known: &mut HashSet<Member>,
+    ) -> bool {
         let deadline = Instant::now() + patience;
         loop {
-            let left = self.members().await;
+            let left = self.living(known).await;
             if left.is_empty() {
                 return true;
             }
@@ -81,49 +96,62 @@ impl Tree {
         }
     }
 
-    /// The ids of all living processes of the call.
-    async fn members(&self) -> Vec<u32> {
+    /// The ids of all living processes of the call. `known` are those seen before:
+    /// once its parent is dead, nothing else may show that a process belongs.
+    async fn living(&self, known: &mut HashSet<Member>) -> Vec<u32> {
         let tree = self.clone();
+        let before = known.clone();
         // Reading a process's environment can wait for that process.
-        let looked = tokio::task::spawn_blocking(move || tree.look());
-        looked.await.unwrap_or_default()
+        let looked = tokio::task::spawn_blocking(move || tree.look(&before)).await;
+        let living = looked.unwrap_or_default();
+        known.extend(&living);
+        living.into_iter().map(|member| member.id).collect()
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn look(&self) -> Vec<u32> {
+    fn look(&self, _known: &HashSet<Member>) -> Vec<Member> {
         let group = pid(self.leader);
         let alive =
             group.is_some_and(|group| rustix::process::test_kill_process_group(group).is_ok());
-        if alive { vec![self.leader] } else { Vec::new() }
+        let leader = Member {
+            id: self.leader,
+            started: 0,
+        };
+        if alive { vec![leader] } else { Vec::new() }
     }
 
     #[cfg(target_os = "linux")]
-    fn look(&self) -> Vec<u32> {
+    fn look(&self, known: &HashSet<Member>) -> Vec<Member> {
         let all = linux::processes();
-        let mut belongs: std::collections::HashSet<u32> = all
+        let mut belongs: HashSet<u32> = all
             .iter()
             .filter(|process| {
                 let shells = process.group == self.leader || process.session == self.leader;
-                shells || linux::has_variable(process.id, &self.mark)
+                shells
+                    || known.contains(&process.member)
+                    || linux::has_variable(process.member.id, &self.mark)
             })
-            .map(|process| process.id)
+            .map(|process| process.member.id)
             .collect();
-        // Parents are not listed before their children, so until nothing is new.
+        // Parents need not be listed before their children, so until nothing is new.
         loop {
-            let known = belongs.len();
+            let count = belongs.len();
             let children = all
                 .iter()
                 .filter(|process| belongs.contains(&process.parent));
-            let children: Vec<u32> = children.map(|process| process.id).collect();
+            let children: Vec<u32> = children.map(|process| process.member.id).collect();
             belongs.extend(children);
-            if belongs.len() == known {
+            if belongs.len() == count {
                 break;
             }
         }
-        let alive = all
+        let members = all
             .iter()
-            .filter(|process| process.is_alive && belongs.contains(&process.id));
-        alive.map(|process| process.id).collect()
+            .filter(|process| belongs.contains(&process.member.id));
+        members
+            .filter(|process| process.is_alive)
+            .map(|process| process.member)
+            .collect()
     }
 }
 
@@ -141,8 +169,10 @@ mod linux {
 
     use std::fs;
 
+    use super::Member;
+
     pub(super) struct Process {
-        pub id: u32,
+        pub member: Member,
         pub parent: u32,
         pub group: u32,
         pub session: u32,
@@ -168,12 +198,16 @@ mod linux {
         let fields = String::from_utf8_lossy(&stat[after_name..]).into_owned();
         let mut fields = fields.split_whitespace();
         let state = fields.next()?;
-        let mut number = || fields.next()?.parse().ok();
+        let parent = fields.next()?.parse().ok()?;
+        let group = fields.next()?.parse().ok()?;
+        let session = fields.next()?.parse().ok()?;
+        // Field 22 of the line, 16 after the session, in clock ticks since boot.
+        let started = fields.nth(15)?.parse().ok()?;
         Some(Process {
-            id,
-            parent: number()?,
-            group: number()?,
-            session: number()?,
+            member: Member { id, started },
+            parent,
+            group,
+            session,
             is_alive: !matches!(state, "Z" | "X" | "x"),
         })
     }

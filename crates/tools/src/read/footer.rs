@@ -31,8 +31,14 @@ pub(super) fn with_footer(window: &Window, asked: Asked, path: &str) -> Result<S
     Ok(format!("{}\n\n{}", as_shown(&text), notices.join("\n")))
 }
 
-/// A buffer line cannot hold a NUL.
+/// A buffer line cannot hold a NUL, and a result that shows nothing says nothing.
 fn as_shown(text: &str) -> String {
+    if text.bytes().all(|byte| byte == b'\n') {
+        return match text.len() + 1 {
+            1 => "(1 blank line)".to_owned(),
+            lines => format!("({lines} blank lines)"),
+        };
+    }
     text.replace('\0', "␀")
 }
 

@@ -1,0 +1,11 @@
+//! The built-in tools against a real file system and real processes, through the
+//! same `run` that the host calls. Knows nothing of the tools' insides.
+#![allow(clippy::unwrap_used)]
+
+mod bash;
+mod edit;
+mod place;
+mod read;
+mod run;
+mod tree;
+mod write;

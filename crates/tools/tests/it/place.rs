@@ -1,0 +1,122 @@
+//! A folder of its own for one test, and a way to call tools in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use chat::tool::{ToolOutcome, ToolUseId};
+use serde_json::Value;
+use tempfile::TempDir;
+use tools::{OpenBuffers, OpenText, Registry, ToolContext};
+
+/// A temporary folder; gone at the end of the test.
+pub struct Place {
+    folder: TempDir,
+    registry: Registry,
+    /// What the next calls get.
+    pub ctx: ToolContext,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let ctx = ToolContext::new(folder.path(), folder.path().join("outputs"));
+        Self {
+            folder,
+            registry: Registry::builtin(),
+            ctx,
+        }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn with(self, name: &str, content: impl AsRef<[u8]>) -> Self {
+        fs::write(self.path(name), content).unwrap();
+        self
+    }
+
+    pub fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Names of everything in the folder, sorted.
+    pub fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    pub async fn call(&self, tool: &str, input: Value) -> ToolOutcome {
+        let tool = self.registry.get(tool).unwrap();
+        tools::run(tool, ToolUseId::new("toolu_01"), input, self.ctx.clone()).await
+    }
+
+    pub async fn done(&self, tool: &str, input: Value) -> String {
+        match self.call(tool, input).await {
+            ToolOutcome::Done { content, .. } => content,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub async fn failed(&self, tool: &str, input: Value) -> String {
+        match self.call(tool, input).await {
+            ToolOutcome::Failed(text) => text,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// An editor with one file open.
+pub struct OneBuffer {
+    path: PathBuf,
+    state: Mutex<OpenText>,
+}
+
+impl OneBuffer {
+    pub fn open(path: &Path, text: &str, modified: bool) -> Arc<Self> {
+        let state = Mutex::new(OpenText {
+            text: text.to_owned(),
+            modified,
+        });
+        Arc::new(Self {
+            path: path.canonicalize().unwrap(),
+            state,
+        })
+    }
+
+    pub fn shown(&self) -> String {
+        self.state.lock().unwrap().text.clone()
+    }
+}
+
+#[async_trait]
+impl OpenBuffers for OneBuffer {
+    async fn text(&self, path: &Path) -> Option<OpenText> {
+        (path == self.path).then(|| self.state.lock().unwrap().clone())
+    }
+
+    async fn replace(&self, path: &Path, expected: &str, text: &str) -> Result<bool, String> {
+        let mut state = self.state.lock().unwrap();
+        if path != self.path || state.text != expected {
+            return Err("The buffer was changed meanwhile.".to_owned());
+        }
+        state.text = text.to_owned();
+        if !state.modified {
+            fs::write(path, text).unwrap();
+        }
+        Ok(!state.modified)
+    }
+}
+
+/// Waits until `condition` holds. A test that waits for ever is stopped by its runner.
+pub async fn eventually(condition: impl Fn() -> bool) {
+    while !condition() {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}

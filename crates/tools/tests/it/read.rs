@@ -1,0 +1,137 @@
+//! What a model gets of a file.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::place::{OneBuffer, Place};
+
+fn all_of(path: &str) -> Value {
+    json!({ "label": "test", "path": path, "offset": null, "limit": null })
+}
+
+fn part_of(path: &str, offset: f64, limit: f64) -> Value {
+    json!({ "label": "test", "path": path, "offset": offset, "limit": limit })
+}
+
+async fn check(content: impl AsRef<[u8]>, expected: &str) {
+    let place = Place::new().with("a", content);
+    assert_eq!(place.done("read", all_of("a")).await, expected);
+}
+
+#[tokio::test]
+async fn a_small_file_is_its_text() {
+    check("one\n\ttwo\n\nthree", "one\n\ttwo\n\nthree").await;
+    check("a\r\nb\r\n", "a\r\nb\r").await;
+    check("\u{feff}a\n", "\u{feff}a").await;
+    check("", "(empty file)").await;
+    check("\n", "(1 blank line)").await;
+}
+
+#[tokio::test]
+async fn a_part_says_where_to_go_on() {
+    let place = Place::new().with("a", "1\n2\n3\n4\n5\n");
+
+    let middle = place.done("read", part_of("a", 2.0, 2.0)).await;
+    let end = place.done("read", part_of("a", 4.0, 9.0)).await;
+    let strange = place.done("read", part_of("a", -7.0, 0.5)).await;
+
+    assert_eq!(middle, "2\n3\n\n[2 more lines. Continue with offset=4.]");
+    assert_eq!(end, "4\n5");
+    assert_eq!(strange, "1\n\n[4 more lines. Continue with offset=2.]");
+}
+
+#[tokio::test]
+async fn a_long_file_is_cut_after_2000_lines() {
+    let text: String = (1..=3000).map(|n| format!("{n}\n")).collect();
+    let place = Place::new().with("a", text);
+
+    let content = place.done("read", all_of("a")).await;
+
+    let (kept, notice) = content.split_once("\n\n").unwrap();
+    assert!(kept.ends_with("\n2000"));
+    assert_eq!(
+        notice,
+        "[Showing lines 1-2000 of 3000. Continue with offset=2001.]"
+    );
+}
+
+#[tokio::test]
+async fn an_offset_past_the_end_is_an_error_with_the_total() {
+    let place = Place::new().with("a", "1\n2\n");
+
+    let problem = place.failed("read", part_of("a", 3.0, 1.0)).await;
+
+    assert_eq!(
+        problem,
+        "Offset 3 is beyond the end of a, which has 2 lines."
+    );
+}
+
+#[tokio::test]
+async fn a_line_that_is_too_long_comes_with_a_command() {
+    let place = Place::new().with("a", "x".repeat(60_000));
+
+    let content = place.done("read", all_of("a")).await;
+
+    assert!(
+        content.starts_with("[Line 1 is 58.6 KB, over the 50.0 KB limit."),
+        "{content}"
+    );
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_text_are_told() {
+    let place = Place::new()
+        .with("binary", b"\x7fELF\0\0")
+        .with("latin", b"caf\xe9\n");
+
+    let problem = place.failed("read", all_of("binary")).await;
+    let content = place.done("read", all_of("latin")).await;
+
+    assert!(problem.contains("is a binary file of 6 B"), "{problem}");
+    let notice = "[Some bytes are not UTF-8 and are shown as \u{fffd}.]";
+    assert_eq!(content, format!("caf\u{fffd}\n\n{notice}"));
+}
+
+#[tokio::test]
+async fn what_is_no_regular_file_is_refused_at_once() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("dir")).unwrap();
+    let made = Command::new("mkfifo")
+        .arg(place.path("pipe"))
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let _socket = std::os::unix::net::UnixListener::bind(place.path("socket")).unwrap();
+
+    for (path, reason) in [
+        ("dir", "is a directory; use bash with ls to list it."),
+        ("pipe", "is a named pipe, not a file."),
+        ("socket", "is a socket, not a file."),
+        ("/dev/zero", "is a device, not a file."),
+        ("missing", "does not exist."),
+        ("", "Nothing was done."),
+        ("a\0b", "Nothing was done."),
+    ] {
+        let problem = place.failed("read", all_of(path)).await;
+        assert!(problem.ends_with(reason), "{path}: {problem}");
+    }
+}
+
+#[tokio::test]
+async fn names_are_taken_literally() {
+    let name = "`touch made` $(touch made) *\n é";
+    let place = Place::new().with(name, "text");
+
+    assert_eq!(place.done("read", all_of(name)).await, "text");
+    assert_eq!(place.names(), [name]);
+}
+
+#[tokio::test]
+async fn unsaved_text_is_what_the_model_reads() {
+    let mut place = Place::new().with("a", "on disk\n");
+    place.ctx.buffers = OneBuffer::open(&place.path("a"), "in the editor\n", true);
+
+    assert_eq!(place.done("read", all_of("a")).await, "in the editor");
+}

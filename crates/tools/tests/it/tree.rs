@@ -1,0 +1,145 @@
+//! Nothing that a command started outlives it.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::time::Duration;
+
+use chat::tool::ToolOutcome;
+use serde_json::{Value, json};
+
+use crate::place::{Place, eventually};
+
+/// A process that survives everything but SIGKILL, and writes its id to `pid`.
+const STUBBORN: &str =
+    r#"sh -c 'trap "" TERM HUP INT; echo $$ > pid.new; mv pid.new pid; while :; do sleep 1; done'"#;
+
+fn command(command: &str) -> Value {
+    json!({ "label": "test", "command": command, "timeout": null })
+}
+
+/// Whether the process in the file `pid` still runs. A zombie does not.
+fn runs(place: &Place) -> bool {
+    let id = place.text("pid");
+    let stat = fs::read_to_string(format!("/proc/{}/stat", id.trim())).unwrap_or_default();
+    let state = stat
+        .rsplit(')')
+        .next()
+        .and_then(|rest| rest.split_whitespace().next());
+    state.is_some_and(|state| state != "Z" && state != "X")
+}
+
+/// Cancels `script` once its `pid` is written, and checks that nothing is left.
+async fn check_cancelled(script: &str) {
+    let place = Place::new();
+    let started = place.path("pid");
+    let cancel = place.ctx.cancel.clone();
+
+    let stop = async {
+        eventually(|| started.exists()).await;
+        cancel.cancel();
+    };
+    let (outcome, ()) = tokio::join!(place.call("bash", command(script)), stop);
+
+    assert_eq!(
+        outcome,
+        ToolOutcome::Cancelled("Cancelled by the user.".to_owned())
+    );
+    assert!(!runs(&place), "{script} still runs");
+}
+
+/// Lets `script` end by itself, and checks that the `pid` it left is stopped.
+async fn check_left_behind(script: &str) {
+    let place = Place::new();
+
+    let content = place.done("bash", command(script)).await;
+
+    assert!(!runs(&place), "{script} still runs");
+    let (output, notice) = content.split_once("\n\n").unwrap();
+    assert_eq!(output, "hi");
+    assert!(
+        notice.contains("still running when the command ended"),
+        "{notice}"
+    );
+}
+
+#[tokio::test]
+async fn cancelling_kills_a_child_that_ignores_sigterm() {
+    check_cancelled(STUBBORN).await;
+}
+
+#[tokio::test]
+async fn cancelling_kills_a_grandchild_in_its_own_session() {
+    check_cancelled(&format!("setsid {STUBBORN} & wait")).await;
+}
+
+#[tokio::test]
+async fn cancelling_kills_a_daemon_that_nobody_is_the_parent_of() {
+    check_cancelled(&format!("(setsid setsid -f {STUBBORN}); exec sleep 1000")).await;
+}
+
+#[tokio::test]
+async fn cancelling_kills_a_descendant_that_dropped_its_environment() {
+    check_cancelled(&format!("env -i PATH=\"$PATH\" setsid {STUBBORN} & wait")).await;
+}
+
+#[tokio::test]
+async fn a_time_limit_kills_as_a_cancel_does() {
+    let mut place = Place::new();
+    place.ctx.timeout = Duration::from_secs(1);
+    let script = format!("setsid {STUBBORN} & while [ ! -e pid ]; do sleep 0.01; done; sleep 1000");
+
+    let problem = place.failed("bash", command(&script)).await;
+
+    assert!(problem.contains("timed out"), "{problem}");
+    assert!(!runs(&place));
+}
+
+#[tokio::test]
+async fn a_background_job_does_not_hold_the_result_back() {
+    check_left_behind("sleep 1000 & echo $! > pid; echo hi").await;
+}
+
+#[tokio::test]
+async fn a_daemon_that_left_the_session_is_stopped_after_the_command() {
+    let wait = "while [ ! -e pid ]; do sleep 0.01; done";
+    let script = format!("setsid -f {STUBBORN} >/dev/null 2>&1; {wait}; echo hi");
+
+    check_left_behind(&script).await;
+}
+
+#[tokio::test]
+async fn a_background_job_that_floods_the_pipe_does_not_hold_the_result_back() {
+    let place = Place::new();
+
+    let content = place.done("bash", command("yes & echo $! > pid")).await;
+
+    assert!(!runs(&place));
+    assert!(
+        content.contains("1 background process was still running"),
+        "{content:.200}"
+    );
+}
+
+#[tokio::test]
+async fn fifty_cancelled_commands_all_end() {
+    let place = Place::new();
+    let script = "mktemp started.XXXXXX; setsid sleep 1000 & wait";
+    let calls = (0..50).map(|_| place.call("bash", command(script)));
+
+    let stop = async {
+        eventually(|| {
+            place
+                .names()
+                .iter()
+                .filter(|name| name.starts_with("started"))
+                .count()
+                == 50
+        })
+        .await;
+        place.ctx.cancel.cancel();
+    };
+    let (outcomes, ()) = tokio::join!(futures::future::join_all(calls), stop);
+
+    let cancelled = ToolOutcome::Cancelled("Cancelled by the user.".to_owned());
+    assert!(outcomes.iter().all(|outcome| *outcome == cancelled));
+}

@@ -1,0 +1,137 @@
+//! A write happens whole or not at all.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use serde_json::{Value, json};
+
+use crate::place::{OneBuffer, Place};
+
+fn input(path: &str, content: &str) -> Value {
+    json!({ "label": "test", "path": path, "content": content })
+}
+
+#[tokio::test]
+async fn bytes_are_stored_exactly_and_parents_are_made() {
+    let place = Place::new();
+    let text = "a\r\nb\n\0 no newline at the end";
+
+    let content = place.done("write", input("new/deep/a", text)).await;
+
+    assert_eq!(
+        content,
+        format!("Wrote {} bytes to new/deep/a.", text.len())
+    );
+    assert_eq!(place.text("new/deep/a"), text);
+}
+
+#[tokio::test]
+async fn empty_content_makes_an_empty_file() {
+    let place = Place::new();
+
+    assert_eq!(
+        place.done("write", input("a", "")).await,
+        "Wrote 0 bytes to a."
+    );
+    assert_eq!(place.text("a"), "");
+}
+
+#[tokio::test]
+async fn the_mode_of_an_existing_file_is_kept() {
+    let place = Place::new().with("run.sh", "old");
+    fs::set_permissions(place.path("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+
+    place.done("write", input("run.sh", "new")).await;
+
+    let mode = fs::metadata(place.path("run.sh"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(
+        (place.text("run.sh").as_str(), mode & 0o7777),
+        ("new", 0o755)
+    );
+}
+
+#[tokio::test]
+async fn a_new_file_gets_the_mode_that_the_user_gives_new_files() {
+    let place = Place::new().with("by-hand", "");
+
+    place.done("write", input("by-tool", "")).await;
+
+    let mode = |name| fs::metadata(place.path(name)).unwrap().permissions().mode();
+    assert_eq!(mode("by-tool"), mode("by-hand"));
+}
+
+#[tokio::test]
+async fn a_symbolic_link_stays_and_its_target_is_written() {
+    let place = Place::new().with("target", "old");
+    symlink("target", place.path("link")).unwrap();
+    symlink("not-there-yet", place.path("dangling")).unwrap();
+    symlink("circle", place.path("circle")).unwrap();
+
+    place.done("write", input("link", "new")).await;
+    place.done("write", input("dangling", "made")).await;
+    let problem = place.failed("write", input("circle", "x")).await;
+
+    assert_eq!(
+        fs::read_link(place.path("link")).unwrap().to_str(),
+        Some("target")
+    );
+    assert_eq!(place.text("target"), "new");
+    assert_eq!(place.text("not-there-yet"), "made");
+    assert!(problem.ends_with("leads to itself."), "{problem}");
+}
+
+#[tokio::test]
+async fn another_name_of_the_same_file_does_not_change() {
+    let place = Place::new().with("a", "old");
+    fs::hard_link(place.path("a"), place.path("b")).unwrap();
+
+    place.done("write", input("a", "new")).await;
+
+    assert_eq!(
+        (place.text("a").as_str(), place.text("b").as_str()),
+        ("new", "old")
+    );
+}
+
+#[tokio::test]
+async fn a_failed_write_leaves_nothing_behind() {
+    let place = Place::new().with("file", "old");
+    let too_long = format!("new/deep/{}", "n".repeat(300));
+
+    for path in [too_long.as_str(), "file/below", "/proc/flemma/x"] {
+        let problem = place.failed("write", input(path, "text")).await;
+        assert!(problem.contains("cannot be written"), "{problem}");
+    }
+
+    assert_eq!(place.names(), ["file"]);
+    assert_eq!(place.text("file"), "old");
+}
+
+#[tokio::test]
+async fn a_directory_and_a_device_are_not_overwritten() {
+    let place = Place::new();
+    fs::create_dir(place.path("dir")).unwrap();
+
+    for path in ["dir", "/dev/null"] {
+        let problem = place.failed("write", input(path, "text")).await;
+        assert!(problem.contains(" is a d"), "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn an_open_file_is_written_through_the_editor() {
+    let mut place = Place::new().with("a", "old");
+    let buffer = OneBuffer::open(&place.path("a"), "old", false);
+    place.ctx.buffers = buffer.clone();
+
+    let content = place.done("write", input("a", "new")).await;
+
+    assert_eq!(content, "Wrote 3 bytes to a.");
+    assert_eq!(
+        (buffer.shown().as_str(), place.text("a").as_str()),
+        ("new", "new")
+    );
+}
