@@ -36,7 +36,7 @@ pub fn explain(
     body: &[u8],
 ) -> Problem {
     let said = Said::read(body);
-    let reason = Reason::new(endpoint, status, content_type, &said);
+    let reason = Reason::new(status, content_type, &said);
     let who = name(endpoint);
     let problem = match status {
         200..=299 => no_stream(&who, &reason),
@@ -68,21 +68,16 @@ impl std::fmt::Display for Reason {
 }
 
 impl Reason {
-    fn new(endpoint: &Endpoint, status: u16, content_type: Option<&str>, said: &Said) -> Self {
-        // Redacted before it is cut, since half a key is too much as well.
-        let clean = |text: &str| endpoint.redact_text(&excerpt(text, usize::MAX));
+    fn new(status: u16, content_type: Option<&str>, said: &Said) -> Self {
         let is_html = content_type.is_some_and(|kind| kind.to_ascii_lowercase().contains("html"));
         Self(match said {
             Said::Nothing => format!("{status}, without a message"),
-            Said::Message(text) => format!("{status}, {}", message_excerpt(&clean(text))),
+            Said::Message(text) => format!("{status}, {}", message_excerpt(text)),
             Said::Text(text) if !is_html => {
-                format!("{status}, {}", excerpt(&clean(text), MAX_EXCERPT_BYTES))
+                format!("{status}, {}", excerpt(text, MAX_EXCERPT_BYTES))
             }
             Said::Text(text) | Said::Page(text) => {
-                format!(
-                    "{status}, a web page: {}",
-                    excerpt(&clean(text), MAX_EXCERPT_BYTES)
-                )
+                format!("{status}, a web page: {}", excerpt(text, MAX_EXCERPT_BYTES))
             }
         })
     }

@@ -39,7 +39,6 @@ impl Said {
         {
             return Self::Message(message);
         }
-        // Redaction happens on the whole text, hence no cut yet.
         if is_html(text) {
             Self::Page(text.to_owned())
         } else {

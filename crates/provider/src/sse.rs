@@ -193,6 +193,7 @@ mod tests {
         check("data: a\n\ndata: b\n\n", &["a", "b"]);
         check("data: a\r\n\r\ndata: b\r\n\r\n", &["a", "b"]);
         check("data: a\r\rdata: b\r\r", &["a", "b"]);
+        check("data: a\r\ndata: b\r\n\r\n", &["a\nb"]);
     }
 
     #[test]

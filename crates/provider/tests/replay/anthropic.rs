@@ -151,6 +151,19 @@ fn a_call_that_was_whole_before_an_error_is_shown() {
 }
 
 #[test]
+fn a_call_whose_block_stopped_halfway_is_dropped_when_the_stream_is_cut() {
+    check(
+        ANTHROPIC,
+        "cut_after_a_partial_call",
+        r"
+        usage input=12 output=1
+        call begins: bash
+        error: The connection ended before the answer was complete; what arrived of it is kept.
+    ",
+    );
+}
+
+#[test]
 fn a_call_cut_by_the_token_limit_is_dropped() {
     check(
         ANTHROPIC,

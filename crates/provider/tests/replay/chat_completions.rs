@@ -54,11 +54,13 @@ fn calls_without_ids_get_some() {
         "ids_missing",
         r#"
         call begins: read
+        call begins: read
         call begins: bash
         call begins: now
         call read call_1 {"path":"a"}
-        call bash call_2 {}
-        call now call_3 {}
+        call read call_2 {"path":"b"}
+        call bash call_3 {}
+        call now call_4 {}
         stop: ToolUse
     "#,
     );
