@@ -15,7 +15,7 @@ local MAX_RESTARTS = 3
 local WINDOW_MS = 60 * 1000
 --- A host is up within 30 ms; one that says nothing for this long never will.
 local HELLO_TIMEOUT_MS = 5000
-local BUILD = "Run `cargo build --release` in the plugin's folder, then `:Flemma restart`."
+local BUILD = "Run `cargo build --release` in the plugin's folder and try again."
 
 ---@class flemma.host.Listener
 ---@field ready fun(reason: "open"|"restart") The host answered; it knows nothing yet.
@@ -91,7 +91,17 @@ function M.binary()
   return found ~= "" and found or release
 end
 
-local start -- restart and start call each other
+--- How often the host died within WINDOW_MS; older deaths are forgotten.
+---@return integer
+local function recent_deaths()
+  local now = vim.uv.now()
+  deaths = vim.tbl_filter(function(at)
+    return now - at < WINDOW_MS
+  end, deaths)
+  return #deaths
+end
+
+local start -- the host starts again where it ends
 
 --- The host left. Its work is in the buffers, so it starts again.
 ---@param id integer
@@ -109,14 +119,11 @@ local function on_exit(id, code)
   if listener then
     listener.lost()
   end
-  local now = vim.uv.now()
-  deaths = vim.tbl_filter(function(at)
-    return now - at < WINDOW_MS
-  end, deaths)
-  deaths[#deaths + 1] = now
-  if #deaths > MAX_RESTARTS then
+  local count = recent_deaths() + 1
+  deaths[count] = vim.uv.now()
+  if count > MAX_RESTARTS then
     problem = ("The host stopped %d times within a minute (last exit code %d), so it stays off; the text is unchanged. "):format(
-      #deaths,
+      count,
       code
     ) .. "See :checkhealth flemma, then try :Flemma restart."
     waiting = {}
@@ -187,24 +194,29 @@ function M.listen(to)
   listener = to
 end
 
---- Starts the host unless it runs, or gave up. Returns at once.
+--- Starts the host unless it runs, or could not be started before. Returns at once.
 function M.ensure()
   if not channel and not problem then
     start()
   end
 end
 
---- Runs `job` now, or as soon as the host is ready. When there is no host and
---- will be none, says why and drops it.
+--- Runs `job` now, or as soon as the host is ready. Without a host this tries to
+--- start one: what was missing may be there by now. When that fails, the user is
+--- told and `job` is dropped.
 ---@param job fun()
 function M.when_ready(job)
-  M.ensure()
+  if not channel and recent_deaths() > MAX_RESTARTS and problem then
+    tell("error", problem)
+    return
+  end
+  if not channel then
+    start()
+  end
   if welcome then
     job()
   elseif channel then
     waiting[#waiting + 1] = job
-  elseif problem then
-    tell("error", problem)
   end
 end
 

@@ -18,11 +18,48 @@ function M.escape(text)
   )
 end
 
---- Shows one line to the user.
+local GROUPS = { error = "ErrorMsg", warn = "WarningMsg" }
+
+--- Shows one line where Neovim shows messages. A longer one, or a second one
+--- before the first was drawn, would end in a "Press ENTER" prompt, behind which
+--- Neovim serves no host. With `T` in 'shortmess', `:echomsg` cuts the middle out
+--- and keeps the whole in |:messages|.
+---@param text string
+---@param level "info"|"warn"|"error"
+local function echo(text, level)
+  local shortmess = vim.o.shortmess
+  vim.opt.shortmess:append("T")
+  vim.cmd.redraw()
+  local command = "echohl %s | echomsg %s | echohl None"
+  vim.cmd(command:format(GROUPS[level] or "None", vim.fn.string(text)))
+  vim.o.shortmess = shortmess
+end
+
+--- Runs `job` once Neovim has started; messages before that pile up.
+---@param job fun()
+local function when_entered(job)
+  if vim.v.vim_did_enter == 1 then
+    job()
+  else
+    vim.api.nvim_create_autocmd("VimEnter", { once = true, callback = vim.schedule_wrap(job) })
+  end
+end
+
+--- Shows a message to the user, through their own notifier if they have one.
 ---@param message flemma.protocol.Notify
 function M.notify(message)
-  local level = vim.log.levels[(message.level or "info"):upper()] or vim.log.levels.INFO
-  vim.notify("Flemma: " .. M.escape(message.message), level)
+  local level = message.level or "info"
+  local text = "Flemma: " .. M.escape(message.message)
+  if debug.getinfo(vim.notify, "S").source:find("vim/_editor", 1, true) then
+    -- After the message that Neovim itself is about to give, as on opening a file.
+    vim.schedule(function()
+      when_entered(function()
+        echo(text, level)
+      end)
+    end)
+  else
+    vim.notify(text, vim.log.levels[level:upper()] or vim.log.levels.INFO)
+  end
 end
 
 --- Runs the user's autocommands.
