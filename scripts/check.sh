@@ -23,7 +23,7 @@ lua_files() {
 mapfile -t lua < <(lua_files)
 
 check "rustfmt" cargo fmt --all --check
-check "clippy" cargo clippy --quiet --workspace --all-targets -- -D warnings
+check "clippy" cargo clippy --quiet --workspace --all-targets --keep-going -- -D warnings
 check "stylua" stylua --check "${lua[@]}"
 check "luacheck" luacheck --quiet --no-color "${lua[@]}"
 check "cargo deny" cargo deny --log-level error check licenses bans sources
