@@ -140,7 +140,7 @@ end
 ---@return boolean
 local function as_expected(append, row, column)
   local expect = append.expect
-  if not expect or expect == vim.NIL then
+  if not expect then
     return true
   end
   local tail = expect.tail or ""
@@ -231,10 +231,7 @@ end
 --- where it is.
 ---@param cursor flemma.protocol.Cursor
 function M.cursor(cursor)
-  local window = cursor.window
-  if window == nil or window == vim.NIL then
-    window = api.nvim_get_current_win()
-  end
+  local window = cursor.window or api.nvim_get_current_win()
   if not shows(window, cursor.buffer) then
     return
   end

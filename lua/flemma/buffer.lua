@@ -209,7 +209,8 @@ function M.open(buffer)
   if not known then
     set_keys(buffer)
   end
-  host.ensure()
+  -- After the text is on screen: starting a process takes milliseconds.
+  vim.schedule(host.ensure)
   if not mirror.attached(buffer) then
     attach(buffer, known and "reload" or "open")
   end

@@ -19,7 +19,7 @@ function M.diagnostics(message)
   local count = vim.api.nvim_buf_line_count(buffer)
   local all = {}
   for _, item in ipairs(message.items) do
-    local fix = item.fix ~= vim.NIL and item.fix or nil
+    local fix = item.fix
     all[#all + 1] = {
       lnum = math.min(item.line, count - 1),
       end_lnum = math.min(math.max(item.line, (item.end_line or item.line + 1) - 1), count - 1),

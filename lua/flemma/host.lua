@@ -236,6 +236,19 @@ function M.send(method, payload)
   return ok
 end
 
+--- Takes the wire's nil out of a message, so that an absent field is absent. In
+--- `lines` there is none, and they are the bulk of a message.
+---@param value table Changed in place.
+local function prune(value)
+  for key, item in pairs(value) do
+    if item == vim.NIL and type(key) == "string" then
+      value[key] = nil
+    elseif type(item) == "table" and key ~= "lines" then
+      prune(item)
+    end
+  end
+end
+
 --- Carries one message out. A fault of ours must be seen, and must not take the
 --- channel or the messages behind it with it.
 ---@param receive fun(payload: table): "hold"|nil
@@ -267,6 +280,7 @@ function M.receive(method, payload)
     M.log(("unknown message %s from the host"):format(method))
     return
   end
+  prune(payload)
   local receive = require(module)[method]
   if protocol.IN_ORDER[method] then
     queue.push(payload.buffer, function()

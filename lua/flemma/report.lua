@@ -22,7 +22,7 @@ function M.report(message)
   vim.bo[buffer].bufhidden = "wipe"
   vim.bo[buffer].modifiable = false
   pcall(api.nvim_buf_set_name, buffer, "flemma://" .. message.title)
-  if message.filetype and message.filetype ~= vim.NIL then
+  if message.filetype then
     vim.bo[buffer].filetype = message.filetype
   end
   api.nvim_open_win(
@@ -37,14 +37,14 @@ end
 ---@param message flemma.protocol.Open
 function M.open(message)
   local path = message.path
-  if path and path ~= vim.NIL and path ~= "" then
+  if path and path ~= "" then
     vim.cmd.edit({ args = { path }, magic = { file = false, bar = false } })
     return
   end
   local buffer = api.nvim_create_buf(true, false)
   vim.bo[buffer].modeline = false
   api.nvim_buf_set_lines(buffer, 0, -1, false, flat(message.lines or {}))
-  if message.name and message.name ~= vim.NIL then
+  if message.name then
     -- A second chat of that name goes without one.
     pcall(api.nvim_buf_set_name, buffer, message.name)
   end

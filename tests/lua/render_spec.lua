@@ -30,6 +30,14 @@ test("a pending call shows its preview under the fence, and loses it when it run
   same(chat.lines(buffer)[3], "```flemma:tool status=pending")
 end)
 
+test("a field that the wire spells as nil is absent", function()
+  local buffer = chat.new({ "fence" })
+  local item =
+    { id = "t", line = 0, header_line = 0, preview = "read: a", state = vim.NIL, label = vim.NIL, output = {} }
+  chat.host("marks", { buffer = buffer, items = { item } })
+  same(drawn(buffer), { { 0, "read: a" } })
+end)
+
 test("a running call spins on its header and is remembered as running", function()
   local buffer = chat.new({ "header", "", "fence" })
   local item = { id = "t", line = 2, header_line = 0, state = "running", label = "bash", elapsed_ms = 3000 }
