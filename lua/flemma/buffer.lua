@@ -194,6 +194,15 @@ function M.start()
       end
     end,
   })
+  api.nvim_create_autocmd("BufFilePost", {
+    group = group,
+    desc = "flemma: the chat has another path",
+    callback = function(event)
+      if chats[event.buf] then
+        introduce(event.buf, "reload")
+      end
+    end,
+  })
   vim.schedule(function()
     vim.filetype.add({ extension = { chat = "chat" } })
   end)

@@ -5,14 +5,7 @@ local M = {}
 local BUILD = "Run `cargo build --release` in the plugin's folder."
 
 --- Environment variables that hold keys; only whether they are set is shown.
-local KEYS = {
-  "ANTHROPIC_API_KEY",
-  "OPENAI_API_KEY",
-  "OPENAI_COMPATIBLE_API_KEY",
-  "GEMINI_API_KEY",
-  "GROQ_API_KEY",
-  "OPENROUTER_API_KEY",
-}
+local KEYS = { "ANTHROPIC_API_KEY", "OPENAI_COMPATIBLE_API_KEY" }
 
 local function check_neovim()
   vim.health.start("Neovim")
