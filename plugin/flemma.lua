@@ -28,7 +28,8 @@ vim.api.nvim_create_autocmd({ "BufRead", "BufNewFile", "BufFilePost" }, {
   pattern = "*.chat",
   desc = "flemma: *.chat has filetype chat",
   callback = function(event)
-    if vim.bo[event.buf].filetype ~= "chat" then
+    -- `:saveas` renames a buffer that is not loaded, too.
+    if vim.api.nvim_buf_is_loaded(event.buf) and vim.bo[event.buf].filetype ~= "chat" then
       vim.bo[event.buf].filetype = "chat"
     end
   end,
