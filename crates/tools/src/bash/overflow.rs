@@ -10,12 +10,15 @@ use std::path::{Path, PathBuf};
 
 use chat::truncate::floor_char_boundary;
 use tokio::fs::File;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncWriteExt, BufWriter};
 
 use super::capture::FullOutput;
 
 /// Most bytes of one output on disk (100 MB).
 const MAX_ON_DISK: usize = 100 * 1024 * 1024;
+
+/// Bytes that are written at once; commands print in small pieces.
+const BUFFER: usize = 256 * 1024;
 
 /// A file that is made when it is needed.
 pub(super) struct Overflow {
@@ -27,7 +30,7 @@ pub(super) struct Overflow {
 enum State {
     NotNeeded,
     Open {
-        file: File,
+        file: BufWriter<File>,
         path: PathBuf,
         written: usize,
     },
@@ -57,7 +60,7 @@ impl Overflow {
     pub(super) async fn open(&mut self) {
         self.state = match create(&self.directory, &self.prefix) {
             Ok((file, path)) => State::Open {
-                file: File::from_std(file),
+                file: BufWriter::with_capacity(BUFFER, File::from_std(file)),
                 path,
                 written: 0,
             },

@@ -17,6 +17,11 @@ use super::Mark;
 const TERM_GRACE: Duration = Duration::from_millis(1000);
 /// How long SIGKILL is repeated; more appear only while something forks.
 const KILL_FOR: Duration = Duration::from_millis(1500);
+/// As long as a call is younger, what it started is looked for among the newest
+/// process ids only: nobody starts the 32,768 processes in this time after which
+/// ids come round. Most commands end sooner, and looking at every process of the
+/// machine would take longer than they do.
+const YOUNG: Duration = Duration::from_secs(1);
 /// Between two looks at the processes.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
@@ -25,6 +30,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 pub(crate) struct Tree {
     leader: u32,
     mark: String,
+    since: Instant,
 }
 
 /// A process, told apart from a later one with the same id by when it started.
@@ -39,6 +45,7 @@ impl Tree {
         Self {
             leader,
             mark: format!("{}={}", Mark::NAME, mark.value()),
+            since: Instant::now(),
         }
     }
 
@@ -122,7 +129,11 @@ impl Tree {
 
     #[cfg(target_os = "linux")]
     fn look(&self, known: &HashSet<Member>) -> Vec<Member> {
-        let all = linux::processes();
+        let all = if self.since.elapsed() < YOUNG {
+            linux::processes_since(self.leader)
+        } else {
+            linux::processes()
+        };
         let mut belongs: HashSet<u32> = all
             .iter()
             .filter(|process| {
@@ -189,6 +200,20 @@ mod linux {
         names
             .filter_map(|name| process(name.parse().ok()?))
             .collect()
+    }
+
+    /// Those whose id was given out since `first` was; all if that is not known.
+    pub(super) fn processes_since(first: u32) -> Vec<Process> {
+        match newest_id() {
+            Some(newest) if newest >= first => (first..=newest).filter_map(process).collect(),
+            _ => processes(),
+        }
+    }
+
+    /// The last field of `/proc/loadavg`.
+    fn newest_id() -> Option<u32> {
+        let load = fs::read_to_string("/proc/loadavg").ok()?;
+        load.split_whitespace().next_back()?.parse().ok()
     }
 
     fn process(id: u32) -> Option<Process> {
