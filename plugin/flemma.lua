@@ -6,6 +6,11 @@ if vim.g.loaded_flemma then
 end
 vim.g.loaded_flemma = true
 
+if vim.fn.has("nvim-0.11") == 0 then
+  vim.notify_once("Flemma: needs Neovim 0.11 or newer, so it is off. Update Neovim.", vim.log.levels.ERROR)
+  return
+end
+
 local group = vim.api.nvim_create_augroup("flemma", { clear = true })
 
 -- A chat may come from a stranger, and a modeline in it is executed while the

@@ -220,10 +220,14 @@ function M.lock(lock)
   end
 end
 
---- Gives all locked buffers back: the host that would unlock them is gone.
-function M.unlock_all()
-  for _, buffer in ipairs(vim.tbl_keys(locked)) do
+--- Gives a buffer back: the host that locked it and knew its anchors is gone.
+---@param buffer integer
+function M.release(buffer)
+  if locked[buffer] then
     M.lock({ buffer = buffer, locked = false })
+  end
+  if api.nvim_buf_is_valid(buffer) then
+    api.nvim_buf_clear_namespace(buffer, ANCHORS, 0, -1)
   end
 end
 

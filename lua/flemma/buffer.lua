@@ -49,6 +49,7 @@ end
 ---@param buffer integer
 local function forget(buffer)
   chats[buffer] = nil
+  apply.release(buffer)
   mirror.forget(buffer)
   render.forget(buffer)
   spans.forget(buffer)
@@ -100,11 +101,11 @@ end
 --- The host is gone: what it drew and locked is given back, and what it was
 --- doing is remembered for the next one.
 local function on_lost()
-  apply.unlock_all()
   notices.forget()
   for buffer, chat in pairs(chats) do
     chat.interrupted = render.running(buffer)
     chat.streaming = render.streaming(buffer)
+    apply.release(buffer)
     render.forget(buffer)
     diagnostics.forget(buffer)
   end

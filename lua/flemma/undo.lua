@@ -5,7 +5,7 @@
 --- `u` and compared: plain writes while the user is in Insert mode share the
 --- user's undo step in 60 of 60 trials, and in 18 of 60 undoing them does not
 --- give the old text back. With the step closed before and after the write, by
---- setting 'undolevels' to what it is: 0 of 210, nothing lost, and redo gives the
+--- setting 'undolevels' to what it is: 0 of 400, nothing lost, and redo gives the
 --- same text. Feeding |i_CTRL-G_u| on top changes nothing, so no key is fed.
 ---@class flemma.undo
 local M = {}

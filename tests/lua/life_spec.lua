@@ -1,0 +1,128 @@
+--- The host process comes, goes and is missing. The process is played here: its
+--- start is recorded, its words go through `receive()`, its death through the
+--- callback that Neovim would call.
+-- luacheck: globals test same
+
+local host = require("flemma.host")
+
+local starts = 0
+local command ---@type string[] Of the last start.
+local exit ---@type fun(code: integer) Ends the host that was started last.
+local said = {} ---@type { method: string, payload: table }[]
+local stopped = {} ---@type integer[]
+local told = {} ---@type string[]
+
+local real = { jobstart = vim.fn.jobstart, jobstop = vim.fn.jobstop, rpcnotify = vim.rpcnotify, notify = vim.notify }
+
+vim.fn.jobstart = function(words, options)
+  starts = starts + 1
+  local id = starts
+  command = words
+  exit = function(code)
+    options.on_exit(id, code)
+  end
+  return id
+end
+vim.fn.jobstop = function(id)
+  stopped[#stopped + 1] = id
+end
+vim.rpcnotify = function(_, method, payload)
+  said[#said + 1] = { method = method, payload = payload }
+end
+vim.notify = function(message)
+  told[#told + 1] = message
+end
+
+local function forget()
+  said, stopped, told = {}, {}, {}
+end
+
+---@return string[]
+local function methods()
+  return vim.tbl_map(function(message)
+    return message.method
+  end, said)
+end
+
+--- Opens a chat with this text.
+---@param lines string[]
+---@return integer buffer
+local function open(lines)
+  local buffer = vim.api.nvim_create_buf(true, false)
+  vim.api.nvim_set_current_buf(buffer)
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+  require("flemma.buffer").open(buffer)
+  return buffer
+end
+
+local function welcome(version)
+  host.receive("welcome", { protocol = version or 1, version = "0.1.0" })
+end
+
+test("without a host program a chat is an ordinary buffer, and a key says what to do", function()
+  vim.env.FLEMMA_HOST = "/nonexistent/flemma"
+  local buffer = open({ "@You:" })
+  require("flemma.buffer").command("advance")
+  same(starts, 0)
+  assert(told[1]:find("no host program at /nonexistent/flemma", 1, true), told[1])
+  assert(told[1]:find("cargo build --release", 1, true), told[1])
+  vim.api.nvim_buf_set_lines(buffer, 1, 1, false, { "still editable" })
+  same(said, {})
+  vim.cmd.bwipeout({ bang = true })
+end)
+
+test("nothing is said to a host before it answered hello; then it hears all, in order", function()
+  forget()
+  vim.env.FLEMMA_HOST = vim.v.progpath
+  open({ "@You:", "hello" })
+  require("flemma.buffer").command("advance")
+  same(command, { vim.v.progpath, "host" })
+  same(methods(), { "hello" })
+  welcome()
+  same(methods(), { "hello", "configure", "attach", "snapshot", "command" })
+  same(said[3].payload.reason, "open")
+  same(said[4].payload.lines, { "@You:", "hello" })
+  same(told, {})
+end)
+
+test("a host that dies is followed by another, which learns what ran", function()
+  forget()
+  local buffer = vim.api.nvim_get_current_buf()
+  host.receive("lock", { buffer = buffer, locked = true })
+  host.receive("request", { buffer = buffer, state = "streaming" })
+  host.receive("marks", { buffer = buffer, items = { { id = "toolu_1", line = 0, state = "running" } } })
+  exit(137)
+  welcome()
+  same(vim.bo[buffer].modifiable, true)
+  local attach = vim.tbl_filter(function(message)
+    return message.method == "attach"
+  end, said)[1].payload
+  same({ attach.reason, attach.interrupted, attach.streaming }, { "restart", { "toolu_1" }, true })
+end)
+
+test("a host that keeps dying is started three times, then left with the way back", function()
+  host.restart()
+  forget()
+  local before = starts
+  for _ = 1, 4 do
+    exit(1)
+  end
+  same(starts, before + 3)
+  assert(told[#told]:find("stopped 4 times", 1, true), told[#told])
+  require("flemma.buffer").command("advance")
+  same(starts, before + 3)
+  assert(told[#told]:find(":Flemma restart", 1, true), told[#told])
+end)
+
+test("a host of another protocol is stopped with the way to repair it", function()
+  host.restart()
+  forget()
+  welcome(2)
+  same(#stopped, 1)
+  assert(told[1]:find("The host speaks protocol 2, the plugin 1", 1, true), told[1])
+  same(host.channel(), nil)
+  vim.cmd.bwipeout({ bang = true })
+end)
+
+vim.fn.jobstart, vim.fn.jobstop = real.jobstart, real.jobstop
+vim.rpcnotify, vim.notify = real.rpcnotify, real.notify
