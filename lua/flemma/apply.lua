@@ -239,6 +239,10 @@ function M.cursor(cursor)
   if not shows(window, cursor.buffer) then
     return
   end
+  -- Who has gone up to read is left there.
+  if cursor.from and cursor.from ~= vim.NIL and api.nvim_win_get_cursor(window)[1] - 1 < cursor.from then
+    return
+  end
   set_cursor(window, cursor.buffer, cursor.line, cursor.column)
   if cursor.insert == true and window == api.nvim_get_current_win() and api.nvim_get_mode().mode == "n" then
     vim.cmd.startinsert({ bang = true })

@@ -169,7 +169,31 @@ local function set_keys(buffer)
   map("i", keymaps.insert.send, advance_from_insert, "review, run or send")
 end
 
---- What every chat needs once: colours, drawing, and an eye on the windows.
+--- Follows what Neovim does to colours, windows and names.
+local function follow_editor()
+  local group = api.nvim_create_augroup("flemma.buffer", { clear = true })
+  ---@param events string|string[]
+  ---@param description string
+  ---@param callback fun(event: table)
+  local function on(events, description, callback)
+    api.nvim_create_autocmd(events, { group = group, desc = "flemma: " .. description, callback = callback })
+  end
+  on("ColorScheme", "highlight groups", function()
+    highlights.define(config.get().highlights)
+  end)
+  on({ "WinScrolled", "WinResized", "VimResized", "BufWinEnter", "TabEnter" }, "visible lines", function()
+    for buffer in pairs(chats) do
+      viewport.changed(buffer)
+    end
+  end)
+  on("BufFilePost", "the chat has another path", function(event)
+    if chats[event.buf] then
+      introduce(event.buf, "reload")
+    end
+  end)
+end
+
+--- What every chat needs once: options, colours, drawing, the host.
 function M.start()
   if started then
     return
@@ -178,32 +202,7 @@ function M.start()
   M.configure()
   spans.start()
   host.listen({ ready = on_ready, lost = on_lost })
-  local group = api.nvim_create_augroup("flemma.buffer", { clear = true })
-  api.nvim_create_autocmd("ColorScheme", {
-    group = group,
-    desc = "flemma: highlight groups",
-    callback = function()
-      highlights.define(config.get().highlights)
-    end,
-  })
-  api.nvim_create_autocmd({ "WinScrolled", "WinResized", "VimResized", "BufWinEnter", "TabEnter" }, {
-    group = group,
-    desc = "flemma: visible lines",
-    callback = function()
-      for buffer in pairs(chats) do
-        viewport.changed(buffer)
-      end
-    end,
-  })
-  api.nvim_create_autocmd("BufFilePost", {
-    group = group,
-    desc = "flemma: the chat has another path",
-    callback = function(event)
-      if chats[event.buf] then
-        introduce(event.buf, "reload")
-      end
-    end,
-  })
+  follow_editor()
   vim.schedule(function()
     vim.filetype.add({ extension = { chat = "chat" } })
   end)

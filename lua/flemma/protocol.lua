@@ -176,6 +176,7 @@ M.IN_ORDER = {
 ---@field column integer
 ---@field window integer?
 ---@field insert boolean?
+---@field from integer? Only when the cursor is on this line or below.
 
 ---@class flemma.protocol.Mark
 ---@field id string The call's id.
