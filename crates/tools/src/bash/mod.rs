@@ -25,6 +25,8 @@ use job::Job;
 
 /// Shortest and longest time limit that a call may ask for, in seconds.
 const TIMEOUT_RANGE: (f64, f64) = (1.0, 3600.0);
+/// Longest command in bytes: Linux takes no longer argument (MAX_ARG_STRLEN, with its NUL).
+const MAX_COMMAND: usize = 128 * 1024 - 1;
 /// On top of a call's time limit before anybody else gives it up: ending a tree of
 /// processes takes time.
 const SLACK: Duration = Duration::from_secs(5);
@@ -88,11 +90,14 @@ impl Tool for Bash {
     }
 }
 
+/// Refuses what no shell could run.
 fn check(command: &str) -> Result<(), ToolError> {
     let problem = if command.trim().is_empty() {
         "The command is empty. Nothing was run."
     } else if command.contains('\0') {
         "The command contains a NUL character, which no shell takes. Nothing was run."
+    } else if command.len() > MAX_COMMAND {
+        "The command is longer than 128 KB. Write it to a file and run that. Nothing was run."
     } else {
         return Ok(());
     };

@@ -144,18 +144,7 @@ impl Tree {
             })
             .map(|process| process.member.id)
             .collect();
-        // Parents need not be listed before their children, so until nothing is new.
-        loop {
-            let count = belongs.len();
-            let children = all
-                .iter()
-                .filter(|process| belongs.contains(&process.parent));
-            let children: Vec<u32> = children.map(|process| process.member.id).collect();
-            belongs.extend(children);
-            if belongs.len() == count {
-                break;
-            }
-        }
+        add_descendants(&all, &mut belongs);
         let members = all
             .iter()
             .filter(|process| belongs.contains(&process.member.id));
@@ -163,6 +152,24 @@ impl Tree {
             .filter(|process| process.is_alive)
             .map(|process| process.member)
             .collect()
+    }
+}
+
+/// Adds the children of those that belong, their children, and so on.
+#[cfg(target_os = "linux")]
+fn add_descendants(all: &[linux::Process], belongs: &mut HashSet<u32>) {
+    // Parents need not be listed before their children, so until nothing is new.
+    loop {
+        let count = belongs.len();
+        let children: Vec<u32> = all
+            .iter()
+            .filter(|process| belongs.contains(&process.parent))
+            .map(|process| process.member.id)
+            .collect();
+        belongs.extend(children);
+        if belongs.len() == count {
+            break;
+        }
     }
 }
 

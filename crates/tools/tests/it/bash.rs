@@ -102,7 +102,8 @@ async fn it_runs_where_and_as_the_user_configured() {
 #[tokio::test]
 async fn commands_that_make_no_sense_are_not_run() {
     let place = Place::new();
-    for script in ["", "  \n", "touch made\0"] {
+    let too_long = format!("touch made #{}", "x".repeat(128 * 1024));
+    for script in ["", "  \n", "touch made\0", &too_long] {
         let problem = place.failed("bash", command(script)).await;
         assert!(problem.ends_with("Nothing was run."), "{problem}");
     }
