@@ -4,7 +4,7 @@
 //! whole lines of the document they were computed for. Results and arguments are
 //! never escaped: their fence is longer than any run of backticks inside.
 
-use crate::document::{Document, Message, Role, Status};
+use crate::document::{Block, Document, Message, Role, Status};
 use crate::pairing::Turn;
 use crate::text::Lines;
 
@@ -243,4 +243,31 @@ pub fn append_message(document: &Document<'_>, role: Role, content: &[&str]) -> 
         lines: end..end,
         replacement,
     }
+}
+
+/// The comment of a cut-off answer at the end of the last one, unless one stands
+/// there; `None` when the document has no answer. An open fence is closed first.
+pub fn abort_last(document: &Document<'_>, reason: &str) -> Option<TextEdit> {
+    let last = document.messages.iter().rfind(|message| message.role == Role::Assistant)?;
+    if last.blocks.iter().any(|block| matches!(block, Block::Aborted(_))) {
+        return None;
+    }
+    let end = last.lines.clone().rev().find(|line| !document.is_blank(*line..*line + 1))? + 1;
+    let mut replacement = open_fence(document, last).into_iter().collect::<Vec<_>>();
+    replacement.extend([String::new(), format!("<!-- flemma:aborted: {reason} -->")]);
+    Some(TextEdit { lines: end..end, replacement })
+}
+
+/// The line that closes the fence a message leaves open, if it does.
+fn open_fence(document: &Document<'_>, message: &Message) -> Option<String> {
+    let mut open: Option<(u8, usize)> = None;
+    for line in message.lines.clone().skip(1) {
+        let Some(fence) = crate::scan::fence(document.text().line(line)) else { continue };
+        open = match open {
+            None => Some((fence.mark, fence.length)),
+            Some((mark, length)) if fence.mark == mark && fence.length >= length && fence.info.is_empty() => None,
+            still => still,
+        };
+    }
+    open.map(|(mark, length)| char::from(mark).to_string().repeat(length))
 }

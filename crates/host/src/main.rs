@@ -1,1 +1,49 @@
-fn main() {}
+//! The `flemma` binary: the host behind the Neovim plugin.
+//!
+//! Reads the command line and starts what it names. Standard output belongs to
+//! the protocol, so nothing here prints to it but `--version` and `--help`.
+
+mod ask;
+mod buffers;
+mod editor;
+mod endpoint;
+mod host;
+mod local;
+mod logging;
+mod protocol;
+mod rpc;
+mod session;
+mod settings;
+mod status;
+mod supervise;
+mod transport;
+mod tutor;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A model, tools and your text, in one file.
+#[derive(Parser)]
+#[command(name = "flemma", version, about, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve a Neovim over standard input and output; the plugin starts this.
+    Host {
+        /// Be the process that does the work; started by the one that watches it.
+        #[arg(long, hide = true)]
+        inner: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse().command {
+        Command::Host { inner: false } => supervise::watch(),
+        Command::Host { inner: true } => host::run(),
+    }
+}

@@ -4,6 +4,7 @@
 //! processes come out.
 
 mod environment;
+mod orphans;
 mod tree;
 
 use std::ffi::OsString;
@@ -16,6 +17,7 @@ use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessSession}
 use tokio::net::unix::pipe;
 
 pub(crate) use environment::child_environment;
+pub use orphans::end_descendants;
 pub(crate) use tree::Tree;
 
 /// What to run, and where.

@@ -173,7 +173,35 @@ fn add_descendants(all: &[linux::Process], belongs: &mut HashSet<u32>) {
     }
 }
 
-fn pid(id: u32) -> Option<Pid> {
+/// Ids of all living processes that descend from `ancestor`.
+#[cfg(target_os = "linux")]
+pub(super) fn descendants_of(ancestor: u32) -> Vec<u32> {
+    let all = linux::processes();
+    let mut belongs = HashSet::from([ancestor]);
+    loop {
+        let count = belongs.len();
+        let children = all
+            .iter()
+            .filter(|process| belongs.contains(&process.parent));
+        belongs.extend(
+            children
+                .map(|process| process.member.id)
+                .collect::<Vec<_>>(),
+        );
+        if belongs.len() == count {
+            break;
+        }
+    }
+    let living = all
+        .iter()
+        .filter(|process| process.is_alive && process.member.id != ancestor);
+    living
+        .map(|process| process.member.id)
+        .filter(|id| belongs.contains(id))
+        .collect()
+}
+
+pub(super) fn pid(id: u32) -> Option<Pid> {
     // 0 and 1 would be everybody.
     i32::try_from(id)
         .ok()

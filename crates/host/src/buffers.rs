@@ -1,0 +1,39 @@
+//! Open files, for the tools: over the channel to the editor.
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use tools::{OpenBuffers, OpenText};
+
+use crate::editor::Editor;
+
+/// The files that are open in the Neovim at the other end.
+pub struct EditorBuffers(pub Editor);
+
+#[async_trait]
+impl OpenBuffers for EditorBuffers {
+    async fn text(&self, path: &Path) -> Option<OpenText> {
+        // A path that is no UTF-8 cannot be named in a message.
+        let answer = self.0.open_text(path.to_str()?).await?;
+        let text = answer.text.filter(|_| answer.open)?;
+        Some(OpenText {
+            text,
+            modified: answer.modified,
+        })
+    }
+
+    async fn replace(&self, path: &Path, expected: &str, text: &str) -> Result<bool, String> {
+        let gone = || format!("{} is not open in the editor any more.", path.display());
+        let name = path.to_str().ok_or_else(gone)?;
+        let answer = self
+            .0
+            .replace_text(name, expected, text)
+            .await
+            .ok_or_else(gone)?;
+        if answer.ok {
+            Ok(answer.saved)
+        } else {
+            Err(answer.message.unwrap_or_else(gone))
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What the host can say to the editor, one method a message.
+//!
+//! Knows the messages' shapes and nothing of when they are sent.
+
+use std::sync::Arc;
+
+use chat::Problem;
+use chat::cycle::{Level, Notice};
+use serde_json::Value;
+
+use crate::ask::{Asks, Reply};
+use crate::protocol::*;
+use crate::rpc::Sender;
+
+/// The editor, as far as the host can speak to it. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Editor {
+    sender: Sender,
+    asks: Arc<Asks>,
+}
+
+impl Editor {
+    /// Speaks through `sender`.
+    pub fn new(sender: Sender) -> Self {
+        Self {
+            sender,
+            asks: Arc::default(),
+        }
+    }
+
+    /// Sends a message of [`crate::protocol`] by its name.
+    pub fn send(&self, name: &str, payload: &impl serde::Serialize) {
+        self.sender.send(name, payload);
+    }
+
+    /// Shows a message.
+    pub fn notify(&self, notice: &Notice) {
+        let level = match notice.level {
+            Level::Info => "info",
+            Level::Warning => "warn",
+            Level::Error => "error",
+        };
+        self.send(
+            "notify",
+            &Notify {
+                level,
+                message: &notice.text,
+            },
+        );
+    }
+
+    /// Shows what went wrong.
+    pub fn report_problem(&self, problem: &Problem) {
+        self.notify(&Notice {
+            level: Level::Error,
+            text: problem.to_string(),
+        });
+    }
+
+    /// Fires a `User` autocommand.
+    pub fn event(&self, name: &str, data: Value) {
+        self.send("event", &UserEvent { name, data });
+    }
+
+    /// Takes an answer from the editor to whoever asked.
+    pub fn answered(&self, number: u64, reply: Reply) {
+        self.asks.answer(number, reply);
+    }
+
+    /// Calls the user's functions; one answer for each, in order. `None` when the
+    /// channel closed meanwhile.
+    pub async fn call_functions(&self, calls: Vec<FunctionCall>) -> Option<Vec<FunctionAnswer>> {
+        let (ask, answer) = self.asks.open();
+        self.send("ask", &Ask { ask, calls });
+        match answer.await {
+            Ok(Reply::Functions(answered)) => Some(answered.values),
+            _ => None,
+        }
+    }
+
+    /// What the editor knows of an open file.
+    pub async fn open_text(&self, path: &str) -> Option<BuffersAnswered> {
+        let (ask, answer) = self.asks.open();
+        self.send("open_text", &OpenText { ask, path });
+        buffers_reply(answer.await)
+    }
+
+    /// Changes the text of an open file.
+    pub async fn replace_text(
+        &self,
+        path: &str,
+        expected: &str,
+        text: &str,
+    ) -> Option<BuffersAnswered> {
+        let (ask, answer) = self.asks.open();
+        self.send(
+            "replace_text",
+            &ReplaceText {
+                ask,
+                path,
+                expected,
+                text,
+            },
+        );
+        buffers_reply(answer.await)
+    }
+}
+
+fn buffers_reply<E>(reply: Result<Reply, E>) -> Option<BuffersAnswered> {
+    match reply {
+        Ok(Reply::Buffers(answered)) => Some(answered),
+        _ => None,
+    }
+}

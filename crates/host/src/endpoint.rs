@@ -1,0 +1,251 @@
+//! Which provider a request goes to, and with what: setup and environment, never
+//! a document.
+//!
+//! Decides only; whether a server answers is found out by `local`.
+
+use chat::Problem;
+use provider::{Endpoint, Parameters, Protocol, Secret};
+use serde_json::Value;
+
+use crate::settings::Settings;
+
+/// Where a conversation goes.
+#[derive(Debug, Clone)]
+pub enum Destination {
+    /// A server.
+    Server(Endpoint, Parameters),
+    /// The built-in tutor, which needs neither network nor key.
+    Tutor,
+}
+
+/// A provider that speaks over HTTP.
+struct Known {
+    name: &'static str,
+    protocol: Protocol,
+    /// Where it is without configuration; empty when that must be said.
+    base_url: &'static str,
+    base_url_variable: &'static str,
+    key_variable: &'static str,
+    /// Whether it refuses requests without a key.
+    needs_key: bool,
+    /// The model without configuration; empty lets the server choose.
+    model: &'static str,
+}
+
+/// The providers of this version. Names and variables as in the design; the
+/// default model as documented for the tool system that `.chat` files come from.
+const KNOWN: [Known; 2] = [
+    Known {
+        name: "anthropic",
+        protocol: Protocol::AnthropicMessages,
+        base_url: "https://api.anthropic.com",
+        base_url_variable: "ANTHROPIC_BASE_URL",
+        key_variable: "ANTHROPIC_API_KEY",
+        needs_key: true,
+        model: "claude-sonnet-4-6",
+    },
+    Known {
+        name: "openai_compatible",
+        protocol: Protocol::ChatCompletions,
+        base_url: "",
+        base_url_variable: "OPENAI_COMPATIBLE_BASE_URL",
+        key_variable: "OPENAI_COMPATIBLE_API_KEY",
+        needs_key: false,
+        model: "",
+    },
+];
+
+/// Servers that usually run on this machine: their name and base URL.
+pub const LOCAL_SERVERS: [(&str, &str); 2] = [
+    ("llama.cpp", "http://127.0.0.1:8080/v1"),
+    ("Ollama", "http://127.0.0.1:11434/v1"),
+];
+
+/// Reads an environment variable; a parameter, so that tests need no environment.
+pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// What `provider` names.
+///
+/// # Errors
+///
+/// The provider is unknown, its key is missing, or its address is.
+pub fn destination(settings: &Settings, variables: Variables<'_>) -> Result<Destination, Problem> {
+    if settings.provider == "tutor" {
+        return Ok(Destination::Tutor);
+    }
+    let Some(known) = KNOWN.iter().find(|known| known.name == settings.provider) else {
+        let names: Vec<&str> = KNOWN
+            .iter()
+            .map(|known| known.name)
+            .chain(["tutor", "auto"])
+            .collect();
+        return Err(Problem::new(
+            format!(
+                "There is no provider \"{}\", so nothing was sent.",
+                settings.provider
+            ),
+            format!("Set provider to one of: {}.", names.join(", ")),
+        ));
+    };
+    let endpoint = endpoint(known, settings, variables)?;
+    Ok(Destination::Server(endpoint, parameters(known, settings)))
+}
+
+/// What `auto` stands for, as far as the environment tells: the provider whose
+/// key or address is set. `None`: look for a local server, else take the tutor.
+pub fn from_environment(variables: Variables<'_>) -> Option<&'static str> {
+    let set = |name: &str| variables(name).is_some_and(|value| !value.is_empty());
+    KNOWN
+        .iter()
+        .find(|known| {
+            if known.needs_key {
+                set(known.key_variable)
+            } else {
+                set(known.base_url_variable)
+            }
+        })
+        .map(|known| known.name)
+}
+
+fn endpoint(
+    known: &Known,
+    settings: &Settings,
+    variables: Variables<'_>,
+) -> Result<Endpoint, Problem> {
+    let named = settings
+        .parameter(known.name, "base_url")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
+    let base_url = named
+        .or_else(|| variables(known.base_url_variable).filter(|url| !url.is_empty()))
+        .unwrap_or_else(|| known.base_url.to_owned());
+    if base_url.is_empty() {
+        return Err(Problem::new(
+            format!(
+                "Nobody said where the provider {} is, so nothing was sent.",
+                known.name
+            ),
+            format!(
+                "Set ${} to its address, such as {}, and restart Neovim.",
+                known.base_url_variable, LOCAL_SERVERS[0].1
+            ),
+        ));
+    }
+    let api_key = variables(known.key_variable)
+        .map(|key| key.trim().to_owned())
+        .filter(|key| !key.is_empty());
+    if known.needs_key && api_key.is_none() {
+        return Err(Problem::new(
+            format!(
+                "There is no key for {}: ${} is not set, so nothing was sent.",
+                known.name, known.key_variable
+            ),
+            "Set it and restart Neovim, or try `:Flemma tutor`, which needs no key.",
+        ));
+    }
+    Ok(Endpoint {
+        provider: known.name.to_owned(),
+        protocol: known.protocol,
+        base_url,
+        api_key: api_key.map(Secret::new),
+        key_source: format!("${}", known.key_variable),
+    })
+}
+
+fn parameters(known: &Known, settings: &Settings) -> Parameters {
+    let number = |name: &str| settings.parameter(known.name, name).and_then(Value::as_f64);
+    let whole = |name: &str| {
+        number(name)
+            .filter(|it| *it >= 1.0 && *it <= f64::from(u32::MAX))
+            .map(|it| it as u32)
+    };
+    Parameters {
+        model: settings
+            .model
+            .clone()
+            .unwrap_or_else(|| known.model.to_owned()),
+        max_tokens: whole("max_tokens"),
+        temperature: number("temperature"),
+        thinking_budget: whole("thinking_budget"),
+        cache: settings
+            .parameter(known.name, "cache_retention")
+            .and_then(Value::as_str)
+            != Some("none"),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn at(given: Value, set: &[(&str, &str)]) -> Result<(Endpoint, Parameters), String> {
+        let (settings, _) = Settings::read(&given, &tools::Registry::builtin());
+        let set: Vec<(String, String)> = set
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()))
+            .collect();
+        let variables = |name: &str| {
+            set.iter()
+                .find(|(it, _)| it == name)
+                .map(|(_, value)| value.clone())
+        };
+        match destination(&settings, &variables) {
+            Ok(Destination::Server(endpoint, parameters)) => Ok((endpoint, parameters)),
+            Ok(Destination::Tutor) => Err("tutor".to_owned()),
+            Err(problem) => Err(problem.to_string()),
+        }
+    }
+
+    #[test]
+    fn a_missing_key_is_named_with_its_variable() {
+        let problem = at(json!({}), &[]).unwrap_err();
+        assert!(
+            problem.contains("$ANTHROPIC_API_KEY is not set"),
+            "{problem}"
+        );
+    }
+
+    #[test]
+    fn setup_says_where_and_the_environment_is_next() {
+        let set = [
+            ("ANTHROPIC_API_KEY", "k"),
+            ("ANTHROPIC_BASE_URL", "http://127.0.0.1:1"),
+        ];
+        assert_eq!(
+            at(json!({}), &set).unwrap().0.base_url,
+            "http://127.0.0.1:1"
+        );
+        let given = json!({"parameters": {"anthropic": {"base_url": "http://127.0.0.1:2"}}});
+        assert_eq!(at(given, &set).unwrap().0.base_url, "http://127.0.0.1:2");
+    }
+
+    #[test]
+    fn a_providers_own_parameter_beats_the_general_one() {
+        let given = json!({"parameters": {"max_tokens": 100, "temperature": 0.5, "anthropic": {"max_tokens": 200}}});
+        let (_, parameters) = at(given, &[("ANTHROPIC_API_KEY", "k")]).unwrap();
+        assert_eq!(
+            (parameters.max_tokens, parameters.temperature),
+            (Some(200), Some(0.5))
+        );
+    }
+
+    #[test]
+    fn an_unknown_provider_is_an_error_with_the_known_ones() {
+        let problem = at(json!({"provider": "antropic"}), &[]).unwrap_err();
+        assert!(
+            problem.contains("anthropic, openai_compatible, tutor, auto"),
+            "{problem}"
+        );
+    }
+
+    #[test]
+    fn auto_takes_what_the_environment_has() {
+        assert_eq!(
+            from_environment(&|name| (name == "ANTHROPIC_API_KEY").then(|| "k".to_owned())),
+            Some("anthropic")
+        );
+        assert_eq!(from_environment(&|_| None), None);
+    }
+}

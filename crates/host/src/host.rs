@@ -1,0 +1,197 @@
+//! The host process: takes messages from Neovim to the session of their buffer.
+//!
+//! Holds what all buffers share, the options and the tools, and nothing of any
+//! one buffer.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tools::Registry;
+
+use crate::ask::Reply;
+use crate::editor::Editor;
+use crate::protocol::*;
+use crate::session::{self, Input, Shared};
+use crate::settings::Settings;
+use crate::{logging, rpc, supervise};
+
+/// Serves the Neovim at our standard streams until it is gone.
+pub fn run() -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("flemma: The host could not start its runtime: {error}.");
+            return ExitCode::FAILURE;
+        }
+    };
+    runtime.block_on(serve());
+    // Calls that run are told to stop by their sessions' end; what is left of
+    // them is ended now, by us or by whoever watches us.
+    tools::end_descendants();
+    // The thread that reads standard input may be blocked for ever.
+    runtime.shutdown_background();
+    ExitCode::SUCCESS
+}
+
+async fn serve() {
+    let (incoming, mut messages) = mpsc::unbounded_channel();
+    let (sender, channel) = rpc::connect(incoming);
+    let mut host = Host::new(Editor::new(sender));
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
+        return;
+    };
+    supervise::follow_watcher();
+    tokio::pin!(channel);
+    loop {
+        tokio::select! {
+            Some(message) = messages.recv() => host.receive(message),
+            () = &mut channel => return,
+            _ = terminate.recv() => return,
+        }
+    }
+}
+
+struct Host {
+    editor: Editor,
+    registry: Registry,
+    shared: Arc<Shared>,
+    sessions: HashMap<BufferId, mpsc::UnboundedSender<Input>>,
+}
+
+impl Host {
+    fn new(editor: Editor) -> Self {
+        let registry = Registry::builtin();
+        let (settings, _) = Settings::read(&Value::Null, &registry);
+        let shared = Arc::new(Shared::new(settings, registry.clone()));
+        Self {
+            editor,
+            registry,
+            shared,
+            sessions: HashMap::new(),
+        }
+    }
+
+    fn receive(&mut self, message: FromEditor) {
+        match message {
+            FromEditor::Hello(hello) => self.hello(&hello),
+            FromEditor::Configure(configure) => self.configure(&configure.options),
+            FromEditor::Attach(attach) => self.attach(attach),
+            FromEditor::Snapshot(it) => self.pass(it.buffer, Input::Snapshot(it)),
+            FromEditor::Changed(it) => self.pass(it.buffer, Input::Changed(it)),
+            FromEditor::Viewport(it) => self.pass(it.buffer, Input::Viewport(it)),
+            FromEditor::Applied(it) => self.pass(it.buffer, Input::Applied(it)),
+            FromEditor::Command(command) => self.command(command),
+            FromEditor::Detached(it) => drop(self.sessions.remove(&it.buffer)),
+            FromEditor::Answered(it) => self.editor.answered(it.ask, Reply::Functions(it)),
+            FromEditor::BuffersAnswered(it) => self.editor.answered(it.ask, Reply::Buffers(it)),
+        }
+    }
+
+    fn hello(&self, hello: &Hello) {
+        if let Some(path) = &hello.log
+            && let Err(error) = logging::start(Path::new(path))
+        {
+            eprintln!("flemma: There is no log, because {path} cannot be written: {error}.");
+        }
+        tracing::info!(plugin = hello.version, protocol = hello.protocol, "hello");
+        self.editor.send(
+            "welcome",
+            &Welcome {
+                protocol: VERSION,
+                version: env!("CARGO_PKG_VERSION"),
+            },
+        );
+    }
+
+    fn configure(&mut self, options: &Value) {
+        let (settings, problems) = Settings::read(options, &self.registry);
+        for problem in problems {
+            self.editor
+                .report_problem(&chat::Problem::new(format!("setup(): {problem}"), ""));
+        }
+        self.share(settings);
+    }
+
+    fn share(&mut self, settings: Settings) {
+        self.shared = Arc::new(Shared::new(settings, self.registry.clone()));
+        self.sessions
+            .retain(|_, session| session.send(Input::Settings(self.shared.clone())).is_ok());
+    }
+
+    fn attach(&mut self, attach: Attach) {
+        let buffer = attach.buffer;
+        let session = self.sessions.entry(buffer).or_insert_with(|| {
+            let (inbox, inputs) = mpsc::unbounded_channel();
+            session::start(
+                buffer,
+                self.editor.clone(),
+                self.shared.clone(),
+                inbox.clone(),
+                inputs,
+            );
+            inbox
+        });
+        drop(session.send(Input::Attach(attach)));
+    }
+
+    fn command(&mut self, command: Command) {
+        match command.name.as_str() {
+            "tutor" => self.open_tutor(),
+            "autopilot:enable" => self.set_autopilot(true),
+            "autopilot:disable" => self.set_autopilot(false),
+            _ if self.sessions.contains_key(&command.buffer) => {
+                self.pass(command.buffer, Input::Command(command))
+            }
+            _ => self.editor.report_problem(&chat::Problem::new(
+                "This buffer is not a chat.",
+                "Open a file whose name ends in .chat, or :set filetype=chat.",
+            )),
+        }
+    }
+
+    fn set_autopilot(&mut self, enabled: bool) {
+        let mut settings = self.shared.settings.clone();
+        settings.tools.autopilot.enabled = enabled;
+        self.share(settings);
+        let state = if enabled { "on" } else { "off" };
+        self.editor.notify(&chat::cycle::Notice {
+            level: chat::cycle::Level::Info,
+            text: format!("Autopilot is {state} in every chat of this Neovim."),
+        });
+    }
+
+    /// A chat with the tutor, in a folder of its own that holds its file.
+    fn open_tutor(&self) {
+        match crate::status::tutor_folder() {
+            Ok(path) => self.editor.send(
+                "open",
+                &Open {
+                    name: &path,
+                    lines: crate::tutor::FIRST_CHAT.to_vec(),
+                },
+            ),
+            Err(error) => self.editor.report_problem(&chat::Problem::new(
+                format!("The tutor needs a folder for its file, which cannot be written: {error}."),
+                "",
+            )),
+        }
+    }
+
+    fn pass(&mut self, buffer: BufferId, input: Input) {
+        // A message about a buffer that is gone comes too late and means nothing.
+        if let Some(session) = self.sessions.get(&buffer)
+            && session.send(input).is_err()
+        {
+            self.sessions.remove(&buffer);
+        }
+    }
+}

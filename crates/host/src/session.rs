@@ -1,0 +1,418 @@
+//! One chat buffer: its text as the editor has it, its cycle, and what runs for it.
+//!
+//! A session is a task that handles everything about its buffer in order. What to
+//! do is decided by [`chat::cycle::step`]; here it is done. While an edit is on its
+//! way, whatever happens waits, so that every decision is made on a text that the
+//! editor has.
+
+mod edits;
+mod requests;
+mod running;
+mod show;
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chat::approval::{Answers, CallKey};
+use chat::cycle::{Cycle, Effect, Event, Level, Notice, Options, step};
+use chat::document::Document;
+use chat::text::Text;
+use chat::tool::{ToolOutcome, ToolUseId};
+use provider::StreamEvent;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+use tools::Registry;
+
+use crate::editor::Editor;
+use crate::protocol::*;
+use crate::settings::Settings;
+
+/// What all sessions have in common.
+pub struct Shared {
+    /// The options as the user gave them.
+    pub settings: Settings,
+    /// What the cycle goes by.
+    pub options: Options,
+    /// The tools.
+    pub registry: Registry,
+}
+
+impl Shared {
+    /// Works out what the cycle goes by.
+    pub fn new(settings: Settings, registry: Registry) -> Self {
+        let options = settings.options(&registry);
+        Self {
+            settings,
+            options,
+            registry,
+        }
+    }
+}
+
+/// Something that a session has to know.
+pub enum Input {
+    /// The buffer is shown to this host for the first time, or anew.
+    Attach(Attach),
+    /// A piece of its text.
+    Snapshot(Snapshot),
+    /// The user changed it.
+    Changed(Changed),
+    /// Other lines are visible.
+    Viewport(Viewport),
+    /// What became of an edit.
+    Applied(Applied),
+    /// A key or a command.
+    Command(Command),
+    /// The options changed.
+    Settings(Arc<Shared>),
+    /// The user's functions answered.
+    Functions(Answers),
+    /// A call wrote something.
+    ToolOutput(CallKey, String),
+    /// A call ended.
+    ToolEnded(CallKey, ToolOutcome),
+    /// Where the request of this number goes.
+    Label(u64, String),
+    /// The request of this number said something.
+    Stream(u64, Vec<StreamEvent>),
+}
+
+/// Starts the session of a buffer. It ends when every sender but its own is gone.
+pub fn start(
+    buffer: BufferId,
+    editor: Editor,
+    shared: Arc<Shared>,
+    inbox: mpsc::UnboundedSender<Input>,
+    inputs: mpsc::UnboundedReceiver<Input>,
+) {
+    let session = Session {
+        buffer,
+        editor,
+        shared,
+        inbox: inbox.downgrade(),
+        text: Text::default(),
+        seq: 0,
+        loading: None,
+        path: None,
+        cwd: PathBuf::from("/"),
+        window: None,
+        insert: false,
+        cycle: Cycle::default(),
+        waiting: VecDeque::new(),
+        edit: None,
+        last_number: 0,
+        request: None,
+        running: HashMap::new(),
+        view: show::View::default(),
+    };
+    tokio::spawn(session.run(inputs));
+}
+
+/// See the module.
+pub(crate) struct Session {
+    buffer: BufferId,
+    editor: Editor,
+    shared: Arc<Shared>,
+    /// Weak: the session ends when the host lets go of it.
+    inbox: mpsc::WeakUnboundedSender<Input>,
+    text: Text,
+    /// The number of `text`, in the editor's count.
+    seq: u64,
+    /// Where the text came from and its lines so far, while it arrives.
+    loading: Option<Loading>,
+    path: Option<PathBuf>,
+    cwd: PathBuf,
+    /// Where the user last pressed a key of ours, and in which mode.
+    window: Option<WindowId>,
+    insert: bool,
+    cycle: Cycle,
+    /// What happened and is not decided on yet.
+    waiting: VecDeque<Event>,
+    /// The edit that is on its way.
+    edit: Option<edits::InFlight>,
+    /// Numbers edits, anchors and requests.
+    last_number: u64,
+    request: Option<requests::Open>,
+    running: HashMap<CallKey, running::Call>,
+    view: show::View,
+}
+
+struct Loading {
+    attach: Option<Attach>,
+    lines: Vec<Vec<u8>>,
+}
+
+impl Session {
+    async fn run(mut self, mut inputs: mpsc::UnboundedReceiver<Input>) {
+        loop {
+            let deadline = self.deadline();
+            tokio::select! {
+                input = inputs.recv() => match input {
+                    Some(input) => self.handle(input),
+                    None => break,
+                },
+                () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {}
+            }
+            // Whatever has arrived meanwhile is handled before anything is decided
+            // or drawn: one look at the document serves all of it.
+            while let Ok(input) = inputs.try_recv() {
+                self.handle(input);
+            }
+            self.go_on();
+            self.show();
+        }
+        self.close();
+    }
+
+    fn handle(&mut self, input: Input) {
+        match input {
+            Input::Attach(attach) => {
+                self.loading = Some(Loading {
+                    attach: Some(attach),
+                    lines: Vec::new(),
+                })
+            }
+            Input::Snapshot(snapshot) => self.snapshot(snapshot),
+            Input::Changed(changed) => self.changed(changed),
+            Input::Viewport(viewport) => self.view.look_at(viewport),
+            Input::Applied(applied) => self.applied(applied),
+            Input::Command(command) => self.command(command),
+            Input::Settings(shared) => {
+                self.shared = shared;
+                self.view.redraw();
+            }
+            Input::Functions(answers) => self.waiting.push_back(Event::ResolverAnswered(answers)),
+            Input::ToolOutput(call, output) => self.tool_output(&call, &output),
+            Input::ToolEnded(call, outcome) => self.tool_ended(call, outcome),
+            Input::Label(number, label) => self.label(number, label),
+            Input::Stream(number, events) => self.stream(number, events),
+        }
+    }
+
+    fn snapshot(&mut self, snapshot: Snapshot) {
+        let loading = self.loading.get_or_insert(Loading {
+            attach: None,
+            lines: Vec::new(),
+        });
+        loading.lines.extend(
+            snapshot
+                .lines
+                .into_iter()
+                .map(serde_bytes::ByteBuf::into_vec),
+        );
+        if !snapshot.done {
+            return;
+        }
+        self.seq = snapshot.seq;
+        let Some(loading) = self.loading.take() else {
+            return;
+        };
+        self.text = Text::from_lines(loading.lines);
+        // The text was replaced under whatever was on its way.
+        self.edit = None;
+        self.view.redraw();
+        match loading.attach {
+            Some(attach) => self.attached(attach),
+            None => self.waiting.push_back(Event::Continue),
+        }
+    }
+
+    fn attached(&mut self, attach: Attach) {
+        self.path = Some(PathBuf::from(&attach.path)).filter(|path| !path.as_os_str().is_empty());
+        self.cwd = PathBuf::from(attach.cwd);
+        self.view.set_width(attach.width);
+        let interrupted = attach.interrupted.into_iter().map(ToolUseId::new).collect();
+        self.waiting.push_back(Event::Loaded { interrupted });
+        if self.request.is_some() {
+            self.lose_request(
+                "The buffer was reloaded while an answer was arriving, so the answer ends here.",
+            );
+        } else if attach.streaming {
+            self.mark_interrupted();
+        }
+    }
+
+    fn changed(&mut self, changed: Changed) {
+        let lines: Vec<Vec<u8>> = changed
+            .lines
+            .into_iter()
+            .map(serde_bytes::ByteBuf::into_vec)
+            .collect();
+        if let Some(loading) = &mut self.loading {
+            // Between two pieces of a snapshot nothing else can come.
+            tracing::warn!(buffer = self.buffer, "a change came before the whole text");
+            loading.lines.clear();
+        }
+        self.text.splice(changed.first..changed.last, &lines);
+        self.seq = changed.seq;
+        if !changed.more {
+            self.waiting.push_back(Event::Changed);
+            self.view.redraw();
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        self.window = Some(command.window);
+        self.insert = command
+            .arguments
+            .get("insert")
+            .and_then(serde_json::Value::as_bool)
+            == Some(true);
+        let line = command.line;
+        match command.name.as_str() {
+            "advance" => self.waiting.push_back(Event::Advance),
+            "send" => self.waiting.push_back(Event::Send),
+            "resolve" | "tool:execute" => self.waiting.push_back(Event::Resolve { line }),
+            "cancel" | "tool:cancel-all" => self.waiting.push_back(Event::Cancel),
+            "tool:cancel" => self.waiting.push_back(Event::CancelTool { line }),
+            "tool:list" => self.list_tools(),
+            "status" => self.report_status(),
+            "autopilot:status" => self.inform(if self.shared.options.autopilot {
+                "Autopilot is on."
+            } else {
+                "Autopilot is off."
+            }),
+            other => self.editor.report_problem(&chat::Problem::new(
+                format!("The host knows no command \"{other}\"."),
+                "",
+            )),
+        }
+    }
+
+    /// Decides and writes until the editor has to answer.
+    fn go_on(&mut self) {
+        while self.edit.is_none() && self.loading.is_none() {
+            match self.waiting.pop_front() {
+                Some(event) => self.step(event),
+                None if self.write_answer() => {}
+                None => return,
+            }
+        }
+    }
+
+    fn step(&mut self, event: Event) {
+        // Several calls that ended are written as one change.
+        let event = match event {
+            Event::ToolsFinished(mut ended) => {
+                while let Some(Event::ToolsFinished(more)) = self.waiting.front_mut() {
+                    ended.append(more);
+                    self.waiting.pop_front();
+                }
+                Event::ToolsFinished(ended)
+            }
+            event => event,
+        };
+        // An edit that turns out stale is decided on again.
+        let again = match event {
+            Event::AnswerEnded(end) => Event::AnswerEnded(end),
+            _ => Event::Continue,
+        };
+        let quiet = event == Event::Changed;
+        let document = Document::parse(&self.text);
+        let effects = step(&mut self.cycle, event, &document, &self.shared.options);
+        if !quiet {
+            self.view.redraw();
+        }
+        self.perform(effects.into(), again);
+    }
+
+    fn perform(&mut self, mut effects: VecDeque<Effect>, again: Event) {
+        while let Some(effect) = effects.pop_front() {
+            match effect {
+                Effect::Edit(edits) => return self.apply(edits, effects, again),
+                Effect::Cursor { line, insert } => self.move_cursor(line, insert),
+                Effect::Ask(questions) => self.ask(questions),
+                Effect::Run { call, input } => self.run_tool(call, input),
+                Effect::CancelTools(calls) => self.cancel_tools(&calls),
+                Effect::Send => self.send(),
+                Effect::CancelRequest => self.cancel_request(),
+                Effect::Notify(notice) => self.editor.notify(&notice),
+            }
+        }
+    }
+
+    fn move_cursor(&mut self, line: usize, insert: bool) {
+        // A prompt that stands ready moves the cursor only where the user follows
+        // the answer; a call that waits is what the key was pressed for.
+        let from = insert.then(|| line.saturating_sub(2));
+        let insert = insert && self.insert;
+        let (buffer, window) = (self.buffer, self.window);
+        self.editor.send(
+            "cursor",
+            &Cursor {
+                buffer,
+                line,
+                column: 0,
+                window,
+                insert,
+                from,
+            },
+        );
+    }
+
+    /// The folder that the chat's relative paths start from.
+    fn folder(&self) -> PathBuf {
+        let parent = self.path.as_deref().and_then(std::path::Path::parent);
+        parent
+            .filter(|it| it.is_dir())
+            .map_or_else(|| self.cwd.clone(), PathBuf::from)
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    pub(crate) fn editor(&self) -> &Editor {
+        &self.editor
+    }
+
+    pub(crate) fn path(&self) -> Option<&std::path::Path> {
+        self.path.as_deref()
+    }
+
+    pub(crate) fn is_sending(&self) -> bool {
+        self.request.is_some()
+    }
+
+    /// The calls that run and for how many seconds, the oldest first.
+    pub(crate) fn running_calls(&self) -> Vec<(&CallKey, u64)> {
+        let mut calls: Vec<_> = self
+            .running
+            .iter()
+            .map(|(call, it)| (call, it.started.elapsed().as_secs()))
+            .collect();
+        calls.sort_by_key(|(_, seconds)| std::cmp::Reverse(*seconds));
+        calls
+    }
+
+    fn number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    fn inform(&self, text: &str) {
+        self.editor.notify(&Notice {
+            level: Level::Info,
+            text: text.to_owned(),
+        });
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let write = self
+            .request
+            .as_ref()
+            .and_then(|open| open.next_write(self.edit.is_some()));
+        [write, self.view.next_draw()].into_iter().flatten().min()
+    }
+
+    /// The buffer is gone: nothing goes on without it.
+    fn close(&mut self) {
+        if let Some(open) = self.request.take() {
+            open.stop();
+        }
+        for call in self.running.values() {
+            call.stop();
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Edits on their way to the buffer, and what the mirror makes of the answers.
+
+use std::collections::VecDeque;
+
+use chat::cycle::{Effect, Event};
+use chat::document::Document;
+use chat::escape::escape_line;
+use chat::write::TextEdit;
+
+use super::Session;
+use crate::protocol::{Append, Applied, Apply, Change, Expect, Outcome};
+
+/// An edit that the editor has not answered yet.
+pub(super) struct InFlight {
+    number: u64,
+    what: What,
+}
+
+enum What {
+    /// Changes that the cycle decided on, and what follows them.
+    Cycle {
+        changes: Vec<Change>,
+        rest: VecDeque<Effect>,
+        again: Event,
+    },
+    /// The marker of an answer, or its end, outside the cycle.
+    Marker { changes: Vec<Change> },
+    /// A piece of an answer.
+    Append { lines: Vec<String> },
+}
+
+impl Session {
+    /// Sends the changes of a step; `rest` follows when they are applied.
+    pub(super) fn apply(&mut self, edits: Vec<TextEdit>, rest: VecDeque<Effect>, again: Event) {
+        let changes = self.send_changes(edits);
+        self.edit = Some(InFlight {
+            number: self.last_number,
+            what: What::Cycle {
+                changes,
+                rest,
+                again,
+            },
+        });
+    }
+
+    /// Sends the marker line under which an answer is written.
+    pub(super) fn apply_marker(&mut self, edit: TextEdit) {
+        let changes = self.send_changes(vec![edit]);
+        self.edit = Some(InFlight {
+            number: self.last_number,
+            what: What::Marker { changes },
+        });
+    }
+
+    fn send_changes(&mut self, edits: Vec<TextEdit>) -> Vec<Change> {
+        let changes: Vec<Change> = edits
+            .into_iter()
+            .map(|edit| Change {
+                first: edit.lines.start,
+                last: edit.lines.end,
+                lines: edit.replacement,
+            })
+            .collect();
+        let apply = Apply {
+            buffer: self.buffer,
+            edit: self.number(),
+            seq: self.seq,
+            changes: &changes,
+            join: false,
+        };
+        self.editor.send("apply", &apply);
+        changes
+    }
+
+    /// Sends a piece of an answer to its anchor.
+    pub(super) fn append(&mut self, anchor: u64, expect: Option<(usize, &str)>, text: &str) {
+        let lines: Vec<&str> = text.split('\n').collect();
+        let edit = self.number();
+        self.editor.send(
+            "append",
+            &Append {
+                buffer: self.buffer,
+                edit,
+                anchor,
+                expect: expect.map(|(column, tail)| Expect { column, tail }),
+                lines: &lines,
+                join: true,
+            },
+        );
+        let lines = lines.into_iter().map(str::to_owned).collect();
+        self.edit = Some(InFlight {
+            number: edit,
+            what: What::Append { lines },
+        });
+    }
+
+    /// The editor answered.
+    pub(super) fn applied(&mut self, applied: Applied) {
+        self.seq = applied.seq.max(self.seq);
+        let Some(InFlight { what, .. }) = self.edit.take_if(|edit| edit.number == applied.edit)
+        else {
+            return;
+        };
+        self.view.redraw();
+        match (what, applied.outcome) {
+            (What::Cycle { changes, rest, .. }, Outcome::Applied) => {
+                self.splice(&changes);
+                self.waiting.push_front(Event::Continue);
+                self.perform(rest, Event::Continue);
+            }
+            (What::Cycle { again, .. }, Outcome::Stale) => self.waiting.push_front(again),
+            (What::Marker { changes }, Outcome::Applied) => {
+                self.splice(&changes);
+                self.marker_written();
+            }
+            // What was to be written is still there and is tried again.
+            (What::Marker { .. }, Outcome::Stale) => {}
+            (What::Append { lines }, Outcome::Applied) => self.appended(&lines, &applied),
+            (What::Append { lines }, Outcome::Moved) => self.append_below(&lines),
+            (What::Append { .. }, Outcome::Lost) => {
+                self.lose_request("The place where the answer was being written is gone, so the answer ends here.");
+            }
+            (what, _) => self.refused(what, applied.message),
+        }
+    }
+
+    fn splice(&mut self, changes: &[Change]) {
+        for change in changes.iter().rev() {
+            self.text.splice(change.first..change.last, &change.lines);
+        }
+    }
+
+    fn appended(&mut self, lines: &[String], applied: &Applied) {
+        let (Some(row), Some(column)) = (applied.at_row, applied.at_column) else {
+            return;
+        };
+        let old = self.text.line(row).to_vec();
+        let column = column.min(old.len());
+        let mut new: Vec<Vec<u8>> = lines.iter().map(|line| line.clone().into_bytes()).collect();
+        if let Some(first) = new.first_mut() {
+            first.splice(0..0, old[..column].iter().copied());
+        }
+        let end = new.last().map_or(0, Vec::len);
+        if let Some(last) = new.last_mut() {
+            last.extend_from_slice(&old[column..]);
+        }
+        let last_row = row + new.len() - 1;
+        self.text.splice(row..row + 1, &new);
+        self.answer_grew(last_row, end);
+    }
+
+    /// Somebody changed the line that the answer was on. It goes on in a new line,
+    /// which must not begin like structure.
+    fn append_below(&mut self, lines: &[String]) {
+        let mut lines = lines.to_vec();
+        if let Some(first) = lines.first_mut() {
+            *first = format!("\n{}", escape_line(first));
+        }
+        let text = lines.join("\n");
+        if let Some(anchor) = self.anchor() {
+            self.append(anchor, None, &text);
+        }
+    }
+
+    fn refused(&mut self, what: What, message: Option<String>) {
+        let why = message.unwrap_or_else(|| "no reason was given".to_owned());
+        self.editor.report_problem(&chat::Problem::new(
+            format!("Neovim refused a change of this buffer ({why}), so nothing was written."),
+            "Press Ctrl-] to try again.",
+        ));
+        if !matches!(what, What::Cycle { .. }) {
+            self.lose_request("The buffer could not be written, so the answer ends here.");
+        }
+    }
+
+    /// After a host died in the middle of an answer: says so at its end.
+    pub(super) fn mark_interrupted(&mut self) {
+        let document = Document::parse(&self.text);
+        let Some(edit) = chat::write::abort_last(&document, "the host stopped") else {
+            return;
+        };
+        self.apply_marker(edit);
+    }
+}

@@ -1,0 +1,334 @@
+//! What the editor shows beside the text: previews and spinners, highlights,
+//! diagnostics, the lock. Worked out from the document and sent where it changed.
+
+use std::time::Duration;
+
+use chat::approval::CallKey;
+use chat::diagnostic::Severity;
+use chat::document::Document;
+use chat::marks::Mark;
+use tokio::time::Instant;
+
+use super::Session;
+use super::requests::Doing;
+use super::running::Call;
+use crate::protocol::*;
+
+/// Lines around the visible ones that are highlighted as well, so that scrolling
+/// a little shows no bare text.
+const MARGIN: usize = 60;
+/// Live output is drawn no more often than this.
+const OUTPUT_EVERY: Duration = Duration::from_millis(100);
+/// How long ✓ and ✗ stay: the reference's 1.5 s.
+const ENDED_FOR: Duration = Duration::from_millis(1500);
+
+/// What was shown last.
+#[derive(Default)]
+pub(super) struct View {
+    stale: bool,
+    /// When live output is to be drawn.
+    draw_at: Option<Instant>,
+    first: usize,
+    last: usize,
+    width: usize,
+    ended: Vec<Ended>,
+    marks: Vec<MarkItem>,
+    spans: Option<Spans>,
+    diagnostics: Vec<DiagnosticItem>,
+    request: Option<Request>,
+    locked: bool,
+    statusline: Option<Statusline>,
+}
+
+/// A call that ended a moment ago.
+struct Ended {
+    call: CallKey,
+    failed: bool,
+    at: Instant,
+}
+
+impl View {
+    /// Something that is shown may have changed.
+    pub(super) fn redraw(&mut self) {
+        self.stale = true;
+    }
+
+    /// Something that changes all the time has changed.
+    pub(super) fn redraw_soon(&mut self) {
+        self.draw_at
+            .get_or_insert_with(|| Instant::now() + OUTPUT_EVERY);
+    }
+
+    pub(super) fn next_draw(&self) -> Option<Instant> {
+        self.draw_at
+    }
+
+    pub(super) fn set_width(&mut self, width: usize) {
+        self.width = width;
+        self.stale = true;
+    }
+
+    pub(super) fn look_at(&mut self, viewport: Viewport) {
+        self.first = viewport.first;
+        self.last = viewport.last;
+        self.set_width(viewport.width);
+    }
+
+    pub(super) fn ended(&mut self, call: &CallKey, failed: bool) {
+        self.ended.push(Ended {
+            call: call.clone(),
+            failed,
+            at: Instant::now(),
+        });
+        self.stale = true;
+    }
+}
+
+impl Session {
+    /// Sends what looks different now. Nothing is drawn of a text that is not whole.
+    pub(super) fn show(&mut self) {
+        if self.view.draw_at.is_some_and(|at| at <= Instant::now()) {
+            self.view.draw_at = None;
+            self.view.stale = true;
+        }
+        // While an edit is on its way the text is not the editor's.
+        if !self.view.stale || self.loading.is_some() || self.edit.is_some() {
+            return;
+        }
+        self.view.stale = false;
+        self.view
+            .ended
+            .retain(|ended| ended.at.elapsed() < ENDED_FOR);
+        let document = Document::parse(&self.text);
+        let marks = self.mark_items(&document);
+        let spans = self.span_lines(&document);
+        let diagnostics = diagnostic_items(&document);
+        self.show_marks(marks);
+        self.show_spans(spans);
+        // An answer that is half there is full of fences that are not closed yet.
+        if self.request.is_none() {
+            self.show_diagnostics(diagnostics);
+        }
+        self.show_request();
+        self.show_lock();
+    }
+
+    fn mark_items(&self, document: &Document<'_>) -> Vec<MarkItem> {
+        let width = if self.view.width == 0 {
+            80
+        } else {
+            self.view.width
+        };
+        let waiting = chat::marks::marks(document, &self.cycle, width);
+        let mut items: Vec<MarkItem> = waiting
+            .into_iter()
+            .map(|mark| self.mark_item(mark))
+            .collect();
+        if !self.view.ended.is_empty() {
+            items.extend(document.turns().flat_map(|turn| {
+                let ended = |call: &chat::pairing::Call<'_>| self.ended_item(document, call);
+                turn.calls.iter().filter_map(ended).collect::<Vec<_>>()
+            }));
+        }
+        items
+    }
+
+    fn mark_item(&self, mark: Mark) -> MarkItem {
+        let running = self
+            .running
+            .get(&mark.call)
+            .filter(|_| mark.running && self.shared.settings.tools.show_spinner);
+        let elapsed =
+            |call: &Call| u64::try_from(call.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let state = if running.is_some() {
+            Some("running")
+        } else {
+            mark.pending.then_some("pending")
+        };
+        MarkItem {
+            id: mark.key,
+            line: mark.fence_line,
+            header_line: mark.header_line,
+            preview: mark.preview,
+            state,
+            label: None,
+            elapsed_ms: running.map(elapsed),
+            output: running
+                .map(|call| call.output.iter().cloned().collect())
+                .unwrap_or_default(),
+        }
+    }
+
+    fn ended_item(
+        &self,
+        document: &Document<'_>,
+        call: &chat::pairing::Call<'_>,
+    ) -> Option<MarkItem> {
+        let result = call.result.filter(|_| call.is_answered())?;
+        let ended = self
+            .view
+            .ended
+            .iter()
+            .find(|ended| ended.call.id == call.tool_use.id)?;
+        if ended.call != chat::cycle::key(document, call.tool_use) {
+            return None;
+        }
+        Some(MarkItem {
+            id: format!("{} ended", ended.call.id),
+            line: result.body.start - 1,
+            header_line: result.lines.start,
+            preview: None,
+            state: Some(if ended.failed { "failed" } else { "done" }),
+            label: None,
+            elapsed_ms: None,
+            output: Vec::new(),
+        })
+    }
+
+    fn show_marks(&mut self, items: Vec<MarkItem>) {
+        // Elapsed time alone is the editor's to count.
+        let same = |a: &MarkItem, b: &MarkItem| {
+            MarkItem {
+                elapsed_ms: None,
+                ..a.clone()
+            } == MarkItem {
+                elapsed_ms: None,
+                ..b.clone()
+            }
+        };
+        let shown = &self.view.marks;
+        if shown.len() == items.len() && shown.iter().zip(&items).all(|(a, b)| same(a, b)) {
+            return;
+        }
+        self.editor.send(
+            "marks",
+            &Marks {
+                buffer: self.buffer,
+                items: &items,
+            },
+        );
+        self.view.marks = items;
+    }
+
+    fn span_lines(&self, document: &Document<'_>) -> Spans {
+        let first = self.view.first.saturating_sub(MARGIN);
+        let last = (self.view.last + MARGIN).min(self.text.line_count());
+        let mut lines = vec![Vec::new(); last.saturating_sub(first)];
+        for span in chat::spans::spans(document, first..last) {
+            let end = span.end.map_or(-1, |end| i64::try_from(end).unwrap_or(-1));
+            lines[span.line - first].push((span.start, end, span.group));
+        }
+        Spans {
+            buffer: self.buffer,
+            seq: self.seq,
+            first,
+            last,
+            lines,
+        }
+    }
+
+    fn show_spans(&mut self, spans: Spans) {
+        let same = |shown: &Spans| {
+            shown.first == spans.first && shown.last == spans.last && shown.lines == spans.lines
+        };
+        if self.view.last == 0 || self.view.spans.as_ref().is_some_and(same) {
+            return;
+        }
+        self.editor.send("spans", &spans);
+        self.view.spans = Some(spans);
+    }
+
+    fn show_diagnostics(&mut self, items: Vec<DiagnosticItem>) {
+        if items != self.view.diagnostics {
+            self.editor.send(
+                "diagnostics",
+                &Diagnostics {
+                    buffer: self.buffer,
+                    items: &items,
+                },
+            );
+            self.view.diagnostics = items;
+        }
+    }
+
+    fn show_request(&mut self) {
+        let buffer = self.buffer;
+        let request = match &self.request {
+            None => Request {
+                buffer,
+                state: "idle",
+                label: None,
+            },
+            Some(open) => {
+                let (state, label) = match &open.doing {
+                    Doing::Waiting => ("waiting", open.label.clone()),
+                    Doing::Thinking(count) => (
+                        "thinking",
+                        format!("{} is thinking ({})", open.label, characters(*count)),
+                    ),
+                    Doing::Calling(name) => {
+                        ("waiting", format!("{} writes a call of {name}", open.label))
+                    }
+                    Doing::Streaming => ("streaming", open.label.clone()),
+                };
+                Request {
+                    buffer,
+                    state,
+                    label: Some(label),
+                }
+            }
+        };
+        let text = match request.state {
+            "idle" => String::new(),
+            state => format!("{state}: {}", request.label.as_deref().unwrap_or_default()),
+        };
+        let statusline = Statusline { buffer, text };
+        if self.view.statusline.as_ref() != Some(&statusline) {
+            self.editor.send("statusline", &statusline);
+            self.view.statusline = Some(statusline);
+        }
+        if self.view.request.as_ref() != Some(&request) {
+            self.editor.send("request", &request);
+            self.view.request = Some(request);
+        }
+    }
+
+    fn show_lock(&mut self) {
+        let locked = !self.running.is_empty();
+        if locked != self.view.locked {
+            self.editor.send(
+                "lock",
+                &Lock {
+                    buffer: self.buffer,
+                    locked,
+                },
+            );
+            self.view.locked = locked;
+        }
+    }
+}
+
+/// A count in steps, so that it is not drawn anew for each character.
+fn characters(count: usize) -> String {
+    match count {
+        0..1000 => format!("{} characters", count / 50 * 50),
+        _ => format!("{:.1}k characters", count as f64 / 1000.0),
+    }
+}
+
+fn diagnostic_items(document: &Document<'_>) -> Vec<DiagnosticItem> {
+    let items = document
+        .diagnostics
+        .iter()
+        .map(|diagnostic| DiagnosticItem {
+            line: diagnostic.lines.start,
+            end_line: diagnostic.lines.end,
+            message: diagnostic.message.clone(),
+            severity: match diagnostic.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+            },
+            fix: diagnostic.fix.as_ref().map(|fix| fix.title.clone()),
+        });
+    items.collect()
+}

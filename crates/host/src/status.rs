@@ -1,0 +1,174 @@
+//! What `:Flemma status` and `:Flemma tool:list` say, and the folders they name.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use chat::approval::{CallKey, Decision, Verdict, decide};
+use chat::tool::ToolUseId;
+
+use crate::endpoint::{self, Destination};
+use crate::protocol::Report;
+use crate::session::Shared;
+use crate::tutor;
+
+/// Where state is kept: `stdpath("state")/flemma` of the Neovim that started us.
+pub fn state_folder() -> PathBuf {
+    let variable = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let home = || {
+        variable("HOME")
+            .unwrap_or_else(std::env::temp_dir)
+            .join(".local/state")
+    };
+    let neovim = std::env::var("NVIM_APPNAME")
+        .ok()
+        .filter(|name| !name.is_empty());
+    let state = variable("XDG_STATE_HOME").unwrap_or_else(home);
+    state
+        .join(neovim.as_deref().unwrap_or("nvim"))
+        .join("flemma")
+}
+
+/// Makes the folder that the tutor's chat is in, with its file; returns the
+/// chat's path.
+///
+/// # Errors
+///
+/// It cannot be written.
+pub fn tutor_folder() -> io::Result<String> {
+    let folder = state_folder().join("tutor");
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(
+        folder.join(tutor::NOTES),
+        include_str!("../../../examples/notes.txt"),
+    )?;
+    Ok(folder.join("tutor.chat").to_string_lossy().into_owned())
+}
+
+/// Whether a chat is the one that `:Flemma tutor` opened.
+pub fn is_tutor_chat(path: Option<&Path>) -> bool {
+    path.is_some_and(|path| path == state_folder().join("tutor").join("tutor.chat"))
+}
+
+/// What `:Flemma status` shows.
+pub fn report(shared: &Shared, is_tutor: bool, doing: &str) -> Report<'static> {
+    let mut lines = vec![
+        format!("Flemma {} — {doing}", env!("CARGO_PKG_VERSION")),
+        String::new(),
+    ];
+    lines.extend(destination_lines(shared, is_tutor));
+    let options = &shared.options;
+    let state = if options.autopilot { "on" } else { "off" };
+    lines.push(format!(
+        "autopilot  {state}, at most {} requests in a row",
+        options.max_turns
+    ));
+    lines.push(format!("at once    {} calls", options.max_concurrent));
+    lines.push(String::new());
+    lines.push("A call of    by the policy now".to_owned());
+    lines.extend(
+        options
+            .tools
+            .keys()
+            .map(|name| format!("{name:<12} {}", policy_of(shared, name))),
+    );
+    Report {
+        title: "status",
+        lines,
+    }
+}
+
+fn destination_lines(shared: &Shared, is_tutor: bool) -> Vec<String> {
+    let variables = |name: &str| std::env::var(name).ok();
+    if is_tutor {
+        return vec!["provider   tutor (built in, no model)".to_owned()];
+    }
+    if shared.settings.provider == "auto" {
+        let found = endpoint::from_environment(&variables)
+            .unwrap_or("a local server if one answers, else the tutor");
+        return vec![format!("provider   auto: {found}")];
+    }
+    match endpoint::destination(&shared.settings, &variables) {
+        Ok(Destination::Tutor) => vec!["provider   tutor (built in, no model)".to_owned()],
+        Ok(Destination::Server(endpoint, parameters)) => {
+            let key = if endpoint.api_key.is_some() {
+                "set"
+            } else {
+                "not set"
+            };
+            let model = if parameters.model.is_empty() {
+                "the server's first"
+            } else {
+                &parameters.model
+            };
+            vec![
+                format!("provider   {}", endpoint.provider),
+                format!("model      {model}"),
+                format!("key        {} is {key}", endpoint.key_source),
+            ]
+        }
+        Err(problem) => vec![format!(
+            "provider   {}: {problem}",
+            shared.settings.provider
+        )],
+    }
+}
+
+fn policy_of(shared: &Shared, name: &str) -> String {
+    let call = CallKey {
+        id: ToolUseId::new("status"),
+        name: name.to_owned(),
+        input: "{}".to_owned(),
+    };
+    match decide(&shared.options.chain, &call, &Default::default()) {
+        Verdict::Ask(_) => "asks your function".to_owned(),
+        Verdict::Decided(decision, by) => {
+            let word = match decision {
+                Decision::Approve => "runs",
+                Decision::RequireApproval => "waits for you",
+                Decision::Deny => "is denied",
+            };
+            if by.is_empty() {
+                word.to_owned()
+            } else {
+                format!("{word} ({by})")
+            }
+        }
+    }
+}
+
+impl crate::session::Session {
+    /// Shows `:Flemma status`.
+    pub(crate) fn report_status(&self) {
+        let doing = match (self.is_sending(), self.running_calls().len()) {
+            (true, _) => "an answer is arriving".to_owned(),
+            (false, 0) => "nothing is running here".to_owned(),
+            (false, 1) => "one tool is running".to_owned(),
+            (false, count) => format!("{count} tools are running"),
+        };
+        let report = report(self.shared(), is_tutor_chat(self.path()), &doing);
+        self.editor().send("report", &report);
+    }
+
+    /// Shows `:Flemma tool:list`.
+    pub(crate) fn list_tools(&self) {
+        let mut lines: Vec<String> = self
+            .running_calls()
+            .into_iter()
+            .map(|(call, seconds)| format!("{:<12} {:<24} {seconds} s", call.name, call.id))
+            .collect();
+        if lines.is_empty() {
+            lines.push("No tool is running here.".to_owned());
+        }
+        self.editor().send(
+            "report",
+            &Report {
+                title: "tools that run",
+                lines,
+            },
+        );
+    }
+}

@@ -1,0 +1,39 @@
+//! Ends everything that descends from this process, for one that is about to end
+//! itself.
+
+use std::time::{Duration, Instant};
+
+/// How long SIGKILL is repeated; more appear only while something forks.
+const KILL_FOR: Duration = Duration::from_millis(1500);
+/// Between two looks at the processes.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Kills all descendants of this process and collects them. For the last moments
+/// of a process: it blocks, for at most a second and a half.
+///
+/// Where there is no `/proc` it does nothing.
+pub fn end_descendants() {
+    let deadline = Instant::now() + KILL_FOR;
+    while kill_once() && Instant::now() < deadline {
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Whether there was anything to kill.
+#[cfg(target_os = "linux")]
+fn kill_once() -> bool {
+    use rustix::process::{Signal, WaitOptions, kill_process, wait};
+    let ids = super::tree::descendants_of(std::process::id());
+    for id in &ids {
+        if let Some(pid) = super::tree::pid(*id) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+    while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+    !ids.is_empty()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn kill_once() -> bool {
+    false
+}
