@@ -129,8 +129,7 @@ impl AnswerWriter {
     pub fn finish(&mut self, aborted: Option<&str>) {
         self.close();
         if let Some(reason) = aborted {
-            let reason = reason.replace("-->", "--").replace(char::is_control, " ");
-            self.lines([format!("<!-- flemma:aborted: {} -->", reason.trim())]);
+            self.lines([write::aborted(reason)]);
         }
     }
 

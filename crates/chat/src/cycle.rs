@@ -205,6 +205,8 @@ struct Batch {
     /// The user's own words behind the calls when the batch began. What was typed
     /// since then is not sent without another key.
     words: Option<String>,
+    /// Whether fences were just closed, which changes the words.
+    mended: bool,
     /// The call whose result the cursor goes to.
     shown: Option<CallKey>,
     /// Whether the cursor was put on the first pending call.
@@ -294,6 +296,17 @@ impl Cycle {
 
     /// Why this document cannot be acted on at all.
     fn blocked(document: &Document<'_>) -> Option<Effect> {
+        if let Some(fence) = document.open_fences.iter().find(|it| it.below_header) {
+            return Some(Effect::Notify(Notice {
+                level: Level::Error,
+                text: format!(
+                    "Line {}: this fence below a tool header never closes, so nothing was run or sent. Close it with \
+                     {} or delete the header.",
+                    fence.lines.start + 1,
+                    fence.closing
+                ),
+            }));
+        }
         let frontmatter = document.frontmatter.as_ref()?;
         let text = frontmatter.problem.clone().unwrap_or_else(|| {
             "This version does not read frontmatter, and a rule that is not read must not mean a laxer one, so nothing \
@@ -322,6 +335,7 @@ impl Cycle {
             worked: false,
             may_send: !self.disarmed,
             words,
+            mended: false,
             shown: None,
             reviewed: false,
         });
@@ -333,6 +347,10 @@ impl Cycle {
         }
         self.disarmed = false;
         self.turns = 0;
+        if !crate::write::close_fences(document).is_empty() {
+            self.begin(Goal::Settled, None);
+            return self.settle(document, options);
+        }
         self.send(document, options)
     }
 

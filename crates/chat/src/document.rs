@@ -28,8 +28,21 @@ pub struct Document<'t> {
     pub prelude: Lines,
     /// The messages, in order, without gaps between them.
     pub messages: Vec<Message>,
+    /// Code fences in text that never close, in order.
+    pub open_fences: Vec<OpenFence>,
     /// What does not fit the grammar, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A code fence that never closes: it ends at the next role marker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenFence {
+    /// Its opening line through the line before the next marker.
+    pub lines: Lines,
+    /// The line that would close it.
+    pub closing: String,
+    /// Whether a tool header stands above it, which closing it would complete.
+    pub below_header: bool,
 }
 
 /// Options of this document, written in a language.
@@ -181,6 +194,7 @@ impl<'t> Document<'t> {
             frontmatter: None,
             prelude: 0..0,
             messages: Vec::new(),
+            open_fences: Vec::new(),
             diagnostics: Vec::new(),
         };
         crate::parse::parse_into(&mut document);
@@ -256,8 +270,12 @@ impl<'t> Document<'t> {
 
     /// The message that covers a line.
     pub fn message_at(&self, line: usize) -> Option<usize> {
+        let at = self
+            .messages
+            .partition_point(|message| message.lines.end <= line);
         self.messages
-            .iter()
-            .position(|message| message.lines.contains(&line))
+            .get(at)
+            .filter(|message| message.lines.contains(&line))
+            .map(|_| at)
     }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// Reads `text` as one JSON object; blank text is the empty object.
+/// Reads `text` as one JSON object.
 ///
 /// # Errors
 ///

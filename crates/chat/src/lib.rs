@@ -13,6 +13,7 @@ pub mod json;
 pub mod marks;
 pub mod pairing;
 mod parse;
+mod place;
 pub mod preview;
 pub mod problem;
 pub mod prompt;

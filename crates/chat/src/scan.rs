@@ -20,6 +20,13 @@ pub struct Fence<'t> {
     pub info: &'t [u8],
 }
 
+impl Fence<'_> {
+    /// Its backticks or tildes: the line that closes it.
+    pub fn marks(&self) -> String {
+        char::from(self.mark).to_string().repeat(self.length)
+    }
+}
+
 /// Reads a line as a fence. Only column 0 counts, so that what is indented or
 /// quoted never hides structure.
 pub fn fence(line: &[u8]) -> Option<Fence<'_>> {

@@ -67,6 +67,12 @@ pub struct StatusReading {
     pub suggestion: Option<Status>,
 }
 
+/// What follows `flemma:tool` in a fence's info string, when that is its first word.
+pub fn placeholder_words(info: &str) -> Option<&str> {
+    info.strip_prefix("flemma:tool")
+        .filter(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+}
+
 /// Reads what follows `flemma:tool` in a fence's info string.
 pub fn read_status(info: &str) -> StatusReading {
     let words = key_values(info);
@@ -74,25 +80,24 @@ pub fn read_status(info: &str) -> StatusReading {
         .iter()
         .filter(|(key, _)| key == "status")
         .map(|(_, value)| value.as_str());
-    let Some(first) = found.next() else {
-        return unreadable(
-            "There is no status here, so the call waits.".to_owned(),
-            None,
-        );
-    };
-    let mut reading = read_word(first);
-    for word in found {
-        let other = read_word(word);
-        if other.status != reading.status {
-            reading.status = reading.status.max(other.status);
-            reading.suggestion = None;
-            reading.problem = Some(format!(
-                "Two statuses stand here; the stricter one, \"{}\", counts.",
-                reading.status.as_str()
-            ));
-        }
+    let first = read_word(found.next().unwrap_or_default());
+    found.fold(first, |reading, word| stricter(reading, read_word(word)))
+}
+
+/// What counts when two statuses stand for one call.
+pub fn stricter(one: StatusReading, other: StatusReading) -> StatusReading {
+    if one.status == other.status {
+        return one;
     }
-    reading
+    let status = one.status.max(other.status);
+    StatusReading {
+        status,
+        problem: Some(format!(
+            "Two statuses stand here; the stricter one, \"{}\", counts.",
+            status.as_str()
+        )),
+        suggestion: None,
+    }
 }
 
 /// Reads one status word, as it stands behind `status=` or in a header's brackets.
@@ -103,6 +108,10 @@ pub fn read_word(word: &str) -> StatusReading {
             problem: None,
             suggestion: None,
         },
+        None if word.is_empty() => unreadable(
+            "There is no status here, so the call waits.".to_owned(),
+            None,
+        ),
         None => unreadable(
             format!("\"{word}\" is not a status, so the call waits."),
             Status::nearest(word),
@@ -135,25 +144,25 @@ pub fn with_status(info: &str, status: Status) -> String {
     text
 }
 
-/// The words of an info string; `=` may have blanks around it.
+/// The words of an info string; `=` may have blanks around it. A value reaches to
+/// the next blank, so that `==` or `a=b=c` never leaves a word that means more.
 fn key_values(info: &str) -> Vec<(String, String)> {
-    let spaced = info.replace('=', " = ");
-    let mut pairs: Vec<(String, String)> = Vec::new();
-    let mut after_equals = false;
-    for word in spaced.split_whitespace() {
-        match (word, pairs.last_mut()) {
-            ("=", _) => after_equals = true,
-            (word, Some((_, value))) if after_equals && value.is_empty() => {
-                word.clone_into(value);
-                after_equals = false;
-            }
-            (word, _) => {
-                pairs.push((word.to_owned(), String::new()));
-                after_equals = false;
-            }
+    let mut joined = String::new();
+    for word in info.split_ascii_whitespace() {
+        let after_equals = joined.ends_with('=') || word.starts_with('=');
+        if !joined.is_empty() && !after_equals {
+            joined.push(' ');
         }
+        joined.push_str(word);
     }
-    pairs
+    joined
+        .split(' ')
+        .filter(|word| !word.is_empty())
+        .map(|word| match word.split_once('=') {
+            Some((key, value)) => (key.to_owned(), value.to_owned()),
+            None => (word.to_owned(), String::new()),
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -178,6 +187,10 @@ mod tests {
             ("status=pending status=approved", Status::Pending),
             ("status=approved status=approved", Status::Approved),
             ("status=approved status=foo", Status::Pending),
+            ("status==approved", Status::Pending),
+            ("status=approved=x", Status::Pending),
+            ("note=status=approved", Status::Pending),
+            ("status=\u{a0}approved", Status::Pending),
         ] {
             assert_eq!(read_status(info).status, status, "{info:?}");
         }
@@ -196,8 +209,8 @@ mod tests {
     #[test]
     fn other_words_survive_a_new_status() {
         assert_eq!(
-            with_status("status = approved note=mine x", Status::Pending),
-            "flemma:tool status=pending note=mine x"
+            with_status("status = approved note=mine a=b=c x", Status::Pending),
+            "flemma:tool status=pending note=mine a=b=c x"
         );
     }
 }

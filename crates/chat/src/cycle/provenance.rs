@@ -110,8 +110,9 @@ impl Provenance {
         self.spent.insert(call.clone());
     }
 
-    /// The word was set back to `pending`; the next `approved` is a new act.
-    pub(super) fn set_back(&mut self, call: &CallKey) {
-        self.spent.remove(call);
+    /// Whether the call ran and no decision was made about it since. A new
+    /// `approved` in the text is none: undo writes that as well.
+    pub(super) fn is_spent(&self, call: &CallKey) -> bool {
+        self.spent.contains(call)
     }
 }

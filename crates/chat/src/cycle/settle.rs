@@ -12,6 +12,8 @@ use crate::approval::{self, CallKey, Decision, Question, Verdict};
 use crate::document::{Block, Document, Role, Status};
 use crate::pairing::{Call, Turn};
 use crate::prompt;
+use crate::scan;
+use crate::status;
 use crate::tool::ToolOutcome;
 use crate::write::{self, BlockLines, TextEdit};
 
@@ -25,10 +27,17 @@ struct Plan {
     ready: Vec<CallKey>,
     /// Calls whose decision was made just now.
     decided: Vec<CallKey>,
-    /// Calls whose `approved` did not count and is `pending` again.
-    set_back: Vec<CallKey>,
     /// Whether the user wrote a result by hand, which pauses the cycle.
     by_hand: bool,
+}
+
+impl Plan {
+    /// The call may run, once: calls with equal keys are the same act.
+    fn approve(&mut self, call: CallKey) {
+        if !self.ready.contains(&call) {
+            self.ready.push(call);
+        }
+    }
 }
 
 impl Cycle {
@@ -42,6 +51,18 @@ impl Cycle {
             self.queue.clear();
             effects.push(no);
         }
+        let closing = write::close_fences(document);
+        if (self.batch.is_some() || !self.finished.is_empty()) && !closing.is_empty() {
+            if let Some(batch) = &mut self.batch {
+                batch.mended = true;
+            }
+            effects.push(Effect::Edit(closing));
+            return effects;
+        }
+        if let Some(batch) = self.batch.as_mut().filter(|batch| batch.mended) {
+            batch.mended = false;
+            batch.words = super::words_behind_calls(document);
+        }
         let plan = self.plan(document, options);
         if !plan.questions.is_empty() {
             effects.push(Effect::Ask(plan.questions));
@@ -49,9 +70,6 @@ impl Cycle {
         }
         for call in &plan.decided {
             self.provenance.decide(call);
-        }
-        for call in &plan.set_back {
-            self.provenance.set_back(call);
         }
         if let Some(batch) = &mut self.batch {
             batch.worked |= !plan.edits.is_empty();
@@ -163,23 +181,19 @@ impl Cycle {
                 }
                 Some(write::tool_result(key.id.as_str(), &content, is_error))
             }
-            Judgement::New(input) => self.categorize(key, input, by_user, options, plan),
+            Judgement::New(input) => self.categorize(key, input, by_user, "", options, plan),
             Judgement::Waits(_, input) if by_user => {
-                self.categorize(key, input, true, options, plan)
+                let words = placeholder_words(document, call);
+                self.categorize(key, input, true, &words, options, plan)
             }
             Judgement::Waits(Status::Approved, _) if self.provenance.is_approved(&key) => {
-                plan.ready.push(key);
+                plan.approve(key);
                 None
             }
             Judgement::Waits(Status::Approved, _) => {
-                plan.notices.push(Effect::warn(format!(
-                    "The approval of \"{}\" was not given here for these arguments, or is used up, so the call waits. \
-                     Approve it again to run it.",
-                    key.id
-                )));
-                let block = write::placeholder(key.id.as_str(), Status::Pending);
-                plan.set_back.push(key);
-                Some(block)
+                plan.notices.push(self.no_approval(&key));
+                let words = placeholder_words(document, call);
+                Some(write::placeholder(key.id.as_str(), Status::Pending, &words))
             }
             Judgement::Waits(..) => None,
         }
@@ -191,6 +205,7 @@ impl Cycle {
         key: CallKey,
         input: serde_json::Value,
         by_user: bool,
+        words: &str,
         options: &Options,
         plan: &mut Plan,
     ) -> Option<BlockLines> {
@@ -218,17 +233,32 @@ impl Cycle {
         let id = key.id.as_str();
         match decision {
             Decision::Deny => Some(write::tool_result(id, judge::DENIED, true)),
-            Decision::RequireApproval => Some(write::placeholder(id, Status::Pending)),
+            Decision::RequireApproval => Some(write::placeholder(id, Status::Pending, words)),
             Decision::Approve if by_user && self.provenance.is_approved(&key) => {
-                plan.ready.push(key);
+                plan.approve(key);
                 None
             }
             Decision::Approve => {
-                let block = write::placeholder(id, Status::Approved);
+                let block = write::placeholder(id, Status::Approved, words);
                 plan.decided.push(key);
                 Some(block)
             }
         }
+    }
+
+    /// Why an `approved` that stands there does not count.
+    fn no_approval(&self, key: &CallKey) -> Effect {
+        let id = &key.id;
+        Effect::warn(if self.provenance.is_spent(key) {
+            format!(
+                "The call \"{id}\" ran on its approval already, so it waits. Press Alt-Enter on it to run it again."
+            )
+        } else {
+            format!(
+                "The approval of \"{id}\" was not given here for these arguments, so the call waits. Approve it again \
+                 to run it."
+            )
+        })
     }
 
     fn enqueue(&mut self, ready: Vec<CallKey>) {
@@ -389,6 +419,18 @@ fn write_continue(document: &Document<'_>) -> TextEdit {
         }
         None => write::append_message(document, Role::You, &[words]),
     }
+}
+
+/// What stands behind `flemma:tool` in a call's placeholder.
+fn placeholder_words(document: &Document<'_>, call: &Call<'_>) -> String {
+    let fence = call
+        .result
+        .map_or(0, |result| result.body.start.saturating_sub(1));
+    let fence = scan::fence(document.text().line(fence));
+    let info = fence.map_or(Default::default(), |it| String::from_utf8_lossy(it.info));
+    status::placeholder_words(&info)
+        .unwrap_or_default()
+        .to_owned()
 }
 
 fn outcome_block(call: &CallKey, outcome: &ToolOutcome) -> BlockLines {

@@ -124,9 +124,6 @@ impl Builder<'_, '_> {
         before: bool,
     ) -> Option<String> {
         let column = self.column(message, lines);
-        if column == 0 && self.document.is_blank(lines.clone()) {
-            return None;
-        }
         let mut lines = lines.clone();
         if after && self.document.is_blank(lines.start..lines.start + 1) {
             lines.start += 1;
@@ -135,7 +132,8 @@ impl Builder<'_, '_> {
         if followed && lines.end > lines.start && self.document.is_blank(lines.end - 1..lines.end) {
             lines.end -= 1;
         }
-        Some(self.document.prose(lines, column))
+        let text = self.document.prose(lines, column);
+        (!text.trim().is_empty()).then_some(text)
     }
 
     fn column(&self, message: &Message, lines: &Lines) -> usize {

@@ -270,7 +270,7 @@ fn an_unknown_tool_ends_in_an_error_and_never_loops() {
     assert_eq!(play.log(), ["send", "send"]);
     assert!(
         play.string()
-            .contains("There is no tool named \"bsah\". Tools: bash, read, slow, write.")
+            .contains("There is no tool named \"bsah\". Tools: bash, read, slow, typed, write.")
     );
 }
 
@@ -536,6 +536,27 @@ fn an_approval_is_spent_once_and_undo_does_not_give_it_back() {
         0
     );
     assert!(play.string().contains("status=pending"));
+}
+
+#[test]
+fn a_call_that_ran_runs_again_by_alt_enter_only() {
+    let mut play = bash_waits();
+    play.options.autopilot = false;
+    play.change("status=pending", "status=approved");
+    let approved = play.string();
+    play.event(Event::Advance);
+    play.finish("t_b", "out");
+    play.log();
+    // Undo twice brings the word back, and looks as if it were typed.
+    for _ in 0..2 {
+        play.type_over(&approved);
+        play.event(Event::Advance);
+        assert!(play.said().contains("ran on its approval already"));
+        assert_eq!(play.log(), [""; 0]);
+    }
+    let line = line_of(&play, "**Tool Result:**");
+    play.event(Event::Resolve { line });
+    assert_eq!(play.log(), ["run t_b"]);
 }
 
 #[test]

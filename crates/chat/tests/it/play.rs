@@ -19,7 +19,7 @@ pub struct Play {
     pub cursor: Option<usize>,
 }
 
-/// `read`, `write`, `edit` run by policy; `bash` asks; `slow` runs by policy.
+/// `read`, `write`, `edit` and `slow` run by policy; `bash` and `typed` ask.
 pub fn options() -> Options {
     let approve = ["read", "write", "edit", "slow"].map(str::to_owned).into();
     let source = Source::List(Policy {
@@ -36,11 +36,20 @@ pub fn options() -> Options {
                 "required": ["command"],
                 "additionalProperties": false,
             }),
+            "typed" => json!({
+                "type": "object",
+                "properties": {
+                    "count": {"type": "number"},
+                    "mode": {"enum": ["fast", "slow"]},
+                    "on": {"type": "boolean"},
+                },
+            }),
             _ => json!({"type": "object"}),
         },
         strict: false,
     };
-    let tools = ["read", "write", "bash", "slow"].map(|name| (name.to_owned(), tool(name)));
+    let tools =
+        ["read", "write", "bash", "slow", "typed"].map(|name| (name.to_owned(), tool(name)));
     Options {
         chain: ResolverChain::new(vec![Resolver {
             name: "config".to_owned(),
@@ -76,6 +85,25 @@ impl Play {
             interrupted: Vec::new(),
         });
         play
+    }
+
+    /// A buffer with exactly these bytes, typed here or read from a file.
+    pub fn with_bytes(bytes: Vec<u8>, opened: bool) -> Self {
+        let mut play = Self::opened("");
+        play.text = Text::from_bytes(bytes);
+        play.event(if opened {
+            Event::Loaded {
+                interrupted: Vec::new(),
+            }
+        } else {
+            Event::Changed
+        });
+        play
+    }
+
+    /// The first line that holds `text`.
+    pub fn line_of(&self, text: &str) -> Option<usize> {
+        (0..self.text.line_count()).find(|line| self.text.line_str(*line).contains(text))
     }
 
     /// Replaces the whole text, as the user.

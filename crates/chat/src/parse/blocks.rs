@@ -1,0 +1,193 @@
+//! Blocks of a message: calls, results, thinking, the comment of a cut-off answer.
+//!
+//! A block is recognised whole or not at all; which lines belong to which message
+//! is the parent's concern.
+
+use super::{Open, Parser};
+use crate::diagnostic::{Diagnostic, Fix};
+use crate::document::{Aborted, Block, ResultKind, Role, Thinking, ToolResult, ToolUse};
+use crate::scan::{self, Fence};
+use crate::status::{self, StatusReading};
+use crate::text::Lines;
+use crate::tool::ToolUseId;
+
+impl<'t> Parser<'t> {
+    /// Reads a block that starts with `content` on `line`; returns the line after it.
+    pub(super) fn header(&mut self, line: usize, content: &[u8], open: &mut Open) -> Option<usize> {
+        let block = match (open.message.role, content.first()?) {
+            (Role::Assistant, b'*') => Block::ToolUse(self.tool_use(line, content)?),
+            (Role::Assistant, b'<') => self.thinking_or_aborted(line, content)?,
+            (Role::You, b'*') => Block::ToolResult(self.tool_result(line, content)?),
+            _ => return None,
+        };
+        let lines = block.lines();
+        if open.next < lines.start {
+            open.message
+                .blocks
+                .push(Block::Prose(open.next..lines.start));
+        }
+        open.next = lines.end;
+        open.message.blocks.push(block);
+        Some(lines.end)
+    }
+
+    fn tool_use(&mut self, line: usize, content: &[u8]) -> Option<ToolUse> {
+        if !content.starts_with(b"**Tool Use:**") {
+            return None;
+        }
+        let Some((name, id)) = scan::tool_use_header(content) else {
+            return self.no_call(
+                line,
+                "This is no call: a header reads **Tool Use:** `name` (`id`).",
+            );
+        };
+        let Some((opener, body)) = self.body(line) else {
+            return self.no_call(
+                line,
+                "This header has no closed fence below it, so there is no call.",
+            );
+        };
+        let language = String::from_utf8_lossy(opener.info).into_owned();
+        if !matches!(language.as_str(), "" | "json") {
+            let message = format!(
+                "A call's arguments are JSON, not \"{language}\"; the call gets an error result."
+            );
+            self.diagnostics
+                .push(Diagnostic::error(line..line + 1, message));
+        }
+        Some(ToolUse {
+            id: ToolUseId::new(id),
+            name,
+            language,
+            lines: line..body.end + 1,
+            body,
+        })
+    }
+
+    fn no_call<T>(&mut self, line: usize, message: &str) -> Option<T> {
+        self.diagnostics
+            .push(Diagnostic::error(line..line + 1, message));
+        None
+    }
+
+    /// The closed fence below a header, blank lines between them allowed.
+    fn body(&mut self, header: usize) -> Option<(Fence<'t>, Lines)> {
+        let line = scan::skip_blank(self.text, header + 1..self.text.line_count());
+        let opener = scan::fence(self.text.line(line))?;
+        let Some(close) = self.scan.closing_line(line, opener) else {
+            self.incomplete_header = Some(line);
+            return None;
+        };
+        Some((opener, line + 1..close))
+    }
+
+    fn tool_result(&mut self, line: usize, content: &[u8]) -> Option<ToolResult> {
+        if !content.starts_with(b"**Tool Result:**") {
+            return None;
+        }
+        let Some((id, suffix)) = scan::tool_result_header(content) else {
+            return self.no_call(
+                line,
+                "This is no result: a header reads **Tool Result:** `id`.",
+            );
+        };
+        let Some((opener, body)) = self.body(line) else {
+            return self.no_call(
+                line,
+                "This header has no closed fence below it, so the call is unanswered.",
+            );
+        };
+        let info = String::from_utf8_lossy(opener.info);
+        let kind = self.result_kind(&info, suffix.as_deref(), line, body.start - 1);
+        Some(ToolResult {
+            tool_use_id: ToolUseId::new(id),
+            kind,
+            lines: line..body.end + 1,
+            body,
+        })
+    }
+
+    fn result_kind(
+        &mut self,
+        info: &str,
+        suffix: Option<&str>,
+        header: usize,
+        fence: usize,
+    ) -> ResultKind {
+        let reading = match (status::placeholder_words(info), suffix) {
+            (None, None) => return ResultKind::Final { is_error: false },
+            (None, Some("error")) => return ResultKind::Final { is_error: true },
+            (None, Some(word)) => return self.placeholder(status::read_word(word), header, ""),
+            (Some(words), None) => status::read_status(words),
+            (Some(words), Some(word)) => {
+                status::stricter(status::read_status(words), status::read_word(word))
+            }
+        };
+        let words = status::placeholder_words(info).unwrap_or_default();
+        self.placeholder(reading, fence, words)
+    }
+
+    /// Says what is wrong with a status, and offers what was probably meant.
+    fn placeholder(&mut self, reading: StatusReading, line: usize, words: &str) -> ResultKind {
+        if let Some(problem) = reading.problem {
+            let mut diagnostic = Diagnostic::warning(line..line + 1, problem);
+            if let Some(meant) = reading.suggestion {
+                let word = meant.as_str();
+                diagnostic
+                    .message
+                    .push_str(&format!(" Did you mean \"{word}\"?"));
+                diagnostic.fix = scan::fence(self.text.line(line)).map(|fence| Fix {
+                    title: format!("Write \"{word}\""),
+                    lines: line..line + 1,
+                    replacement: vec![fence.marks() + &status::with_status(words, meant)],
+                });
+            }
+            self.diagnostics.push(diagnostic);
+        }
+        ResultKind::Placeholder(reading.status)
+    }
+
+    fn thinking_or_aborted(&mut self, line: usize, content: &[u8]) -> Option<Block> {
+        if let Some(reason) = scan::aborted(content) {
+            return Some(Block::Aborted(Aborted {
+                lines: line..line + 1,
+                reason,
+            }));
+        }
+        let tag = scan::thinking_tag(content)?;
+        let close = if tag.self_closing {
+            line
+        } else {
+            self.closing_tag(line)?
+        };
+        let body = if tag.self_closing {
+            line..line
+        } else {
+            line + 1..close
+        };
+        Some(Block::Thinking(Thinking {
+            lines: line..close + 1,
+            body,
+            signature: tag.signature,
+            redacted: tag.redacted,
+        }))
+    }
+
+    /// The line of the closing tag, before the next role marker.
+    fn closing_tag(&mut self, line: usize) -> Option<usize> {
+        let end = self.next_message(line);
+        if line >= self.unclosed_thinking {
+            let close =
+                (line + 1..end).find(|at| self.text.line(*at).trim_ascii_end() == b"</thinking>");
+            if close.is_some() {
+                return close;
+            }
+            self.unclosed_thinking = end;
+        }
+        self.diagnostics.push(Diagnostic::warning(
+            line..line + 1,
+            "This thinking block never closes, so it is text.",
+        ));
+        None
+    }
+}

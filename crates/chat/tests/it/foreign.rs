@@ -1,0 +1,141 @@
+//! Text from outside, carried into a chat in every way there is: as a result, as
+//! the model's text and as its thinking. It must stay text and come back.
+
+use chat::answer::AnswerWriter;
+use chat::cycle::Event;
+use chat::document::{Block, Document, Role};
+use chat::prompt::{self, Part};
+use chat::text::Text;
+use chat::tool::ToolOutcome;
+
+use crate::dump;
+use crate::play::Play;
+
+/// Carries `payload` in; says which carrier broke and how.
+pub fn check(payload: &str) -> Result<(), String> {
+    for outcome in [
+        ToolOutcome::Done {
+            content: payload.to_owned(),
+            marked_failed: false,
+        },
+        ToolOutcome::Failed(payload.to_owned()),
+    ] {
+        as_result(payload, outcome).map_err(|problem| format!("as a result: {problem}"))?;
+    }
+    as_text(payload).map_err(|problem| format!("as model text: {problem}"))?;
+    as_thinking(payload).map_err(|problem| format!("as thinking: {problem}"))
+}
+
+/// How the payload stands in the buffer as the model's text.
+pub fn written(payload: &str) -> String {
+    let mut writer = AnswerWriter::new();
+    writer.text(payload);
+    writer.finish(None);
+    let text = writer.take();
+    text.strip_prefix('\n').unwrap_or(&text).to_owned()
+}
+
+fn as_result(payload: &str, outcome: ToolOutcome) -> Result<(), String> {
+    let mut play = Play::typed("@You:\nq");
+    play.event(Event::Advance);
+    play.answer("", &[("slow", "live", "{}")]);
+    play.end("live", outcome);
+    let document = Document::parse(&play.text);
+    let roles = [Role::You, Role::Assistant, Role::You];
+    ensure(dump::roles(&document) == roles, "the messages changed")?;
+    let blocks = &document.messages[2].blocks;
+    let [Block::ToolResult(result)] = &blocks[..] else {
+        return Err(format!("more than the result stands there: {blocks:?}"));
+    };
+    let content = document.lossy(result.body.clone());
+    ensure(content == payload, "it did not come back")?;
+    let log = play.log();
+    ensure(
+        log == ["send", "run live", "send"],
+        "something else happened",
+    )?;
+    let sent = prompt::build(&Document::parse(&play.text), &[]);
+    let parts = sent.messages.last().map(|it| it.parts.as_slice());
+    match parts {
+        Some([Part::ToolResult { content, .. }]) => ensure(content == payload, "it was not sent"),
+        other => Err(format!("something else is sent: {other:?}")),
+    }
+}
+
+fn as_text(payload: &str) -> Result<(), String> {
+    let mut writer = AnswerWriter::new();
+    let mut chat = "@You:\nq\n\n@Assistant:".to_owned();
+    for piece in payload.split_inclusive(|c: char| !c.is_alphanumeric()) {
+        writer.text(piece);
+        chat.push_str(&writer.take());
+        // Long payloads are looked at in steps, or this would be quadratic.
+        if chat.len() < 2000 {
+            only_prose(&chat)?;
+        }
+    }
+    writer.finish(None);
+    chat.push_str(&writer.take());
+    only_prose(&chat)?;
+    let text = Text::from(chat.as_str());
+    let sent = prompt::build(&Document::parse(&text), &[]);
+    let sent = sent.messages.get(1).map(|it| it.parts.as_slice());
+    match sent {
+        None => ensure(payload.trim().is_empty(), "it was dropped"),
+        Some([Part::Text(sent)]) => ensure(
+            sent == payload || closes_a_fence(sent, payload),
+            &format!("it came back as {sent:?}"),
+        ),
+        other => Err(format!("something else is sent: {other:?}")),
+    }
+}
+
+/// Whether `sent` is `payload` with a fence that it left open closed.
+fn closes_a_fence(sent: &str, payload: &str) -> bool {
+    sent.strip_prefix(payload)
+        .and_then(|rest| rest.strip_prefix('\n'))
+        .is_some_and(|end| end.len() >= 3 && end.trim_matches(['`', '~']).is_empty())
+}
+
+fn only_prose(chat: &str) -> Result<(), String> {
+    let text = Text::from(chat);
+    let document = Document::parse(&text);
+    ensure(
+        dump::roles(&document) == [Role::You, Role::Assistant],
+        &format!("the messages changed:\n{chat}"),
+    )?;
+    let prose = document.messages[1]
+        .blocks
+        .iter()
+        .all(|block| matches!(block, Block::Prose(_)));
+    ensure(prose, &format!("it became structure:\n{chat}"))
+}
+
+fn as_thinking(payload: &str) -> Result<(), String> {
+    let mut writer = AnswerWriter::new();
+    writer.thinking(payload);
+    writer.end_thinking(Some(("test", "c2ln")));
+    writer.text("so");
+    writer.finish(None);
+    let text = Text::from(format!("@You:\nq\n\n@Assistant:{}", writer.take()).as_str());
+    let document = Document::parse(&text);
+    let roles = dump::roles(&document);
+    ensure(
+        roles == [Role::You, Role::Assistant],
+        "the messages changed",
+    )?;
+    let sent = prompt::build(&document, &[]);
+    match sent.messages.get(1).map(|it| it.parts.as_slice()) {
+        Some([Part::Thinking { text, .. }, Part::Text(so)]) => {
+            ensure(text == payload && so == "so", "it did not come back")
+        }
+        other => Err(format!("something else is sent: {other:?}")),
+    }
+}
+
+fn ensure(condition: bool, problem: &str) -> Result<(), String> {
+    if condition {
+        Ok(())
+    } else {
+        Err(problem.to_owned())
+    }
+}
