@@ -1,6 +1,5 @@
---- The start-up file of `make demo`: this checkout as the only plugin, every
---- option at its default. The host chooses the provider (a key, a local
---- server, else the tutor) and says on screen which one it is.
+--- The start-up file of `make demo`: this checkout as the only plugin. The provider
+--- is what there is: a key, a local server, else the tutor; the screen says which.
 
 vim.opt.runtimepath:prepend(vim.env.FLEMMA_REPOSITORY)
 vim.o.termguicolors = vim.env.COLORTERM == "truecolor"
@@ -8,4 +7,4 @@ vim.o.swapfile = false
 vim.o.wrap = true
 vim.o.linebreak = true
 
-require("flemma").setup({})
+require("flemma").setup({ provider = "auto" })

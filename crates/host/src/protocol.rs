@@ -171,8 +171,9 @@ pub struct Applied {
 }
 
 /// What became of an edit.
+// By way of its name, because rmpv reads no enums from strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(try_from = "String")]
 pub enum Outcome {
     /// The buffer has it.
     Applied,
@@ -184,6 +185,21 @@ pub enum Outcome {
     Moved,
     /// Neovim refused.
     Failed,
+}
+
+impl TryFrom<String> for Outcome {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        match name.as_str() {
+            "applied" => Ok(Self::Applied),
+            "stale" => Ok(Self::Stale),
+            "lost" => Ok(Self::Lost),
+            "moved" => Ok(Self::Moved),
+            "failed" => Ok(Self::Failed),
+            _ => Err(format!("no outcome is named {name:?}")),
+        }
+    }
 }
 
 /// What the user's functions answered.

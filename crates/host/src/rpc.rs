@@ -167,6 +167,21 @@ mod tests {
     }
 
     #[test]
+    fn the_outcome_of_an_edit_is_read_by_its_name() {
+        let field = |name: &str, value: Value| (Value::from(name), value);
+        let payload = Value::Map(vec![
+            field("buffer", 1.into()),
+            field("edit", 2.into()),
+            field("seq", 3.into()),
+            field("outcome", "moved".into()),
+        ]);
+        let read = read("applied", payload).unwrap();
+        assert!(
+            matches!(read, FromEditor::Applied(applied) if applied.outcome == crate::protocol::Outcome::Moved)
+        );
+    }
+
+    #[test]
     fn a_message_that_nobody_knows_is_an_error_and_no_panic() {
         assert!(read("no_such_message", Value::Nil).is_err());
         assert!(read("snapshot", Value::from(1)).is_err());
