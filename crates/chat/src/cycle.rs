@@ -6,170 +6,20 @@
 //! what is running, which decisions were made here, how many requests went out
 //! without the user. [`step`] returns what is to be done as data; it does nothing.
 
+mod event;
 mod judge;
 mod provenance;
+mod rest;
 mod settle;
 
-use std::collections::BTreeMap;
-
-use serde_json::Value;
-
-use crate::approval::{Answers, CallKey, Question, ResolverChain};
+use crate::approval::{Answers, CallKey};
 use crate::document::Document;
 use crate::prompt;
-use crate::tool::{ToolDefinition, ToolOutcome, ToolUseId};
-use crate::write::TextEdit;
+use crate::tool::{ToolOutcome, ToolUseId};
 use provenance::Provenance;
 
+pub use event::{AnswerEnd, CursorAfterResult, Effect, Event, Level, Notice, Options};
 pub use judge::{DENIED, REJECTED, key};
-
-/// The part of the options that the cycle goes by.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// Who decides about calls.
-    pub chain: ResolverChain,
-    /// Every tool that can run, by name, offered to the model or not.
-    pub tools: BTreeMap<String, ToolDefinition>,
-    /// Whether the phases chain by themselves.
-    pub autopilot: bool,
-    /// Most requests in a row without the user; at least one.
-    pub max_turns: u32,
-    /// Most calls that run at the same time; 0 means any number.
-    pub max_concurrent: usize,
-    /// Where the cursor goes when a result arrives.
-    pub cursor_after_result: CursorAfterResult,
-}
-
-/// Where the cursor goes when a result arrives and autopilot does not go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CursorAfterResult {
-    /// To the result.
-    #[default]
-    Result,
-    /// Nowhere.
-    Stay,
-    /// Behind the message that holds the result.
-    Next,
-}
-
-/// Something that happened.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Event {
-    /// The text came from a file: opened, reloaded or recovered. `interrupted`
-    /// names calls that were running when the host died.
-    Loaded {
-        /// Ids of calls whose end nobody saw.
-        interrupted: Vec<ToolUseId>,
-    },
-    /// The user changed the text.
-    Changed,
-    /// Ctrl-].
-    Advance,
-    /// `:Flemma send`: the third phase alone.
-    Send,
-    /// Alt-Enter on a buffer line.
-    Resolve {
-        /// The cursor's line, zero-based.
-        line: usize,
-    },
-    /// The edit of the last step was applied, or it was stale and is to be made anew.
-    Continue,
-    /// Function resolvers answered.
-    ResolverAnswered(Answers),
-    /// Calls ended, each in its way.
-    ToolsFinished(Vec<(CallKey, ToolOutcome)>),
-    /// The provider issued this call in the answer that is being written.
-    Recorded(CallKey),
-    /// The open request ended, and its answer is in the document.
-    AnswerEnded(AnswerEnd),
-    /// Ctrl-C.
-    Cancel,
-    /// `:Flemma tool:cancel` on a buffer line: the call there, else the oldest.
-    CancelTool {
-        /// The cursor's line, zero-based.
-        line: usize,
-    },
-}
-
-/// How a request ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnswerEnd {
-    /// The model said all it wanted to say.
-    Complete,
-    /// It was cut off, refused or failed; what arrived stays.
-    Failed,
-    /// The user cancelled it.
-    Cancelled,
-}
-
-/// Something to do. Effects are performed in order; after an [`Effect::Edit`] the
-/// rest waits until the edit is applied, and is dropped when it is stale.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
-    /// Change the document, then step with [`Event::Continue`].
-    Edit(Vec<TextEdit>),
-    /// Move the cursor to a line.
-    Cursor {
-        /// Zero-based.
-        line: usize,
-        /// Whether to be ready for typing there.
-        insert: bool,
-    },
-    /// Ask functions, then step with [`Event::ResolverAnswered`].
-    Ask(Vec<Question>),
-    /// Start a call.
-    Run {
-        /// The call.
-        call: CallKey,
-        /// Its arguments.
-        input: Value,
-    },
-    /// Stop calls; each still ends with [`Event::ToolsFinished`].
-    CancelTools(Vec<CallKey>),
-    /// Send the document.
-    Send,
-    /// Stop the open request; it still ends with [`Event::AnswerEnded`].
-    CancelRequest,
-    /// Tell the user.
-    Notify(Notice),
-}
-
-/// A message to the user.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
-    /// How much it matters.
-    pub level: Level,
-    /// Full sentences.
-    pub text: String,
-}
-
-/// How much a message matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
-    /// Good to know.
-    Info,
-    /// Something did not happen as the user may expect.
-    Warning,
-    /// Something went wrong.
-    Error,
-}
-
-impl Effect {
-    fn warn(text: impl Into<String>) -> Self {
-        Effect::Notify(Notice {
-            level: Level::Warning,
-            text: text.into(),
-        })
-    }
-
-    fn inform(text: impl Into<String>) -> Self {
-        Effect::Notify(Notice {
-            level: Level::Info,
-            text: text.into(),
-        })
-    }
-}
 
 /// What is alive in one buffer and cannot be in its text.
 #[derive(Debug, Default)]
@@ -437,7 +287,7 @@ impl Cycle {
         if !calls {
             self.turns = 0;
             self.batch = None;
-            return settle::fresh_prompt(document);
+            return rest::fresh_prompt(document);
         }
         if !options.autopilot {
             return Vec::new();

@@ -9,9 +9,8 @@ use std::collections::BTreeMap;
 use super::judge::{self, Judgement};
 use super::{Cycle, Effect, Goal, Options};
 use crate::approval::{self, CallKey, Decision, Question, Verdict};
-use crate::document::{Block, Document, Role, Status};
+use crate::document::{Document, Status};
 use crate::pairing::{Call, Turn};
-use crate::prompt;
 use crate::scan;
 use crate::status;
 use crate::tool::ToolOutcome;
@@ -308,117 +307,6 @@ impl Cycle {
             }
         })
     }
-
-    /// Moves the cursor to what wants the user's attention.
-    fn show(&mut self, document: &Document<'_>, options: &Options) -> Option<Effect> {
-        let busy = !self.running.is_empty() || !self.queue.is_empty();
-        let batch = self.batch.as_mut()?;
-        if !batch.reviewed
-            && let Some(line) = first_pending(document)
-        {
-            batch.reviewed = true;
-            return Some(Effect::Cursor {
-                line,
-                insert: false,
-            });
-        }
-        let shown = batch.shown.take()?;
-        if busy || batch.reviewed || options.autopilot && batch.may_send {
-            return None;
-        }
-        cursor_for(document, &shown, options)
-    }
-
-    /// Nothing runs any more: wait for the user, or send.
-    fn rest(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
-        let Some(batch) = self.batch.take() else {
-            return Vec::new();
-        };
-        if document
-            .turns()
-            .any(|turn| turn.calls.iter().any(|call| !call.is_answered()))
-        {
-            return Vec::new();
-        }
-        if !batch.worked {
-            self.turns = 0;
-            return self.send(document, options);
-        }
-        if !options.autopilot || !batch.may_send {
-            return Vec::new();
-        }
-        if super::words_behind_calls(document) != batch.words {
-            return vec![Effect::inform(
-                "What you wrote meanwhile is not sent by itself. Press Ctrl-] to send it.",
-            )];
-        }
-        self.send(document, options)
-    }
-
-    /// Sends, when there is something to send and a turn left.
-    pub(super) fn send(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
-        let built = prompt::build(document, &[]);
-        match built.messages.last().map(|message| message.role) {
-            None => {
-                return vec![Effect::warn(
-                    "There is nothing to send. Write your message below \"@You:\".",
-                )];
-            }
-            Some(prompt::PromptRole::Assistant) => return self.after_assistant(document),
-            Some(prompt::PromptRole::User) => {}
-        }
-        if self.turns >= options.max_turns {
-            return vec![Effect::warn(format!(
-                "Autopilot stopped after {} requests in a row (tools.autopilot.max_turns). Press Ctrl-] to go on.",
-                self.turns
-            ))];
-        }
-        self.turns += 1;
-        self.request = true;
-        vec![Effect::Send]
-    }
-
-    /// The last word is the model's. An answer that was cut off is taken up again,
-    /// visibly; a complete one waits for the user's words.
-    fn after_assistant(&mut self, document: &Document<'_>) -> Vec<Effect> {
-        let last = document
-            .messages
-            .iter()
-            .rev()
-            .find(|message| message.role == Role::Assistant);
-        let aborted = last.is_some_and(|it| {
-            it.blocks
-                .iter()
-                .any(|block| matches!(block, Block::Aborted(_)))
-        });
-        if !aborted {
-            let mut effects = fresh_prompt(document);
-            effects.push(Effect::warn(
-                "There is nothing new to send. Write your message below \"@You:\".",
-            ));
-            return effects;
-        }
-        self.begin(Goal::All, None);
-        vec![Effect::Edit(vec![write_continue(document)])]
-    }
-}
-
-fn write_continue(document: &Document<'_>) -> TextEdit {
-    let words = "Your answer was cut off. Go on from where it ends.";
-    match document
-        .messages
-        .last()
-        .filter(|last| last.role == Role::You)
-    {
-        Some(last) => {
-            let at = last.lines.start + 1;
-            TextEdit {
-                lines: at..at,
-                replacement: vec![words.to_owned()],
-            }
-        }
-        None => write::append_message(document, Role::You, &[words]),
-    }
 }
 
 /// What stands behind `flemma:tool` in a call's placeholder.
@@ -439,57 +327,4 @@ fn outcome_block(call: &CallKey, outcome: &ToolOutcome) -> BlockLines {
         ToolOutcome::Failed(text) | ToolOutcome::Cancelled(text) => (text, true),
     };
     write::tool_result(call.id.as_str(), content, is_error)
-}
-
-/// An empty `@You:` at the end, ready for typing, unless one stands there.
-pub(super) fn fresh_prompt(document: &Document<'_>) -> Vec<Effect> {
-    match document.messages.last() {
-        Some(last) if last.role == Role::You => {
-            vec![Effect::Cursor {
-                line: document.text().line_count() - 1,
-                insert: true,
-            }]
-        }
-        _ => {
-            let edit = write::append_message(document, Role::You, &[""]);
-            let line = edit.lines.start + edit.replacement.len() - 1;
-            vec![
-                Effect::Edit(vec![edit]),
-                Effect::Cursor { line, insert: true },
-            ]
-        }
-    }
-}
-
-fn first_pending(document: &Document<'_>) -> Option<usize> {
-    document.turns().find_map(|turn| {
-        let pending = turn
-            .calls
-            .iter()
-            .find(|call| call.status() == Some(Status::Pending))?;
-        Some(pending.result?.lines.start)
-    })
-}
-
-fn cursor_for(document: &Document<'_>, shown: &CallKey, options: &Options) -> Option<Effect> {
-    use super::CursorAfterResult::{Next, Result, Stay};
-    let (turn_answers, result) = document.turns().find_map(|turn| {
-        let call = turn
-            .calls
-            .iter()
-            .find(|call| call.tool_use.id == shown.id)?;
-        Some((turn.answers?, call.result?.lines.start))
-    })?;
-    let line = match options.cursor_after_result {
-        Stay => return None,
-        Result => result,
-        Next => document.messages[turn_answers]
-            .lines
-            .end
-            .min(document.text().line_count() - 1),
-    };
-    Some(Effect::Cursor {
-        line,
-        insert: false,
-    })
 }
