@@ -1,0 +1,9 @@
+//! What a user does in a `.chat` buffer and sees there, each test from a document
+//! before, over keys, to a document after: a real Neovim with a screen, the real
+//! host, a scripted provider on the loopback. The tests know keys, text and the
+//! wire, and nothing of how the product is made.
+
+#![allow(clippy::unwrap_used)]
+
+mod cycle;
+mod stage;
