@@ -68,6 +68,30 @@ local function set_cursor(window, buffer, line, column)
   api.nvim_win_set_cursor(window, { line + 1, math.max(0, column) })
 end
 
+--- The windows whose cursor rests on the last line, and so follow the text.
+--- Not the one the user is typing or selecting in.
+---@param buffer integer
+---@return integer[]
+local function followers(buffer)
+  local count, found = api.nvim_buf_line_count(buffer), {}
+  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+    local idle = window ~= api.nvim_get_current_win() or api.nvim_get_mode().mode == "n"
+    if idle and api.nvim_win_get_cursor(window)[1] == count then
+      found[#found + 1] = window
+    end
+  end
+  return found
+end
+
+--- Keeps windows on the last line.
+---@param windows integer[]
+---@param buffer integer
+local function follow(windows, buffer)
+  for _, window in ipairs(windows) do
+    set_cursor(window, buffer, math.huge, 0)
+  end
+end
+
 --- Applies the changes of one step, or none of them.
 ---@param edit flemma.protocol.Apply
 ---@return "hold"|nil
@@ -83,6 +107,7 @@ function M.apply(edit)
   if wrong then
     return answer(edit, "failed", { message = wrong })
   end
+  local following = edit.follow == true and followers(buffer) or {}
   local ok, why = undo.write(buffer, edit.join, function()
     for index = #edit.changes, 1, -1 do
       local change = edit.changes[index]
@@ -100,25 +125,8 @@ function M.apply(edit)
     mirror.snapshot(buffer)
     return answer(edit, "failed", { message = why })
   end
-  if edit.cursor and shows(edit.window, buffer) then
-    set_cursor(edit.window, buffer, edit.cursor.line, edit.cursor.column)
-  end
+  follow(following, buffer)
   answer(edit, "applied")
-end
-
---- The windows whose cursor rests on the last line, and so follow the text.
---- Not the one the user is typing or selecting in.
----@param buffer integer
----@return integer[]
-local function followers(buffer)
-  local count, found = api.nvim_buf_line_count(buffer), {}
-  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
-    local idle = window ~= api.nvim_get_current_win() or api.nvim_get_mode().mode == "n"
-    if idle and api.nvim_win_get_cursor(window)[1] == count then
-      found[#found + 1] = window
-    end
-  end
-  return found
 end
 
 --- Where an anchor stands, if the text it stood in is still there.
@@ -174,7 +182,7 @@ function M.append(append)
   if not as_expected(append, row, column) then
     return answer(append, "moved", { at_row = row, at_column = column })
   end
-  local follow = #lines > 1 and followers(buffer) or {}
+  local following = #lines > 1 and followers(buffer) or {}
   local seq = mirror.seq(buffer)
   local ok, why = undo.write(buffer, append.join, function()
     api.nvim_buf_set_text(buffer, row, column, row, column, lines)
@@ -189,9 +197,7 @@ function M.append(append)
   local last_column = (#lines == 1 and column or 0) + #lines[#lines]
   place(buffer, append.anchor, last_row, last_column)
   if last_row == api.nvim_buf_line_count(buffer) - 1 then
-    for _, window in ipairs(follow) do
-      set_cursor(window, buffer, last_row, 0)
-    end
+    follow(following, buffer)
   end
   answer(append, "applied", { at_row = row, at_column = column, row = last_row, column = last_column })
 end
@@ -231,6 +237,18 @@ function M.release(buffer)
   end
 end
 
+--- Scrolls a window so that a line below its cursor, and a virtual line under
+--- that, can be seen.
+---@param window integer
+---@param line integer
+local function reveal(window, line)
+  if vim.fn.line("w$", window) <= line + 1 then
+    api.nvim_win_call(window, function()
+      vim.cmd.normal({ "zz", bang = true })
+    end)
+  end
+end
+
 --- Moves the cursor of one window, if it still shows the buffer. The focus stays
 --- where it is.
 ---@param cursor flemma.protocol.Cursor
@@ -239,11 +257,17 @@ function M.cursor(cursor)
   if not shows(window, cursor.buffer) then
     return
   end
-  -- Who has gone up to read is left there.
-  if cursor.from and cursor.from ~= vim.NIL and api.nvim_win_get_cursor(window)[1] - 1 < cursor.from then
-    return
+  -- Who has gone up to read is left there, and so is who types or selects.
+  if cursor.from and cursor.from ~= vim.NIL then
+    local elsewhere = api.nvim_win_get_cursor(window)[1] - 1 < cursor.from
+    if elsewhere or (window == api.nvim_get_current_win() and api.nvim_get_mode().mode ~= "n") then
+      return
+    end
   end
   set_cursor(window, cursor.buffer, cursor.line, cursor.column)
+  if cursor.to and cursor.to ~= vim.NIL then
+    reveal(window, cursor.to)
+  end
   if cursor.insert == true and window == api.nvim_get_current_win() and api.nvim_get_mode().mode == "n" then
     vim.cmd.startinsert({ bang = true })
   end

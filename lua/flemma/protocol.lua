@@ -145,8 +145,7 @@ M.IN_ORDER = {
 ---@field seq integer The text that the changes were computed for.
 ---@field changes flemma.protocol.Change[] Sorted and disjoint.
 ---@field join boolean Whether it continues the undo step of our last change.
----@field cursor { line: integer, column: integer }?
----@field window integer?
+---@field follow boolean Whether windows on the last line stay there.
 
 ---@class flemma.protocol.Append
 ---@field buffer integer
@@ -177,6 +176,7 @@ M.IN_ORDER = {
 ---@field window integer?
 ---@field insert boolean?
 ---@field from integer? Only when the cursor is on this line or below.
+---@field to integer? A line below that must be seen as well.
 
 ---@class flemma.protocol.Mark
 ---@field id string The call's id.

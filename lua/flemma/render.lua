@@ -163,7 +163,7 @@ local function draw_request(buffer, request)
   local text = ("%s %s %s"):format(sign, label, M.elapsed(elapsed))
   request.mark = set(buffer, message.anchor_line or math.huge, {
     id = request.mark,
-    virt_lines = { { { text, "FlemmaSpinner" } } },
+    virt_text = { { "  " .. text, "FlemmaSpinner" } },
     priority = PRIORITY.spinner,
     undo_restore = false,
   })

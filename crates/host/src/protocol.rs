@@ -282,6 +282,8 @@ pub struct Apply<'a> {
     pub changes: &'a [Change],
     /// Whether it continues the undo step of our last change.
     pub join: bool,
+    /// Whether windows whose cursor is on the last line stay there.
+    pub follow: bool,
 }
 
 /// `append`: insert text at an anchor, which moves behind it.
@@ -347,6 +349,8 @@ pub struct Cursor {
     pub insert: bool,
     /// Only when the cursor is on this line or below.
     pub from: Option<usize>,
+    /// A line below that must be seen as well.
+    pub to: Option<usize>,
 }
 
 /// What is shown beside one call.

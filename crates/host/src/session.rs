@@ -332,11 +332,23 @@ impl Session {
         }
     }
 
-    fn move_cursor(&mut self, line: usize, insert: bool) {
+    fn move_cursor(&self, line: usize, insert: bool) {
         // A prompt that stands ready moves the cursor only where the user follows
-        // the answer; a call that waits is what the key was pressed for.
-        let from = insert.then(|| line.saturating_sub(2));
-        let insert = insert && self.insert;
+        // the answer; a call that waits is what the key was pressed for. Above the
+        // prompt stand its marker, a blank line and the answer's last line.
+        let from = insert.then(|| line.saturating_sub(3));
+        let to = self.block_end(line);
+        self.send_cursor(line, insert && self.insert, from, to);
+    }
+
+    /// Whoever sends from the last message watches the answer arrive: from the last
+    /// line the cursor follows it.
+    fn follow_answer(&self, document: &Document<'_>) {
+        let from = document.messages.last().map(|last| last.lines.start);
+        self.send_cursor(document.text().line_count() - 1, false, from, None);
+    }
+
+    fn send_cursor(&self, line: usize, insert: bool, from: Option<usize>, to: Option<usize>) {
         let (buffer, window) = (self.buffer, self.window);
         self.editor.send(
             "cursor",
@@ -347,8 +359,20 @@ impl Session {
                 window,
                 insert,
                 from,
+                to,
             },
         );
+    }
+
+    /// The last line of the result block that starts on `line`.
+    fn block_end(&self, line: usize) -> Option<usize> {
+        let document = Document::parse(&self.text);
+        document.turns().find_map(|turn| {
+            let mut results = turn.calls.iter().filter_map(|call| call.result);
+            results
+                .find(|result| result.lines.start == line)
+                .map(|result| result.lines.end - 1)
+        })
     }
 
     /// The folder that the chat's relative paths start from.

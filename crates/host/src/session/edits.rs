@@ -32,7 +32,7 @@ enum What {
 impl Session {
     /// Sends the changes of a step; `rest` follows when they are applied.
     pub(super) fn apply(&mut self, edits: Vec<TextEdit>, rest: VecDeque<Effect>, again: Event) {
-        let changes = self.send_changes(edits);
+        let changes = self.send_changes(edits, false);
         self.edit = Some(InFlight {
             number: self.last_number,
             what: What::Cycle {
@@ -45,14 +45,14 @@ impl Session {
 
     /// Sends the marker line under which an answer is written.
     pub(super) fn apply_marker(&mut self, edit: TextEdit) {
-        let changes = self.send_changes(vec![edit]);
+        let changes = self.send_changes(vec![edit], true);
         self.edit = Some(InFlight {
             number: self.last_number,
             what: What::Marker { changes },
         });
     }
 
-    fn send_changes(&mut self, edits: Vec<TextEdit>) -> Vec<Change> {
+    fn send_changes(&mut self, edits: Vec<TextEdit>, follow: bool) -> Vec<Change> {
         let changes: Vec<Change> = edits
             .into_iter()
             .map(|edit| Change {
@@ -67,6 +67,7 @@ impl Session {
             seq: self.seq,
             changes: &changes,
             join: false,
+            follow,
         };
         self.editor.send("apply", &apply);
         changes

@@ -84,6 +84,7 @@ impl Session {
     pub(super) fn send(&mut self) {
         let document = Document::parse(&self.text);
         let prompt = chat::prompt::build(&document, &self.shared.registry.definitions());
+        self.follow_answer(&document);
         let number = self.number();
         let cancel = CancellationToken::new();
         self.request = Some(Open {
