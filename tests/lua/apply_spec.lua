@@ -81,8 +81,9 @@ test("the cursor goes where the host says, only in a window that shows the chat"
   chat.host("cursor", { buffer = buffer, line = 1, column = 0, window = window, from = 3 })
   same(vim.api.nvim_win_get_cursor(window), { 3, 0 })
   vim.api.nvim_set_current_buf(vim.api.nvim_create_buf(true, false))
-  chat.host("cursor", { buffer = buffer, line = 0, column = 0, window = window })
-  same(vim.api.nvim_win_get_cursor(window), { 3, 0 })
+  vim.api.nvim_buf_set_lines(0, 0, -1, false, { "x", "y" })
+  chat.host("cursor", { buffer = buffer, line = 1, column = 0, window = window })
+  same(vim.api.nvim_win_get_cursor(window), { 1, 0 })
 end)
 
 test("streamed text goes in at its anchor while the user types above it", function()
