@@ -18,8 +18,4 @@ nvim="$repository/.tools/bin/nvim"
 if [ -t 0 ] && [ -t 1 ]; then
   exec "$nvim" --clean -u "$repository/scripts/demo-init.lua" hello.chat
 fi
-if [ ! -e "$repository/scripts/demo.lua" ]; then
-  echo "demo.sh: no terminal here, and the player for that (scripts/demo.lua) is not written yet." >&2
-  exit 1
-fi
 exec "$nvim" --clean -l "$repository/scripts/demo.lua" "$nvim" "$repository/scripts/demo-init.lua" hello.chat

@@ -6,4 +6,5 @@
 #![allow(clippy::unwrap_used)]
 
 mod cycle;
+mod demo;
 mod stage;
