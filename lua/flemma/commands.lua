@@ -13,6 +13,7 @@ local M = {}
 M.COMMANDS = {
   ["send"] = { help = "Send the conversation as it stands." },
   ["cancel"] = { help = "Stop the request or the oldest running call." },
+  ["fix"] = { help = "Mend what the diagnostic on this line says." },
   ["status"] = { help = "Show provider, model, options and tools of this chat." },
   ["tool:cancel"] = { help = "Cancel the call at the cursor." },
   ["tool:cancel-all"] = { help = "Cancel all running calls." },

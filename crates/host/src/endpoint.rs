@@ -131,7 +131,14 @@ fn endpoint(
             ),
         ));
     }
-    let api_key = variables(known.key_variable)
+    let text = |name| settings.parameter(known.name, name).and_then(Value::as_str);
+    let own = text("api_key").map(str::to_owned);
+    let key_source = match own {
+        Some(_) => format!("parameters.{}.api_key", known.name),
+        None => format!("${}", known.key_variable),
+    };
+    let api_key = own
+        .or_else(|| variables(known.key_variable))
         .map(|key| key.trim().to_owned())
         .filter(|key| !key.is_empty());
     if known.needs_key && api_key.is_none() {
@@ -148,7 +155,7 @@ fn endpoint(
         protocol: known.protocol,
         base_url,
         api_key: api_key.map(Secret::new),
-        key_source: format!("${}", known.key_variable),
+        key_source,
     })
 }
 
@@ -219,6 +226,14 @@ mod tests {
         );
         let given = json!({"parameters": {"anthropic": {"base_url": "http://127.0.0.1:2"}}});
         assert_eq!(at(given, &set).unwrap().0.base_url, "http://127.0.0.1:2");
+    }
+
+    #[test]
+    fn a_key_in_setup_is_used_and_named_as_such() {
+        let given = json!({"parameters": {"anthropic": {"api_key": "from-setup"}}});
+        let (endpoint, _) = at(given, &[("ANTHROPIC_API_KEY", "from-environment")]).unwrap();
+        assert_eq!(endpoint.api_key.unwrap().expose(), "from-setup");
+        assert_eq!(endpoint.key_source, "parameters.anthropic.api_key");
     }
 
     #[test]

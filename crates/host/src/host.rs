@@ -90,7 +90,10 @@ impl Host {
             FromEditor::Viewport(it) => self.pass(it.buffer, Input::Viewport(it)),
             FromEditor::Applied(it) => self.pass(it.buffer, Input::Applied(it)),
             FromEditor::Command(command) => self.command(command),
-            FromEditor::Detached(it) => drop(self.sessions.remove(&it.buffer)),
+            FromEditor::Detached(it) => {
+                self.pass(it.buffer, Input::Detached);
+                self.sessions.remove(&it.buffer);
+            }
             FromEditor::Answered(it) => self.editor.answered(it.ask, Reply::Functions(it)),
             FromEditor::BuffersAnswered(it) => self.editor.answered(it.ask, Reply::Buffers(it)),
         }

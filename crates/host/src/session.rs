@@ -5,7 +5,9 @@
 //! way, whatever happens waits, so that every decision is made on a text that the
 //! editor has.
 
+mod answer;
 mod edits;
+mod keys;
 mod requests;
 mod running;
 mod show;
@@ -64,6 +66,8 @@ pub enum Input {
     Applied(Applied),
     /// A key or a command.
     Command(Command),
+    /// The buffer is gone.
+    Detached,
     /// The options changed.
     Settings(Arc<Shared>),
     /// The user's functions answered.
@@ -105,6 +109,8 @@ pub fn start(
         request: None,
         running: HashMap::new(),
         view: show::View::default(),
+        interrupted: false,
+        gone: false,
     };
     tokio::spawn(session.run(inputs));
 }
@@ -133,9 +139,13 @@ pub(crate) struct Session {
     edit: Option<edits::InFlight>,
     /// Numbers edits, anchors and requests.
     last_number: u64,
-    request: Option<requests::Open>,
+    request: Option<answer::Open>,
     running: HashMap<CallKey, running::Call>,
     view: show::View,
+    /// Whether a former host died in the middle of an answer and nobody said so yet.
+    interrupted: bool,
+    /// Whether the buffer is gone.
+    gone: bool,
 }
 
 struct Loading {
@@ -159,6 +169,9 @@ impl Session {
             while let Ok(input) = inputs.try_recv() {
                 self.handle(input);
             }
+            if self.gone {
+                break;
+            }
             self.go_on();
             self.show();
         }
@@ -178,6 +191,7 @@ impl Session {
             Input::Viewport(viewport) => self.view.look_at(viewport),
             Input::Applied(applied) => self.applied(applied),
             Input::Command(command) => self.command(command),
+            Input::Detached => self.gone = true,
             Input::Settings(shared) => {
                 self.shared = shared;
                 self.view.redraw();
@@ -228,8 +242,8 @@ impl Session {
             self.lose_request(
                 "The buffer was reloaded while an answer was arriving, so the answer ends here.",
             );
-        } else if attach.streaming {
-            self.mark_interrupted();
+        } else {
+            self.interrupted = attach.streaming;
         }
     }
 
@@ -252,37 +266,13 @@ impl Session {
         }
     }
 
-    fn command(&mut self, command: Command) {
-        self.window = Some(command.window);
-        self.insert = command
-            .arguments
-            .get("insert")
-            .and_then(serde_json::Value::as_bool)
-            == Some(true);
-        let line = command.line;
-        match command.name.as_str() {
-            "advance" => self.waiting.push_back(Event::Advance),
-            "send" => self.waiting.push_back(Event::Send),
-            "resolve" | "tool:execute" => self.waiting.push_back(Event::Resolve { line }),
-            "cancel" | "tool:cancel-all" => self.waiting.push_back(Event::Cancel),
-            "tool:cancel" => self.waiting.push_back(Event::CancelTool { line }),
-            "tool:list" => self.list_tools(),
-            "status" => self.report_status(),
-            "autopilot:status" => self.inform(if self.shared.options.autopilot {
-                "Autopilot is on."
-            } else {
-                "Autopilot is off."
-            }),
-            other => self.editor.report_problem(&chat::Problem::new(
-                format!("The host knows no command \"{other}\"."),
-                "",
-            )),
-        }
-    }
-
     /// Decides and writes until the editor has to answer.
     fn go_on(&mut self) {
         while self.edit.is_none() && self.loading.is_none() {
+            if self.interrupted {
+                self.mark_interrupted();
+                continue;
+            }
             match self.waiting.pop_front() {
                 Some(event) => self.step(event),
                 None if self.write_answer() => {}
@@ -330,49 +320,6 @@ impl Session {
                 Effect::Notify(notice) => self.editor.notify(&notice),
             }
         }
-    }
-
-    fn move_cursor(&self, line: usize, insert: bool) {
-        // A prompt that stands ready moves the cursor only where the user follows
-        // the answer; a call that waits is what the key was pressed for. Above the
-        // prompt stand its marker, a blank line and the answer's last line.
-        let from = insert.then(|| line.saturating_sub(3));
-        let to = self.block_end(line);
-        self.send_cursor(line, insert && self.insert, from, to);
-    }
-
-    /// Whoever sends from the last message watches the answer arrive: from the last
-    /// line the cursor follows it.
-    fn follow_answer(&self, document: &Document<'_>) {
-        let from = document.messages.last().map(|last| last.lines.start);
-        self.send_cursor(document.text().line_count() - 1, false, from, None);
-    }
-
-    fn send_cursor(&self, line: usize, insert: bool, from: Option<usize>, to: Option<usize>) {
-        let (buffer, window) = (self.buffer, self.window);
-        self.editor.send(
-            "cursor",
-            &Cursor {
-                buffer,
-                line,
-                column: 0,
-                window,
-                insert,
-                from,
-                to,
-            },
-        );
-    }
-
-    /// The last line of the result block that starts on `line`.
-    fn block_end(&self, line: usize) -> Option<usize> {
-        let document = Document::parse(&self.text);
-        document.turns().find_map(|turn| {
-            let mut results = turn.calls.iter().filter_map(|call| call.result);
-            results
-                .find(|result| result.lines.start == line)
-                .map(|result| result.lines.end - 1)
-        })
     }
 
     /// The folder that the chat's relative paths start from.

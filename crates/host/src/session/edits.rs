@@ -169,6 +169,7 @@ impl Session {
             format!("Neovim refused a change of this buffer ({why}), so nothing was written."),
             "Press Ctrl-] to try again.",
         ));
+        self.interrupted = false;
         if !matches!(what, What::Cycle { .. }) {
             self.lose_request("The buffer could not be written, so the answer ends here.");
         }
@@ -177,9 +178,9 @@ impl Session {
     /// After a host died in the middle of an answer: says so at its end.
     pub(super) fn mark_interrupted(&mut self) {
         let document = Document::parse(&self.text);
-        let Some(edit) = chat::write::abort_last(&document, "the host stopped") else {
-            return;
-        };
-        self.apply_marker(edit);
+        match chat::write::abort_last(&document, "the host stopped") {
+            Some(edit) => self.apply_marker(edit),
+            None => self.interrupted = false,
+        }
     }
 }

@@ -1,84 +1,19 @@
-//! The open request: how its answer gets into the buffer.
+//! The request of a chat: what is asked, and where it goes.
 //!
-//! One write at a time and one a frame at most. The answer grows at an anchor that
-//! the editor keeps, so the user may type anywhere meanwhile.
+//! How the answer gets into the buffer is in `answer`.
 
-use std::time::Duration;
-
-use chat::answer::AnswerWriter;
-use chat::approval::CallKey;
-use chat::cycle::{AnswerEnd, Event, Level, Notice};
-use chat::document::{Document, Role};
-use chat::tool::ToolUseId;
-use chat::{Problem, json, write};
-use provider::{StopReason, StreamEvent, ToolUse};
+use chat::Problem;
+use chat::document::Document;
+use chat::prompt::Prompt;
+use provider::StreamEvent;
 use serde_json::json;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::answer::Open;
 use super::{Input, Session};
 use crate::endpoint::{self, Destination};
-use crate::protocol::Anchor;
 use crate::{local, status, transport, tutor};
-
-/// One frame of a 60 Hz screen: the buffer is not written more often.
-const FRAME: Duration = Duration::from_millis(16);
-/// Most bytes of text before the anchor that are compared.
-const TAIL: usize = 64;
-
-/// A request and the answer that is being written.
-pub(super) struct Open {
-    number: u64,
-    cancel: CancellationToken,
-    /// Who is asked, for the spinner and for signatures.
-    pub(super) label: String,
-    provider: String,
-    writer: AnswerWriter,
-    /// Text that was decided on and is not in the buffer.
-    unwritten: String,
-    calls: usize,
-    /// The editor's anchor, once the marker line stands.
-    anchor: Option<u64>,
-    /// What stands before the anchor.
-    column: usize,
-    tail: String,
-    last_write: Option<Instant>,
-    /// How it ended, when it has.
-    end: Option<AnswerEnd>,
-    /// What the spinner says it is doing.
-    pub(super) doing: Doing,
-}
-
-/// What a request is doing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Doing {
-    /// Nothing has come yet.
-    Waiting,
-    /// The model thinks; characters so far.
-    Thinking(usize),
-    /// The model writes a call of this tool.
-    Calling(String),
-    /// Text arrives.
-    Streaming,
-}
-
-impl Open {
-    /// Stops the request itself; nothing is written any more.
-    pub(super) fn stop(&self) {
-        self.cancel.cancel();
-    }
-
-    /// When the next write is due. Nothing is due while the editor has one to
-    /// answer.
-    pub(super) fn next_write(&self, busy: bool) -> Option<Instant> {
-        let due = !busy && (self.end.is_some() || !self.unwritten.is_empty());
-        due.then(|| {
-            self.last_write
-                .map_or_else(Instant::now, |last| last + FRAME)
-        })
-    }
-}
 
 impl Session {
     pub(super) fn send(&mut self) {
@@ -87,21 +22,7 @@ impl Session {
         self.follow_answer(&document);
         let number = self.number();
         let cancel = CancellationToken::new();
-        self.request = Some(Open {
-            number,
-            cancel: cancel.clone(),
-            label: String::new(),
-            provider: String::new(),
-            writer: AnswerWriter::new(),
-            unwritten: String::new(),
-            calls: 0,
-            anchor: None,
-            column: 0,
-            tail: String::new(),
-            last_write: None,
-            end: None,
-            doing: Doing::Waiting,
-        });
+        self.request = Some(Open::new(number, cancel.clone()));
         self.editor
             .event("FlemmaRequestStarted", json!({"bufnr": self.buffer}));
         let Some(inbox) = self.inbox.upgrade() else {
@@ -118,15 +39,7 @@ impl Session {
             };
             let label = destination.as_ref().map(label_of).unwrap_or_default();
             drop(inbox.send(Input::Label(number, label)));
-            match destination {
-                Ok(Destination::Tutor) => drop(tokio::spawn(tutor::send(prompt, events, cancel))),
-                Ok(Destination::Server(endpoint, parameters)) => {
-                    drop(tokio::spawn(transport::send(
-                        prompt, endpoint, parameters, events, cancel,
-                    )));
-                }
-                Err(problem) => drop(events.send(vec![StreamEvent::Error(problem)])),
-            }
+            tokio::spawn(exchange(destination, prompt, events, cancel));
             while let Some(batch) = batches.recv().await {
                 drop(inbox.send(Input::Stream(number, batch)));
             }
@@ -135,253 +48,26 @@ impl Session {
 
     pub(super) fn label(&mut self, number: u64, label: String) {
         if let Some(open) = self.request.as_mut().filter(|open| open.number == number) {
-            open.provider = label.split(' ').next().unwrap_or_default().to_owned();
-            open.label = label;
+            open.set_label(label);
             self.view.redraw();
         }
     }
-
-    pub(super) fn stream(&mut self, number: u64, events: Vec<StreamEvent>) {
-        for event in events {
-            if self
-                .request
-                .as_ref()
-                .is_none_or(|open| open.number != number || open.end.is_some())
-            {
-                return;
-            }
-            self.stream_event(event);
-        }
-        self.view.redraw();
-    }
-
-    fn stream_event(&mut self, event: StreamEvent) {
-        let Some(open) = &mut self.request else {
-            return;
-        };
-        match event {
-            StreamEvent::Text(text) => {
-                open.writer.text(&text);
-                open.doing = Doing::Streaming;
-            }
-            StreamEvent::Thinking(text) => {
-                open.writer.thinking(&text);
-                open.doing = Doing::Thinking(open.writer.thinking_len());
-            }
-            StreamEvent::ThinkingEnd { signature } => {
-                let signature = signature
-                    .as_deref()
-                    .map(|value| (open.provider.as_str(), value));
-                open.writer.end_thinking(signature);
-            }
-            StreamEvent::RedactedThinking(opaque) => open.writer.redacted_thinking(&opaque),
-            StreamEvent::ToolUseStart { name } => open.doing = Doing::Calling(name),
-            StreamEvent::ToolUse(call) => {
-                open.calls += 1;
-                open.writer.tool_use(&call.name, &call.id, &call.input);
-                self.waiting.extend(recorded(&call));
-            }
-            StreamEvent::Usage(usage) => tracing::info!(?usage, "usage"),
-            StreamEvent::Stop(reason) => self.stopped(reason),
-            StreamEvent::Error(problem) => self.failed(&problem),
-        }
-        if let Some(open) = &mut self.request {
-            open.unwritten.push_str(&open.writer.take());
-        }
-    }
-
-    /// The provider says that the answer is complete.
-    fn stopped(&mut self, reason: StopReason) {
-        let Some(open) = &mut self.request else {
-            return;
-        };
-        let empty = open.writer.is_empty();
-        match reason {
-            StopReason::Refusal => self.failed(&Problem::new("The model declined to go on.", "Reword your message and press Ctrl-].")),
-            StopReason::MaxTokens if open.calls > 0 => self.failed(&Problem::new(
-                "The answer reached its token limit in the middle of its calls, so none of them runs.",
-                "Raise parameters.max_tokens, or press Ctrl-] to let the model go on.",
-            )),
-            _ if empty => self.failed(&Problem::new("The model sent an empty answer.", "Press Ctrl-] to ask again; the conversation is unchanged.")),
-            reason => {
-                open.writer.finish(None);
-                open.end = Some(AnswerEnd::Complete);
-                if reason == StopReason::MaxTokens {
-                    let text = "The answer reached its token limit and is cut there. Raise parameters.max_tokens for longer ones.";
-                    self.editor.notify(&Notice { level: Level::Warning, text: text.to_owned() });
-                }
-            }
-        }
-    }
-
-    fn failed(&mut self, problem: &Problem) {
-        self.editor.report_problem(problem);
-        self.end_request(&problem.what, AnswerEnd::Failed);
-    }
-
-    /// What arrived stays, with the reason why there is no more.
-    fn end_request(&mut self, reason: &str, end: AnswerEnd) {
-        let Some(open) = &mut self.request else {
-            return;
-        };
-        open.stop();
-        if !open.writer.is_empty() {
-            open.writer.finish(Some(reason));
-            open.unwritten.push_str(&open.writer.take());
-        }
-        open.end = Some(end);
-    }
-
-    pub(super) fn cancel_request(&mut self) {
-        self.end_request("cancelled by the user", AnswerEnd::Cancelled);
-        self.inform("Cancelled.");
-    }
-
-    /// The answer has no place any more.
-    pub(super) fn lose_request(&mut self, why: &str) {
-        if let Some(open) = &mut self.request {
-            open.stop();
-            open.unwritten.clear();
-            open.end = Some(AnswerEnd::Failed);
-            self.editor.notify(&Notice {
-                level: Level::Warning,
-                text: why.to_owned(),
-            });
-        }
-    }
-
-    /// Writes what is due of the answer, or ends it. Whether anything was done.
-    pub(super) fn write_answer(&mut self) -> bool {
-        let Some(open) = &self.request else {
-            return false;
-        };
-        if open
-            .next_write(false)
-            .is_none_or(|due| due > Instant::now() && open.end.is_none())
-        {
-            return false;
-        }
-        if open.unwritten.is_empty() {
-            self.end_answer();
-            return true;
-        }
-        match open.anchor {
-            None => self.write_marker(),
-            Some(anchor) => self.write_piece(anchor),
-        }
-        true
-    }
-
-    fn write_piece(&mut self, anchor: u64) {
-        let Some(open) = &mut self.request else {
-            return;
-        };
-        open.last_write = Some(Instant::now());
-        let text = std::mem::take(&mut open.unwritten);
-        let (column, tail) = (open.column, open.tail.clone());
-        self.append(anchor, Some((column, &tail)), &text);
-    }
-
-    /// An empty answer at the end, as one that broke off before its first word
-    /// leaves it, is taken up; otherwise a new marker line is written.
-    fn write_marker(&mut self) {
-        let document = Document::parse(&self.text);
-        let last = document
-            .messages
-            .last()
-            .filter(|last| last.role == Role::Assistant);
-        if last.is_some_and(|last| {
-            last.inline.is_none() && document.is_blank(last.lines.start + 1..last.lines.end)
-        }) {
-            return self.marker_written();
-        }
-        let edit = write::append_message(&document, Role::Assistant, &[]);
-        if let Some(open) = &mut self.request {
-            open.last_write = Some(Instant::now());
-        }
-        self.apply_marker(edit);
-    }
-
-    /// The marker line stands: the answer grows behind it.
-    pub(super) fn marker_written(&mut self) {
-        let document = Document::parse(&self.text);
-        let Some(line) = document.messages.last().map(|last| last.lines.start) else {
-            return;
-        };
-        let column = self.text.line(line).len();
-        let anchor = self.number();
-        let Some(open) = &mut self.request else {
-            return;
-        };
-        open.anchor = Some(anchor);
-        self.editor.send(
-            "anchor",
-            &Anchor {
-                buffer: self.buffer,
-                anchor,
-                line,
-                column,
-            },
-        );
-        self.answer_grew(line, column);
-    }
-
-    /// Remembers what stands before the anchor.
-    pub(super) fn answer_grew(&mut self, line: usize, column: usize) {
-        let bytes = self.text.line(line);
-        let before = String::from_utf8_lossy(&bytes[..column.min(bytes.len())]);
-        let mut start = before.len().saturating_sub(TAIL);
-        while !before.is_char_boundary(start) {
-            start += 1;
-        }
-        if let Some(open) = &mut self.request {
-            open.column = column;
-            open.tail = before[start..].to_owned();
-        }
-    }
-
-    pub(super) fn anchor(&self) -> Option<u64> {
-        self.request.as_ref()?.anchor
-    }
-
-    fn end_answer(&mut self) {
-        let Some(open) = self.request.take() else {
-            return;
-        };
-        if let Some(anchor) = open.anchor {
-            self.editor.send(
-                "release_anchor",
-                &Anchor {
-                    buffer: self.buffer,
-                    anchor,
-                    line: 0,
-                    column: 0,
-                },
-            );
-        }
-        let end = open.end.unwrap_or(AnswerEnd::Failed);
-        let status = match end {
-            AnswerEnd::Complete => "success",
-            AnswerEnd::Failed => "error",
-            AnswerEnd::Cancelled => "cancelled",
-        };
-        self.editor.event(
-            "FlemmaRequestFinished",
-            json!({"bufnr": self.buffer, "status": status}),
-        );
-        self.view.redraw();
-        self.waiting.push_back(Event::AnswerEnded(end));
-    }
 }
 
-/// A call that a provider issued, as it will stand in the document.
-fn recorded(call: &ToolUse) -> Option<Event> {
-    let input = json::parse_object(&call.input).ok()?;
-    Some(Event::Recorded(CallKey {
-        id: ToolUseId::new(write::writable(&call.id)),
-        name: write::writable(&call.name),
-        input: json::canonical(&input),
-    }))
+/// Asks whoever it is, until the answer ends.
+async fn exchange(
+    destination: Result<Destination, Problem>,
+    prompt: Prompt,
+    events: mpsc::UnboundedSender<Vec<StreamEvent>>,
+    cancel: CancellationToken,
+) {
+    match destination {
+        Ok(Destination::Tutor) => tutor::send(prompt, events, cancel).await,
+        Ok(Destination::Server(endpoint, parameters)) => {
+            transport::send(prompt, endpoint, parameters, events, cancel).await;
+        }
+        Err(problem) => drop(events.send(vec![StreamEvent::Error(problem)])),
+    }
 }
 
 /// Where a request goes; `auto` looks for what there is.

@@ -10,7 +10,7 @@ use chat::marks::Mark;
 use tokio::time::Instant;
 
 use super::Session;
-use super::requests::Doing;
+use super::answer::Doing;
 use super::running::Call;
 use crate::protocol::*;
 

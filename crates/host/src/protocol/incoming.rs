@@ -1,0 +1,240 @@
+//! What the plugin says.
+
+use serde::Deserialize;
+use serde_bytes::ByteBuf;
+use serde_json::Value;
+
+use super::{BufferId, WindowId};
+
+/// What the plugin says. The name of a message is its variant in snake case.
+#[derive(Debug)]
+pub enum FromEditor {
+    /// First of all; answered with [`Welcome`].
+    Hello(Hello),
+    /// The options of `setup()`.
+    Configure(Configure),
+    /// A chat buffer; its text follows.
+    Attach(Attach),
+    /// A piece of a buffer's text.
+    Snapshot(Snapshot),
+    /// Lines changed.
+    Changed(Changed),
+    /// A buffer is gone.
+    Detached(Detached),
+    /// The user wants something.
+    Command(Command),
+    /// Other lines are visible.
+    Viewport(Viewport),
+    /// What became of an edit.
+    Applied(Applied),
+    /// What the user's functions answered.
+    Answered(Answered),
+    /// What is known of an open file.
+    BuffersAnswered(BuffersAnswered),
+}
+
+/// Who asks.
+#[derive(Debug, Deserialize)]
+pub struct Hello {
+    /// See [`VERSION`].
+    pub protocol: u64,
+    /// The plugin's version.
+    pub version: String,
+    /// Where to log.
+    #[serde(default)]
+    pub log: Option<String>,
+}
+
+/// The options of `setup()`.
+#[derive(Debug, Deserialize)]
+pub struct Configure {
+    /// As given; a function is `{"function": id}`.
+    pub options: Value,
+}
+
+/// A chat buffer.
+#[derive(Debug, Deserialize)]
+pub struct Attach {
+    /// Which.
+    pub buffer: BufferId,
+    /// Absolute, or empty.
+    pub path: String,
+    /// Neovim's working directory.
+    pub cwd: String,
+    /// Columns of text in a window that shows it.
+    pub width: usize,
+    /// Ids of calls that ran when the former host died.
+    #[serde(default)]
+    pub interrupted: Vec<String>,
+    /// Whether an answer was streaming then.
+    #[serde(default)]
+    pub streaming: bool,
+}
+
+/// A piece of a buffer's text.
+#[derive(Debug, Deserialize)]
+pub struct Snapshot {
+    /// Which.
+    pub buffer: BufferId,
+    /// The text's number.
+    pub seq: u64,
+    /// The lines.
+    pub lines: Vec<ByteBuf>,
+    /// Whether this is the last piece.
+    pub done: bool,
+}
+
+/// Lines changed.
+#[derive(Debug, Deserialize)]
+pub struct Changed {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// The number of the text after the change.
+    pub seq: u64,
+    /// First line that went.
+    pub first: usize,
+    /// Line behind the last that went.
+    pub last: usize,
+    /// The lines that came.
+    pub lines: Vec<ByteBuf>,
+    /// Whether another piece of the same change follows.
+    #[serde(default)]
+    pub more: bool,
+}
+
+/// A buffer is gone.
+#[derive(Debug, Deserialize)]
+pub struct Detached {
+    /// Which.
+    pub buffer: BufferId,
+}
+
+/// The user wants something.
+#[derive(Debug, Deserialize)]
+pub struct Command {
+    /// Where.
+    pub buffer: BufferId,
+    /// A key's name, or what stands after `:Flemma`.
+    pub name: String,
+    /// The cursor's line.
+    pub line: usize,
+    /// The window it was pressed in.
+    pub window: WindowId,
+    /// What else was said.
+    #[serde(default)]
+    pub arguments: Value,
+}
+
+/// Visible lines of a buffer, over all its windows.
+#[derive(Debug, Deserialize)]
+pub struct Viewport {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// First visible line.
+    pub first: usize,
+    /// Line behind the last.
+    pub last: usize,
+    /// Columns of text.
+    pub width: usize,
+}
+
+/// What became of an edit.
+#[derive(Debug, Deserialize)]
+pub struct Applied {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// Which edit.
+    pub edit: u64,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The text's number now.
+    pub seq: u64,
+    /// Why it failed.
+    #[serde(default)]
+    pub message: Option<String>,
+    /// Line where an appended text began.
+    #[serde(default)]
+    pub at_row: Option<usize>,
+    /// Byte column where it began.
+    #[serde(default)]
+    pub at_column: Option<usize>,
+}
+
+/// What became of an edit.
+// By way of its name, because rmpv reads no enums from strings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Outcome {
+    /// The buffer has it.
+    Applied,
+    /// The text was another by then.
+    Stale,
+    /// The anchor's text is gone.
+    Lost,
+    /// The text before the anchor is another.
+    Moved,
+    /// Neovim refused.
+    Failed,
+}
+
+impl TryFrom<String> for Outcome {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        match name.as_str() {
+            "applied" => Ok(Self::Applied),
+            "stale" => Ok(Self::Stale),
+            "lost" => Ok(Self::Lost),
+            "moved" => Ok(Self::Moved),
+            "failed" => Ok(Self::Failed),
+            _ => Err(format!("no outcome is named {name:?}")),
+        }
+    }
+}
+
+/// What the user's functions answered.
+#[derive(Debug, Deserialize)]
+pub struct Answered {
+    /// The question.
+    pub ask: u64,
+    /// One for each call, in order.
+    pub values: Vec<FunctionAnswer>,
+}
+
+/// What one function answered.
+#[derive(Debug, Deserialize)]
+pub struct FunctionAnswer {
+    /// Whether it returned.
+    pub ok: bool,
+    /// What it returned.
+    #[serde(default)]
+    pub value: Value,
+    /// The error it raised.
+    #[serde(default)]
+    pub message: Option<String>,
+}
+
+/// What is known of an open file.
+#[derive(Debug, Default, Deserialize)]
+pub struct BuffersAnswered {
+    /// The question.
+    pub ask: u64,
+    /// Whether a buffer holds the file.
+    #[serde(default)]
+    pub open: bool,
+    /// Its text.
+    #[serde(default)]
+    pub text: Option<String>,
+    /// Whether it has unsaved changes.
+    #[serde(default)]
+    pub modified: bool,
+    /// Whether the text was replaced.
+    #[serde(default)]
+    pub ok: bool,
+    /// Whether the file was written.
+    #[serde(default)]
+    pub saved: bool,
+    /// Why not.
+    #[serde(default)]
+    pub message: Option<String>,
+}

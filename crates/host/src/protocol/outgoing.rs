@@ -1,0 +1,276 @@
+//! What the host says. The name that a message is sent under stands first in its
+//! description.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{BufferId, WindowId};
+
+/// `welcome`: who answers.
+#[derive(Debug, Serialize)]
+pub struct Welcome {
+    /// See [`VERSION`].
+    pub protocol: u64,
+    /// The host's version.
+    pub version: &'static str,
+}
+
+/// One of the changes of [`Apply`].
+#[derive(Debug, Clone, Serialize)]
+pub struct Change {
+    /// First line that goes.
+    pub first: usize,
+    /// Line behind the last that goes.
+    pub last: usize,
+    /// The lines that come.
+    pub lines: Vec<String>,
+}
+
+/// `apply`: change the text, all or nothing.
+#[derive(Debug, Serialize)]
+pub struct Apply<'a> {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// Comes back in [`Applied`].
+    pub edit: u64,
+    /// The text that the changes were computed for.
+    pub seq: u64,
+    /// Sorted and disjoint.
+    pub changes: &'a [Change],
+    /// Whether it continues the undo step of our last change.
+    pub join: bool,
+    /// Whether windows whose cursor is on the last line stay there.
+    pub follow: bool,
+}
+
+/// `append`: insert text at an anchor, which moves behind it.
+#[derive(Debug, Serialize)]
+pub struct Append<'a> {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// Comes back in [`Applied`].
+    pub edit: u64,
+    /// Which anchor.
+    pub anchor: u64,
+    /// What must stand before the anchor.
+    pub expect: Option<Expect<'a>>,
+    /// The first continues the anchor's line.
+    pub lines: &'a [&'a str],
+    /// Whether it continues the undo step of our last change.
+    pub join: bool,
+}
+
+/// The text before an anchor.
+#[derive(Debug, Serialize)]
+pub struct Expect<'a> {
+    /// The anchor's byte column.
+    pub column: usize,
+    /// The last bytes before it, at most 64.
+    pub tail: &'a str,
+}
+
+/// `anchor` and `release_anchor`: where a text will grow.
+#[derive(Debug, Serialize)]
+pub struct Anchor {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// Which anchor.
+    pub anchor: u64,
+    /// Its line.
+    pub line: usize,
+    /// Its byte column.
+    pub column: usize,
+}
+
+/// `lock`: whether the user may change the text.
+#[derive(Debug, Serialize)]
+pub struct Lock {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// Whether it is locked.
+    pub locked: bool,
+}
+
+/// `cursor`: move it, in one window.
+#[derive(Debug, Serialize)]
+pub struct Cursor {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// The line.
+    pub line: usize,
+    /// The byte column.
+    pub column: usize,
+    /// Which window.
+    pub window: Option<WindowId>,
+    /// Whether to go into Insert mode.
+    pub insert: bool,
+    /// Only when the cursor is on this line or below.
+    pub from: Option<usize>,
+    /// A line below that must be seen as well.
+    pub to: Option<usize>,
+}
+
+/// What is shown beside one call.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MarkItem {
+    /// Unique in the buffer.
+    pub id: String,
+    /// The opening fence, under which the preview hangs.
+    pub line: usize,
+    /// The result's header, behind which the state stands.
+    pub header_line: usize,
+    /// What the call would do.
+    pub preview: Option<String>,
+    /// `pending`, `running`, `done` or `failed`.
+    pub state: Option<&'static str>,
+    /// What stands beside the state.
+    pub label: Option<String>,
+    /// How long it has been running, in milliseconds.
+    pub elapsed_ms: Option<u64>,
+    /// The last lines of its output.
+    pub output: Vec<String>,
+}
+
+/// `marks`: all of a buffer's.
+#[derive(Debug, Serialize)]
+pub struct Marks<'a> {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// Every one; those that are missing vanish.
+    pub items: &'a [MarkItem],
+}
+
+/// `request`: what the open request is doing.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Request {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// `idle`, `waiting`, `thinking` or `streaming`.
+    pub state: &'static str,
+    /// What stands beside the spinner.
+    pub label: Option<String>,
+}
+
+/// `spans`: highlights of the visible lines.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Spans {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// The text that they were computed for.
+    pub seq: u64,
+    /// First line.
+    pub first: usize,
+    /// Line behind the last.
+    pub last: usize,
+    /// For each line: first byte, byte behind the last (-1: the whole line), group.
+    pub lines: Vec<Vec<(usize, i64, &'static str)>>,
+}
+
+/// A remark on some lines.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DiagnosticItem {
+    /// First line.
+    pub line: usize,
+    /// Line behind the last.
+    pub end_line: usize,
+    /// A sentence.
+    pub message: String,
+    /// `error` or `warning`.
+    pub severity: &'static str,
+    /// What would mend it.
+    pub fix: Option<String>,
+}
+
+/// `diagnostics`: all of a buffer's.
+#[derive(Debug, Serialize)]
+pub struct Diagnostics<'a> {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// Every one.
+    pub items: &'a [DiagnosticItem],
+}
+
+/// `notify`: a message to the user.
+#[derive(Debug, Serialize)]
+pub struct Notify<'a> {
+    /// `info`, `warn` or `error`.
+    pub level: &'static str,
+    /// Full sentences.
+    pub message: &'a str,
+}
+
+/// `event`: a `User` autocommand.
+#[derive(Debug, Serialize)]
+pub struct UserEvent<'a> {
+    /// The autocommand's pattern.
+    pub name: &'a str,
+    /// What it gets as `data`.
+    pub data: Value,
+}
+
+/// `statusline`: what stands there for a buffer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Statusline {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// Plain text.
+    pub text: String,
+}
+
+/// `ask`: call the user's functions.
+#[derive(Debug, Serialize)]
+pub struct Ask {
+    /// Comes back in [`Answered`].
+    pub ask: u64,
+    /// The calls.
+    pub calls: Vec<FunctionCall>,
+}
+
+/// A call of a user's function.
+#[derive(Debug, Serialize)]
+pub struct FunctionCall {
+    /// Its id, from [`Configure`].
+    pub function: u64,
+    /// What it gets.
+    pub arguments: Vec<Value>,
+}
+
+/// `open_text`: what is known of an open file.
+#[derive(Debug, Serialize)]
+pub struct OpenText<'a> {
+    /// Comes back in [`BuffersAnswered`].
+    pub ask: u64,
+    /// Absolute.
+    pub path: &'a str,
+}
+
+/// `replace_text`: change an open file.
+#[derive(Debug, Serialize)]
+pub struct ReplaceText<'a> {
+    /// Comes back in [`BuffersAnswered`].
+    pub ask: u64,
+    /// Absolute.
+    pub path: &'a str,
+    /// The text it must have.
+    pub expected: &'a str,
+    /// The text it gets.
+    pub text: &'a str,
+}
+
+/// `report`: show lines in a window.
+#[derive(Debug, Serialize)]
+pub struct Report<'a> {
+    /// The window's name.
+    pub title: &'a str,
+    /// What it shows.
+    pub lines: Vec<String>,
+}
+
+/// `open`: a new chat.
+#[derive(Debug, Serialize)]
+pub struct Open<'a> {
+    /// The buffer's name.
+    pub name: &'a str,
+    /// Its text.
+    pub lines: Vec<&'a str>,
+}

@@ -1,0 +1,104 @@
+//! Keys and commands of a chat, and where they put the cursor.
+
+use std::collections::VecDeque;
+
+use chat::cycle::Event;
+use chat::document::Document;
+use chat::write::TextEdit;
+
+use super::Session;
+use crate::protocol::{Command, Cursor};
+
+impl Session {
+    pub(super) fn command(&mut self, command: Command) {
+        self.window = Some(command.window);
+        self.insert = command
+            .arguments
+            .get("insert")
+            .and_then(serde_json::Value::as_bool)
+            == Some(true);
+        let line = command.line;
+        match command.name.as_str() {
+            "advance" => self.waiting.push_back(Event::Advance),
+            "send" => self.waiting.push_back(Event::Send),
+            "resolve" | "tool:execute" => self.waiting.push_back(Event::Resolve { line }),
+            "cancel" | "tool:cancel-all" => self.waiting.push_back(Event::Cancel),
+            "tool:cancel" => self.waiting.push_back(Event::CancelTool { line }),
+            "tool:list" => self.list_tools(),
+            "status" => self.report_status(),
+            "fix" => self.fix(line),
+            "autopilot:status" => self.inform(if self.shared.options.autopilot {
+                "Autopilot is on."
+            } else {
+                "Autopilot is off."
+            }),
+            other => self.editor.report_problem(&chat::Problem::new(
+                format!("The host knows no command \"{other}\"."),
+                "",
+            )),
+        }
+    }
+
+    /// `:Flemma fix`: mends what a diagnostic on this line says.
+    fn fix(&mut self, line: usize) {
+        let document = Document::parse(&self.text);
+        let here = document
+            .diagnostics
+            .iter()
+            .filter(|it| it.lines.contains(&line));
+        let Some(fix) = here.filter_map(|it| it.fix.clone()).next() else {
+            return self.inform("There is nothing on this line that can be mended by itself.");
+        };
+        if self.edit.is_some() || self.request.is_some() || !self.running.is_empty() {
+            return self.inform("Something is going on in this chat; try again when it is done.");
+        }
+        let edit = TextEdit {
+            lines: fix.lines,
+            replacement: fix.replacement,
+        };
+        self.apply(vec![edit], VecDeque::new(), Event::Changed);
+    }
+
+    pub(super) fn move_cursor(&self, line: usize, insert: bool) {
+        // A prompt that stands ready moves the cursor only where the user follows
+        // the answer; a call that waits is what the key was pressed for. Above the
+        // prompt stand its marker, a blank line and the answer's last line.
+        let from = insert.then(|| line.saturating_sub(3));
+        let to = self.block_end(line);
+        self.send_cursor(line, insert && self.insert, from, to);
+    }
+
+    /// Whoever sends from the last message watches the answer arrive: from the last
+    /// line the cursor follows it.
+    pub(super) fn follow_answer(&self, document: &Document<'_>) {
+        let from = document.messages.last().map(|last| last.lines.start);
+        self.send_cursor(document.text().line_count() - 1, false, from, None);
+    }
+
+    fn send_cursor(&self, line: usize, insert: bool, from: Option<usize>, to: Option<usize>) {
+        let (buffer, window) = (self.buffer, self.window);
+        self.editor.send(
+            "cursor",
+            &Cursor {
+                buffer,
+                line,
+                column: 0,
+                window,
+                insert,
+                from,
+                to,
+            },
+        );
+    }
+
+    /// The last line of the result block that starts on `line`.
+    fn block_end(&self, line: usize) -> Option<usize> {
+        let document = Document::parse(&self.text);
+        document.turns().find_map(|turn| {
+            let mut results = turn.calls.iter().filter_map(|call| call.result);
+            results
+                .find(|result| result.lines.start == line)
+                .map(|result| result.lines.end - 1)
+        })
+    }
+}
