@@ -65,11 +65,11 @@ local function portable(value, found, depth)
     found[last_id] = value
     return { ["function"] = last_id }
   end
-  if type(value) ~= "table" or depth > 32 then
-    return type(value) ~= "table" and value or vim.NIL
-  end
-  if next(value) == nil then
+  if type(value) ~= "table" or next(value) == nil then
     return value
+  end
+  if depth > 32 then
+    return vim.NIL
   end
   local copy, listed = {}, vim.islist(value)
   for key, item in pairs(value) do

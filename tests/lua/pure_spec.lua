@@ -27,6 +27,12 @@ test("an empty list stays empty and lists stay lists", function()
   })
 end)
 
+test("an option that is off travels as off, and is not left out", function()
+  same(config.wire({ tools = { require_approval = false, autopilot = { enabled = false } } }), {
+    tools = { require_approval = false, autopilot = { enabled = false } },
+  })
+end)
+
 test("an option of the wrong type is named and keeps its default", function()
   local problems = config.load({ keymaps = { enabled = "yes", normal = { send = "<C-s>" } } })
   same(problems, { 'setup(): "keymaps.enabled" is a string, so it is ignored. It must be a boolean.' })
