@@ -1,37 +1,205 @@
-//! The ways in which these tests start an editor and read what a chat shows.
+//! The ways in which these tests start an editor, and read what a chat shows.
+//! It knows what stands in a buffer, and none of the product's own types.
 
 use harness::{Editor, Provider, Setup};
+use serde_json::{Value as Json, json};
 
-/// A setup that runs the host under test and talks to `provider`.
-pub fn setup(provider: &Provider) -> Setup {
-    let kind = if provider.url().ends_with("/v1") {
-        "openai_compatible"
-    } else {
-        "anthropic"
-    };
-    let options = serde_json::json!({"provider": kind});
-    offline().provider(provider).options(options)
-}
+/// A question to which nothing was said yet.
+pub const QUESTION: &str = "@You:\nGo.\n";
+
+/// With the cursor above or in a waiting block: approves it by hand.
+pub const APPROVE: &str = "/pending<CR>cwapproved<Esc>";
 
 /// A setup that runs the host under test and has no provider.
 pub fn offline() -> Setup {
     Setup::new().host(env!("CARGO_BIN_EXE_flemma"))
 }
 
-/// An editor on `question.chat`, which holds `text`.
-#[track_caller]
-pub fn open(provider: &Provider, text: &str) -> Editor {
-    setup(provider).file("question.chat", text).start()
+/// A setup that talks to `provider`.
+pub fn setup(provider: &Provider) -> Setup {
+    with_options(provider, json!({}))
 }
 
-/// A question with nothing said yet.
-#[allow(dead_code)]
-pub const QUESTION: &str = "@You:\nGo.\n";
+/// A setup that talks to `provider`, with further options.
+pub fn with_options(provider: &Provider, mut options: Json) -> Setup {
+    options["provider"] = json!(name_of(provider));
+    offline().provider(provider).options(options)
+}
 
-/// Waits until nothing runs: the buffer can be changed and ends in `end`.
+/// A setup that talks to `provider` and whose options are written in Lua: what
+/// stands between the braces of `setup({…})`.
+pub fn with_lua_options(provider: &Provider, options: &str) -> Setup {
+    let name = name_of(provider);
+    let init = format!("require('flemma').setup({{ provider = '{name}', {options} }})");
+    offline().provider(provider).init(&init)
+}
+
+/// The product's name for what `provider` speaks.
+fn name_of(provider: &Provider) -> &'static str {
+    if provider.url().ends_with("/v1") {
+        "openai_compatible"
+    } else {
+        "anthropic"
+    }
+}
+
+/// An editor on a chat that holds `text`.
+#[track_caller]
+pub fn open(provider: &Provider, text: &str) -> Editor {
+    let editor = setup(provider).file("question.chat", text).start();
+    watch(&editor);
+    editor
+}
+
+/// An editor on a [`QUESTION`], with further options.
+#[track_caller]
+pub fn ask_with(provider: &Provider, options: Json) -> Editor {
+    let setup = with_options(provider, options);
+    let editor = setup.file("question.chat", QUESTION).start();
+    watch(&editor);
+    editor
+}
+
+/// Arguments of a `bash` call.
+pub fn command(command: &str) -> Json {
+    json!({"label": "testing", "command": command, "timeout": null})
+}
+
+/// Arguments of a `read` call.
+pub fn file(path: &str) -> Json {
+    json!({"label": "testing", "path": path, "offset": null, "limit": null})
+}
+
+/// Waits until the buffer ends in `end`.
 #[track_caller]
 pub fn wait_end(editor: &Editor, end: &str) {
     editor.wait_for(&format!("a chat that ends in {end:?}"), |editor| {
         editor.text().ends_with(end)
     });
+}
+
+/// The result block of a call as it stands in the buffer: from its header to its
+/// closing fence. Empty when there is none.
+#[track_caller]
+pub fn result(editor: &Editor, id: &str) -> String {
+    let text = editor.text();
+    let Some(start) = text.find(&format!("**Tool Result:** `{id}`")) else {
+        return String::new();
+    };
+    let block = &text[start..];
+    let open = block.find("\n```").map_or(block.len(), |at| at + 1);
+    let close = block[open..].find("\n```\n");
+    let end = close.map_or(block.len(), |at| open + at + "\n```".len());
+    block[..end].to_owned()
+}
+
+/// Waits until the result block of a call reads `expected`.
+#[track_caller]
+pub fn wait_result(editor: &Editor, id: &str, expected: &str) {
+    editor.wait_for(&format!("the block\n{expected}\nof {id}"), |editor| {
+        result(editor, id) == expected
+    });
+}
+
+/// Waits until the messages contain `text`, and returns all of them.
+#[track_caller]
+pub fn wait_message(editor: &Editor, text: &str) -> String {
+    editor.wait_for(&format!("the message {text:?}"), |editor| {
+        editor.messages().contains(text)
+    });
+    editor.messages()
+}
+
+/// Zero-based line of the first line that starts with `start`.
+#[track_caller]
+pub fn line_of(editor: &Editor, start: &str) -> usize {
+    let lines = editor.lines();
+    let found = lines.iter().position(|line| line.starts_with(start));
+    found.unwrap_or_else(|| panic!("no line starts with {start:?} in {lines:#?}"))
+}
+
+/// Waits until the cursor stands on a line that starts with `start`.
+#[track_caller]
+pub fn wait_cursor(editor: &Editor, start: &str) {
+    editor.wait_for(&format!("the cursor on {start:?}"), |editor| {
+        let lines = editor.lines();
+        lines
+            .get(editor.cursor().0)
+            .is_some_and(|line| line.starts_with(start))
+    });
+}
+
+/// Keeps the names of the product's `User` events, for [`events`].
+#[track_caller]
+pub fn watch(editor: &Editor) {
+    let code = r#"
+        seen = {}
+        vim.api.nvim_create_autocmd("User", { pattern = "Flemma*", callback = function(event)
+          local about = (event.data or {}).tool_id or (event.data or {}).status or ""
+          table.insert(seen, vim.trim(event.match .. " " .. about))
+        end })
+    "#;
+    editor.lua(code, json!([]));
+}
+
+/// The product's `User` events since [`watch`], each with the call or the status
+/// that it is about.
+#[track_caller]
+pub fn events(editor: &Editor) -> Vec<String> {
+    let seen = editor.lua("return seen", json!([]));
+    let names = seen.as_array().into_iter().flatten();
+    names
+        .map(|name| name.as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
+/// Waits until an event of [`events`] happened.
+#[track_caller]
+pub fn wait_event(editor: &Editor, event: &str) {
+    editor.wait_for(&format!("the event {event}"), |editor| {
+        events(editor).iter().any(|seen| seen == event)
+    });
+}
+
+/// Waits until a diagnostic of the buffer contains `text`.
+#[track_caller]
+pub fn wait_diagnostic(editor: &Editor, text: &str) {
+    let code = "return vim.tbl_map(function(it) return it.message end, vim.diagnostic.get(0))";
+    editor.wait_for(&format!("the diagnostic {text:?}"), |editor| {
+        let messages = editor.lua(code, json!([]));
+        let messages = messages.as_array().into_iter().flatten();
+        messages
+            .filter_map(Json::as_str)
+            .any(|message| message.contains(text))
+    });
+}
+
+/// Waits until everything that keys and answers have led to so far is done and
+/// shown, except tools and requests that still run.
+#[track_caller]
+pub fn at_rest(editor: &Editor) {
+    // The host answers in order, and decides between two questions.
+    for _ in 0..2 {
+        let answers = |editor: &Editor| editor.messages().matches("Autopilot is ").count();
+        let before = answers(editor);
+        editor.command("Flemma autopilot:status");
+        editor.wait_for("the host's answer", |editor| answers(editor) > before);
+    }
+}
+
+/// That nothing was sent but the first `count` requests.
+#[track_caller]
+pub fn expect_requests(editor: &Editor, count: usize) {
+    at_rest(editor);
+    let started = events(editor);
+    let started = started
+        .iter()
+        .filter(|name| name.starts_with("FlemmaRequestStarted"));
+    assert_eq!(
+        started.count(),
+        count,
+        "requests: {:#?}\n{}",
+        events(editor),
+        editor.text()
+    );
 }
