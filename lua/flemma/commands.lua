@@ -12,7 +12,7 @@ local M = {}
 ---@type table<string, flemma.commands.Command>
 M.COMMANDS = {
   ["send"] = { help = "Send the conversation as it stands." },
-  ["cancel"] = { help = "Stop the request or the oldest running call." },
+  ["cancel"] = { help = "Stop the request, or all running calls." },
   ["fix"] = { help = "Mend what the diagnostic on this line says." },
   ["status"] = { help = "Show provider, model, options and tools of this chat." },
   ["tool:cancel"] = { help = "Cancel the call at the cursor." },

@@ -1,0 +1,170 @@
+//! The invariants of ARCHITECTURE.md that can be read off the files.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Names in the `[dependencies]` table of a crate.
+fn dependencies(name: &str) -> BTreeSet<String> {
+    let manifest = fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")).unwrap();
+    let table = manifest
+        .split("\n[")
+        .find(|table| table.starts_with("dependencies]"))
+        .unwrap();
+    let keys = table
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split(['.', '=', ' ']).next());
+    keys.filter(|key| !key.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// All files with this ending below a folder.
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(files(&path, ending));
+        } else if path.to_string_lossy().ends_with(ending) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn dependencies_point_one_way() {
+    let ours = ["chat", "provider", "tools", "flemma"];
+    for (name, allowed) in [
+        ("chat", &[][..]),
+        ("provider", &["chat"]),
+        ("tools", &["chat"]),
+    ] {
+        let used: Vec<String> = dependencies(name)
+            .into_iter()
+            .filter(|it| ours.contains(&it.as_str()))
+            .collect();
+        assert!(
+            used.iter().all(|it| allowed.contains(&it.as_str())),
+            "{name} uses {used:?}"
+        );
+    }
+}
+
+#[test]
+fn the_pure_crates_have_no_way_out() {
+    let ways_out = [
+        "tokio",
+        "reqwest",
+        "rustix",
+        "rmpv",
+        "nvim-rs",
+        "tempfile",
+        "process-wrap",
+        "tracing",
+    ];
+    for name in ["chat", "provider"] {
+        let used = dependencies(name);
+        assert!(
+            !ways_out.iter().any(|it| used.contains(*it)),
+            "{name} uses {used:?}"
+        );
+        for file in files(&root().join("crates").join(name).join("src"), ".rs") {
+            let text = fs::read_to_string(&file).unwrap();
+            for word in [
+                "std::fs",
+                "std::net",
+                "std::process",
+                "std::time",
+                "std::env",
+                "async fn",
+            ] {
+                assert!(!text.contains(word), "{} says {word}", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn one_module_names_the_rpc_crates() {
+    for file in files(&root().join("crates"), ".rs") {
+        let text = fs::read_to_string(&file).unwrap();
+        let names =
+            text.contains("nvim_rs::") || text.contains("rmpv::") || text.contains("rmp_serde::");
+        assert!(
+            !names || file.ends_with("host/src/rpc.rs") || file.ends_with(file!()),
+            "{}",
+            file.display()
+        );
+    }
+}
+
+/// The names of the messages that the host sends, from where it sends them.
+fn sent() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for file in files(&root().join("crates/host/src"), ".rs") {
+        let text = fs::read_to_string(&file).unwrap();
+        let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for piece in flat.split(".send(").skip(1) {
+            let literal = piece.trim_start().strip_prefix('"');
+            names.extend(
+                literal
+                    .and_then(|rest| rest.split('"').next())
+                    .map(str::to_owned),
+            );
+        }
+    }
+    names
+}
+
+#[test]
+fn lua_receives_every_message_that_the_host_sends() {
+    let lua = fs::read_to_string(root().join("lua/flemma/protocol.lua")).unwrap();
+    let table = lua
+        .split("M.RECEIVERS = {")
+        .nth(1)
+        .unwrap()
+        .split('}')
+        .next()
+        .unwrap();
+    let received: BTreeSet<String> = table
+        .lines()
+        .filter_map(|line| Some(line.split_once(" = ")?.0.trim().to_owned()))
+        .collect();
+    let sent = sent();
+    assert!(sent.len() > 10, "{sent:?}");
+    // `welcome` is the handshake, which `host.lua` reads itself.
+    let missing: Vec<&String> = sent
+        .iter()
+        .filter(|name| *name != "welcome" && !received.contains(*name))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let version = format!("M.VERSION = {}", 1);
+    assert!(lua.contains(&version));
+}
+
+#[test]
+fn no_file_is_longer_than_a_reader_can_hold() {
+    let crates = fs::read_dir(root().join("crates")).unwrap().flatten();
+    let sources = crates
+        .map(|it| it.path().join("src"))
+        .chain([root().join("lua")]);
+    for folder in sources {
+        let rust = files(&folder, ".rs");
+        for file in rust.into_iter().chain(files(&folder, ".lua")) {
+            let lines = fs::read_to_string(&file).unwrap().lines().count();
+            assert!(
+                lines <= 400,
+                "{} has {lines} lines; where is the seam?",
+                file.display()
+            );
+        }
+    }
+}
