@@ -226,6 +226,14 @@ function M.lock(lock)
   end
 end
 
+--- Whether an answer is being written into a buffer: it has an anchor there from
+--- its first line to its last.
+---@param buffer integer
+---@return boolean
+function M.is_writing(buffer)
+  return #api.nvim_buf_get_extmarks(buffer, ANCHORS, 0, -1, { limit = 1 }) > 0
+end
+
 --- Gives a buffer back: the host that locked it and knew its anchors is gone.
 ---@param buffer integer
 function M.release(buffer)

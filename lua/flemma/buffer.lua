@@ -19,7 +19,7 @@ local viewport = require("flemma.viewport")
 
 ---@class flemma.buffer.Chat
 ---@field interrupted string[] Calls that ran when the last host died.
----@field streaming boolean Whether an answer was streaming then.
+---@field streaming boolean Whether an answer was being written then.
 
 ---@type table<integer, flemma.buffer.Chat>
 local chats = {}
@@ -104,7 +104,7 @@ local function on_lost()
   notices.forget()
   for buffer, chat in pairs(chats) do
     chat.interrupted = render.running(buffer)
-    chat.streaming = render.streaming(buffer)
+    chat.streaming = api.nvim_buf_is_loaded(buffer) and apply.is_writing(buffer)
     apply.release(buffer)
     render.forget(buffer)
     diagnostics.forget(buffer)

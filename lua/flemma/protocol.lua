@@ -65,7 +65,7 @@ M.IN_ORDER = {
 ---@field width integer Columns of text in a window that shows the buffer.
 ---@field reason "open"|"reload"|"restart"
 ---@field interrupted string[] Ids of calls that ran when the former host died.
----@field streaming boolean Whether an answer was streaming when it died.
+---@field streaming boolean Whether an answer was being written when it died.
 
 ---@class flemma.protocol.Snapshot
 ---@field buffer integer

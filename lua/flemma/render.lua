@@ -36,8 +36,6 @@ local OUTCOMES = {
 local marks = {}
 ---@type table<integer, flemma.render.Request> While something moves.
 local requests = {}
----@type table<integer, boolean> Buffers into which an answer streams.
-local streaming = {}
 ---@type uv.uv_timer_t?
 local timer
 local frame = 0
@@ -273,7 +271,6 @@ function M.request(message)
     return
   end
   local old = requests[buffer]
-  streaming[buffer] = message.state ~= "idle" or nil
   if message.state ~= "waiting" and message.state ~= "thinking" then
     delete(buffer, old and old.mark)
     requests[buffer] = nil
@@ -300,17 +297,10 @@ function M.running(buffer)
   return ids
 end
 
---- Whether a request is open, as far as the host said.
----@param buffer integer
----@return boolean
-function M.streaming(buffer)
-  return streaming[buffer] ~= nil
-end
-
 --- Takes everything off a buffer.
 ---@param buffer integer
 function M.forget(buffer)
-  marks[buffer], requests[buffer], streaming[buffer] = nil, nil, nil
+  marks[buffer], requests[buffer] = nil, nil
   if api.nvim_buf_is_valid(buffer) then
     api.nvim_buf_clear_namespace(buffer, NAMESPACE, 0, -1)
   end

@@ -89,7 +89,7 @@ test("a host that dies is followed by another, which learns what ran", function(
   forget()
   local buffer = vim.api.nvim_get_current_buf()
   host.receive("lock", { buffer = buffer, locked = true })
-  host.receive("request", { buffer = buffer, state = "streaming" })
+  host.receive("anchor", { buffer = buffer, anchor = 1, line = 0, column = 0 })
   host.receive("marks", { buffer = buffer, items = { { id = "toolu_1", line = 0, state = "running" } } })
   exit(137)
   welcome()
