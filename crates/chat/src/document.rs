@@ -131,8 +131,9 @@ pub struct ToolUse {
     pub id: ToolUseId,
     /// The tool's name, byte for byte.
     pub name: String,
-    /// The fence's language: empty or `json`, or the call is not valid.
-    pub language: String,
+    /// The fence's language when it is neither absent nor `json`: the call is not
+    /// valid then.
+    pub other_language: Option<String>,
     /// Header through closing fence.
     pub lines: Lines,
     /// What stands in the fence.
@@ -234,10 +235,9 @@ impl<'t> Document<'t> {
     /// Why the call cannot run: its fence is in another language, or what stands
     /// there is not one JSON object with each key once.
     pub fn input(&self, call: &ToolUse) -> Result<Value, String> {
-        if !matches!(call.language.as_str(), "" | "json") {
+        if let Some(language) = &call.other_language {
             return Err(format!(
-                "its fence says \"{}\"; a JSON object is needed",
-                call.language
+                "its fence says \"{language}\"; a JSON object is needed"
             ));
         }
         json::parse_object(&self.lossy(call.body.clone()))

@@ -1,9 +1,12 @@
 //! What is shown beside calls that have no result yet: their preview and state.
 
+use std::collections::HashMap;
+
 use crate::approval::CallKey;
 use crate::cycle::Cycle;
 use crate::document::{Document, Status};
 use crate::preview::preview;
+use crate::tool::ToolUseId;
 
 /// What is shown beside one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +31,7 @@ pub struct Mark {
 /// The marks of a document, in order. `width` is the window's text width in cells.
 pub fn marks(document: &Document<'_>, cycle: &Cycle, width: usize) -> Vec<Mark> {
     let mut marks: Vec<Mark> = Vec::new();
+    let mut seen: HashMap<ToolUseId, usize> = HashMap::new();
     for turn in document.turns() {
         for call in &turn.calls {
             let (Some(result), Some(status)) = (call.result, call.status()) else {
@@ -36,12 +40,12 @@ pub fn marks(document: &Document<'_>, cycle: &Cycle, width: usize) -> Vec<Mark> 
             let key = crate::cycle::key(document, call.tool_use);
             let input = document.input(call.tool_use).ok();
             let empty = document.is_blank(result.body.clone());
-            let repeats = marks.iter().filter(|mark| mark.call.id == key.id).count();
+            let repeats = seen.entry(key.id.clone()).or_insert(0);
+            *repeats += 1;
             marks.push(Mark {
-                key: if repeats == 0 {
-                    key.id.to_string()
-                } else {
-                    format!("{}#{}", key.id, repeats + 1)
+                key: match *repeats {
+                    1 => key.id.to_string(),
+                    count => format!("{}#{count}", key.id),
                 },
                 header_line: result.lines.start,
                 fence_line: result.body.start - 1,

@@ -3,8 +3,6 @@
 //! A call is answered in the `@You:` message right after its assistant message
 //! and nowhere else, so an id that an earlier turn used means nothing here.
 
-use std::collections::HashMap;
-
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::document::{Block, Document, Message, ResultKind, Role, Status, ToolResult, ToolUse};
 
@@ -34,7 +32,15 @@ pub struct Call<'d> {
     pub duplicate: bool,
 }
 
-impl Call<'_> {
+impl<'d> Call<'d> {
+    fn new(tool_use: &'d ToolUse) -> Self {
+        Self {
+            tool_use,
+            result: None,
+            duplicate: false,
+        }
+    }
+
     /// The status, when a placeholder stands for the answer.
     pub fn status(&self) -> Option<Status> {
         match self.result?.kind {
@@ -62,11 +68,8 @@ impl<'t> Document<'t> {
             .messages
             .get(assistant)
             .filter(|it| it.role == Role::Assistant)?;
-        if !message
-            .blocks
-            .iter()
-            .any(|block| matches!(block, Block::ToolUse(_)))
-        {
+        let mut calls: Vec<Call<'_>> = calls_of(message).map(Call::new).collect();
+        if calls.is_empty() {
             return None;
         }
         let answers = Some(assistant + 1).filter(|at| {
@@ -74,43 +77,10 @@ impl<'t> Document<'t> {
                 .get(*at)
                 .is_some_and(|next| next.role == Role::You)
         });
-        let mut results: HashMap<&str, Vec<&ToolResult>> = HashMap::new();
-        for result in answers
+        let results = answers
             .into_iter()
-            .flat_map(|at| results_of(&self.messages[at]))
-        {
-            results
-                .entry(result.tool_use_id.as_str())
-                .or_default()
-                .push(result);
-        }
-        let mut seen: HashMap<&str, usize> = HashMap::new();
-        for call in calls_of(message) {
-            *seen.entry(call.id.as_str()).or_default() += 1;
-        }
-        let mut next: HashMap<&str, usize> = HashMap::new();
-        let calls: Vec<Call<'_>> = calls_of(message)
-            .map(|tool_use| {
-                let id = tool_use.id.as_str();
-                let at = next.entry(id).or_default();
-                let result = results.get(id).and_then(|found| found.get(*at)).copied();
-                *at += 1;
-                Call {
-                    tool_use,
-                    result,
-                    duplicate: seen[id] > 1,
-                }
-            })
-            .collect();
-        let orphans = answers
-            .into_iter()
-            .flat_map(|at| results_of(&self.messages[at]))
-            .filter(|result| {
-                !calls
-                    .iter()
-                    .any(|call| call.result.is_some_and(|it| std::ptr::eq(it, *result)))
-            })
-            .collect();
+            .flat_map(|at| results_of(&self.messages[at]));
+        let orphans = pair(&mut calls, results.collect());
         let aborted = message.blocks.iter().find_map(|block| match block {
             Block::Aborted(aborted) => Some(aborted.reason.as_str()),
             _ => None,
@@ -123,6 +93,32 @@ impl<'t> Document<'t> {
             orphans,
         })
     }
+}
+
+/// Gives each call its result, the first of an id to the first of that id, and
+/// returns the results that are left, in order. Sorting both by id keeps this
+/// quick for any number of calls, and cheap for the usual two.
+fn pair<'d>(calls: &mut [Call<'d>], mut results: Vec<&'d ToolResult>) -> Vec<&'d ToolResult> {
+    let mut order: Vec<usize> = (0..calls.len()).collect();
+    order.sort_by_key(|at| calls[*at].tool_use.id.as_str());
+    results.sort_by_key(|result| result.tool_use_id.as_str());
+    let mut orphans = Vec::new();
+    let mut results = results.into_iter().peekable();
+    for (position, at) in order.iter().enumerate() {
+        let id = &calls[*at].tool_use.id;
+        let same = |other: Option<&usize>| other.is_some_and(|at| calls[*at].tool_use.id == *id);
+        let before = position.checked_sub(1).and_then(|at| order.get(at));
+        let duplicate = same(before) || same(order.get(position + 1));
+        while let Some(orphan) = results.next_if(|result| result.tool_use_id < *id) {
+            orphans.push(orphan);
+        }
+        let result = results.next_if(|result| result.tool_use_id == *id);
+        calls[*at].duplicate = duplicate;
+        calls[*at].result = result;
+    }
+    orphans.extend(results);
+    orphans.sort_by_key(|result| result.lines.start);
+    orphans
 }
 
 fn calls_of(message: &Message) -> impl Iterator<Item = &ToolUse> {

@@ -167,15 +167,14 @@ impl Scan {
     /// Looks at the first byte of each line, and further where it matters.
     pub fn new(text: &Text) -> Self {
         let mut scan = Self::default();
-        for line in 0..text.line_count() {
-            let bytes = text.line(line);
-            match bytes.first() {
-                Some(b'@') if marker(bytes).is_some() => {
+        for (line, first) in text.first_bytes().enumerate() {
+            match first {
+                Some(b'@') if marker(text.line(line)).is_some() => {
                     scan.markers.push(line);
                     scan.candidates.push(line);
                 }
                 Some(b'`' | b'~') => {
-                    if let Some(fence) = fence(bytes) {
+                    if let Some(fence) = fence(text.line(line)) {
                         scan.candidates.push(line);
                         if fence.info.is_empty() {
                             scan.closers.push((line, fence.mark, fence.length));

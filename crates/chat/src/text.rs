@@ -71,6 +71,13 @@ impl Text {
         self.starts.len()
     }
 
+    /// The first byte of each line: LF or none when the line is empty.
+    pub fn first_bytes(&self) -> impl Iterator<Item = Option<u8>> {
+        self.starts
+            .iter()
+            .map(|start| self.bytes.get(*start).copied())
+    }
+
     /// A line without its LF; empty past the end.
     pub fn line(&self, line: usize) -> &[u8] {
         match self.starts.get(line) {

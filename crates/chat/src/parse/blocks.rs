@@ -47,8 +47,9 @@ impl<'t> Parser<'t> {
                 "This header has no closed fence below it, so there is no call.",
             );
         };
-        let language = String::from_utf8_lossy(opener.info).into_owned();
-        if !matches!(language.as_str(), "" | "json") {
+        let other_language = (!matches!(opener.info, b"" | b"json"))
+            .then(|| String::from_utf8_lossy(opener.info).into_owned());
+        if let Some(language) = &other_language {
             let message = format!(
                 "A call's arguments are JSON, not \"{language}\"; the call gets an error result."
             );
@@ -58,7 +59,7 @@ impl<'t> Parser<'t> {
         Some(ToolUse {
             id: ToolUseId::new(id),
             name,
-            language,
+            other_language,
             lines: line..body.end + 1,
             body,
         })
