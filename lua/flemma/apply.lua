@@ -8,6 +8,7 @@ local api = vim.api
 local host = require("flemma.host")
 local mirror = require("flemma.mirror")
 local queue = require("flemma.queue")
+local swap = require("flemma.swap")
 local undo = require("flemma.undo")
 
 local ANCHORS = api.nvim_create_namespace("flemma.anchors")
@@ -26,6 +27,9 @@ end
 ---@param outcome string
 ---@param more? table Other fields of |flemma.protocol.Applied|.
 local function answer(edit, outcome, more)
+  if outcome == "applied" then
+    swap.changed(edit.buffer)
+  end
   local applied = { buffer = edit.buffer, edit = edit.edit, outcome = outcome, seq = mirror.seq(edit.buffer) }
   host.send("applied", vim.tbl_extend("error", applied, more or {}))
 end

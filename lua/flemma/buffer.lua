@@ -15,6 +15,7 @@ local mirror = require("flemma.mirror")
 local notices = require("flemma.notices")
 local render = require("flemma.render")
 local spans = require("flemma.spans")
+local swap = require("flemma.swap")
 local viewport = require("flemma.viewport")
 
 ---@class flemma.buffer.Chat
@@ -56,6 +57,7 @@ local function forget(buffer)
   viewport.forget(buffer)
   diagnostics.forget(buffer)
   notices.forget(buffer)
+  swap.forget(buffer)
 end
 
 --- `:edit!` stops the watching and so does closing; which one it was shows when

@@ -261,7 +261,9 @@ impl Session {
         self.text.splice(changed.first..changed.last, &lines);
         self.seq = changed.seq;
         if !changed.more {
-            self.waiting.push_back(Event::Changed);
+            if self.waiting.back() != Some(&Event::Changed) {
+                self.waiting.push_back(Event::Changed);
+            }
             self.view.redraw();
         }
     }
