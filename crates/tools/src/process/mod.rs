@@ -86,7 +86,8 @@ impl Mark {
     /// Name of the environment variable.
     pub(crate) const NAME: &str = "FLEMMA_CALL";
 
-    /// A mark that no other call has, although ids repeat: `id` and 64 random bits.
+    /// A mark that no other call has, although ids repeat: our process, `id` and 64
+    /// random bits.
     pub(crate) fn new(id: &str) -> Self {
         use std::hash::{BuildHasher, RandomState};
         let safe: String = id
@@ -94,7 +95,13 @@ impl Mark {
             .filter(char::is_ascii_alphanumeric)
             .take(40)
             .collect();
-        Self(format!("{safe}-{:016x}", RandomState::new().hash_one(id)))
+        let random = RandomState::new().hash_one(id);
+        Self(format!("{}{safe}-{random:016x}", Self::ours()))
+    }
+
+    /// How the marks of all calls of this process begin.
+    fn ours() -> String {
+        format!("{}-", std::process::id())
     }
 
     /// The variable's value.

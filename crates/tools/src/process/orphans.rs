@@ -1,5 +1,7 @@
-//! Ends everything that descends from this process, for one that is about to end
-//! itself.
+//! Ends everything that this process started, for one that is about to end itself.
+//!
+//! Its descendants, and what carries the mark of its calls: a daemon's parent is
+//! whoever collects orphans, and not we.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +10,7 @@ const KILL_FOR: Duration = Duration::from_millis(1500);
 /// Between two looks at the processes.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Kills all descendants of this process and collects them. For the last moments
+/// Kills all that this process started and collects what is its own to collect. For the last moments
 /// of a process: it blocks, for at most a second and a half.
 ///
 /// Where there is no `/proc` it does nothing.
@@ -23,7 +25,7 @@ pub fn end_descendants() {
 #[cfg(target_os = "linux")]
 fn kill_once() -> bool {
     use rustix::process::{Signal, WaitOptions, kill_process, wait};
-    let ids = super::tree::descendants_of(std::process::id());
+    let ids = super::tree::started_by_us();
     for id in &ids {
         if let Some(pid) = super::tree::pid(*id) {
             let _ = kill_process(pid, Signal::KILL);

@@ -173,28 +173,22 @@ fn add_descendants(all: &[linux::Process], belongs: &mut HashSet<u32>) {
     }
 }
 
-/// Ids of all living processes that descend from `ancestor`.
+/// Ids of all living processes that descend from this one, or from one that
+/// carries the mark of a call of ours.
 #[cfg(target_os = "linux")]
-pub(super) fn descendants_of(ancestor: u32) -> Vec<u32> {
+pub(super) fn started_by_us() -> Vec<u32> {
+    let us = std::process::id();
+    let mark = format!("{}={}", Mark::NAME, Mark::ours());
     let all = linux::processes();
-    let mut belongs = HashSet::from([ancestor]);
-    loop {
-        let count = belongs.len();
-        let children = all
-            .iter()
-            .filter(|process| belongs.contains(&process.parent));
-        belongs.extend(
-            children
-                .map(|process| process.member.id)
-                .collect::<Vec<_>>(),
-        );
-        if belongs.len() == count {
-            break;
-        }
-    }
+    let marked = all
+        .iter()
+        .map(|process| process.member.id)
+        .filter(|&id| linux::has_variable_from(id, &mark));
+    let mut belongs: HashSet<u32> = marked.chain([us]).collect();
+    add_descendants(&all, &mut belongs);
     let living = all
         .iter()
-        .filter(|process| process.is_alive && process.member.id != ancestor);
+        .filter(|process| process.is_alive && process.member.id != us);
     living
         .map(|process| process.member.id)
         .filter(|id| belongs.contains(id))
@@ -274,11 +268,16 @@ mod linux {
 
     /// Whether the process was started with exactly this `NAME=value`.
     pub(super) fn has_variable(id: u32, variable: &str) -> bool {
-        let Ok(environment) = fs::read(format!("/proc/{id}/environ")) else {
-            return false;
-        };
-        environment
-            .split(|&byte| byte == 0)
-            .any(|entry| entry == variable.as_bytes())
+        any_variable(id, |entry| entry == variable.as_bytes())
+    }
+
+    /// Whether it was started with a variable whose `NAME=value` begins like this.
+    pub(super) fn has_variable_from(id: u32, start: &str) -> bool {
+        any_variable(id, |entry| entry.starts_with(start.as_bytes()))
+    }
+
+    fn any_variable(id: u32, is_it: impl Fn(&[u8]) -> bool) -> bool {
+        let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        environment.split(|&byte| byte == 0).any(is_it)
     }
 }
