@@ -7,4 +7,8 @@
 
 mod cycle;
 mod demo;
+mod host_dies;
+mod preview;
+mod processes;
 mod stage;
+mod traces;

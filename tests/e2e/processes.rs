@@ -1,0 +1,91 @@
+//! Processes as the system sees them: who runs, below whom, and in which folder.
+//! Signals go to single processes that these tests started. Linux only, by `/proc`.
+
+use std::fs;
+use std::path::Path;
+
+use harness::Editor;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Sends a signal to one process; one that is gone already is no failure.
+pub fn signal(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    let _ = kill_process(pid, signal);
+}
+
+/// Whether a process is there and not merely waiting to be collected.
+pub fn is_running(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = status.rsplit(") ").next().unwrap_or_default();
+    !state.is_empty() && !state.starts_with('Z')
+}
+
+/// The process that watches the host, and the one that does its work.
+pub struct Host {
+    pub watcher: u32,
+    pub worker: u32,
+}
+
+/// The processes of the host, once both run and the plugin has heard from it.
+#[track_caller]
+pub fn host(editor: &Editor) -> Host {
+    let mut found = None;
+    editor.wait_for("a host that has answered", |editor| {
+        found = editor.host_pid().and_then(|watcher| {
+            let worker = *children(watcher).first()?;
+            is_ready(editor).then_some(Host { watcher, worker })
+        });
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+/// The processes of a host that is not the one with this watcher.
+#[track_caller]
+pub fn next_host(editor: &Editor, old: &Host) -> Host {
+    editor.wait_for("another host", |editor| {
+        is_ready(editor) && editor.host_pid().is_some_and(|pid| pid != old.watcher)
+    });
+    host(editor)
+}
+
+fn is_ready(editor: &Editor) -> bool {
+    let code = "local host = package.loaded['flemma.host'] return host ~= nil and host.state().welcome ~= nil";
+    editor.lua(code, serde_json::json!([])) == serde_json::json!(true)
+}
+
+/// The direct children of a process.
+pub fn children(pid: u32) -> Vec<u32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    list.unwrap_or_default()
+        .split_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
+}
+
+/// What commands started: everything that works in `folder` but the editor and
+/// its host, however it was detached from them.
+pub fn commands_in(folder: &Path) -> Vec<u32> {
+    let folder = folder.to_string_lossy().into_owned();
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| {
+            let works = fs::read_link(format!("/proc/{pid}/cwd"));
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            // A folder that was deleted meanwhile is still named here.
+            works.is_ok_and(|it| it.to_string_lossy().starts_with(&folder))
+                && !["nvim\n", "flemma\n"].contains(&name.as_str())
+                && is_running(*pid)
+        })
+        .collect()
+}
+
+/// Waits until `count` processes of commands are there.
+#[track_caller]
+pub fn wait_commands(editor: &Editor, count: usize) -> Vec<u32> {
+    let folder = editor.dir();
+    editor.wait_for(&format!("{count} processes of commands"), |_| {
+        commands_in(&folder).len() == count
+    });
+    commands_in(&folder)
+}
