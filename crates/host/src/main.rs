@@ -7,6 +7,11 @@ mod ask;
 mod buffers;
 mod editor;
 mod endpoint;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the session calls it next")
+)]
+mod frontmatter;
 mod host;
 mod local;
 mod logging;

@@ -1,0 +1,95 @@
+//! How long foreign code may run.
+//!
+//! Counts processor time of the thread, so that a busy machine does not fail an
+//! innocent file; knows neither Lua nor what is run.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// A run that gets no processor for this many times its limit is ended as well.
+const STARVED: u32 = 20;
+
+/// A limit on the time of one run at a time.
+#[derive(Debug)]
+pub struct Budget(Mutex<Run>);
+
+#[derive(Debug)]
+struct Run {
+    limit: Duration,
+    started: Instant,
+    /// Of the thread, when it started.
+    processor: Duration,
+    /// Interrupts so far.
+    count: u64,
+    /// Where it was when it was last looked at.
+    line: Option<usize>,
+    over: bool,
+}
+
+impl Budget {
+    /// A budget that was not started yet.
+    pub fn new() -> Self {
+        Self(Mutex::new(Run {
+            limit: Duration::MAX,
+            started: Instant::now(),
+            processor: Duration::ZERO,
+            count: 0,
+            line: None,
+            over: false,
+        }))
+    }
+
+    /// Starts a run on this thread.
+    pub fn start(&self, limit: Duration) {
+        *self.lock() = Run {
+            limit,
+            started: Instant::now(),
+            processor: processor_time(),
+            count: 0,
+            line: None,
+            over: false,
+        };
+    }
+
+    /// Called again and again by the engine; true when the run must end, and from
+    /// then on always. `line` says where it is and is asked only now and then.
+    pub fn is_over(&self, line: impl FnOnce() -> Option<usize>) -> bool {
+        let mut run = self.lock();
+        run.count += 1;
+        let was_over = run.over;
+        let waited = run.started.elapsed();
+        if !run.over && waited > run.limit {
+            let used = processor_time().saturating_sub(run.processor);
+            run.over = used > run.limit || waited > run.limit.saturating_mul(STARVED);
+        }
+        // Asking walks the stack: at the end, at first, and then now and then.
+        if !was_over && (run.over || run.count < 256 || run.count.is_multiple_of(64)) {
+            run.line = line().or(run.line);
+        }
+        run.over
+    }
+
+    /// Whether the run reached its limit.
+    pub fn was_reached(&self) -> bool {
+        self.lock().over
+    }
+
+    /// Where the run was when it was last looked at.
+    pub fn last_line(&self) -> Option<usize> {
+        self.lock().line
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Run> {
+        // A run is plain numbers, so it is usable whatever a panic interrupted.
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}

@@ -1,0 +1,144 @@
+//! Plain values between Lua and JSON.
+//!
+//! Tables become arrays or objects with sorted keys, so that one value has one
+//! spelling. What has no spelling (a function, a cycle, a key that is no string)
+//! is an error and never guessed.
+
+use mlua::{Lua, Table, Value as LuaValue};
+use serde_json::{Map, Number, Value};
+
+/// Deepest nesting, as a cycle would have no end.
+const MAX_DEPTH: usize = 64;
+
+/// How much a value may hold, all levels together: the engine's own limit does not
+/// count copies.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// Values, tables among them.
+    pub values: usize,
+    /// Bytes of strings and keys.
+    pub bytes: usize,
+}
+
+/// What the value of an option may hold.
+pub const OPTION: Room = Room {
+    values: 1000,
+    bytes: 64 * 1024,
+};
+/// What an expression or a policy function may return.
+pub const ANSWER: Room = Room {
+    values: 20_000,
+    bytes: 4 * 1024 * 1024,
+};
+
+impl Room {
+    fn take(&mut self, values: usize, bytes: usize) -> Result<(), String> {
+        let left = self.values.checked_sub(values);
+        let (Some(values), Some(bytes)) = (left, self.bytes.checked_sub(bytes)) else {
+            return Err("a value that is too long".to_owned());
+        };
+        *self = Self { values, bytes };
+        Ok(())
+    }
+}
+
+/// A Lua value as JSON; an empty table is an empty array.
+///
+/// # Errors
+///
+/// A sentence part that says what has no spelling in JSON.
+pub fn to_json(value: &LuaValue, mut room: Room) -> Result<Value, String> {
+    convert(value, MAX_DEPTH, &mut room)
+}
+
+fn convert(value: &LuaValue, depth: usize, room: &mut Room) -> Result<Value, String> {
+    let bytes = match value {
+        LuaValue::String(text) => text.as_bytes().len(),
+        _ => 0,
+    };
+    room.take(1, bytes)?;
+    match value {
+        LuaValue::Nil => Ok(Value::Null),
+        LuaValue::Boolean(value) => Ok(Value::Bool(*value)),
+        LuaValue::Integer(value) => Ok(Value::from(*value)),
+        LuaValue::Number(value) => number(*value),
+        LuaValue::String(text) => text
+            .to_str()
+            .map(|text| Value::from(&*text))
+            .map_err(|_| "a string that is not UTF-8".to_owned()),
+        LuaValue::Table(table) => {
+            let depth = depth
+                .checked_sub(1)
+                .ok_or_else(|| "a table that is nested too deep or holds itself".to_owned())?;
+            sequence_or_object(table, depth, room)
+        }
+        other => Err(format!("a {}", other.type_name())),
+    }
+}
+
+/// A number without a fraction is an integer, as the user wrote it.
+fn number(value: f64) -> Result<Value, String> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() <= EXACT {
+        return Ok(Value::from(value as i64));
+    }
+    let number = Number::from_f64(value);
+    number
+        .map(Value::Number)
+        .ok_or_else(|| format!("the number {value}"))
+}
+
+fn sequence_or_object(table: &Table, depth: usize, room: &mut Room) -> Result<Value, String> {
+    let length = table.raw_len();
+    let mut items = Vec::new();
+    let mut fields: Vec<(String, Value)> = Vec::new();
+    for pair in table.pairs::<LuaValue, LuaValue>() {
+        let (key, value) = pair.map_err(|error| error.to_string())?;
+        let value = convert(&value, depth, room)?;
+        match key {
+            LuaValue::String(name) => {
+                room.take(0, name.as_bytes().len())?;
+                let name = name.to_str().map_err(|_| "a key that is not UTF-8")?;
+                fields.push((name.to_owned(), value));
+            }
+            _ if items.len() < length => items.push(value),
+            _ => return Err("a table with gaps".to_owned()),
+        }
+    }
+    if items.len() != length || (length > 0 && !fields.is_empty()) {
+        return Err("a table that is half a list".to_owned());
+    }
+    if fields.is_empty() {
+        return Ok(Value::Array(items));
+    }
+    fields.sort_by(|one, other| one.0.cmp(&other.0));
+    Ok(Value::Object(Map::from_iter(fields)))
+}
+
+/// JSON as a fresh Lua value; null is nil.
+///
+/// # Errors
+///
+/// The engine's memory limit.
+pub fn to_lua(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
+    Ok(match value {
+        Value::Null => LuaValue::Nil,
+        Value::Bool(value) => LuaValue::Boolean(*value),
+        Value::Number(number) => LuaValue::Number(number.as_f64().unwrap_or(f64::NAN)),
+        Value::String(text) => LuaValue::String(lua.create_string(text)?),
+        Value::Array(items) => {
+            let table = lua.create_table_with_capacity(items.len(), 0)?;
+            for (at, item) in items.iter().enumerate() {
+                table.raw_set(at + 1, to_lua(lua, item)?)?;
+            }
+            LuaValue::Table(table)
+        }
+        Value::Object(fields) => {
+            let table = lua.create_table_with_capacity(0, fields.len())?;
+            for (name, item) in fields {
+                table.raw_set(name.as_str(), to_lua(lua, item)?)?;
+            }
+            LuaValue::Table(table)
+        }
+    })
+}

@@ -1,0 +1,142 @@
+//! What foreign Lua can reach: pure functions, and nothing else.
+//!
+//! Takes names off a list of what is allowed, so that an engine with more in it
+//! does not allow more. Puts a bound on the few library functions whose work an
+//! interrupt cannot cut.
+
+use std::path::Path;
+
+use mlua::{
+    AnyUserData, Function, IntoLuaMulti, Lua, LuaString, MultiValue, Table, UserData,
+    Value as LuaValue,
+};
+
+use super::Include;
+
+/// Base functions, from "Environment" in the reference, and what Lua 5.1 has
+/// beside them that is pure.
+const FUNCTIONS: [&str; 11] = [
+    "assert", "error", "ipairs", "pairs", "next", "pcall", "select", "tonumber", "tostring",
+    "type", "unpack",
+];
+/// Libraries that are pure as a whole, once `split` and others are gone.
+const LIBRARIES: [&str; 4] = ["string", "math", "utf8", "bit32"];
+/// Of `table`, what Lua 5.1 has: the rest works on more elements than there are.
+const TABLE: [&str; 9] = [
+    "concat", "foreach", "foreachi", "getn", "insert", "maxn", "remove", "sort", "unpack",
+];
+/// Most elements `table.sort` takes.
+const MAX_SORTED: usize = 100_000;
+/// Most byte comparisons that one plain search may take.
+const MAX_COMPARED: usize = 1 << 28;
+
+/// Longest path that `include()` takes, in bytes: what the kernel takes.
+const MAX_PATH: usize = 4096;
+
+/// The value of `include()`.
+pub struct IncludeValue(pub Include);
+
+impl UserData for IncludeValue {}
+
+/// Makes the table of everything that foreign code sees, read-only. Call it once,
+/// on a fresh engine; afterwards nothing can change the libraries.
+///
+/// # Errors
+///
+/// The engine's memory limit.
+pub fn build(lua: &Lua, file: Option<&Path>) -> mlua::Result<Table> {
+    bound_strings(lua)?;
+    let globals = lua.globals();
+    let environment = lua.create_table()?;
+    for name in FUNCTIONS.into_iter().chain(LIBRARIES) {
+        environment.raw_set(name, globals.raw_get::<LuaValue>(name)?)?;
+    }
+    environment.raw_set("table", table_library(lua, &globals)?)?;
+    environment.raw_set("print", lua.create_function(|_, _: MultiValue| Ok(()))?)?;
+    environment.raw_set("include", lua.create_function(include)?)?;
+    environment.raw_set("_VERSION", "Lua 5.1")?;
+    if let Some(file) = file {
+        environment.raw_set("__filename", file.to_string_lossy())?;
+        if let Some(folder) = file.parent() {
+            environment.raw_set("__dirname", folder.to_string_lossy())?;
+        }
+    }
+    lua.sandbox(true)?;
+    Ok(environment)
+}
+
+/// A table through which `environment` is seen and beside which names are made.
+///
+/// # Errors
+///
+/// The engine's memory limit.
+pub fn layer(lua: &Lua, environment: &Table) -> mlua::Result<Table> {
+    let layer = lua.create_table()?;
+    let meta = lua.create_table()?;
+    meta.raw_set("__index", environment)?;
+    meta.raw_set("__metatable", false)?;
+    layer.set_metatable(Some(meta))?;
+    Ok(layer)
+}
+
+fn table_library(lua: &Lua, globals: &Table) -> mlua::Result<Table> {
+    let original: Table = globals.raw_get("table")?;
+    let library = lua.create_table()?;
+    for name in TABLE {
+        library.raw_set(name, original.raw_get::<LuaValue>(name)?)?;
+    }
+    let sort: Function = original.raw_get("sort")?;
+    let bounded = lua.create_function(move |_, arguments: MultiValue| match arguments.front() {
+        Some(LuaValue::Table(table)) if table.raw_len() > MAX_SORTED => Err(mlua::Error::runtime(
+            format!("table.sort takes at most {MAX_SORTED} elements here"),
+        )),
+        _ => sort.call::<MultiValue>(arguments),
+    })?;
+    library.raw_set("sort", bounded)?;
+    library.set_readonly(true);
+    Ok(library)
+}
+
+/// A plain search compares length times length bytes with no interrupt in between.
+/// The string library itself is changed, because methods of strings go there.
+fn bound_strings(lua: &Lua) -> mlua::Result<()> {
+    let library: Table = lua.globals().raw_get("string")?;
+    for name in ["split", "pack", "unpack", "packsize"] {
+        library.raw_set(name, LuaValue::Nil)?;
+    }
+    let find: Function = library.raw_get("find")?;
+    let bounded = lua.create_function(move |lua, arguments: MultiValue| {
+        let length = |at: usize| match arguments.get(at) {
+            Some(LuaValue::String(text)) => text.as_bytes().len(),
+            _ => 0,
+        };
+        if length(0).saturating_mul(length(1)) > MAX_COMPARED {
+            return Err(mlua::Error::runtime(
+                "string.find on texts that are too long",
+            ));
+        }
+        find.call::<MultiValue>(arguments)?.into_lua_multi(lua)
+    })?;
+    library.raw_set("find", bounded)
+}
+
+/// `include(path)` or `include(path, { binary = …, mime = … })`: reads nothing.
+fn include(lua: &Lua, (path, options): (LuaString, Option<Table>)) -> mlua::Result<AnyUserData> {
+    let (binary, mime) = match &options {
+        Some(options) => (options.raw_get("binary")?, options.raw_get("mime")?),
+        None => (None, None),
+    };
+    let mime: Option<LuaString> = mime;
+    let length = |text: &LuaString| text.as_bytes().len();
+    if length(&path) > MAX_PATH || mime.as_ref().is_some_and(|mime| length(mime) > MAX_PATH) {
+        return Err(mlua::Error::runtime(
+            "include takes a path, and this is too long",
+        ));
+    }
+    let include = Include {
+        path: path.to_str()?.to_owned(),
+        binary: binary.unwrap_or(false),
+        mime: mime.map(|mime| mime.to_string_lossy()),
+    };
+    lua.create_userdata(IncludeValue(include))
+}

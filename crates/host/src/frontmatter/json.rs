@@ -1,0 +1,163 @@
+//! A frontmatter in JSON: its keys are variables, and `flemma` holds options with
+//! the names they have in Lua.
+//!
+//! Lists replace; an object of `$set`, `$append`, `$prepend` and `$remove` changes
+//! a list as the methods do in Lua.
+
+use serde_json::{Map, Value};
+
+use super::given::{Given, name_list};
+use super::list::{Operation, Which};
+use super::names::{self, Refusal, join};
+use super::options::Options;
+use super::places::{self, Keys};
+use super::vm::Vm;
+use super::{Evaluated, Failure, Known, Source};
+
+const OPERATORS: [(&str, Operation); 4] = [
+    ("$set", Operation::Set),
+    ("$append", Operation::Append),
+    ("$prepend", Operation::Prepend),
+    ("$remove", Operation::Remove),
+];
+
+/// Evaluates a frontmatter in JSON.
+///
+/// # Errors
+///
+/// See [`super::evaluate`].
+pub fn evaluate(source: &Source, known: &Known) -> Result<Evaluated, Failure> {
+    let fields = parse(source)?;
+    let mut reader = Reader {
+        keys: Keys::read(&source.text),
+        options: Options::new(known.clone()),
+        source,
+    };
+    reader.check_keys()?;
+    match fields.get("flemma") {
+        None => {}
+        Some(Value::Object(options)) => reader.table("", options)?,
+        Some(_) => {
+            let what = "\"flemma\" is an object of options, and this is none.";
+            return Err(reader.failure("", "flemma", Refusal::new(what)));
+        }
+    }
+    let vm = Vm::new(source)?;
+    for (name, value) in fields.iter().filter(|(name, _)| *name != "flemma") {
+        vm.set_variable(name, value).map_err(|error| {
+            let what = format!("\"{name}\" cannot be a variable ({error}).");
+            reader.failure("", name, Refusal::new(what))
+        })?;
+    }
+    Ok(Evaluated::new(reader.options.close(), vm))
+}
+
+fn parse(source: &Source) -> Result<Map<String, Value>, Failure> {
+    let first = source.first_line;
+    let whole = |what: &str| Err(Failure::new(first, None, what));
+    match serde_json::from_str(&source.text) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => whole("it is not an object. Write { and } around it."),
+        Err(_) if source.text.trim().is_empty() => Ok(Map::new()),
+        Err(error) => {
+            let line = first + error.line().saturating_sub(1);
+            let said = error.to_string();
+            let said = said.split(" at line ").next().unwrap_or_default();
+            let what = format!("this is not JSON ({said}).");
+            Err(Failure::new(line, Some(error.column().max(1)), what))
+        }
+    }
+}
+
+struct Reader<'a> {
+    source: &'a Source,
+    keys: Keys,
+    options: Options,
+}
+
+impl Reader<'_> {
+    fn check_keys(&self) -> Result<(), Failure> {
+        let Some((key, at)) = &self.keys.twice else {
+            return Ok(());
+        };
+        let line = places::line_of(&self.source.text, *at, self.source.first_line);
+        let what = format!("\"{key}\" stands twice in one object. Keep one of them.");
+        Err(Failure::new(line, None, what))
+    }
+
+    /// The options in the object at `parent`.
+    fn table(&mut self, parent: &str, fields: &Map<String, Value>) -> Result<(), Failure> {
+        for (name, value) in fields {
+            let which = match (parent, name.as_str()) {
+                ("", "tools") => Some(Which::Tools),
+                ("tools", "auto_approve") => Some(Which::AutoApprove),
+                _ => None,
+            };
+            match (which, value) {
+                (Some(which), Value::Object(inner)) => self.list(which, inner)?,
+                _ => self.assign(parent, name, value)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn assign(&mut self, parent: &str, name: &str, value: &Value) -> Result<(), Failure> {
+        let given = match value {
+            Value::Null => Given::Nothing,
+            value => Given::Value(value.clone()),
+        };
+        let line = self.line(parent, name);
+        let outcome = self.options.assign(parent, name, given, line);
+        outcome.map_err(|refusal| self.failure(parent, name, refusal))
+    }
+
+    /// The operators of a list, in their order, and the options below it.
+    fn list(&mut self, which: Which, fields: &Map<String, Value>) -> Result<(), Failure> {
+        for (name, value) in fields {
+            let operator = OPERATORS.iter().find(|(operator, _)| operator == name);
+            match operator {
+                Some((_, operation)) => {
+                    let line = self.line(which.path(), name);
+                    name_list(&join(which.path(), name), value)
+                        .and_then(|names| self.options.change(which, *operation, &names, line))
+                        .map_err(|refusal| self.failure(which.path(), name, refusal))?;
+                }
+                None if name.starts_with('$') => {
+                    let known = OPERATORS.map(|(operator, _)| operator);
+                    let refusal = names::unknown_option(which.path(), name, &known);
+                    return Err(self.failure(which.path(), name, refusal));
+                }
+                None if which == Which::Tools => {
+                    let one = Map::from_iter([(name.clone(), value.clone())]);
+                    self.table("tools", &one)?;
+                }
+                None => self.assign(which.path(), name, value)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn line(&self, parent: &str, name: &str) -> usize {
+        let at = self.offset(parent, name).unwrap_or_default();
+        places::line_of(&self.source.text, at, self.source.first_line)
+    }
+
+    fn offset(&self, parent: &str, name: &str) -> Option<usize> {
+        if parent.is_empty() && name == "flemma" {
+            return self.keys.find(&["flemma"]);
+        }
+        let mut path = vec!["flemma"];
+        path.extend(parent.split('.').filter(|it| !it.is_empty()));
+        path.push(name);
+        self.keys.find(&path)
+    }
+
+    fn failure(&self, parent: &str, name: &str, refusal: Refusal) -> Failure {
+        let line = self.line(parent, name);
+        let word = refusal.word.as_deref().unwrap_or(name);
+        let first = self.source.first_line;
+        let place = places::of_word(&self.source.text, word, line, first);
+        let (line, column) = place.map_or((line, None), |(line, column)| (line, Some(column)));
+        Failure::new(line, column, refusal)
+    }
+}

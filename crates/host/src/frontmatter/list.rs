@@ -1,0 +1,142 @@
+//! A list option: which names it holds, and what may be done to it.
+//!
+//! Pure: a change is judged against the names that exist and takes effect whole
+//! or not at all. What a preset stands for is not known here.
+
+use super::Known;
+use super::names::{Refusal, nearest, shown};
+
+/// The two options that are lists of names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// `flemma.opt.tools`
+    Tools,
+    /// `flemma.opt.tools.auto_approve`
+    AutoApprove,
+}
+
+impl Which {
+    /// The option's path below `flemma.opt`.
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::AutoApprove => "tools.auto_approve",
+        }
+    }
+}
+
+/// What may be done to a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Exactly these, in this order.
+    Set,
+    /// At the end; a name that is there already moves.
+    Append,
+    /// At the start, likewise.
+    Prepend,
+    /// Out of the list, and out of what its presets stand for.
+    Remove,
+}
+
+/// The value of a list option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List {
+    which: Which,
+    /// Tools and presets, each once.
+    pub names: Vec<String>,
+    /// Tools that were removed and not put back: presets do not bring them in again.
+    pub exclusions: Vec<String>,
+}
+
+impl List {
+    /// A list with its first value, which is taken as it is.
+    pub fn new(which: Which, names: Vec<String>) -> Self {
+        Self {
+            which,
+            names,
+            exclusions: Vec::new(),
+        }
+    }
+
+    /// The option that this is, or was made from.
+    pub fn which(&self) -> Which {
+        self.which
+    }
+
+    /// Does `operation` with `names`.
+    ///
+    /// # Errors
+    ///
+    /// A name that no tool (and, for approval, no preset) has.
+    pub fn change(
+        &mut self,
+        operation: Operation,
+        names: &[String],
+        known: &Known,
+    ) -> Result<(), Refusal> {
+        for name in names {
+            self.check(name, known)?;
+        }
+        let mut given: Vec<String> = Vec::new();
+        for name in names {
+            if !given.contains(name) {
+                given.push(name.clone());
+            }
+        }
+        self.names.retain(|name| !given.contains(name));
+        self.exclusions.retain(|name| !given.contains(name));
+        match operation {
+            Operation::Set => {
+                self.names = given;
+                self.exclusions.clear();
+            }
+            Operation::Append => self.names.extend(given),
+            Operation::Prepend => {
+                self.names.splice(0..0, given);
+            }
+            Operation::Remove if self.which == Which::AutoApprove => {
+                self.exclusions
+                    .extend(given.into_iter().filter(|name| !name.starts_with('$')));
+            }
+            Operation::Remove => {}
+        }
+        Ok(())
+    }
+
+    /// A name is known, or already in the list (which `setup()` may have filled).
+    fn check(&self, name: &str, known: &Known) -> Result<(), Refusal> {
+        let presets: &[String] = match self.which {
+            Which::Tools => &[],
+            Which::AutoApprove => &known.presets,
+        };
+        let exists = |list: &[String]| list.iter().any(|it| it == name);
+        if exists(&known.tools) || exists(presets) || exists(&self.names) {
+            return Ok(());
+        }
+        if name.contains('.') {
+            return Err(Refusal::of(
+                name,
+                format!(
+                    "\"{}\" looks like a module, and modules are never taken from a document. Name it in setup().",
+                    shown(name)
+                ),
+            ));
+        }
+        let quoted = shown(name);
+        let kind = if name.starts_with('$') {
+            "preset"
+        } else {
+            "tool"
+        };
+        let candidates = || known.tools.iter().chain(presets).map(String::as_str);
+        let meant = nearest(name, candidates());
+        let all = match (kind, self.which) {
+            ("preset", Which::AutoApprove) => format!("Presets: {}.", presets.join(", ")),
+            _ => format!("Tools: {}.", known.tools.join(", ")),
+        };
+        Err(Refusal::of(
+            name,
+            format!("no {kind} named \"{quoted}\".{meant} {all}"),
+        ))
+    }
+}

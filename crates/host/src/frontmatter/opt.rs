@@ -1,0 +1,296 @@
+//! `flemma.opt` as Lua sees it: tables that check each assignment, and lists with
+//! methods and operators.
+//!
+//! Only translates. What exists and what may be set is decided in [`Options`].
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mlua::{
+    AnyUserData, IntoLua, Lua, MetaMethod, Table, UserData, UserDataMethods, Value as LuaValue,
+    Variadic,
+};
+
+use super::convert;
+use super::given::{Entry, Given, name_list};
+use super::list::{List, Operation, Which};
+use super::names::{MAX_NAME, Refusal};
+use super::options::Options;
+use super::vm::{CHUNK, POLICY};
+
+/// The options of one evaluation, shared with the Lua values that stand for them.
+#[derive(Clone)]
+pub struct Shared(Arc<Mutex<Options>>);
+
+impl Shared {
+    /// Options that Lua can reach.
+    pub fn new(options: Options) -> Self {
+        Self(Arc::new(Mutex::new(options)))
+    }
+
+    /// The options; hold this only while Lua does not run.
+    pub fn lock(&self) -> MutexGuard<'_, Options> {
+        // A change is whole or none, so options are sound whatever was interrupted.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The table `flemma`.
+    ///
+    /// # Errors
+    ///
+    /// The engine's memory limit.
+    pub fn table(&self, lua: &Lua) -> mlua::Result<Table> {
+        let table = lua.create_table()?;
+        table.raw_set("opt", self.node(""))?;
+        table.set_readonly(true);
+        Ok(table)
+    }
+
+    fn node(&self, path: &str) -> Node {
+        Node {
+            options: self.clone(),
+            path: path.to_owned(),
+        }
+    }
+
+    fn read(&self, lua: &Lua, parent: &str, name: &LuaValue) -> mlua::Result<LuaValue> {
+        let name = option_name(lua, name)?;
+        let entry = self.lock().read(parent, &name);
+        match located(lua, entry)? {
+            Entry::Nothing => Ok(LuaValue::Nil),
+            Entry::Value(value) => convert::to_lua(lua, &value),
+            Entry::Function => lua.named_registry_value(POLICY),
+            Entry::Table(path) => self.node(&path).into_lua(lua),
+            Entry::List(which) => ListNode {
+                options: self.clone(),
+                which,
+                copy: None,
+            }
+            .into_lua(lua),
+        }
+    }
+
+    fn assign(
+        &self,
+        lua: &Lua,
+        parent: &str,
+        name: &LuaValue,
+        value: &LuaValue,
+    ) -> mlua::Result<()> {
+        let name = option_name(lua, name)?;
+        let given = located(lua, given(&name, value))?;
+        let is_function = matches!(given, Given::Function);
+        let line = line_here(lua).unwrap_or_default();
+        let outcome = self.lock().assign(parent, &name, given, line);
+        located(lua, outcome)?;
+        if is_function {
+            lua.set_named_registry_value(POLICY, value)?;
+        }
+        Ok(())
+    }
+}
+
+/// A table of options: the top, a provider's, the sandbox's.
+struct Node {
+    options: Shared,
+    path: String,
+}
+
+impl UserData for Node {
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        methods.add_meta_method(MetaMethod::Index, |lua, this, name: LuaValue| {
+            this.options.read(lua, &this.path, &name)
+        });
+        methods.add_meta_method(
+            MetaMethod::NewIndex,
+            |lua, this, (name, value): (LuaValue, LuaValue)| {
+                this.options.assign(lua, &this.path, &name, &value)
+            },
+        );
+    }
+}
+
+/// A list option, or what an operator made of one.
+struct ListNode {
+    options: Shared,
+    which: Which,
+    /// Absent for the option itself.
+    copy: Option<Mutex<List>>,
+}
+
+impl ListNode {
+    fn value(&self) -> Result<List, Refusal> {
+        match &self.copy {
+            Some(copy) => Ok(copy.lock().unwrap_or_else(PoisonError::into_inner).clone()),
+            None => self.options.lock().list(self.which).cloned(),
+        }
+    }
+
+    fn change(&self, lua: &Lua, operation: Operation, names: &[LuaValue]) -> mlua::Result<()> {
+        let names = located(lua, names_in(self.which, names))?;
+        let mut options = self.options.lock();
+        let outcome = match &self.copy {
+            None => {
+                let line = line_here(lua).unwrap_or_default();
+                options.change(self.which, operation, &names, line)
+            }
+            Some(copy) => copy.lock().unwrap_or_else(PoisonError::into_inner).change(
+                operation,
+                &names,
+                options.known(),
+            ),
+        };
+        drop(options);
+        located(lua, outcome)
+    }
+
+    /// What an operator gives: a copy that was changed, for an assignment to take.
+    fn changed(&self, lua: &Lua, operation: Operation, names: LuaValue) -> mlua::Result<Self> {
+        let copy = ListNode {
+            options: self.options.clone(),
+            which: self.which,
+            copy: Some(Mutex::new(located(lua, self.value())?)),
+        };
+        copy.change(lua, operation, &[names])?;
+        Ok(copy)
+    }
+
+    fn read(&self, lua: &Lua, name: &LuaValue) -> mlua::Result<LuaValue> {
+        if let Some(at) = name.as_usize() {
+            let list = located(lua, self.value())?;
+            let item = at.checked_sub(1).and_then(|at| list.names.get(at));
+            return item.map_or(Ok(LuaValue::Nil), |name| name.as_str().into_lua(lua));
+        }
+        self.options.read(lua, self.which.path(), name)
+    }
+}
+
+impl UserData for ListNode {
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        for (name, operation) in [
+            ("set", Operation::Set),
+            ("append", Operation::Append),
+            ("prepend", Operation::Prepend),
+            ("remove", Operation::Remove),
+        ] {
+            methods.add_function(
+                name,
+                move |lua, (this, names): (AnyUserData, Variadic<LuaValue>)| {
+                    this.borrow::<Self>()?.change(lua, operation, &names)?;
+                    Ok(this)
+                },
+            );
+        }
+        for (operator, operation) in [
+            (MetaMethod::Add, Operation::Append),
+            (MetaMethod::Sub, Operation::Remove),
+            (MetaMethod::Pow, Operation::Prepend),
+        ] {
+            methods.add_meta_method(operator, move |lua, this, names: LuaValue| {
+                this.changed(lua, operation, names)
+            });
+        }
+        methods.add_method("get", |lua, this, ()| Ok(located(lua, this.value())?.names));
+        methods.add_meta_method(MetaMethod::Len, |lua, this, ()| {
+            Ok(located(lua, this.value())?.names.len())
+        });
+        methods.add_meta_method(MetaMethod::Index, |lua, this, name: LuaValue| {
+            this.read(lua, &name)
+        });
+        methods.add_meta_method(
+            MetaMethod::NewIndex,
+            |lua, this, (name, value): (LuaValue, LuaValue)| {
+                this.options.assign(lua, this.which.path(), &name, &value)
+            },
+        );
+    }
+}
+
+/// A refusal and the line it happened at, on its way through Lua.
+#[derive(Debug)]
+pub struct Located {
+    /// What was wrong.
+    pub refusal: Refusal,
+    /// Line of the file, when Lua knew one.
+    pub line: Option<usize>,
+}
+
+impl std::fmt::Display for Located {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.refusal.fmt(f)
+    }
+}
+
+impl std::error::Error for Located {}
+
+fn located<T>(lua: &Lua, outcome: Result<T, Refusal>) -> mlua::Result<T> {
+    outcome.map_err(|refusal| {
+        mlua::Error::external(Located {
+            refusal,
+            line: line_here(lua),
+        })
+    })
+}
+
+/// The line of the frontmatter that runs now. The chunk was loaded with as many
+/// empty lines before it as the file has.
+pub fn line_here(lua: &Lua) -> Option<usize> {
+    (0..16)
+        .map_while(|level| {
+            lua.inspect_stack(level, |debug| {
+                let ours = debug.source().source.as_deref() == Some(CHUNK);
+                debug.current_line().filter(|_| ours)
+            })
+        })
+        .flatten()
+        .next()
+}
+
+fn option_name(lua: &Lua, name: &LuaValue) -> mlua::Result<String> {
+    let text = match name {
+        LuaValue::String(name) if name.as_bytes().len() <= MAX_NAME => {
+            name.to_str().ok().map(|name| name.to_owned())
+        }
+        _ => None,
+    };
+    located(
+        lua,
+        text.ok_or_else(|| Refusal::new("an option has a short name, and this is none.")),
+    )
+}
+
+fn given(name: &str, value: &LuaValue) -> Result<Given, Refusal> {
+    match value {
+        LuaValue::Nil => Ok(Given::Nothing),
+        LuaValue::Function(_) => Ok(Given::Function),
+        LuaValue::UserData(it) if it.is::<ListNode>() => list_of(it).map(Given::List),
+        other => convert::to_json(other, convert::OPTION)
+            .map(Given::Value)
+            .map_err(|what| Refusal::new(format!("{name} cannot be {what}."))),
+    }
+}
+
+fn list_of(value: &AnyUserData) -> Result<List, Refusal> {
+    let list = value.borrow::<ListNode>();
+    list.map_err(|error| Refusal::new(error.to_string()))?
+        .value()
+}
+
+/// The names in the arguments of a method: each a name, a list, or a list option.
+fn names_in(which: Which, arguments: &[LuaValue]) -> Result<Vec<String>, Refusal> {
+    let path = which.path();
+    let mut names = Vec::new();
+    for argument in arguments {
+        match given(path, argument)? {
+            Given::Value(serde_json::Value::String(name)) => names.push(name),
+            Given::Value(value) => names.extend(name_list(path, &value)?),
+            Given::List(list) => names.extend(list.names),
+            Given::Nothing | Given::Function => {
+                return Err(Refusal::new(format!(
+                    "{path} takes names, and this is a {}.",
+                    argument.type_name()
+                )));
+            }
+        }
+    }
+    Ok(names)
+}

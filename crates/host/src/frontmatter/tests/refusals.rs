@@ -1,0 +1,312 @@
+//! What is not taken, at which place, and in which words.
+
+use super::*;
+
+/// Each frontmatter with the line, the column (0 for none) and a part of the message.
+#[track_caller]
+fn check(rows: &[(&str, usize, usize, &str)]) {
+    for (text, line, column, part) in rows {
+        let failure = failure(&lua(text));
+        assert!(failure.message.contains(part), "{text}\n{failure}");
+        let place = (failure.line, failure.column.unwrap_or_default());
+        assert_eq!(place, (*line, *column), "{text}\n{failure}");
+        assert!(
+            failure
+                .message
+                .starts_with(&format!("frontmatter line {line}: ")),
+            "{failure}"
+        );
+    }
+}
+
+#[test]
+fn a_misspelt_tool_is_named_with_what_was_meant() {
+    let failure = failure(&lua("flemma.opt.tools = { \"bsah\" }"));
+    assert_eq!(
+        failure.message,
+        "frontmatter line 2: no tool named \"bsah\". Did you mean \"bash\"? Tools: bash, calculator, calculator_async, edit, read, write."
+    );
+    assert_eq!((failure.line, failure.column), (2, Some(23)));
+}
+
+#[test]
+fn names_that_do_not_exist() {
+    check(&[
+        (
+            "\nflemma.opt.tools:remove('calculater')",
+            3,
+            26,
+            "Did you mean \"calculator\"?",
+        ),
+        (
+            "flemma.opt.tools.auto_approve = {\n  'read',\n  '$readnly',\n}",
+            4,
+            4,
+            "no preset named \"$readnly\". Did you mean \"$readonly\"? Presets: $default, $readonly.",
+        ),
+        (
+            "flemma.opt.tools = flemma.opt.tools + '$default'",
+            2,
+            40,
+            "no preset named \"$default\".",
+        ),
+        (
+            "flemma.opt.thinkng = 'low'",
+            2,
+            12,
+            "no option named \"thinkng\". Did you mean \"thinking\"?",
+        ),
+        (
+            "local x = flemma.opt.antropic.thinking_budget",
+            2,
+            22,
+            "Did you mean \"anthropic\"?",
+        ),
+        (
+            "flemma.opt.tools.auto_aprove = {}",
+            2,
+            18,
+            "no option named \"tools.auto_aprove\". Did you mean \"auto_approve\"? Options: auto_approve, autopilot.",
+        ),
+        (
+            "flemma.opt.tools.require_approval = false",
+            2,
+            18,
+            "is an option of setup(), and a chat cannot set it.",
+        ),
+        ("flemma.opt.model = 'x'", 2, 12, "is an option of setup()"),
+    ]);
+}
+
+#[test]
+fn values_that_do_not_fit() {
+    check(&[
+        (
+            "flemma.opt.thinking = 'hihg'",
+            2,
+            24,
+            "thinking cannot be \"hihg\": it is \"minimal\", \"low\", \"medium\", \"high\", \"max\", a number of tokens, or false. Did you mean \"high\"?",
+        ),
+        (
+            "flemma.opt.thinking = true",
+            2,
+            0,
+            "thinking cannot be true",
+        ),
+        (
+            "flemma.opt.temperature = 2.1",
+            2,
+            0,
+            "it is a number from 0 to 2",
+        ),
+        (
+            "flemma.opt.temperature = 0/0",
+            2,
+            0,
+            "cannot be the number NaN",
+        ),
+        ("flemma.opt.max_tokens = 0", 2, 0, "\"50%\""),
+        (
+            "flemma.opt.max_tokens = 1.5",
+            2,
+            0,
+            "max_tokens cannot be 1.5",
+        ),
+        (
+            "flemma.opt.max_tokens = '101%'",
+            2,
+            26,
+            "a share of the model's limit",
+        ),
+        ("flemma.opt.timeout = -1", 2, 0, "seconds above 0"),
+        (
+            "flemma.opt.cache_retention = 'forever'",
+            2,
+            31,
+            "\"short\" or \"long\"",
+        ),
+        (
+            "flemma.opt.tools.autopilot = 'off'",
+            2,
+            31,
+            "it is true or false",
+        ),
+        ("flemma.opt.tools = 'bash'", 2, 21, "it is a list of names"),
+        ("flemma.opt.tools = { 3 }", 2, 0, "tools holds 3"),
+        (
+            "flemma.opt.tools = print",
+            2,
+            0,
+            "tools cannot be a function",
+        ),
+        ("flemma.opt.tools:append(nil)", 2, 0, "tools takes names"),
+        (
+            "flemma.opt.tools.auto_approve = true",
+            2,
+            0,
+            "tools.auto_approve cannot be true",
+        ),
+        ("flemma.opt.anthropic = 3", 2, 0, "a table of parameters"),
+        (
+            "flemma.opt.openai.thinking = 'x'",
+            2,
+            31,
+            "openai.thinking cannot be",
+        ),
+        (
+            "flemma.opt.sandbox = 'off'",
+            2,
+            23,
+            "it is true, false or a table",
+        ),
+        (
+            "flemma.opt.sandbox.enabled = 1",
+            2,
+            0,
+            "sandbox.enabled cannot be 1",
+        ),
+        (
+            "local t = {}\nt.t = t\nflemma.opt.sandbox = t",
+            4,
+            0,
+            "holds itself",
+        ),
+    ]);
+}
+
+#[test]
+fn values_that_fit() {
+    for text in [
+        "flemma.opt.thinking = false",
+        "flemma.opt.thinking = 4096",
+        "flemma.opt.max_tokens = '50%'",
+        "flemma.opt.temperature = 0",
+        "flemma.opt.temperature = 2",
+        "flemma.opt.anthropic = { thinking_budget = 1024, thinking = 'max' }",
+        "flemma.opt.vertex.location = 'europe-west1'",
+        "flemma.opt.sandbox.backend = 'required'",
+        "flemma.opt.sandbox = {}",
+    ] {
+        overrides(text);
+    }
+}
+
+#[test]
+fn programs_modules_addresses_and_secrets_never_come_from_a_document() {
+    for text in [
+        "flemma.opt.sandbox.backends.bwrap.path = './evil'",
+        "flemma.opt.sandbox = { backends = { bwrap = { path = './evil' } } }",
+        "flemma.opt.sandbox.backend = './evil'",
+        "flemma.opt.tools.bash.env = {LD_PRELOAD='./x.so', PATH='.'}",
+        "flemma.opt.tools.bash = { shell = './evil' }",
+        "flemma.opt.tools.auto_approve = {'evil.module.path'}",
+        "flemma.opt.tools:append('evil.module')",
+        "flemma.opt.anthropic.base_url = 'https://evil.example'",
+        "flemma.opt.anthropic = { base_url = 'https://evil.example' }",
+        "flemma.opt.openai = { more = { api_key = 'x' } }",
+        "flemma.opt.openai.api_key = 'x'",
+        "flemma.opt.vertex.location = 'evil.example/x'",
+        "flemma.opt.host = { path = './evil' }",
+        "flemma.opt.mcp = {}",
+        "flemma.opt.trust = {}",
+    ] {
+        let message = failure(&lua(text)).message;
+        let says = ["from a document", "setup()", "letters, digits"];
+        assert!(
+            says.iter().any(|it| message.contains(it)),
+            "{text}\n{message}"
+        );
+    }
+}
+
+#[test]
+fn a_function_in_setup_has_no_list_to_change() {
+    let known = Known {
+        auto_approve: None,
+        ..known()
+    };
+    let failure = |text: &str| evaluate(&lua(text), &known).unwrap_err().message;
+    for text in [
+        "flemma.opt.tools.auto_approve:append('bash')",
+        "flemma.opt.tools.auto_approve = flemma.opt.tools.auto_approve + 'bash'",
+    ] {
+        assert!(failure(text).contains("is a function in setup()"), "{text}");
+    }
+    let assigned =
+        "flemma.opt.tools.auto_approve = {'read'}\nflemma.opt.tools.auto_approve:append('bash')";
+    assert!(evaluate(&lua(assigned), &known).is_ok());
+}
+
+#[test]
+fn lua_errors_have_the_line_of_the_file() {
+    check(&[
+        ("local x = 1\nlocal y = = 2", 3, 0, ""),
+        (
+            "\n\nlocal x = nil\nx.y = 1",
+            5,
+            0,
+            "attempt to index nil with 'y'.",
+        ),
+        ("error()", 2, 0, ""),
+        ("error({})", 2, 0, ""),
+        ("error('not today')", 2, 0, "not today."),
+        (
+            "local function f()\n  error('deep')\nend\nf()",
+            3,
+            0,
+            "deep.",
+        ),
+        ("x = 'a' + 1", 2, 0, "attempt to perform arithmetic"),
+        ("include({})", 2, 0, ""),
+    ]);
+}
+
+#[test]
+fn an_error_in_pcall_is_the_users_own_affair_and_sets_nothing() {
+    let text = "ok = pcall(function() flemma.opt.sandbox = { backends = {} } end)";
+    let evaluated = evaluated(&lua(text));
+    assert_eq!(evaluated.overrides, Overrides::default());
+    assert_eq!(
+        evaluated.expression("ok"),
+        Ok(Expansion::Text("false".into()))
+    );
+}
+
+#[test]
+fn nothing_reaches_the_machine() {
+    for text in [
+        "os.execute('touch /tmp/p')",
+        "io.open('/etc/passwd')",
+        "require('ffi').C.system('id')",
+        "vim.fn.system('id')",
+        "load('return 1')()",
+        "loadstring('return 1')()",
+        "dofile('/etc/passwd')",
+        "getfenv(1)",
+        "setfenv(1, {})",
+        "debug.info(1, 'f')",
+        "coroutine.wrap(print)()",
+        "getmetatable('').__index = {}",
+        "collectgarbage()",
+        "newproxy(true)",
+        "string.rep = nil",
+        "table.insert = nil",
+        "('x').rep.y = 1",
+        "flemma.opt = {}",
+        "string.dump(print)",
+    ] {
+        assert!(evaluate(&lua(text), &known()).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn one_frontmatter_does_not_influence_another() {
+    let spoiled = evaluate(
+        &lua("pcall(function() string.rep = nil end) string = nil"),
+        &known(),
+    );
+    assert!(spoiled.is_ok());
+    let other = evaluated(&lua("x = ('ab'):rep(2)"));
+    assert_eq!(other.expression("x"), Ok(Expansion::Text("abab".into())));
+    assert_eq!(other.overrides, Overrides::default());
+}

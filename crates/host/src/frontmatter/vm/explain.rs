@@ -1,0 +1,132 @@
+//! What the engine says went wrong, as sentences with a place in the file.
+//!
+//! The engine has no field for a line: it is in the text, in the error that we
+//! raised ourselves, or where the limit was noticed.
+
+use std::time::Duration;
+
+use mlua::Error;
+
+use super::super::opt::Located;
+use super::super::{Failure, Source, places};
+use super::MEMORY;
+use crate::frontmatter::budget::Budget;
+
+/// Longest message that a document can make, in characters.
+const MAX_MESSAGE: usize = 500;
+
+/// What went wrong, and the line, when one is known.
+struct Cause {
+    line: Option<usize>,
+    /// The word to blame, to find its column.
+    word: Option<String>,
+    what: String,
+}
+
+/// Why a frontmatter was not evaluated.
+pub fn failure(error: &Error, budget: &Budget, source: &Source, limit: Duration) -> Failure {
+    let cause = cause(error, budget, limit);
+    let line = cause.line.unwrap_or(source.first_line);
+    let place = cause
+        .word
+        .and_then(|word| places::of_word(&source.text, &word, line, source.first_line));
+    let (line, column) = place.map_or((line, None), |(line, column)| (line, Some(column)));
+    Failure::new(line, column, cause.what)
+}
+
+/// The same for a function or an expression, whose caller knows the place.
+pub fn sentence(error: &Error, budget: &Budget, limit: Duration) -> String {
+    let cause = cause(error, budget, limit);
+    match cause.line {
+        Some(line) => format!("frontmatter line {line}: {}", cause.what),
+        None => cause.what,
+    }
+}
+
+fn cause(error: &Error, budget: &Budget, limit: Duration) -> Cause {
+    if budget.was_reached() {
+        return Cause {
+            line: budget.last_line(),
+            word: None,
+            what: format!(
+                "still running after {} ms, so it was stopped. Look for a loop without an end.",
+                limit.as_millis()
+            ),
+        };
+    }
+    let inner = innermost(error);
+    if let Some(located) = inner.downcast_ref::<Located>() {
+        return Cause {
+            line: located.line,
+            word: located.refusal.word.clone(),
+            what: located.refusal.what.clone(),
+        };
+    }
+    let text = match inner {
+        Error::MemoryError(_) => return out_of_memory(budget),
+        Error::SyntaxError { message, .. } | Error::RuntimeError(message) => message.clone(),
+        other => other.to_string(),
+    };
+    // A memory error that Lua code raised again arrives as text.
+    if text.contains("not enough memory") {
+        return out_of_memory(budget);
+    }
+    let said = text.split("\nstack traceback:").next().unwrap_or_default();
+    let (line, what) = split_position(said);
+    Cause {
+        line: line.or_else(|| line_in(&error.to_string())),
+        word: None,
+        what: as_sentence(what),
+    }
+}
+
+fn out_of_memory(budget: &Budget) -> Cause {
+    Cause {
+        line: budget.last_line(),
+        word: None,
+        what: format!(
+            "it needs more than {} MB of memory, so it was stopped.",
+            MEMORY / 1024 / 1024
+        ),
+    }
+}
+
+fn innermost(error: &Error) -> &Error {
+    match error {
+        Error::CallbackError { cause, .. } | Error::BadArgument { cause, .. } => innermost(cause),
+        other => other,
+    }
+}
+
+/// Takes `frontmatter:3: ` or `expression:1: ` off a message.
+fn split_position(text: &str) -> (Option<usize>, &str) {
+    for name in ["frontmatter", "expression"] {
+        let rest = text
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix(':'));
+        if let Some((line, what)) = rest.and_then(|rest| rest.split_once(": ")) {
+            let line = line.parse().ok().filter(|_| name == "frontmatter");
+            return (line, what);
+        }
+    }
+    (None, text)
+}
+
+/// The first position that a traceback names.
+fn line_in(traceback: &str) -> Option<usize> {
+    let (_, rest) = traceback.split_once("frontmatter:")?;
+    let digits = rest.split(|it: char| !it.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
+/// The engine's words, which may be the document's own: one message's worth.
+fn as_sentence(what: &str) -> String {
+    let end = what.char_indices().nth(MAX_MESSAGE);
+    let what = end.map_or(what, |(end, _)| &what[..end]).trim();
+    let what = what.strip_prefix("runtime error: ").unwrap_or(what);
+    if what.ends_with(['.', '!', '?']) {
+        what.to_owned()
+    } else {
+        format!("{what}.")
+    }
+}
