@@ -5,16 +5,15 @@
 
 mod ask;
 mod buffers;
+mod digest;
 mod editor;
 mod endpoint;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the session calls it next")
-)]
+#[cfg_attr(not(test), expect(dead_code, reason = "the session calls it next"))]
 mod frontmatter;
 mod host;
 mod local;
 mod logging;
+mod private;
 mod protocol;
 mod rpc;
 mod session;
@@ -22,6 +21,8 @@ mod settings;
 mod status;
 mod supervise;
 mod transport;
+#[cfg_attr(not(test), expect(dead_code, reason = "the session calls it next"))]
+mod trust;
 mod tutor;
 
 use std::process::ExitCode;

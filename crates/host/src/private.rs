@@ -1,0 +1,98 @@
+//! Files that nobody but their owner reads, in the folder of our state: a folder
+//! made for it, a lock between hosts, a file that is replaced whole.
+//!
+//! Knows nothing of what the files say.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Mode of the files.
+pub const FILE_MODE: u32 = 0o600;
+/// Mode of the folder.
+const FOLDER_MODE: u32 = 0o700;
+/// How long another host may hold a lock. It holds it for microseconds, unless it
+/// was stopped right there.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Pause between two tries.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Makes a folder, and takes it from everybody else.
+///
+/// # Errors
+///
+/// It cannot be made.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(FOLDER_MODE)
+        .create(folder)?;
+    if fs::metadata(folder)?.permissions().mode() & 0o077 != 0 {
+        // A folder of somebody else's stays as it is; what is in it is still 0600.
+        let _ = fs::set_permissions(folder, Permissions::from_mode(FOLDER_MODE));
+    }
+    Ok(())
+}
+
+/// Keeps other hosts out as long as it lives.
+#[derive(Debug)]
+pub struct Lock(#[expect(dead_code, reason = "held, and let go by dropping it")] File);
+
+/// Waits for the lock file `name` in a folder, which is made if it is missing.
+///
+/// # Errors
+///
+/// `TimedOut` when another host holds it for more than a second; the folder or
+/// the file cannot be made.
+pub fn lock(folder: &Path, name: &str) -> io::Result<Lock> {
+    make_folder(folder)?;
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(FILE_MODE)
+        .open(folder.join(name))?;
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Lock(file)),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if begun.elapsed() > PATIENCE => {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "another Neovim keeps it locked",
+                ));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+/// Replaces a file whole, by one that only its owner reads. The caller holds the
+/// lock that all writers of the file take.
+///
+/// # Errors
+///
+/// Any error of the file system; the old file is then as it was.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let new = path.with_extension("new");
+    let written = write_new(&new, content).and_then(|()| fs::rename(&new, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    written
+}
+
+fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(FILE_MODE)
+        .open(path)?;
+    // One that was left behind keeps its mode otherwise.
+    file.set_permissions(Permissions::from_mode(FILE_MODE))?;
+    file.write_all(content)?;
+    file.sync_all()
+}

@@ -1,0 +1,160 @@
+//! What the trust store remembers, and what it takes for nothing.
+#![allow(clippy::unwrap_used)]
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use super::*;
+
+const LOOSE: &str = "flemma.opt.tools.auto_approve = {\"bash\"}\n";
+
+struct Desk {
+    folder: tempfile::TempDir,
+    trust: Trust,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let trust = Trust::open(&folder.path().join("state"));
+        Self { folder, trust }
+    }
+
+    fn chat(&self, name: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
+        fs::write(&path, "@You:\n").unwrap();
+        path
+    }
+
+    fn store(&self) -> PathBuf {
+        self.folder.path().join("state/trust.json")
+    }
+}
+
+#[test]
+fn a_frontmatter_is_trusted_in_its_file_and_only_as_it_was_read() {
+    let desk = Desk::new();
+    let (mine, other) = (desk.chat("mine.chat"), desk.chat("other.chat"));
+    assert!(!desk.trust.is_trusted(&mine, LOOSE));
+
+    desk.trust.trust(&mine, LOOSE).unwrap();
+
+    assert!(desk.trust.is_trusted(&mine, LOOSE));
+    assert!(!desk.trust.is_trusted(&mine, &format!("{LOOSE} ")));
+    assert!(!desk.trust.is_trusted(&mine, ""));
+    assert!(!desk.trust.is_trusted(&other, LOOSE));
+}
+
+#[test]
+fn agreeing_again_forgets_what_was_agreed_to_before() {
+    let desk = Desk::new();
+    let chat = desk.chat("a.chat");
+    desk.trust.trust(&chat, LOOSE).unwrap();
+    desk.trust.trust(&chat, "x = 1\n").unwrap();
+    assert!(!desk.trust.is_trusted(&chat, LOOSE));
+    assert_eq!(desk.trust.list().len(), 1);
+}
+
+#[test]
+fn revoking_says_whether_there_was_anything() {
+    let desk = Desk::new();
+    let chat = desk.chat("a.chat");
+    desk.trust.trust(&chat, LOOSE).unwrap();
+    assert!(desk.trust.revoke(&chat).unwrap());
+    assert!(!desk.trust.is_trusted(&chat, LOOSE));
+    assert!(!desk.trust.revoke(&chat).unwrap());
+}
+
+#[test]
+fn a_link_is_the_file_it_leads_to() {
+    let desk = Desk::new();
+    let chat = desk.chat("a.chat");
+    let link = desk.folder.path().join("link.chat");
+    symlink(&chat, &link).unwrap();
+    desk.trust.trust(&link, LOOSE).unwrap();
+    assert!(desk.trust.is_trusted(&chat, LOOSE));
+
+    // The link leads elsewhere now: that is another chat.
+    fs::remove_file(&link).unwrap();
+    symlink(desk.chat("b.chat"), &link).unwrap();
+    assert!(!desk.trust.is_trusted(&link, LOOSE));
+}
+
+#[test]
+fn a_chat_that_was_never_written_is_known_by_its_folder() {
+    let desk = Desk::new();
+    let path = desk.folder.path().join("new.chat");
+    desk.trust.trust(&path, LOOSE).unwrap();
+    fs::write(&path, "").unwrap();
+    assert!(desk.trust.is_trusted(&path, LOOSE));
+}
+
+#[test]
+fn what_has_no_file_is_never_remembered() {
+    let desk = Desk::new();
+    for path in [
+        "",
+        "a.chat",
+        "oil://x/a.chat",
+        "/",
+        "/no-such-folder/a.chat",
+    ] {
+        assert!(desk.trust.trust(Path::new(path), LOOSE).is_err(), "{path}");
+        assert!(!desk.trust.is_trusted(Path::new(path), LOOSE), "{path}");
+    }
+    assert_eq!(desk.trust.list(), []);
+}
+
+#[test]
+fn a_damaged_store_trusts_nothing_and_is_kept_aside() {
+    for damage in ["", "{", "[]", "{\"trusted\": 3}", "\u{0}\u{0}"] {
+        let desk = Desk::new();
+        let chat = desk.chat("a.chat");
+        desk.trust.trust(&chat, LOOSE).unwrap();
+        fs::write(desk.store(), damage).unwrap();
+        assert!(!desk.trust.is_trusted(&chat, LOOSE), "{damage:?}");
+        assert!(desk.trust.problem().unwrap().contains("trust.json"));
+
+        desk.trust.trust(&chat, LOOSE).unwrap();
+        assert!(desk.trust.is_trusted(&chat, LOOSE), "{damage:?}");
+        let kept = desk.store().with_file_name("trust.json.damaged");
+        assert_eq!(fs::read_to_string(kept).unwrap(), damage);
+    }
+}
+
+#[test]
+fn one_bad_entry_takes_no_other_along() {
+    let desk = Desk::new();
+    let chat = desk.chat("a.chat");
+    desk.trust.trust(&chat, LOOSE).unwrap();
+    let text = fs::read_to_string(desk.store()).unwrap();
+    let bad = text.replace("\"trusted\": [", "\"trusted\": [{\"path\": 3}, 7,");
+    assert_ne!(bad, text);
+    fs::write(desk.store(), bad).unwrap();
+    assert!(desk.trust.is_trusted(&chat, LOOSE));
+}
+
+#[test]
+fn only_its_owner_reads_the_store_and_a_store_others_can_write_counts_for_nothing() {
+    let desk = Desk::new();
+    let chat = desk.chat("a.chat");
+    desk.trust.trust(&chat, LOOSE).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&desk.store()), 0o600);
+    assert_eq!(mode(desk.store().parent().unwrap()), 0o700);
+
+    fs::set_permissions(desk.store(), fs::Permissions::from_mode(0o666)).unwrap();
+    assert!(!desk.trust.is_trusted(&chat, LOOSE));
+}
+
+#[test]
+fn hosts_that_write_at_the_same_time_lose_nothing() {
+    let desk = Desk::new();
+    let chats: Vec<PathBuf> = (0..8).map(|at| desk.chat(&format!("{at}.chat"))).collect();
+    std::thread::scope(|scope| {
+        for chat in &chats {
+            let trust = desk.trust.clone();
+            scope.spawn(move || trust.trust(chat, LOOSE).unwrap());
+        }
+    });
+    assert!(chats.iter().all(|chat| desk.trust.is_trusted(chat, LOOSE)));
+}
