@@ -14,6 +14,8 @@ mod host;
 mod local;
 mod logging;
 mod private;
+#[cfg_attr(not(test), expect(dead_code, reason = "the session calls it next"))]
+mod protected;
 mod protocol;
 mod rpc;
 mod session;

@@ -1,0 +1,133 @@
+//! Files that no tool writes without the user: whatever runs by itself, or says
+//! what may run.
+//!
+//! A path is judged by how it is spelled and by where it really leads, also when
+//! nothing is there yet. Knows no policy; asking costs a key, so a name that only
+//! looks like one of these is asked about as well.
+
+mod names;
+mod real;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use names::{Kind, folded};
+
+/// The folders and files of this user and this host that matter here.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    home: Option<PathBuf>,
+    /// Where Neovim and Flemma keep configuration, data and state.
+    editor: Vec<PathBuf>,
+    /// Our own state: policy decisions, trust, journal.
+    state: PathBuf,
+    /// The binary that runs now.
+    host: Option<PathBuf>,
+}
+
+impl Places {
+    /// The places of this process.
+    pub fn of_this_user() -> Self {
+        let home = std::env::home_dir();
+        let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let neovim = variable("NVIM_APPNAME").unwrap_or_else(|| "nvim".into());
+        let mut editor = Vec::new();
+        for (name, below_home) in [
+            ("XDG_CONFIG_HOME", ".config"),
+            ("XDG_DATA_HOME", ".local/share"),
+            ("XDG_STATE_HOME", ".local/state"),
+        ] {
+            let below = home.as_ref().map(|home| home.join(below_home));
+            let set = variable(name).filter(|path| path.is_absolute());
+            for root in set.into_iter().chain(below) {
+                let apps = [neovim.as_path(), Path::new("nvim"), Path::new("flemma")];
+                editor.extend(apps.map(|app| root.join(app)));
+            }
+        }
+        Self {
+            home,
+            editor,
+            state: crate::status::state_folder(),
+            host: std::env::current_exe().ok(),
+        }
+    }
+
+    /// Why this path is protected, or nothing. It is absolute.
+    fn kind(&self, path: &Path) -> Option<Kind> {
+        let spelled = real::without_dots(path);
+        let led_to = real::leads_to(path);
+        [&spelled, &led_to].into_iter().find_map(|path| {
+            names::kind(path)
+                .or_else(|| self.place(path))
+                .or_else(|| self.start_file(path))
+        })
+    }
+
+    fn place(&self, path: &Path) -> Option<Kind> {
+        let below =
+            |folder: &Path| starts_with(path, folder) || starts_with(path, &real::leads_to(folder));
+        if below(&self.state) {
+            return Some(Kind::State);
+        }
+        if self.editor.iter().any(|folder| below(folder)) {
+            return Some(Kind::Editor);
+        }
+        self.host
+            .as_deref()
+            .is_some_and(below)
+            .then_some(Kind::Host)
+    }
+
+    /// Whether a start file in the home folder is a link that leads here.
+    fn start_file(&self, path: &Path) -> Option<Kind> {
+        let home = self.home.as_ref()?;
+        let leads_here = |name: &str| starts_with(path, &real::leads_to(&home.join(name)));
+        names::START_FILES
+            .iter()
+            .any(|name| leads_here(name))
+            .then_some(Kind::Shell)
+    }
+}
+
+/// Whether `path` is `folder` or below it, whatever the case of their letters.
+fn starts_with(path: &Path, folder: &Path) -> bool {
+    let mut inner = path.components();
+    folder
+        .components()
+        .all(|outer| inner.next().is_some_and(|it| folded(it) == folded(outer)))
+}
+
+/// Whether a tool may write here only after the user said so. `path` may be
+/// relative to `cwd`; nothing need be there.
+pub fn is_protected(path: &Path, cwd: &Path) -> bool {
+    Places::of_this_user().kind(&cwd.join(path)).is_some()
+}
+
+/// Why a call waits for the user whatever the policy says, or nothing: a sentence
+/// for whoever reviews it. `cwd` is the folder that the call's paths start from.
+pub fn needs_review(tool: &str, input: &Value, cwd: &Path) -> Option<String> {
+    review(tool, input, cwd, &Places::of_this_user())
+}
+
+fn review(tool: &str, input: &Value, cwd: &Path, places: &Places) -> Option<String> {
+    if !matches!(tool, "write" | "edit" | "write_file" | "edit_file") {
+        return None;
+    }
+    // A call without a path that can be read is refused by the tool itself.
+    let text = input.get("path")?.as_str()?;
+    let path = match (text.strip_prefix("~/"), &places.home) {
+        (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
+        _ => cwd.join(text),
+    };
+    let kind = places.kind(&path)?;
+    Some(format!(
+        "{} is {}, so this waits for you whatever the policy says.",
+        path.display().to_string().escape_debug(),
+        kind.what()
+    ))
+}
+
+#[cfg(test)]
+#[path = "protected/tests.rs"]
+mod tests;

@@ -1,0 +1,142 @@
+//! Names that are protected wherever they stand.
+
+use std::path::{Component, Path};
+
+/// What makes a file one that is asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Git's own folder: its hooks and its configuration run commands.
+    Git,
+    /// Read by shells, logins and SSH.
+    Shell,
+    /// Runs or configures things when a folder is opened.
+    Project,
+    /// A conversation.
+    Chat,
+    /// Neovim's and Flemma's configuration, data and state.
+    Editor,
+    /// Flemma's policy, trust and journal.
+    State,
+    /// The program that decides.
+    Host,
+}
+
+impl Kind {
+    /// What such a file is, to follow "it is".
+    pub fn what(self) -> &'static str {
+        match self {
+            Kind::Git => "in a .git folder, where hooks and settings run commands",
+            Kind::Shell => "read when a shell or a session starts",
+            Kind::Project => "read by editors and tools when this folder is opened",
+            Kind::Chat => "a conversation, whose text decides what runs",
+            Kind::Editor => "in a folder that Neovim or Flemma runs code from",
+            Kind::State => "in the folder of Flemma's decisions",
+            Kind::Host => "the program that asks you",
+        }
+    }
+}
+
+/// What shells, logins and the programs below them read in a home folder.
+pub const START_FILES: &[&str] = &[
+    ".bash_aliases",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_profile",
+    ".bashrc",
+    ".cshrc",
+    ".gitconfig",
+    ".inputrc",
+    ".kshrc",
+    ".login",
+    ".mkshrc",
+    ".pam_environment",
+    ".profile",
+    ".tcshrc",
+    ".xinitrc",
+    ".xprofile",
+    ".xsession",
+    ".xsessionrc",
+    ".zlogin",
+    ".zlogout",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+];
+
+/// Folders whose content is protected wherever they stand.
+const FOLDERS: &[(&str, Kind)] = &[
+    (".git", Kind::Git),
+    (".ssh", Kind::Shell),
+    (".gnupg", Kind::Shell),
+    (".flemma", Kind::Project),
+    (".vscode", Kind::Project),
+    (".cursor", Kind::Project),
+    (".idea", Kind::Project),
+    (".vim", Kind::Editor),
+];
+
+/// Files that are protected wherever they stand.
+const FILES: &[(&str, Kind)] = &[
+    (".envrc", Kind::Project),
+    (".exrc", Kind::Project),
+    (".gvimrc", Kind::Editor),
+    (".lazy.lua", Kind::Project),
+    (".mcp.json", Kind::Project),
+    (".nvim.lua", Kind::Project),
+    (".nvimrc", Kind::Project),
+    (".vimrc", Kind::Editor),
+];
+
+/// Below a folder of configuration, whichever it is: `.config/fish`.
+const BELOW_CONFIG: &[(&str, Kind)] = &[
+    ("autostart", Kind::Shell),
+    ("environment.d", Kind::Shell),
+    ("fish", Kind::Shell),
+    ("flemma", Kind::Editor),
+    ("git", Kind::Shell),
+    ("nvim", Kind::Editor),
+    ("systemd", Kind::Shell),
+];
+
+/// Below the root.
+const SYSTEM: &[&str] = &["/etc", "/root/.config", "/usr/local/etc"];
+
+/// Why the names in this path protect it, or nothing.
+pub fn kind(path: &Path) -> Option<Kind> {
+    let names: Vec<String> = path.components().map(folded).collect();
+    let (last, _) = names.split_last()?;
+    let listed = |list: &[(&str, Kind)], name: &str| {
+        let found = list.iter().find(|(it, _)| *it == name);
+        found.map(|(_, kind)| *kind)
+    };
+    let folder = names.iter().find_map(|name| listed(FOLDERS, name));
+    let below_config = names.windows(2).find_map(|pair| match pair {
+        [config, name] if config == ".config" => listed(BELOW_CONFIG, name),
+        _ => None,
+    });
+    let file = || {
+        if START_FILES.contains(&last.as_str()) {
+            return Some(Kind::Shell);
+        }
+        let is_chat = last.ends_with(".chat");
+        listed(FILES, last).or_else(|| is_chat.then_some(Kind::Chat))
+    };
+    let system = || {
+        let is_system = SYSTEM.iter().any(|root| path.starts_with(root));
+        is_system.then_some(Kind::Shell)
+    };
+    folder.or(below_config).or_else(file).or_else(system)
+}
+
+/// A name as the most forgiving file systems compare it: letters of either case
+/// are one, and characters without width are not there.
+pub fn folded(component: Component<'_>) -> String {
+    let name = component.as_os_str().to_string_lossy();
+    let visible = name.chars().filter(|c| !has_no_width(*c));
+    visible.flat_map(char::to_lowercase).collect()
+}
+
+/// The characters that HFS+ ignores in a name.
+fn has_no_width(c: char) -> bool {
+    matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+}

@@ -1,0 +1,213 @@
+//! Which paths are asked about.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::json;
+
+use super::*;
+
+/// A home, a project in it, and what is in both; removed with the test.
+struct World {
+    folder: tempfile::TempDir,
+    places: Places,
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap().join("home");
+        fs::create_dir_all(home.join("p/src")).unwrap();
+        let places = Places {
+            editor: vec![
+                home.join(".config/nvim"),
+                home.join(".local/share/nvim"),
+                home.join(".local/state/nvim"),
+            ],
+            state: home.join(".local/state/nvim/flemma"),
+            host: Some(home.join("bin/flemma")),
+            home: Some(home),
+        };
+        Self { folder, places }
+    }
+
+    fn home(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("home")
+    }
+
+    fn link(&self, link: &str, target: &str) {
+        let link = self.home().join(link);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(self.home().join(target), link).unwrap();
+    }
+
+    /// Why `write` to this path waits, from the folder `p`.
+    fn reason(&self, path: &str) -> Option<String> {
+        let input = json!({"path": path, "content": ""});
+        review("write", &input, &self.home().join("p"), &self.places)
+    }
+
+    #[track_caller]
+    fn check(&self, path: &str, asks: bool) {
+        assert_eq!(self.reason(path).is_some(), asks, "{path}");
+    }
+}
+
+#[test]
+fn what_a_project_runs_by_itself_is_asked_about_also_when_it_is_missing() {
+    let world = World::new();
+    for path in [
+        ".git/config",
+        ".git/hooks/x",
+        "sub/.git/hooks/pre-commit",
+        ".git",
+        ".nvim.lua",
+        ".exrc",
+        ".envrc",
+        "deep/down/.envrc",
+        ".vscode/settings.json",
+        ".mcp.json",
+        ".flemma/tools/x/tool.toml",
+        "src/../.envrc",
+        "new/../.git/config",
+        "./.git//config",
+        ".GIT/config",
+        ".Envrc",
+        ".g\u{200c}it/config",
+    ] {
+        world.check(path, true);
+    }
+}
+
+#[test]
+fn what_editors_and_shells_run_is_asked_about() {
+    let world = World::new();
+    for path in [
+        "~/.config/nvim/init.lua",
+        "~/.local/share/nvim/lazy/x/plugin/y.lua",
+        "~/.local/state/nvim/trust",
+        "~/.local/state/nvim/flemma/trust.json",
+        "~/.bashrc",
+        "~/.ssh/authorized_keys",
+        "~/.config/fish/config.fish",
+        "~/.gitconfig",
+        "~/bin/flemma",
+        "../.zshenv",
+        "/etc/profile.d/x.sh",
+    ] {
+        world.check(path, true);
+    }
+}
+
+#[test]
+fn conversations_are_asked_about() {
+    let world = World::new();
+    for path in ["a.chat", "notes/b.CHAT", "/tmp/x.chat"] {
+        world.check(path, true);
+    }
+}
+
+#[test]
+fn other_files_are_not() {
+    let world = World::new();
+    for path in [
+        "src/main.rs",
+        ".gitignore",
+        ".github/workflows/ci.yml",
+        "git/config",
+        "chat",
+        "a.chat.md",
+        "envrc",
+        "nvim.lua",
+        "~/p/x",
+        "~/.config/nvim-old/init.lua",
+        "~/.local/share/nvimx",
+        "~/bin/flemma2",
+        "bashrc",
+        "~user/x",
+    ] {
+        world.check(path, false);
+    }
+}
+
+#[test]
+fn a_link_is_judged_by_where_it_leads_and_by_its_own_name() {
+    let world = World::new();
+    world.link("p/innocent", "p/.git/config");
+    world.link("p/folder", ".config/nvim");
+    world.link("p/there", "p/folder");
+    world.link("p/missing", ".bashrc");
+    world.link("p/.envrc", "p/harmless");
+    world.link("p/fine", "p/src");
+    for path in [
+        "innocent",
+        "folder/init.lua",
+        "there/lua/x.lua",
+        "missing",
+        ".envrc",
+    ] {
+        world.check(path, true);
+    }
+    world.check("fine/main.rs", false);
+    // `..` behind a link is the parent of where the link leads.
+    world.check("folder/../fish/config.fish", true);
+}
+
+#[test]
+fn a_file_that_a_start_file_or_a_folder_is_a_link_to_is_asked_about() {
+    let world = World::new();
+    world.link(".bashrc", "dotfiles/bash");
+    world.link(".config/nvim", "dotfiles/vim");
+    world.check("~/dotfiles/bash", true);
+    world.check("~/dotfiles/vim/init.lua", true);
+    world.check("~/dotfiles/readme", false);
+}
+
+#[test]
+fn links_in_a_circle_end() {
+    let world = World::new();
+    world.link("p/a", "p/b");
+    world.link("p/b", "p/a");
+    world.check("a", false);
+}
+
+#[test]
+fn only_tools_that_write_are_asked_about_and_the_reason_can_be_shown() {
+    let world = World::new();
+    let cwd = world.home();
+    let input = json!({"path": ".bashrc"});
+    let review = |tool: &str| review(tool, &input, &cwd, &world.places);
+    assert_eq!(review("read"), None);
+    assert_eq!(review("edit"), review("write"));
+    assert!(
+        review("edit")
+            .unwrap()
+            .contains("when a shell or a session starts")
+    );
+
+    let reason = world.reason("x\n\u{1b}]0;\u{7}/.envrc").unwrap();
+    assert!(!reason.contains(char::is_control), "{reason:?}");
+}
+
+#[test]
+fn a_call_without_a_path_is_left_to_the_tool() {
+    let world = World::new();
+    for input in [
+        json!({}),
+        json!({"path": 3}),
+        json!({"path": null}),
+        json!([]),
+    ] {
+        assert_eq!(review("write", &input, &world.home(), &world.places), None);
+    }
+}
+
+#[test]
+fn the_places_of_this_process_are_known() {
+    let own_state = crate::status::state_folder().join("trust.json");
+    assert!(is_protected(&own_state, Path::new("/")));
+    let input = json!({"path": "policy.lua"});
+    assert!(needs_review("write", &input, own_state.parent().unwrap()).is_some());
+    assert!(!is_protected(Path::new("src/main.rs"), Path::new("/p")));
+}
