@@ -15,6 +15,7 @@ M.COMMANDS = {
   ["cancel"] = { help = "Stop the request, or all running calls." },
   ["fix"] = { help = "Mend what the diagnostic on this line says." },
   ["status"] = { help = "Show provider, model, options and tools of this chat." },
+  ["log"] = { help = "Show what was decided lately, and what ran." },
   ["tool:cancel"] = { help = "Cancel the call at the cursor." },
   ["tool:cancel-all"] = { help = "Cancel all running calls." },
   ["tool:list"] = { help = "List the running calls." },

@@ -4,6 +4,8 @@
 //! the protocol, so nothing here prints to it but `--version` and `--help`.
 
 mod ask;
+#[cfg_attr(not(test), expect(dead_code, reason = "the session calls it next"))]
+mod audit;
 mod buffers;
 mod digest;
 mod editor;
@@ -12,6 +14,7 @@ mod endpoint;
 mod frontmatter;
 mod host;
 mod local;
+mod log;
 mod logging;
 mod private;
 #[cfg_attr(not(test), expect(dead_code, reason = "the session calls it next"))]
@@ -47,11 +50,21 @@ enum Command {
         #[arg(long, hide = true)]
         inner: bool,
     },
+    /// Show what was decided lately, what ran, and how it ended.
+    Log {
+        /// How many records.
+        #[arg(default_value_t = log::USUAL_COUNT)]
+        count: usize,
+        /// Print JSON lines.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Host { inner: false } => supervise::watch(),
         Command::Host { inner: true } => host::run(),
+        Command::Log { count, json } => log::print(count, json),
     }
 }

@@ -25,6 +25,7 @@ impl Session {
             "cancel" | "tool:cancel-all" => self.waiting.push_back(Event::Cancel),
             "tool:cancel" => self.waiting.push_back(Event::CancelTool { line }),
             "tool:list" => self.list_tools(),
+            "log" => self.report_log(),
             "status" => self.report_status(),
             "fix" => self.fix(line),
             "autopilot:status" => self.inform(if self.shared.options.autopilot {

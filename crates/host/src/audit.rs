@@ -1,0 +1,186 @@
+//! The log of decisions: what was decided about each call and by whom, what ran,
+//! and how it ended. Lines of JSON that are only ever added, each of which holds
+//! the digest of the one before, so that a change in the middle shows.
+//!
+//! Keeps digests of arguments and no arguments, so no secret is in it. Whoever can
+//! write the file can also make a new one; the chain shows damage, not forgery.
+
+mod read;
+mod record;
+mod show;
+
+pub use read::Log;
+pub use record::{Act, Record, Word};
+pub use show::lines;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use chat::Problem;
+use chat::approval::CallKey;
+use chat::tool::ToolOutcome;
+
+use crate::private;
+
+/// The log's name in the folder of our state; older ones have a number.
+const FILE: &str = "audit.jsonl";
+/// What keeps two hosts from writing at once.
+const LOCK: &str = "audit.lock";
+/// Size at which a new file is begun (4 MB, some 10,000 calls).
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+/// Older files that are kept.
+const KEPT: usize = 4;
+
+/// The log in one folder. It is opened for each record, so that all Neovims write
+/// one chain.
+#[derive(Debug, Clone)]
+pub struct Audit {
+    folder: PathBuf,
+    max_bytes: u64,
+}
+
+impl Audit {
+    /// The log in this folder, which need not exist.
+    pub fn open(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            max_bytes: MAX_BYTES,
+        }
+    }
+
+    /// Records what was decided about a call, by the resolver of that name or by
+    /// an act of the user, such as `user: Alt-Enter`. `document` is absent for a
+    /// buffer without a name.
+    ///
+    /// # Errors
+    ///
+    /// The record is not in the log. The call must not run then; see
+    /// [`Audit::refusal`].
+    pub fn decided(
+        &self,
+        document: Option<&Path>,
+        call: &CallKey,
+        decision: Word,
+        by: &str,
+    ) -> io::Result<()> {
+        let by = record::short(by);
+        self.append(document, call, Act::Decided { decision, by })
+    }
+
+    /// Records that a call starts now. `sandbox` says what holds it, such as
+    /// `none` or `bwrap`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Audit::decided`].
+    pub fn started(
+        &self,
+        document: Option<&Path>,
+        call: &CallKey,
+        sandbox: &str,
+    ) -> io::Result<()> {
+        let sandbox = record::short(sandbox);
+        self.append(document, call, Act::Started { sandbox })
+    }
+
+    /// Records how a call ended.
+    ///
+    /// # Errors
+    ///
+    /// The record is not in the log.
+    pub fn ended(
+        &self,
+        document: Option<&Path>,
+        call: &CallKey,
+        outcome: &ToolOutcome,
+    ) -> io::Result<()> {
+        self.append(document, call, record::end(outcome))
+    }
+
+    /// What to tell the user when a call is refused because the log cannot be
+    /// written.
+    pub fn refusal(&self, error: &io::Error) -> Problem {
+        Problem::new(
+            format!(
+                "The log of decisions in {} cannot be written ({error}), so nothing runs.",
+                self.folder.display()
+            ),
+            "Make room or mend its permissions, then press Ctrl-] again; the chat is unchanged.",
+        )
+    }
+
+    /// The last `count` records, and what is wrong with the log.
+    ///
+    /// # Errors
+    ///
+    /// A file of it exists and cannot be read.
+    pub fn read_last(&self, count: usize) -> io::Result<Log> {
+        // Oldest first, as the chain runs.
+        let files: Vec<PathBuf> = (0..=KEPT).rev().map(|age| self.file(age)).collect();
+        read::last(&files, count)
+    }
+
+    fn file(&self, age: usize) -> PathBuf {
+        match age {
+            0 => self.folder.join(FILE),
+            age => self.folder.join(format!("audit.{age}.jsonl")),
+        }
+    }
+
+    fn append(&self, document: Option<&Path>, call: &CallKey, act: Act) -> io::Result<()> {
+        let _lock = private::lock(&self.folder, LOCK)?;
+        self.rotate()?;
+        let path = self.file(0);
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(private::FILE_MODE)
+            .open(&path)?;
+        let length = file.metadata()?.len();
+        let tail = read::tail(&path)?;
+        // After the start of a new file the chain goes on from the one before.
+        let (number, hash) = match tail.last {
+            Some(last) => last,
+            None => read::tail_if_any(&self.file(1))?.last.unwrap_or_default(),
+        };
+        let record = Record::new(number + 1, hash, document, call, act);
+        let mut line = record.line()?;
+        if tail.is_torn {
+            line.insert(0, '\n');
+        }
+        let written = file.write_all(line.as_bytes());
+        if written.is_err() {
+            // Half a line would hide the next one.
+            let _ = file.set_len(length);
+        }
+        written
+    }
+
+    /// Begins a new file when this one is full; the oldest one goes.
+    fn rotate(&self) -> io::Result<()> {
+        let is_full = |file: File| Ok(file.metadata()?.len() >= self.max_bytes);
+        let full = File::open(self.file(0))
+            .and_then(is_full)
+            .or_else(missing)?;
+        if full {
+            for age in (0..KEPT).rev() {
+                fs::rename(self.file(age), self.file(age + 1)).or_else(missing)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A file that is not there is no failure.
+fn missing<T: Default>(error: io::Error) -> io::Result<T> {
+    match error.kind() {
+        io::ErrorKind::NotFound => Ok(T::default()),
+        _ => Err(error),
+    }
+}
+
+#[cfg(test)]
+#[path = "audit/tests.rs"]
+mod tests;

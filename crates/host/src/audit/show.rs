@@ -1,0 +1,91 @@
+//! The log for people: one line a record, nothing in it that a terminal obeys.
+
+use super::record::{Act, Outcome, Record, Word};
+
+/// Records as lines.
+pub fn lines(records: &[Record]) -> Vec<String> {
+    if records.is_empty() {
+        return vec!["Nothing was decided and nothing ran so far.".to_owned()];
+    }
+    records.iter().map(line).collect()
+}
+
+fn line(record: &Record) -> String {
+    let what = match &record.act {
+        Act::Decided { decision, by } if by.is_empty() => word(*decision).to_owned(),
+        Act::Decided { decision, by } => format!("{} by {by}", word(*decision)),
+        Act::Started { sandbox } => format!("started, sandbox {sandbox}"),
+        Act::Ended { outcome, bytes, .. } => {
+            let how = match outcome {
+                Outcome::Done => "done",
+                Outcome::Failed => "failed",
+                Outcome::Cancelled => "cancelled",
+            };
+            format!("{how}, {bytes} bytes")
+        }
+    };
+    let document = record.document.as_deref().unwrap_or("(no name)");
+    plain(&format!(
+        "{}  {}  {}  {what}  {document}",
+        date(record.time),
+        record.tool,
+        record.call
+    ))
+}
+
+fn word(decision: Word) -> &'static str {
+    match decision {
+        Word::Approved => "approved",
+        Word::Waits => "waits",
+        Word::Denied => "denied",
+        Word::Rejected => "rejected",
+        Word::Answered => "answered by hand",
+    }
+}
+
+fn plain(text: &str) -> String {
+    let visible = |c: char| -> String {
+        match c {
+            c if c.is_control() => c.escape_debug().to_string(),
+            c => c.to_string(),
+        }
+    };
+    text.chars().map(visible).collect()
+}
+
+/// `2026-01-31 12:00:00Z`, from milliseconds since 1970. The calendar by Howard
+/// Hinnant's days-to-civil formula: eras of 400 years that begin in March.
+fn date(milliseconds: u64) -> String {
+    let seconds = milliseconds / 1000;
+    let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = match month {
+        0..=9 => (era * 400 + year, month + 3),
+        _ => (era * 400 + year + 1, month - 9),
+    };
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (seconds, expected) in [
+            (0, "1970-01-01 00:00:00Z"),
+            (951_782_399, "2000-02-28 23:59:59Z"),
+            (951_782_400, "2000-02-29 00:00:00Z"),
+            (951_868_800, "2000-03-01 00:00:00Z"),
+            (1_704_067_199, "2023-12-31 23:59:59Z"),
+            (4_107_542_400, "2100-03-01 00:00:00Z"),
+        ] {
+            assert_eq!(date(seconds * 1000), expected);
+        }
+    }
+}

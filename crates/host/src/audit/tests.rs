@@ -1,0 +1,218 @@
+//! What the log keeps, and what it notices.
+#![allow(clippy::unwrap_used)]
+
+use std::os::unix::fs::PermissionsExt;
+
+use chat::tool::ToolUseId;
+
+use super::*;
+
+fn call(id: &str) -> CallKey {
+    CallKey {
+        id: ToolUseId::new(id),
+        name: "bash".to_owned(),
+        input: r#"{"command":"echo $SECRET"}"#.to_owned(),
+    }
+}
+
+struct Desk {
+    folder: tempfile::TempDir,
+    audit: Audit,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let audit = Audit::open(&folder.path().join("state"));
+        Self { folder, audit }
+    }
+
+    fn decided(&self, id: &str) {
+        let chat = Path::new("/p/a.chat");
+        let by = "urn:flemma:approval:config";
+        let done = self
+            .audit
+            .decided(Some(chat), &call(id), Word::Approved, by);
+        done.unwrap();
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("state").join(FILE)
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.path()).unwrap()
+    }
+
+    fn calls(&self, count: usize) -> Vec<String> {
+        let log = self.audit.read_last(count).unwrap();
+        log.records.into_iter().map(|it| it.call).collect()
+    }
+
+    fn problems(&self) -> Vec<String> {
+        self.audit.read_last(100).unwrap().problems
+    }
+}
+
+#[test]
+fn a_call_is_told_from_decision_to_end() {
+    let desk = Desk::new();
+    let outcome = ToolOutcome::Failed("No.".to_owned());
+    desk.decided("c1");
+    desk.audit.started(None, &call("c1"), "none").unwrap();
+    desk.audit.ended(None, &call("c1"), &outcome).unwrap();
+
+    let log = desk.audit.read_last(10).unwrap();
+    assert_eq!(log.problems, [""; 0]);
+    let shown: Vec<String> = lines(&log.records)
+        .iter()
+        .map(|line| line.split_once("Z  ").unwrap().1.to_owned())
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "bash  c1  approved by urn:flemma:approval:config  /p/a.chat",
+            "bash  c1  started, sandbox none  (no name)",
+            "bash  c1  failed, 3 bytes  (no name)",
+        ]
+    );
+}
+
+#[test]
+fn arguments_and_results_are_not_kept_but_can_be_recognised() {
+    let desk = Desk::new();
+    desk.decided("c1");
+    let result = ToolOutcome::Done {
+        content: "hunter2".to_owned(),
+        marked_failed: false,
+    };
+    desk.audit.ended(None, &call("c1"), &result).unwrap();
+    let text = desk.text();
+    assert!(!text.contains("SECRET") && !text.contains("hunter2"));
+    let log = desk.audit.read_last(2).unwrap();
+    let digest = crate::digest::sha256(call("c1").input.as_bytes());
+    assert_eq!(log.records[0].input, digest);
+}
+
+#[test]
+fn the_last_ones_are_read() {
+    let desk = Desk::new();
+    assert_eq!(desk.calls(5), [""; 0]);
+    for id in ["a", "b", "c"] {
+        desk.decided(id);
+    }
+    assert_eq!(desk.calls(2), ["b", "c"]);
+    assert_eq!(desk.calls(0), [""; 0]);
+}
+
+#[test]
+fn a_record_that_was_changed_removed_or_moved_shows() {
+    type Change = fn(Vec<String>) -> Vec<String>;
+    let changes: [(&str, Change); 4] = [
+        ("changed", |lines| {
+            lines
+                .iter()
+                .map(|it| it.replace("\"b\"", "\"x\""))
+                .collect()
+        }),
+        ("removed", |mut lines| {
+            lines.remove(1);
+            lines
+        }),
+        ("moved", |mut lines| {
+            lines.swap(0, 1);
+            lines
+        }),
+        ("added", |mut lines| {
+            lines.insert(1, lines[0].clone());
+            lines
+        }),
+    ];
+    for (name, change) in changes {
+        let desk = Desk::new();
+        for id in ["a", "b", "c"] {
+            desk.decided(id);
+        }
+        assert_eq!(desk.problems(), [""; 0]);
+        let changed = change(desk.text().lines().map(str::to_owned).collect());
+        fs::write(desk.path(), changed.join("\n") + "\n").unwrap();
+        assert_ne!(desk.problems(), [""; 0], "{name}");
+    }
+}
+
+#[test]
+fn a_record_that_was_cut_off_shows_and_hides_no_other() {
+    let desk = Desk::new();
+    desk.decided("a");
+    desk.decided("b");
+    let text = desk.text();
+    fs::write(desk.path(), &text[..text.len() - 20]).unwrap();
+    desk.decided("c");
+    assert_eq!(desk.calls(9), ["a", "c"]);
+    let problems = desk.problems();
+    assert_eq!(problems.len(), 1);
+    assert!(problems[0].contains("line 2 was cut off"), "{problems:?}");
+}
+
+#[test]
+fn a_full_file_is_set_aside_and_the_chain_goes_on() {
+    let mut desk = Desk::new();
+    desk.audit.max_bytes = 1000;
+    for at in 0..40 {
+        desk.decided(&format!("c{at}"));
+    }
+    assert_eq!(desk.problems(), [""; 0]);
+    assert_eq!(desk.calls(3), ["c37", "c38", "c39"]);
+    let folder = fs::read_dir(desk.path().parent().unwrap()).unwrap();
+    let logs = folder.filter(|it| {
+        let name = it.as_ref().unwrap().file_name();
+        name.to_string_lossy().ends_with(".jsonl")
+    });
+    assert_eq!(logs.count(), KEPT + 1);
+}
+
+#[test]
+fn hosts_that_write_at_the_same_time_write_one_chain() {
+    let desk = Desk::new();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..10).for_each(|at| desk.decided(&at.to_string())));
+        }
+    });
+    assert_eq!(desk.problems(), [""; 0]);
+    assert_eq!(desk.calls(100).len(), 40);
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_an_error_that_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state");
+    fs::write(&file, "").unwrap();
+    let audit = Audit::open(&file);
+    let error = audit
+        .decided(None, &call("c1"), Word::Approved, "x")
+        .unwrap_err();
+    let problem = audit.refusal(&error).to_string();
+    assert!(problem.contains("nothing runs"), "{problem}");
+    assert!(problem.contains(&*file.to_string_lossy()), "{problem}");
+}
+
+#[test]
+fn only_its_owner_reads_it() {
+    let desk = Desk::new();
+    desk.decided("c1");
+    let mode = fs::metadata(desk.path()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn names_from_outside_are_cut_and_shown_without_control_characters() {
+    let desk = Desk::new();
+    let id = format!("\u{1b}]0;x\u{7}\n{}", "y".repeat(100_000));
+    desk.decided(&id);
+    desk.decided("next");
+    assert!(desk.text().len() < 4000);
+    let log = desk.audit.read_last(9).unwrap();
+    assert_eq!(log.records.len(), 2);
+    assert!(!lines(&log.records).concat().contains(char::is_control));
+}

@@ -1,0 +1,76 @@
+//! `flemma log` and `:Flemma log`: the end of the log of decisions.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use crate::audit::{self, Audit, Log};
+use crate::protocol::Report;
+use crate::status::state_folder;
+
+/// How many records are shown when no number is given.
+pub const USUAL_COUNT: usize = 50;
+
+/// Prints the last `count` records, as text or as JSON lines, and says on standard
+/// error where the log is damaged. The exit code is 1 then, and when it cannot be
+/// read.
+pub fn print(count: usize, as_json: bool) -> ExitCode {
+    let written = Audit::open(&state_folder())
+        .read_last(count)
+        .and_then(|log| {
+            let mut problems = io::stderr().lock();
+            for problem in &log.problems {
+                writeln!(problems, "flemma: {problem}")?;
+            }
+            write_records(&log, as_json)?;
+            Ok(log.problems.is_empty())
+        });
+    match written {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        // Whoever reads only the first lines has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            // Where standard error is closed there is nobody to tell.
+            let _ = writeln!(io::stderr(), "flemma: the log cannot be read: {error}.");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn write_records(log: &Log, as_json: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if as_json {
+        for record in &log.records {
+            writeln!(out, "{}", serde_json::to_string(record)?)?;
+        }
+        return Ok(());
+    }
+    audit::lines(&log.records)
+        .iter()
+        .try_for_each(|line| writeln!(out, "{line}"))
+}
+
+/// What `:Flemma log` shows.
+fn report() -> Report<'static> {
+    let lines = match Audit::open(&state_folder()).read_last(USUAL_COUNT) {
+        Ok(log) => {
+            let mut lines = log.problems;
+            lines.extend(audit::lines(&log.records));
+            lines
+        }
+        Err(error) => vec![format!("The log cannot be read: {error}.")],
+    };
+    Report {
+        title: "log",
+        lines,
+    }
+}
+
+impl crate::session::Session {
+    /// Shows `:Flemma log`.
+    pub(crate) fn report_log(&self) {
+        let editor = self.editor().clone();
+        // Up to 20 MB are read to know that the log is whole.
+        tokio::task::spawn_blocking(move || editor.send("report", &report()));
+    }
+}
