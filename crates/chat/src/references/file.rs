@@ -1,0 +1,117 @@
+//! A file reference and where it ends.
+//!
+//! It starts at `@` with no letter, digit or part of an address before it, so that
+//! `me@./x` is none, and ends at white space. Punctuation at its end belongs to the
+//! sentence: `see @./x.` names `x`. A closing bracket does unless it was opened in
+//! the path. Blanks and such are written as `%20`.
+
+/// How a reference starts.
+pub const STARTS: [&str; 4] = ["@./", "@../", "@~/", "@//"];
+/// What a sentence may add to the end of a path.
+const PUNCTUATION: &[char] = &[
+    '.', ',', ';', ':', '!', '?', '\'', '"', '*', '>', '|', '…', '’', '”', '»', '。', '，', '、',
+    '！', '？',
+];
+const BRACKETS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
+/// What stands between a path and its type.
+const TYPE: &str = ";type=";
+
+/// A reference that was found.
+pub struct Found {
+    pub path: String,
+    pub mime: Option<String>,
+    /// Bytes of the text that it takes.
+    pub length: usize,
+}
+
+/// The reference at the start of a text, `before` being the character before it.
+pub fn at_start(text: &str, before: Option<char>) -> Option<Found> {
+    let start = STARTS.iter().find(|start| text.starts_with(**start))?;
+    if before.is_some_and(continues_a_word) {
+        return None;
+    }
+    let word = text.split(char::is_whitespace).next()?;
+    let (written, mime, length) = match typed(word) {
+        Some((path, mime, length)) => (path, Some(mime.to_owned()), length),
+        None => {
+            let path = without_punctuation(word);
+            (path, None, path.len())
+        }
+    };
+    // A folder alone is no file: `@../`.
+    let name = written.get(start.len()..)?;
+    if name.is_empty() || name.ends_with('/') {
+        return None;
+    }
+    let path = decoded(&written[1..]);
+    Some(Found {
+        path: path
+            .strip_prefix("//")
+            .map_or(path.clone(), |it| format!("/{it}")),
+        mime,
+        length,
+    })
+}
+
+/// Letters of scripts without case do not count: they write no blanks between
+/// words, and no addresses.
+fn continues_a_word(c: char) -> bool {
+    c.is_lowercase() || c.is_uppercase() || c.is_numeric() || "._%+-/@\\".contains(c)
+}
+
+/// The path and type of `path;type=a/b`, and the length of both.
+fn typed(word: &str) -> Option<(&str, &str, usize)> {
+    let (path, rest) = word.rsplit_once(TYPE)?;
+    let is_mime = |c: char| c.is_ascii_alphanumeric() || "!#$&^_.+-/".contains(c);
+    let mime = rest.split(|c| !is_mime(c)).next()?;
+    let mime = mime.trim_end_matches(['.', '!']);
+    let (kind, subtype) = mime.split_once('/')?;
+    let is_valid = !kind.is_empty() && !subtype.is_empty() && !subtype.contains('/');
+    let length = path.len() + TYPE.len() + mime.len();
+    // What follows the type may only be punctuation; else it is part of a name.
+    let rest = &word[length..];
+    (is_valid && without_punctuation(rest).is_empty()).then_some((path, mime, length))
+}
+
+fn without_punctuation(mut path: &str) -> &str {
+    while let Some(last) = path.chars().next_back() {
+        let unopened = BRACKETS.iter().any(|&(open, close)| {
+            close == last && path.matches(close).count() > path.matches(open).count()
+        });
+        if !unopened && !PUNCTUATION.contains(&last) {
+            break;
+        }
+        path = &path[..path.len() - last.len_utf8()];
+    }
+    path
+}
+
+/// `%20` and its like as the bytes they stand for. What is no such pair of digits,
+/// is NUL, or leads to what is not UTF-8 stays as it is written.
+fn decoded(path: &str) -> String {
+    let bytes = path.as_bytes();
+    let digit = |at: usize| {
+        bytes
+            .get(at)
+            .and_then(|&byte| char::from(byte).to_digit(16))
+    };
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let escaped = match (byte, digit(at + 1), digit(at + 2)) {
+            (b'%', Some(high), Some(low)) => u8::try_from(high * 16 + low).ok(),
+            _ => None,
+        };
+        match escaped.filter(|&byte| byte != 0) {
+            Some(byte) => {
+                plain.push(byte);
+                at += 3;
+            }
+            None => {
+                plain.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(plain).unwrap_or_else(|_| path.to_owned())
+}

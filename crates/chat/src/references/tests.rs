@@ -1,0 +1,156 @@
+//! What is a reference and what is text, one line each.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// The pieces as words: `{code}`, `<path>`, `<path;mime>`, other text as it is.
+fn shown(text: &str) -> String {
+    let piece = |piece: Piece| match piece {
+        Piece::Text(text) => text,
+        Piece::Expression { code, .. } => format!("{{{code}}}"),
+        Piece::File {
+            path, mime: None, ..
+        } => format!("<{path}>"),
+        Piece::File {
+            path,
+            mime: Some(mime),
+            ..
+        } => format!("<{path};{mime}>"),
+    };
+    pieces(text, 1).into_iter().map(piece).collect()
+}
+
+#[track_caller]
+fn check(cases: &[(&str, &str)]) {
+    for (text, expected) in cases {
+        assert_eq!(shown(text), *expected, "{text:?}");
+    }
+}
+
+#[test]
+fn files() {
+    check(&[
+        ("@./a.txt", "<./a.txt>"),
+        ("see @../b/c.png now", "see <../b/c.png> now"),
+        ("@~/x @//etc/hosts", "<~/x> </etc/hosts>"),
+        ("@./my%20file.txt", "<./my file.txt>"),
+        ("@./100%.txt", "<./100%.txt>"),
+        ("@./c++.md", "<./c++.md>"),
+        ("@./nul%00", "<./nul%00>"),
+        ("@./latin%E9", "<./latin%E9>"),
+        ("@./x;type=image/png", "<./x;image/png>"),
+        ("(@./x;type=text/plain).", "(<./x;text/plain>)."),
+        ("@./x;type=odd", "<./x;type=odd>"),
+    ]);
+}
+
+#[test]
+fn the_end_of_a_sentence_is_not_the_end_of_a_name() {
+    check(&[
+        ("see @./x.", "see <./x>."),
+        ("'see @./x.'", "'see <./x>.'"),
+        ("(in @./a.rs)", "(in <./a.rs>)"),
+        ("@./a(1).txt, @./b?", "<./a(1).txt>, <./b>?"),
+        ("@./a(1)", "<./a(1)>"),
+        ("**@./bold.md**", "**<./bold.md>**"),
+        ("“@./x”", "“<./x>”"),
+        ("看@./图.png。", "看<./图.png>。"),
+    ]);
+}
+
+#[test]
+fn what_only_looks_like_a_file_stays_text() {
+    for text in [
+        "email a@./b",
+        "https://user@//host/x",
+        "git@../x",
+        "@you",
+        "@.hidden",
+        "@./",
+        "@../",
+        "@/etc/passwd",
+        "@ ./x",
+        "./x",
+        "\\@./x",
+        "`@./x`",
+        "```\n@./x\n```",
+        "text\n\n    @./indented\n",
+    ] {
+        check(&[(text, text)]);
+    }
+}
+
+#[test]
+fn expressions() {
+    check(&[
+        ("{{ x }}", "{x}"),
+        ("a{{x}}b{{ y }}", "a{x}b{y}"),
+        ("{{ \"}}\" }}", "{\"}}\"}"),
+        ("{{ 'it\\'s }}' }}", "{'it\\'s }}'}"),
+        ("{{ [[ }} ]] }}", "{[[ }} ]]}"),
+        ("{{ [==[ ]] }} ]==] }}", "{[==[ ]] }} ]==]}"),
+        ("{{ x --[[ }} ]] }}", "{x --[[ }} ]]}"),
+        ("{{ x -- }}\n}}", "{x -- }}}"),
+        ("{{ {a={1}} }}", "{{a={1}}}"),
+        ("{{ {1,{2}}}}", "{{1,{2}}}"),
+        ("{{\nx\n}}", "{x}"),
+        ("{{ t[1] }}", "{t[1]}"),
+        ("{{ include('@./x') }}", "{include('@./x')}"),
+    ]);
+}
+
+#[test]
+fn what_is_no_whole_expression_stays_text() {
+    for text in [
+        "{{",
+        "{{ x",
+        "{{ x }",
+        "{ x }",
+        "{{}}",
+        "{{  }}",
+        "{{ 'x }}",
+        "{{ x -- }}",
+        "`{{ x }}`",
+        "```\n{{ x }}\n```",
+        "{{ `x` }}",
+    ] {
+        check(&[(text, text)]);
+    }
+}
+
+#[test]
+fn pieces_know_their_line_and_how_they_were_written() {
+    let found = pieces("a\n{{ x }}\n\n@./a%20b.", 10);
+    let expected = [
+        Piece::Text("a\n".into()),
+        Piece::Expression {
+            code: "x".into(),
+            line: 11,
+            written: "{{ x }}".into(),
+        },
+        Piece::Text("\n\n".into()),
+        Piece::File {
+            path: "./a b".into(),
+            mime: None,
+            line: 13,
+            written: "@./a%20b".into(),
+        },
+        Piece::Text(".".into()),
+    ];
+    assert_eq!(found, expected);
+}
+
+proptest! {
+    #[test]
+    fn what_was_written_comes_back(text in "[-`@./{}a '\"\\[\\]=~;%\n\u{e9}]{0,60}") {
+        let written: String = pieces(&text, 0)
+            .into_iter()
+            .map(|piece| match piece {
+                Piece::Text(text) => text,
+                Piece::Expression { written, .. } | Piece::File { written, .. } => written,
+            })
+            .collect();
+        prop_assert_eq!(written, text);
+    }
+}
