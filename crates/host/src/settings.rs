@@ -198,17 +198,20 @@ impl Settings {
             .and_then(Value::as_u64)
     }
 
-    /// The list policy: presets expanded and merged.
-    fn policy(&self) -> Policy {
+    /// The list policy of the options: presets expanded and merged.
+    pub fn policy(&self) -> Policy {
+        let names = self.tools.auto_approve.as_array().into_iter().flatten();
+        self.expand(names.filter_map(Value::as_str), &[])
+    }
+
+    /// What a list of tools and presets means, less the approvals that were excluded.
+    pub fn expand<'a>(
+        &self,
+        names: impl Iterator<Item = &'a str>,
+        exclusions: &[String],
+    ) -> Policy {
         let mut policy = Policy::default();
-        for name in self
-            .tools
-            .auto_approve
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-        {
+        for name in names {
             let built_in = BUILT_IN.iter().find(|(built_in, _)| *built_in == name);
             match (self.tools.presets.get(name), built_in) {
                 (Some(preset), _) => {
@@ -223,6 +226,7 @@ impl Settings {
                 }
             }
         }
+        policy.approve.retain(|name| !exclusions.contains(name));
         policy
     }
 

@@ -1,7 +1,11 @@
 //! Which frontmatter the user trusts: a file that remembers, for the real path of
 //! a chat, the digest of the frontmatter that was read and agreed to.
 //!
-//! Knows nothing of what a frontmatter says.
+//! Knows nothing of what a frontmatter says; [`loosening`] does.
+
+mod loosening;
+
+pub use loosening::{Loosening, loosening};
 
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -1,0 +1,359 @@
+//! What a frontmatter would allow beyond the user's own options: those settings
+//! wait until somebody has read them and agreed.
+//!
+//! Only compares; whether the frontmatter is trusted is not known here. Whatever
+//! cannot be compared, such as a function, counts as looser.
+
+use std::collections::BTreeSet;
+
+use chat::approval::Policy;
+use serde_json::{Map, Value};
+
+use crate::frontmatter::{AutoApprove, Overrides};
+use crate::settings::Settings;
+
+/// Parameters that say where a conversation is sent, or on whose account.
+const DESTINATION: [&str; 6] = [
+    "api_key",
+    "base_url",
+    "endpoint",
+    "location",
+    "project_id",
+    "region",
+];
+/// Sandbox settings whose `false` is the stricter value.
+const STRICT_WHEN_FALSE: [&str; 2] = ["network", "allow_privileged"];
+
+/// A setting that allows more than the user's own options do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loosening {
+    /// Its path below `flemma.opt`, such as `tools.auto_approve`.
+    pub option: String,
+    /// Line of the file where it is set, counted from 1.
+    pub line: usize,
+    /// What it would allow, to follow "this": "would run bash without asking".
+    pub what: String,
+}
+
+/// The settings of a frontmatter that loosen `base`, in the order of their lines.
+pub fn loosening(overrides: &Overrides, base: &Settings) -> Vec<Loosening> {
+    let mut found = Vec::new();
+    let mut add = |option: String, what: Option<String>| {
+        let line = overrides.lines.get(&option).copied().unwrap_or(1);
+        found.extend(what.map(|what| Loosening { option, line, what }));
+    };
+    let approval = overrides.auto_approve.as_ref();
+    add(
+        "tools.auto_approve".to_owned(),
+        approval.and_then(|wanted| approves_more(wanted, base)),
+    );
+    let goes_on = overrides.autopilot == Some(true) && !base.tools.autopilot.enabled;
+    add(
+        "tools.autopilot".to_owned(),
+        goes_on.then(|| "would send again by itself after each approved call".to_owned()),
+    );
+    let sandbox = overrides.sandbox.as_ref();
+    add("sandbox".to_owned(), sandbox.and_then(widens_sandbox));
+    for (provider, parameters) in &overrides.provider_parameters {
+        for name in DESTINATION
+            .iter()
+            .filter(|it| parameters.contains_key(**it))
+        {
+            add(
+                format!("{provider}.{name}"),
+                Some("would send this chat to another place or account".to_owned()),
+            );
+        }
+    }
+    found.sort_by_key(|it| it.line);
+    found
+}
+
+/// How far a call gets by a rule. The order is that of looseness.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach {
+    Denied,
+    Asked,
+    Runs,
+}
+
+fn approves_more(wanted: &AutoApprove, base: &Settings) -> Option<String> {
+    let AutoApprove::List { names, exclusions } = wanted else {
+        return Some("would decide about every call by a function of this chat".to_owned());
+    };
+    if has_function(base) {
+        // It may deny anything, so nothing can take its place unread.
+        return Some("would set aside the function that your settings decide by".to_owned());
+    }
+    let theirs = base.expand(names.iter().map(String::as_str), exclusions);
+    let ours = base.policy();
+    let otherwise = if base.tools.require_approval {
+        Reach::Asked
+    } else {
+        Reach::Runs
+    };
+    let tools: BTreeSet<&str> = [&theirs, &ours].into_iter().flat_map(tools_of).collect();
+    let looser = |reach: Reach| {
+        let is_looser = |tool: &&str| {
+            let new = reach_of(&theirs, tool, otherwise);
+            new == reach && new > reach_of(&ours, tool, otherwise)
+        };
+        let looser: Vec<&str> = tools.iter().copied().filter(is_looser).collect();
+        (!looser.is_empty()).then(|| listed(&looser))
+    };
+    let runs = looser(Reach::Runs).map(|tools| format!("would run {tools} without asking"));
+    let asks = looser(Reach::Asked)
+        .map(|tools| format!("would ask about {tools}, which your settings deny"));
+    match (runs, asks) {
+        (Some(runs), Some(asks)) => Some(format!("{runs}, and {asks}")),
+        (runs, asks) => runs.or(asks),
+    }
+}
+
+/// Whether the user's own rules are code: a function, or modules by their paths.
+fn has_function(base: &Settings) -> bool {
+    let is_name = |entry: &Value| {
+        let names_code = |name: &str| name.contains('.') && !name.starts_with("urn:flemma:");
+        entry.as_str().is_some_and(|name| !names_code(name))
+    };
+    match &base.tools.auto_approve {
+        Value::Array(entries) => !entries.iter().all(is_name),
+        other => !is_name(other),
+    }
+}
+
+fn tools_of(policy: &Policy) -> impl Iterator<Item = &str> {
+    policy
+        .approve
+        .iter()
+        .chain(&policy.deny)
+        .map(String::as_str)
+}
+
+fn reach_of(policy: &Policy, tool: &str, otherwise: Reach) -> Reach {
+    use chat::approval::Decision::{Approve, Deny, RequireApproval};
+    match policy.decide(tool) {
+        Some(Approve) => Reach::Runs,
+        Some(RequireApproval) => Reach::Asked,
+        Some(Deny) => Reach::Denied,
+        None => otherwise,
+    }
+}
+
+fn listed(tools: &[&str]) -> String {
+    match tools {
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => tools.concat(),
+    }
+}
+
+fn widens_sandbox(wanted: &Value) -> Option<String> {
+    let off = || Some("would run commands outside the sandbox".to_owned());
+    let settings = match wanted {
+        Value::Bool(true) | Value::Null => return None,
+        Value::Object(settings) => settings,
+        _ => return off(),
+    };
+    match settings.get("enabled") {
+        None | Some(Value::Bool(true)) => {}
+        Some(_) => return off(),
+    }
+    let wider: Vec<&str> = wider_settings(settings);
+    (!wider.is_empty()).then(|| format!("would change what the sandbox allows: {}", listed(&wider)))
+}
+
+/// The settings that may allow more; `policy` is a table of its own.
+fn wider_settings(settings: &Map<String, Value>) -> Vec<&str> {
+    let is_strict = |name: &str, value: &Value| match value {
+        Value::Bool(false) => STRICT_WHEN_FALSE.contains(&name),
+        Value::Array(paths) => name == "rw_paths" && paths.is_empty(),
+        // The strictest backend: no command runs where it cannot be had.
+        Value::String(backend) => name == "backend" && backend == "required",
+        _ => name == "enabled",
+    };
+    let mut wider = Vec::new();
+    for (name, value) in settings {
+        match value {
+            Value::Object(inner) if name == "policy" => wider.extend(wider_settings(inner)),
+            _ if is_strict(name, value) => {}
+            _ => wider.push(name.as_str()),
+        }
+    }
+    wider
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+    use tools::Registry;
+
+    use super::*;
+    use crate::frontmatter::FunctionHandle;
+
+    fn settings(given: Value) -> Settings {
+        let (settings, problems) = Settings::read(&given, &Registry::builtin());
+        assert_eq!(problems, [""; 0]);
+        settings
+    }
+
+    fn list(names: &[&str], exclusions: &[&str]) -> Overrides {
+        let owned = |list: &[&str]| list.iter().map(|it| (*it).to_owned()).collect();
+        Overrides {
+            auto_approve: Some(AutoApprove::List {
+                names: owned(names),
+                exclusions: owned(exclusions),
+            }),
+            lines: [("tools.auto_approve".to_owned(), 3)].into(),
+            ..Overrides::default()
+        }
+    }
+
+    fn what(overrides: &Overrides, given: Value) -> Vec<String> {
+        let found = loosening(overrides, &settings(given));
+        found.into_iter().map(|it| it.what).collect()
+    }
+
+    #[test]
+    fn a_list_is_compared_tool_by_tool() {
+        let deny = json!({"tools": {"presets": {"$no": {"deny": ["bash"]}}, "auto_approve": ["$default", "$no"]}});
+        let free = json!({"tools": {"require_approval": false, "presets": {"$no": {"deny": ["bash"]}}, "auto_approve": ["$no"]}});
+        for (names, exclusions, config, expected) in [
+            (&["$readonly"][..], &[][..], json!({}), ""),
+            (&[], &[], json!({}), ""),
+            (&["$default"], &[], json!({}), ""),
+            (&["$default"], &["write"], json!({}), ""),
+            (&["bash"], &[], json!({}), "would run bash without asking"),
+            (&["bash"], &["bash"], json!({}), ""),
+            (
+                &["$default", "bash", "calculator"],
+                &[],
+                json!({}),
+                "would run bash and calculator without asking",
+            ),
+            (
+                &["read"],
+                &[],
+                json!({"tools": {"auto_approve": []}}),
+                "would run read without asking",
+            ),
+            (
+                &["$default"],
+                &[],
+                deny.clone(),
+                "would ask about bash, which your settings deny",
+            ),
+            (&["$default", "$no"], &[], deny.clone(), ""),
+            (&["bash"], &[], deny, "would run bash without asking"),
+            // Where everything runs, only what is denied can be loosened.
+            (&[], &[], free.clone(), "would run bash without asking"),
+            (&["$no", "write"], &[], free, ""),
+        ] {
+            let found = what(&list(names, exclusions), config.clone());
+            assert_eq!(found.join("; "), expected, "{names:?} over {config}");
+        }
+    }
+
+    #[test]
+    fn code_cannot_be_compared_so_it_counts_as_looser() {
+        let function = Overrides {
+            auto_approve: Some(AutoApprove::Function(FunctionHandle { line: 2 })),
+            ..Overrides::default()
+        };
+        let found = what(&function, json!({}));
+        assert_eq!(
+            found,
+            ["would decide about every call by a function of this chat"]
+        );
+        let config = json!({"tools": {"auto_approve": {"function": 1}}});
+        let found = what(&list(&[], &[]), config);
+        assert_eq!(
+            found,
+            ["would set aside the function that your settings decide by"]
+        );
+    }
+
+    #[test]
+    fn it_says_where_and_which() {
+        let found = loosening(&list(&["bash"], &[]), &settings(json!({})));
+        let expected = Loosening {
+            option: "tools.auto_approve".to_owned(),
+            line: 3,
+            what: "would run bash without asking".to_owned(),
+        };
+        assert_eq!(found, [expected]);
+    }
+
+    #[test]
+    fn autopilot_loosens_only_where_it_was_turned_off() {
+        let autopilot = |on| Overrides {
+            autopilot: Some(on),
+            ..Overrides::default()
+        };
+        let off = json!({"tools": {"autopilot": {"enabled": false}}});
+        assert_eq!(what(&autopilot(true), off.clone()).len(), 1);
+        assert_eq!(what(&autopilot(false), off).len(), 0);
+        assert_eq!(what(&autopilot(true), json!({})).len(), 0);
+        assert_eq!(what(&autopilot(false), json!({})).len(), 0);
+    }
+
+    #[test]
+    fn a_sandbox_may_be_narrowed_and_not_widened() {
+        let off = "would run commands outside the sandbox";
+        let changes = "would change what the sandbox allows: ";
+        for (sandbox, expected) in [
+            (json!(true), String::new()),
+            (json!({"enabled": true}), String::new()),
+            (
+                json!({"policy": {"network": false, "rw_paths": []}}),
+                String::new(),
+            ),
+            (json!({"backend": "required"}), String::new()),
+            (json!(false), off.to_owned()),
+            (json!("off"), off.to_owned()),
+            (json!({"enabled": false}), off.to_owned()),
+            (json!({"enabled": "yes"}), off.to_owned()),
+            (
+                json!({"policy": {"network": true}}),
+                format!("{changes}network"),
+            ),
+            (
+                json!({"policy": {"rw_paths": ["/"], "network": false}}),
+                format!("{changes}rw_paths"),
+            ),
+            (
+                json!({"backend": "auto", "backends": {}}),
+                format!("{changes}backend and backends"),
+            ),
+            (json!({"policy": false}), format!("{changes}policy")),
+        ] {
+            let overrides = Overrides {
+                sandbox: Some(sandbox.clone()),
+                ..Overrides::default()
+            };
+            assert_eq!(
+                what(&overrides, json!({})).join("; "),
+                expected,
+                "{sandbox}"
+            );
+        }
+    }
+
+    #[test]
+    fn parameters_loosen_only_where_they_lead_elsewhere() {
+        let mut overrides = Overrides {
+            parameters: json!({"max_tokens": 9, "thinking": "high"})
+                .as_object()
+                .cloned()
+                .unwrap(),
+            ..Overrides::default()
+        };
+        assert_eq!(what(&overrides, json!({})).len(), 0);
+        let vertex = json!({"project_id": "x", "thinking_budget": 3});
+        let vertex = vertex.as_object().cloned().unwrap();
+        overrides.provider_parameters = [("vertex".to_owned(), vertex)].into();
+        let found = loosening(&overrides, &settings(json!({})));
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].option, "vertex.project_id");
+    }
+}
