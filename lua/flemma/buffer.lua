@@ -6,6 +6,7 @@ local M = {}
 
 local api = vim.api
 local apply = require("flemma.apply")
+local approval = require("flemma.tools.approval")
 local config = require("flemma.config")
 local diagnostics = require("flemma.diagnostics")
 local flemma = require("flemma")
@@ -89,10 +90,15 @@ local function attach(buffer, reason)
   end
 end
 
+--- Tells the host the options, and who has a say about calls with them.
+local function send_options()
+  host.send("configure", { options = config.wire(flemma.options), checked = true, resolvers = approval.wire() })
+end
+
 --- The host answered: it gets the options and every chat.
 ---@param reason "open"|"restart"
 local function on_ready(reason)
-  host.send("configure", { options = config.wire(flemma.options) })
+  send_options()
   for buffer in pairs(chats) do
     if api.nvim_buf_is_loaded(buffer) then
       introduce(buffer, reason)
@@ -115,11 +121,17 @@ end
 
 --- Reads the options again; a running host gets them too.
 function M.configure()
-  for _, problem in ipairs(config.load(flemma.options)) do
+  config.load(flemma.fitting)
+  for _, problem in ipairs(approval.problems()) do
     notices.notify({ level = "error", message = problem })
   end
   highlights.define(config.get().highlights)
-  host.send("configure", { options = config.wire(flemma.options) })
+  send_options()
+end
+
+--- Somebody else has a say about calls now.
+function M.announce_resolvers()
+  host.send("resolvers", approval.wire())
 end
 
 --- Tells the host that the user wants something.

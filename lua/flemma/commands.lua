@@ -14,7 +14,7 @@ M.COMMANDS = {
   ["send"] = { help = "Send the conversation as it stands." },
   ["cancel"] = { help = "Stop the request, or all running calls." },
   ["fix"] = { help = "Mend what the diagnostic on this line says." },
-  ["status"] = { help = "Show provider, model, options and tools of this chat." },
+  ["status"] = { help = "Show provider, model and tools of this chat; with `verbose` every option." },
   ["log"] = { help = "Show what was decided lately, and what ran." },
   ["tool:cancel"] = { help = "Cancel the call at the cursor." },
   ["tool:cancel-all"] = { help = "Cancel all running calls." },
@@ -33,27 +33,6 @@ M.COMMANDS = {
   },
 }
 
---- How many single-character edits turn one word into the other.
----@param from string
----@param to string
----@return integer
-local function distance(from, to)
-  local row = {}
-  for column = 0, #to do
-    row[column] = column
-  end
-  for line = 1, #from do
-    local diagonal, left = row[0], line
-    row[0] = line
-    for column = 1, #to do
-      local changed = from:byte(line) == to:byte(column) and 0 or 1
-      left = math.min(row[column] + 1, left + 1, diagonal + changed)
-      diagonal, row[column] = row[column], left
-    end
-  end
-  return row[#to]
-end
-
 ---@return string[]
 local function names()
   local all = vim.tbl_keys(M.COMMANDS)
@@ -65,14 +44,7 @@ end
 ---@param name string
 ---@return string?
 function M.nearest(name)
-  local best, least = nil, math.max(2, math.floor(#name / 3)) + 1
-  for _, candidate in ipairs(names()) do
-    local cost = distance(name, candidate)
-    if cost < least then
-      best, least = candidate, cost
-    end
-  end
-  return best
+  return require("flemma.words").nearest(name, names())
 end
 
 --- The sub-commands of a group such as `tool`.

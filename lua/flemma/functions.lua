@@ -3,7 +3,7 @@
 ---@class flemma.functions
 local M = {}
 
-local config = require("flemma.config")
+local callbacks = require("flemma.callbacks")
 local host = require("flemma.host")
 
 --- Turns the wire's nil, which is a value in a table, into no value.
@@ -28,18 +28,15 @@ local function scalar(value)
   return (kind == "boolean" or kind == "string" or kind == "number") and value or vim.NIL
 end
 
----@param call { ["function"]: integer, arguments: any[] }
+---@param id integer
+---@param arguments any[]
 ---@return flemma.protocol.Answer
-local function run(call)
-  local callback = config.function_at(call["function"])
+local function run(id, arguments)
+  local callback = callbacks.get(id)
   if not callback then
-    return { ok = false, value = vim.NIL, kind = "nil", message = "The function is gone; setup() was called again." }
+    return { ok = false, value = vim.NIL, kind = "gone", message = "The function is gone." }
   end
-  local count, arguments = #call.arguments, {}
-  for index = 1, count do
-    arguments[index] = without_nil(call.arguments[index])
-  end
-  local ok, value = pcall(callback, unpack(arguments, 1, count))
+  local ok, value = pcall(callback, unpack(arguments, 1, #arguments))
   if not ok then
     return { ok = false, value = vim.NIL, kind = "nil", message = tostring(value) }
   end
@@ -49,12 +46,27 @@ local function run(call)
   return { ok = true, value = scalar(value), kind = type(value) }
 end
 
+--- Asks functions one after another until one of them returns something.
+---@param call flemma.protocol.FunctionCall
+---@return flemma.protocol.Answer[]
+local function run_until_answered(call)
+  local answers = {}
+  for index, id in ipairs(call.functions) do
+    -- Each gets arguments of its own: what one does to them is its own affair.
+    answers[index] = run(id, without_nil(vim.deepcopy(call.arguments)))
+    if answers[index].ok and answers[index].kind ~= "nil" then
+      break
+    end
+  end
+  return answers
+end
+
 --- Answers a batch of questions in one message.
 ---@param message flemma.protocol.Ask
 function M.ask(message)
   local values = {}
   for index, call in ipairs(message.calls) do
-    values[index] = run(call)
+    values[index] = run_until_answered(call)
   end
   host.send("answered", { ask = message.ask, values = values })
 end

@@ -1,16 +1,222 @@
---- What users call. Everything here forwards; nothing is loaded until a chat
---- is open.
+--- What users call. Everything here forwards; nothing else is loaded until a chat
+--- is open, or something is wrong with the options.
 ---@class flemma
 local M = {}
 
----@type table What the user gave to `setup()`, as it was given.
+-- What each option must be, as the tests of the host write it from its
+-- definitions; see CONTRIBUTING.md.
+-- The options:
+local OPTIONS = {
+  "options",
+  {
+    provider = { "choice", "anthropic", "openai_compatible", "tutor", "auto" },
+    model = "string",
+    parameters = {
+      "options",
+      {
+        max_tokens = { "integer", 1 },
+        temperature = { "number", 0, 2 },
+        thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
+        cache_retention = { "choice", "none", "short", "long" },
+        timeout = { "number", 1, 86400 },
+        connect_timeout = { "number", 0.1, 86400 },
+        anthropic = {
+          "options",
+          {
+            api_key = "string",
+            base_url = "string",
+            max_tokens = { "integer", 1 },
+            temperature = { "number", 0, 2 },
+            thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
+            cache_retention = { "choice", "none", "short", "long" },
+            timeout = { "number", 1, 86400 },
+            connect_timeout = { "number", 0.1, 86400 },
+            thinking_budget = { "integer", 1 },
+          },
+        },
+        openai_compatible = {
+          "options",
+          {
+            api_key = "string",
+            base_url = "string",
+            max_tokens = { "integer", 1 },
+            temperature = { "number", 0, 2 },
+            thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
+            cache_retention = { "choice", "none", "short", "long" },
+            timeout = { "number", 1, 86400 },
+            connect_timeout = { "number", 0.1, 86400 },
+          },
+        },
+      },
+    },
+    tools = {
+      "tools",
+      {
+        require_approval = "boolean",
+        auto_approve = { "any", { "list", "string" }, "function", "module" },
+        presets = { "map", { "options", { approve = { "list", "string" }, deny = { "list", "string" } } } },
+        autopilot = {
+          "options",
+          {
+            enabled = "boolean",
+            max_turns = { "integer", 1 },
+          },
+        },
+        default_timeout = { "number", 0.1, 86400 },
+        max_concurrent = { "integer", 0 },
+        show_spinner = "boolean",
+        cursor_after_result = { "choice", "result", "stay", "next" },
+        bash = {
+          "options",
+          {
+            shell = "string",
+            cwd = "string",
+            env = { "map", "string" },
+          },
+        },
+      },
+    },
+    trust = {
+      "options",
+      {
+        frontmatter = { "choice", "ask", "always" },
+        unrecognized_calls = { "choice", "review", "policy" },
+      },
+    },
+    keymaps = {
+      "options",
+      {
+        enabled = "boolean",
+        normal = {
+          "options",
+          {
+            send = { "any", "string", "off" },
+            tool_execute = { "any", "string", "off" },
+            cancel = { "any", "string", "off" },
+          },
+        },
+        insert = {
+          "options",
+          {
+            send = { "any", "string", "off" },
+          },
+        },
+      },
+    },
+    highlights = { "map", { "any", "string", "table" } },
+    host = {
+      "options",
+      {
+        path = "string",
+        log = "string",
+      },
+    },
+  },
+}
+-- End.
+
+---@type flemma.Options What the user gave to `setup()`, as it was given.
 M.options = {}
+---@type table The part of it that fits.
+M.fitting = {}
+
+--- Where a whole number ends that has no end of its own.
+local MANY = 2 ^ 32 - 1
+
+---@alias flemma.Report fun(kind: any, value: any, path: string, name: string?)
+
+local fits
+
+--- Kinds that have parameters.
+---@type table<string, fun(kind: any[], value: any, path: string, report: flemma.Report): boolean>
+local KINDS = {
+  choice = function(kind, value)
+    for index = 2, #kind do
+      if kind[index] == value then
+        return true
+      end
+    end
+    return false
+  end,
+  number = function(kind, value)
+    return type(value) == "number" and value >= kind[2] and value <= kind[3]
+  end,
+  integer = function(kind, value)
+    return type(value) == "number" and value % 1 == 0 and value >= kind[2] and value <= (kind[3] or MANY)
+  end,
+  any = function(kind, value)
+    for index = 2, #kind do
+      if fits(kind[index], value) then
+        return true
+      end
+    end
+    return false
+  end,
+  list = function(kind, value)
+    local count = 0
+    for _, item in pairs(type(value) == "table" and value or {}) do
+      count = count + 1
+      if value[count] == nil or not fits(kind[2], item) then
+        return false
+      end
+    end
+    return type(value) == "table"
+  end,
+}
+
+--- Whether a value is of a kind. What a table may hold is looked at by `fitting`.
+function fits(kind, value)
+  if type(kind) == "table" then
+    local check = KINDS[kind[1]]
+    return not check and type(value) == "table" or check ~= nil and check(kind, value)
+  elseif kind == "off" then
+    return value == false
+  elseif kind == "module" then
+    return type(value) == "string" and value:find(".", 1, true) ~= nil
+  end
+  return type(value) == kind
+end
+
+--- The part of a value that is of its kind.
+---@param kind any See OPTIONS.
+---@param value any
+---@param path string The option's name, ending in a dot; empty for all options.
+---@param report flemma.Report Hears of every other part.
+local function fitting(kind, value, path, report)
+  if not fits(kind, value) then
+    report(kind, value, path)
+    return nil
+  end
+  local word = type(kind) == "table" and kind[1]
+  if word ~= "options" and word ~= "tools" and word ~= "map" then
+    return value
+  end
+  local part = {}
+  for name, item in pairs(value) do
+    local inner = word == "map" and kind[2] or kind[2][name]
+    if inner == nil then
+      report(kind, item, path, tostring(name))
+    else
+      part[name] = fitting(inner, item, path .. tostring(name) .. ".", report)
+    end
+  end
+  return part
+end
 
 --- Keeps the options. They are read when the first `.chat` is opened; a later
---- call replaces them in a running host too.
----@param options? table See |flemma-options|.
+--- call replaces them in a running host too. What is wrong with them is told here,
+--- where it is known who called.
+---@param options? flemma.Options See |flemma-options|.
 function M.setup(options)
-  M.options = options or {}
+  options = options == nil and {} or options
+  local wrong = {}
+  local part = fitting(OPTIONS, options, "", function(...)
+    wrong[#wrong + 1] = { ... }
+  end)
+  M.options, M.fitting = type(options) == "table" and options or {}, part or {}
+  if #wrong > 0 then
+    require("flemma.check").tell(wrong, debug.getinfo(2, "Sl"))
+  end
   local buffer = package.loaded["flemma.buffer"]
   if buffer then
     buffer.configure()

@@ -57,6 +57,19 @@ M.IN_ORDER = {
 
 ---@class flemma.protocol.Configure
 ---@field options table As given to `setup()`; a function is `{ ["function"] = id }`.
+---@field checked boolean Whether `setup()` has told what does not fit the options.
+---@field resolvers flemma.protocol.Resolvers
+
+---@class flemma.protocol.Resolvers Comes anew whenever one is registered or taken away.
+---@field items flemma.protocol.Resolver[]
+---@field without string[] Names of our own that the user took away or replaced.
+
+---@class flemma.protocol.Resolver
+---@field name string
+---@field priority integer
+---@field function integer
+---@field closed boolean Whether it denies when it fails; else it passes.
+---@field from_options boolean Whether `tools.auto_approve` names it.
 
 ---@class flemma.protocol.Attach
 ---@field buffer integer
@@ -111,12 +124,12 @@ M.IN_ORDER = {
 
 ---@class flemma.protocol.Answered
 ---@field ask integer
----@field values flemma.protocol.Answer[]
+---@field values flemma.protocol.Answer[][] For each call: of those that were asked.
 
 ---@class flemma.protocol.Answer
 ---@field ok boolean Whether the function returned.
 ---@field value any A boolean, a string, a number, or nil as `vim.NIL`.
----@field kind string The type of what it returned.
+---@field kind string The type of what it returned; "gone" when there is no such function.
 ---@field message string? The error it raised.
 
 ---@class flemma.protocol.BuffersAnswered
@@ -224,7 +237,11 @@ M.IN_ORDER = {
 
 ---@class flemma.protocol.Ask
 ---@field ask integer
----@field calls { ["function"]: integer, arguments: any[] }[]
+---@field calls flemma.protocol.FunctionCall[]
+
+---@class flemma.protocol.FunctionCall
+---@field functions integer[] Whom to ask, in this order, until one returns something.
+---@field arguments any[] What each gets.
 
 ---@class flemma.protocol.OpenText
 ---@field ask integer

@@ -10,5 +10,6 @@ mod demo;
 mod host_dies;
 mod preview;
 mod processes;
+mod resolvers;
 mod stage;
 mod traces;

@@ -1,6 +1,7 @@
 --- Questions of the host that Lua answers.
 -- luacheck: globals test same
 
+local callbacks = require("flemma.callbacks")
 local chat = require("chat")
 local config = require("flemma.config")
 
@@ -20,20 +21,53 @@ test("the user's functions answer in order, also when one of them fails", functi
   })
   local calls = {}
   for index, name in ipairs({ "yes", "bad", "odd", "none" }) do
-    calls[index] = { ["function"] = plain[name]["function"], arguments = { "bash", { limit = vim.NIL } } }
+    calls[index] = { functions = { plain[name]["function"] }, arguments = { "bash", { limit = vim.NIL } } }
   end
   chat.host("ask", { ask = 5, calls = calls })
   same(chat.messages("answered"), {
     {
       ask = 5,
       values = {
-        { ok = true, value = true, kind = "boolean" },
-        { ok = false, value = vim.NIL, kind = "nil", message = "boom" },
-        { ok = true, value = vim.NIL, kind = "table" },
-        { ok = true, value = vim.NIL, kind = "nil" },
+        { { ok = true, value = true, kind = "boolean" } },
+        { { ok = false, value = vim.NIL, kind = "nil", message = "boom" } },
+        { { ok = true, value = vim.NIL, kind = "table" } },
+        { { ok = true, value = vim.NIL, kind = "nil" } },
       },
     },
   })
+end)
+
+test("functions are asked one after another until one of them says something", function()
+  chat.new({ "" })
+  local asked = {}
+  local function answering(name, answer)
+    return callbacks.add(function(tool, input)
+      asked[#asked + 1] = name .. " " .. tool .. " " .. (input.command or "nothing")
+      input.command = nil
+      return answer
+    end)
+  end
+  local broken = callbacks.add(function()
+    error("boom", 0)
+  end)
+  local functions = { answering("first"), broken, answering("second", "deny"), answering("third", "approve") }
+  chat.host("ask", { ask = 1, calls = { { functions = functions, arguments = { "bash", { command = "ls" } } } } })
+  same(asked, { "first bash ls", "second bash ls" })
+  same(chat.messages("answered")[1].values, {
+    {
+      { ok = true, value = vim.NIL, kind = "nil" },
+      { ok = false, value = vim.NIL, kind = "nil", message = "boom" },
+      { ok = true, value = "deny", kind = "string" },
+    },
+  })
+end)
+
+test("a number that reaches nobody is told as gone", function()
+  chat.new({ "" })
+  local id = callbacks.add(function() end)
+  callbacks.drop({ id })
+  chat.host("ask", { ask = 1, calls = { { functions = { id }, arguments = { "bash", {} } } } })
+  same(chat.messages("answered")[1].values[1][1].kind, "gone")
 end)
 
 test("a file is replaced through its buffer, saved only if it was saved before", function()

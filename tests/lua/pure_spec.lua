@@ -1,6 +1,7 @@
 --- What needs no buffer.
 -- luacheck: globals test same
 
+local callbacks = require("flemma.callbacks")
 local commands = require("flemma.commands")
 local config = require("flemma.config")
 local files = require("flemma.files")
@@ -14,10 +15,10 @@ test("a function in the options travels as its number and is found again", funct
   local plain = config.wire({ tools = { auto_approve = policy, bash = { env = { A = "1" } } } })
   local id = plain.tools.auto_approve["function"]
   same(plain.tools.bash, { env = { A = "1" } })
-  same(config.function_at(id), policy)
+  same(callbacks.get(id), policy)
   local again = config.wire({ tools = { auto_approve = policy } })
-  same(config.function_at(id), nil)
-  same(config.function_at(again.tools.auto_approve["function"]), policy)
+  same(callbacks.get(id), nil)
+  same(callbacks.get(again.tools.auto_approve["function"]), policy)
 end)
 
 test("an empty list stays empty and lists stay lists", function()
@@ -31,14 +32,6 @@ test("an option that is off travels as off, and is not left out", function()
   same(config.wire({ tools = { require_approval = false, autopilot = { enabled = false } } }), {
     tools = { require_approval = false, autopilot = { enabled = false } },
   })
-end)
-
-test("an option of the wrong type is named and keeps its default", function()
-  local problems = config.load({ keymaps = { enabled = "yes", normal = { send = "<C-s>" } } })
-  same(problems, { 'setup(): "keymaps.enabled" is a string, so it is ignored. It must be a boolean.' })
-  same(config.get().keymaps.enabled, true)
-  same(config.get().keymaps.normal, { send = "<C-s>", tool_execute = "<M-CR>", cancel = "<C-c>" })
-  config.load({})
 end)
 
 test("a snapshot is cut at 500 lines and at 48 KB, and loses nothing", function()

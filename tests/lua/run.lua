@@ -32,7 +32,16 @@ function _G.same(actual, expected)
   end
 end
 
-for _, name in ipairs({ "life_spec", "pure_spec", "mirror_spec", "apply_spec", "render_spec", "host_spec" }) do
+for _, name in ipairs({
+  "life_spec",
+  "pure_spec",
+  "mirror_spec",
+  "apply_spec",
+  "render_spec",
+  "host_spec",
+  "options_spec",
+  "approval_spec",
+}) do
   require(name)
 end
 

@@ -2,13 +2,25 @@
 //! priority down, of which the first that answers decides.
 //!
 //! Pure: a resolver that is a function of somebody else's is not called here;
-//! [`decide`] says that its answer is needed and is called again with it.
+//! [`decide`] says that its answer is needed and is called again with it. What
+//! such an answer means is in `function`.
+
+mod function;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+pub use function::{Form, Function, FunctionId, OnError, Returned};
+
 use crate::tool::ToolUseId;
+
+/// The resolver that goes by the user's own options.
+pub const CONFIG: &str = "urn:flemma:approval:config";
+/// The resolver that goes by the frontmatter of the chat.
+pub const FRONTMATTER: &str = "urn:flemma:approval:frontmatter";
+/// The resolver that approves what no other has an opinion on.
+pub const CATCH_ALL: &str = "urn:flemma:approval:catch-all";
 
 /// What a resolver can answer; "no opinion" is `None` beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +33,6 @@ pub enum Decision {
     Deny,
 }
 
-/// Names a function that lives in the user's Neovim.
-pub type FunctionId = u64;
-
 /// A link of the chain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolver {
@@ -33,6 +42,29 @@ pub struct Resolver {
     pub priority: i32,
     /// Where its answers come from.
     pub source: Source,
+    /// Whether it passes in a chat whose frontmatter sets `auto_approve`, so that
+    /// a chat can be stricter than the options.
+    pub yields: bool,
+}
+
+impl Resolver {
+    /// A link that yields to nobody.
+    pub fn new(name: impl Into<String>, priority: i32, source: Source) -> Self {
+        Self {
+            name: name.into(),
+            priority,
+            source,
+            yields: false,
+        }
+    }
+
+    /// A link that passes where the frontmatter has an `auto_approve` of its own.
+    pub fn yielding(name: impl Into<String>, priority: i32, source: Source) -> Self {
+        Self {
+            yields: true,
+            ..Self::new(name, priority, source)
+        }
+    }
 }
 
 /// Where a resolver's answers come from.
@@ -40,8 +72,8 @@ pub struct Resolver {
 pub enum Source {
     /// Lists of tool names.
     List(Policy),
-    /// The user's function.
-    Function(FunctionId),
+    /// A function of somebody else's.
+    Function(Function),
     /// The same answer for every call.
     Always(Decision),
 }
@@ -85,6 +117,44 @@ impl ResolverChain {
     pub fn resolvers(&self) -> &[Resolver] {
         &self.0
     }
+
+    /// The chain of a chat whose frontmatter sets `auto_approve`, also to an empty
+    /// list: the [`FRONTMATTER`] link has that opinion, and those that yield pass.
+    /// A chain from which that link was taken goes on without it.
+    pub fn with_frontmatter(&self, source: Source) -> Self {
+        let links = self.0.iter().filter(|resolver| !resolver.yields);
+        Self(
+            links
+                .map(|resolver| match &resolver.source {
+                    // A function of that name is somebody's replacement for it.
+                    Source::List(_) if resolver.name == FRONTMATTER => Resolver {
+                        source: source.clone(),
+                        ..resolver.clone()
+                    },
+                    _ => resolver.clone(),
+                })
+                .collect(),
+        )
+    }
+
+    /// `first` and the functions that are asked next should it pass, as far as they
+    /// live where it does and nothing else may decide in between: whoever carries a
+    /// question there can take all of them along. `name` is the tool's.
+    pub fn asked_together(&self, first: FunctionId, name: &str) -> Vec<Function> {
+        let is_first = |resolver: &&Resolver| matches!(&resolver.source, Source::Function(it) if it.id == first);
+        let links = self.0.iter().skip_while(|it| !is_first(it));
+        let mut together = Vec::new();
+        for resolver in links {
+            match &resolver.source {
+                Source::Function(it) if it.id.is_editor() == first.is_editor() => {
+                    together.push(*it);
+                }
+                Source::List(policy) if policy.decide(name).is_none() => {}
+                _ => break,
+            }
+        }
+        together
+    }
 }
 
 /// What a decision is about. Two calls with equal keys are the same act.
@@ -107,7 +177,7 @@ pub enum Verdict {
     /// Decided, by the resolver of that name; empty when none had an opinion.
     Decided(Decision, String),
     /// This function has to answer first.
-    Ask(FunctionId),
+    Ask(Function),
 }
 
 /// Asks the chain. Without any opinion the user is asked.
@@ -116,7 +186,7 @@ pub fn decide(chain: &ResolverChain, call: &CallKey, answers: &Answers) -> Verdi
         let opinion = match &resolver.source {
             Source::List(policy) => policy.decide(&call.name),
             Source::Always(decision) => Some(*decision),
-            Source::Function(function) => match answers.get(&(call.clone(), *function)) {
+            Source::Function(function) => match answers.get(&(call.clone(), function.id)) {
                 Some(answer) => *answer,
                 None => return Verdict::Ask(*function),
             },
@@ -136,26 +206,7 @@ pub struct Question {
     /// Its arguments.
     pub input: Value,
     /// Who is asked.
-    pub function: FunctionId,
-}
-
-/// Reads what a policy function returned: `true`, `false`, `"deny"` or nothing.
-/// Anything else asks the user, because doubt never approves.
-///
-/// # Errors
-///
-/// A sentence for the log when the value is none of these; the decision is then
-/// [`Decision::RequireApproval`].
-pub fn read_policy_answer(value: &Value) -> Result<Option<Decision>, String> {
-    match value {
-        Value::Null => Ok(None),
-        Value::Bool(true) => Ok(Some(Decision::Approve)),
-        Value::Bool(false) => Ok(Some(Decision::RequireApproval)),
-        Value::String(word) if word == "deny" => Ok(Some(Decision::Deny)),
-        other => Err(format!(
-            "auto_approve returned {other}; only true, false, \"deny\" and nil mean something, so the call waits."
-        )),
-    }
+    pub function: Function,
 }
 
 #[cfg(test)]
@@ -171,10 +222,24 @@ mod tests {
     }
 
     fn resolver(name: &str, priority: i32, source: Source) -> Resolver {
-        Resolver {
-            name: name.to_owned(),
-            priority,
-            source,
+        Resolver::new(name, priority, source)
+    }
+
+    fn plugin(id: u64) -> Function {
+        Function::resolver(id, OnError::Pass)
+    }
+
+    fn list(approve: &[&str]) -> Source {
+        Source::List(Policy {
+            approve: names(approve),
+            ..Policy::default()
+        })
+    }
+
+    fn decided(chain: &ResolverChain, name: &str) -> Decision {
+        match decide(chain, &key(name), &Answers::new()) {
+            Verdict::Decided(decision, _) => decision,
+            Verdict::Ask(function) => panic!("{function:?} is asked"),
         }
     }
 
@@ -194,7 +259,7 @@ mod tests {
                     deny: names(&["bash"]),
                 }),
             ),
-            resolver("plugin", 50, Source::Function(7)),
+            resolver("plugin", 50, Source::Function(plugin(7))),
         ]);
         let none = Answers::new();
         assert_eq!(
@@ -205,8 +270,8 @@ mod tests {
             decide(&chain, &key("bash"), &none),
             Verdict::Decided(Decision::Deny, "config".into())
         );
-        assert_eq!(decide(&chain, &key("edit"), &none), Verdict::Ask(7));
-        let passed = Answers::from([((key("edit"), 7), None)]);
+        assert_eq!(decide(&chain, &key("edit"), &none), Verdict::Ask(plugin(7)));
+        let passed = Answers::from([((key("edit"), FunctionId::Editor(7)), None)]);
         assert_eq!(
             decide(&chain, &key("edit"), &passed),
             Verdict::Decided(Decision::Approve, "catch-all".into())
@@ -232,14 +297,39 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_answer_never_approves() {
-        for odd in [
-            serde_json::json!("approve"),
-            serde_json::json!(1),
-            serde_json::json!({}),
-            serde_json::json!("yes"),
-        ] {
-            assert!(read_policy_answer(&odd).is_err(), "{odd}");
-        }
+    fn a_frontmatter_with_rules_takes_the_place_of_the_options_even_with_an_empty_list() {
+        let chain = ResolverChain::new(vec![
+            Resolver::yielding(CONFIG, 100, list(&["write", "read"])),
+            Resolver::yielding("my.module", 100, list(&["bash"])),
+            resolver(FRONTMATTER, 90, list(&[])),
+            resolver("plugin", 50, list(&["calculator"])),
+        ]);
+        assert_eq!(decided(&chain, "write"), Decision::Approve);
+        let strict = chain.with_frontmatter(list(&["read"]));
+        assert_eq!(decided(&strict, "read"), Decision::Approve);
+        assert_eq!(decided(&strict, "write"), Decision::RequireApproval);
+        assert_eq!(decided(&strict, "bash"), Decision::RequireApproval);
+        assert_eq!(decided(&strict, "calculator"), Decision::Approve);
+        let empty = chain.with_frontmatter(list(&[]));
+        assert_eq!(decided(&empty, "read"), Decision::RequireApproval);
+    }
+
+    #[test]
+    fn functions_that_may_be_asked_one_after_another_are_asked_together() {
+        let frontmatter = Function::frontmatter();
+        let chain = ResolverChain::new(vec![
+            resolver("a", 200, Source::Function(plugin(1))),
+            resolver("b", 150, list(&["read"])),
+            resolver("c", 120, Source::Function(plugin(2))),
+            resolver(FRONTMATTER, 90, Source::Function(frontmatter)),
+            resolver("d", 50, Source::Function(plugin(3))),
+        ]);
+        let together = |first, name| chain.asked_together(first, name);
+        let editor = FunctionId::Editor;
+        assert_eq!(together(editor(1), "bash"), [plugin(1), plugin(2)]);
+        // The list decides about `read`, so nobody below it is asked.
+        assert_eq!(together(editor(1), "read"), [plugin(1)]);
+        assert_eq!(together(FunctionId::Frontmatter, "bash"), [frontmatter]);
+        assert_eq!(together(editor(3), "bash"), [plugin(3)]);
     }
 }

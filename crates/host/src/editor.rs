@@ -67,9 +67,12 @@ impl Editor {
         self.asks.answer(number, reply);
     }
 
-    /// Calls the user's functions; one answer for each, in order. `None` when the
-    /// channel closed meanwhile.
-    pub async fn call_functions(&self, calls: Vec<FunctionCall>) -> Option<Vec<FunctionAnswer>> {
+    /// Calls the user's functions; for each call the answers of those that were
+    /// asked, in order. `None` when the channel closed meanwhile.
+    pub async fn call_functions(
+        &self,
+        calls: Vec<FunctionCall>,
+    ) -> Option<Vec<Vec<FunctionAnswer>>> {
         let (ask, answer) = self.asks.open();
         self.send("ask", &Ask { ask, calls });
         match answer.await {

@@ -83,7 +83,12 @@ impl Host {
     fn receive(&mut self, message: FromEditor) {
         match message {
             FromEditor::Hello(hello) => self.hello(&hello),
-            FromEditor::Configure(configure) => self.configure(&configure.options),
+            FromEditor::Configure(configure) => self.configure(configure),
+            FromEditor::Resolvers(resolvers) => {
+                let mut settings = self.shared.settings.clone();
+                settings.resolvers = resolvers;
+                self.share(settings);
+            }
             FromEditor::Attach(attach) => self.attach(attach),
             FromEditor::Snapshot(it) => self.pass(it.buffer, Input::Snapshot(it)),
             FromEditor::Changed(it) => self.pass(it.buffer, Input::Changed(it)),
@@ -115,13 +120,19 @@ impl Host {
         );
     }
 
-    fn configure(&mut self, options: &Value) {
-        let (settings, problems) = Settings::read(options, &self.registry);
-        for problem in problems {
+    fn configure(&mut self, configure: Configure) {
+        let (mut settings, problems) = Settings::examine(&configure.options, &self.registry);
+        let told = if configure.checked {
+            problems.names
+        } else {
+            problems.all()
+        };
+        for problem in told {
             self.editor
                 .report_problem(&chat::Problem::new(format!("setup(): {problem}"), ""));
         }
-        self.share(settings);
+        settings.resolvers = configure.resolvers;
+        self.share(settings.keep_switched(&self.shared.settings));
     }
 
     fn share(&mut self, settings: Settings) {
@@ -162,9 +173,8 @@ impl Host {
     }
 
     fn set_autopilot(&mut self, enabled: bool) {
-        let mut settings = self.shared.settings.clone();
-        settings.tools.autopilot.enabled = enabled;
-        self.share(settings);
+        let settings = &self.shared.settings;
+        self.share(settings.switched("tools.autopilot.enabled", &Value::Bool(enabled)));
         let state = if enabled { "on" } else { "off" };
         self.editor.notify(&chat::cycle::Notice {
             level: chat::cycle::Level::Info,

@@ -105,6 +105,7 @@ fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
     Ok(match name {
         "hello" => FromEditor::Hello(typed(payload)?),
         "configure" => FromEditor::Configure(typed(payload)?),
+        "resolvers" => FromEditor::Resolvers(typed(payload)?),
         "attach" => FromEditor::Attach(typed(payload)?),
         "snapshot" => FromEditor::Snapshot(typed(payload)?),
         "changed" => FromEditor::Changed(typed(payload)?),

@@ -1,20 +1,33 @@
-//! The options of `setup()`, checked, and what the cycle and providers get of them.
+//! The options, checked, and what the cycle and providers get of them.
 //!
-//! Knows each option's default, type and meaning, and no source but `setup()`.
+//! Which options there are stands in `definition`. Knows no source of values but
+//! the layers that it is given: defaults, `setup()`, and what was switched since.
 
-mod merge;
+mod check;
+mod definition;
+mod kind;
+mod layers;
+mod policy;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod written;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use chat::approval::{Decision, Policy, Resolver, ResolverChain, Source};
-use chat::cycle::{CursorAfterResult, Options};
-use serde::{Deserialize, Serialize};
+use chat::cycle::CursorAfterResult;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use tools::{BashOptions, Registry};
 
-/// Every option, as it stands after `setup()`. `Default` is each option's default.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+use crate::protocol::Resolvers;
+
+pub use check::nearest;
+pub use layers::Row;
+
+/// Every option that the host goes by.
+#[derive(Debug, Clone, Default, Deserialize)]
 pub struct Settings {
     /// A provider's name, or `auto`.
     pub provider: String,
@@ -24,14 +37,22 @@ pub struct Settings {
     pub parameters: Map<String, Value>,
     /// See [`ToolSettings`].
     pub tools: ToolSettings,
+    /// See [`TrustSettings`].
+    pub trust: TrustSettings,
+    /// Who else has a say about calls.
+    #[serde(skip)]
+    pub resolvers: Resolvers,
+    /// Where the values came from.
+    #[serde(skip)]
+    layers: layers::Layers,
 }
 
 /// `tools.*`
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub struct ToolSettings {
     /// Whether a call that no rule speaks of waits for the user.
     pub require_approval: bool,
-    /// Names, presets, or a function.
+    /// Names, presets, modules, or a function.
     pub auto_approve: Value,
     /// The user's presets by name.
     pub presets: BTreeMap<String, Preset>,
@@ -50,7 +71,7 @@ pub struct ToolSettings {
 }
 
 /// `tools.autopilot.*`
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub struct AutopilotSettings {
     /// Whether the phases chain by themselves.
     pub enabled: bool,
@@ -59,7 +80,7 @@ pub struct AutopilotSettings {
 }
 
 /// `tools.bash.*`
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub struct BashSettings {
     /// The shell; `bash` when absent.
     pub shell: Option<String>,
@@ -70,7 +91,7 @@ pub struct BashSettings {
 }
 
 /// A named collection of rules.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub struct Preset {
     /// Tools to approve.
     #[serde(default)]
@@ -80,191 +101,103 @@ pub struct Preset {
     pub deny: Vec<String>,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            provider: "anthropic".to_owned(),
-            model: None,
-            parameters: Map::new(),
-            tools: ToolSettings {
-                require_approval: true,
-                auto_approve: serde_json::json!(["$default"]),
-                presets: BTreeMap::new(),
-                autopilot: AutopilotSettings {
-                    enabled: true,
-                    max_turns: 100,
-                },
-                default_timeout: 30.0,
-                max_concurrent: 4,
-                show_spinner: true,
-                cursor_after_result: CursorAfterResult::Result,
-                bash: BashSettings {
-                    cwd: Some("$FLEMMA_BUFFER_PATH".to_owned()),
-                    ..BashSettings::default()
-                },
-            },
-        }
-    }
+/// `trust.*`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct TrustSettings {
+    /// What frontmatter that was not typed here may loosen.
+    pub frontmatter: FrontmatterTrust,
+    /// Who decides about calls that were in the file when it was opened.
+    pub unrecognized_calls: UnrecognizedCalls,
 }
 
-/// Presets that exist without being defined: "Built-in presets" in the tools
-/// specification.
-const BUILT_IN: [(&str, &[&str]); 2] = [
-    ("$readonly", &["read"]),
-    ("$default", &["read", "write", "edit"]),
-];
+/// `trust.frontmatter`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FrontmatterTrust {
+    /// Nothing until the user trusts it.
+    #[default]
+    Ask,
+    /// Whatever it says.
+    Always,
+}
 
-/// The options that Lua keeps for itself.
-const LUA_OPTIONS: [&str; 3] = ["keymaps", "highlights", "host"];
+/// `trust.unrecognized_calls`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnrecognizedCalls {
+    /// The user.
+    #[default]
+    Review,
+    /// The rules, as for any other call.
+    Policy,
+}
+
+/// What is wrong with given options, a sentence each.
+#[derive(Debug, Default)]
+pub struct Problems {
+    /// Unknown names and values that do not fit; `setup()` finds these as well.
+    pub values: Vec<String>,
+    /// What only the host can tell.
+    pub names: Vec<String>,
+}
+
+impl Problems {
+    /// All of them.
+    pub fn all(&self) -> Vec<String> {
+        [self.values.as_slice(), &self.names].concat()
+    }
+}
 
 impl Settings {
     /// Reads the options given to `setup()`, and says what is wrong with them. An
     /// option that is wrong keeps its default; of a broken `tools` table nothing is
     /// approved, because a rule that failed to load must never mean a laxer one.
     pub fn read(given: &Value, registry: &Registry) -> (Self, Vec<String>) {
-        let mut problems = Vec::new();
-        let mut template = serde_json::to_value(Self::default()).unwrap_or_default();
-        let given = merge::without(given, &LUA_OPTIONS);
-        merge::merge(
-            &mut template,
-            &given,
-            "",
-            &merge::Free::of(registry),
-            &mut problems,
-        );
-        let mut settings: Self = serde_json::from_value(template).unwrap_or_else(|error| {
-            problems.push(format!(
-                "The options cannot be read ({error}), so all keep their defaults."
-            ));
-            Self::default()
-        });
-        settings.check_names(registry, &mut problems);
-        if !problems.is_empty() && problems.iter().any(|problem| problem.contains("tools")) {
-            settings.tools.auto_approve = serde_json::json!([]);
-            settings.tools.require_approval = true;
-            problems
-                .push("Until the tools options are right, every call waits for you.".to_owned());
+        let (settings, problems) = Self::examine(given, registry);
+        (settings, problems.all())
+    }
+
+    /// Likewise, with the problems sorted by who else can find them.
+    pub fn examine(given: &Value, registry: &Registry) -> (Self, Problems) {
+        let mut problems = Problems::default();
+        let fitting = check::fitting(&definition::ROOT, given, "", &mut problems.values);
+        let mut settings = Self::of(fitting.unwrap_or(Value::Null), Value::Null);
+        settings.check_names(registry, &mut problems.names);
+        if let Some(name) = given.get("provider").and_then(Value::as_str) {
+            // One that does not exist sends nothing; the default is somebody else.
+            name.clone_into(&mut settings.provider);
+        }
+        let mut all = problems.values.iter().chain(&problems.names);
+        if all.any(|problem| problem.contains("tools") || problem.starts_with("setup()")) {
+            settings.close();
+            let consequence = "Until the tools options are right, every call waits for you.";
+            problems.names.push(consequence.to_owned());
         }
         (settings, problems)
     }
 
-    fn check_names(&self, registry: &Registry, problems: &mut Vec<String>) {
-        let Value::Array(entries) = &self.tools.auto_approve else {
-            if self.function().is_none() {
-                problems.push("tools.auto_approve is neither a list nor a function.".to_owned());
-            }
-            return;
-        };
-        let known = self.known_names(registry);
-        for entry in entries {
-            match entry.as_str() {
-                None => problems.push(format!(
-                    "tools.auto_approve holds {entry}; it is a list of names."
-                )),
-                Some(name) if !known.contains(name) => {
-                    let meant = merge::nearest(name, known.iter().map(String::as_str));
-                    problems.push(format!(
-                        "tools.auto_approve: nothing is named \"{name}\".{meant}"
-                    ));
-                }
-                Some(_) => {}
+    /// Puts layers that fit on the defaults.
+    fn of(setup: Value, runtime: Value) -> Self {
+        let mut values = definition::defaults();
+        for layer in [&setup, &runtime] {
+            if !layer.is_null() {
+                check::lay_over(&mut values, layer.clone());
             }
         }
-        for name in self
-            .tools
-            .presets
-            .keys()
-            .filter(|name| !name.starts_with('$'))
-        {
-            problems.push(format!(
-                "tools.presets: the name \"{name}\" must start with \"$\"."
-            ));
-        }
+        let mut settings: Self = serde_json::from_value(values.clone()).unwrap_or_else(|error| {
+            tracing::error!(%error, "the options do not have the form of their definitions");
+            let mut closed = Self::default();
+            closed.close();
+            closed
+        });
+        settings.layers = layers::Layers::new(values, setup, runtime);
+        settings
     }
 
-    fn known_names(&self, registry: &Registry) -> BTreeSet<String> {
-        let presets = BUILT_IN.iter().map(|(name, _)| (*name).to_owned());
-        presets
-            .chain(self.tools.presets.keys().cloned())
-            .chain(registry.iter().map(|tool| tool.name().to_owned()))
-            .collect()
-    }
-
-    /// The policy function, when `auto_approve` is one.
-    fn function(&self) -> Option<u64> {
-        self.tools
-            .auto_approve
-            .get("function")
-            .and_then(Value::as_u64)
-    }
-
-    /// The list policy of the options: presets expanded and merged.
-    pub fn policy(&self) -> Policy {
-        let names = self.tools.auto_approve.as_array().into_iter().flatten();
-        self.expand(names.filter_map(Value::as_str), &[])
-    }
-
-    /// What a list of tools and presets means, less the approvals that were excluded.
-    pub fn expand<'a>(
-        &self,
-        names: impl Iterator<Item = &'a str>,
-        exclusions: &[String],
-    ) -> Policy {
-        let mut policy = Policy::default();
-        for name in names {
-            let built_in = BUILT_IN.iter().find(|(built_in, _)| *built_in == name);
-            match (self.tools.presets.get(name), built_in) {
-                (Some(preset), _) => {
-                    policy.approve.extend(preset.approve.iter().cloned());
-                    policy.deny.extend(preset.deny.iter().cloned());
-                }
-                (None, Some((_, approve))) => policy
-                    .approve
-                    .extend(approve.iter().map(|it| (*it).to_owned())),
-                (None, None) => {
-                    policy.approve.insert(name.to_owned());
-                }
-            }
-        }
-        policy.approve.retain(|name| !exclusions.contains(name));
-        policy
-    }
-
-    fn chain(&self) -> ResolverChain {
-        let config = match self.function() {
-            Some(function) => Source::Function(function),
-            None => Source::List(self.policy()),
-        };
-        let resolver = |name: &str, priority, source| Resolver {
-            name: name.to_owned(),
-            priority,
-            source,
-        };
-        let mut resolvers = vec![resolver("urn:flemma:approval:config", 100, config)];
-        if !self.tools.require_approval {
-            resolvers.push(resolver(
-                "urn:flemma:approval:catch-all",
-                0,
-                Source::Always(Decision::Approve),
-            ));
-        }
-        ResolverChain::new(resolvers)
-    }
-
-    /// What the cycle goes by.
-    pub fn options(&self, registry: &Registry) -> Options {
-        let tools = registry
-            .iter()
-            .map(|tool| (tool.name().to_owned(), tool.definition()))
-            .collect();
-        Options {
-            chain: self.chain(),
-            tools,
-            autopilot: self.tools.autopilot.enabled,
-            max_turns: self.tools.autopilot.max_turns.max(1),
-            max_concurrent: self.tools.max_concurrent,
-            cursor_after_result: self.tools.cursor_after_result,
-        }
+    /// Approves nothing.
+    fn close(&mut self) {
+        self.tools.auto_approve = Value::Array(Vec::new());
+        self.tools.require_approval = true;
     }
 
     /// What `bash` goes by.
@@ -287,114 +220,8 @@ impl Settings {
             .parameters
             .get(provider)
             .and_then(|table| table.get(name));
-        own.or_else(|| self.parameters.get(name))
+        own.filter(|value| !value.is_null())
+            .or_else(|| self.parameters.get(name))
             .filter(|value| !value.is_null())
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn read(given: Value) -> (Settings, String) {
-        let (settings, problems) = Settings::read(&given, &Registry::builtin());
-        (settings, problems.join("\n"))
-    }
-
-    fn decision(given: Value, tool: &str) -> Option<Decision> {
-        let (settings, problems) = read(given);
-        assert_eq!(problems, "");
-        settings.policy().decide(tool)
-    }
-
-    #[test]
-    fn by_default_files_are_approved_and_commands_are_not() {
-        for (tool, expected) in [
-            ("read", true),
-            ("write", true),
-            ("edit", true),
-            ("bash", false),
-            ("calculator", false),
-        ] {
-            assert_eq!(decision(json!({}), tool).is_some(), expected, "{tool}");
-        }
-    }
-
-    #[test]
-    fn presets_and_names_mix_and_deny_wins() {
-        let yolo = json!({"tools": {
-            "presets": {"$yolo": {"approve": ["bash", "read"]}, "$no-bash": {"deny": ["bash"]}},
-            "auto_approve": ["$yolo", "$no-bash", "calculator"],
-        }});
-        assert_eq!(decision(yolo.clone(), "bash"), Some(Decision::Deny));
-        assert_eq!(decision(yolo.clone(), "read"), Some(Decision::Approve));
-        assert_eq!(
-            decision(yolo.clone(), "calculator"),
-            Some(Decision::Approve)
-        );
-        assert_eq!(decision(yolo, "write"), None);
-    }
-
-    #[test]
-    fn an_empty_list_approves_nothing() {
-        assert_eq!(
-            decision(json!({"tools": {"auto_approve": []}}), "read"),
-            None
-        );
-    }
-
-    #[test]
-    fn a_user_preset_overrides_the_built_in_of_its_name() {
-        let given = json!({"tools": {"presets": {"$default": {"approve": ["read"]}}}});
-        assert_eq!(decision(given, "write"), None);
-    }
-
-    #[test]
-    fn a_function_is_asked_and_without_approval_all_is_approved_below_it() {
-        let (settings, problems) =
-            read(json!({"tools": {"auto_approve": {"function": 3}, "require_approval": false}}));
-        assert_eq!(problems, "");
-        let chain = settings.chain();
-        assert_eq!(chain.resolvers()[0].source, Source::Function(3));
-        assert_eq!(chain.resolvers()[1].priority, 0);
-    }
-
-    #[test]
-    fn slips_are_named_with_what_was_meant_and_approve_nothing() {
-        for (given, problem) in [
-            (
-                json!({"tools": {"auto_approve": ["$readnly"]}}),
-                "Did you mean \"$readonly\"?",
-            ),
-            (
-                json!({"tools": {"auto_aprove": []}}),
-                "Did you mean \"auto_approve\"?",
-            ),
-            (
-                json!({"tools": {"auto_approve": "read"}}),
-                "neither a list nor a function",
-            ),
-            (
-                json!({"tools": {"require_approval": "no"}}),
-                "tools.require_approval",
-            ),
-        ] {
-            let (settings, problems) = read(given);
-            assert!(problems.contains(problem), "{problems}");
-            assert_eq!(settings.policy().decide("read"), None);
-        }
-    }
-
-    #[test]
-    fn other_options_keep_their_default_when_they_are_wrong() {
-        let (settings, problems) =
-            read(json!({"provider": 3, "modle": "x", "keymaps": {"enabled": false}}));
-        assert_eq!(settings.provider, "anthropic");
-        assert!(
-            problems.contains("provider") && problems.contains("Did you mean \"model\"?"),
-            "{problems}"
-        );
     }
 }

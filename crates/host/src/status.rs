@@ -1,14 +1,17 @@
 //! What `:Flemma status` and `:Flemma tool:list` say, and the folders they name.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use chat::approval::{CallKey, Decision, Verdict, decide};
 use chat::tool::ToolUseId;
+use serde_json::Value;
 
 use crate::endpoint::{self, Destination};
 use crate::protocol::Report;
 use crate::session::Shared;
+use crate::settings::{Row, Settings};
 use crate::tutor;
 
 /// Where state is kept: `stdpath("state")/flemma` of the Neovim that started us.
@@ -81,6 +84,22 @@ pub fn report(shared: &Shared, is_tutor: bool, doing: &str) -> Report<'static> {
     }
 }
 
+/// What `:Flemma status verbose` adds: every option, its value, and the layer that
+/// set it. `frontmatter` holds what the chat sets, by the option's whole name.
+pub fn option_lines(settings: &Settings, frontmatter: &BTreeMap<String, Value>) -> Vec<String> {
+    let rows = settings.rows(frontmatter);
+    let width = |of: fn(&Row) -> &str| rows.iter().map(|row| of(row).chars().count()).max();
+    let name = width(|row| &row.name).unwrap_or_default();
+    // A long value moves its own layer to the right and no other.
+    let value = width(|row| &row.value).unwrap_or_default().min(24);
+    let heading = format!("{:<name$}  {:<value$}  set by", "option", "value");
+    let lines = rows.iter().map(|row| {
+        let layer = row.layer.name();
+        format!("{:<name$}  {:<value$}  {layer}", row.name, row.value)
+    });
+    [String::new(), heading].into_iter().chain(lines).collect()
+}
+
 fn destination_lines(shared: &Shared, is_tutor: bool) -> Vec<String> {
     let variables = |name: &str| std::env::var(name).ok();
     if is_tutor {
@@ -141,15 +160,19 @@ fn policy_of(shared: &Shared, name: &str) -> String {
 }
 
 impl crate::session::Session {
-    /// Shows `:Flemma status`.
-    pub(crate) fn report_status(&self) {
+    /// Shows `:Flemma status`, with every option when it is to be verbose.
+    pub(crate) fn report_status(&self, verbose: bool) {
         let doing = match (self.is_sending(), self.running_calls().len()) {
             (true, _) => "an answer is arriving".to_owned(),
             (false, 0) => "nothing is running here".to_owned(),
             (false, 1) => "one tool is running".to_owned(),
             (false, count) => format!("{count} tools are running"),
         };
-        let report = report(self.shared(), is_tutor_chat(self.path()), &doing);
+        let mut report = report(self.shared(), is_tutor_chat(self.path()), &doing);
+        if verbose {
+            let options = option_lines(&self.shared().settings, &BTreeMap::new());
+            report.lines.extend(options);
+        }
         self.editor().send("report", &report);
     }
 

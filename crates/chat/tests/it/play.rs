@@ -51,11 +51,7 @@ pub fn options() -> Options {
     let tools =
         ["read", "write", "bash", "slow", "typed"].map(|name| (name.to_owned(), tool(name)));
     Options {
-        chain: ResolverChain::new(vec![Resolver {
-            name: "config".to_owned(),
-            priority: 100,
-            source,
-        }]),
+        chain: ResolverChain::new(vec![Resolver::new("config", 100, source)]),
         tools: BTreeMap::from(tools),
         autopilot: true,
         max_turns: 100,
@@ -258,10 +254,6 @@ impl Play {
 
     pub fn decide_always(&mut self, decision: Decision) {
         let source = Source::Always(decision);
-        self.options.chain = ResolverChain::new(vec![Resolver {
-            name: "all".to_owned(),
-            priority: 0,
-            source,
-        }]);
+        self.options.chain = ResolverChain::new(vec![Resolver::new("all", 0, source)]);
     }
 }

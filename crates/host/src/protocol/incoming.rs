@@ -13,6 +13,8 @@ pub enum FromEditor {
     Hello(Hello),
     /// The options of `setup()`.
     Configure(Configure),
+    /// Who else has a say about calls.
+    Resolvers(Resolvers),
     /// A chat buffer; its text follows.
     Attach(Attach),
     /// A piece of a buffer's text.
@@ -50,6 +52,40 @@ pub struct Hello {
 pub struct Configure {
     /// As given; a function is `{"function": id}`.
     pub options: Value,
+    /// Whether `setup()` has told already what does not fit the options.
+    #[serde(default)]
+    pub checked: bool,
+    /// Who has a say with these options.
+    #[serde(default)]
+    pub resolvers: Resolvers,
+}
+
+/// Who else has a say about calls; comes anew whenever that changes.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct Resolvers {
+    /// The functions.
+    #[serde(default)]
+    pub items: Vec<RegisteredResolver>,
+    /// Names of our own resolvers that the user took away.
+    #[serde(default)]
+    pub without: Vec<String>,
+}
+
+/// A function that the user or a plugin registered.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct RegisteredResolver {
+    /// Unique.
+    pub name: String,
+    /// Higher is asked first.
+    pub priority: i32,
+    /// Its id.
+    pub function: u64,
+    /// Whether it denies when it fails; else it passes.
+    #[serde(default)]
+    pub closed: bool,
+    /// Whether it is a module named in `tools.auto_approve`.
+    #[serde(default)]
+    pub from_options: bool,
 }
 
 /// A chat buffer.
@@ -197,8 +233,8 @@ impl TryFrom<String> for Outcome {
 pub struct Answered {
     /// The question.
     pub ask: u64,
-    /// One for each call, in order.
-    pub values: Vec<FunctionAnswer>,
+    /// For each call, in order: what those that were asked answered, in order.
+    pub values: Vec<Vec<FunctionAnswer>>,
 }
 
 /// What one function answered.
@@ -206,9 +242,12 @@ pub struct Answered {
 pub struct FunctionAnswer {
     /// Whether it returned.
     pub ok: bool,
-    /// What it returned.
+    /// What it returned, unless that was a table or the like.
     #[serde(default)]
     pub value: Value,
+    /// The type of what it returned; `gone` when there is no such function.
+    #[serde(default)]
+    pub kind: String,
     /// The error it raised.
     #[serde(default)]
     pub message: Option<String>,

@@ -226,12 +226,13 @@ pub struct Ask {
     pub calls: Vec<FunctionCall>,
 }
 
-/// A call of a user's function.
+/// A question to the user's functions.
 #[derive(Debug, Serialize)]
 pub struct FunctionCall {
-    /// Its id, from [`Configure`].
-    pub function: u64,
-    /// What it gets.
+    /// Whom to ask, in this order, until one returns something: ids from
+    /// [`Configure`] and [`Resolvers`].
+    pub functions: Vec<u64>,
+    /// What each gets.
     pub arguments: Vec<Value>,
 }
 

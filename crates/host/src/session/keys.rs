@@ -26,7 +26,10 @@ impl Session {
             "tool:cancel" => self.waiting.push_back(Event::CancelTool { line }),
             "tool:list" => self.list_tools(),
             "log" => self.report_log(),
-            "status" => self.report_status(),
+            "status" => {
+                let word = command.arguments.get("1");
+                self.report_status(word.is_some_and(|word| word == "verbose"));
+            }
             "fix" => self.fix(line),
             "autopilot:status" => self.inform(if self.shared.options.autopilot {
                 "Autopilot is on."

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chat::approval::{Answers, CallKey, Decision, Question, read_policy_answer};
+use chat::approval::{Answers, CallKey, Function, FunctionId, Question, Returned};
 use chat::cycle::Event;
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::{Value, json};
@@ -140,17 +140,31 @@ impl Session {
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
+        let asked = questions
+            .into_iter()
+            .map(|question| {
+                let (first, name) = (question.function.id, &question.call.name);
+                let functions = self.shared.options.chain.asked_together(first, name);
+                (question, functions)
+            })
+            .collect();
         let (editor, buffer) = (self.editor.clone(), self.buffer);
         tokio::spawn(async move {
-            let answers = ask_functions(&editor, buffer, questions).await;
+            let answers = ask_functions(&editor, buffer, asked).await;
             drop(inbox.send(Input::Functions(answers)));
         });
     }
 }
 
-async fn ask_functions(editor: &Editor, buffer: BufferId, questions: Vec<Question>) -> Answers {
-    let call = |question: &Question| FunctionCall {
-        function: question.function,
+/// Asks the editor; each question goes to the functions beside it until one of
+/// them says something.
+async fn ask_functions(
+    editor: &Editor,
+    buffer: BufferId,
+    asked: Vec<(Question, Vec<Function>)>,
+) -> Answers {
+    let call = |(question, functions): &(Question, Vec<Function>)| FunctionCall {
+        functions: functions.iter().filter_map(editor_number).collect(),
         arguments: vec![
             question.call.name.clone().into(),
             question.input.clone(),
@@ -158,58 +172,125 @@ async fn ask_functions(editor: &Editor, buffer: BufferId, questions: Vec<Questio
         ],
     };
     let replies = editor
-        .call_functions(questions.iter().map(call).collect())
+        .call_functions(asked.iter().map(call).collect())
         .await
         .unwrap_or_default();
     let mut replies = replies.into_iter();
-    questions
-        .into_iter()
-        .map(|question| ((question.call, question.function), read(replies.next())))
-        .collect()
+    let mut answers = Answers::new();
+    for (question, functions) in asked {
+        read(
+            &question,
+            &functions,
+            &replies.next().unwrap_or_default(),
+            &mut answers,
+        );
+    }
+    answers
 }
 
-/// A function that fails does not approve, and does not pass the question on.
-fn read(reply: Option<FunctionAnswer>) -> Option<Decision> {
-    let problem = match reply {
-        Some(FunctionAnswer {
-            ok: true, value, ..
-        }) => match read_policy_answer(&value) {
-            Ok(decision) => return decision,
-            Err(problem) => problem,
-        },
-        Some(FunctionAnswer { message, .. }) => {
-            format!(
-                "auto_approve failed, so the call waits: {}",
-                message.unwrap_or_default()
-            )
+fn editor_number(function: &Function) -> Option<u64> {
+    match function.id {
+        FunctionId::Editor(number) => Some(number),
+        FunctionId::Frontmatter => None,
+    }
+}
+
+/// Adds what the functions said. The one that the cycle asked for always gets an
+/// answer, because otherwise it would be asked for ever.
+fn read(
+    question: &Question,
+    functions: &[Function],
+    replies: &[FunctionAnswer],
+    answers: &mut Answers,
+) {
+    let mut add = |function: &Function, returned: Returned<'_>| {
+        let (decision, problem) = function.read(returned);
+        if let Some(problem) = problem {
+            tracing::warn!(tool = question.call.name, call = %question.call.id, "a policy function {problem}");
         }
-        None => "auto_approve gave no answer, so the call waits.".to_owned(),
+        answers.insert((question.call.clone(), function.id), decision);
     };
-    tracing::warn!("{problem}");
-    Some(Decision::RequireApproval)
+    for (function, reply) in functions.iter().zip(replies) {
+        add(function, returned(reply));
+    }
+    if functions.is_empty() || replies.is_empty() {
+        add(&question.function, Returned::Gone);
+    }
+}
+
+fn returned(reply: &FunctionAnswer) -> Returned<'_> {
+    match reply {
+        FunctionAnswer { ok: true, .. } if reply.kind != "nil" && reply.value.is_null() => {
+            Returned::Error("it returned a value that is no answer")
+        }
+        FunctionAnswer {
+            ok: true, value, ..
+        } => Returned::Value(value),
+        FunctionAnswer { kind, .. } if kind == "gone" => Returned::Gone,
+        FunctionAnswer { message, .. } => Returned::Error(message.as_deref().unwrap_or_default()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use chat::approval::{Decision, OnError};
+
+    fn answer(ok: bool, value: Value, kind: &str) -> FunctionAnswer {
+        FunctionAnswer {
+            ok,
+            value,
+            kind: kind.to_owned(),
+            message: None,
+        }
+    }
+
+    fn decisions(functions: &[Function], replies: &[FunctionAnswer]) -> Vec<Option<Decision>> {
+        let question = Question {
+            call: CallKey {
+                id: ToolUseId::new("t"),
+                name: "bash".to_owned(),
+                input: "{}".to_owned(),
+            },
+            input: json!({}),
+            function: functions[0],
+        };
+        let mut answers = Answers::new();
+        read(&question, functions, replies, &mut answers);
+        answers.into_values().collect()
+    }
 
     #[test]
     fn a_function_that_throws_or_answers_oddly_makes_the_call_wait() {
-        let answer = |ok, value| {
-            read(Some(FunctionAnswer {
-                ok,
-                value,
-                message: None,
-            }))
-        };
-        assert_eq!(answer(true, json!(true)), Some(Decision::Approve));
-        assert_eq!(answer(true, Value::Null), None);
-        assert_eq!(answer(true, json!("deny")), Some(Decision::Deny));
+        let wait = [Some(Decision::RequireApproval)];
+        let policy = [Function::auto_approve(1)];
+        for (reply, expected) in [
+            (
+                answer(true, json!(true), "boolean"),
+                Some(Decision::Approve),
+            ),
+            (answer(true, Value::Null, "nil"), None),
+            (answer(true, json!("deny"), "string"), Some(Decision::Deny)),
+            (answer(true, json!("approve"), "string"), wait[0]),
+            (answer(true, Value::Null, "table"), wait[0]),
+            (answer(false, json!(true), "nil"), wait[0]),
+            (answer(false, Value::Null, "gone"), wait[0]),
+        ] {
+            assert_eq!(decisions(&policy, &[reply]), [expected]);
+        }
+        assert_eq!(decisions(&policy, &[]), wait);
+    }
+
+    #[test]
+    fn resolvers_that_were_asked_together_each_have_their_answer() {
+        let functions = [1, 2, 3].map(|id| Function::resolver(id, OnError::Pass));
+        let replies = [
+            answer(false, Value::Null, "nil"),
+            answer(true, json!("approve"), "string"),
+        ];
         assert_eq!(
-            answer(true, json!("approve")),
-            Some(Decision::RequireApproval)
+            decisions(&functions, &replies),
+            [None, Some(Decision::Approve)]
         );
-        assert_eq!(answer(false, json!(true)), Some(Decision::RequireApproval));
-        assert_eq!(read(None), Some(Decision::RequireApproval));
     }
 }

@@ -1,0 +1,216 @@
+//! Functions that have a say about calls, and what their answers mean.
+//!
+//! Knows the two forms that answers come in, and neither calls a function nor
+//! knows in what language it is written.
+
+use serde_json::Value;
+
+use super::Decision;
+
+/// Names a function, and says where it lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FunctionId {
+    /// In the user's editor, by the number it goes by there.
+    Editor(u64),
+    /// In the frontmatter of the chat.
+    Frontmatter,
+}
+
+impl FunctionId {
+    /// Whether the user's editor has to be asked.
+    pub fn is_editor(self) -> bool {
+        matches!(self, Self::Editor(_))
+    }
+}
+
+/// A function that has a say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Function {
+    /// Which.
+    pub id: FunctionId,
+    /// How its answers are to be read.
+    pub form: Form,
+    /// What it means when it fails.
+    pub on_error: OnError,
+}
+
+/// The words of an answer; no value at all always passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// `auto_approve`: `true`, `false`, `"deny"`.
+    AutoApprove,
+    /// A resolver: `"approve"`, `"require_approval"`, `"deny"`.
+    Resolver,
+}
+
+/// What a function that fails, or answers with a word that means nothing, has said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnError {
+    /// Nothing: the next link is asked.
+    Pass,
+    /// That the user has to look.
+    RequireApproval,
+    /// That the call must not run: `fail = "closed"`.
+    Deny,
+}
+
+/// What became of asking a function.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Returned<'a> {
+    /// It returned this; nil is null.
+    Value(&'a Value),
+    /// It raised this error.
+    Error(&'a str),
+    /// It is not there any more, or nobody answered for it.
+    Gone,
+}
+
+impl Function {
+    /// The `auto_approve` of the user's options. Doubt never approves.
+    pub fn auto_approve(id: u64) -> Self {
+        Self {
+            id: FunctionId::Editor(id),
+            form: Form::AutoApprove,
+            on_error: OnError::RequireApproval,
+        }
+    }
+
+    /// The `auto_approve` of a chat's frontmatter.
+    pub fn frontmatter() -> Self {
+        Self {
+            id: FunctionId::Frontmatter,
+            ..Self::auto_approve(0)
+        }
+    }
+
+    /// A resolver that somebody registered.
+    pub fn resolver(id: u64, on_error: OnError) -> Self {
+        Self {
+            id: FunctionId::Editor(id),
+            form: Form::Resolver,
+            on_error,
+        }
+    }
+
+    /// What it said; `None` passes the question on. With it comes a sentence for
+    /// the log when it did not say anything that means something. A function that
+    /// is gone had rules that nobody knows now, so the user has to look.
+    pub fn read(&self, returned: Returned<'_>) -> (Option<Decision>, Option<String>) {
+        let what = match returned {
+            Returned::Value(Value::Null) => return (None, None),
+            Returned::Value(value) => match self.form.word(value) {
+                Some(decision) => return (Some(decision), None),
+                None => format!("returned {value}, but {}", self.form.words()),
+            },
+            Returned::Error(message) => format!("failed: {message}"),
+            Returned::Gone => {
+                let problem = "is gone, so the call waits".to_owned();
+                return (Some(Decision::RequireApproval), Some(problem));
+            }
+        };
+        let (decision, consequence) = match self.on_error {
+            OnError::Pass => (None, "the next rule is asked"),
+            OnError::RequireApproval => (Some(Decision::RequireApproval), "the call waits"),
+            OnError::Deny => (Some(Decision::Deny), "the call is denied"),
+        };
+        (decision, Some(format!("{what}; {consequence}")))
+    }
+}
+
+impl Form {
+    fn word(self, value: &Value) -> Option<Decision> {
+        match (self, value) {
+            (Self::AutoApprove, Value::Bool(true)) => Some(Decision::Approve),
+            (Self::AutoApprove, Value::Bool(false)) => Some(Decision::RequireApproval),
+            (_, Value::String(word)) => match (self, word.as_str()) {
+                (_, "deny") => Some(Decision::Deny),
+                (Self::Resolver, "approve") => Some(Decision::Approve),
+                (Self::Resolver, "require_approval") => Some(Decision::RequireApproval),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::AutoApprove => "only true, false, \"deny\" and nil mean something",
+            Self::Resolver => {
+                "only \"approve\", \"require_approval\", \"deny\" and nil mean something"
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const APPROVE: Option<Decision> = Some(Decision::Approve);
+    const REQUIRE: Option<Decision> = Some(Decision::RequireApproval);
+    const DENY: Option<Decision> = Some(Decision::Deny);
+
+    fn decision(function: Function, value: Value) -> Option<Decision> {
+        function.read(Returned::Value(&value)).0
+    }
+
+    #[test]
+    fn each_form_has_words_of_its_own() {
+        let rows = [
+            (json!(true), APPROVE, None),
+            (json!(false), REQUIRE, None),
+            (json!("approve"), REQUIRE, APPROVE),
+            (json!("require_approval"), REQUIRE, REQUIRE),
+            (json!("deny"), DENY, DENY),
+            (json!(null), None, None),
+        ];
+        for (value, auto_approve, resolver) in rows {
+            let name = value.to_string();
+            let policy = decision(Function::auto_approve(1), value.clone());
+            assert_eq!(policy, auto_approve, "auto_approve {name}");
+            let plugin = decision(Function::resolver(1, OnError::Pass), value);
+            assert_eq!(plugin, resolver, "resolver {name}");
+        }
+    }
+
+    #[test]
+    fn an_odd_answer_never_approves_and_is_told() {
+        let forms = [
+            Function::auto_approve(1),
+            Function::frontmatter(),
+            Function::resolver(1, OnError::Pass),
+            Function::resolver(1, OnError::Deny),
+        ];
+        let odd = [
+            json!("Approve"),
+            json!(1),
+            json!({}),
+            json!("yes"),
+            json!(["approve"]),
+        ];
+        for function in forms {
+            for value in &odd {
+                let (decision, problem) = function.read(Returned::Value(value));
+                assert_ne!(decision, APPROVE, "{function:?} {value}");
+                assert!(problem.is_some(), "{function:?} {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_passes_makes_wait_or_denies_as_the_function_says() {
+        let error = Returned::Error("x.lua:1: boom");
+        let read = |function: Function| function.read(error).0;
+        assert_eq!(read(Function::resolver(1, OnError::Pass)), None);
+        assert_eq!(read(Function::resolver(1, OnError::Deny)), DENY);
+        assert_eq!(read(Function::auto_approve(1)), REQUIRE);
+        assert_eq!(read(Function::frontmatter()), REQUIRE);
+    }
+
+    #[test]
+    fn a_function_that_is_gone_makes_the_call_wait_also_where_errors_pass() {
+        let plugin = Function::resolver(1, OnError::Pass);
+        assert_eq!(plugin.read(Returned::Gone).0, REQUIRE);
+    }
+}

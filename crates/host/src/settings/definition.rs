@@ -1,0 +1,297 @@
+//! Every option, defined once: its name, the values it takes, its default and its
+//! entry in the manual.
+//!
+//! The checks of the host, those of `setup()` in Lua, the manual's section and the
+//! annotations for LuaLS are made of this; see `written`. What an option does is
+//! not known here.
+
+use serde_json::{Map, Value};
+
+use super::kind::{Kind, MANY};
+
+mod tools;
+
+use tools::TOOLS;
+
+/// An option, or a table of options.
+#[derive(Debug)]
+pub struct Field {
+    /// Its last name.
+    pub name: &'static str,
+    /// The values it takes.
+    pub kind: Kind,
+    /// Its default as JSON. Of a table, that of its options.
+    pub default: &'static str,
+    /// Its entry in the manual, wrapped at 74 columns.
+    #[cfg_attr(not(test), expect(dead_code, reason = "`written` prints it"))]
+    pub help: &'static str,
+    /// What a chat's frontmatter calls it, behind `flemma.opt.`; empty when a chat
+    /// cannot set it.
+    pub in_frontmatter: &'static str,
+}
+
+impl Field {
+    const fn new(
+        name: &'static str,
+        kind: Kind,
+        default: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            kind,
+            default,
+            help,
+            in_frontmatter: "",
+        }
+    }
+
+    const fn table(name: &'static str, kind: Kind, help: &'static str) -> Self {
+        Self::new(name, kind, "{}", help)
+    }
+
+    const fn in_frontmatter(mut self, name: &'static str) -> Self {
+        self.in_frontmatter = name;
+        self
+    }
+
+    /// Whether its value is never shown.
+    pub fn is_secret(&self) -> bool {
+        self.name == "api_key"
+    }
+
+    /// The default; of a table, those of its options.
+    pub fn default(&self) -> Value {
+        match self.kind.fields() {
+            Some(fields) => {
+                let pairs = fields.map(|field| (field.name.to_owned(), field.default()));
+                Value::Object(pairs.collect::<Map<_, _>>())
+            }
+            None => serde_json::from_str(self.default).unwrap_or_default(),
+        }
+    }
+}
+
+/// Seconds.
+const DAY: f64 = 86_400.0;
+
+/// All options.
+pub const ROOT: Kind = Kind::Table(&[&[
+    Field::new(
+        "provider",
+        Kind::Choice(&["anthropic", "openai_compatible", "tutor", "auto"]),
+        r#""anthropic""#,
+        "\
+Whom to send to. The key comes from the environment: $ANTHROPIC_API_KEY,
+or $OPENAI_COMPATIBLE_API_KEY if the server wants one. \"auto\" takes the
+provider whose key or address is set, else a server on this machine, else
+the built-in tutor.",
+    ),
+    Field::new(
+        "model",
+        Kind::Text,
+        "null",
+        "The model's name in the provider's words. nil: the provider's default.",
+    ),
+    Field::table(
+        "parameters",
+        Kind::Table(&[GENERAL, PROVIDERS]),
+        "\
+What goes with each request. A table named after a provider holds
+parameters for that provider alone, and wins: >lua
+
+parameters = { max_tokens = 4000, anthropic = { max_tokens = 8000 } }
+<",
+    ),
+    Field::table("tools", Kind::Tools(&[TOOLS]), ""),
+    Field::table("trust", Kind::Table(&[TRUST]), ""),
+    Field::table("keymaps", Kind::Table(&[KEYMAPS]), "Keys in chat buffers."),
+    Field::new(
+        "highlights",
+        Kind::Map(&Kind::Any(&[Kind::Text, Kind::Free])),
+        "{}",
+        "\
+A group by its name in lower case, to the group it links to or to a
+definition as in |nvim_set_hl()|: >lua
+
+highlights = { tool_preview = \"NonText\", user = { bold = true } }
+<",
+    ),
+    Field::table("host", Kind::Table(&[HOST]), ""),
+]]);
+
+const GENERAL: &[Field] = &[
+    Field::new(
+        "max_tokens",
+        Kind::Whole(1, MANY),
+        "null",
+        "Most tokens of an answer. nil: what the provider allows.",
+    )
+    .in_frontmatter("max_tokens"),
+    Field::new(
+        "temperature",
+        Kind::Number(0.0, 2.0),
+        "null",
+        "How freely the model chooses its words. nil: not sent.",
+    )
+    .in_frontmatter("temperature"),
+    Field::new(
+        "thinking",
+        Kind::Any(&[
+            Kind::Choice(&["minimal", "low", "medium", "high", "max"]),
+            Kind::Whole(0, MANY),
+            Kind::Off,
+        ]),
+        "null",
+        "\
+How much the model thinks before it answers: a level, a number of tokens,
+or false.",
+    )
+    .in_frontmatter("thinking"),
+    Field::new(
+        "cache_retention",
+        Kind::Choice(&["none", "short", "long"]),
+        "null",
+        "\
+How long the provider may keep what was sent, so that the next request
+costs less. \"none\" asks it not to.",
+    )
+    .in_frontmatter("cache_retention"),
+    Field::new(
+        "timeout",
+        Kind::Number(1.0, DAY),
+        "null",
+        "Seconds an answer may take.",
+    )
+    .in_frontmatter("timeout"),
+    Field::new(
+        "connect_timeout",
+        Kind::Number(0.1, DAY),
+        "null",
+        "Seconds a connection may take.",
+    )
+    .in_frontmatter("connect_timeout"),
+];
+
+const CONNECTION: &[Field] = &[
+    Field::new(
+        "api_key",
+        Kind::Text,
+        "null",
+        "The key, for those who do not have it in the environment.",
+    ),
+    Field::new(
+        "base_url",
+        Kind::Text,
+        "null",
+        "\
+The server's address. Otherwise $ANTHROPIC_BASE_URL, or
+$OPENAI_COMPATIBLE_BASE_URL with its `/v1`.",
+    ),
+];
+
+const PROVIDERS: &[Field] = &[
+    Field::table(
+        "anthropic",
+        Kind::Table(&[
+            CONNECTION,
+            GENERAL,
+            &[Field::new(
+                "thinking_budget",
+                Kind::Whole(1, MANY),
+                "null",
+                "Tokens to think with; wins over `thinking`.",
+            )
+            .in_frontmatter("anthropic.thinking_budget")],
+        ]),
+        "",
+    ),
+    Field::table("openai_compatible", Kind::Table(&[CONNECTION, GENERAL]), ""),
+];
+
+const TRUST: &[Field] = &[
+    Field::new(
+        "frontmatter",
+        Kind::Choice(&["ask", "always"]),
+        r#""ask""#,
+        "\
+What frontmatter that you did not type may loosen. \"ask\": nothing until
+`:Flemma trust`. \"always\": whatever it says.",
+    ),
+    Field::new(
+        "unrecognized_calls",
+        Kind::Choice(&["review", "policy"]),
+        r#""review""#,
+        "\
+Calls that stood in the file when it was opened and that no provider made
+here. \"review\": they wait for you. \"policy\": the rules decide.",
+    ),
+];
+
+const KEYMAPS: &[Field] = &[
+    Field::new("enabled", Kind::Flag, "true", "false: no keys."),
+    Field::table(
+        "normal",
+        Kind::Table(&[&[
+            Field::new("send", KEY, r#""<C-]>""#, "The next step. false: no key."),
+            Field::new(
+                "tool_execute",
+                KEY,
+                r#""<M-CR>""#,
+                "Runs the call at the cursor.",
+            ),
+            Field::new("cancel", KEY, r#""<C-c>""#, "Stops what runs."),
+        ]]),
+        "",
+    ),
+    Field::table(
+        "insert",
+        Kind::Table(&[&[Field::new("send", KEY, r#""<C-]>""#, "The next step.")]]),
+        "",
+    ),
+];
+
+const KEY: Kind = Kind::Any(&[Kind::Text, Kind::Off]);
+
+const HOST: &[Field] = &[
+    Field::new(
+        "path",
+        Kind::Text,
+        "null",
+        "\
+The host program. nil: $FLEMMA_HOST, the newest build in the plugin's
+folder, or `flemma` in $PATH.",
+    ),
+    Field::new(
+        "log",
+        Kind::Text,
+        "null",
+        "\
+Where plugin and host write their log. Keys are never in it. nil:
+`flemma.log` in `stdpath(\"log\")`.",
+    ),
+];
+
+/// Every option that is no table, with its whole name.
+pub fn leaves() -> Vec<(String, &'static Field)> {
+    fn collect(kind: &Kind, prefix: &str, found: &mut Vec<(String, &'static Field)>) {
+        for field in kind.fields().into_iter().flatten() {
+            let name = format!("{prefix}{}", field.name);
+            if field.kind.fields().is_some() {
+                collect(&field.kind, &format!("{name}."), found);
+            } else {
+                found.push((name, field));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(&ROOT, "", &mut found);
+    found
+}
+
+/// The default of everything.
+pub fn defaults() -> Value {
+    let fields = ROOT.fields().into_iter().flatten();
+    let pairs = fields.map(|field| (field.name.to_owned(), field.default()));
+    Value::Object(pairs.collect::<Map<_, _>>())
+}

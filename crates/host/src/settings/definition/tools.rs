@@ -1,0 +1,113 @@
+//! The options in the table `tools`. Other tables stand one level up.
+
+use super::{DAY, Field};
+use crate::settings::kind::{Kind, MANY};
+
+pub(super) const TOOLS: &[Field] = &[
+    Field::new(
+        "require_approval",
+        Kind::Flag,
+        "true",
+        "false: calls that no rule speaks of run without asking.",
+    ),
+    Field::new(
+        "auto_approve",
+        Kind::Any(&[Kind::List(&Kind::Text), Kind::Function, Kind::Module]),
+        r#"["$default"]"#,
+        "\
+A list of tool names, presets and modules that say what runs without
+asking, or a function: >lua
+
+auto_approve = function(tool_name, input, context)
+  if tool_name == \"calculator\" then return true end        -- run
+  if tool_name == \"bash\" and input.command:match(\"rm %-rf\") then
+    return \"deny\"                                           -- refuse
+  end
+  return false                                              -- ask
+end
+<
+nil passes to the next rule. When the function fails, the call waits.
+A name with a dot is a module with a function `resolve`, see
+|flemma.tools.approval|; it is loaded when it is first asked.",
+    )
+    .in_frontmatter("tools.auto_approve"),
+    Field::new(
+        "presets",
+        Kind::Map(&Kind::Table(&[&[
+            Field::new("approve", Kind::List(&Kind::Text), "[]", ""),
+            Field::new("deny", Kind::List(&Kind::Text), "[]", ""),
+        ]])),
+        "{}",
+        "\
+Named lists, to be used in `auto_approve`. What one denies, no other
+approves. There are \"$readonly\" (read) and \"$default\" (read, write, edit).
+>lua
+presets = { [\"$no-bash\"] = { deny = { \"bash\" } } }
+<",
+    ),
+    Field::table("autopilot", Kind::Table(&[AUTOPILOT]), ""),
+    Field::new(
+        "default_timeout",
+        Kind::Number(0.1, DAY),
+        "30.0",
+        "Seconds a tool may run before it is stopped.",
+    ),
+    Field::new(
+        "max_concurrent",
+        Kind::Whole(0, MANY),
+        "4",
+        "Most calls of a chat that run at the same time; 0 is any number.",
+    ),
+    Field::new(
+        "show_spinner",
+        Kind::Flag,
+        "true",
+        "Whether running calls show that they run.",
+    ),
+    Field::new(
+        "cursor_after_result",
+        Kind::Choice(&["result", "stay", "next"]),
+        r#""result""#,
+        "\
+Where the cursor goes when a result arrives: to the result, nowhere, or to
+the next `@You:`.",
+    ),
+    Field::table("bash", Kind::Table(&[BASH]), ""),
+];
+
+const AUTOPILOT: &[Field] = &[
+    Field::new(
+        "enabled",
+        Kind::Flag,
+        "true",
+        "Whether the steps chain by themselves.",
+    )
+    .in_frontmatter("tools.autopilot"),
+    Field::new(
+        "max_turns",
+        Kind::Whole(1, MANY),
+        "100",
+        "Most requests in a row without you.",
+    ),
+];
+
+const BASH: &[Field] = &[
+    Field::new(
+        "shell",
+        Kind::Text,
+        "null",
+        "The shell that runs commands. nil: `bash`.",
+    ),
+    Field::new(
+        "cwd",
+        Kind::Text,
+        r#""$FLEMMA_BUFFER_PATH""#,
+        "The folder they run in. \"$FLEMMA_BUFFER_PATH\" is the chat's.",
+    ),
+    Field::new(
+        "env",
+        Kind::Map(&Kind::Text),
+        "{}",
+        "What is added to their environment.",
+    ),
+];

@@ -1,0 +1,274 @@
+//! Who decides about calls, as the options and those who registered for it say.
+//!
+//! Knows names and priorities; what a decision leads to is the cycle's business.
+
+use std::collections::BTreeSet;
+
+use chat::approval::{
+    CATCH_ALL, CONFIG, Decision, FRONTMATTER, Function, OnError, Policy, Resolver, ResolverChain,
+    Source,
+};
+use chat::cycle::Options;
+use serde_json::Value;
+use tools::Registry;
+
+use super::Settings;
+use crate::protocol::RegisteredResolver;
+
+/// Presets that exist without being defined: "Built-in presets" in the tools
+/// specification.
+const BUILT_IN: [(&str, &[&str]); 2] = [
+    ("$readonly", &["read"]),
+    ("$default", &["read", "write", "edit"]),
+];
+
+/// Where the resolvers that the options make stand: "Approval resolvers" in the
+/// tools specification.
+const OPTIONS_PRIORITY: i32 = 100;
+
+/// Whether an entry of `tools.auto_approve` is the path of a module.
+fn is_module(name: &str) -> bool {
+    name.contains('.') && !name.starts_with("urn:flemma:")
+}
+
+impl Settings {
+    /// What is wrong with the names in `tools.auto_approve` and `tools.presets`.
+    pub(super) fn check_names(&self, registry: &Registry, problems: &mut Vec<String>) {
+        let known = self.known_names(registry);
+        for name in self.approved_names().filter(|name| !known.contains(*name)) {
+            let meant = super::nearest(name, known.iter().map(String::as_str));
+            problems.push(format!(
+                "tools.auto_approve: nothing is named \"{name}\".{meant}"
+            ));
+        }
+        let presets = self.tools.presets.keys();
+        for name in presets.filter(|name| !name.starts_with('$')) {
+            problems.push(format!(
+                "tools.presets: the name \"{name}\" must start with \"$\"."
+            ));
+        }
+    }
+
+    fn known_names(&self, registry: &Registry) -> BTreeSet<String> {
+        let tools = registry.iter().map(|tool| tool.name().to_owned());
+        tools.chain(self.preset_names()).collect()
+    }
+
+    /// The names that start with `$`.
+    pub fn preset_names(&self) -> BTreeSet<String> {
+        let built_in = BUILT_IN.iter().map(|(name, _)| (*name).to_owned());
+        built_in.chain(self.tools.presets.keys().cloned()).collect()
+    }
+
+    /// The policy function, when `auto_approve` is one.
+    fn function(&self) -> Option<u64> {
+        self.tools
+            .auto_approve
+            .get("function")
+            .and_then(Value::as_u64)
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &str> {
+        let (list, single) = match &self.tools.auto_approve {
+            Value::Array(list) => (list.as_slice(), None),
+            Value::String(name) => (&[][..], Some(name.as_str())),
+            _ => (&[][..], None),
+        };
+        list.iter().filter_map(Value::as_str).chain(single)
+    }
+
+    /// The tools and presets that `tools.auto_approve` lists.
+    pub fn approved_names(&self) -> impl Iterator<Item = &str> {
+        self.entries().filter(|name| !is_module(name))
+    }
+
+    /// What a list of tool names and presets means, less what was excluded from it:
+    /// that takes approvals away and never a denial.
+    pub fn expand<'a>(
+        &self,
+        names: impl Iterator<Item = &'a str>,
+        exclusions: &[String],
+    ) -> Policy {
+        let mut policy = Policy::default();
+        for name in names {
+            let built_in = BUILT_IN.iter().find(|(built_in, _)| *built_in == name);
+            match (self.tools.presets.get(name), built_in) {
+                (Some(preset), _) => {
+                    policy.approve.extend(preset.approve.iter().cloned());
+                    policy.deny.extend(preset.deny.iter().cloned());
+                }
+                (None, Some((_, approve))) => policy
+                    .approve
+                    .extend(approve.iter().map(|it| (*it).to_owned())),
+                (None, None) => {
+                    policy.approve.insert(name.to_owned());
+                }
+            }
+        }
+        policy.approve.retain(|name| !exclusions.contains(name));
+        policy
+    }
+
+    /// The list policy of the options: presets expanded and merged.
+    pub fn policy(&self) -> Policy {
+        self.expand(self.approved_names(), &[])
+    }
+
+    /// Who is asked: our own links, less those that the user took away, and what
+    /// was registered.
+    pub(super) fn chain(&self) -> ResolverChain {
+        let config = match self.function() {
+            Some(function) => Source::Function(Function::auto_approve(function)),
+            None => Source::List(self.policy()),
+        };
+        let mut links = vec![
+            Resolver::yielding(CONFIG, OPTIONS_PRIORITY, config),
+            Resolver::new(FRONTMATTER, 90, Source::List(Policy::default())),
+        ];
+        if !self.tools.require_approval {
+            links.push(Resolver::new(
+                CATCH_ALL,
+                0,
+                Source::Always(Decision::Approve),
+            ));
+        }
+        // Rules that nobody answers for must not mean that there are none.
+        let items = &self.resolvers.items;
+        let silent = self
+            .entries()
+            .filter(|name| is_module(name) && !items.iter().any(|item| item.name == **name));
+        links.extend(silent.map(|name| {
+            let wait = Source::Always(Decision::RequireApproval);
+            Resolver::yielding(name, OPTIONS_PRIORITY, wait)
+        }));
+        links.retain(|link| !self.resolvers.without.contains(&link.name));
+        links.extend(items.iter().map(link));
+        ResolverChain::new(links)
+    }
+
+    /// What the cycle goes by.
+    pub fn options(&self, registry: &Registry) -> Options {
+        let tools = registry
+            .iter()
+            .map(|tool| (tool.name().to_owned(), tool.definition()))
+            .collect();
+        Options {
+            chain: self.chain(),
+            tools,
+            autopilot: self.tools.autopilot.enabled,
+            max_turns: self.tools.autopilot.max_turns.max(1),
+            max_concurrent: self.tools.max_concurrent,
+            cursor_after_result: self.tools.cursor_after_result,
+            ..Options::default()
+        }
+    }
+}
+
+/// The link of a function that was registered, or of a module that the options name.
+fn link(item: &RegisteredResolver) -> Resolver {
+    let on_error = if item.closed {
+        OnError::Deny
+    } else {
+        OnError::Pass
+    };
+    let source = Source::Function(Function::resolver(item.function, on_error));
+    if item.from_options {
+        Resolver::yielding(&item.name, item.priority, source)
+    } else {
+        Resolver::new(&item.name, item.priority, source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Resolvers;
+    use serde_json::json;
+
+    fn item(name: &str, priority: i32, function: u64) -> RegisteredResolver {
+        RegisteredResolver {
+            name: name.to_owned(),
+            priority,
+            function,
+            closed: false,
+            from_options: false,
+        }
+    }
+
+    fn chain(given: Value, items: Vec<RegisteredResolver>, without: &[&str]) -> ResolverChain {
+        let (mut settings, problems) = Settings::read(&given, &Registry::builtin());
+        assert_eq!(problems, Vec::<String>::new());
+        settings.resolvers = Resolvers {
+            items,
+            without: without.iter().map(|it| (*it).to_owned()).collect(),
+        };
+        settings.chain()
+    }
+
+    fn names(chain: &ResolverChain) -> Vec<&str> {
+        chain
+            .resolvers()
+            .iter()
+            .map(|it| it.name.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn the_registered_stand_among_our_own_by_their_priority() {
+        let items = vec![
+            item("late", -1, 1),
+            item("plugin", 50, 2),
+            item("first", 200, 3),
+        ];
+        let open = json!({"tools": {"require_approval": false}});
+        assert_eq!(
+            names(&chain(open, items, &[])),
+            ["first", CONFIG, FRONTMATTER, "plugin", CATCH_ALL, "late"]
+        );
+    }
+
+    #[test]
+    fn a_link_of_ours_can_be_taken_away_or_replaced() {
+        let mine = item(CONFIG, 100, 1);
+        let replaced = chain(json!({}), vec![mine], &[CONFIG]);
+        assert_eq!(names(&replaced), [CONFIG, FRONTMATTER]);
+        let function = Function::resolver(1, OnError::Pass);
+        assert_eq!(replaced.resolvers()[0].source, Source::Function(function));
+        assert_eq!(names(&chain(json!({}), vec![], &[FRONTMATTER])), [CONFIG]);
+    }
+
+    #[test]
+    fn a_module_is_a_link_that_yields_to_the_frontmatter_and_no_tool_name() {
+        let given = json!({"tools": {"auto_approve": ["$readonly", "my.rules"]}});
+        let module = RegisteredResolver {
+            from_options: true,
+            ..item("my.rules", 100, 1)
+        };
+        let chain = chain(given, vec![module], &[]);
+        assert_eq!(names(&chain), ["my.rules", CONFIG, FRONTMATTER]);
+        let tightened = chain.with_frontmatter(Source::List(Policy::default()));
+        assert_eq!(names(&tightened), [FRONTMATTER]);
+    }
+
+    #[test]
+    fn a_module_that_nobody_answers_for_makes_all_calls_wait() {
+        let given = json!({"tools": {"auto_approve": "my.rules", "require_approval": false}});
+        let chain = chain(given, vec![], &[]);
+        assert_eq!(names(&chain)[0], "my.rules");
+        assert_eq!(
+            chain.resolvers()[0].source,
+            Source::Always(Decision::RequireApproval)
+        );
+    }
+
+    #[test]
+    fn an_exclusion_takes_an_approval_out_of_a_preset_and_never_a_denial() {
+        let given = json!({"tools": {"presets": {"$x": {"approve": ["bash"], "deny": ["write"]}}}});
+        let (settings, _) = Settings::read(&given, &Registry::builtin());
+        let excluded = ["edit".to_owned(), "write".to_owned()];
+        let policy = settings.expand(["$default", "$x"].into_iter(), &excluded);
+        assert_eq!(policy.decide("read"), Some(Decision::Approve));
+        assert_eq!(policy.decide("edit"), None);
+        assert_eq!(policy.decide("write"), Some(Decision::Deny));
+    }
+}

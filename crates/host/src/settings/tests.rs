@@ -1,0 +1,187 @@
+//! Options as users give them, and what the host makes of them.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use chat::approval::{Decision, Function, Source};
+use serde_json::json;
+
+fn read(given: Value) -> (Settings, String) {
+    let (settings, problems) = Settings::read(&given, &Registry::builtin());
+    (settings, problems.join("\n"))
+}
+
+fn decision(given: Value, tool: &str) -> Option<Decision> {
+    let (settings, problems) = read(given);
+    assert_eq!(problems, "");
+    settings.policy().decide(tool)
+}
+
+#[test]
+fn by_default_files_are_approved_and_commands_are_not() {
+    for (tool, expected) in [
+        ("read", true),
+        ("write", true),
+        ("edit", true),
+        ("bash", false),
+        ("calculator", false),
+    ] {
+        assert_eq!(decision(json!({}), tool).is_some(), expected, "{tool}");
+    }
+}
+
+#[test]
+fn presets_and_names_mix_and_deny_wins() {
+    let yolo = json!({"tools": {
+        "presets": {"$yolo": {"approve": ["bash", "read"]}, "$no-bash": {"deny": ["bash"]}},
+        "auto_approve": ["$yolo", "$no-bash", "calculator"],
+    }});
+    assert_eq!(decision(yolo.clone(), "bash"), Some(Decision::Deny));
+    assert_eq!(decision(yolo.clone(), "read"), Some(Decision::Approve));
+    assert_eq!(
+        decision(yolo.clone(), "calculator"),
+        Some(Decision::Approve)
+    );
+    assert_eq!(decision(yolo, "write"), None);
+}
+
+#[test]
+fn an_empty_list_approves_nothing() {
+    assert_eq!(
+        decision(json!({"tools": {"auto_approve": []}}), "read"),
+        None
+    );
+}
+
+#[test]
+fn a_user_preset_overrides_the_built_in_of_its_name() {
+    let given = json!({"tools": {"presets": {"$default": {"approve": ["read"]}}}});
+    assert_eq!(decision(given, "write"), None);
+}
+
+#[test]
+fn a_function_is_asked_and_without_approval_all_is_approved_below_it() {
+    let (settings, problems) =
+        read(json!({"tools": {"auto_approve": {"function": 3}, "require_approval": false}}));
+    assert_eq!(problems, "");
+    let chain = settings.chain();
+    assert_eq!(
+        chain.resolvers()[0].source,
+        Source::Function(Function::auto_approve(3))
+    );
+    assert_eq!(chain.resolvers()[2].priority, 0);
+}
+
+#[test]
+fn slips_are_named_with_what_was_meant_and_approve_nothing() {
+    for (given, problem) in [
+        (
+            json!({"tools": {"auto_approve": ["$readnly"]}}),
+            "Did you mean \"$readonly\"?",
+        ),
+        (
+            json!({"tools": {"auto_aprove": []}}),
+            "Did you mean \"auto_approve\"?",
+        ),
+        (
+            json!({"tools": {"auto_approve": "read"}}),
+            "a list of strings, a function or the path of a module",
+        ),
+        (
+            json!({"tools": {"require_approval": "no"}}),
+            "tools.require_approval is \"no\"; it must be true or false.",
+        ),
+        (json!([1]), "setup() is [1]; it must be a table."),
+    ] {
+        let (settings, problems) = read(given);
+        assert!(problems.contains(problem), "{problems}");
+        assert_eq!(settings.policy().decide("read"), None);
+    }
+}
+
+#[test]
+fn other_options_keep_their_default_when_they_are_wrong() {
+    let (settings, problems) =
+        read(json!({"provider": 3, "modle": "x", "keymaps": {"enabled": false}}));
+    assert_eq!(settings.provider, "anthropic");
+    assert!(
+        problems.contains("provider") && problems.contains("Did you mean \"model\"?"),
+        "{problems}"
+    );
+}
+
+#[test]
+fn the_defaults_have_the_form_that_their_definitions_promise() {
+    for (name, field) in definition::leaves() {
+        let default: Value = serde_json::from_str(field.default).unwrap();
+        assert!(default.is_null() || field.kind.takes(&default), "{name}");
+    }
+    let settings: Settings = serde_json::from_value(definition::defaults()).unwrap();
+    assert!(settings.tools.require_approval);
+    assert_eq!(settings.tools.default_timeout, 30.0);
+}
+
+#[test]
+fn values_outside_of_their_range_are_told_with_the_range() {
+    for (given, problem) in [
+        (
+            json!({"parameters": {"temperature": 3}}),
+            "parameters.temperature is 3; it must be a number from 0 to 2.",
+        ),
+        (
+            json!({"tools": {"cursor_after_result": "nxt"}}),
+            "it must be \"result\", \"stay\" or \"next\".",
+        ),
+        (
+            json!({"tools": {"autopilot": {"max_turns": 0}}}),
+            "it must be a whole number from 1.",
+        ),
+        (
+            json!({"tools": {"bash": {"env": {"A": 1}}}}),
+            "tools.bash.env.A is 1; it must be a string.",
+        ),
+        (
+            json!({"tools": {"presets": {"$x": {"aprove": []}}}}),
+            "Did you mean \"approve\"?",
+        ),
+        (
+            json!({"parameters": {"thinking": true}}),
+            "\"max\", a whole number from 0 or false.",
+        ),
+        (
+            json!({"trust": {"frontmatter": "never"}}),
+            "trust.frontmatter is \"never\"; it must be \"ask\" or \"always\".",
+        ),
+    ] {
+        let (_, problems) = read(given);
+        assert!(problems.contains(problem), "{problems}");
+    }
+}
+
+#[test]
+fn a_tool_may_have_a_table_of_its_own_unless_it_looks_like_a_slip() {
+    assert_eq!(read(json!({"tools": {"export": {"max_size": 1}}})).1, "");
+    let (_, problems) = read(json!({"tools": {"autopliot": {"enabled": false}}}));
+    assert!(
+        problems.contains("Did you mean \"autopilot\"?"),
+        "{problems}"
+    );
+    let (_, problems) = read(json!({"tools": {"export": 1}}));
+    assert!(problems.contains("There is no option"), "{problems}");
+}
+
+#[test]
+fn what_is_right_beside_a_slip_counts() {
+    let (settings, _) = read(json!({"model": "m", "trust": {"frontmatter": "always", "x": 1}}));
+    assert_eq!(settings.model.as_deref(), Some("m"));
+    assert_eq!(settings.trust.frontmatter, FrontmatterTrust::Always);
+}
+
+#[test]
+fn a_provider_that_does_not_exist_is_told_and_never_replaced_by_another() {
+    let (settings, problems) = read(json!({"provider": "antropic"}));
+    assert_eq!(settings.provider, "antropic");
+    assert!(
+        problems.contains("\"anthropic\", \"openai_compatible\""),
+        "{problems}"
+    );
+}

@@ -1,0 +1,303 @@
+//! What is written down of the options elsewhere: the manual's section, the
+//! annotations for LuaLS, and the tables that Lua goes by.
+//!
+//! Each test compares a file with the definitions; with `UPDATE_DOC=1` it writes
+//! the file instead.
+#![allow(clippy::unwrap_used)]
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::definition::{self, Field, ROOT};
+use super::kind::{Kind, MANY};
+use super::layers::as_lua;
+
+/// The options that the plugin keeps for itself.
+const EDITOR_OPTIONS: [&str; 3] = ["keymaps", "highlights", "host"];
+/// Width of the manual.
+const WIDTH: usize = 78;
+
+/// Compares the text between two lines of a file with what it has to be.
+#[track_caller]
+fn compare(file: &str, begin: &str, end: &str, expected: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(file);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let start = text.find(begin).unwrap() + begin.len() + 1;
+    let stop = start + text[start..].find(end).unwrap();
+    if text[start..stop] == *expected {
+        return;
+    }
+    if std::env::var_os("UPDATE_DOC").is_some() {
+        let updated = format!("{}{expected}{}", &text[..start], &text[stop..]);
+        return std::fs::write(path, updated).unwrap();
+    }
+    panic!("{file} does not say what the options are; run the tests with UPDATE_DOC=1");
+}
+
+// One test for one file, because it may write it.
+#[test]
+fn the_manual_says_what_the_options_are_and_shows_their_defaults() {
+    let mut text = String::new();
+    defaults(&definition::defaults(), 2, &mut text);
+    let begin = "All are optional; these are the defaults: >lua\n\n    require(\"flemma\").setup({";
+    compare(
+        "doc/flemma.txt",
+        begin,
+        "    })\n<",
+        &indented(&text, "    "),
+    );
+    let mut text = String::new();
+    section(&ROOT, "", &mut text);
+    let begin = "                                                 *flemma-option-list*";
+    compare("doc/flemma.txt", begin, "==============", &text);
+}
+
+#[test]
+fn lua_annotates_all_options() {
+    let mut text = String::new();
+    classes(&ROOT, "flemma.Options", &mut text);
+    compare("lua/flemma/types.lua", "-- Options:", "-- End.", &text);
+}
+
+#[test]
+fn lua_checks_all_options() {
+    let mut text = "local OPTIONS = ".to_owned();
+    schema(&ROOT, 0, &mut text);
+    compare(
+        "lua/flemma/init.lua",
+        "-- The options:",
+        "-- End.",
+        &(text + "\n"),
+    );
+}
+
+#[test]
+fn lua_has_the_defaults_of_the_options_it_reads() {
+    let Value::Object(mut all) = definition::defaults() else {
+        panic!("the defaults are no table")
+    };
+    all.retain(|name, _| EDITOR_OPTIONS.contains(&name.as_str()));
+    let mut text = "return {\n".to_owned();
+    defaults(&Value::Object(all), 2, &mut text);
+    compare(
+        "lua/flemma/defaults.lua",
+        "-- The defaults:",
+        "-- End.",
+        &(text + "}\n"),
+    );
+}
+
+/// The entries of the manual for the options of a table.
+fn section(kind: &Kind, prefix: &str, text: &mut String) {
+    for field in kind.fields().into_iter().flatten() {
+        let name = format!("{prefix}{}", field.name);
+        // The general parameters stand once, and not again below each provider.
+        let general = definition::leaves();
+        let general = |name: &str| {
+            general
+                .iter()
+                .any(|(it, _)| *it == format!("parameters.{name}"))
+        };
+        let repeats = prefix.matches('.').count() == 2 && general(field.name);
+        let is_table = field.kind.fields().is_some();
+        if !repeats && (!field.help.is_empty() || !is_table) {
+            entry(&name, field, text);
+        }
+        if is_table && name != "parameters.openai_compatible" {
+            section(&field.kind, &format!("{name}."), text);
+        }
+    }
+}
+
+fn entry(name: &str, field: &Field, text: &mut String) {
+    let tag = format!("*flemma-{name}*");
+    let room = WIDTH.saturating_sub(name.len() + 1).max(tag.len());
+    writeln!(text, "{name} {tag:>room$}").unwrap();
+    if field.kind.fields().is_none() {
+        let words = format!("{}.", field.kind.words());
+        let default = default_of(field);
+        for line in wrapped(&format!("{}{}", words[..1].to_uppercase(), &words[1..])) {
+            writeln!(text, "    {line}").unwrap();
+        }
+        if default != "nil" {
+            writeln!(text, "    Default: {default}").unwrap();
+        }
+    }
+    for line in field.help.lines() {
+        match line {
+            "" | "<" => writeln!(text, "{line}").unwrap(),
+            _ => writeln!(text, "    {line}").unwrap(),
+        }
+    }
+    if !field.in_frontmatter.is_empty() {
+        writeln!(
+            text,
+            "    In frontmatter: `flemma.opt.{}`",
+            field.in_frontmatter
+        )
+        .unwrap();
+    }
+    if !field.help.ends_with('<') || !field.in_frontmatter.is_empty() {
+        text.push('\n');
+    }
+}
+
+fn default_of(field: &Field) -> String {
+    as_lua(&field.default())
+}
+
+/// Lines of at most 74 columns.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.len() - 1;
+        let line = &mut lines[last];
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.len() + 1 + word.len() <= WIDTH - 4 {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+/// A table of defaults, a line each.
+fn defaults(values: &Value, indent: usize, text: &mut String) {
+    let pad = " ".repeat(indent);
+    for (name, value) in values.as_object().into_iter().flatten() {
+        match value {
+            Value::Object(inner) if inner.values().any(|it| !it.is_null()) => {
+                writeln!(text, "{pad}{name} = {{").unwrap();
+                defaults(value, indent + 2, text);
+                writeln!(text, "{pad}}},").unwrap();
+            }
+            Value::Null => {}
+            Value::Object(_) => writeln!(text, "{pad}{name} = {{}},").unwrap(),
+            _ => writeln!(text, "{pad}{name} = {},", as_lua(value)).unwrap(),
+        }
+    }
+}
+
+fn indented(text: &str, pad: &str) -> String {
+    text.lines().map(|line| format!("{pad}{line}\n")).collect()
+}
+
+/// The annotations of a table and of those in it.
+fn classes(kind: &Kind, class: &str, text: &mut String) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    writeln!(text, "---@class {class}").unwrap();
+    let fields: Vec<&Field> = kind.fields().into_iter().flatten().collect();
+    for field in &fields {
+        let prose = field.help.split(">lua").next().unwrap_or_default();
+        let help = prose.split_whitespace().collect::<Vec<_>>().join(" ");
+        let annotation = annotation(&field.kind, &inner_class(class, field.name));
+        let line = format!("---@field {}? {annotation} {help}", field.name);
+        writeln!(text, "{}", line.trim_end()).unwrap();
+    }
+    if matches!(kind, Kind::Tools(_)) {
+        writeln!(text, "---@field [string] table Of the tool of that name.").unwrap();
+    }
+    for field in fields {
+        if field.kind.fields().is_some() {
+            classes(&field.kind, &inner_class(class, field.name), text);
+        }
+    }
+}
+
+fn inner_class(class: &str, name: &str) -> String {
+    format!("{class}.{name}")
+}
+
+fn annotation(kind: &Kind, class: &str) -> String {
+    match kind {
+        Kind::Flag => "boolean".to_owned(),
+        Kind::Off => "false".to_owned(),
+        Kind::Text | Kind::Module => "string".to_owned(),
+        Kind::Choice(words) => {
+            let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+            words.join("|")
+        }
+        Kind::Number(..) => "number".to_owned(),
+        Kind::Whole(..) => "integer".to_owned(),
+        Kind::Function => {
+            "(fun(tool_name: string, input: table, context: table): boolean|\"deny\"|nil)"
+                .to_owned()
+        }
+        Kind::List(kind) => format!("{}[]", annotation(kind, class)),
+        Kind::Map(kind) if kind.fields().is_some() => {
+            let fields = kind.fields().into_iter().flatten();
+            let fields =
+                fields.map(|field| format!("{}?: {}", field.name, annotation(&field.kind, "")));
+            format!(
+                "table<string, {{ {} }}>",
+                fields.collect::<Vec<_>>().join(", ")
+            )
+        }
+        Kind::Map(kind) => format!("table<string, {}>", annotation(kind, class)),
+        Kind::Free => "table".to_owned(),
+        Kind::Table(_) | Kind::Tools(_) => class.to_owned(),
+        Kind::Any(kinds) => {
+            let kinds: Vec<String> = kinds.iter().map(|kind| annotation(kind, class)).collect();
+            kinds.join("|")
+        }
+    }
+}
+
+/// What a value must be, as the check in Lua reads it.
+fn schema(kind: &Kind, indent: usize, text: &mut String) {
+    let pad = " ".repeat(indent);
+    let simple = match kind {
+        Kind::Flag => "\"boolean\"".to_owned(),
+        Kind::Off => "\"off\"".to_owned(),
+        Kind::Text => "\"string\"".to_owned(),
+        Kind::Module => "\"module\"".to_owned(),
+        Kind::Function => "\"function\"".to_owned(),
+        Kind::Free => "\"table\"".to_owned(),
+        Kind::Choice(words) => {
+            let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+            format!("{{ \"choice\", {} }}", words.join(", "))
+        }
+        Kind::Number(from, to) => format!("{{ \"number\", {from}, {to} }}"),
+        Kind::Whole(from, to) if *to >= MANY => format!("{{ \"integer\", {from} }}"),
+        Kind::Whole(from, to) => format!("{{ \"integer\", {from}, {to} }}"),
+        Kind::List(inner) => one_line("list", std::slice::from_ref(inner)),
+        Kind::Map(inner) => one_line("map", std::slice::from_ref(inner)),
+        Kind::Any(kinds) => one_line("any", kinds),
+        Kind::Table(_) | Kind::Tools(_) => {
+            let word = if matches!(kind, Kind::Tools(_)) {
+                "tools"
+            } else {
+                "options"
+            };
+            write!(text, "{{\n{pad}  \"{word}\",\n{pad}  {{\n").unwrap();
+            for field in kind.fields().into_iter().flatten() {
+                write!(text, "{pad}    {} = ", field.name).unwrap();
+                schema(&field.kind, indent + 4, text);
+                text.push_str(",\n");
+            }
+            write!(text, "{pad}  }},\n{pad}}}").unwrap();
+            return;
+        }
+    };
+    text.push_str(&simple);
+}
+
+fn one_line(word: &str, kinds: &[impl std::borrow::Borrow<Kind>]) -> String {
+    let mut text = format!("{{ \"{word}\"");
+    for kind in kinds {
+        let mut inner = String::new();
+        schema(kind.borrow(), 0, &mut inner);
+        let flat: Vec<&str> = inner.split_whitespace().collect();
+        write!(text, ", {}", flat.join(" ").replace(", }", " }")).unwrap();
+    }
+    text + " }"
+}

@@ -1,0 +1,20 @@
+--- The defaults of the options that Lua itself reads. Written by the tests of the
+--- host from its definitions; see CONTRIBUTING.md.
+
+-- The defaults:
+return {
+  keymaps = {
+    enabled = true,
+    normal = {
+      send = "<C-]>",
+      tool_execute = "<M-CR>",
+      cancel = "<C-c>",
+    },
+    insert = {
+      send = "<C-]>",
+    },
+  },
+  highlights = {},
+  host = {},
+}
+-- End.

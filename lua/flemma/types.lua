@@ -1,0 +1,88 @@
+---@meta
+--- The options of `require("flemma").setup()`, for LuaLS. Written by the tests of
+--- the host from its definitions; see CONTRIBUTING.md.
+
+-- Options:
+---@class flemma.Options
+---@field provider? "anthropic"|"openai_compatible"|"tutor"|"auto" Whom to send to. The key comes from the environment: $ANTHROPIC_API_KEY, or $OPENAI_COMPATIBLE_API_KEY if the server wants one. "auto" takes the provider whose key or address is set, else a server on this machine, else the built-in tutor.
+---@field model? string The model's name in the provider's words. nil: the provider's default.
+---@field parameters? flemma.Options.parameters What goes with each request. A table named after a provider holds parameters for that provider alone, and wins:
+---@field tools? flemma.Options.tools
+---@field trust? flemma.Options.trust
+---@field keymaps? flemma.Options.keymaps Keys in chat buffers.
+---@field highlights? table<string, string|table> A group by its name in lower case, to the group it links to or to a definition as in |nvim_set_hl()|:
+---@field host? flemma.Options.host
+
+---@class flemma.Options.parameters
+---@field max_tokens? integer Most tokens of an answer. nil: what the provider allows.
+---@field temperature? number How freely the model chooses its words. nil: not sent.
+---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
+---@field cache_retention? "none"|"short"|"long" How long the provider may keep what was sent, so that the next request costs less. "none" asks it not to.
+---@field timeout? number Seconds an answer may take.
+---@field connect_timeout? number Seconds a connection may take.
+---@field anthropic? flemma.Options.parameters.anthropic
+---@field openai_compatible? flemma.Options.parameters.openai_compatible
+
+---@class flemma.Options.parameters.anthropic
+---@field api_key? string The key, for those who do not have it in the environment.
+---@field base_url? string The server's address. Otherwise $ANTHROPIC_BASE_URL, or $OPENAI_COMPATIBLE_BASE_URL with its `/v1`.
+---@field max_tokens? integer Most tokens of an answer. nil: what the provider allows.
+---@field temperature? number How freely the model chooses its words. nil: not sent.
+---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
+---@field cache_retention? "none"|"short"|"long" How long the provider may keep what was sent, so that the next request costs less. "none" asks it not to.
+---@field timeout? number Seconds an answer may take.
+---@field connect_timeout? number Seconds a connection may take.
+---@field thinking_budget? integer Tokens to think with; wins over `thinking`.
+
+---@class flemma.Options.parameters.openai_compatible
+---@field api_key? string The key, for those who do not have it in the environment.
+---@field base_url? string The server's address. Otherwise $ANTHROPIC_BASE_URL, or $OPENAI_COMPATIBLE_BASE_URL with its `/v1`.
+---@field max_tokens? integer Most tokens of an answer. nil: what the provider allows.
+---@field temperature? number How freely the model chooses its words. nil: not sent.
+---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
+---@field cache_retention? "none"|"short"|"long" How long the provider may keep what was sent, so that the next request costs less. "none" asks it not to.
+---@field timeout? number Seconds an answer may take.
+---@field connect_timeout? number Seconds a connection may take.
+
+---@class flemma.Options.tools
+---@field require_approval? boolean false: calls that no rule speaks of run without asking.
+---@field auto_approve? string[]|(fun(tool_name: string, input: table, context: table): boolean|"deny"|nil)|string A list of tool names, presets and modules that say what runs without asking, or a function:
+---@field presets? table<string, { approve?: string[], deny?: string[] }> Named lists, to be used in `auto_approve`. What one denies, no other approves. There are "$readonly" (read) and "$default" (read, write, edit).
+---@field autopilot? flemma.Options.tools.autopilot
+---@field default_timeout? number Seconds a tool may run before it is stopped.
+---@field max_concurrent? integer Most calls of a chat that run at the same time; 0 is any number.
+---@field show_spinner? boolean Whether running calls show that they run.
+---@field cursor_after_result? "result"|"stay"|"next" Where the cursor goes when a result arrives: to the result, nowhere, or to the next `@You:`.
+---@field bash? flemma.Options.tools.bash
+---@field [string] table Of the tool of that name.
+
+---@class flemma.Options.tools.autopilot
+---@field enabled? boolean Whether the steps chain by themselves.
+---@field max_turns? integer Most requests in a row without you.
+
+---@class flemma.Options.tools.bash
+---@field shell? string The shell that runs commands. nil: `bash`.
+---@field cwd? string The folder they run in. "$FLEMMA_BUFFER_PATH" is the chat's.
+---@field env? table<string, string> What is added to their environment.
+
+---@class flemma.Options.trust
+---@field frontmatter? "ask"|"always" What frontmatter that you did not type may loosen. "ask": nothing until `:Flemma trust`. "always": whatever it says.
+---@field unrecognized_calls? "review"|"policy" Calls that stood in the file when it was opened and that no provider made here. "review": they wait for you. "policy": the rules decide.
+
+---@class flemma.Options.keymaps
+---@field enabled? boolean false: no keys.
+---@field normal? flemma.Options.keymaps.normal
+---@field insert? flemma.Options.keymaps.insert
+
+---@class flemma.Options.keymaps.normal
+---@field send? string|false The next step. false: no key.
+---@field tool_execute? string|false Runs the call at the cursor.
+---@field cancel? string|false Stops what runs.
+
+---@class flemma.Options.keymaps.insert
+---@field send? string|false The next step.
+
+---@class flemma.Options.host
+---@field path? string The host program. nil: $FLEMMA_HOST, the newest build in the plugin's folder, or `flemma` in $PATH.
+---@field log? string Where plugin and host write their log. Keys are never in it. nil: `flemma.log` in `stdpath("log")`.
+-- End.
