@@ -3,9 +3,12 @@
 //! The provider crate turns a [`Prompt`] into bytes; what is in it, and in which
 //! order, is decided here, from the document alone.
 
+mod attachment;
 mod build;
 
-pub use build::{NO_RESULT, aborted_call, build, own_text};
+pub use attachment::{Attachment, Content};
+pub(crate) use build::{BETWEEN, own_paragraphs};
+pub use build::{NO_RESULT, Own, aborted_call, build, build_with, own_text};
 
 use crate::tool::{ToolDefinition, ToolUseId};
 
@@ -43,6 +46,8 @@ pub enum PromptRole {
 pub enum Part {
     /// Text of any number of lines, never blank.
     Text(String),
+    /// A file that the user refers to, in a user message.
+    File(Attachment),
     /// What the model thought.
     Thinking {
         /// The thinking, or a provider's opaque data when `redacted`.

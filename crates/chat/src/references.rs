@@ -8,9 +8,12 @@
 mod expression;
 mod file;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::document::{Document, Role};
 use crate::markdown;
+use crate::prompt::{BETWEEN, own_paragraphs};
 
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +40,29 @@ pub enum Piece {
         /// How it is written.
         written: String,
     },
+}
+
+/// The own text of the messages that refer to something, by their place in the
+/// document: the keys and values that [`crate::prompt::Own`] wants, unresolved.
+/// Lines are those of the buffer, counted from 0.
+pub fn in_document(document: &Document<'_>) -> BTreeMap<usize, Vec<Piece>> {
+    let mut found = BTreeMap::new();
+    for (index, message) in document.messages.iter().enumerate() {
+        if message.role == Role::Assistant {
+            continue;
+        }
+        let mut all = Vec::new();
+        for (line, text) in own_paragraphs(document, message) {
+            if !all.is_empty() {
+                all.push(Piece::Text(BETWEEN.to_owned()));
+            }
+            all.extend(pieces(&text, line));
+        }
+        if all.iter().any(|piece| !matches!(piece, Piece::Text(_))) {
+            found.insert(index, all);
+        }
+    }
+    found
 }
 
 /// Takes a text apart. `first_line` is the line that the text starts on, in

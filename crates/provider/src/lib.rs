@@ -9,6 +9,7 @@
 
 mod anthropic;
 mod arguments;
+mod attachment;
 mod chat_completions;
 mod decoder;
 mod endpoint;
@@ -18,6 +19,7 @@ mod failure;
 mod said;
 mod sse;
 
+pub use attachment::not_taken;
 pub use decoder::Decoder;
 pub use endpoint::{Endpoint, HeaderValue, HttpRequest, Parameters, Protocol, Secret};
 pub use event::{StopReason, StreamEvent, ToolUse, Usage};

@@ -5,7 +5,7 @@
 //! every call has a result, roles alternate. The earlier part of the prompt never
 //! changes when a turn is appended, so that providers can cache it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Part, Prompt, PromptMessage, PromptRole, Signature};
 use crate::document::{Block, Document, Message, ResultKind, Role};
@@ -16,10 +16,20 @@ use crate::tool::{ToolDefinition, ToolUseId};
 /// What the model is told about a call that nobody answered.
 pub const NO_RESULT: &str = "No result was given for this call.";
 
-/// Puts the request together. `tools` are those on offer.
+/// What is sent in place of the own text of some messages, by their place in the
+/// document: text whose expressions were evaluated, and files. No part is blank.
+pub type Own = BTreeMap<usize, Vec<Part>>;
+
+/// Puts the request together, own text as it stands. `tools` are those on offer.
 pub fn build(document: &Document<'_>, tools: &[ToolDefinition]) -> Prompt {
+    build_with(document, tools, &Own::new())
+}
+
+/// Puts the request together with the own text of some messages replaced.
+pub fn build_with(document: &Document<'_>, tools: &[ToolDefinition], own: &Own) -> Prompt {
     let mut builder = Builder {
         document,
+        own,
         messages: Vec::new(),
         system: Vec::new(),
         ids: BTreeSet::new(),
@@ -28,12 +38,13 @@ pub fn build(document: &Document<'_>, tools: &[ToolDefinition]) -> Prompt {
     while let Some(message) = document.messages.get(index) {
         index += match message.role {
             Role::System => {
-                builder.system.extend(builder.own_text(message));
+                let parts = builder.own(index, message);
+                builder.system.extend(as_text(&parts));
                 1
             }
             Role::You => {
-                let text = builder.own_text(message);
-                builder.push(PromptRole::User, text.map(Part::Text).into_iter().collect());
+                let parts = builder.own(index, message);
+                builder.push(PromptRole::User, parts);
                 1
             }
             Role::Assistant => builder.assistant(index, message),
@@ -51,6 +62,7 @@ pub fn build(document: &Document<'_>, tools: &[ToolDefinition]) -> Prompt {
 
 struct Builder<'b, 't> {
     document: &'b Document<'t>,
+    own: &'b Own,
     messages: Vec<PromptMessage>,
     system: Vec<String>,
     /// Ids that are taken, also those of earlier turns.
@@ -74,12 +86,9 @@ impl Builder<'_, '_> {
         let parts = self.assistant_parts(message, &ids);
         self.push(PromptRole::Assistant, parts);
         let mut answers = self.results(&turn, &ids);
-        let answering = turn.answers.map(|at| &self.document.messages[at]);
-        answers.extend(
-            answering
-                .and_then(|message| self.own_text(message))
-                .map(Part::Text),
-        );
+        if let Some(at) = turn.answers {
+            answers.extend(self.own(at, &self.document.messages[at]));
+        }
         self.push(PromptRole::User, answers);
         1 + usize::from(turn.answers.is_some())
     }
@@ -143,9 +152,15 @@ impl Builder<'_, '_> {
             .unwrap_or(0)
     }
 
-    /// The user's own words in a message, without blank lines around them.
-    fn own_text(&self, message: &Message) -> Option<String> {
-        own_text(self.document, message)
+    /// The user's own words in a message, and the files they refer to.
+    fn own(&self, index: usize, message: &Message) -> Vec<Part> {
+        match self.own.get(&index) {
+            Some(parts) => parts.clone(),
+            None => {
+                let text = own_text(self.document, message);
+                text.map(Part::Text).into_iter().collect()
+            }
+        }
     }
 
     fn results(&self, turn: &Turn<'_>, ids: &[ToolUseId]) -> Vec<Part> {
@@ -199,6 +214,19 @@ impl Builder<'_, '_> {
     }
 }
 
+/// Parts of a `@System:` message, which is only text for every provider.
+fn as_text(parts: &[Part]) -> Option<String> {
+    let text: String = parts
+        .iter()
+        .map(|part| match part {
+            Part::Text(text) => text.clone(),
+            Part::File(file) => file.as_text(),
+            _ => String::new(),
+        })
+        .collect();
+    (!text.trim().is_empty()).then_some(text)
+}
+
 /// What the model is told about a call of an answer that was cut off.
 pub fn aborted_call(reason: &str) -> String {
     format!("The answer was cut off ({reason}), so this call was not run.")
@@ -207,29 +235,39 @@ pub fn aborted_call(reason: &str) -> String {
 /// The user's own words in a `@System:` or `@You:` message, without the blank
 /// lines around them; `None` when there are none.
 pub fn own_text(document: &Document<'_>, message: &Message) -> Option<String> {
-    let texts: Vec<String> = message
-        .blocks
-        .iter()
-        .filter_map(|block| match block {
-            Block::Prose(lines) => {
-                let column = message
-                    .inline
-                    .filter(|_| lines.start == message.lines.start)
-                    .unwrap_or(0);
-                Some(document.prose(lines.clone(), column))
-            }
-            _ => None,
-        })
-        .map(|text| trim_blank_lines(&text).to_owned())
-        .filter(|text| !text.is_empty())
+    let texts: Vec<String> = own_paragraphs(document, message)
+        .map(|(_, text)| text)
         .collect();
-    (!texts.is_empty()).then(|| texts.join("\n\n"))
+    (!texts.is_empty()).then(|| texts.join(BETWEEN))
 }
 
-/// Takes blank lines off both ends; the indentation of the first line stays.
-fn trim_blank_lines(text: &str) -> &str {
+/// What stands between two stretches of own text that results lie between.
+pub(crate) const BETWEEN: &str = "\n\n";
+
+/// The stretches of own text in a message, none blank, each with its first line.
+pub(crate) fn own_paragraphs(
+    document: &Document<'_>,
+    message: &Message,
+) -> impl Iterator<Item = (usize, String)> {
+    message.blocks.iter().filter_map(move |block| {
+        let Block::Prose(lines) = block else {
+            return None;
+        };
+        let column = message
+            .inline
+            .filter(|_| lines.start == message.lines.start)
+            .unwrap_or(0);
+        let text = document.prose(lines.clone(), column);
+        let (skipped, text) = trim_blank_lines(&text);
+        (!text.is_empty()).then(|| (lines.start + skipped, text.to_owned()))
+    })
+}
+
+/// Takes blank lines off both ends, and says how many stood above; the indentation
+/// of the first line stays.
+fn trim_blank_lines(text: &str) -> (usize, &str) {
     let text = text.trim_end();
     let blank = text.len() - text.trim_start().len();
     let start = text[..blank].rfind('\n').map_or(0, |at| at + 1);
-    &text[start..]
+    (text[..start].matches('\n').count(), &text[start..])
 }

@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::prompt::{Attachment, Content, Own, Part, build_with};
+use crate::text::Text;
 
 /// The pieces as words: `{code}`, `<path>`, `<path;mime>`, other text as it is.
 fn shown(text: &str) -> String {
@@ -139,6 +141,76 @@ fn pieces_know_their_line_and_how_they_were_written() {
         Piece::Text(".".into()),
     ];
     assert_eq!(found, expected);
+}
+
+const CHAT: &str = "\
+@System:
+Be {{ mood }}.
+
+@You:
+
+See @./a.md.
+
+@Assistant: @./b.md {{ x }}
+
+**Tool Use:** `read` (`c1`)
+
+```json
+{}
+```
+
+@You:
+**Tool Result:** `c1`
+
+```
+@./c.md {{ y }}
+```
+
+And @./d.md
+";
+
+#[test]
+fn only_the_users_own_text_refers_to_anything() {
+    let text = Text::from(CHAT);
+    let found = in_document(&Document::parse(&text));
+    let references: Vec<(usize, usize, String)> = found
+        .into_iter()
+        .flat_map(|(at, pieces)| pieces.into_iter().map(move |piece| (at, piece)))
+        .filter_map(|(at, piece)| match piece {
+            Piece::Text(_) => None,
+            Piece::Expression { line, written, .. } | Piece::File { line, written, .. } => {
+                Some((at, line, written))
+            }
+        })
+        .collect();
+    let expected = [(0, 1, "{{ mood }}"), (1, 5, "@./a.md"), (3, 22, "@./d.md")];
+    assert_eq!(
+        references,
+        expected.map(|(at, line, written)| (at, line, written.to_owned()))
+    );
+}
+
+#[test]
+fn what_they_resolve_to_is_sent_in_their_place() {
+    let text = Text::from(CHAT);
+    let document = Document::parse(&text);
+    let file = Part::File(Attachment {
+        name: "@./d.md".to_owned(),
+        content: Content::Text("d\n".to_owned()),
+    });
+    let own = Own::from([
+        (0, vec![Part::Text("Be kind.".to_owned())]),
+        (3, vec![Part::Text("And ".to_owned()), file.clone()]),
+    ]);
+    let prompt = build_with(&document, &[], &own);
+    assert_eq!(prompt.system.as_deref(), Some("Be kind."));
+    assert_eq!(
+        prompt.messages[0].parts,
+        [Part::Text("See @./a.md.".to_owned())]
+    );
+    let last = &prompt.messages[2].parts;
+    assert!(matches!(last[0], Part::ToolResult { .. }));
+    assert_eq!(last[1..], [Part::Text("And ".to_owned()), file]);
 }
 
 proptest! {

@@ -118,6 +118,7 @@ pub fn request(prompt: &Prompt) -> String {
 fn part(part: &Part) -> String {
     match part {
         Part::Text(text) => format!("text {}", quoted(text)),
+        Part::File(file) => format!("file {}", file.name),
         Part::Thinking {
             text,
             signature,

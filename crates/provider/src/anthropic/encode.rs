@@ -3,9 +3,11 @@
 //! Knows no stream. Anthropic's own order rules are kept here: results first in a
 //! user message, no text after a call, thinking only with Anthropic's signature.
 
+use std::borrow::Cow;
+
 use chat::{
     Problem,
-    prompt::{Part, Prompt, PromptMessage, PromptRole, Signature},
+    prompt::{Attachment, Content, Part, Prompt, PromptMessage, PromptRole, Signature},
     tool::ToolDefinition,
 };
 use serde::Serialize;
@@ -13,7 +15,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::ids::WireIds;
 use crate::{
-    Endpoint, HeaderValue, HttpRequest, Parameters, arguments,
+    Endpoint, HeaderValue, HttpRequest, Parameters, Protocol, arguments, attachment,
     endpoint::{stream_headers, to_json},
 };
 
@@ -24,6 +26,7 @@ const MIN_THINKING_BUDGET: u32 = 1024;
 const VERSION: &str = "2023-06-01";
 /// The provider's name in signatures of thinking.
 const SIGNER: &str = "anthropic";
+const SPOKEN: Protocol = Protocol::AnthropicMessages;
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -82,9 +85,16 @@ struct Message<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Block<'a> {
     Text {
-        text: &'a str,
+        text: Cow<'a, str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
+    },
+    Image {
+        source: Source<'a>,
+    },
+    Document {
+        source: Source<'a>,
+        title: &'a str,
     },
     Thinking {
         thinking: &'a str,
@@ -106,6 +116,24 @@ enum Block<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
+}
+
+/// The bytes of a file.
+#[derive(Serialize)]
+struct Source<'a> {
+    r#type: &'static str,
+    media_type: &'a str,
+    data: &'a str,
+}
+
+impl<'a> Source<'a> {
+    fn base64(media_type: &'a str, data: &'a str) -> Self {
+        Self {
+            r#type: "base64",
+            media_type,
+            data,
+        }
+    }
 }
 
 /// Arguments in the document's bytes, or the empty object.
@@ -179,7 +207,7 @@ fn body<'a>(
         tool_choice: (!prompt.tools.is_empty()).then_some(ToolChoice { r#type: "auto" }),
         system: system
             .map(|text| Block::Text {
-                text,
+                text: Cow::Borrowed(text),
                 cache_control,
             })
             .collect(),
@@ -249,7 +277,7 @@ fn ordered(message: &PromptMessage) -> Vec<&Part> {
         // come back as it was sent; but a message with thinking begins with some.
         Part::Thinking { .. } if starts_with_thinking => 2,
         Part::Thinking { .. } => 1,
-        Part::Text(_) => 2,
+        Part::Text(_) | Part::File(_) => 2,
         Part::ToolUse { .. } => 3,
     };
     let mut parts: Vec<&Part> = message.parts.iter().collect();
@@ -261,9 +289,10 @@ fn block<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Option<Block<'a>> {
     match part {
         Part::Text(text) if text.trim().is_empty() => None,
         Part::Text(text) => Some(Block::Text {
-            text,
+            text: Cow::Borrowed(text),
             cache_control: None,
         }),
+        Part::File(file) => Some(file_block(file)),
         Part::Thinking {
             text,
             signature,
@@ -288,6 +317,22 @@ fn block<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Option<Block<'a>> {
     }
 }
 
+fn file_block(file: &Attachment) -> Block<'_> {
+    match &file.content {
+        Content::Image { mime, base64 } if attachment::is_taken(file, SPOKEN) => Block::Image {
+            source: Source::base64(mime, base64),
+        },
+        Content::Pdf { base64 } => Block::Document {
+            source: Source::base64("application/pdf", base64),
+            title: &file.name,
+        },
+        Content::Image { .. } | Content::Text(_) => Block::Text {
+            text: Cow::Owned(file.as_text()),
+            cache_control: None,
+        },
+    }
+}
+
 /// Thinking goes back only to who signed it. Redacted thinking carries its proof
 /// in itself, and no other provider makes any.
 fn thinking_block<'a>(
@@ -309,9 +354,10 @@ fn thinking_block<'a>(
 
 fn mark_last_user_block(messages: &mut [Message<'_>]) {
     let last = messages.iter_mut().rfind(|message| message.role == "user");
-    let block = last.and_then(|message| message.content.last_mut());
-    if let Some(Block::Text { cache_control, .. } | Block::ToolResult { cache_control, .. }) = block
-    {
-        *cache_control = Some(EPHEMERAL);
+    for block in last.into_iter().flat_map(|it| it.content.iter_mut().rev()) {
+        if let Block::Text { cache_control, .. } | Block::ToolResult { cache_control, .. } = block {
+            *cache_control = Some(EPHEMERAL);
+            return;
+        }
     }
 }

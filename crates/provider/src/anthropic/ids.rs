@@ -31,7 +31,7 @@ impl<'a> WireIds<'a> {
                 | Part::ToolResult {
                     tool_use_id: id, ..
                 } => ids.add(id),
-                Part::Text(_) | Part::Thinking { .. } => {}
+                Part::Text(_) | Part::File(_) | Part::Thinking { .. } => {}
             }
         }
         ids

@@ -6,16 +6,18 @@ use std::borrow::Cow;
 
 use chat::{
     Problem,
-    prompt::{Part, Prompt, PromptMessage, PromptRole},
+    prompt::{Content, Part, Prompt, PromptMessage, PromptRole},
     tool::ToolDefinition,
 };
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    Endpoint, HttpRequest, Parameters, arguments,
+    Endpoint, HttpRequest, Parameters, Protocol, arguments, attachment,
     endpoint::{stream_headers, to_json},
 };
+
+const SPOKEN: Protocol = Protocol::ChatCompletions;
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -58,7 +60,7 @@ enum Message<'a> {
         content: &'a str,
     },
     User {
-        content: Cow<'a, str>,
+        content: UserContent<'a>,
     },
     Assistant {
         /// `null` beside calls alone, as OpenAI writes it.
@@ -70,6 +72,26 @@ enum Message<'a> {
         tool_call_id: &'a str,
         content: Cow<'a, str>,
     },
+}
+
+/// Many servers take a string alone, so parts are used only where pictures are.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum UserContent<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<ContentPart<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ContentPart<'a> {
+    Text { text: Cow<'a, str> },
+    ImageUrl { image_url: ImageUrl },
+}
+
+#[derive(Serialize)]
+struct ImageUrl {
+    url: String,
 }
 
 #[derive(Serialize)]
@@ -134,15 +156,16 @@ fn tools(definitions: &[ToolDefinition]) -> Vec<Tool<'_>> {
 
 /// One message of a prompt is several here: each result is one of its own.
 fn messages(message: &PromptMessage) -> Vec<Message<'_>> {
-    let content = joined_text(&message.parts);
     match message.role {
         PromptRole::User => {
             let results = message.parts.iter().filter_map(tool_message);
+            let content = user_content(&message.parts);
             results
                 .chain(content.map(|content| Message::User { content }))
                 .collect()
         }
         PromptRole::Assistant => {
+            let content = joined_text(&message.parts);
             let tool_calls: Vec<ToolCall<'_>> =
                 message.parts.iter().filter_map(tool_call).collect();
             if content.is_none() && tool_calls.is_empty() {
@@ -156,17 +179,44 @@ fn messages(message: &PromptMessage) -> Vec<Message<'_>> {
     }
 }
 
-fn joined_text(parts: &[Part]) -> Option<Cow<'_, str>> {
-    let texts = parts.iter().filter_map(|part| match part {
-        Part::Text(text) if !text.trim().is_empty() => Some(text.as_str()),
-        _ => None,
+fn user_content(parts: &[Part]) -> Option<UserContent<'_>> {
+    if !parts.iter().any(|part| image(part).is_some()) {
+        return joined_text(parts).map(UserContent::Text);
+    }
+    let spelled = parts.iter().filter_map(|part| match image(part) {
+        Some(url) => Some(ContentPart::ImageUrl {
+            image_url: ImageUrl { url },
+        }),
+        None => text(part).map(|text| ContentPart::Text { text }),
     });
-    let texts: Vec<&str> = texts.collect();
-    match texts.as_slice() {
-        [] => None,
-        [text] => Some(Cow::Borrowed(text)),
-        // Many servers take a string alone, so parts become paragraphs.
-        texts => Some(Cow::Owned(texts.join("\n\n"))),
+    Some(UserContent::Parts(spelled.collect()))
+}
+
+/// A picture as a data URL.
+fn image(part: &Part) -> Option<String> {
+    match part {
+        Part::File(file) if attachment::is_taken(file, SPOKEN) => match &file.content {
+            Content::Image { mime, base64 } => Some(format!("data:{mime};base64,{base64}")),
+            Content::Pdf { .. } | Content::Text(_) => None,
+        },
+        _ => None,
+    }
+}
+
+fn text(part: &Part) -> Option<Cow<'_, str>> {
+    match part {
+        Part::Text(text) if !text.trim().is_empty() => Some(Cow::Borrowed(text)),
+        Part::File(file) => Some(Cow::Owned(file.as_text())),
+        _ => None,
+    }
+}
+
+/// Texts as paragraphs of one.
+fn joined_text(parts: &[Part]) -> Option<Cow<'_, str>> {
+    let mut texts: Vec<Cow<'_, str>> = parts.iter().filter_map(text).collect();
+    match texts.len() {
+        0 | 1 => texts.pop(),
+        _ => Some(Cow::Owned(texts.join("\n\n"))),
     }
 }
 

@@ -252,3 +252,35 @@ fn a_base_url_may_end_in_the_version() {
 
     assert_eq!(request.url, "http://127.0.0.1:9/v1/messages");
 }
+
+#[test]
+fn files_are_blocks_between_the_words_and_the_cache_mark_is_on_the_last_text() {
+    let parts = vec![text("see"), pdf(), text_file(), image("image/png")];
+    assert_eq!(
+        not_taken(&prompt(vec![user(parts.clone())]), ANTHROPIC),
+        [""; 0]
+    );
+    let source = |mime: &str| json!({"type": "base64", "media_type": mime, "data": "aGk="});
+    assert_eq!(
+        messages_of(ANTHROPIC, parts),
+        json!([{"role": "user", "content": [
+            {"type": "text", "text": "see"},
+            {"type": "document", "source": source("application/pdf"), "title": "@./b.pdf"},
+            {"type": "text", "text": "@./c.txt:\n```\nc\n```", "cache_control": {"type": "ephemeral"}},
+            {"type": "image", "source": source("image/png")},
+        ]}])
+    );
+}
+
+#[test]
+fn a_picture_of_another_type_is_its_name() {
+    let parts = vec![image("image/tiff")];
+    assert_eq!(
+        not_taken(&prompt(vec![user(parts.clone())]), ANTHROPIC),
+        ["@./a.png"]
+    );
+    assert_eq!(
+        messages_of(ANTHROPIC, parts)[0]["content"][0]["text"],
+        "@./a.png"
+    );
+}

@@ -94,3 +94,30 @@ fn a_failed_call_says_so_in_its_text_and_thinking_is_kept_back() {
         ])
     );
 }
+
+#[test]
+fn a_picture_is_a_data_url_between_the_words() {
+    let sent = messages_of(CHAT, vec![text("see"), image("image/png"), text("there")]);
+    assert_eq!(
+        sent,
+        json!([{"role": "user", "content": [
+            {"type": "text", "text": "see"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},
+            {"type": "text", "text": "there"},
+        ]}])
+    );
+}
+
+#[test]
+fn without_pictures_it_is_one_string_and_a_pdf_is_its_name() {
+    let parts = vec![text("see"), pdf(), text_file(), image("image/tiff")];
+    assert_eq!(
+        not_taken(&prompt(vec![user(parts.clone())]), CHAT),
+        ["@./b.pdf", "@./a.png"]
+    );
+    let content = "see\n\n@./b.pdf\n\n@./c.txt:\n```\nc\n```\n\n@./a.png";
+    assert_eq!(
+        messages_of(CHAT, parts),
+        json!([{"role": "user", "content": content}])
+    );
+}

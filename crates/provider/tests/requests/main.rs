@@ -5,10 +5,10 @@ mod anthropic;
 mod chat_completions;
 
 use chat::{
-    prompt::{Part, Prompt, PromptMessage, PromptRole, Signature},
+    prompt::{Attachment, Content, Part, Prompt, PromptMessage, PromptRole, Signature},
     tool::{ToolDefinition, ToolUseId},
 };
-use provider::{Endpoint, HttpRequest, Parameters, Protocol, Secret, encode};
+use provider::{Endpoint, HttpRequest, Parameters, Protocol, Secret, encode, not_taken};
 use serde_json::{Value, json};
 
 fn user(parts: Vec<Part>) -> PromptMessage {
@@ -57,6 +57,35 @@ fn result(id: &str, content: &str, is_error: bool) -> Part {
         content,
         is_error,
     }
+}
+
+fn file(name: &str, content: Content) -> Part {
+    let name = name.to_owned();
+    Part::File(Attachment { name, content })
+}
+
+fn image(mime: &str) -> Part {
+    let (mime, base64) = (mime.to_owned(), "aGk=".to_owned());
+    file("@./a.png", Content::Image { mime, base64 })
+}
+
+fn pdf() -> Part {
+    let base64 = "aGk=".to_owned();
+    file("@./b.pdf", Content::Pdf { base64 })
+}
+
+fn text_file() -> Part {
+    file("@./c.txt", Content::Text("c\n".to_owned()))
+}
+
+/// The messages of the request that a user message of these parts becomes.
+fn messages_of(protocol: Protocol, parts: Vec<Part>) -> Value {
+    let parameters = Parameters {
+        cache: true,
+        ..parameters()
+    };
+    let request = request(protocol, &prompt(vec![user(parts)]), &parameters);
+    serde_json::from_slice::<Value>(&request.body).unwrap()["messages"].take()
 }
 
 fn tool(name: &str, strict: bool) -> ToolDefinition {

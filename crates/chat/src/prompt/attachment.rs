@@ -1,0 +1,70 @@
+//! Files that go with the user's words.
+//!
+//! Read by whoever can read; here they are bytes with a name.
+
+/// A file that a message refers to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    /// How the message names it, such as `@./plan.pdf`.
+    pub name: String,
+    /// What is in it.
+    pub content: Content,
+}
+
+/// What is in an [`Attachment`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// A picture.
+    Image {
+        /// Its type, such as `image/png`.
+        mime: String,
+        /// Its bytes in Base64.
+        base64: String,
+    },
+    /// A PDF document.
+    Pdf {
+        /// Its bytes in Base64.
+        base64: String,
+    },
+    /// Text.
+    Text(String),
+}
+
+impl Attachment {
+    /// The attachment where only text can be sent: a text file's name and content in
+    /// a fence that no line of it closes, and of any other file its name.
+    pub fn as_text(&self) -> String {
+        let Content::Text(text) = &self.content else {
+            return self.name.clone();
+        };
+        let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+        let fence = "`".repeat(3.max(longest + 1));
+        let end = if text.is_empty() || text.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
+        format!("{}:\n{fence}\n{text}{end}{fence}", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fence_of_a_text_file_is_longer_than_any_in_it() {
+        for (text, expected) in [
+            ("a\n", "@./x:\n```\na\n```"),
+            ("a", "@./x:\n```\na\n```"),
+            ("", "@./x:\n```\n```"),
+            ("```\na\n````\n", "@./x:\n`````\n```\na\n````\n`````"),
+        ] {
+            let attachment = Attachment {
+                name: "@./x".to_owned(),
+                content: Content::Text(text.to_owned()),
+            };
+            assert_eq!(attachment.as_text(), expected);
+        }
+    }
+}
