@@ -20,6 +20,8 @@ mod private;
 #[cfg_attr(not(test), expect(dead_code, reason = "the session calls it next"))]
 mod protected;
 mod protocol;
+#[cfg_attr(not(test), expect(dead_code, reason = "the session calls it next"))]
+mod references;
 mod rpc;
 mod session;
 mod settings;

@@ -1,0 +1,152 @@
+//! What a user's own text refers to, fetched: expressions evaluated, files read.
+//!
+//! Knows no Lua: evaluating is asked of whoever has the frontmatter. Whether a file
+//! outside the project may be sent is asked too. Blocking.
+
+mod read;
+
+pub use read::{Folders, Refusal};
+
+use chat::prompt::{Attachment, Content, Part};
+use chat::references::Piece;
+
+use crate::frontmatter::{Expansion, Include};
+use read::Reader;
+
+/// Why a reference cannot be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// Line of the buffer, counted from 0.
+    pub line: usize,
+    /// What is wrong.
+    pub what: What,
+    /// A sentence for the user.
+    pub message: String,
+}
+
+/// What is wrong with a reference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// An expression has no value.
+    Expression,
+    /// A file cannot be sent; a [`Refusal::Outside`] can be agreed to.
+    File(Refusal),
+}
+
+/// What the references of a message become: a part of the request each, or what is
+/// wrong with all that cannot be sent.
+///
+/// `evaluate` gives the value of an expression or a sentence that says why it has
+/// none; `may_leave` says whether the user agreed to send a file, named by its real
+/// path, from outside the project.
+///
+/// # Errors
+///
+/// Every [`Trouble`], in the order of the text. Nothing is to be sent then.
+pub fn resolve(
+    pieces: &[Piece],
+    folders: &Folders,
+    evaluate: &mut dyn FnMut(&str) -> Result<Expansion, String>,
+    may_leave: &dyn Fn(&std::path::Path) -> bool,
+) -> Result<Vec<Part>, Vec<Trouble>> {
+    let mut resolver = Resolver {
+        reader: Reader::new(folders, may_leave),
+        parts: Vec::new(),
+        troubles: Vec::new(),
+    };
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => resolver.text(text),
+            Piece::Expression {
+                code,
+                line,
+                written,
+            } => match evaluate(code) {
+                Ok(Expansion::Text(text)) => resolver.text(&text),
+                Ok(Expansion::Include(include)) => resolver.include(&include, *line, written),
+                Err(reason) => resolver.troubles.push(Trouble {
+                    line: *line,
+                    what: What::Expression,
+                    message: format!("{written}: {reason}"),
+                }),
+            },
+            Piece::File {
+                path,
+                mime,
+                line,
+                written,
+            } => {
+                let read = resolver.reader.file(path, mime.as_deref());
+                if let Some(content) = resolver.content(read, *line, written) {
+                    resolver.file(written, content);
+                }
+            }
+        }
+    }
+    resolver.finish()
+}
+
+struct Resolver<'a> {
+    reader: Reader<'a>,
+    parts: Vec<Part>,
+    troubles: Vec<Trouble>,
+}
+
+impl Resolver<'_> {
+    fn text(&mut self, text: &str) {
+        match self.parts.last_mut() {
+            Some(Part::Text(last)) => last.push_str(text),
+            _ => self.parts.push(Part::Text(text.to_owned())),
+        }
+    }
+
+    fn file(&mut self, written: &str, content: Content) {
+        self.parts.push(Part::File(Attachment {
+            name: written.to_owned(),
+            content,
+        }));
+    }
+
+    /// `include(path)`: its text stands where the expression did; anything else is
+    /// a file beside the text.
+    fn include(&mut self, include: &Include, line: usize, written: &str) {
+        let read = self.reader.file(&include.path, include.mime.as_deref());
+        match self.content(read, line, written) {
+            Some(Content::Text(text)) if !include.binary => self.text(&text),
+            Some(content) => self.file(&include.path, content),
+            None => {}
+        }
+    }
+
+    fn content(
+        &mut self,
+        read: Result<Content, Refusal>,
+        line: usize,
+        written: &str,
+    ) -> Option<Content> {
+        match read {
+            Ok(content) => Some(content),
+            Err(refusal) => {
+                self.troubles.push(Trouble {
+                    line,
+                    message: format!("{written} {refusal}"),
+                    what: What::File(refusal),
+                });
+                None
+            }
+        }
+    }
+
+    fn finish(mut self) -> Result<Vec<Part>, Vec<Trouble>> {
+        if !self.troubles.is_empty() {
+            return Err(self.troubles);
+        }
+        self.parts
+            .retain(|part| !matches!(part, Part::Text(text) if text.trim().is_empty()));
+        Ok(self.parts)
+    }
+}
+
+#[cfg(test)]
+#[path = "references/tests.rs"]
+mod tests;

@@ -1,0 +1,195 @@
+//! Files that a chat refers to: whether they may be read, and what they are.
+//!
+//! What a file is is read off its first bytes, not off its name.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use chat::prompt::Content;
+use rustix::fs::OFlags;
+
+/// Largest file, and most bytes of all files of a message: 20 MB, which is below
+/// what providers take in one request even as Base64.
+const MAX_BYTES: u64 = 20 * 1024 * 1024;
+
+/// Where references start from, and how far they may lead.
+#[derive(Debug, Clone)]
+pub struct Folders {
+    /// The chat's own: what `./` and `../` start from.
+    pub chat: PathBuf,
+    /// The project. What is neither in it nor beside the chat is outside.
+    pub project: PathBuf,
+    /// What `~/` starts from.
+    pub home: Option<PathBuf>,
+}
+
+/// Why a file is not sent. It is shown after the reference: "@./x does not exist."
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no such file.
+    Missing,
+    /// It is outside the project, at this real path, and nobody agreed to that.
+    Outside(PathBuf),
+    /// A directory, a pipe, a device.
+    NotAFile,
+    /// With it the message's files are over 20 MB.
+    TooLarge,
+    /// No provider takes files of this kind.
+    Unsupported(String),
+    /// The system says no.
+    Unreadable(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("does not exist."),
+            Self::Outside(path) => write!(
+                f,
+                "is outside the project, at {}, so it is not sent unless you agree.",
+                path.display().to_string().escape_debug()
+            ),
+            Self::NotAFile => f.write_str("is not a regular file."),
+            Self::TooLarge => f.write_str("makes the files of this message larger than 20 MB."),
+            Self::Unsupported(kind) => write!(
+                f,
+                "is {kind}; only text, PNG, JPEG, GIF, WebP and PDF can be sent."
+            ),
+            Self::Unreadable(reason) => write!(f, "cannot be read: {reason}."),
+        }
+    }
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Missing,
+            io::ErrorKind::PermissionDenied => Self::Unreadable("permission denied".to_owned()),
+            _ => Self::Unreadable(error.to_string()),
+        }
+    }
+}
+
+/// Reads the files of one message.
+pub(super) struct Reader<'a> {
+    folders: &'a Folders,
+    may_leave: &'a dyn Fn(&Path) -> bool,
+    /// Bytes that may still be read.
+    left: u64,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(folders: &'a Folders, may_leave: &'a dyn Fn(&Path) -> bool) -> Self {
+        Self {
+            folders,
+            may_leave,
+            left: MAX_BYTES,
+        }
+    }
+
+    /// Reads a file; `mime` is what the user says it is.
+    pub(super) fn file(&mut self, path: &str, mime: Option<&str>) -> Result<Content, Refusal> {
+        let path = match (path.strip_prefix("~/"), &self.folders.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => self.folders.chat.join(path),
+        };
+        let real = path.canonicalize()?;
+        if !self.is_inside(&real) && !(self.may_leave)(&real) {
+            return Err(Refusal::Outside(real));
+        }
+        let bytes = self.bytes(&real)?;
+        content(bytes, mime)
+    }
+
+    fn is_inside(&self, real: &Path) -> bool {
+        let roots = [&self.folders.chat, &self.folders.project];
+        roots.into_iter().any(|root| {
+            let root = root.canonicalize();
+            // A chat in the root folder makes nothing of the machine part of it.
+            root.is_ok_and(|root| root != Path::new("/") && real.starts_with(root))
+        })
+    }
+
+    fn bytes(&mut self, real: &Path) -> Result<Vec<u8>, Refusal> {
+        // Looked at before it is opened: opening a device can already do something.
+        if !real.metadata()?.is_file() {
+            return Err(Refusal::NotAFile);
+        }
+        let file = open(real)?;
+        if !file.metadata()?.is_file() {
+            return Err(Refusal::NotAFile);
+        }
+        let mut bytes = Vec::new();
+        file.take(self.left + 1).read_to_end(&mut bytes)?;
+        self.left = self
+            .left
+            .checked_sub(bytes.len() as u64)
+            .ok_or(Refusal::TooLarge)?;
+        Ok(bytes)
+    }
+}
+
+/// Opens a path without links, which never waits.
+fn open(real: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(real)
+}
+
+fn content(bytes: Vec<u8>, mime: Option<&str>) -> Result<Content, Refusal> {
+    let kind = mime.map(str::to_ascii_lowercase);
+    match kind.as_deref().or(sniffed(&bytes)) {
+        Some("application/pdf") => Ok(Content::Pdf {
+            base64: STANDARD.encode(bytes),
+        }),
+        Some(image) if image.starts_with("image/") && image != "image/svg+xml" => {
+            Ok(Content::Image {
+                mime: image.to_owned(),
+                base64: STANDARD.encode(bytes),
+            })
+        }
+        Some(other) if is_binary(other) => Err(Refusal::Unsupported(other.to_owned())),
+        // Whatever else it is said to be, it is text if it reads as text.
+        _ => match String::from_utf8(bytes) {
+            Ok(text) if !text.contains('\0') => Ok(Content::Text(text)),
+            _ => Err(Refusal::Unsupported("binary".to_owned())),
+        },
+    }
+}
+
+fn is_binary(mime: &str) -> bool {
+    mime.starts_with("audio/") || mime.starts_with("video/") || mime.starts_with("font/")
+}
+
+/// The type that the first bytes say, of those that providers take.
+fn sniffed(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => Some("image/webp"),
+        [b'%', b'P', b'D', b'F', b'-', ..] => Some("application/pdf"),
+        _ => None,
+    }
+}

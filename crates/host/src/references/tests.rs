@@ -1,0 +1,182 @@
+//! What references become, and which are refused.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use chat::references::pieces;
+
+use super::*;
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0";
+
+/// A project with a chat in a folder of it, beside other things of its owner.
+struct World(tempfile::TempDir);
+
+impl World {
+    fn new() -> Self {
+        let world = Self(tempfile::tempdir().unwrap());
+        world.file("p/chats/plan.md", b"plan\n");
+        world.file("p/src/a b.rs", b"fn a() {}\n");
+        world.file("p/logo.png", PNG);
+        world.file("p/paper.pdf", b"%PDF-1.7\n");
+        world.file("p/blob", b"a\0b");
+        world.file("secret.txt", b"secret\n");
+        world.file("p-evil/x.txt", b"x\n");
+        world
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join(path)
+    }
+
+    fn file(&self, path: &str, bytes: &[u8]) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    fn folders(&self) -> Folders {
+        Folders {
+            chat: self.path("p/chats"),
+            project: self.path("p"),
+            home: Some(self.path("")),
+        }
+    }
+
+    fn resolve_where(
+        &self,
+        text: &str,
+        may_leave: &dyn Fn(&Path) -> bool,
+    ) -> Result<Vec<Part>, Vec<Trouble>> {
+        let mut evaluate = |code: &str| match code {
+            "name" => Ok(Expansion::Text("Ada".to_owned())),
+            "nothing" => Ok(Expansion::Text(String::new())),
+            _ => match code.strip_prefix("include ") {
+                Some(path) => Ok(Expansion::Include(Include {
+                    path: path.to_owned(),
+                    binary: false,
+                    mime: None,
+                })),
+                None => Err(format!("\"{code}\" is not defined.")),
+            },
+        };
+        resolve(&pieces(text, 0), &self.folders(), &mut evaluate, may_leave)
+    }
+
+    /// What is sent, in words.
+    fn sent(&self, text: &str) -> String {
+        let parts = self.resolve_where(text, &|_| false).unwrap();
+        let words = parts.into_iter().map(|part| match part {
+            Part::Text(text) => format!("{text:?}"),
+            Part::File(file) => match file.content {
+                Content::Text(text) => format!("{}={text:?}", file.name),
+                Content::Image { mime, base64 } => format!("{}={mime} {base64}", file.name),
+                Content::Pdf { base64 } => format!("{}=pdf {base64}", file.name),
+            },
+            other => panic!("{other:?} is no part of a user's words"),
+        });
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    fn refusal(&self, text: &str) -> Refusal {
+        let troubles = self.resolve_where(text, &|_| false).unwrap_err();
+        match troubles.into_iter().next().map(|it| it.what) {
+            Some(What::File(refusal)) => refusal,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn files_and_values_stand_where_they_were_named() {
+    let world = World::new();
+    for (text, expected) in [
+        ("Hello {{ name }}.", "\"Hello Ada.\""),
+        ("{{ nothing }}", ""),
+        ("See @./plan.md.", "\"See \" @./plan.md=\"plan\\n\" \".\""),
+        ("@../src/a%20b.rs", "@../src/a%20b.rs=\"fn a() {}\\n\""),
+        ("@../logo.png", "@../logo.png=image/png iVBORw0KGgoAAA=="),
+        ("@../paper.pdf", "@../paper.pdf=pdf JVBERi0xLjcK"),
+        (
+            "@./plan.md;type=text/markdown",
+            "@./plan.md;type=text/markdown=\"plan\\n\"",
+        ),
+        (
+            "@../blob;type=image/webp",
+            "@../blob;type=image/webp=image/webp YQBi",
+        ),
+        ("{{ include ./plan.md }}!", "\"plan\\n!\""),
+    ] {
+        assert_eq!(world.sent(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_sent_says_why() {
+    let world = World::new();
+    symlink(world.path("secret.txt"), world.path("p/chats/link")).unwrap();
+    let outside = |path: &str| Refusal::Outside(world.path(path));
+    for (text, expected) in [
+        ("@./missing.txt", Refusal::Missing),
+        ("@./plan.md/x", Refusal::Missing),
+        ("@../src", Refusal::NotAFile),
+        ("@../blob", Refusal::Unsupported("binary".to_owned())),
+        (
+            "@./plan.md;type=video/mp4",
+            Refusal::Unsupported("video/mp4".to_owned()),
+        ),
+        ("@../../secret.txt", outside("secret.txt")),
+        ("@~/secret.txt", outside("secret.txt")),
+        ("@./link", outside("secret.txt")),
+        ("@../../p-evil/x.txt", outside("p-evil/x.txt")),
+        ("{{ include ../../secret.txt }}", outside("secret.txt")),
+    ] {
+        assert_eq!(world.refusal(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_file_outside_is_sent_once_the_user_agreed_to_it() {
+    let world = World::new();
+    let agreed = world.path("secret.txt");
+    let parts = world.resolve_where("@~/secret.txt", &|path| path == agreed);
+    assert_eq!(parts.unwrap().len(), 1);
+}
+
+#[test]
+fn every_trouble_is_told_with_its_line() {
+    let world = World::new();
+    let troubles = world
+        .resolve_where("{{ nmae }}\n@./x and\n@./y", &|_| false)
+        .unwrap_err();
+    let told: Vec<(usize, String)> = troubles
+        .into_iter()
+        .map(|it| (it.line, it.message))
+        .collect();
+    let expected = [
+        (0, "{{ nmae }}: \"nmae\" is not defined."),
+        (1, "@./x does not exist."),
+        (2, "@./y does not exist."),
+    ];
+    assert_eq!(told, expected.map(|(line, it)| (line, it.to_owned())));
+}
+
+#[test]
+fn a_pipe_is_refused_and_not_waited_for() {
+    let world = World::new();
+    let pipe = world.path("p/chats/pipe");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    assert_eq!(world.refusal("@./pipe"), Refusal::NotAFile);
+}
+
+#[test]
+fn the_files_of_a_message_are_bounded_together() {
+    let world = World::new();
+    let file = fs::File::create(world.path("p/chats/big")).unwrap();
+    file.set_len(11 * 1024 * 1024).unwrap();
+    let twice = "@./big;type=image/png @./big;type=image/png";
+    assert_eq!(world.refusal(twice), Refusal::TooLarge);
+}
