@@ -14,6 +14,8 @@ M.COMMANDS = {
   ["send"] = { help = "Send the conversation as it stands." },
   ["cancel"] = { help = "Stop the request, or all running calls." },
   ["fix"] = { help = "Mend what the diagnostic on this line says." },
+  ["trust"] = { help = "Agree to what this chat's frontmatter allows." },
+  ["trust!"] = { help = "Take that back." },
   ["status"] = { help = "Show provider, model and tools of this chat; with `verbose` every option." },
   ["log"] = { help = "Show what was decided lately, and what ran." },
   ["tool:cancel"] = { help = "Cancel the call at the cursor." },

@@ -145,7 +145,7 @@ impl Cycle {
     }
 
     /// Why this document cannot be acted on at all.
-    fn blocked(document: &Document<'_>) -> Option<Effect> {
+    fn blocked(document: &Document<'_>, options: &Options) -> Option<Effect> {
         if let Some(fence) = document.open_fences.iter().find(|it| it.below_header) {
             return Some(Effect::Notify(Notice {
                 level: Level::Error,
@@ -158,11 +158,14 @@ impl Cycle {
             }));
         }
         let frontmatter = document.frontmatter.as_ref()?;
-        let text = frontmatter.problem.clone().unwrap_or_else(|| {
-            "This version does not read frontmatter, and a rule that is not read must not mean a laxer one, so nothing \
-             was run or sent. Remove the frontmatter to go on."
-                .to_owned()
-        });
+        let text = match (&frontmatter.problem, &options.frontmatter) {
+            (Some(problem), _) => problem.clone(),
+            (None, Some(Err(problem))) => format!("{problem} Nothing was run or sent."),
+            (None, Some(Ok(read))) if *read == document.frontmatter_text() => return None,
+            // A rule that is not read must not mean a laxer one.
+            (None, _) => "The frontmatter was changed and not read yet, so nothing was run or sent. Press the key again."
+                .to_owned(),
+        };
         Some(Effect::Notify(Notice {
             level: Level::Error,
             text,
@@ -170,7 +173,7 @@ impl Cycle {
     }
 
     fn advance(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
-        if let Some(no) = self.busy().or_else(|| Self::blocked(document)) {
+        if let Some(no) = self.busy().or_else(|| Self::blocked(document, options)) {
             return vec![no];
         }
         self.disarmed = false;
@@ -192,7 +195,7 @@ impl Cycle {
     }
 
     fn send_by_user(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
-        if let Some(no) = self.busy().or_else(|| Self::blocked(document)) {
+        if let Some(no) = self.busy().or_else(|| Self::blocked(document, options)) {
             return vec![no];
         }
         self.disarmed = false;
@@ -208,7 +211,7 @@ impl Cycle {
         if self.request {
             return self.busy().into_iter().collect();
         }
-        if let Some(no) = Self::blocked(document) {
+        if let Some(no) = Self::blocked(document, options) {
             return vec![no];
         }
         let Some((_, call)) = find_at(document, line) else {

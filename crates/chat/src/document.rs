@@ -243,6 +243,16 @@ impl<'t> Document<'t> {
         json::parse_object(&self.lossy(call.body.clone()))
     }
 
+    /// What stands between the frontmatter's fences; empty when there is none.
+    pub fn frontmatter_text(&self) -> String {
+        match &self.frontmatter {
+            Some(it) if it.lines.len() > 1 => self
+                .lossy(it.lines.start + 1..it.lines.end - 1)
+                .into_owned(),
+            _ => String::new(),
+        }
+    }
+
     /// Lines as UTF-8, joined by LF, nothing unescaped: for fence bodies.
     pub fn lossy(&self, lines: Lines) -> Cow<'t, str> {
         String::from_utf8_lossy(self.text.slice(lines))

@@ -55,6 +55,11 @@ const KNOWN: [Known; 2] = [
     },
 ];
 
+/// The providers that have parameters of their own.
+pub fn provider_names() -> Vec<String> {
+    KNOWN.iter().map(|known| known.name.to_owned()).collect()
+}
+
 /// Servers that usually run on this machine: their name and base URL.
 pub const LOCAL_SERVERS: [(&str, &str); 2] = [
     ("llama.cpp", "http://127.0.0.1:8080/v1"),
@@ -173,11 +178,32 @@ fn parameters(known: &Known, settings: &Settings) -> Parameters {
             .unwrap_or_else(|| known.model.to_owned()),
         max_tokens: whole("max_tokens"),
         temperature: number("temperature"),
-        thinking_budget: whole("thinking_budget"),
+        thinking_budget: thinking_budget(known, settings),
         cache: settings
             .parameter(known.name, "cache_retention")
             .and_then(Value::as_str)
             != Some("none"),
+    }
+}
+
+/// Tokens for thinking: the provider's own number, else the unified level.
+///
+/// Source of the numbers: "Unified thinking" in the reference.
+fn thinking_budget(known: &Known, settings: &Settings) -> Option<u32> {
+    let whole = |value: &Value| value.as_f64().filter(|it| *it >= 1.0).map(|it| it as u32);
+    if let Some(own) = settings.parameter(known.name, "thinking_budget") {
+        return whole(own);
+    }
+    match settings.parameter(known.name, "thinking")? {
+        Value::String(level) => match level.as_str() {
+            "minimal" => Some(128),
+            "low" => Some(2048),
+            "medium" => Some(8192),
+            "high" => Some(16_384),
+            "max" => Some(32_768),
+            _ => None,
+        },
+        other => whole(other),
     }
 }
 

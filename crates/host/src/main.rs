@@ -10,7 +10,10 @@ mod buffers;
 mod digest;
 mod editor;
 mod endpoint;
-#[cfg_attr(not(test), expect(dead_code, reason = "the session calls it next"))]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the session calls it next")
+)]
 mod frontmatter;
 mod host;
 mod local;
@@ -23,12 +26,12 @@ mod protocol;
 #[cfg_attr(not(test), expect(dead_code, reason = "the session calls it next"))]
 mod references;
 mod rpc;
+mod rules;
 mod session;
 mod settings;
 mod status;
 mod supervise;
 mod transport;
-#[cfg_attr(not(test), expect(dead_code, reason = "the session calls it next"))]
 mod trust;
 mod tutor;
 

@@ -6,6 +6,7 @@
 //! editor has.
 
 mod answer;
+mod dispatch;
 mod edits;
 mod keys;
 mod requests;
@@ -28,6 +29,7 @@ use tools::Registry;
 
 use crate::editor::Editor;
 use crate::protocol::*;
+use crate::rules::Rules;
 use crate::settings::Settings;
 
 /// What all sessions have in common.
@@ -72,6 +74,8 @@ pub enum Input {
     Settings(Arc<Shared>),
     /// The user's functions answered.
     Functions(Answers),
+    /// The frontmatter was read.
+    Rules(Box<Rules>),
     /// A call wrote something.
     ToolOutput(CallKey, String),
     /// A call ended.
@@ -90,10 +94,14 @@ pub fn start(
     inbox: mpsc::UnboundedSender<Input>,
     inputs: mpsc::UnboundedReceiver<Input>,
 ) {
+    let rules = Arc::new(Rules::plain(&shared.settings, &shared.registry));
     let session = Session {
         buffer,
         editor,
         shared,
+        rules,
+        rule: dispatch::Rule::default(),
+        came_with_frontmatter: false,
         inbox: inbox.downgrade(),
         text: Text::default(),
         seq: 0,
@@ -120,6 +128,11 @@ pub(crate) struct Session {
     buffer: BufferId,
     editor: Editor,
     shared: Arc<Shared>,
+    /// What the chat goes by since the last key.
+    rules: Arc<Rules>,
+    rule: dispatch::Rule,
+    /// Whether the text had frontmatter when it was read from its file.
+    came_with_frontmatter: bool,
     /// Weak: the session ends when the host lets go of it.
     inbox: mpsc::WeakUnboundedSender<Input>,
     text: Text,
@@ -193,9 +206,11 @@ impl Session {
             Input::Command(command) => self.command(command),
             Input::Detached => self.gone = true,
             Input::Settings(shared) => {
+                self.rules = Arc::new(Rules::plain(&shared.settings, &shared.registry));
                 self.shared = shared;
                 self.view.redraw();
             }
+            Input::Rules(rules) => self.rules_made(*rules),
             Input::Functions(answers) => self.waiting.push_back(Event::ResolverAnswered(answers)),
             Input::ToolOutput(call, output) => self.tool_output(&call, &output),
             Input::ToolEnded(call, outcome) => self.tool_ended(call, outcome),
@@ -236,6 +251,7 @@ impl Session {
         self.path = Some(PathBuf::from(&attach.path)).filter(|path| !path.as_os_str().is_empty());
         self.cwd = PathBuf::from(attach.cwd);
         self.view.set_width(attach.width);
+        self.came_with_frontmatter = Document::parse(&self.text).frontmatter.is_some();
         let interrupted = attach.interrupted.into_iter().map(ToolUseId::new).collect();
         self.waiting.push_back(Event::Loaded { interrupted });
         if self.request.is_some() {
@@ -270,12 +286,16 @@ impl Session {
 
     /// Decides and writes until the editor has to answer.
     fn go_on(&mut self) {
-        while self.edit.is_none() && self.loading.is_none() {
+        while self.edit.is_none() && self.loading.is_none() && self.rule != dispatch::Rule::Reading {
             if self.interrupted {
                 self.mark_interrupted();
                 continue;
             }
             match self.waiting.pop_front() {
+                Some(event) if !self.has_rules_for(&event) => {
+                    self.waiting.push_front(event);
+                    return;
+                }
                 Some(event) => self.step(event),
                 None if self.write_answer() => {}
                 None => return,
@@ -302,7 +322,7 @@ impl Session {
         };
         let quiet = event == Event::Changed;
         let document = Document::parse(&self.text);
-        let effects = step(&mut self.cycle, event, &document, &self.shared.options);
+        let effects = step(&mut self.cycle, event, &document, &self.rules.options);
         if !quiet {
             self.view.redraw();
         }
@@ -314,7 +334,17 @@ impl Session {
             match effect {
                 Effect::Edit(edits) => return self.apply(edits, effects, again),
                 Effect::Cursor { line, insert } => self.move_cursor(line, insert),
-                Effect::Ask(questions) => self.ask(questions),
+                Effect::Ask(questions) => {
+                    let (editor, chat) = questions
+                        .into_iter()
+                        .partition::<Vec<_>, _>(|it| it.function.id.is_editor());
+                    if !editor.is_empty() {
+                        self.ask(editor);
+                    }
+                    if !chat.is_empty() {
+                        self.ask_frontmatter(chat);
+                    }
+                }
                 Effect::Run { call, input } => self.run_tool(call, input),
                 Effect::CancelTools(calls) => self.cancel_tools(&calls),
                 Effect::Send => self.send(),

@@ -23,6 +23,12 @@ pub struct Options {
     pub max_concurrent: usize,
     /// Where the cursor goes when a result arrives.
     pub cursor_after_result: CursorAfterResult,
+    /// Whether a policy may approve calls that were in the file when it was opened
+    /// (`trust.unrecognized_calls = "policy"`).
+    pub trust_loaded_calls: bool,
+    /// The frontmatter that these options were made with: its text, or why it could
+    /// not be read. None when there was none.
+    pub frontmatter: Option<Result<String, String>>,
 }
 
 /// Where the cursor goes when a result arrives and autopilot does not go on.

@@ -44,7 +44,7 @@ impl Cycle {
     pub(super) fn settle(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         let mut effects = self.drop_written(document);
         if self.batch.is_some()
-            && let Some(no) = Self::blocked(document)
+            && let Some(no) = Self::blocked(document, options)
         {
             self.batch = None;
             self.queue.clear();
@@ -218,7 +218,9 @@ impl Cycle {
                 return None;
             }
             Verdict::Decided(Decision::Approve, _)
-                if !by_user && !self.provenance.is_recognized(&key) =>
+                if !by_user
+                    && !options.trust_loaded_calls
+                    && !self.provenance.is_recognized(&key) =>
             {
                 plan.notices.push(Effect::inform(format!(
                     "The call \"{}\" was in the file when it was opened, so it waits for your review.",

@@ -600,10 +600,21 @@ fn a_result_whose_call_is_gone_is_put_nowhere() {
 
 #[test]
 fn frontmatter_that_is_not_read_stops_everything() {
-    let mut play = Play::typed("```lua\nflemma.opt.tools.auto_approve = {}\n```\n\n@You:\nhi");
+    let restrictive = "```lua\nflemma.opt.tools.auto_approve = {}\n```\n\n@You:\nhi";
+    let mut play = Play::typed(restrictive);
+    for read in [
+        None,
+        Some(Err("line 2: no.".to_owned())),
+        Some(Ok("other".to_owned())),
+    ] {
+        play.options.frontmatter = read;
+        play.event(Event::Advance);
+        play.event(Event::Send);
+        assert_eq!(play.log(), [""; 0]);
+    }
+    play.options.frontmatter = Some(Ok("flemma.opt.tools.auto_approve = {}".to_owned()));
     play.event(Event::Advance);
-    play.event(Event::Send);
-    assert_eq!(play.log(), [""; 0]);
+    assert_eq!(play.log(), ["send"]);
     let mut play = Play::typed("```lua\n-- never closed\n\n@You:\nhi");
     play.event(Event::Advance);
     assert!(play.said().contains("never closes"));

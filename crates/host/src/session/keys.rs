@@ -30,6 +30,8 @@ impl Session {
                 let word = command.arguments.get("1");
                 self.report_status(word.is_some_and(|word| word == "verbose"));
             }
+            "trust" => self.trust(),
+            "trust!" => self.distrust(),
             "fix" => self.fix(line),
             "autopilot:status" => self.inform(if self.shared.options.autopilot {
                 "Autopilot is on."

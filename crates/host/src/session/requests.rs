@@ -18,7 +18,7 @@ use crate::{local, status, transport, tutor};
 impl Session {
     pub(super) fn send(&mut self) {
         let document = Document::parse(&self.text);
-        let prompt = chat::prompt::build(&document, &self.shared.registry.definitions());
+        let prompt = chat::prompt::build(&document, &self.rules.offered);
         self.follow_answer(&document);
         let number = self.number();
         let cancel = CancellationToken::new();
@@ -28,7 +28,7 @@ impl Session {
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
-        let settings = self.shared.settings.clone();
+        let settings = self.rules.settings.clone();
         let is_tutor = status::is_tutor_chat(self.path.as_deref());
         tokio::spawn(async move {
             let (events, mut batches) = mpsc::unbounded_channel();

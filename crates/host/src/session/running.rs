@@ -144,7 +144,7 @@ impl Session {
             .into_iter()
             .map(|question| {
                 let (first, name) = (question.function.id, &question.call.name);
-                let functions = self.shared.options.chain.asked_together(first, name);
+                let functions = self.rules.options.chain.asked_together(first, name);
                 (question, functions)
             })
             .collect();

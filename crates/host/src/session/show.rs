@@ -102,7 +102,8 @@ impl Session {
         let document = Document::parse(&self.text);
         let marks = self.mark_items(&document);
         let spans = self.span_lines(&document);
-        let diagnostics = diagnostic_items(&document);
+        let mut diagnostics = diagnostic_items(&document);
+        diagnostics.extend(self.frontmatter_remarks());
         self.show_marks(marks);
         self.show_spans(spans);
         // An answer that is half there is full of fences that are not closed yet.

@@ -1,0 +1,280 @@
+//! What one chat goes by: the user's options with its frontmatter laid over them,
+//! as far as it is trusted.
+//!
+//! Decides and reads nothing: whether a frontmatter is trusted is told, and it was
+//! evaluated before.
+
+use std::sync::Arc;
+
+use chat::approval::{Decision, Function, Policy, ResolverChain, Source};
+use chat::cycle::Options;
+use chat::tool::ToolDefinition;
+use serde_json::Value;
+use tools::Registry;
+
+use crate::frontmatter::{AutoApprove, Evaluated, Failure, Known, Overrides};
+use crate::settings::{FrontmatterTrust, Settings, UnrecognizedCalls};
+use crate::trust::{Loosening, loosening};
+
+/// What a chat goes by until its next key.
+pub struct Rules {
+    /// What the cycle goes by.
+    pub options: Options,
+    /// What requests go by.
+    pub settings: Settings,
+    /// The tools that the model is offered.
+    pub offered: Vec<ToolDefinition>,
+    /// The engine of the frontmatter, for its policy function and expressions.
+    pub evaluated: Option<Arc<Evaluated>>,
+    /// What the frontmatter asks for and does not get, because nobody trusts it.
+    pub withheld: Vec<Loosening>,
+    /// The line of a frontmatter that could not be read, and why.
+    pub failure: Option<Failure>,
+    /// Of an untrusted policy function: what it may approve at the most.
+    at_most: Option<Policy>,
+}
+
+/// A frontmatter and what became of evaluating it.
+pub struct Reading {
+    /// What stands between its fences.
+    pub text: String,
+    /// Its value.
+    pub result: Result<Evaluated, Failure>,
+    /// Whether it may loosen: it was typed here, or the user agreed to it.
+    pub trusted: bool,
+}
+
+impl Rules {
+    /// What a chat without frontmatter goes by.
+    pub fn plain(settings: &Settings, registry: &Registry) -> Self {
+        let mut options = settings.options(registry);
+        options.trust_loaded_calls = settings.trust.unrecognized_calls == UnrecognizedCalls::Policy;
+        Self {
+            options,
+            settings: settings.clone(),
+            offered: registry.definitions(),
+            evaluated: None,
+            withheld: Vec::new(),
+            failure: None,
+            at_most: None,
+        }
+    }
+
+    /// Lays a frontmatter over the options.
+    pub fn with(settings: &Settings, registry: &Registry, reading: Reading) -> Self {
+        let mut rules = Self::plain(settings, registry);
+        let evaluated = match reading.result {
+            Ok(evaluated) => evaluated,
+            Err(failure) => {
+                rules.options.frontmatter = Some(Err(failure.message.clone()));
+                rules.failure = Some(failure);
+                return rules;
+            }
+        };
+        let trusted = reading.trusted || settings.trust.frontmatter == FrontmatterTrust::Always;
+        if !trusted {
+            rules.withheld = loosening(&evaluated.overrides, settings);
+        }
+        rules.options.frontmatter = Some(Ok(reading.text));
+        rules.lay_over(&evaluated.overrides, registry);
+        rules.evaluated = Some(Arc::new(evaluated));
+        rules
+    }
+
+    fn is_withheld(&self, option: &str) -> bool {
+        self.withheld.iter().any(|it| it.option == option)
+    }
+
+    fn lay_over(&mut self, overrides: &Overrides, registry: &Registry) {
+        if let Some(names) = &overrides.tools {
+            let tool = |name: &String| registry.get(name).map(|tool| tool.definition());
+            self.offered = names.iter().filter_map(tool).collect();
+            let offered = |name: &String| names.contains(name);
+            self.options.tools.retain(|name, _| offered(name));
+        }
+        if let Some(autopilot) = overrides.autopilot
+            && !self.is_withheld("tools.autopilot")
+        {
+            self.options.autopilot = autopilot;
+        }
+        if let Some(approval) = &overrides.auto_approve {
+            self.options.chain = self.chain(approval);
+        }
+        self.parameters(overrides);
+    }
+
+    /// The frontmatter's opinion takes the place of the options', and where it is
+    /// not trusted it approves nothing that they do not.
+    fn chain(&mut self, approval: &AutoApprove) -> ResolverChain {
+        let trusted = !self.is_withheld("tools.auto_approve");
+        let ours = self.settings.policy();
+        let source = match approval {
+            AutoApprove::Function(_) => {
+                self.at_most = (!trusted).then_some(ours);
+                Source::Function(Function::frontmatter())
+            }
+            AutoApprove::List { names, exclusions } => {
+                let names = names.iter().map(String::as_str);
+                let mut theirs = self.settings.expand(names, exclusions);
+                if !trusted {
+                    theirs.approve.retain(|name| ours.approve.contains(name));
+                    theirs.deny.extend(ours.deny);
+                }
+                Source::List(theirs)
+            }
+        };
+        self.options.chain.with_frontmatter(source)
+    }
+
+    /// General parameters of the frontmatter beat every one of the options, its
+    /// provider's own beat these: "Per-buffer parameter overrides".
+    fn parameters(&mut self, overrides: &Overrides) {
+        let parameters = &mut self.settings.parameters;
+        for (name, value) in &overrides.parameters {
+            for table in parameters.values_mut().filter_map(Value::as_object_mut) {
+                table.remove(name);
+            }
+            parameters.insert(name.clone(), value.clone());
+        }
+        for (provider, own) in &overrides.provider_parameters {
+            let table = parameters
+                .entry(provider.clone())
+                .or_insert_with(|| Value::Object(serde_json::Map::new()));
+            if let Value::Object(table) = table {
+                table.extend(own.iter().map(|(name, value)| (name.clone(), value.clone())));
+            }
+        }
+    }
+
+    /// What an answer of the frontmatter's function comes to: one that is not
+    /// trusted approves only what the options approve as well.
+    pub fn limited(&self, tool: &str, decision: Option<Decision>) -> Option<Decision> {
+        match (&self.at_most, decision) {
+            (Some(ours), Some(Decision::Approve)) => {
+                Some(ours.decide(tool).unwrap_or(Decision::RequireApproval))
+            }
+            (Some(ours), other) if ours.decide(tool) == Some(Decision::Deny) => {
+                other.and(Some(Decision::Deny)).or(Some(Decision::Deny))
+            }
+            (_, other) => other,
+        }
+    }
+}
+
+/// What a frontmatter may refer to under these options.
+pub fn known(settings: &Settings, registry: &Registry) -> Known {
+    let is_list = settings.tools.auto_approve.is_array();
+    Known {
+        tools: registry.iter().map(|tool| tool.name().to_owned()).collect(),
+        default_tools: registry.definitions().into_iter().map(|it| it.name).collect(),
+        presets: settings.preset_names().into_iter().collect(),
+        providers: crate::endpoint::provider_names(),
+        auto_approve: is_list.then(|| settings.approved_names().map(str::to_owned).collect()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::frontmatter::{Source as Text, evaluate};
+    use chat::approval::{Answers, CallKey, Verdict, decide};
+    use chat::tool::ToolUseId;
+    use serde_json::json;
+
+    fn rules(given: Value, frontmatter: &str, trusted: bool) -> Rules {
+        let registry = Registry::builtin();
+        let (settings, _) = Settings::read(&given, &registry);
+        let source = Text {
+            language: "lua".to_owned(),
+            text: frontmatter.to_owned(),
+            first_line: 2,
+            file: None,
+        };
+        let result = evaluate(&source, &known(&settings, &registry));
+        let text = frontmatter.to_owned();
+        Rules::with(&settings, &registry, Reading { text, result, trusted })
+    }
+
+    fn decision(rules: &Rules, tool: &str) -> Option<Decision> {
+        let call = CallKey {
+            id: ToolUseId::new("x"),
+            name: tool.to_owned(),
+            input: "{}".to_owned(),
+        };
+        match decide(&rules.options.chain, &call, &Answers::new()) {
+            Verdict::Decided(decision, _) => Some(decision),
+            Verdict::Ask(_) => None,
+        }
+    }
+
+    const APPROVE: Option<Decision> = Some(Decision::Approve);
+    const WAIT: Option<Decision> = Some(Decision::RequireApproval);
+
+    #[test]
+    fn a_frontmatter_tightens_whether_it_is_trusted_or_not() {
+        for trusted in [true, false] {
+            let rules = rules(json!({}), "flemma.opt.tools.auto_approve = { \"$readonly\" }", trusted);
+            assert_eq!(decision(&rules, "read"), APPROVE);
+            assert_eq!(decision(&rules, "write"), WAIT);
+            assert!(rules.withheld.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_loosens_waits_for_trust_and_is_named() {
+        let more = "flemma.opt.tools.auto_approve = { \"$default\", \"bash\" }";
+        assert_eq!(decision(&rules(json!({}), more, true), "bash"), APPROVE);
+        let untrusted = rules(json!({}), more, false);
+        assert_eq!(decision(&untrusted, "bash"), WAIT);
+        assert_eq!(decision(&untrusted, "read"), APPROVE);
+        assert_eq!(untrusted.withheld[0].line, 2);
+        let always = rules(json!({"trust": {"frontmatter": "always"}}), more, false);
+        assert_eq!(decision(&always, "bash"), APPROVE);
+    }
+
+    #[test]
+    fn an_untrusted_function_approves_nothing_that_the_options_do_not() {
+        let text = "flemma.opt.tools.auto_approve = function() return true end";
+        let untrusted = rules(json!({}), text, false);
+        assert_eq!(untrusted.limited("read", APPROVE), APPROVE);
+        assert_eq!(untrusted.limited("bash", APPROVE), WAIT);
+        assert_eq!(untrusted.limited("read", WAIT), WAIT);
+        let trusted = rules(json!({}), text, true);
+        assert_eq!(trusted.limited("bash", APPROVE), APPROVE);
+    }
+
+    #[test]
+    fn only_the_tools_of_the_chat_are_offered_and_can_run() {
+        let rules = rules(json!({}), "flemma.opt.tools = {\"bash\", \"read\"}", false);
+        let offered: Vec<&str> = rules.offered.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(offered, ["bash", "read"]);
+        assert!(!rules.options.tools.contains_key("write"));
+    }
+
+    #[test]
+    fn autopilot_can_be_turned_off_by_a_chat_and_on_only_by_a_trusted_one() {
+        assert!(!rules(json!({}), "flemma.opt.tools.autopilot = false", false).options.autopilot);
+        let off = json!({"tools": {"autopilot": {"enabled": false}}});
+        let on = "flemma.opt.tools.autopilot = true";
+        assert!(!rules(off.clone(), on, false).options.autopilot);
+        assert!(rules(off, on, true).options.autopilot);
+    }
+
+    #[test]
+    fn a_general_parameter_of_the_chat_beats_the_providers_own_of_the_options() {
+        let given = json!({"parameters": {"anthropic": {"max_tokens": 1}, "temperature": 1}});
+        let text = "flemma.opt.max_tokens = 8000\nflemma.opt.anthropic.thinking_budget = 20000";
+        let rules = rules(given, text, false);
+        let parameter = |name: &str| rules.settings.parameter("anthropic", name).cloned();
+        assert_eq!(parameter("max_tokens"), Some(json!(8000)));
+        assert_eq!(parameter("thinking_budget"), Some(json!(20000)));
+        assert_eq!(parameter("temperature").and_then(|it| it.as_f64()), Some(1.0));
+    }
+
+    #[test]
+    fn a_frontmatter_that_fails_blocks_the_cycle() {
+        let rules = rules(json!({}), "flemma.opt.tools = {\"bsah\"}", true);
+        assert!(matches!(&rules.options.frontmatter, Some(Err(why)) if why.contains("bsah")));
+    }
+}

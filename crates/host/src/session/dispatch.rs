@@ -1,0 +1,203 @@
+//! Before each key's work: what the chat goes by, its frontmatter evaluated once.
+//!
+//! The evaluation runs on a thread that may wait; what happened stays in the queue
+//! until its value is there.
+
+use std::sync::Arc;
+
+use chat::approval::{Answers, FunctionId, Question, Returned};
+use chat::cycle::{AnswerEnd, Event, Level, Notice};
+use chat::document::Document;
+use serde_json::json;
+
+use super::{Input, Session};
+use crate::frontmatter::{self, Source};
+use crate::protocol::DiagnosticItem;
+use crate::rules::{self, Reading, Rules};
+use crate::status::state_folder;
+use crate::trust::Trust;
+
+/// How far the frontmatter is for the event at the head of the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Rule {
+    /// Of an earlier key.
+    #[default]
+    Old,
+    /// It is being read.
+    Reading,
+    /// Of this key.
+    Fresh,
+}
+
+impl Session {
+    /// Whether an event starts work of its own, for which rules are made anew.
+    fn starts_work(event: &Event) -> bool {
+        matches!(
+            event,
+            Event::Advance
+                | Event::Send
+                | Event::Resolve { .. }
+                | Event::AnswerEnded(AnswerEnd::Complete)
+        )
+    }
+
+    /// Makes the rules for an event, if it needs any. Whether it can be decided on
+    /// now; if not it is to wait.
+    pub(super) fn has_rules_for(&mut self, event: &Event) -> bool {
+        if !Self::starts_work(event) || self.rule == Rule::Fresh {
+            self.rule = Rule::Old;
+            return true;
+        }
+        let Some(source) = self.frontmatter_source() else {
+            self.set_rules(Rules::plain(&self.shared.settings, &self.shared.registry));
+            return true;
+        };
+        self.rule = Rule::Reading;
+        self.evaluate(source);
+        false
+    }
+
+    fn frontmatter_source(&self) -> Option<Source> {
+        let document = Document::parse(&self.text);
+        let frontmatter = document.frontmatter.as_ref()?;
+        // One that is broken as a block stops the cycle by itself.
+        frontmatter.problem.is_none().then(|| Source {
+            language: frontmatter.language.clone(),
+            text: document.frontmatter_text(),
+            first_line: frontmatter.lines.start + 2,
+            file: self.path.clone(),
+        })
+    }
+
+    fn evaluate(&self, source: Source) {
+        let Some(inbox) = self.inbox.upgrade() else {
+            return;
+        };
+        let shared = self.shared.clone();
+        let known = rules::known(&shared.settings, &shared.registry);
+        let (typed_here, path) = (!self.came_with_frontmatter, self.path.clone());
+        tokio::task::spawn_blocking(move || {
+            let result = frontmatter::evaluate(&source, &known);
+            let store = Trust::open(&state_folder());
+            let trusted = match path.as_deref() {
+                // What was typed here is trusted when it is opened again, too.
+                Some(path) if typed_here => {
+                    let _ = store.trust(path, &source.text);
+                    true
+                }
+                Some(path) => store.is_trusted(path, &source.text),
+                None => typed_here,
+            };
+            let text = source.text;
+            let reading = Reading { text, result, trusted };
+            let rules = Rules::with(&shared.settings, &shared.registry, reading);
+            drop(inbox.send(Input::Rules(Box::new(rules))));
+        });
+    }
+
+    /// The frontmatter was read.
+    pub(super) fn rules_made(&mut self, rules: Rules) {
+        if self.rule != Rule::Reading {
+            return;
+        }
+        // Autopilot reads it anew for each turn; one message is enough.
+        let said = self.rules.withheld == rules.withheld;
+        for loosening in rules.withheld.iter().filter(|_| !said) {
+            self.editor.notify(&Notice {
+                level: Level::Warning,
+                text: format!(
+                    "Line {} of the frontmatter {}. It came with the file, so that does not apply; :Flemma trust \
+                     lets it.",
+                    loosening.line, loosening.what
+                ),
+            });
+        }
+        self.rule = Rule::Fresh;
+        self.set_rules(rules);
+    }
+
+    fn set_rules(&mut self, rules: Rules) {
+        self.rules = Arc::new(rules);
+        self.view.redraw();
+    }
+
+    /// What is to be said about the frontmatter, beside what the document says.
+    pub(super) fn frontmatter_remarks(&self) -> Vec<DiagnosticItem> {
+        let remark = |line: usize, message: String, severity| DiagnosticItem {
+            line: line.saturating_sub(1),
+            end_line: line,
+            message,
+            severity,
+            fix: None,
+        };
+        let failure = self.rules.failure.iter();
+        let failures = failure.map(|it| remark(it.line, it.message.clone(), "error"));
+        let withheld = self.rules.withheld.iter().map(|it| {
+            let message = format!("This {}; it does not apply until :Flemma trust.", it.what);
+            remark(it.line, message, "warning")
+        });
+        failures.chain(withheld).collect()
+    }
+
+    /// Asks the policy function of the frontmatter, on a thread that may wait.
+    pub(super) fn ask_frontmatter(&self, questions: Vec<Question>) {
+        let Some(inbox) = self.inbox.upgrade() else {
+            return;
+        };
+        let (rules, buffer) = (self.rules.clone(), self.buffer);
+        tokio::task::spawn_blocking(move || {
+            let mut answers = Answers::new();
+            for question in questions {
+                let context = json!({"bufnr": buffer, "tool_id": question.call.id.as_str()});
+                let name = &question.call.name;
+                let said = match &rules.evaluated {
+                    Some(it) => it.call_policy(name, &question.input, &context),
+                    None => Err("the frontmatter is gone".to_owned()),
+                };
+                let returned = match &said {
+                    Ok(value) => Returned::Value(value),
+                    Err(message) => Returned::Error(message),
+                };
+                let (decision, problem) = question.function.read(returned);
+                if let Some(problem) = problem {
+                    tracing::warn!(tool = name, "the policy function of the frontmatter {problem}");
+                }
+                let decision = rules.limited(name, decision);
+                answers.insert((question.call, FunctionId::Frontmatter), decision);
+            }
+            drop(inbox.send(Input::Functions(answers)));
+        });
+    }
+
+    /// `:Flemma trust`: agrees to the frontmatter as it stands, for this file.
+    pub(super) fn trust(&mut self) {
+        let document = Document::parse(&self.text);
+        let (Some(path), Some(_)) = (&self.path, &document.frontmatter) else {
+            return self.inform("There is no frontmatter in a file here, so there is nothing to trust.");
+        };
+        let text = document.frontmatter_text();
+        match Trust::open(&state_folder()).trust(path, &text) {
+            Ok(()) => self.inform("The frontmatter of this file is trusted as it stands. :Flemma trust! takes that back."),
+            Err(error) => self.editor.report_problem(&chat::Problem::new(
+                format!("The frontmatter cannot be trusted: {error}."),
+                "Save the chat to a file first.",
+            )),
+        }
+    }
+
+    /// `:Flemma trust!`: takes it back.
+    pub(super) fn distrust(&mut self) {
+        self.came_with_frontmatter = true;
+        let Some(path) = &self.path else {
+            return self.inform("This chat is in no file, so nothing was trusted.");
+        };
+        match Trust::open(&state_folder()).revoke(path) {
+            Ok(true) => self.inform("The frontmatter of this file is trusted no more."),
+            Ok(false) => self.inform("The frontmatter of this file was not trusted."),
+            Err(error) => self.editor.report_problem(&chat::Problem::new(
+                format!("The trust store cannot be changed: {error}."),
+                "",
+            )),
+        }
+    }
+}
