@@ -5,8 +5,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod approval;
+mod autopilot;
+mod bad_hosts;
 mod cycle;
 mod demo;
+mod editor_leaves;
 mod host_dies;
 mod preview;
 mod processes;
