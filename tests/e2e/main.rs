@@ -16,3 +16,5 @@ mod preview;
 mod processes;
 mod stage;
 mod traces;
+mod while_it_streams;
+mod editor_busy;
