@@ -108,10 +108,15 @@ impl Cycle {
             .into_iter()
             .partition::<Vec<_>, _>(|(call, _)| calls.get(call).copied().unwrap_or(false));
         self.finished = open;
-        let gone = closed
+        let gone: Vec<_> = closed
             .into_iter()
-            .filter(|(call, _)| !calls.contains_key(call));
-        gone.map(|(call, _)| {
+            .filter(|(call, _)| !calls.contains_key(call))
+            .collect();
+        // Without the calls that it was about the conversation is another one.
+        if let Some(batch) = self.batch.as_mut().filter(|_| !gone.is_empty()) {
+            batch.may_send = false;
+        }
+        gone.into_iter().map(|(call, _)| {
             Effect::warn(format!(
                 "The call \"{}\" ended, but its block is gone or changed; its result was dropped.",
                 call.id
