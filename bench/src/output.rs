@@ -15,36 +15,39 @@ use crate::table::{Budget, Row, Samples, Table};
 
 const RUNS: usize = 6;
 const LINE: &str = "sixty-three characters of output that a build might have said.\n";
-/// Whether one of the last lines is the output's last.
+/// Whether this is one of the last lines.
 const ENDED: &str = "local last = vim.api.nvim_buf_get_lines(0, -40, -1, false)
-    return vim.tbl_contains(last, 'the last line')";
+    return vim.tbl_contains(last, ...)";
 
 pub fn run(table: &mut Table) -> io::Result<()> {
     let provider = Provider::anthropic([""; 0]);
     let text = chat(10_000);
     let options = json!({"tools": {"auto_approve": ["bash"]}});
     let (with, without) = (ours(&provider, &text, options), bare(&text));
-    let big = LINE.repeat(5 * 1024 * 1024 / LINE.len()) + "the last line\n";
-    for editor in [&with, &without] {
-        std::fs::write(editor.dir().join("big.txt"), &big)?;
-    }
+    let big = LINE.repeat(5 * 1024 * 1024 / LINE.len());
     let (mut took, mut stalls, mut hand) = Default::default();
     for run in 0..RUNS {
+        let last = format!("the last line of run {run}");
+        for editor in [&with, &without] {
+            std::fs::write(editor.dir().join("big.txt"), format!("{big}{last}\n"))?;
+        }
         let gate = begin(&provider, &with, run);
         // Probes take their share of the time, so every other run has none.
         if run % 2 == 0 {
-            Samples::add(&mut took, until_ended(&with, || gate.open()));
+            Samples::add(&mut took, until_ended(&with, &last, || gate.open()));
         } else {
             let figures = probe::during(&with, || {
-                until_ended(&with, || gate.open());
+                until_ended(&with, &last, || gate.open());
             });
             Samples::extend(&mut stalls, figures);
         }
         await_turn(&with);
         ask_again(&with);
         if run % 2 == 0 {
-            Samples::add(&mut hand, until_ended(&without, || by_hand(&without)));
-            without.keys("200dkGo<Esc>");
+            Samples::add(
+                &mut hand,
+                until_ended(&without, &last, || by_hand(&without)),
+            );
         }
     }
     let row = |what: &str, hand, ours, budget| Row {
@@ -75,10 +78,10 @@ fn begin(provider: &Provider, editor: &Editor, run: usize) -> Gate {
     gate
 }
 
-fn until_ended(editor: &Editor, act: impl FnOnce()) -> f64 {
+fn until_ended(editor: &Editor, last: &str, act: impl FnOnce()) -> f64 {
     let start = Instant::now();
     act();
-    await_lua(editor, ENDED, &json!([]));
+    await_lua(editor, ENDED, &json!([last]));
     since(start)
 }
 

@@ -12,8 +12,6 @@ use crate::probe;
 use crate::stage::{ask_again, await_lua, await_row, await_turn, bare, ours, press, rest, since};
 use crate::table::{Budget, Row, Samples, Table};
 
-/// The last word of each answer.
-const END: &str = "THE-END-OF-IT";
 /// Words in one write by hand. As much as comes in a frame at full speed.
 const BATCH: usize = 400;
 
@@ -38,10 +36,15 @@ fn word(index: usize) -> String {
     format!("word{index:05}{end}")
 }
 
-fn answer(deltas: usize, gate: &Gate) -> Answer {
+/// The last word of an answer, which no earlier one has.
+fn end(run: usize) -> String {
+    format!("THE-END-OF-{run:03}")
+}
+
+fn answer(run: usize, deltas: usize, gate: &Gate) -> Answer {
     let start = Answer::new().text("So:\n").gate(gate);
     let said = (0..deltas).fold(start, |answer, index| answer.text(&word(index)));
-    said.text(END)
+    said.text(&end(run))
 }
 
 fn speed(lines: usize, deltas: usize, runs: usize, budget: Budget) -> Row {
@@ -49,12 +52,14 @@ fn speed(lines: usize, deltas: usize, runs: usize, budget: Budget) -> Row {
     let text = chat(lines);
     let (with, without) = (ours(&provider, &text, json!({})), bare(&text));
     let (mut ours, mut hand) = (Samples::default(), Samples::default());
-    for _ in 0..runs {
-        let gate = begin(&provider, &with, deltas);
-        ours.add(shown(&with, || gate.open()));
+    for run in 0..runs {
+        let gate = begin(&provider, &with, run, deltas);
+        ours.add(shown(&with, run, || gate.open()));
         await_turn(&with);
         ask_again(&with);
-        hand.add(shown(&without, || write_by_hand(&without, deltas)));
+        hand.add(shown(&without, run, || {
+            write_by_hand(&without, run, deltas)
+        }));
         ask_again(&without);
     }
     Row {
@@ -67,9 +72,9 @@ fn speed(lines: usize, deltas: usize, runs: usize, budget: Budget) -> Row {
 }
 
 /// Sends the question; the answer then stands at the gate.
-fn begin(provider: &Provider, editor: &Editor, deltas: usize) -> Gate {
+fn begin(provider: &Provider, editor: &Editor, run: usize, deltas: usize) -> Gate {
     let gate = Gate::new();
-    provider.then(answer(deltas, &gate));
+    provider.then(answer(run, deltas, &gate));
     press(editor, "<C-]>");
     gate.wait_reached();
     await_end(editor, "So:");
@@ -85,20 +90,21 @@ fn await_end(editor: &Editor, text: &str) {
 }
 
 /// Milliseconds from `act` to the frame that shows the end.
-fn shown(editor: &Editor, act: impl FnOnce()) -> f64 {
+fn shown(editor: &Editor, run: usize, act: impl FnOnce()) -> f64 {
+    let end = end(run);
     let start = Instant::now();
     act();
-    await_row(editor, "the end of the answer", |row| row.contains(END));
+    await_row(editor, "the end of the answer", |row| row.contains(&end));
     since(start)
 }
 
-fn write_by_hand(editor: &Editor, deltas: usize) {
+fn write_by_hand(editor: &Editor, run: usize, deltas: usize) {
     let words: Vec<String> = (0..deltas).map(word).collect();
     editor.request("nvim_buf_set_lines", json!([0, -1, -1, true, ["So:", ""]]));
     for batch in words.chunks(BATCH) {
         append_by_hand(editor, &batch.concat());
     }
-    append_by_hand(editor, END);
+    append_by_hand(editor, &end(run));
 }
 
 /// What an insertion at the end and a cursor that follows cost in bare calls.
@@ -120,24 +126,24 @@ fn notice(table: &mut Table) -> io::Result<()> {
         let text = chat(lines);
         let (with, without) = (ours(&provider, &text, json!({})), bare(&text));
         let (mut probed, mut typed, mut hand) = Default::default();
-        for _ in 0..RUNS {
-            let gate = begin(&provider, &with, DELTAS);
+        for run in (0..RUNS).map(|run| 2 * run) {
+            let gate = begin(&provider, &with, run, DELTAS);
             let figures = probe::during(&with, || {
-                shown(&with, || gate.open());
+                shown(&with, run, || gate.open());
             });
             Samples::extend(&mut probed, figures);
             await_turn(&with);
             ask_again(&with);
-            let gate = begin(&provider, &with, DELTAS);
+            let gate = begin(&provider, &with, run + 1, DELTAS);
             let figures = probe::typing_during(&with, || {
                 gate.open();
-                await_end(&with, END);
+                await_end(&with, &end(run + 1));
             });
             Samples::extend(&mut typed, figures);
-            rest(&with);
+            await_turn(&with);
             ask_again(&with);
             let figures = probe::during(&without, || {
-                shown(&without, || write_by_hand(&without, DELTAS));
+                shown(&without, run, || write_by_hand(&without, run, DELTAS));
             });
             Samples::extend(&mut hand, figures);
             ask_again(&without);

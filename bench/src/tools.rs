@@ -14,8 +14,6 @@ use crate::stage::{ask_again, await_lua, await_turn, bare, ours, press, rest, si
 use crate::table::{Budget, Row, Samples, Table};
 
 const RUNS: usize = 5;
-/// In every file that is read, and in every result by hand.
-const CONTENT: &str = "content of the file that is read";
 /// How many lines near the end are this one.
 const COUNT: &str = "local line, count, last = ...
     local found = 0
@@ -40,7 +38,7 @@ pub fn run(table: &mut Table) -> io::Result<()> {
     for (count, limit, by_hand) in [(1, 6.0, 3.0), (10, 25.0, 14.0), (100, 220.0, 163.0)] {
         let (hand, ours) = commands(count)?;
         table.add(Row {
-            what: format!("{count} × bash true, 10k lines"),
+            what: format!("{count} × bash echo, 10k lines"),
             hand: Some(hand),
             ours,
             budget: Budget::median(limit).by_hand(by_hand),
@@ -83,17 +81,22 @@ fn begin(
     gate
 }
 
+/// What a tool says in a run, and in no other.
+fn content(run: usize) -> String {
+    format!("content of run {run}")
+}
+
 fn reads(lines: usize, count: usize) -> (Samples, Samples) {
     let provider = Provider::anthropic([""; 0]);
     let text = chat(lines);
     let (with, without) = (ours(&provider, &text, json!({})), bare(&text));
-    for editor in [&with, &without] {
-        let write = "vim.fn.writefile({ ... }, 'read.txt')";
-        editor.lua(write, json!([CONTENT]));
-    }
-    let near = json!([CONTENT, count, count * 16 + 40]);
     let (mut ours, mut hand) = (Samples::default(), Samples::default());
     for run in 0..RUNS {
+        let content = content(run);
+        let near = json!([content, count, count * 16 + 40]);
+        for editor in [&with, &without] {
+            editor.lua("vim.fn.writefile({ ... }, 'read.txt')", json!([content]));
+        }
         let input = json!({"label": "reading", "path": "read.txt", "offset": null, "limit": null});
         let gate = begin(&provider, &with, run, count, ("read", input));
         let start = Instant::now();
@@ -135,9 +138,11 @@ fn commands(count: usize) -> io::Result<(Samples, Samples)> {
     let (with, without) = (ours(&provider, &text, options), bare(&text));
     let (mut ours, mut hand) = (Samples::default(), Samples::default());
     for run in 0..RUNS {
-        let input = json!({"label": "nothing", "command": "echo hello", "timeout": null});
+        let content = content(run);
+        let command = format!("echo {content}");
+        let input = json!({"label": "nothing", "command": command, "timeout": null});
         let gate = begin(&provider, &with, run, count, ("bash", input));
-        let near = json!(["hello", count, count * 16 + 40]);
+        let near = json!([content, count, count * 16 + 40]);
         let start = Instant::now();
         gate.open();
         await_lua(&with, COUNT, &near);
@@ -146,22 +151,21 @@ fn commands(count: usize) -> io::Result<(Samples, Samples)> {
         ask_again(&with);
 
         let start = Instant::now();
-        write_results(&without, run_by_hand(count)?.into_iter());
+        write_results(&without, run_by_hand(count, &command)?.into_iter());
         await_lua(&without, COUNT, &near);
         hand.add(since(start));
-        without.keys("100dkGo<Esc>");
     }
     Ok((hand, ours))
 }
 
 /// Four commands at a time, as many as the plugin runs by default.
-fn run_by_hand(count: usize) -> io::Result<Vec<String>> {
+fn run_by_hand(count: usize, command: &str) -> io::Result<Vec<String>> {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         let work = || -> io::Result<Vec<String>> {
             let mut said = Vec::new();
             while next.fetch_add(1, Ordering::Relaxed) < count {
-                let output = Command::new("bash").args(["-c", "echo hello"]).output()?;
+                let output = Command::new("bash").args(["-c", command]).output()?;
                 said.push(String::from_utf8_lossy(&output.stdout).into_owned());
             }
             Ok(said)
