@@ -16,6 +16,8 @@ mod host_dies;
 mod misuse;
 mod preview;
 mod processes;
+mod refusals;
+mod requests;
 mod stage;
 mod subcommands;
 mod traces;
