@@ -129,6 +129,10 @@ function M.command(name, arguments)
   M.start()
   local buffer, window = api.nvim_get_current_buf(), api.nvim_get_current_win()
   local line = api.nvim_win_get_cursor(window)[1] - 1
+  -- A key can be quicker than what follows `:edit!`; it is about the new text.
+  if chats[buffer] and not mirror.attached(buffer) then
+    attach(buffer, "reload")
+  end
   host.when_ready(function()
     host.send("command", {
       buffer = buffer,

@@ -260,6 +260,7 @@ impl Session {
         }
         self.text.splice(changed.first..changed.last, &lines);
         self.seq = changed.seq;
+        self.note_approvals(&lines);
         if !changed.more {
             if self.waiting.back() != Some(&Event::Changed) {
                 self.waiting.push_back(Event::Changed);
