@@ -66,7 +66,7 @@ fn quitting_ends_the_commands_and_shows_no_error() {
         "autocmd VimLeave * call writefile(split(execute('messages'), \"\\n\"), 'last words')",
     );
     let last_words = editor.dir().join("last words");
-    editor.keys(":qa!<CR>");
+    editor.request("nvim_input", serde_json::json!([":qa!<CR>"]));
     wait_gone(
         &editor.dir(),
         &[host.watcher, host.worker, editor.nvim_pid()],

@@ -5,6 +5,7 @@ use harness::{Answer, Editor, Gate, Provider};
 use serde_json::json;
 
 use crate::stage::{QUESTION, open, wait_end, wait_message};
+use crate::traces::wait_request_over;
 
 /// An answer that stops after `first` until the gate opens, and ends with `rest`.
 fn gated(first: &str, rest: &str) -> (Gate, Provider) {
@@ -81,21 +82,10 @@ fn typing_below_the_answer_is_kept() {
     editor.keys("Go<CR>next question<Esc>");
     gate.open();
     editor.wait_text("Four.");
-    wait_end_of_request(&editor);
+    wait_request_over(&editor);
     let text = editor.text();
     assert!(text.contains("One, two, three.\n\nFour.\n"), "{text}");
     assert!(text.contains("\nnext question\n"), "{text}");
-}
-
-/// Waits until no request is open, as a status line shows it.
-#[track_caller]
-fn wait_end_of_request(editor: &Editor) {
-    editor.wait_for("the end of the request", |editor| {
-        editor.lua(
-            "return require('flemma.notices').text(vim.api.nvim_get_current_buf())",
-            json!([]),
-        ) == json!("")
-    });
 }
 
 #[test]
@@ -105,7 +95,7 @@ fn deleting_the_answer_ends_it_and_says_so() {
     editor.keys("/@Assistant<CR>dG");
     gate.open();
     wait_message(&editor, "so the answer ends here");
-    wait_end_of_request(&editor);
+    wait_request_over(&editor);
     assert!(!editor.text().contains("three"), "{}", editor.text());
     assert!(editor.text().starts_with(QUESTION));
 }
@@ -117,7 +107,7 @@ fn a_plugin_that_rewrites_the_whole_chat_meanwhile_loses_nothing_of_its_own() {
     let lines = ["@You:", "GO.", "", "@Assistant:", "ONE, TWO"];
     editor.request("nvim_buf_set_lines", json!([0, 0, -1, true, lines]));
     gate.open();
-    wait_end_of_request(&editor);
+    wait_request_over(&editor);
     let text = editor.text();
     assert!(
         text.starts_with("@You:\nGO.\n\n@Assistant:\nONE, TWO"),
@@ -149,7 +139,7 @@ fn undoing_the_answer_itself_ends_it_or_lets_it_go_on_but_mixes_nothing() {
     let editor = streaming(&provider, "two");
     editor.keys("u");
     gate.open();
-    wait_end_of_request(&editor);
+    wait_request_over(&editor);
     let text = editor.text();
     assert!(text.starts_with(QUESTION), "{text}");
     assert!(
@@ -168,7 +158,7 @@ fn reloading_the_file_ends_the_answer_and_nothing_is_written_into_the_new_text()
     editor.command("edit!");
     provider.wait_hang_ups(1);
     gate.open();
-    wait_end_of_request(&editor);
+    wait_request_over(&editor);
     assert_eq!(editor.text(), QUESTION);
     editor.keys("<C-]>");
     wait_end(&editor, "Done.\n\n@You:\n\n");
