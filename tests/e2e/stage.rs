@@ -110,14 +110,6 @@ pub fn wait_message(editor: &Editor, text: &str) -> String {
     editor.messages()
 }
 
-/// Zero-based line of the first line that starts with `start`.
-#[track_caller]
-pub fn line_of(editor: &Editor, start: &str) -> usize {
-    let lines = editor.lines();
-    let found = lines.iter().position(|line| line.starts_with(start));
-    found.unwrap_or_else(|| panic!("no line starts with {start:?} in {lines:#?}"))
-}
-
 /// Waits until the cursor stands on a line that starts with `start`.
 #[track_caller]
 pub fn wait_cursor(editor: &Editor, start: &str) {
