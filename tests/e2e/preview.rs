@@ -127,6 +127,16 @@ fn wide_characters_are_cut_whole() {
 }
 
 #[test]
+fn combining_characters_stay_with_what_they_stand_on() {
+    let command = "e\u{301}".repeat(30);
+    let input = format!(r#"{{"label":"","command":"{command}","timeout":null}}"#);
+    let text = waiting_in_the_file("bash", &input);
+    let editor = offline().size(33, 40).file("question.chat", &text).start();
+    let shown = format!("bash: $ {}…", "e\u{301}".repeat(24));
+    wait_previews(&editor, &[&shown]);
+}
+
+#[test]
 fn what_a_model_hides_in_a_command_is_seen() {
     let input = "{\"label\":\"\",\"command\":\"ls\\u001b[2K\\u202e\\n\\nrm x\",\"timeout\":null}";
     let text = waiting_in_the_file("bash", input);

@@ -225,3 +225,17 @@ fn text_that_looks_like_structure_is_escaped_in_the_chat_and_not_on_the_wire() {
     let requests = provider.wait_requests(2);
     assert_eq!(requests[1].body["messages"][1]["content"][0]["text"], said);
 }
+
+#[test]
+fn what_is_for_the_users_eyes_only_is_not_sent() {
+    let call = Answer::new().tool_use("t_1", "bash", command("exit 3"));
+    let provider = Provider::anthropic([call, Answer::says("Well.")]);
+    let editor = ask_with(&provider, json!({"tools": {"require_approval": false}}));
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nWell.");
+    let body = provider.requests()[1].body.to_string();
+    assert!(body.contains("Command exited with code 3"));
+    for private in ["exit_code", "full_output", "test-key"] {
+        assert!(!body.contains(private), "{private} in {body}");
+    }
+}

@@ -189,3 +189,44 @@ fn keys_can_be_changed_and_switched_off() {
     editor.keys("<F5>");
     editor.wait_text("Four.");
 }
+
+#[test]
+fn fix_mends_what_the_diagnostic_of_the_line_names() {
+    let text = "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `bash` (`t_1`)\n\n```json\n{}\n```\n\n\
+                @You:\n**Tool Result:** `t_1`\n\n```flemma:tool status=rejectd\n```\n";
+    let editor = offline().file("question.chat", text).start();
+    wait_diagnostic(&editor, "\"rejectd\" is not a status");
+    editor.keys("/rejectd<CR>:Flemma fix<CR>");
+    editor.wait_for("the word that was meant", |editor| {
+        editor.text() == text.replace("rejectd", "rejected")
+    });
+    editor.keys(":Flemma fix<CR>");
+    wait_message(
+        &editor,
+        "There is nothing on this line that can be mended by itself.",
+    );
+}
+
+#[test]
+fn cancel_all_ends_every_call_and_each_says_so() {
+    let ids = ["t_1", "t_2", "t_3"];
+    let calls = ids.iter().fold(Answer::new(), |answer, id| {
+        answer.tool_use(id, "bash", command("sleep 60"))
+    });
+    let provider = Provider::anthropic([calls]);
+    let editor = ask_with(
+        &provider,
+        json!({"tools": {"require_approval": false, "max_concurrent": 2}}),
+    );
+    editor.keys("<C-]>");
+    wait_event(&editor, "FlemmaToolStarted t_2");
+    editor.keys(":Flemma tool:cancel-all<CR>");
+    editor.wait_for("three errors", |editor| {
+        ids.iter().all(|id| {
+            let block = result(editor, id);
+            block.contains("(error)") && block.contains("Cancelled by the user")
+        })
+    });
+    assert!(!events(&editor).contains(&"FlemmaToolStarted t_3".to_owned()));
+    expect_requests(&editor, 1);
+}
