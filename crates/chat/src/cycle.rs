@@ -19,6 +19,7 @@ use crate::tool::{ToolOutcome, ToolUseId};
 use provenance::Provenance;
 
 pub use event::{AnswerEnd, CursorAfterResult, Effect, Event, Level, Notice, Options};
+pub(crate) use judge::read;
 pub use judge::{DENIED, REJECTED, key};
 
 /// What is alive in one buffer and cannot be in its text.

@@ -98,7 +98,7 @@ impl Cycle {
         }
         let mut calls = BTreeMap::new();
         for turn in document.turns() {
-            for call in &turn.calls {
+            for call in turn.calls.iter().filter(|call| self.has_ended(call)) {
                 *calls
                     .entry(judge::key(document, call.tool_use))
                     .or_insert(false) |= !call.is_answered();
@@ -125,6 +125,22 @@ impl Cycle {
         .collect()
     }
 
+    /// Whether an outcome may be this call's, going by its id.
+    fn has_ended(&self, call: &Call<'_>) -> bool {
+        self.finished
+            .iter()
+            .any(|(finished, _)| finished.id == call.tool_use.id)
+    }
+
+    /// Whether the batch may be about this call, going by its id.
+    fn is_wanted(&self, call: &Call<'_>) -> bool {
+        match self.batch.as_ref().map(|batch| &batch.goal) {
+            Some(Goal::All) => true,
+            Some(Goal::One(goal)) => goal.id == call.tool_use.id,
+            Some(Goal::Settled) | None => false,
+        }
+    }
+
     fn plan(&self, document: &Document<'_>, options: &Options) -> Plan {
         let mut plan = Plan::default();
         if self.batch.is_none() && self.finished.is_empty() {
@@ -137,6 +153,7 @@ impl Cycle {
                 .iter()
                 .enumerate()
                 .filter(|(_, call)| !call.is_answered())
+                .filter(|(_, call)| self.is_wanted(call) || self.has_ended(call))
             {
                 blocks.extend(
                     self.plan_call(document, &turn, call, options, &mut plan)
@@ -301,8 +318,7 @@ impl Cycle {
     ) -> Option<serde_json::Value> {
         document.turns().find_map(|turn| {
             let call = turn.calls.iter().find(|call| {
-                call.status() == Some(Status::Approved)
-                    && judge::key(document, call.tool_use) == *key
+                call.status() == Some(Status::Approved) && judge::is(document, call.tool_use, key)
             })?;
             match judge::judge(document, &turn, call, options) {
                 Judgement::Waits(Status::Approved, input) if self.provenance.is_approved(key) => {
