@@ -133,6 +133,7 @@ function M.command(name, arguments)
   if chats[buffer] and not mirror.attached(buffer) then
     attach(buffer, "reload")
   end
+  mirror.check_undo(buffer)
   host.when_ready(function()
     host.send("command", {
       buffer = buffer,

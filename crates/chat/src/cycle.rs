@@ -107,6 +107,10 @@ pub fn step(
     cycle.provenance.observe(document);
     match event {
         Event::Loaded { .. } | Event::Changed => Vec::new(),
+        Event::Undone => {
+            cycle.provenance.undone();
+            Vec::new()
+        }
         Event::Advance => cycle.advance(document, options),
         Event::Send => cycle.send_by_user(document, options),
         Event::Resolve { line } => cycle.resolve(line, document, options),

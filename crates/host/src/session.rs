@@ -60,6 +60,8 @@ pub enum Input {
     Snapshot(Snapshot),
     /// The user changed it.
     Changed(Changed),
+    /// The last change was an undo.
+    Undone,
     /// Other lines are visible.
     Viewport(Viewport),
     /// What became of an edit.
@@ -188,6 +190,7 @@ impl Session {
             }
             Input::Snapshot(snapshot) => self.snapshot(snapshot),
             Input::Changed(changed) => self.changed(changed),
+            Input::Undone => self.waiting.push_back(Event::Undone),
             Input::Viewport(viewport) => self.view.look_at(viewport),
             Input::Applied(applied) => self.applied(applied),
             Input::Command(command) => self.command(command),
@@ -301,7 +304,7 @@ impl Session {
             Event::AnswerEnded(end) => Event::AnswerEnded(end),
             _ => Event::Continue,
         };
-        let quiet = event == Event::Changed;
+        let quiet = matches!(event, Event::Changed | Event::Undone);
         let document = Document::parse(&self.text);
         let effects = step(&mut self.cycle, event, &document, &self.shared.options);
         if !quiet {

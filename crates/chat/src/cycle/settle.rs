@@ -26,6 +26,8 @@ struct Plan {
     ready: Vec<CallKey>,
     /// Calls whose decision was made just now.
     decided: Vec<CallKey>,
+    /// Calls whose `approved` did not count.
+    refused: Vec<CallKey>,
     /// Whether the user wrote a result by hand, which pauses the cycle.
     by_hand: bool,
 }
@@ -69,6 +71,9 @@ impl Cycle {
         }
         for call in &plan.decided {
             self.provenance.decide(call);
+        }
+        for call in &plan.refused {
+            self.provenance.refuse(call);
         }
         if let Some(batch) = &mut self.batch {
             batch.worked |= !plan.edits.is_empty();
@@ -214,7 +219,9 @@ impl Cycle {
             Judgement::Waits(Status::Approved, _) => {
                 plan.notices.push(self.no_approval(&key));
                 let words = placeholder_words(document, call);
-                Some(write::placeholder(key.id.as_str(), Status::Pending, &words))
+                let block = write::placeholder(key.id.as_str(), Status::Pending, &words);
+                plan.refused.push(key);
+                Some(block)
             }
             Judgement::Waits(..) => None,
         }
