@@ -11,6 +11,9 @@ use tempfile::TempDir;
 
 use crate::stage::{QUESTION, wait_message};
 
+/// Takes what comes until Neovim closes, and keeps its own output open.
+const READ: &str = "while read -r line; do :; done";
+
 /// A folder with a program that is a host or not.
 fn program(script: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -97,7 +100,7 @@ fn one_that_is_not_executable_is_reported_like_a_missing_one() {
 
 #[test]
 fn one_of_another_version_is_stopped_and_both_versions_are_named() {
-    let (folder, host) = program("cat \"${0%/*}/frame\"; exec cat > /dev/null");
+    let (folder, host) = program(&format!("cat \"${{0%/*}}/frame\"; {READ}"));
     fs::write(folder.path().join("frame"), welcome(99)).unwrap();
     let editor = open_with(&host);
     let messages = wait_message(&editor, "The host speaks protocol 99, the plugin 1");
@@ -111,7 +114,7 @@ fn one_of_another_version_is_stopped_and_both_versions_are_named() {
 #[test]
 fn one_that_talks_nonsense_does_no_harm() {
     for nonsense in [
-        "echo hello world; exec cat > /dev/null",
+        &format!("echo hello world; {READ}"),
         "head -c 100000 /dev/urandom",
     ] {
         let (_folder, host) = program(nonsense);
