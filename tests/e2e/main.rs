@@ -15,6 +15,7 @@ mod editor_busy;
 mod editor_leaves;
 mod files;
 mod host_dies;
+mod meanwhile;
 mod misuse;
 mod preview;
 mod processes;
