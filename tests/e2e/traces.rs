@@ -43,6 +43,15 @@ pub fn wait_review(editor: &Editor) {
     });
 }
 
+/// Waits until a call is seen to run, by the seconds that count beside it.
+#[track_caller]
+pub fn wait_running(editor: &Editor) {
+    editor.wait_for("a call with its seconds", |editor| {
+        let signs = editor.virtual_text();
+        signs.iter().any(|it| it.text.trim_end().ends_with('s'))
+    });
+}
+
 /// Presses Ctrl-C until it shows: Neovim takes one that comes while it is busy for
 /// an interrupt, and no mapping sees it.
 #[track_caller]
