@@ -162,7 +162,10 @@ fn an_answer_that_is_cancelled_keeps_its_text_and_says_so() {
     editor.keys("<C-c>");
     editor.wait_text("Once upon a time\n\n<!-- flemma:aborted: cancelled by the user -->");
     provider.wait_hang_ups(1);
+    at_rest(&editor);
     assert_eq!(editor.text().matches("@You:").count(), 1);
+    // One key is one cancel.
+    assert!(!editor.messages().contains("Nothing is running here."));
 }
 
 #[test]

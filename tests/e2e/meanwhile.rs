@@ -49,6 +49,39 @@ fn a_request_that_is_cancelled_before_its_first_word_leaves_no_trace() {
 }
 
 #[test]
+fn a_key_pressed_twice_cancels_once() {
+    let provider = Provider::anthropic([Answer::says("Once").stall()]);
+    let editor = ask_with(&provider, json!({}));
+    editor.keys("<C-]>");
+    editor.wait_text("Once");
+    // In one go, before the host can have ended the first.
+    let twice = "vim.cmd('Flemma cancel') vim.cmd('Flemma cancel')";
+    editor.lua(twice, json!([]));
+    wait_event(&editor, "FlemmaRequestFinished cancelled");
+    at_rest(&editor);
+    assert_eq!(
+        editor.text(),
+        "@You:\nGo.\n\n@Assistant:\nOnce\n\n<!-- flemma:aborted: cancelled by the user -->\n"
+    );
+}
+
+#[test]
+fn ctrl_c_is_not_lost_while_neovim_has_much_to_do() {
+    let provider = Provider::anthropic([Answer::says("Once").stall()]);
+    let editor = ask_with(&provider, json!({}));
+    editor.keys("<C-]>");
+    editor.wait_text("Once");
+    at_rest(&editor);
+    // Neovim looks for Ctrl-C between any two of these, and takes it as an interrupt.
+    let much = "for _ = 1, 50 do vim.schedule(function() vim.uv.sleep(2) end) end";
+    editor.lua(much, json!([]));
+    editor.keys("<C-c>");
+    editor.wait_text("Once\n\n<!-- flemma:aborted: cancelled by the user -->");
+    at_rest(&editor);
+    assert_eq!(editor.text().matches("flemma:aborted").count(), 1);
+}
+
+#[test]
 fn a_second_call_is_run_by_hand_while_the_first_one_runs() {
     let calls = Answer::new()
         .tool_use("t_1", "bash", waits_for("go"))
@@ -182,7 +215,9 @@ fn one_undo_takes_a_result_back_and_the_call_waits_again() {
     wait_cursor(&editor, "**Tool Result:** `t_1`");
     editor.keys("<M-CR>");
     wait_result(&editor, "t_1", "**Tool Result:** `t_1`\n\n```\nout\n```");
-    at_rest(&editor);
+    editor.wait_for("no lock", |editor| {
+        editor.lua("return vim.bo.modifiable", json!([])) == json!(true)
+    });
     editor.keys("u");
     assert!(result(&editor, "t_1").contains("```flemma:tool status="));
     // A decision is good for one run.

@@ -175,6 +175,8 @@ fn a_preview_is_coloured_like_a_comment_or_as_the_user_says() {
         .iter()
         .position(|row| row == "calculator: 1");
     assert_eq!(editor.highlight_at(row.unwrap(), 0), ["Comment"]);
+    editor.command("colorscheme blue");
+    assert_eq!(group(&editor)["link"], "Comment");
 
     let options = json!({"highlights": {"tool_preview": "ErrorMsg"}});
     let setup = offline().options(options);

@@ -88,7 +88,9 @@ fn send_sends_and_cancel_cancels() {
     editor.wait_text("Once upon");
     editor.keys(":Flemma cancel<CR>");
     editor.wait_text("<!-- flemma:aborted: cancelled by the user -->");
+    wait_event(&editor, "FlemmaRequestFinished cancelled");
     provider.wait_hang_ups(1);
+    at_rest(&editor);
     editor.keys(":Flemma cancel<CR>");
     wait_message(&editor, "Nothing is running here.");
 }
@@ -229,4 +231,15 @@ fn cancel_all_ends_every_call_and_each_says_so() {
     });
     assert!(!events(&editor).contains(&"FlemmaToolStarted t_3".to_owned()));
     expect_requests(&editor, 1);
+}
+
+#[test]
+fn checkhealth_finds_a_working_host() {
+    let editor = offline().file("question.chat", QUESTION).start();
+    at_rest(&editor);
+    editor.keys(":checkhealth flemma<CR>");
+    editor.wait_text("Running, process");
+    let report = editor.text();
+    assert!(report.contains("OK Host program"), "{report}");
+    assert!(!report.contains("ERROR"), "{report}");
 }
