@@ -86,6 +86,11 @@ impl Cycle {
         self.request
     }
 
+    /// Does what [`Event::Recorded`] asks for, which is the same whatever the text.
+    pub fn record(&mut self, call: CallKey) {
+        self.provenance.record(call);
+    }
+
     /// Requests since the user last sent one.
     pub fn turns(&self) -> u32 {
         self.turns
@@ -121,7 +126,7 @@ pub fn step(
         }
         Event::ToolsFinished(ended) => cycle.tools_finished(ended, document, options),
         Event::Recorded(call) => {
-            cycle.provenance.record(call);
+            cycle.record(call);
             Vec::new()
         }
         Event::AnswerEnded(end) => cycle.answer_ended(end, document, options),

@@ -288,8 +288,10 @@ impl Session {
     }
 
     fn step(&mut self, event: Event) {
-        // Several calls that ended are written as one change.
+        // Several calls that ended are written as one change, and what is recorded
+        // asks for no look at the document: an answer may make a hundred calls.
         let event = match event {
+            Event::Recorded(call) => return self.cycle.record(call),
             Event::ToolsFinished(mut ended) => {
                 while let Some(Event::ToolsFinished(more)) = self.waiting.front_mut() {
                     ended.append(more);
