@@ -1,1 +1,79 @@
-fn main() {}
+//! What each thing costs, as a user has it: a real Neovim with a screen, the real
+//! host, a provider on the loopback; and the same result by hand, through bare
+//! calls on a Neovim without plugin, in the same run. The budgets are the
+//! design's. Run by `make bench`; `BENCH=keys,open make bench` runs some groups.
+
+mod chats;
+mod keys;
+mod machine;
+mod memory;
+mod open;
+mod output;
+mod probe;
+mod scan;
+mod send;
+mod stage;
+mod startup;
+mod steady;
+mod streams;
+mod table;
+mod tools;
+
+use std::io::{self, Write};
+
+use table::Table;
+
+/// So much of a processor in other hands, and figures are not to be trusted.
+const NOISE: f64 = 0.2;
+
+type Group = fn(&mut Table) -> io::Result<()>;
+
+const GROUPS: [(&str, Group); 10] = [
+    ("startup", startup::run),
+    ("open", open::run),
+    ("keys", keys::run),
+    ("streams", streams::run),
+    ("steady", steady::run),
+    ("send", send::run),
+    ("tools", tools::run),
+    ("output", output::run),
+    ("memory", memory::run),
+    ("scan", scan::run),
+];
+
+fn main() -> io::Result<()> {
+    let wanted = std::env::var("BENCH").unwrap_or_default();
+    let wanted: Vec<&str> = wanted.split(',').filter(|name| !name.is_empty()).collect();
+    if let Some(unknown) = wanted
+        .iter()
+        .find(|name| GROUPS.iter().all(|group| group.0 != **name))
+    {
+        let names = GROUPS.map(|group| group.0).join(", ");
+        return Err(io::Error::other(format!(
+            "BENCH={unknown}: the groups are {names}"
+        )));
+    }
+    let mut table = Table::default();
+    writeln!(io::stdout(), "{}\n", machine::describe())?;
+    table.head()?;
+    let mut noisy = Vec::new();
+    for (name, run) in GROUPS {
+        if wanted.is_empty() || wanted.contains(&name) {
+            let before = machine::busy();
+            run(&mut table)?;
+            let busy = before.max(machine::busy());
+            if busy > NOISE {
+                noisy.push(format!("{name} ({busy:.1} processors busy)"));
+            }
+        }
+    }
+    table.growth()?;
+    if !noisy.is_empty() {
+        writeln!(
+            io::stdout(),
+            "\nNoisy, others were at work: {}",
+            noisy.join(", ")
+        )?;
+    }
+    Ok(())
+}

@@ -19,6 +19,10 @@ local spans = require("flemma.spans")
 local swap = require("flemma.swap")
 local viewport = require("flemma.viewport")
 
+--- Ctrl-C, as Neovim spells it inside.
+local INTERRUPT = "\3"
+local INTERRUPTS = api.nvim_create_namespace("flemma.interrupts")
+
 ---@class flemma.buffer.Chat
 ---@field interrupted string[] Calls that ran when the last host died.
 ---@field streaming boolean Whether an answer was being written then.
@@ -141,6 +145,11 @@ function M.command(name, arguments)
   M.start()
   local buffer, window = api.nvim_get_current_buf(), api.nvim_get_current_win()
   local line = api.nvim_win_get_cursor(window)[1] - 1
+  -- A key can be quicker than what follows `:edit!`; it is about the new text.
+  if chats[buffer] and not mirror.attached(buffer) then
+    attach(buffer, "reload")
+  end
+  mirror.check_undo(buffer)
   host.when_ready(function()
     host.send("command", {
       buffer = buffer,
@@ -183,6 +192,23 @@ local function set_keys(buffer)
   map("i", keymaps.insert.send, advance_from_insert, "review, run or send")
 end
 
+--- A Ctrl-C that comes between two messages of the host is taken by Neovim as an
+--- interrupt and passes by the mapping, so that it would be lost just while an
+--- answer streams fast. It then arrives here as the key itself.
+local function follow_interrupts()
+  vim.on_key(function(key)
+    if key ~= INTERRUPT or not chats[api.nvim_get_current_buf()] or api.nvim_get_mode().mode ~= "n" then
+      return
+    end
+    local keymaps = config.get().keymaps
+    if keymaps.enabled and vim.keycode(keymaps.normal.cancel or "") == INTERRUPT then
+      vim.schedule(function()
+        M.command("cancel")
+      end)
+    end
+  end, INTERRUPTS)
+end
+
 --- Follows what Neovim does to colours, windows and names.
 local function follow_editor()
   local group = api.nvim_create_augroup("flemma.buffer", { clear = true })
@@ -217,6 +243,7 @@ function M.start()
   spans.start()
   host.listen({ ready = on_ready, lost = on_lost })
   follow_editor()
+  follow_interrupts()
   vim.schedule(function()
     vim.filetype.add({ extension = { chat = "chat" } })
   end)

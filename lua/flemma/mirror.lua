@@ -17,6 +17,7 @@ M.MAX_BYTES = 48 * 1024
 ---@field muted boolean Whether the changes are the host's own, which it is not told again.
 ---@field ours boolean Whether the last change was the host's.
 ---@field attached boolean Whether Neovim tells us of changes.
+---@field maybe_undone boolean? Whether the last changes may have been an undo that matters.
 
 ---@type table<integer, flemma.mirror.State>
 local states = {}
@@ -62,6 +63,40 @@ local function send_change(buffer, seq, first, last, lines)
   end
 end
 
+--- Tells the host when the text that stands there was brought back by an undo. Only
+--- while a change is being made Neovim cannot say so; it is asked right after.
+---@param buffer integer
+function M.check_undo(buffer)
+  local state = states[buffer]
+  if not state or not state.maybe_undone then
+    return
+  end
+  state.maybe_undone = false
+  if vim.api.nvim_buf_is_loaded(buffer) then
+    local tree = vim.fn.undotree(buffer)
+    if tree.seq_cur ~= tree.seq_last then
+      host.send("undone", { buffer = buffer })
+    end
+  end
+end
+
+--- An undo may bring an approval back. The history is looked at for such changes
+--- alone, because that takes longer the more of it there is.
+---@param buffer integer
+---@param state flemma.mirror.State
+---@param lines string[]
+local function watch_undo(buffer, state, lines)
+  for _, line in ipairs(lines) do
+    if line:find("approved", 1, true) then
+      state.maybe_undone = true
+      vim.schedule(function()
+        M.check_undo(buffer)
+      end)
+      return
+    end
+  end
+end
+
 --- Sends the whole text.
 ---@param buffer integer
 function M.snapshot(buffer)
@@ -87,7 +122,9 @@ local function on_lines(buffer, first, last, new_last)
   end
   if not state.muted then
     state.ours = false
-    send_change(buffer, state.seq, first, last, vim.api.nvim_buf_get_lines(buffer, first, new_last, false))
+    local lines = vim.api.nvim_buf_get_lines(buffer, first, new_last, false)
+    send_change(buffer, state.seq, first, last, lines)
+    watch_undo(buffer, state, lines)
   end
 end
 

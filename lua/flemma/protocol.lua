@@ -94,6 +94,9 @@ M.IN_ORDER = {
 ---@field lines string[]
 ---@field more boolean Whether another chunk of the same change follows.
 
+---@class flemma.protocol.Undone The last change was an undo or redo, and wrote "approved".
+---@field buffer integer
+
 ---@class flemma.protocol.Detached
 ---@field buffer integer
 

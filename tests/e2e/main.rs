@@ -5,11 +5,32 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod approval;
+mod autopilot;
+mod bad_files;
+mod bad_hosts;
+mod commands;
 mod cycle;
 mod demo;
+mod editor_busy;
+mod editor_leaves;
+mod files;
 mod host_dies;
+mod meanwhile;
+mod mirror;
+mod misuse;
+mod opening;
 mod preview;
 mod processes;
+mod refusals;
+mod requests;
 mod resolvers;
+mod responsive;
 mod stage;
+mod subcommands;
 mod traces;
+mod tutor;
+mod undo;
+mod while_it_runs;
+mod while_it_streams;
+mod wire;

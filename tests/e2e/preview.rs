@@ -127,6 +127,16 @@ fn wide_characters_are_cut_whole() {
 }
 
 #[test]
+fn combining_characters_stay_with_what_they_stand_on() {
+    let command = "e\u{301}".repeat(30);
+    let input = format!(r#"{{"label":"","command":"{command}","timeout":null}}"#);
+    let text = waiting_in_the_file("bash", &input);
+    let editor = offline().size(33, 40).file("question.chat", &text).start();
+    let shown = format!("bash: $ {}…", "e\u{301}".repeat(24));
+    wait_previews(&editor, &[&shown]);
+}
+
+#[test]
 fn what_a_model_hides_in_a_command_is_seen() {
     let input = "{\"label\":\"\",\"command\":\"ls\\u001b[2K\\u202e\\n\\nrm x\",\"timeout\":null}";
     let text = waiting_in_the_file("bash", input);
@@ -165,6 +175,8 @@ fn a_preview_is_coloured_like_a_comment_or_as_the_user_says() {
         .iter()
         .position(|row| row == "calculator: 1");
     assert_eq!(editor.highlight_at(row.unwrap(), 0), ["Comment"]);
+    editor.command("colorscheme blue");
+    assert_eq!(group(&editor)["link"], "Comment");
 
     let options = json!({"highlights": {"tool_preview": "ErrorMsg"}});
     let setup = offline().options(options);

@@ -110,14 +110,6 @@ pub fn wait_message(editor: &Editor, text: &str) -> String {
     editor.messages()
 }
 
-/// Zero-based line of the first line that starts with `start`.
-#[track_caller]
-pub fn line_of(editor: &Editor, start: &str) -> usize {
-    let lines = editor.lines();
-    let found = lines.iter().position(|line| line.starts_with(start));
-    found.unwrap_or_else(|| panic!("no line starts with {start:?} in {lines:#?}"))
-}
-
 /// Waits until the cursor stands on a line that starts with `start`.
 #[track_caller]
 pub fn wait_cursor(editor: &Editor, start: &str) {
@@ -174,17 +166,16 @@ pub fn wait_diagnostic(editor: &Editor, text: &str) {
     });
 }
 
-/// Waits until everything that keys and answers have led to so far is done and
-/// shown, except tools and requests that still run.
+/// Waits until everything that keys and answers have led to so far is done. No
+/// tool may be running.
 #[track_caller]
 pub fn at_rest(editor: &Editor) {
-    // The host answers in order, and decides between two questions.
-    for _ in 0..2 {
-        let answers = |editor: &Editor| editor.messages().matches("Autopilot is ").count();
-        let before = answers(editor);
-        editor.command("Flemma autopilot:status");
-        editor.wait_for("the host's answer", |editor| answers(editor) > before);
-    }
+    // The host decides on this key after all that came before it, and says so.
+    let sentence = "No tool is running here.";
+    let said = |editor: &Editor| editor.messages().matches(sentence).count();
+    let before = said(editor);
+    editor.command("Flemma tool:cancel");
+    editor.wait_for("the host's answer", |editor| said(editor) > before);
 }
 
 /// That nothing was sent but the first `count` requests.

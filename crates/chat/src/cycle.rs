@@ -19,6 +19,7 @@ use crate::tool::{ToolOutcome, ToolUseId};
 use provenance::Provenance;
 
 pub use event::{AnswerEnd, CursorAfterResult, Effect, Event, Level, Notice, Options};
+pub(crate) use judge::read;
 pub use judge::{DENIED, REJECTED, key};
 
 /// What is alive in one buffer and cannot be in its text.
@@ -85,6 +86,11 @@ impl Cycle {
         self.request
     }
 
+    /// Does what [`Event::Recorded`] asks for, which is the same whatever the text.
+    pub fn record(&mut self, call: CallKey) {
+        self.provenance.record(call);
+    }
+
     /// Requests since the user last sent one.
     pub fn turns(&self) -> u32 {
         self.turns
@@ -106,6 +112,10 @@ pub fn step(
     cycle.provenance.observe(document);
     match event {
         Event::Loaded { .. } | Event::Changed => Vec::new(),
+        Event::Undone => {
+            cycle.provenance.undone();
+            Vec::new()
+        }
         Event::Advance => cycle.advance(document, options),
         Event::Send => cycle.send_by_user(document, options),
         Event::Resolve { line } => cycle.resolve(line, document, options),
@@ -116,7 +126,7 @@ pub fn step(
         }
         Event::ToolsFinished(ended) => cycle.tools_finished(ended, document, options),
         Event::Recorded(call) => {
-            cycle.provenance.record(call);
+            cycle.record(call);
             Vec::new()
         }
         Event::AnswerEnded(end) => cycle.answer_ended(end, document, options),

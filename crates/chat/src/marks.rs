@@ -37,8 +37,7 @@ pub fn marks(document: &Document<'_>, cycle: &Cycle, width: usize) -> Vec<Mark> 
             let (Some(result), Some(status)) = (call.result, call.status()) else {
                 continue;
             };
-            let key = crate::cycle::key(document, call.tool_use);
-            let input = document.input(call.tool_use).ok();
+            let (key, input) = crate::cycle::read(document, call.tool_use);
             let empty = document.is_blank(result.body.clone());
             let repeats = seen.entry(key.id.clone()).or_insert(0);
             *repeats += 1;

@@ -207,13 +207,19 @@ pub fn abort_last(document: &Document<'_>, reason: &str) -> Option<TextEdit> {
 }
 
 /// Closes every fence that text left open, so that no fence that is written
-/// behind it can close it and swallow the markers between them. A fence below a
-/// header is left alone: closing it would make a call or a result of it.
+/// behind it can close it and swallow the markers between them. Nothing is closed
+/// while a tool header's fence or the frontmatter is open: that would make a call,
+/// a result or settings of it.
 pub fn close_fences(document: &Document<'_>) -> Vec<TextEdit> {
-    document
-        .open_fences
+    let fences = &document.open_fences;
+    let frontmatter = document.frontmatter.as_ref();
+    if fences.iter().any(|fence| fence.below_header)
+        || frontmatter.is_some_and(|it| it.problem.is_some())
+    {
+        return Vec::new();
+    }
+    fences
         .iter()
-        .filter(|fence| !fence.below_header)
         .map(|fence| close_fence(document, fence))
         .collect()
 }

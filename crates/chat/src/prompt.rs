@@ -17,7 +17,8 @@ use crate::tool::{ToolDefinition, ToolUseId};
 pub struct Prompt {
     /// All `@System:` text, joined by a blank line; absent when there is none.
     pub system: Option<String>,
-    /// Alternating messages, the first and the last from the user, none empty.
+    /// Alternating messages, none empty. The cycle sends only what begins and ends
+    /// with the user's.
     pub messages: Vec<PromptMessage>,
     /// The tools on offer, sorted by name.
     pub tools: Vec<ToolDefinition>,

@@ -34,11 +34,11 @@ pub fn run() -> ExitCode {
         }
     };
     runtime.block_on(serve());
-    // Calls that run are told to stop by their sessions' end; what is left of
-    // them is ended now, by us or by whoever watches us.
-    tools::end_descendants();
-    // The thread that reads standard input may be blocked for ever.
+    // Before the commands: a session that saw one of them killed would take that
+    // for its result. Not waited for, as the thread that reads standard input may
+    // be blocked for ever.
     runtime.shutdown_background();
+    tools::end_descendants();
     ExitCode::SUCCESS
 }
 
@@ -92,6 +92,7 @@ impl Host {
             FromEditor::Attach(attach) => self.attach(attach),
             FromEditor::Snapshot(it) => self.pass(it.buffer, Input::Snapshot(it)),
             FromEditor::Changed(it) => self.pass(it.buffer, Input::Changed(it)),
+            FromEditor::Undone(it) => self.pass(it.buffer, Input::Undone),
             FromEditor::Viewport(it) => self.pass(it.buffer, Input::Viewport(it)),
             FromEditor::Applied(it) => self.pass(it.buffer, Input::Applied(it)),
             FromEditor::Command(command) => self.command(command),

@@ -62,6 +62,8 @@ pub enum Input {
     Snapshot(Snapshot),
     /// The user changed it.
     Changed(Changed),
+    /// The last change was an undo.
+    Undone,
     /// Other lines are visible.
     Viewport(Viewport),
     /// What became of an edit.
@@ -201,6 +203,7 @@ impl Session {
             }
             Input::Snapshot(snapshot) => self.snapshot(snapshot),
             Input::Changed(changed) => self.changed(changed),
+            Input::Undone => self.waiting.push_back(Event::Undone),
             Input::Viewport(viewport) => self.view.look_at(viewport),
             Input::Applied(applied) => self.applied(applied),
             Input::Command(command) => self.command(command),
@@ -276,6 +279,7 @@ impl Session {
         }
         self.text.splice(changed.first..changed.last, &lines);
         self.seq = changed.seq;
+        self.note_approvals(&lines);
         if !changed.more {
             if self.waiting.back() != Some(&Event::Changed) {
                 self.waiting.push_back(Event::Changed);
@@ -304,8 +308,10 @@ impl Session {
     }
 
     fn step(&mut self, event: Event) {
-        // Several calls that ended are written as one change.
+        // Several calls that ended are written as one change, and what is recorded
+        // asks for no look at the document: an answer may make a hundred calls.
         let event = match event {
+            Event::Recorded(call) => return self.cycle.record(call),
             Event::ToolsFinished(mut ended) => {
                 while let Some(Event::ToolsFinished(more)) = self.waiting.front_mut() {
                     ended.append(more);
@@ -320,7 +326,7 @@ impl Session {
             Event::AnswerEnded(end) => Event::AnswerEnded(end),
             _ => Event::Continue,
         };
-        let quiet = event == Event::Changed;
+        let quiet = matches!(event, Event::Changed | Event::Undone);
         let document = Document::parse(&self.text);
         let effects = step(&mut self.cycle, event, &document, &self.rules.options);
         if !quiet {

@@ -6,6 +6,9 @@ use std::time::Duration;
 use crate::Gate;
 use crate::answer::{Pace, Step};
 
+/// How often a stalled stream looks whether its client has left.
+const STALL: Duration = Duration::from_millis(10);
+
 /// A thing that a stream does next.
 pub(crate) enum Piece {
     /// One event in the wire format's spelling, with LF line ends.
@@ -66,7 +69,9 @@ pub(crate) fn deliver(pieces: Vec<Piece>, pace: &Pace, outlet: &mut impl Outlet)
                 continue;
             }
             Piece::Stall => {
-                while !outlet.is_gone() {}
+                while !outlet.is_gone() {
+                    std::thread::sleep(STALL);
+                }
                 return End::HungUp;
             }
         };

@@ -53,7 +53,7 @@ impl Gate {
         self.0.changed.notify_all();
         while !state.open {
             state = self.wait(state, Duration::from_millis(10));
-            if gone() {
+            if !state.open && gone() {
                 return false;
             }
         }

@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::Instant;
 
 use serde_json::Value as Json;
 
@@ -22,6 +22,8 @@ pub struct Recorded {
     pub body: Json,
     /// The body, byte for byte.
     pub raw: Vec<u8>,
+    /// When the last byte of it was read.
+    pub arrived: Instant,
 }
 
 impl Recorded {
@@ -50,6 +52,7 @@ pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> Option<Recorded> {
     let length = length.map_or(Some(0), |header| header.1.parse().ok())?;
     let mut raw = vec![0; length];
     reader.read_exact(&mut raw).ok()?;
+    let arrived = Instant::now();
     let body = serde_json::from_slice(&raw).unwrap_or(Json::Null);
     Some(Recorded {
         method,
@@ -57,6 +60,7 @@ pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> Option<Recorded> {
         headers,
         body,
         raw,
+        arrived,
     })
 }
 
@@ -126,16 +130,13 @@ impl Outlet for EventBody<'_> {
     }
 }
 
-/// Whether the client has closed its end. Takes up to 10 ms when it has not.
+/// Whether the client has closed its end. Answers at once.
 pub(crate) fn has_left(stream: &TcpStream) -> bool {
-    let _ = stream.set_read_timeout(Some(Duration::from_millis(10)));
+    let _ = stream.set_nonblocking(true);
     let seen = stream.peek(&mut [0]);
-    let _ = stream.set_read_timeout(None);
+    let _ = stream.set_nonblocking(false);
     match seen {
         Ok(bytes) => bytes == 0,
-        Err(error) => !matches!(
-            error.kind(),
-            std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
-        ),
+        Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
     }
 }

@@ -100,6 +100,11 @@ impl Editor {
         self.screen.frames()
     }
 
+    /// Returns when another frame than number `seen` is drawn, or after `patience`.
+    pub fn wait_frame(&self, seen: u64, patience: Duration) {
+        self.screen.wait_frame(seen, patience);
+    }
+
     /// Everything a reader of a failed test would ask for. Must not fail itself,
     /// and not hang: Neovim may be blocked or gone.
     pub(crate) fn report(&self) -> String {

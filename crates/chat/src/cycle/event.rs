@@ -55,6 +55,8 @@ pub enum Event {
     },
     /// The user changed the text.
     Changed,
+    /// The last change was an undo or a redo.
+    Undone,
     /// Ctrl-].
     Advance,
     /// `:Flemma send`: the third phase alone.

@@ -17,15 +17,27 @@ pub const REJECTED: &str = "The user rejected this call.";
 
 /// The identity of a call. Arguments that cannot be read stand for themselves.
 pub fn key(document: &Document<'_>, call: &ToolUse) -> CallKey {
-    let input = match document.input(call) {
-        Ok(value) => json::canonical(&value),
-        Err(_) => document.lossy(call.body.clone()).into_owned(),
-    };
-    CallKey {
+    read(document, call).0
+}
+
+/// The identity of a call and its arguments, which are read once for both.
+pub(crate) fn read(document: &Document<'_>, call: &ToolUse) -> (CallKey, Option<Value>) {
+    let input = document.input(call).ok();
+    let key = CallKey {
         id: call.id.clone(),
         name: call.name.clone(),
-        input,
-    }
+        input: match &input {
+            Some(value) => json::canonical(value),
+            None => document.lossy(call.body.clone()).into_owned(),
+        },
+    };
+    (key, input)
+}
+
+/// Whether this is the call of `key`. Its arguments are read only when the rest
+/// fits: in a long chat that is the cost of a look.
+pub(super) fn is(document: &Document<'_>, call: &ToolUse, key_of: &CallKey) -> bool {
+    call.id == key_of.id && call.name == key_of.name && key(document, call) == *key_of
 }
 
 /// What a call's blocks say, without any policy.

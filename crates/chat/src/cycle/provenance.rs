@@ -22,6 +22,8 @@ pub(super) struct Provenance {
     approved: BTreeMap<ToolUseId, Approval>,
     /// Calls that ran; their approval is spent.
     spent: BTreeSet<CallKey>,
+    /// Calls whose `approved` did not count: the word is not taken from an undo.
+    refused: BTreeSet<CallKey>,
 }
 
 /// An `approved` in the text.
@@ -91,6 +93,19 @@ impl Provenance {
         self.approved
             .get(&call.id)
             .is_some_and(|approval| approval.valid && approval.call == *call)
+    }
+
+    /// The `approved` that stands for this call does not count and is set back.
+    pub(super) fn refuse(&mut self, call: &CallKey) {
+        self.refused.insert(call.clone());
+    }
+
+    /// The text was brought back by an undo: a word that did not count before does
+    /// not count now, because nobody typed it.
+    pub(super) fn undone(&mut self) {
+        for approval in self.approved.values_mut() {
+            approval.valid &= !self.refused.contains(&approval.call);
+        }
     }
 
     /// A decision was made now, by policy or by the user: it counts once.

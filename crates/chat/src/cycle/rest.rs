@@ -57,6 +57,15 @@ impl Cycle {
     /// Sends, when there is something to send and a turn left.
     pub(super) fn send(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         let built = prompt::build(document, &[]);
+        if built
+            .messages
+            .first()
+            .is_some_and(|it| it.role == prompt::PromptRole::Assistant)
+        {
+            return vec![Effect::warn(
+                "The conversation begins with \"@Assistant:\", which models refuse. Put a \"@You:\" message before it.",
+            )];
+        }
         match built.messages.last().map(|message| message.role) {
             None => {
                 return vec![Effect::warn(

@@ -26,6 +26,8 @@ struct Plan {
     ready: Vec<CallKey>,
     /// Calls whose decision was made just now.
     decided: Vec<CallKey>,
+    /// Calls whose `approved` did not count.
+    refused: Vec<CallKey>,
     /// Whether the user wrote a result by hand, which pauses the cycle.
     by_hand: bool,
 }
@@ -70,6 +72,9 @@ impl Cycle {
         for call in &plan.decided {
             self.provenance.decide(call);
         }
+        for call in &plan.refused {
+            self.provenance.refuse(call);
+        }
         if let Some(batch) = &mut self.batch {
             batch.worked |= !plan.edits.is_empty();
             batch.may_send &= !plan.by_hand;
@@ -98,7 +103,7 @@ impl Cycle {
         }
         let mut calls = BTreeMap::new();
         for turn in document.turns() {
-            for call in &turn.calls {
+            for call in turn.calls.iter().filter(|call| self.has_ended(call)) {
                 *calls
                     .entry(judge::key(document, call.tool_use))
                     .or_insert(false) |= !call.is_answered();
@@ -108,16 +113,37 @@ impl Cycle {
             .into_iter()
             .partition::<Vec<_>, _>(|(call, _)| calls.get(call).copied().unwrap_or(false));
         self.finished = open;
-        let gone = closed
+        let gone: Vec<_> = closed
             .into_iter()
-            .filter(|(call, _)| !calls.contains_key(call));
-        gone.map(|(call, _)| {
+            .filter(|(call, _)| !calls.contains_key(call))
+            .collect();
+        // Without the calls that it was about the conversation is another one.
+        if let Some(batch) = self.batch.as_mut().filter(|_| !gone.is_empty()) {
+            batch.may_send = false;
+        }
+        gone.into_iter().map(|(call, _)| {
             Effect::warn(format!(
                 "The call \"{}\" ended, but its block is gone or changed; its result was dropped.",
                 call.id
             ))
         })
         .collect()
+    }
+
+    /// Whether an outcome may be this call's, going by its id.
+    fn has_ended(&self, call: &Call<'_>) -> bool {
+        self.finished
+            .iter()
+            .any(|(finished, _)| finished.id == call.tool_use.id)
+    }
+
+    /// Whether the batch may be about this call, going by its id.
+    fn is_wanted(&self, call: &Call<'_>) -> bool {
+        match self.batch.as_ref().map(|batch| &batch.goal) {
+            Some(Goal::All) => true,
+            Some(Goal::One(goal)) => goal.id == call.tool_use.id,
+            Some(Goal::Settled) | None => false,
+        }
     }
 
     fn plan(&self, document: &Document<'_>, options: &Options) -> Plan {
@@ -132,6 +158,7 @@ impl Cycle {
                 .iter()
                 .enumerate()
                 .filter(|(_, call)| !call.is_answered())
+                .filter(|(_, call)| self.is_wanted(call) || self.has_ended(call))
             {
                 blocks.extend(
                     self.plan_call(document, &turn, call, options, &mut plan)
@@ -192,7 +219,9 @@ impl Cycle {
             Judgement::Waits(Status::Approved, _) => {
                 plan.notices.push(self.no_approval(&key));
                 let words = placeholder_words(document, call);
-                Some(write::placeholder(key.id.as_str(), Status::Pending, &words))
+                let block = write::placeholder(key.id.as_str(), Status::Pending, &words);
+                plan.refused.push(key);
+                Some(block)
             }
             Judgement::Waits(..) => None,
         }
@@ -298,8 +327,7 @@ impl Cycle {
     ) -> Option<serde_json::Value> {
         document.turns().find_map(|turn| {
             let call = turn.calls.iter().find(|call| {
-                call.status() == Some(Status::Approved)
-                    && judge::key(document, call.tool_use) == *key
+                call.status() == Some(Status::Approved) && judge::is(document, call.tool_use, key)
             })?;
             match judge::judge(document, &turn, call, options) {
                 Judgement::Waits(Status::Approved, input) if self.provenance.is_approved(key) => {

@@ -90,7 +90,7 @@ fn as_text(payload: &str) -> Result<(), String> {
 }
 
 /// Whether `sent` is `payload` with a fence that it left open closed.
-fn closes_a_fence(sent: &str, payload: &str) -> bool {
+pub fn closes_a_fence(sent: &str, payload: &str) -> bool {
     sent.strip_prefix(payload)
         .and_then(|rest| rest.strip_prefix('\n'))
         .is_some_and(|end| end.len() >= 3 && end.trim_matches(['`', '~']).is_empty())

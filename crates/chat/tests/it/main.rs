@@ -7,3 +7,4 @@ mod cycle;
 mod dump;
 mod foreign;
 mod play;
+mod properties;

@@ -21,6 +21,8 @@ pub enum FromEditor {
     Snapshot(Snapshot),
     /// Lines changed.
     Changed(Changed),
+    /// The last change of a buffer was an undo or a redo.
+    Undone(Undone),
     /// A buffer is gone.
     Detached(Detached),
     /// The user wants something.
@@ -136,6 +138,14 @@ pub struct Changed {
     /// Whether another piece of the same change follows.
     #[serde(default)]
     pub more: bool,
+}
+
+/// The last change of a buffer was an undo or a redo. Said only of changes that
+/// wrote an approval.
+#[derive(Debug, Deserialize)]
+pub struct Undone {
+    /// Which.
+    pub buffer: BufferId,
 }
 
 /// A buffer is gone.

@@ -183,8 +183,9 @@ impl Session {
     }
 
     /// What arrived stays, with the reason why there is no more.
+    /// An answer whose end is known, and only not written yet, does not end again.
     fn end_request(&mut self, reason: &str, end: AnswerEnd) {
-        let Some(open) = &mut self.request else {
+        let Some(open) = self.request.as_mut().filter(|open| open.end.is_none()) else {
             return;
         };
         open.stop();

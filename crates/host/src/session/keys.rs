@@ -33,7 +33,7 @@ impl Session {
             "trust" => self.trust(),
             "trust!" => self.distrust(),
             "fix" => self.fix(line),
-            "autopilot:status" => self.inform(if self.shared.options.autopilot {
+            "autopilot:status" => self.inform(if self.rules.options.autopilot {
                 "Autopilot is on."
             } else {
                 "Autopilot is off."

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chat::approval::{Answers, CallKey, Function, FunctionId, Question, Returned};
-use chat::cycle::Event;
+use chat::cycle::{Event, step};
+use chat::document::Document;
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -39,6 +40,22 @@ impl Call {
 }
 
 impl Session {
+    /// An approval that the user writes counts for the arguments that stand beside
+    /// it at this moment, not for what becomes of them before the next decision.
+    pub(super) fn note_approvals(&mut self, written: &[Vec<u8>]) {
+        const STATUS: &[u8] = b"flemma:tool";
+        let is_status = |line: &Vec<u8>| line.windows(STATUS.len()).any(|it| it == STATUS);
+        if written.iter().any(is_status) {
+            let document = Document::parse(&self.text);
+            step(
+                &mut self.cycle,
+                Event::Changed,
+                &document,
+                &self.rules.options,
+            );
+        }
+    }
+
     pub(super) fn run_tool(&mut self, call: CallKey, input: Value) {
         let Some(tool) = self.shared.registry.get(&call.name) else {
             let gone = ToolOutcome::Failed(format!(

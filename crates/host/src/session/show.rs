@@ -19,6 +19,8 @@ use crate::protocol::*;
 const MARGIN: usize = 60;
 /// Live output is drawn no more often than this.
 const OUTPUT_EVERY: Duration = Duration::from_millis(100);
+/// One frame of a 60 Hz screen: the document is not looked at more often to draw it.
+const FRAME: Duration = Duration::from_millis(16);
 /// How long ✓ and ✗ stay: the reference's 1.5 s.
 const ENDED_FOR: Duration = Duration::from_millis(1500);
 
@@ -26,8 +28,9 @@ const ENDED_FOR: Duration = Duration::from_millis(1500);
 #[derive(Default)]
 pub(super) struct View {
     stale: bool,
-    /// When live output is to be drawn.
+    /// When something that has to wait is to be drawn.
     draw_at: Option<Instant>,
+    drawn: Option<Instant>,
     first: usize,
     last: usize,
     width: usize,
@@ -57,6 +60,17 @@ impl View {
     pub(super) fn redraw_soon(&mut self) {
         self.draw_at
             .get_or_insert_with(|| Instant::now() + OUTPUT_EVERY);
+    }
+
+    /// Whether the frame is over in which was drawn last; else it is drawn then.
+    fn takes_its_turn(&mut self) -> bool {
+        let now = Instant::now();
+        let Some(next) = self.drawn.map(|at| at + FRAME).filter(|at| *at > now) else {
+            self.drawn = Some(now);
+            return true;
+        };
+        self.draw_at = Some(self.draw_at.map_or(next, |at| at.min(next)));
+        false
     }
 
     pub(super) fn next_draw(&self) -> Option<Instant> {
@@ -95,6 +109,11 @@ impl Session {
         if !self.view.stale || self.loading.is_some() || self.edit.is_some() {
             return;
         }
+        self.show_request();
+        self.show_lock();
+        if !self.view.takes_its_turn() {
+            return;
+        }
         self.view.stale = false;
         self.view
             .ended
@@ -110,8 +129,6 @@ impl Session {
         if self.request.is_none() {
             self.show_diagnostics(diagnostics);
         }
-        self.show_request();
-        self.show_lock();
     }
 
     fn mark_items(&self, document: &Document<'_>) -> Vec<MarkItem> {

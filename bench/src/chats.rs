@@ -1,0 +1,48 @@
+//! The chats that are measured: as long as wanted, with the mix of a real one. It
+//! writes the format by hand, as a user's file has it, and knows no parser.
+
+/// The last line, by which a chat is recognised on screen.
+pub const LAST: &str = "END-OF-CHAT question.";
+
+/// Lines of one exchange below: 24, of which a call and its result are 12.
+fn exchange(number: usize) -> String {
+    format!(
+        "@You:\n\
+         Question {number}: what does file {number} say?\n\
+         \n\
+         @Assistant:\n\
+         I look into **file {number}**, as `path` says, and tell what stands there.\n\
+         \n\
+         **Tool Use:** `read` (`toolu_{number}`)\n\
+         \n\
+         ```json\n\
+         {{\"label\":\"reading\",\"path\":\"file{number}.txt\",\"offset\":null,\"limit\":null}}\n\
+         ```\n\
+         \n\
+         @You:\n\
+         **Tool Result:** `toolu_{number}`\n\
+         \n\
+         ```\n\
+         The first line of file {number}, which is of the usual length of a line.\n\
+         The second line of it.\n\
+         ```\n\
+         \n\
+         @Assistant:\n\
+         It says *two things*, and the second one is `short`.\n\
+         - Both are true.\n\
+         \n"
+    )
+}
+
+/// A chat of about `lines` lines that ends in a question which nobody answered.
+pub fn chat(lines: usize) -> String {
+    let exchanges = 1..=lines / 24;
+    let mut text: String = exchanges.map(exchange).collect();
+    text.push_str(&format!("@You:\n{LAST}\n"));
+    text
+}
+
+/// `1k`, `10k` …
+pub fn name(lines: usize) -> String {
+    format!("{}k", lines / 1000)
+}

@@ -1,0 +1,89 @@
+//! Opening a chat: from `:edit` to the frame with its text, and to its colours.
+
+use std::io;
+use std::time::Instant;
+
+use harness::{Editor, Provider};
+use serde_json::json;
+
+use crate::chats::{LAST, chat, name};
+use crate::stage::{await_row, bare, press, rest, since, with_plugin};
+use crate::table::{Budget, Row, Samples, Table};
+
+const RUNS: usize = 12;
+/// A row that no file of the bench has, so that the next frame is a new one.
+const EMPTY: &str = "@You:\nNothing yet.\n";
+
+pub fn run(table: &mut Table) -> io::Result<()> {
+    let provider = Provider::anthropic([""; 0]);
+    let budgets = [
+        (1_000, 10.0, 5.0),
+        (10_000, 20.0, 8.0),
+        (50_000, 40.0, 11.0),
+    ];
+    for (lines, limit, by_hand) in budgets {
+        let text = chat(lines);
+        let setup = with_plugin(&provider, json!({}));
+        let with = setup
+            .with("long.chat", &text)
+            .with("empty.chat", EMPTY)
+            .start();
+        let without = bare(EMPTY);
+        std::fs::write(without.dir().join("long.plain"), &text)?;
+        let first = open(&with, "long.chat", true);
+        close(&with, "empty.chat");
+        let (mut ours, mut colours, mut hand) = Default::default();
+        for _ in 0..RUNS {
+            let (text, coloured) = open(&with, "long.chat", true);
+            close(&with, "empty.chat");
+            Samples::add(&mut ours, text);
+            Samples::add(&mut colours, coloured);
+            Samples::add(&mut hand, open(&without, "long.plain", false).0);
+            close(&without, "bench.plain");
+        }
+        let row = |what: &str, ours, budget| Row {
+            what: format!("{what} {} lines", name(lines)),
+            hand: None,
+            ours,
+            budget,
+            lines: None,
+        };
+        table.add(Row {
+            hand: Some(hand),
+            ..row("open", ours, Budget::median(limit).by_hand(by_hand))
+        })?;
+        table.add(row("until coloured:", colours, Budget::NONE))?;
+        table.add(row(
+            "as the first chat:",
+            [first.0].into_iter().collect(),
+            Budget::NONE,
+        ))?;
+    }
+    Ok(())
+}
+
+/// Milliseconds to the text and, if wanted, to the colour of the first marker.
+fn open(editor: &Editor, file: &str, coloured: bool) -> (f64, f64) {
+    let start = Instant::now();
+    press(editor, &format!(":edit {file}<CR>"));
+    await_row(editor, "the first line", |row| {
+        row.starts_with("Question 1:")
+    });
+    let text = since(start);
+    if coloured {
+        editor.wait_for("colours", |editor| !editor.highlight_at(0, 0).is_empty());
+    }
+    let colours = since(start);
+    rest(editor);
+    (text, colours)
+}
+
+fn close(editor: &Editor, other: &str) {
+    editor.keys(&format!(":silent edit {other}<CR>:silent bwipeout! #<CR>"));
+    editor.wait_screen("another file", |rows| {
+        !rows
+            .iter()
+            .any(|row| row.starts_with("Question 1:") || row.starts_with(LAST))
+    });
+    rest(editor);
+}

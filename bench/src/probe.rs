@@ -1,0 +1,69 @@
+//! Looks how long Neovim takes to answer while something else goes on.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use harness::Editor;
+use serde_json::json;
+
+use crate::stage::{await_row, press, since};
+use crate::table::Samples;
+
+/// Between two probes.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Runs `work` and meanwhile asks the editor for nothing of interest. A request
+/// is answered in its turn on the main loop, as a key is.
+pub fn during(editor: &Editor, work: impl FnOnce()) -> Samples {
+    watched(work, || {
+        let start = Instant::now();
+        editor.request("nvim_eval", json!(["1"]));
+        let took = since(start);
+        std::thread::sleep(PAUSE);
+        took
+    })
+}
+
+/// Runs `work` and meanwhile types in the second line of the file, which is on
+/// screen; each figure is from the key to the frame that shows it.
+pub fn typing_during(editor: &Editor, work: impl FnOnce()) -> Samples {
+    editor.keys("<Esc>gg0jo");
+    let mut typed = String::new();
+    let figures = watched(work, || {
+        if typed.len() == 60 {
+            editor.keys("<C-u>");
+            typed.clear();
+        }
+        let took = key(editor, &mut typed, |row, typed| row == typed);
+        std::thread::sleep(PAUSE);
+        took
+    });
+    editor.keys("<Esc>dd");
+    figures
+}
+
+/// Types one more letter; milliseconds until a row shows all of `typed`.
+pub fn key(editor: &Editor, typed: &mut String, shows: impl Fn(&str, &str) -> bool) -> f64 {
+    let letter = char::from(b'a' + (typed.len() % 26) as u8);
+    typed.push(letter);
+    let start = Instant::now();
+    press(editor, &letter.to_string());
+    await_row(editor, "the typed letter", |row| shows(row, typed));
+    since(start)
+}
+
+fn watched(work: impl FnOnce(), mut figure: impl FnMut() -> f64 + Send) -> Samples {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let figures = scope.spawn(|| {
+            let mut figures = Vec::new();
+            while !over.load(Ordering::Relaxed) {
+                figures.push(figure());
+            }
+            figures
+        });
+        work();
+        over.store(true, Ordering::Relaxed);
+        figures.join().unwrap_or_default().into_iter().collect()
+    })
+}

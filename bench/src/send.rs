@@ -1,0 +1,68 @@
+//! From Ctrl-] to the whole request at the provider.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::Instant;
+
+use harness::{Editor, Provider};
+use serde_json::{Value as Json, json};
+
+use crate::chats::{chat, name};
+use crate::stage::{ask_again, await_turn, bare, ours, press};
+use crate::table::{Budget, Row, Samples, Table};
+
+const RUNS: usize = 10;
+
+pub fn run(table: &mut Table) -> io::Result<()> {
+    for (lines, budget) in [
+        (1_000, Budget::NONE),
+        (10_000, Budget::median(20.0).by_hand(14.0)),
+        (50_000, Budget::NONE),
+    ] {
+        let text = chat(lines);
+        let (provider, other) = (Provider::anthropic([""; 0]), Provider::anthropic([""; 0]));
+        let (with, without) = (ours(&provider, &text, json!({})), bare(&text));
+        let (mut ours, mut hand) = (Samples::default(), Samples::default());
+        for run in 1..=RUNS {
+            let start = Instant::now();
+            press(&with, "<C-]>");
+            let arrived = provider.wait_requests(run)[run - 1].arrived;
+            ours.add(arrived.duration_since(start).as_secs_f64() * 1e3);
+            await_turn(&with);
+            ask_again(&with);
+            let start = Instant::now();
+            send_by_hand(&without, &other)?;
+            let arrived = other.wait_requests(run)[run - 1].arrived;
+            hand.add(arrived.duration_since(start).as_secs_f64() * 1e3);
+        }
+        table.add(Row {
+            what: format!("Ctrl-] to the request on the wire, {} lines", name(lines)),
+            hand: Some(hand),
+            ours,
+            budget,
+            // The request holds the chat, so it grows with it.
+            lines: None,
+        })?;
+    }
+    Ok(())
+}
+
+/// Reads the buffer and posts it as one message.
+fn send_by_hand(editor: &Editor, provider: &Provider) -> io::Result<()> {
+    let lines = editor.request("nvim_buf_get_lines", json!([0, 0, -1, true]));
+    let lines: Vec<&str> = lines
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Json::as_str)
+        .collect();
+    let body = json!({"messages": [{"role": "user", "content": lines.join("\n")}]}).to_string();
+    let mut stream = TcpStream::connect(provider.address())?;
+    write!(
+        stream,
+        "POST /v1/messages HTTP/1.1\r\nhost: bench\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )?;
+    stream.read_to_end(&mut Vec::new())?;
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! An answer at the pace of a model, 50 deltas a second for ten seconds: what the
+//! editor computes for it, and how late each delta is on screen.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use harness::{Answer, Editor, Gate, Provider};
+use serde_json::json;
+
+use crate::chats::{chat, name};
+use crate::machine::computed;
+use crate::stage::{await_row, bare, ours, press, rest, since};
+use crate::streams::append_by_hand;
+use crate::table::{Budget, Row, Samples, Table};
+
+const DELTAS: usize = 500;
+const EVERY: Duration = Duration::from_millis(20);
+
+pub fn run(table: &mut Table) -> io::Result<()> {
+    for lines in [1_000, 10_000, 50_000] {
+        let text = chat(lines);
+        let gates: Vec<Gate> = (0..DELTAS).map(|_| Gate::new()).collect();
+        let script = gates
+            .iter()
+            .enumerate()
+            .fold(Answer::new(), |answer, (index, gate)| {
+                answer.gate(gate).text(&word(index))
+            });
+        let provider = Provider::anthropic([script]);
+        let (with, without) = (ours(&provider, &text, json!({})), bare(&text));
+        press(&with, "<C-]>");
+        gates[0].wait_reached();
+        rest(&with);
+        let (ours_cpu, lag) = paced(&with, |index| gates[index].open());
+        append_by_hand(&without, "\n\n@Assistant:\n");
+        let (hand_cpu, hand_lag) = paced(&without, |index| append_by_hand(&without, &word(index)));
+        let row = |what: &str, hand, ours, budget| Row {
+            what: format!("50 deltas/s for 10 s into {} lines: {what}", name(lines)),
+            hand: Some(hand),
+            ours,
+            budget,
+            lines: Some(lines),
+        };
+        let one = |figure: f64| [figure].into_iter().collect::<Samples>();
+        let budget = Budget::median(600.0).by_hand(310.0);
+        table.add(row(
+            "the editor's processor",
+            one(hand_cpu),
+            one(ours_cpu),
+            budget,
+        ))?;
+        table.add(row("lag", hand_lag, lag, Budget::NONE.max(50.0)))?;
+    }
+    Ok(())
+}
+
+fn word(index: usize) -> String {
+    let end = if index % 12 == 11 { "\n" } else { " " };
+    format!("w{index:04}{end}")
+}
+
+/// Says a word every 20 ms; the editor's processor time, and the lag of each.
+fn paced(editor: &Editor, say: impl Fn(usize)) -> (f64, Samples) {
+    let before = computed(editor.nvim_pid());
+    let start = Instant::now();
+    let mut lags = Samples::default();
+    for index in 0..DELTAS {
+        let due = EVERY * u32::try_from(index).unwrap_or(u32::MAX);
+        std::thread::sleep(due.saturating_sub(start.elapsed()));
+        let said = Instant::now();
+        say(index);
+        let expected = word(index);
+        await_row(editor, "the word", |row| row.contains(expected.trim_end()));
+        lags.add(since(said));
+    }
+    (computed(editor.nvim_pid()) - before, lags)
+}

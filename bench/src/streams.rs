@@ -1,0 +1,163 @@
+//! An answer that arrives as fast as the loopback carries it: until it is on
+//! screen, and what a user notices meanwhile.
+
+use std::io;
+use std::time::Instant;
+
+use harness::{Answer, Editor, Gate, Provider};
+use serde_json::json;
+
+use crate::chats::{chat, name};
+use crate::probe;
+use crate::stage::{ask_again, await_lua, await_row, await_turn, bare, ours, press, rest, since};
+use crate::table::{Budget, Row, Samples, Table};
+
+/// Words in one write by hand. As much as comes in a frame at full speed.
+const BATCH: usize = 400;
+
+pub fn run(table: &mut Table) -> io::Result<()> {
+    for (lines, deltas, runs, limit, by_hand) in [
+        (1_000, 2_000, 7, 100.0, 14.0),
+        (10_000, 2_000, 7, 100.0, 14.0),
+        (50_000, 2_000, 5, 100.0, 14.0),
+        (1_000, 20_000, 3, 300.0, 56.0),
+        (10_000, 20_000, 3, 400.0, 56.0),
+    ] {
+        let budget = Budget::median(limit).by_hand(by_hand);
+        let row = speed(lines, deltas, runs, budget);
+        table.add(row)?;
+    }
+    notice(table)
+}
+
+/// Word number `index` of an answer of about twelve words a line.
+fn word(index: usize) -> String {
+    let end = if index % 12 == 11 { "\n" } else { " " };
+    format!("word{index:05}{end}")
+}
+
+/// The last word of an answer, which no earlier one has.
+fn end(run: usize) -> String {
+    format!("THE-END-OF-{run:03}")
+}
+
+fn answer(run: usize, deltas: usize, gate: &Gate) -> Answer {
+    let start = Answer::new().text("So:\n").gate(gate);
+    let said = (0..deltas).fold(start, |answer, index| answer.text(&word(index)));
+    said.text(&end(run))
+}
+
+fn speed(lines: usize, deltas: usize, runs: usize, budget: Budget) -> Row {
+    let provider = Provider::anthropic([""; 0]);
+    let text = chat(lines);
+    let (with, without) = (ours(&provider, &text, json!({})), bare(&text));
+    let (mut ours, mut hand) = (Samples::default(), Samples::default());
+    for run in 0..runs {
+        let gate = begin(&provider, &with, run, deltas);
+        ours.add(shown(&with, run, || gate.open()));
+        await_turn(&with);
+        ask_again(&with);
+        hand.add(shown(&without, run, || {
+            write_by_hand(&without, run, deltas)
+        }));
+        ask_again(&without);
+    }
+    Row {
+        what: format!("{deltas} deltas at full speed into {} lines", name(lines)),
+        hand: Some(hand),
+        ours,
+        budget,
+        lines: Some(lines),
+    }
+}
+
+/// Sends the question; the answer then stands at the gate.
+fn begin(provider: &Provider, editor: &Editor, run: usize, deltas: usize) -> Gate {
+    let gate = Gate::new();
+    provider.then(answer(run, deltas, &gate));
+    press(editor, "<C-]>");
+    gate.wait_reached();
+    await_end(editor, "So:");
+    rest(editor);
+    gate
+}
+
+/// Waits until the buffer ends in `text`, wherever the window is.
+fn await_end(editor: &Editor, text: &str) {
+    let code = "local last = vim.api.nvim_buf_get_lines(0, -6, -1, false)
+        return table.concat(last, '\\n'):find(..., 1, true) ~= nil";
+    await_lua(editor, code, &json!([text]));
+}
+
+/// Milliseconds from `act` to the frame that shows the end.
+fn shown(editor: &Editor, run: usize, act: impl FnOnce()) -> f64 {
+    let end = end(run);
+    let start = Instant::now();
+    act();
+    await_row(editor, "the end of the answer", |row| row.contains(&end));
+    since(start)
+}
+
+fn write_by_hand(editor: &Editor, run: usize, deltas: usize) {
+    let words: Vec<String> = (0..deltas).map(word).collect();
+    editor.request("nvim_buf_set_lines", json!([0, -1, -1, true, ["So:", ""]]));
+    for batch in words.chunks(BATCH) {
+        append_by_hand(editor, &batch.concat());
+    }
+    append_by_hand(editor, &end(run));
+}
+
+/// What an insertion at the end and a cursor that follows cost in bare calls.
+pub fn append_by_hand(editor: &Editor, text: &str) {
+    let lines: Vec<&str> = text.split('\n').collect();
+    let batch = json!([
+        ["nvim_buf_set_text", [0, -1, -1, -1, -1, lines]],
+        ["nvim_command", ["normal! G"]],
+    ]);
+    editor.request("nvim_call_atomic", json!([batch]));
+}
+
+/// What a user notices while 20,000 deltas come.
+fn notice(table: &mut Table) -> io::Result<()> {
+    const DELTAS: usize = 20_000;
+    const RUNS: usize = 2;
+    for lines in [1_000, 10_000, 50_000] {
+        let provider = Provider::anthropic([""; 0]);
+        let text = chat(lines);
+        let (with, without) = (ours(&provider, &text, json!({})), bare(&text));
+        let (mut probed, mut typed, mut hand) = Default::default();
+        for run in (0..RUNS).map(|run| 2 * run) {
+            let gate = begin(&provider, &with, run, DELTAS);
+            let figures = probe::during(&with, || {
+                shown(&with, run, || gate.open());
+            });
+            Samples::extend(&mut probed, figures);
+            await_turn(&with);
+            ask_again(&with);
+            let gate = begin(&provider, &with, run + 1, DELTAS);
+            let figures = probe::typing_during(&with, || {
+                gate.open();
+                await_end(&with, &end(run + 1));
+            });
+            Samples::extend(&mut typed, figures);
+            await_turn(&with);
+            ask_again(&with);
+            let figures = probe::during(&without, || {
+                shown(&without, run, || write_by_hand(&without, run, DELTAS));
+            });
+            Samples::extend(&mut hand, figures);
+            ask_again(&without);
+        }
+        let row = |what: &str, hand, ours, budget| Row {
+            what: format!("{what} while 20,000 deltas come, {} lines", name(lines)),
+            hand,
+            ours,
+            budget,
+            lines: Some(lines),
+        };
+        let budget = Budget::NONE.p99(10.0).max(50.0);
+        table.add(row("answer to a probe", Some(hand), probed, budget))?;
+        table.add(row("typed key", None, typed, Budget::NONE.p99(5.0)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,284 @@
+//! The cycle against a model: whatever happens in whatever order, no call runs
+//! without a decision of its own, and every call has at most one result.
+
+use std::collections::BTreeMap;
+
+use chat::cycle::{AnswerEnd, Event};
+use chat::document::{Block, Document, ResultKind, Status};
+use chat::text::Text;
+use chat::tool::ToolOutcome;
+use proptest::prelude::*;
+
+use super::config;
+use crate::play::Play;
+
+/// Something that happens. Numbers choose among what there is.
+#[derive(Debug, Clone)]
+enum Act {
+    Advance,
+    Send,
+    Resolve(usize),
+    Finish(usize),
+    Fail(usize),
+    Cancel,
+    Reload,
+    Undo(usize),
+    Approve(usize),
+    Reject(usize),
+    Type(usize),
+    DeleteResult(usize),
+    Words,
+    Answer(Vec<&'static str>),
+    AnswerFails,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let calls = prop::collection::vec(prop::sample::select(vec!["bash", "bash", "nothing"]), 0..3);
+    prop_oneof![
+        4 => Just(Act::Advance),
+        1 => Just(Act::Send),
+        2 => (0usize..40).prop_map(Act::Resolve),
+        4 => (0usize..3).prop_map(Act::Finish),
+        1 => (0usize..3).prop_map(Act::Fail),
+        1 => Just(Act::Cancel),
+        1 => Just(Act::Reload),
+        3 => (0usize..12).prop_map(Act::Undo),
+        4 => (0usize..3).prop_map(Act::Approve),
+        1 => (0usize..3).prop_map(Act::Reject),
+        1 => (0usize..3).prop_map(Act::Type),
+        1 => (0usize..3).prop_map(Act::DeleteResult),
+        1 => Just(Act::Words),
+        4 => calls.prop_map(Act::Answer),
+        1 => Just(Act::AnswerFails),
+    ]
+}
+
+/// A chat, its past texts, and who decided what.
+struct Model {
+    play: Play,
+    past: Vec<Text>,
+    /// Decisions of the user about a call, by id.
+    decisions: BTreeMap<String, usize>,
+    runs: BTreeMap<String, usize>,
+    answers: usize,
+    /// Requests since the last key.
+    sent: u32,
+}
+
+impl Model {
+    fn new(autopilot: bool) -> Self {
+        let mut play = Play::typed("@You:\nq");
+        play.options.autopilot = autopilot;
+        play.options.max_turns = 3;
+        Self {
+            play,
+            past: Vec::new(),
+            decisions: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            answers: 0,
+            sent: 0,
+        }
+    }
+
+    fn running(&self, at: usize) -> Option<String> {
+        let running = self.play.cycle.running();
+        let call = running.get(at % running.len().max(1))?;
+        Some(call.id.as_str().to_owned())
+    }
+
+    /// The opening line of a pending placeholder's fence, and the id it is for.
+    fn pending(&self, at: usize) -> Option<(usize, String)> {
+        let document = Document::parse(&self.play.text);
+        let waiting: Vec<_> = document
+            .turns()
+            .flat_map(|turn| turn.calls)
+            .filter(|call| call.status() == Some(Status::Pending))
+            .filter_map(|call| Some((call.result?.body.start - 1, call.tool_use.id.to_string())))
+            .collect();
+        waiting.get(at % waiting.len().max(1)).cloned()
+    }
+
+    fn replace(&mut self, line: usize, lines: usize, new: &[&str]) {
+        self.play.text.splice(line..line + lines, new);
+        self.play.event(Event::Changed);
+    }
+
+    fn act(&mut self, act: &Act) {
+        self.past.push(self.play.text.clone());
+        match act {
+            Act::Advance | Act::Send | Act::Resolve(_) => self.key(act),
+            Act::Finish(at) | Act::Fail(at) => self.end(*at, matches!(act, Act::Fail(_))),
+            Act::Cancel => self.play.event(Event::Cancel),
+            Act::Reload => self.play.event(Event::Loaded {
+                interrupted: Vec::new(),
+            }),
+            Act::Undo(at) => {
+                let at = self.past.len().saturating_sub(1 + at);
+                self.play.text = self.past[at].clone();
+                self.play.event(Event::Changed);
+            }
+            Act::Answer(tools) => self.answer(tools),
+            Act::AnswerFails if self.play.cycle.is_sending() => {
+                self.play.event(Event::AnswerEnded(AnswerEnd::Failed));
+            }
+            Act::AnswerFails => {}
+            edit => self.edit(edit),
+        }
+        self.check();
+    }
+
+    fn key(&mut self, act: &Act) {
+        self.sent = 0;
+        match act {
+            Act::Resolve(line) => {
+                let line = line % self.play.text.line_count();
+                self.decide_at(line);
+                self.play.event(Event::Resolve { line });
+            }
+            Act::Send => self.play.event(Event::Send),
+            _ => self.play.event(Event::Advance),
+        }
+    }
+
+    /// Alt-Enter on a call is a decision about it.
+    fn decide_at(&mut self, line: usize) {
+        let document = Document::parse(&self.play.text);
+        let turns: Vec<_> = document.turns().flat_map(|turn| turn.calls).collect();
+        let call = turns.iter().find(|call| {
+            call.tool_use.lines.contains(&line)
+                || call.result.is_some_and(|it| it.lines.contains(&line))
+        });
+        if let Some(call) = call {
+            *self
+                .decisions
+                .entry(call.tool_use.id.to_string())
+                .or_default() += 1;
+        }
+    }
+
+    fn end(&mut self, at: usize, failed: bool) {
+        let Some(id) = self.running(at) else { return };
+        let outcome = if failed {
+            ToolOutcome::Failed("it broke".to_owned())
+        } else {
+            ToolOutcome::Done {
+                content: format!("@You:\n```\n{id}"),
+                marked_failed: false,
+            }
+        };
+        self.play.end(&id, outcome);
+    }
+
+    fn answer(&mut self, tools: &[&'static str]) {
+        if !self.play.cycle.is_sending() {
+            return;
+        }
+        self.answers += 1;
+        let ids: Vec<String> = (0..tools.len())
+            .map(|call| format!("t{}_{call}", self.answers))
+            .collect();
+        let calls: Vec<_> = tools
+            .iter()
+            .zip(&ids)
+            .map(|(tool, id)| (*tool, id.as_str(), r#"{"command":"ls"}"#))
+            .collect();
+        self.play.answer("Well.", &calls);
+    }
+
+    fn edit(&mut self, act: &Act) {
+        match act {
+            Act::Approve(at) => {
+                if let Some((line, id)) = self.pending(*at) {
+                    *self.decisions.entry(id).or_default() += 1;
+                    self.replace(line, 1, &["```flemma:tool status=approved"]);
+                }
+            }
+            Act::Reject(at) => {
+                if let Some((line, _)) = self.pending(*at) {
+                    self.replace(line, 1, &["```flemma:tool status=rejected", "No."]);
+                }
+            }
+            Act::Type(at) => {
+                if let Some((line, _)) = self.pending(*at) {
+                    self.replace(line + 1, 0, &["by hand"]);
+                }
+            }
+            Act::DeleteResult(at) => {
+                let document = Document::parse(&self.play.text);
+                let blocks = document.messages.iter().flat_map(|it| &it.blocks);
+                let results: Vec<_> = blocks
+                    .filter_map(|block| match block {
+                        Block::ToolResult(result) => Some(result.lines.clone()),
+                        _ => None,
+                    })
+                    .collect();
+                if let Some(lines) = results.get(at % results.len().max(1)) {
+                    self.replace(lines.start, lines.len(), &[]);
+                }
+            }
+            _ => {
+                let end = self.play.text.line_count();
+                self.replace(end, 0, &["", "more words"]);
+            }
+        }
+    }
+
+    /// What must hold after every act.
+    fn check(&mut self) {
+        for line in self.play.log() {
+            if let Some(id) = line.strip_prefix("run ") {
+                *self.runs.entry(id.to_owned()).or_default() += 1;
+            }
+            self.sent += u32::from(line == "send");
+        }
+        for (id, runs) in &self.runs {
+            let decisions = self.decisions.get(id).copied().unwrap_or_default();
+            assert!(
+                *runs <= decisions,
+                "{id} ran {runs} times on {decisions} decisions"
+            );
+        }
+        assert!(
+            self.sent <= self.play.options.max_turns + 1,
+            "{} requests without a key",
+            self.sent
+        );
+        let mut running = self.play.cycle.running().to_vec();
+        running.dedup();
+        assert_eq!(
+            running,
+            self.play.cycle.running(),
+            "a call runs twice at once"
+        );
+        self.check_results();
+    }
+
+    fn check_results(&self) {
+        let document = Document::parse(&self.play.text);
+        for turn in document.turns() {
+            assert!(turn.orphans.is_empty(), "{}", self.play.string());
+            for call in &turn.calls {
+                let unknown = call.tool_use.name == "nothing";
+                let done = matches!(call.result.map(|it| it.kind), Some(ResultKind::Final { is_error }) if !is_error);
+                let by_hand = call
+                    .result
+                    .is_some_and(|it| document.lossy(it.body.clone()) == "by hand");
+                assert!(!unknown || !done || by_hand, "{}", self.play.string());
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn every_run_has_a_decision_of_its_own(acts in prop::collection::vec(act(), 1..40), autopilot: bool) {
+        let mut model = Model::new(autopilot);
+        model.act(&Act::Advance);
+        model.act(&Act::Answer(vec!["bash", "bash"]));
+        for act in &acts {
+            model.act(act);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Reading: nothing is lost, fences are where Markdown has them, and whatever
+//! stands in a file can be sent.
+
+use std::collections::BTreeSet;
+
+use chat::document::Document;
+use chat::prompt::{self, Part, Prompt, PromptRole};
+use chat::scan::{Scan, fence};
+use chat::text::Text;
+use proptest::prelude::*;
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
+
+use super::{chat_with_calls, config, soup};
+
+fn printed(bytes: &[u8]) -> Vec<u8> {
+    let text = Text::from_bytes(bytes);
+    Document::parse(&text).print()
+}
+
+/// First and last line of each fence; no last line when it never closes.
+fn our_fences(text: &str) -> Vec<(usize, Option<usize>)> {
+    let text = Text::from(text);
+    let scan = Scan::new(&text);
+    let mut found = Vec::new();
+    let mut line = 0;
+    while line < text.line_count() {
+        let close = fence(text.line(line)).map(|opener| scan.closing_line(line, opener));
+        found.extend(close.map(|close| (line, close)));
+        line = match close {
+            Some(Some(close)) => close + 1,
+            Some(None) => break,
+            None => line + 1,
+        };
+    }
+    found
+}
+
+/// The same by a Markdown parser, whose events do not say whether a fence that
+/// reaches to the end is closed: its last line is given in any case.
+fn markdown_fences(text: &str) -> Vec<(usize, usize)> {
+    let line_of = |offset: usize| text[..offset].matches('\n').count();
+    Parser::new(text)
+        .into_offset_iter()
+        .filter_map(|(event, range)| match event {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => {
+                let end = text[..range.end].trim_end_matches('\n').len();
+                Some((line_of(range.start), line_of(end.max(range.start))))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// What every provider insists on.
+fn assert_valid(prompt: &Prompt) {
+    let mut ids = BTreeSet::new();
+    for (at, message) in prompt.messages.iter().enumerate() {
+        assert!(!message.parts.is_empty(), "message {at} is empty");
+        let next = prompt.messages.get(at + 1);
+        assert!(next.is_none_or(|next| next.role != message.role));
+        let mut open = Vec::new();
+        for part in &message.parts {
+            match part {
+                Part::ToolUse { id, .. } => {
+                    assert!(ids.insert(id.clone()), "{id} stands twice");
+                    open.push(id.clone());
+                }
+                Part::Text(text) => assert!(!text.trim().is_empty()),
+                _ => {}
+            }
+        }
+        let answered: Vec<_> = next
+            .into_iter()
+            .flat_map(|next| &next.parts)
+            .filter_map(|part| match part {
+                Part::ToolResult { tool_use_id, .. } => Some(tool_use_id.clone()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(open, answered, "calls and answers of message {at}");
+        assert!(open.is_empty() || message.role == PromptRole::Assistant);
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn any_bytes_come_back(bytes: Vec<u8>) {
+        prop_assert_eq!(printed(&bytes), bytes);
+    }
+
+    #[test]
+    fn any_structure_comes_back(text in soup(), tail in prop::sample::select(vec!["", "\n", "\r\n\n"])) {
+        for text in [format!("{text}{tail}"), format!("\u{feff}{text}"), text.replace('\n', "\r\n")] {
+            prop_assert_eq!(printed(text.as_bytes()), text.as_bytes());
+        }
+    }
+
+    #[test]
+    fn fences_are_where_markdown_has_them(
+        lines in prop::collection::vec(
+            prop::sample::select(vec![
+                "```", "````", "~~~", "~~~~", "```rust", "~~~ a`b", "```a`b", "``", "``` ", "text", "", "~~", "```\u{e9}",
+            ]),
+            0..14,
+        )
+    ) {
+        let text = lines.join("\n");
+        let ours = our_fences(&text);
+        let theirs = markdown_fences(&text);
+        let openers = |found: &[usize]| found.to_vec();
+        let our_openers: Vec<usize> = ours.iter().map(|it| it.0).collect();
+        let their_openers: Vec<usize> = theirs.iter().map(|it| it.0).collect();
+        prop_assert_eq!(openers(&our_openers), openers(&their_openers), "{}", text);
+        for ((_, close), (_, last)) in ours.iter().zip(&theirs) {
+            if let Some(close) = close {
+                prop_assert_eq!(close, last, "{}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_stands_in_a_file_can_be_sent(text in prop_oneof![soup(), chat_with_calls()]) {
+        let text = Text::from(text.as_str());
+        assert_valid(&prompt::build(&Document::parse(&text), &[]));
+    }
+}

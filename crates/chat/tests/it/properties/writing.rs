@@ -1,0 +1,191 @@
+//! Writing an answer: at no moment does foreign text become structure, and the
+//! provider gets back what it sent.
+
+use chat::answer::AnswerWriter;
+use chat::document::{Block, Document, Role};
+use chat::prompt::{self, Part};
+use chat::text::Text;
+use chat::write;
+use proptest::prelude::*;
+
+use super::{config, foreign};
+use crate::dump;
+use crate::foreign::closes_a_fence;
+
+/// A block of an answer as a provider sends it.
+#[derive(Debug, Clone)]
+enum Piece {
+    Text(String),
+    Thinking(String, Option<&'static str>),
+    Call,
+}
+
+fn answer() -> impl Strategy<Value = Vec<Piece>> {
+    let piece = prop_oneof![
+        3 => foreign().prop_map(Piece::Text),
+        1 => (foreign(), prop::option::of(Just("c2ln")))
+            .prop_filter("nothing was thought", |(text, signature)| !text.is_empty() || signature.is_some())
+            .prop_map(|(text, signature)| Piece::Thinking(text, signature)),
+        1 => Just(Piece::Call),
+    ];
+    prop::collection::vec(piece, 1..6)
+}
+
+/// How many calls and thinking blocks stand in the answer; anything else that is
+/// not prose fails.
+fn structure(chat: &str) -> (usize, usize) {
+    let text = Text::from(chat);
+    let document = Document::parse(&text);
+    assert_eq!(
+        dump::roles(&document),
+        [Role::You, Role::Assistant],
+        "{chat}"
+    );
+    let mut found = (0, 0);
+    for block in &document.messages[1].blocks {
+        match block {
+            Block::Prose(_) => {}
+            Block::ToolUse(_) => found.0 += 1,
+            Block::Thinking(_) => found.1 += 1,
+            other => panic!("{other:?} in\n{chat}"),
+        }
+    }
+    found
+}
+
+/// An answer on its way into a chat.
+struct Stream {
+    writer: AnswerWriter,
+    chat: String,
+    calls: usize,
+    thoughts: usize,
+}
+
+impl Stream {
+    fn new() -> Self {
+        Self {
+            writer: AnswerWriter::new(),
+            chat: "@You:\nq\n\n@Assistant:".to_owned(),
+            calls: 0,
+            thoughts: 0,
+        }
+    }
+
+    /// Everything that was written can be seen, one character at a time.
+    fn look(&mut self, whole_blocks: bool) {
+        let piece = self.writer.take();
+        if whole_blocks {
+            self.chat.push_str(&piece);
+        } else {
+            for character in piece.chars() {
+                self.chat.push(character);
+                let found = structure(&self.chat);
+                assert_eq!(found, (self.calls, self.thoughts), "{}", self.chat);
+            }
+        }
+        let found = structure(&self.chat);
+        assert_eq!(found, (self.calls, self.thoughts), "{}", self.chat);
+    }
+
+    fn push(&mut self, piece: &Piece, chunk: usize) {
+        match piece {
+            Piece::Text(text) => {
+                let characters: Vec<char> = text.chars().collect();
+                for chunk in characters.chunks(chunk) {
+                    self.writer.text(&chunk.iter().collect::<String>());
+                    self.look(false);
+                }
+            }
+            Piece::Thinking(text, signature) => {
+                let characters: Vec<char> = text.chars().collect();
+                for chunk in characters.chunks(chunk) {
+                    self.writer.thinking(&chunk.iter().collect::<String>());
+                    self.look(false);
+                }
+                self.thoughts += 1;
+                self.writer
+                    .end_thinking(signature.map(|value| ("test", value)));
+                self.look(true);
+            }
+            Piece::Call => {
+                let id = format!("call_{}", self.calls);
+                self.calls += 1;
+                self.writer.tool_use("slow", &id, "{}");
+                self.look(true);
+            }
+        }
+    }
+}
+
+/// The parts that the provider gets back: neighbouring text is one, blank text none.
+fn expected(pieces: &[Piece]) -> Vec<Piece> {
+    let mut parts: Vec<Piece> = Vec::new();
+    for piece in pieces {
+        match (piece, parts.last_mut()) {
+            (Piece::Text(more), Some(Piece::Text(text))) => text.push_str(more),
+            (piece, _) => parts.push(piece.clone()),
+        }
+    }
+    parts.retain(|piece| !matches!(piece, Piece::Text(text) if text.trim().is_empty()));
+    parts
+}
+
+fn assert_comes_back(chat: &str, pieces: &[Piece]) {
+    let text = Text::from(chat);
+    let sent = prompt::build(&Document::parse(&text), &[]);
+    let sent = sent.messages.get(1).map_or(&[][..], |it| &it.parts);
+    let expected = expected(pieces);
+    assert_eq!(sent.len(), expected.len(), "{sent:?}\n{expected:?}\n{chat}");
+    for (sent, expected) in sent.iter().zip(&expected) {
+        let same = match (sent, expected) {
+            (Part::Text(sent), Piece::Text(text)) => sent == text || closes_a_fence(sent, text),
+            (Part::ToolUse { .. }, Piece::Call) => true,
+            (
+                Part::Thinking {
+                    text: sent,
+                    signature,
+                    ..
+                },
+                Piece::Thinking(text, value),
+            ) => sent == text && signature.is_some() == value.is_some(),
+            _ => false,
+        };
+        assert!(same, "{sent:?} is not {expected:?} in\n{chat}");
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn an_answer_stays_what_it_is_at_every_moment(pieces in answer(), chunk in 1usize..9) {
+        let mut stream = Stream::new();
+        for piece in &pieces {
+            stream.push(piece, chunk);
+        }
+        stream.writer.finish(None);
+        stream.look(true);
+        assert_comes_back(&stream.chat, &pieces);
+
+        // The next message changes nothing about it.
+        let mut text = Text::from(stream.chat.as_str());
+        let next = write::append_message(&Document::parse(&text), Role::You, &["next"]);
+        text.splice(next.lines, &next.replacement);
+        assert_comes_back(&String::from_utf8_lossy(text.bytes()), &pieces);
+    }
+
+    #[test]
+    fn a_cut_answer_says_so_and_nothing_more(text in foreign(), reason in foreign(), chunk in 1usize..9) {
+        let mut stream = Stream::new();
+        stream.push(&Piece::Text(text), chunk);
+        stream.writer.finish(Some(&reason));
+        stream.chat.push_str(&stream.writer.take());
+        let text = Text::from(stream.chat.as_str());
+        let document = Document::parse(&text);
+        prop_assert_eq!(dump::roles(&document), [Role::You, Role::Assistant]);
+        let blocks = &document.messages[1].blocks;
+        prop_assert!(matches!(blocks.last(), Some(Block::Aborted(_))), "{}", stream.chat);
+        let others = blocks.iter().filter(|block| !matches!(block, Block::Prose(_)));
+        prop_assert_eq!(others.count(), 1, "{}", stream.chat);
+    }
+}

@@ -1,0 +1,206 @@
+//! Which calls run, wait or are refused: presets, names and functions in
+//! `setup()`, seen at what a chat does with a call.
+
+use harness::{Answer, Editor, Provider};
+use serde_json::json;
+
+use crate::stage::*;
+
+/// Calls `read`, `bash` and `calculator`, as `t_r`, `t_b` and `t_c`.
+fn three_tools() -> Answer {
+    Answer::new()
+        .tool_use("t_r", "read", file("f.txt"))
+        .tool_use("t_b", "bash", command("echo out"))
+        .tool_use("t_c", "calculator", json!({"expression": "2 + 2"}))
+}
+
+/// What became of the three calls under these options, written in Lua.
+#[track_caller]
+fn outcomes(options: &str) -> (Editor, [&'static str; 3]) {
+    let provider = Provider::anthropic([three_tools()]);
+    let setup = with_lua_options(&provider, options);
+    let editor = setup
+        .with("f.txt", "a\n")
+        .file("question.chat", QUESTION)
+        .start();
+    watch(&editor);
+    editor.keys("<C-]>");
+    let of = |editor: &Editor, id: &str| {
+        let block = result(editor, id);
+        if block.contains("status=pending") {
+            "waits"
+        } else if block.contains("status=") || block.is_empty() {
+            ""
+        } else if block.contains("The tool was denied by a policy.") {
+            "denied"
+        } else if block.contains("(error)") {
+            "failed"
+        } else {
+            "ran"
+        }
+    };
+    let all = |editor: &Editor| ["t_r", "t_b", "t_c"].map(|id| of(editor, id));
+    editor.wait_for("something became of every call", |editor| {
+        !all(editor).contains(&"")
+    });
+    let outcomes = all(&editor);
+    (editor, outcomes)
+}
+
+#[track_caller]
+fn expect(options: &str, expected: [&str; 3]) -> Editor {
+    let (editor, outcomes) = outcomes(options);
+    assert_eq!(outcomes, expected, "read, bash, calculator under {options}");
+    editor
+}
+
+#[test]
+fn by_default_files_are_read_and_commands_wait() {
+    expect("", ["ran", "waits", "waits"]);
+}
+
+#[test]
+fn a_preset_approves_its_tools_and_no_others() {
+    expect(
+        "tools = { auto_approve = { '$readonly' } }",
+        ["ran", "waits", "waits"],
+    );
+    expect("tools = { auto_approve = {} }", ["waits", "waits", "waits"]);
+}
+
+#[test]
+fn presets_and_names_mix() {
+    expect(
+        "tools = { auto_approve = { '$default', 'calculator' } }",
+        ["ran", "waits", "ran"],
+    );
+}
+
+#[test]
+fn a_tool_that_one_preset_denies_is_denied() {
+    expect(
+        "tools = {
+          presets = {
+            ['$yolo'] = { approve = { 'bash', 'read', 'write', 'edit' } },
+            ['$no-bash'] = { deny = { 'bash' } },
+          },
+          auto_approve = { '$yolo', '$no-bash' },
+        }",
+        ["ran", "denied", "waits"],
+    );
+}
+
+#[test]
+fn a_users_preset_takes_the_place_of_the_built_in_one() {
+    expect(
+        "tools = { presets = { ['$default'] = { approve = { 'bash' } } } }",
+        ["waits", "ran", "waits"],
+    );
+}
+
+#[test]
+fn without_required_approval_everything_runs() {
+    expect(
+        "tools = { require_approval = false }",
+        ["ran", "ran", "ran"],
+    );
+}
+
+#[test]
+fn an_unknown_preset_is_named_with_what_was_meant_and_nothing_is_approved() {
+    let editor = expect(
+        "tools = { auto_approve = { '$readnly', 'calculator' } }",
+        ["waits", "waits", "waits"],
+    );
+    wait_message(
+        &editor,
+        "nothing is named \"$readnly\". Did you mean \"$readonly\"?",
+    );
+}
+
+#[test]
+fn a_function_approves_asks_denies_or_passes() {
+    expect(
+        "tools = { auto_approve = function(tool_name, input, ctx)
+          if tool_name == 'calculator' then return true end
+          if tool_name == 'bash' and input.command:match('echo') then return 'deny' end
+          return false
+        end }",
+        ["waits", "denied", "ran"],
+    );
+    // What passes goes to the next resolver, which approves everything here.
+    expect(
+        "tools = { require_approval = false, auto_approve = function(tool_name)
+          if tool_name == 'bash' then return false end
+        end }",
+        ["ran", "waits", "ran"],
+    );
+}
+
+#[test]
+fn a_function_is_told_the_buffer_and_the_call() {
+    let editor = expect(
+        "tools = { auto_approve = function(tool_name, input, ctx)
+          told = told or {}
+          told[ctx.tool_id] = { ctx.bufnr, tool_name, input }
+        end }",
+        ["waits", "waits", "waits"],
+    );
+    let told = editor.lua("return told", json!([]));
+    assert_eq!(
+        told["t_c"],
+        json!([1, "calculator", {"expression": "2 + 2"}])
+    );
+    assert_eq!(told["t_b"][2]["timeout"], json!(null));
+}
+
+#[test]
+fn a_function_that_throws_makes_calls_wait_and_leaves_a_line_in_the_log() {
+    let editor = expect(
+        "tools = { require_approval = false, auto_approve = function(tool_name)
+          if tool_name == 'bash' then error('my policy is broken') end
+          return true
+        end }",
+        ["ran", "waits", "ran"],
+    );
+    editor.wait_for("a line in the log", |editor| {
+        let code = "return table.concat(vim.fn.readfile(vim.fn.stdpath('log') .. '/flemma.log'))";
+        let log = editor.lua(code, json!([]));
+        log.as_str()
+            .unwrap_or_default()
+            .contains("my policy is broken")
+    });
+}
+
+#[test]
+fn a_denied_call_is_told_to_the_model_and_the_conversation_goes_on() {
+    let call = Answer::new().tool_use("t_b", "bash", command("touch ran"));
+    let provider = Provider::anthropic([call, Answer::says("Well.")]);
+    let options = json!({"tools": {
+        "presets": {"$no-bash": {"deny": ["bash"]}}, "auto_approve": ["$no-bash"],
+    }});
+    let editor = ask_with(&provider, options);
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nWell.");
+    let sent = &provider.requests()[1].body["messages"][2]["content"][0];
+    assert_eq!(sent["content"], "The tool was denied by a policy.");
+    assert_eq!(sent["is_error"], true);
+    assert!(!editor.dir().join("ran").exists());
+}
+
+#[test]
+fn options_set_again_hold_from_then_on() {
+    let call = |id| Answer::new().tool_use(id, "calculator", json!({"expression": "1"}));
+    let provider = Provider::anthropic([call("t_1"), Answer::says("Well."), call("t_2")]);
+    let options = json!({"tools": {"auto_approve": ["calculator"]}});
+    let editor = ask_with(&provider, options);
+    editor.keys("<C-]>");
+    editor.wait_text("Well.\n\n@You:\n");
+    editor.lua(
+        "require('flemma').setup({ provider = 'anthropic', tools = { auto_approve = {} } })",
+        json!([]),
+    );
+    editor.keys("GiAgain.<Esc><C-]>");
+    wait_cursor(&editor, "**Tool Result:** `t_2`");
+    assert!(result(&editor, "t_2").contains("status=pending"));
+}

@@ -1,0 +1,239 @@
+//! What goes on by itself: several calls at once, one answer after another, and
+//! where it stops.
+
+use harness::{Answer, Editor, Provider};
+use serde_json::{Value as Json, json};
+
+use crate::stage::*;
+
+/// Approves everything, with further tool options.
+fn approving(mut tools: Json) -> Json {
+    tools["require_approval"] = json!(false);
+    json!({"tools": tools})
+}
+
+/// An answer that calls the calculator.
+fn calculates(id: &str) -> Answer {
+    Answer::new().tool_use(id, "calculator", json!({"expression": "1 + 1"}))
+}
+
+/// An answer that runs a command.
+fn runs(id: &str, text: &str) -> Answer {
+    Answer::new().tool_use(id, "bash", command(text))
+}
+
+#[test]
+fn calls_run_at_the_same_time_and_their_results_stand_in_call_order() {
+    let waits = |name: &str| {
+        command(&format!(
+            "until [ -e {name} ]; do sleep 0.02; done; cat {name}"
+        ))
+    };
+    let calls = Answer::new()
+        .tool_use("t_1", "bash", waits("one"))
+        .tool_use("t_2", "bash", waits("two"))
+        .tool_use("t_3", "bash", command("echo 3"));
+    let provider = Provider::anthropic([calls]);
+    let editor = ask_with(&provider, approving(json!({})));
+    editor.keys("<C-]>");
+    wait_event(&editor, "FlemmaToolFinished t_3");
+    std::fs::write(editor.dir().join("two"), "2").unwrap();
+    wait_event(&editor, "FlemmaToolFinished t_2");
+    std::fs::write(editor.dir().join("one"), "1").unwrap();
+    editor.wait_text("@Assistant:\nDone.");
+    assert!(editor.text().contains(
+        "@You:\n**Tool Result:** `t_1`\n\n```\n1\n```\n\n**Tool Result:** `t_2`\n\n```\n2\n```\n\n\
+         **Tool Result:** `t_3`\n\n```\n3\n```\n\n@Assistant:"
+    ));
+    let sent = provider.requests()[1].body["messages"][2]["content"].clone();
+    let ids: Vec<&Json> = (0..3).map(|at| &sent[at]["tool_use_id"]).collect();
+    assert_eq!(ids, ["t_1", "t_2", "t_3"]);
+}
+
+#[test]
+fn one_at_a_time_means_in_order() {
+    let calls = Answer::new()
+        .tool_use("t_1", "bash", command("sleep 0.05; echo 1 >> log"))
+        .tool_use("t_2", "bash", command("echo 2 >> log"))
+        .tool_use("t_3", "bash", command("cat log"));
+    let provider = Provider::anthropic([calls]);
+    let editor = ask_with(&provider, approving(json!({"max_concurrent": 1})));
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nDone.");
+    assert_eq!(
+        result(&editor, "t_3"),
+        "**Tool Result:** `t_3`\n\n```\n1\n2\n```"
+    );
+    let tools: Vec<String> = events(&editor)
+        .into_iter()
+        .filter(|event| event.starts_with("FlemmaTool"))
+        .collect();
+    let expected: Vec<String> = (1..4)
+        .flat_map(|id| {
+            [
+                format!("FlemmaToolStarted t_{id}"),
+                format!("FlemmaToolFinished t_{id}"),
+            ]
+        })
+        .collect();
+    assert_eq!(tools, expected);
+}
+
+#[test]
+fn while_a_tool_runs_the_text_is_locked_and_keys_change_nothing() {
+    let provider = Provider::anthropic([runs("t_1", "until [ -e go ]; do sleep 0.02; done")]);
+    let editor = ask_with(&provider, approving(json!({})));
+    editor.keys("<C-]>");
+    let modifiable = |editor: &Editor| editor.lua("return vim.bo.modifiable", json!([]));
+    editor.wait_for("the lock", |editor| modifiable(editor) == json!(false));
+    let before = editor.text();
+    editor.keys("<C-]>");
+    wait_message(&editor, "A tool is running, so nothing was changed.");
+    assert_eq!(editor.text(), before);
+
+    std::fs::write(editor.dir().join("go"), "").unwrap();
+    editor.wait_text("@Assistant:\nDone.");
+    editor.wait_for("no lock", |editor| modifiable(editor) == json!(true));
+}
+
+#[test]
+fn it_stops_after_as_many_answers_as_allowed_and_counts_anew_for_each_message() {
+    let script = ["t_1", "t_2", "t_3", "t_4", "t_5"].map(calculates);
+    let provider = Provider::anthropic(script);
+    let options = approving(json!({"autopilot": {"max_turns": 2}}));
+    let editor = ask_with(&provider, options);
+    editor.keys("<C-]>");
+    wait_message(&editor, "in a row");
+    expect_requests(&editor, 2);
+    assert!(result(&editor, "t_2").contains("\n2\n"));
+
+    editor.keys("<C-]>");
+    editor.wait_for("two more", |editor| result(editor, "t_4").contains("\n2\n"));
+    expect_requests(&editor, 4);
+}
+
+#[test]
+fn after_ctrl_c_nothing_is_sent_by_itself() {
+    let provider = Provider::anthropic([runs("t_1", "sleep 60")]);
+    let editor = ask_with(&provider, approving(json!({})));
+    editor.keys("<C-]>");
+    wait_event(&editor, "FlemmaToolStarted t_1");
+    editor.keys("<C-c>");
+    wait_event(&editor, "FlemmaToolFinished t_1");
+    editor.wait_for("the result", |editor| {
+        result(editor, "t_1").starts_with("**Tool Result:** `t_1` (error)")
+    });
+    assert!(result(&editor, "t_1").to_lowercase().contains("cancelled"));
+    expect_requests(&editor, 1);
+
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nDone.");
+    let sent = &provider.requests()[1].body["messages"][2]["content"][0];
+    assert_eq!(sent["is_error"], true);
+}
+
+#[test]
+fn a_cancelled_command_leaves_no_process() {
+    let text = "sleep 61 & echo $! > child; echo $$ > shell; wait";
+    let provider = Provider::anthropic([runs("t_1", text)]);
+    let editor = ask_with(&provider, approving(json!({})));
+    editor.keys("<C-]>");
+    let pid = |name: &str| std::fs::read_to_string(editor.dir().join(name)).unwrap_or_default();
+    editor.wait_for("both run", |_| {
+        pid("child").ends_with('\n') && pid("shell").ends_with('\n')
+    });
+    editor.keys("<C-c>");
+    wait_event(&editor, "FlemmaToolFinished t_1");
+    for name in ["child", "shell"] {
+        let folder = std::path::Path::new("/proc").join(pid(name).trim());
+        editor.wait_for("the process is gone", |_| {
+            let status = std::fs::read_to_string(folder.join("stat")).unwrap_or_default();
+            status.is_empty() || status.contains(") Z ")
+        });
+    }
+}
+
+#[test]
+fn an_answer_that_is_cancelled_keeps_its_text_and_says_so() {
+    let provider = Provider::anthropic([Answer::says("Once upon a time").stall()]);
+    let editor = ask_with(&provider, json!({}));
+    editor.keys("<C-]>");
+    editor.wait_text("Once upon a time");
+    editor.keys("<C-c>");
+    editor.wait_text("Once upon a time\n\n<!-- flemma:aborted: cancelled by the user -->");
+    provider.wait_hang_ups(1);
+    at_rest(&editor);
+    assert_eq!(editor.text().matches("@You:").count(), 1);
+    // One key is one cancel.
+    assert!(!editor.messages().contains("Nothing is running here."));
+}
+
+#[test]
+fn the_users_own_words_below_the_results_are_kept_and_not_sent_by_themselves() {
+    let provider = Provider::anthropic([runs("t_1", "echo out")]);
+    let editor = ask_with(&provider, json!({}));
+    editor.keys("<C-]>");
+    wait_cursor(&editor, "**Tool Result:** `t_1`");
+    editor.keys("Go<CR>Be quick.<Esc>");
+    editor.keys("/Tool Result<CR><M-CR>");
+    editor.wait_text("@Assistant:\nDone.");
+    let sent = provider.requests()[1].body["messages"][2]["content"].clone();
+    assert_eq!(sent[0]["content"], "out");
+    assert_eq!(sent[1]["text"], "Be quick.");
+}
+
+#[test]
+fn the_cursor_goes_where_the_option_says_after_a_result() {
+    for (option, expected) in [
+        ("result", "**Tool Result:** `t_1`"),
+        ("stay", "{\"label\":"),
+        ("next", "Later."),
+    ] {
+        let provider = Provider::anthropic([runs("t_1", "echo out")]);
+        let options = json!({"tools": {
+            "cursor_after_result": option, "autopilot": {"enabled": false},
+        }});
+        let editor = ask_with(&provider, options);
+        editor.keys("<C-]>");
+        wait_event(&editor, "FlemmaRequestFinished success");
+        at_rest(&editor);
+        editor.keys("<C-]>");
+        wait_cursor(&editor, "**Tool Result:** `t_1`");
+        editor.keys("Go<CR>Later.<Esc>/label<CR>0<M-CR>");
+        wait_result(&editor, "t_1", "**Tool Result:** `t_1`\n\n```\nout\n```");
+        at_rest(&editor);
+        wait_cursor(&editor, expected);
+    }
+}
+
+#[test]
+fn the_cursor_of_another_window_never_moves() {
+    let calls = Answer::new()
+        .tool_use(
+            "t_1",
+            "bash",
+            command("until [ -e go ]; do sleep 0.02; done"),
+        )
+        .tool_use(
+            "t_2",
+            "write",
+            json!({"label": "", "path": "x", "content": "x"}),
+        );
+    let provider = Provider::anthropic([calls]);
+    let options = json!({"tools": {"auto_approve": ["bash"]}});
+    let setup = with_options(&provider, options).with("other.txt", "one\ntwo\nthree\n");
+    let editor = setup.file("question.chat", QUESTION).start();
+    watch(&editor);
+    editor.keys("<C-]>");
+    wait_event(&editor, "FlemmaToolStarted t_1");
+    editor.keys(":botright split other.txt<CR>jl");
+    std::fs::write(editor.dir().join("go"), "").unwrap();
+    wait_event(&editor, "FlemmaToolFinished t_1");
+    editor.lua(
+        "vim.api.nvim_win_call(vim.fn.win_getid(1), function() vim.cmd('Flemma tool:cancel') end)",
+        json!([]),
+    );
+    wait_message(&editor, "No tool is running here.");
+    assert_eq!(editor.cursor(), (1, 1));
+    assert_eq!(editor.text(), "one\ntwo\nthree\n");
+}

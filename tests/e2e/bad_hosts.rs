@@ -1,0 +1,125 @@
+//! Host programs that are missing, broken or not ours: a chat stays a file that
+//! can be edited and saved, and one message says what to do.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use harness::{Editor, Setup};
+use rmpv::Value;
+use tempfile::TempDir;
+
+use crate::stage::{QUESTION, wait_message};
+
+/// Takes what comes until Neovim closes, and keeps its own output open.
+const READ: &str = "while read -r line; do :; done";
+
+/// A folder with a program that is a host or not.
+fn program(script: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("host");
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    (folder, path)
+}
+
+#[track_caller]
+fn open_with(host: &Path) -> Editor {
+    Setup::new().host(host).file("a.chat", QUESTION).start()
+}
+
+/// All that needs no host: typing, undo, saving, and no fault of ours on the way.
+#[track_caller]
+fn assert_usable(editor: &Editor) {
+    editor.keys("Gotyped<Esc>yypu");
+    editor.command("write");
+    assert_eq!(editor.text(), format!("{QUESTION}typed\n"));
+    let file = fs::read_to_string(editor.dir().join("a.chat"));
+    assert_eq!(file.unwrap(), format!("{QUESTION}typed\n"));
+    let messages = editor.messages();
+    assert!(!messages.contains("traceback"), "{messages}");
+    assert!(!editor.mode().blocking);
+}
+
+/// The frame with which a host of another protocol answers.
+fn welcome(protocol: u64) -> Vec<u8> {
+    let payload = Value::Map(vec![
+        ("protocol".into(), protocol.into()),
+        ("version".into(), "9.9".into()),
+    ]);
+    let code = r#"require("flemma.host").receive(...)"#;
+    let arguments = Value::Array(vec!["welcome".into(), payload]);
+    let parameters = Value::Array(vec![code.into(), arguments]);
+    let frame = Value::Array(vec![2.into(), "nvim_exec_lua".into(), parameters]);
+    let mut bytes = Vec::new();
+    rmpv::encode::write_value(&mut bytes, &frame).unwrap();
+    bytes
+}
+
+#[test]
+fn one_that_dies_at_once_is_started_four_times_and_then_left_with_the_way_back() {
+    let (folder, host) = program("echo start >> \"${0%/*}/starts\"; exit 1");
+    let editor = open_with(&host);
+    let messages = wait_message(&editor, "stays off");
+    let starts = || fs::read_to_string(folder.path().join("starts")).unwrap();
+    assert_eq!(starts().lines().count(), 4);
+    assert_eq!(messages.matches("stays off").count(), 1, "{messages}");
+    assert!(messages.contains(":Flemma restart"), "{messages}");
+    assert_usable(&editor);
+
+    // A key says it again, and starts nothing.
+    editor.command("messages clear");
+    editor.keys("<C-]>");
+    wait_message(&editor, ":Flemma restart");
+    assert_eq!(starts().lines().count(), 4);
+}
+
+#[test]
+fn one_that_is_missing_is_named_when_a_key_needs_it_and_found_when_it_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = folder.path().join("flemma");
+    let editor = open_with(&host);
+    let messages = wait_message(&editor, "There is no host program at");
+    assert!(messages.contains(&*host.to_string_lossy()), "{messages}");
+    assert!(messages.contains("cargo build"), "{messages}");
+    assert_usable(&editor);
+
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_flemma"), &host).unwrap();
+    editor.keys("<C-]>");
+    wait_message(&editor, "API_KEY");
+}
+
+#[test]
+fn one_that_is_not_executable_is_reported_like_a_missing_one() {
+    let (_folder, host) = program("true");
+    fs::set_permissions(&host, fs::Permissions::from_mode(0o644)).unwrap();
+    let editor = open_with(&host);
+    wait_message(&editor, "nothing can be sent");
+    assert_usable(&editor);
+}
+
+#[test]
+fn one_of_another_version_is_stopped_and_both_versions_are_named() {
+    let (folder, host) = program(&format!("cat \"${{0%/*}}/frame\"; {READ}"));
+    fs::write(folder.path().join("frame"), welcome(99)).unwrap();
+    let editor = open_with(&host);
+    let messages = wait_message(&editor, "The host speaks protocol 99, the plugin 1");
+    assert!(messages.contains("cargo build"), "{messages}");
+    editor.wait_for("the wrong host is gone", |editor| {
+        editor.host_pid().is_none()
+    });
+    assert_usable(&editor);
+}
+
+#[test]
+fn one_that_talks_nonsense_does_no_harm() {
+    for nonsense in [
+        &format!("echo hello world; {READ}"),
+        "head -c 100000 /dev/urandom",
+    ] {
+        let (_folder, host) = program(nonsense);
+        let editor = open_with(&host);
+        wait_message(&editor, "host");
+        assert_usable(&editor);
+    }
+}

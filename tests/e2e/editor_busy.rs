@@ -1,0 +1,152 @@
+//! An answer arrives while Neovim cannot be written to, or waits for a key: what
+//! was to be written waits in order, no key is taken away, nothing is dropped.
+
+use harness::{Answer, Editor, Gate, Provider};
+use serde_json::json;
+
+use crate::stage::{QUESTION, open, wait_end};
+
+const ANSWER: &str = "@You:\nGo.\n\n@Assistant:\nOne, two,\nthree,\nfour.\n\n@You:\n\n";
+
+/// An editor into which the beginning of [`ANSWER`] has streamed, and the gates of
+/// its two other pieces.
+#[track_caller]
+fn streaming() -> (Editor, Provider, Gate, Gate) {
+    let (second, third) = (Gate::new(), Gate::new());
+    let answer = Answer::new()
+        .text("One, two")
+        .gate(&second)
+        .text(",\nthree");
+    let provider = Provider::anthropic([answer.gate(&third).text(",\nfour.")]);
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    editor.wait_text("two");
+    (editor, provider, second, third)
+}
+
+/// Does `busy`, lets the answer come to its end, does `free`, and compares the chat
+/// with `after`. Where Neovim takes messages in while it is busy, the queue is asked
+/// whether some are held, or the test would show nothing; where it takes none in
+/// they cannot be seen either.
+#[track_caller]
+fn check(busy: &str, free: &str, after: &str) {
+    let (editor, _provider, second, third) = streaming();
+    editor.keys(busy);
+    second.open();
+    third.open();
+    editor.wait_for("something that waits", |editor| {
+        editor.mode().blocking || editor.lua(HELD, json!([])) == json!(true)
+    });
+    editor.keys(free);
+    wait_end(&editor, "@You:\n\n");
+    assert_eq!(editor.text(), after);
+    assert!(!editor.messages().contains("E5"), "{}", editor.messages());
+}
+
+/// Whether messages of the host are held back.
+const HELD: &str = "return pcall(vim.api.nvim_get_autocmds, { group = 'flemma.queue' })";
+
+#[test]
+fn in_the_command_line_window() {
+    check("q:iecho 'kept'", "<Esc>:q<CR>", ANSWER);
+}
+
+#[test]
+fn behind_an_operator_that_waits_for_its_motion() {
+    check("ggd", "<Esc>", ANSWER);
+}
+
+#[test]
+fn behind_an_operator_whose_motion_comes_later() {
+    check("2Gc", "iwOn<Esc>", &ANSWER.replace("Go.", "On."));
+    check("2Gd", "l", &ANSWER.replace("Go.", "o."));
+}
+
+#[test]
+fn behind_a_register_a_mark_or_a_count_that_waits() {
+    check("gg\"", "ayy", ANSWER);
+    check("ggf", "o", ANSWER);
+    check("gg3", "l", ANSWER);
+}
+
+#[test]
+fn while_a_completion_is_open() {
+    let after = ANSWER.replace("Go.", "Go. Go");
+    check("2GA G<C-n>", "<C-y><Esc>", &after);
+}
+
+#[test]
+fn while_a_substitution_asks() {
+    check(
+        "gg:1,2s/o/0/gc<CR>",
+        "yy",
+        &ANSWER.replacen("You:", "Y0u:", 1).replacen("Go.", "G0.", 1),
+    );
+}
+
+#[test]
+fn while_a_script_waits_for_a_character_it_gets_the_one_that_is_typed() {
+    let (editor, _provider, second, third) = streaming();
+    editor.keys(":let g:typed = getcharstr()<CR>");
+    second.open();
+    third.open();
+    editor.keys("x");
+    wait_end(&editor, "@You:\n\n");
+    assert_eq!(editor.text(), ANSWER);
+    assert_eq!(editor.lua("return vim.g.typed", json!([])), json!("x"));
+}
+
+#[test]
+fn behind_a_press_enter_prompt() {
+    check(":echo \"a\\nb\\nc\"<CR>", "<CR>", ANSWER);
+}
+
+#[test]
+fn under_a_textlock() {
+    let (editor, _provider, second, third) = streaming();
+    // An expression mapping that takes its time: nothing may be written meanwhile.
+    let code = "vim.keymap.set('n', '<F2>', function()
+        vim.wait(10000, function() return vim.g.go_on ~= nil end, 5)
+        return ''
+      end, { expr = true })";
+    editor.lua(code, json!([]));
+    editor.keys("<F2>");
+    second.open();
+    third.open();
+    editor.wait_for("something that waits", |editor| {
+        editor.lua(HELD, json!([])) == json!(true)
+    });
+    editor.lua("vim.g.go_on = 1", json!([]));
+    wait_end(&editor, "@You:\n\n");
+    assert_eq!(editor.text(), ANSWER);
+}
+
+#[test]
+fn in_visual_mode_the_selection_stays() {
+    let (editor, _provider, second, third) = streaming();
+    editor.keys("gg0vj");
+    second.open();
+    third.open();
+    wait_end(&editor, "@You:\n\n");
+    assert_eq!(editor.mode().name, "v");
+    editor.keys("y");
+    assert_eq!(
+        editor.lua("return vim.fn.getreg('\"')", json!([])),
+        json!("@You:\nG")
+    );
+    assert_eq!(editor.text(), ANSWER);
+}
+
+#[test]
+fn in_insert_mode_the_typed_word_is_whole_and_the_mode_stays() {
+    let (editor, _provider, second, third) = streaming();
+    editor.keys("2GAab");
+    second.open();
+    editor.wait_text("three");
+    editor.keys("cd");
+    third.open();
+    wait_end(&editor, "@You:\n\n");
+    editor.keys("ef");
+    assert_eq!(editor.mode().name, "i");
+    assert_eq!(editor.text(), ANSWER.replace("Go.", "Go.abcdef"));
+}

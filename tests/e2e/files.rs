@@ -1,0 +1,241 @@
+//! The built-in tools at work on real files: on disk, and in buffers that the user
+//! has open and unsaved.
+
+use std::fs;
+
+use harness::{Answer, Editor, Provider};
+use serde_json::{Value as Json, json};
+
+use crate::stage::*;
+
+fn edit(path: &str, old: &str, new: &str) -> Json {
+    json!({"label": "testing", "path": path, "oldText": old, "newText": new})
+}
+
+fn write(path: &str, content: &str) -> Json {
+    json!({"label": "testing", "path": path, "content": content})
+}
+
+/// Runs one call, approved, in a chat beside `f.txt`, after the user did `before`
+/// in the chat's window and is back there.
+#[track_caller]
+fn run(tool: &str, input: Json, before: &str) -> Editor {
+    let provider = Provider::anthropic([Answer::new().tool_use("t_1", tool, input)]);
+    let options = json!({"tools": {"require_approval": false}});
+    let setup = with_options(&provider, options).with("f.txt", "one\ntwo\nthree\n");
+    let editor = setup.file("question.chat", QUESTION).start();
+    editor.keys(before);
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nDone.");
+    editor
+}
+
+/// What stands between the fences of the one result.
+#[track_caller]
+fn output(editor: &Editor) -> String {
+    let block = result(editor, "t_1");
+    let lines: Vec<&str> = block.lines().collect();
+    lines[3..lines.len() - 1].join("\n")
+}
+
+#[track_caller]
+fn on_disk(editor: &Editor, name: &str) -> String {
+    fs::read_to_string(editor.dir().join(name)).unwrap()
+}
+
+/// Opens `f.txt` and types a line that stays unsaved.
+const UNSAVED: &str = ":edit f.txt<CR>Gomine<Esc>:buffer 1<CR>";
+
+#[test]
+fn a_file_is_edited_on_disk() {
+    let editor = run("edit", edit("f.txt", "two", "2"), "");
+    assert_eq!(on_disk(&editor, "f.txt"), "one\n2\nthree\n");
+}
+
+#[test]
+fn an_open_file_is_edited_in_its_buffer_and_saved() {
+    let editor = run(
+        "edit",
+        edit("f.txt", "two", "2"),
+        ":edit f.txt<CR>:buffer 1<CR>",
+    );
+    assert_eq!(on_disk(&editor, "f.txt"), "one\n2\nthree\n");
+    editor.command("buffer f.txt");
+    assert_eq!(editor.text(), "one\n2\nthree\n");
+    assert_eq!(
+        editor.lua("return vim.bo.modified", json!([])),
+        json!(false)
+    );
+}
+
+#[test]
+fn an_edit_keeps_what_the_user_has_not_saved_and_is_one_step_of_undo() {
+    let editor = run("edit", edit("f.txt", "one\ntwo", "1\n2\n2.5"), UNSAVED);
+    assert_eq!(on_disk(&editor, "f.txt"), "one\ntwo\nthree\n");
+    editor.command("buffer f.txt");
+    assert_eq!(editor.text(), "1\n2\n2.5\nthree\nmine\n");
+    assert_eq!(editor.lua("return vim.bo.modified", json!([])), json!(true));
+    editor.keys("u");
+    assert_eq!(editor.text(), "one\ntwo\nthree\nmine\n");
+    editor.keys("u");
+    assert_eq!(editor.text(), "one\ntwo\nthree\n");
+}
+
+#[test]
+fn a_write_goes_through_the_buffer_as_well() {
+    let editor = run("write", write("f.txt", "new\n"), UNSAVED);
+    assert_eq!(on_disk(&editor, "f.txt"), "one\ntwo\nthree\n");
+    editor.command("buffer f.txt");
+    assert_eq!(editor.text(), "new\n");
+    editor.keys("u");
+    assert_eq!(editor.text(), "one\ntwo\nthree\nmine\n");
+}
+
+#[test]
+fn a_read_sees_what_the_user_has_not_saved() {
+    let editor = run("read", file("f.txt"), UNSAVED);
+    assert_eq!(output(&editor), "one\ntwo\nthree\nmine");
+}
+
+#[test]
+fn a_write_makes_folders_and_keeps_the_text_as_it_is() {
+    let editor = run("write", write("new/deep/g.txt", "é\r\n\n@You:\n```"), "");
+    assert_eq!(on_disk(&editor, "new/deep/g.txt"), "é\r\n\n@You:\n```");
+}
+
+#[test]
+fn an_edit_that_fits_nowhere_or_twice_changes_nothing_and_says_why() {
+    let editor = run("edit", edit("f.txt", "twoo", "2"), "");
+    let said = output(&editor);
+    assert!(said.contains("two"), "{said}");
+    assert!(result(&editor, "t_1").starts_with("**Tool Result:** `t_1` (error)"));
+    assert_eq!(on_disk(&editor, "f.txt"), "one\ntwo\nthree\n");
+
+    let editor = run("edit", edit("f.txt", "o", "0"), "");
+    assert!(result(&editor, "t_1").starts_with("**Tool Result:** `t_1` (error)"));
+    assert_eq!(on_disk(&editor, "f.txt"), "one\ntwo\nthree\n");
+}
+
+#[test]
+fn a_part_of_a_file_is_read_and_says_where_to_go_on() {
+    let input = json!({"label": "", "path": "f.txt", "offset": 2, "limit": 1});
+    let editor = run("read", input, "");
+    let said = output(&editor);
+    assert!(
+        said.starts_with("two\n") && said.contains("offset=3"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_a_tool_failed_with_reaches_the_model_word_for_word() {
+    let call = Answer::new().tool_use("t_1", "read", file("missing.txt"));
+    let provider = Provider::anthropic([call]);
+    let editor = ask_with(&provider, json!({}));
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nDone.");
+    let said = output(&editor);
+    assert!(said.contains("missing.txt"), "{said}");
+    let sent = &provider.requests()[1].body["messages"][2]["content"][0];
+    assert_eq!(sent["content"], said);
+    assert_eq!(sent["is_error"], true);
+}
+
+#[test]
+fn a_command_that_fails_is_no_error_but_says_its_code() {
+    let text = "echo out; echo err >&2; read line; exit 3";
+    let editor = run("bash", command(text), "");
+    assert_eq!(
+        result(&editor, "t_1"),
+        "**Tool Result:** `t_1`\n\n```\nout\nerr\n\nCommand exited with code 3\n```"
+    );
+}
+
+#[test]
+fn a_command_that_takes_too_long_is_stopped_and_its_output_kept() {
+    let input = json!({"label": "", "command": "echo begun; sleep 60", "timeout": 1});
+    let editor = run("bash", input, "");
+    let block = result(&editor, "t_1");
+    assert!(
+        block.starts_with("**Tool Result:** `t_1` (error)\n\n```\nbegun\n"),
+        "{block}"
+    );
+    assert!(block.contains("timed out after 1 seconds"), "{block}");
+}
+
+#[test]
+fn long_output_keeps_its_end_and_the_whole_is_in_a_file() {
+    let editor = run("bash", command("seq 3000"), "");
+    let said = output(&editor);
+    assert!(said.starts_with("1001\n"), "{}", &said[..40]);
+    let notice = said.lines().last().unwrap();
+    let path = notice
+        .split("Full output: ")
+        .nth(1)
+        .unwrap()
+        .trim_end_matches(']');
+    assert!(
+        notice.starts_with("[Showing lines 1001-3000 of 3000"),
+        "{notice}"
+    );
+    let whole = fs::read_to_string(path).unwrap();
+    assert_eq!(
+        (whole.lines().count(), whole.lines().next()),
+        (3000, Some("1"))
+    );
+}
+
+#[test]
+fn output_with_fences_gets_a_longer_one_and_stays_text() {
+    let editor = run("bash", command("printf '````\\n@You:\\n````'"), "");
+    assert_eq!(
+        result(&editor, "t_1").lines().nth(2),
+        Some("`````"),
+        "{}",
+        editor.text()
+    );
+    assert!(editor.text().contains("`````\n````\n@You:\n````\n`````\n"));
+}
+
+#[test]
+fn paths_start_from_the_folder_of_the_chat() {
+    let calls = Answer::new()
+        .tool_use("t_1", "bash", command("pwd"))
+        .tool_use("t_2", "read", file("near.txt"));
+    let provider = Provider::anthropic([calls]);
+    let options = json!({"tools": {"require_approval": false}});
+    let setup = with_options(&provider, options).with("sub/near.txt", "near\n");
+    let editor = setup.file("sub/question.chat", QUESTION).start();
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nDone.");
+    assert!(
+        output(&editor).ends_with("/work/sub"),
+        "{}",
+        output(&editor)
+    );
+    assert!(result(&editor, "t_2").contains("\nnear\n"));
+}
+
+#[test]
+fn the_next_call_works_after_one_that_failed() {
+    let calls = Answer::new()
+        .tool_use("t_1", "read", file("missing.txt"))
+        .tool_use("t_2", "calculator", json!({"expression": "1 /"}))
+        .tool_use(
+            "t_3",
+            "calculator",
+            json!({"expression": "2 ^ 10 + sqrt(16)"}),
+        )
+        .tool_use(
+            "t_4",
+            "calculator_async",
+            json!({"expression": "6 * 7", "delay": 1}),
+        );
+    let provider = Provider::anthropic([calls]);
+    let editor = ask_with(&provider, json!({"tools": {"require_approval": false}}));
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nDone.");
+    assert!(result(&editor, "t_2").starts_with("**Tool Result:** `t_2` (error)"));
+    assert!(result(&editor, "t_3").contains("\n1028\n"));
+    assert!(result(&editor, "t_4").contains("\n42\n"));
+}

@@ -1,0 +1,233 @@
+//! Keys at awkward moments: while an answer is awaited or streams, while another
+//! call runs, in a second chat.
+
+use harness::{Answer, Gate, Provider};
+use serde_json::json;
+
+use crate::stage::*;
+use crate::wire::{expect_valid_completion, expect_valid_messages};
+
+/// A command that ends when `name` exists.
+fn waits_for(name: &str) -> serde_json::Value {
+    command(&format!(
+        "until [ -e {name} ]; do sleep 0.02; done; echo {name} is there"
+    ))
+}
+
+#[test]
+fn a_key_while_an_answer_streams_changes_nothing_and_says_so() {
+    let gate = Gate::new();
+    let provider = Provider::anthropic([Answer::says("Once").gate(&gate).text(" upon a time.")]);
+    let editor = ask_with(&provider, json!({}));
+    editor.keys("<C-]>");
+    editor.wait_text("Once");
+    let before = editor.text();
+    for keys in ["<C-]>", "<M-CR>", ":Flemma send<CR>"] {
+        editor.command("messages clear");
+        editor.keys(keys);
+        wait_message(&editor, "An answer is arriving, so nothing was changed.");
+        assert_eq!(editor.text(), before);
+    }
+    gate.open();
+    wait_end(&editor, "@Assistant:\nOnce upon a time.\n\n@You:\n\n");
+    assert_eq!(provider.requests().len(), 1);
+}
+
+#[test]
+fn a_request_that_is_cancelled_before_its_first_word_leaves_no_trace() {
+    let provider = Provider::anthropic([Answer::new().stall(), Answer::says("Now.")]);
+    let editor = ask_with(&provider, json!({}));
+    editor.keys("<C-]>");
+    provider.wait_requests(1);
+    editor.keys("<C-c>");
+    provider.wait_hang_ups(1);
+    wait_event(&editor, "FlemmaRequestFinished cancelled");
+    at_rest(&editor);
+    assert_eq!(editor.text(), QUESTION);
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nNow.");
+}
+
+#[test]
+fn a_key_pressed_twice_cancels_once() {
+    let provider = Provider::anthropic([Answer::says("Once").stall()]);
+    let editor = ask_with(&provider, json!({}));
+    editor.keys("<C-]>");
+    editor.wait_text("Once");
+    // In one go, before the host can have ended the first.
+    let twice = "vim.cmd('Flemma cancel') vim.cmd('Flemma cancel')";
+    editor.lua(twice, json!([]));
+    wait_event(&editor, "FlemmaRequestFinished cancelled");
+    at_rest(&editor);
+    assert_eq!(
+        editor.text(),
+        "@You:\nGo.\n\n@Assistant:\nOnce\n\n<!-- flemma:aborted: cancelled by the user -->\n"
+    );
+}
+
+#[test]
+fn ctrl_c_is_not_lost_while_neovim_has_much_to_do() {
+    let provider = Provider::anthropic([Answer::says("Once").stall()]);
+    let editor = ask_with(&provider, json!({}));
+    editor.keys("<C-]>");
+    editor.wait_text("Once");
+    at_rest(&editor);
+    // Neovim looks for Ctrl-C between any two of these, and takes it as an interrupt.
+    let much = "for _ = 1, 50 do vim.schedule(function() vim.uv.sleep(2) end) end";
+    editor.lua(much, json!([]));
+    editor.keys("<C-c>");
+    editor.wait_text("Once\n\n<!-- flemma:aborted: cancelled by the user -->");
+    at_rest(&editor);
+    assert_eq!(editor.text().matches("flemma:aborted").count(), 1);
+}
+
+#[test]
+fn a_second_call_is_run_by_hand_while_the_first_one_runs() {
+    let calls = Answer::new()
+        .tool_use("t_1", "bash", waits_for("go"))
+        .tool_use("t_2", "bash", command("touch go; echo two"));
+    let provider = Provider::anthropic([calls, Answer::says("Well.")]);
+    let editor = ask_with(&provider, json!({}));
+    editor.keys("<C-]>");
+    wait_cursor(&editor, "**Tool Result:** `t_1`");
+    editor.keys("<M-CR>");
+    wait_event(&editor, "FlemmaToolStarted t_1");
+    wait_cursor(&editor, "**Tool Result:** `t_2`");
+    editor.keys("<M-CR>");
+    editor.wait_text("@Assistant:\nWell.");
+    let text = |id: &str| result(&editor, id);
+    assert!(text("t_1").contains("\ngo is there\n") && text("t_2").contains("\ntwo\n"));
+    assert_eq!(provider.requests().len(), 2);
+    expect_valid_messages(&provider.requests()[1].body);
+}
+
+#[test]
+fn alt_enter_does_not_overrule_a_policy_that_denies() {
+    let call = Answer::new().tool_use("t_1", "bash", command("touch ran"));
+    let provider = Provider::anthropic([call]);
+    let options = "tools = { autopilot = { enabled = false },
+                             auto_approve = function() return 'deny' end }";
+    let setup = with_lua_options(&provider, options);
+    let editor = setup.file("question.chat", QUESTION).start();
+    watch(&editor);
+    editor.keys("<C-]>");
+    wait_event(&editor, "FlemmaRequestFinished success");
+    editor.keys("/Tool Use<CR><M-CR>");
+    wait_result(
+        &editor,
+        "t_1",
+        "**Tool Result:** `t_1` (error)\n\n```\nThe tool was denied by a policy.\n```",
+    );
+    assert!(!editor.dir().join("ran").exists());
+}
+
+#[test]
+fn a_chat_that_is_sent_with_calls_that_wait_is_a_valid_conversation() {
+    let calls = || {
+        Answer::new()
+            .tool_use("t_1", "bash", command("touch ran"))
+            .tool_use("t_2", "bash", command("touch ran"))
+    };
+    for provider in [
+        Provider::anthropic([calls(), Answer::says("Well.")]),
+        Provider::chat_completions([calls(), Answer::says("Well.")]),
+    ] {
+        let editor = ask_with(&provider, json!({}));
+        editor.keys("<C-]>");
+        wait_cursor(&editor, "**Tool Result:** `t_1`");
+        editor.keys(":Flemma send<CR>");
+        editor.wait_text("@Assistant:\nWell.");
+        let body = &provider.requests()[1].body;
+        if provider.url().ends_with("/v1") {
+            expect_valid_completion(body);
+        } else {
+            expect_valid_messages(body);
+        }
+        assert!(!editor.dir().join("ran").exists());
+    }
+}
+
+#[test]
+fn two_chats_are_answered_at_the_same_time_and_do_not_mix() {
+    let (one, two) = (Gate::new(), Gate::new());
+    let script = [
+        Answer::says("One ").gate(&one).text("is done."),
+        Answer::says("Two ").gate(&two).text("is done."),
+    ];
+    let provider = Provider::anthropic(script);
+    let setup = setup(&provider).with("other.chat", "@You:\nAnd you?\n");
+    let editor = setup.file("question.chat", QUESTION).start();
+    editor.keys("<C-]>");
+    editor.wait_text("One ");
+    editor.keys(":split other.chat<CR><C-]>");
+    editor.wait_text("Two ");
+    one.open();
+    editor.command("wincmd p");
+    wait_end(&editor, "@Assistant:\nOne is done.\n\n@You:\n\n");
+    editor.command("wincmd p");
+    assert!(editor.text().ends_with("@Assistant:\nTwo \n") || editor.text().ends_with("Two\n"));
+    two.open();
+    wait_end(&editor, "@Assistant:\nTwo is done.\n\n@You:\n\n");
+    assert!(editor.text().starts_with("@You:\nAnd you?\n"));
+}
+
+#[test]
+fn a_command_of_one_chat_locks_no_other() {
+    let call = Answer::new().tool_use("t_1", "bash", waits_for("go"));
+    let provider = Provider::anthropic([call, Answer::says("Two.")]);
+    let options = json!({"tools": {"require_approval": false}});
+    let setup = with_options(&provider, options).with("other.chat", "@You:\nAnd you?\n");
+    let editor = setup.file("question.chat", QUESTION).start();
+    watch(&editor);
+    editor.keys("<C-]>");
+    wait_event(&editor, "FlemmaToolStarted t_1");
+    editor.keys(":split other.chat<CR><C-]>");
+    wait_end(&editor, "@Assistant:\nTwo.\n\n@You:\n\n");
+    editor.keys("GiMore.<Esc>");
+    assert!(editor.text().ends_with("More.\n"));
+    std::fs::write(editor.dir().join("go"), "").unwrap();
+    editor.command("wincmd p");
+    editor.wait_text("@Assistant:\nDone.");
+}
+
+#[test]
+fn from_insert_mode_a_call_that_waits_leaves_normal_mode_on_it() {
+    let call = Answer::new().tool_use("t_1", "bash", command("echo out"));
+    let provider = Provider::anthropic([call, Answer::says("Well.")]);
+    let editor = open(&provider, "@You:\n");
+    editor.keys("GoGo.<C-]>");
+    wait_cursor(&editor, "**Tool Result:** `t_1`");
+    assert_eq!(editor.mode().name, "n");
+    editor.keys("<M-CR>");
+    editor.wait_text("@Assistant:\nWell.");
+}
+
+#[test]
+fn one_undo_takes_a_result_back_and_the_call_waits_again() {
+    let call = Answer::new().tool_use("t_1", "bash", command("echo x >> log; echo out"));
+    let provider = Provider::anthropic([call]);
+    let options = json!({"tools": {"autopilot": {"enabled": false}}});
+    let editor = ask_with(&provider, options);
+    editor.keys("<C-]>");
+    wait_event(&editor, "FlemmaRequestFinished success");
+    at_rest(&editor);
+    editor.keys("<C-]>");
+    wait_cursor(&editor, "**Tool Result:** `t_1`");
+    editor.keys("<M-CR>");
+    wait_result(&editor, "t_1", "**Tool Result:** `t_1`\n\n```\nout\n```");
+    editor.wait_for("no lock", |editor| {
+        editor.lua("return vim.bo.modifiable", json!([])) == json!(true)
+    });
+    editor.keys("u");
+    assert!(result(&editor, "t_1").contains("```flemma:tool status="));
+    // A decision is good for one run.
+    editor.keys("<C-]>");
+    at_rest(&editor);
+    assert!(
+        result(&editor, "t_1").contains("status=pending"),
+        "{}",
+        editor.text()
+    );
+    let log = std::fs::read_to_string(editor.dir().join("log")).unwrap();
+    assert_eq!(log, "x\n");
+}

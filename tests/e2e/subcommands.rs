@@ -1,0 +1,245 @@
+//! `:Flemma` and its sub-commands, their completion, and Ctrl-] in Insert mode.
+
+use harness::{Answer, Editor, Provider};
+use serde_json::json;
+
+use crate::stage::*;
+
+#[track_caller]
+fn completions(editor: &Editor, line: &str) -> serde_json::Value {
+    editor.lua("return vim.fn.getcompletion(..., 'cmdline')", json!([line]))
+}
+
+#[test]
+fn a_misspelled_sub_command_is_named_with_the_one_that_was_meant() {
+    let editor = offline().file("question.chat", QUESTION).start();
+    editor.keys(":Flemma statsu<CR>");
+    wait_message(
+        &editor,
+        "There is no command \"statsu\". Did you mean \"status\"?",
+    );
+    editor.keys(":Flemma tool<CR>");
+    wait_message(
+        &editor,
+        ":Flemma tool is a group. Its commands: tool:cancel, tool:cancel-all, tool:list.",
+    );
+    editor.keys(":Flemma xyzzy<CR>");
+    wait_message(&editor, "There is no command \"xyzzy\". Commands: ");
+}
+
+#[test]
+fn sub_commands_are_completed() {
+    let editor = offline().start();
+    assert_eq!(
+        completions(&editor, "Flemma tool:"),
+        json!(["tool:cancel", "tool:cancel-all", "tool:list"])
+    );
+    assert_eq!(
+        completions(&editor, "Flemma auto"),
+        json!(["autopilot:disable", "autopilot:enable", "autopilot:status"])
+    );
+    let all = completions(&editor, "Flemma ");
+    for name in ["cancel", "send", "status", "tutor"] {
+        assert!(all.as_array().unwrap().contains(&json!(name)), "{name}");
+    }
+    assert_eq!(completions(&editor, "Flemma status "), json!([]));
+}
+
+#[test]
+fn outside_a_chat_a_sub_command_says_where_it_works() {
+    let editor = offline().with("note.txt", "x\n").start();
+    editor.keys(":edit note.txt<CR>:Flemma send<CR>");
+    wait_message(
+        &editor,
+        ":Flemma send works in a chat, and this buffer is none.",
+    );
+}
+
+#[test]
+fn status_shows_provider_model_key_and_policy_and_never_the_key() {
+    let provider = Provider::anthropic([Answer::says("Well.")]);
+    let editor = ask_with(&provider, json!({"model": "scripted-1"}));
+    editor.keys(":Flemma status<CR>");
+    editor.wait_text("scripted-1");
+    let report = editor.text();
+    for words in ["anthropic", "$ANTHROPIC_API_KEY is set", "autopilot  on"] {
+        assert!(report.contains(words), "{words} in {report}");
+    }
+    let of = |name: &str| {
+        let line = report
+            .lines()
+            .find(|line| line.starts_with(&format!("{name} ")));
+        line.unwrap_or_default().to_owned()
+    };
+    assert!(of("read").contains("runs"), "{report}");
+    assert!(of("bash").contains("waits for you"), "{report}");
+    assert!(!report.contains("test-key"));
+
+    // `q` closes the report, and the chat is as it was.
+    editor.keys("q");
+    assert_eq!(editor.text(), QUESTION);
+}
+
+#[test]
+fn send_sends_and_cancel_cancels() {
+    let provider = Provider::anthropic([Answer::says("Once upon").stall()]);
+    let editor = ask_with(&provider, json!({}));
+    editor.keys(":Flemma send<CR>");
+    editor.wait_text("Once upon");
+    editor.keys(":Flemma cancel<CR>");
+    editor.wait_text("<!-- flemma:aborted: cancelled by the user -->");
+    wait_event(&editor, "FlemmaRequestFinished cancelled");
+    provider.wait_hang_ups(1);
+    at_rest(&editor);
+    editor.keys(":Flemma cancel<CR>");
+    wait_message(&editor, "Nothing is running here.");
+}
+
+#[test]
+fn running_tools_are_listed_and_one_of_them_is_cancelled() {
+    let calls = Answer::new()
+        .tool_use(
+            "t_1",
+            "bash",
+            command("until [ -e go ]; do sleep 0.02; done"),
+        )
+        .tool_use("t_2", "bash", command("sleep 60"));
+    let provider = Provider::anthropic([calls]);
+    let options = json!({"tools": {"require_approval": false}});
+    let editor = ask_with(&provider, options);
+    editor.keys("<C-]>");
+    wait_event(&editor, "FlemmaToolStarted t_1");
+    wait_event(&editor, "FlemmaToolStarted t_2");
+    editor.keys(":Flemma tool:list<CR>");
+    editor.wait_for("the list", |editor| {
+        let lines = editor.lines();
+        lines.len() == 2
+            && ["t_1", "t_2"]
+                .iter()
+                .all(|id| lines.join("\n").contains(id))
+    });
+    editor.keys("q");
+    editor.keys("/Tool Result:.. `t_2<CR>:Flemma tool:cancel<CR>");
+    wait_event(&editor, "FlemmaToolFinished t_2");
+    std::fs::write(editor.dir().join("go"), "").unwrap();
+    wait_event(&editor, "FlemmaToolFinished t_1");
+    editor.wait_for("both results", |editor| {
+        result(editor, "t_1").starts_with("**Tool Result:** `t_1`\n\n```\n")
+            && result(editor, "t_2").starts_with("**Tool Result:** `t_2` (error)")
+    });
+}
+
+#[test]
+fn with_no_tool_running_the_list_says_so() {
+    let editor = offline().file("question.chat", QUESTION).start();
+    editor.keys(":Flemma tool:list<CR>");
+    editor.wait_text("No tool is running here.");
+}
+
+#[test]
+fn autopilot_is_switched_off_and_on() {
+    let call = |id| Answer::new().tool_use(id, "calculator", json!({"expression": "1"}));
+    let provider = Provider::anthropic([call("t_1"), call("t_2"), Answer::says("Well.")]);
+    let options = json!({"tools": {"auto_approve": ["calculator"]}});
+    let editor = ask_with(&provider, options);
+    editor.keys(":Flemma autopilot:disable<CR>");
+    wait_message(&editor, "Autopilot is off in every chat of this Neovim.");
+    editor.keys(":Flemma autopilot:status<CR>");
+    wait_message(&editor, "Autopilot is off.");
+    editor.keys("<C-]>");
+    wait_event(&editor, "FlemmaRequestFinished success");
+    expect_requests(&editor, 1);
+    assert_eq!(result(&editor, "t_1"), "");
+
+    editor.keys(":Flemma autopilot:enable<CR>");
+    wait_message(&editor, "Autopilot is on in every chat of this Neovim.");
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nWell.");
+}
+
+#[test]
+fn from_insert_mode_the_key_sends_and_typing_goes_on_below_the_answer() {
+    let provider = Provider::anthropic([Answer::says("Four."), Answer::says("Six.")]);
+    let editor = open(&provider, "@You:\n");
+    editor.keys("GoTwo and two?<C-]>");
+    editor.wait_for("Insert mode", |editor| {
+        editor.text().contains("Four.") && editor.mode().name == "i"
+    });
+    editor.keys("And four and two?<C-]>");
+    editor.wait_text("Six.");
+    editor.wait_for("Insert mode", |editor| {
+        editor.mode().name == "i" && editor.cursor().0 + 1 == editor.lines().len()
+    });
+    assert_eq!(
+        editor.text(),
+        "@You:\nTwo and two?\n\n@Assistant:\nFour.\n\n@You:\nAnd four and two?\n\n\
+         @Assistant:\nSix.\n\n@You:\n\n"
+    );
+}
+
+#[test]
+fn keys_can_be_changed_and_switched_off() {
+    let provider = Provider::anthropic([Answer::says("Four.")]);
+    let keymaps = json!({"keymaps": {"normal": {"send": "<F5>", "cancel": false}}});
+    let editor = ask_with(&provider, keymaps);
+    let mapped = |key: &str| {
+        editor.lua("return vim.fn.maparg(..., 'n') ~= '' or vim.fn.maparg(..., 'n', false, true).callback ~= nil", json!([key]))
+    };
+    assert_eq!(mapped("<C-]>"), json!(false));
+    assert_eq!(mapped("<C-c>"), json!(false));
+    assert_eq!(mapped("<M-CR>"), json!(true));
+    editor.keys("<F5>");
+    editor.wait_text("Four.");
+}
+
+#[test]
+fn fix_mends_what_the_diagnostic_of_the_line_names() {
+    let text = "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `bash` (`t_1`)\n\n```json\n{}\n```\n\n\
+                @You:\n**Tool Result:** `t_1`\n\n```flemma:tool status=rejectd\n```\n";
+    let editor = offline().file("question.chat", text).start();
+    wait_diagnostic(&editor, "\"rejectd\" is not a status");
+    editor.keys("/rejectd<CR>:Flemma fix<CR>");
+    editor.wait_for("the word that was meant", |editor| {
+        editor.text() == text.replace("rejectd", "rejected")
+    });
+    editor.keys(":Flemma fix<CR>");
+    wait_message(
+        &editor,
+        "There is nothing on this line that can be mended by itself.",
+    );
+}
+
+#[test]
+fn cancel_all_ends_every_call_and_each_says_so() {
+    let ids = ["t_1", "t_2", "t_3"];
+    let calls = ids.iter().fold(Answer::new(), |answer, id| {
+        answer.tool_use(id, "bash", command("sleep 60"))
+    });
+    let provider = Provider::anthropic([calls]);
+    let editor = ask_with(
+        &provider,
+        json!({"tools": {"require_approval": false, "max_concurrent": 2}}),
+    );
+    editor.keys("<C-]>");
+    wait_event(&editor, "FlemmaToolStarted t_2");
+    editor.keys(":Flemma tool:cancel-all<CR>");
+    editor.wait_for("three errors", |editor| {
+        ids.iter().all(|id| {
+            let block = result(editor, id);
+            block.contains("(error)") && block.contains("Cancelled by the user")
+        })
+    });
+    assert!(!events(&editor).contains(&"FlemmaToolStarted t_3".to_owned()));
+    expect_requests(&editor, 1);
+}
+
+#[test]
+fn checkhealth_finds_a_working_host() {
+    let editor = offline().file("question.chat", QUESTION).start();
+    at_rest(&editor);
+    editor.keys(":checkhealth flemma<CR>");
+    editor.wait_text("Running, process");
+    let report = editor.text();
+    assert!(report.contains("OK Host program"), "{report}");
+    assert!(!report.contains("ERROR"), "{report}");
+}

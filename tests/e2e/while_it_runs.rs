@@ -1,0 +1,162 @@
+//! The chat changes while its calls run, or between a decision and its execution:
+//! a decision counts once, for what was seen, and a result goes nowhere else.
+
+use harness::{Answer, Editor, Provider};
+use serde_json::json;
+
+use crate::processes::wait_commands;
+use crate::stage::{QUESTION, ask_with, command, open, result, wait_end, wait_message};
+use crate::traces::{
+    counted, gate, open_gate, runs, settle, unasked, wait_gate, wait_request_over, wait_review,
+};
+
+/// One answer with one call of `bash`.
+fn one_call(arguments: serde_json::Value) -> Provider {
+    Provider::anthropic([Answer::new().tool_use("toolu_1", "bash", arguments)])
+}
+
+/// A chat whose one call runs and stands at its gate.
+#[track_caller]
+fn running(provider: &Provider) -> Editor {
+    let editor = ask_with(provider, unasked());
+    editor.keys("<C-]>");
+    wait_gate(&editor, "gate");
+    editor.wait_for("a locked chat", |editor| {
+        editor.lua("return vim.bo.modifiable", json!([])) == json!(false)
+    });
+    editor
+}
+
+#[test]
+fn the_text_is_locked_and_another_file_is_not() {
+    let provider = one_call(command(&gate("gate")));
+    let editor = running(&provider);
+    let before = editor.text();
+    editor.keys("ggdG");
+    assert_eq!(editor.text(), before);
+    editor.keys(":new<CR>ifree<Esc>");
+    assert_eq!(editor.text(), "free\n");
+    editor.keys(":bwipeout!<CR>");
+    open_gate(&editor, "gate");
+    wait_end(&editor, "Done.\n\n@You:\n\n");
+    editor.keys("ggdd");
+    assert!(editor.text().starts_with("Go."));
+}
+
+#[test]
+fn a_call_whose_block_is_deleted_gets_its_result_nowhere_else() {
+    let provider = one_call(counted(&format!("{}; echo SECRET", gate("gate"))));
+    let editor = running(&provider);
+    editor.keys(":set modifiable<CR>gg/Tool Use<CR>dG");
+    let before = editor.text();
+    open_gate(&editor, "gate");
+    wait_message(&editor, "its block is gone or changed");
+    settle(&editor);
+    assert_eq!(editor.text(), before);
+    assert_eq!(provider.requests().len(), 1);
+}
+
+#[test]
+fn a_result_that_is_undone_is_not_made_again_without_a_new_decision() {
+    let provider = one_call(counted("echo result"));
+    let options = json!({"tools": {"require_approval": false, "autopilot": {"enabled": false}}});
+    let editor = ask_with(&provider, options);
+    editor.keys("<C-]>");
+    editor.wait_text("toolu_1");
+    wait_request_over(&editor);
+    editor.keys("<C-]>");
+    editor.wait_text("\nresult\n");
+    settle(&editor);
+    assert_eq!(runs(&editor), 1);
+    editor.keys("u");
+    editor.wait_text("status=approved");
+    editor.keys("<C-]>");
+    wait_review(&editor);
+    wait_message(&editor, "ran on its approval already");
+    settle(&editor);
+    assert_eq!(runs(&editor), 1);
+
+    // Alt-Enter is a new decision.
+    editor.keys("gg/status=<CR><M-CR>");
+    editor.wait_text("\nresult\n");
+    assert_eq!(runs(&editor), 2);
+}
+
+#[test]
+fn reloading_the_file_forgets_the_call_and_its_result() {
+    let provider = one_call(counted(&format!("{}; echo SECRET", gate("gate"))));
+    let editor = running(&provider);
+    editor.command("edit!");
+    assert_eq!(editor.text(), QUESTION);
+    open_gate(&editor, "gate");
+    wait_commands(&editor, 0);
+    wait_message(&editor, "toolu_1");
+    assert_eq!(editor.text(), QUESTION);
+    editor.keys("<C-]>");
+    wait_end(&editor, "Done.\n\n@You:\n\n");
+    assert_eq!(runs(&editor), 1);
+}
+
+#[test]
+fn an_approval_that_was_saved_is_none_when_the_file_is_read_again() {
+    let provider = one_call(counted(""));
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    wait_review(&editor);
+    editor.keys(":%s/pending/approved/<CR>:write<CR>:edit!<CR>");
+    editor.wait_text("status=approved");
+    editor.keys("<C-]>");
+    wait_review(&editor);
+    assert_eq!(runs(&editor), 0);
+    assert_eq!(provider.requests().len(), 1);
+}
+
+#[test]
+fn arguments_that_are_edited_after_the_approval_wait_again() {
+    let provider = one_call(counted("echo seen"));
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    wait_review(&editor);
+    editor.keys(":%s/pending/approved/<CR>:%s/echo seen/echo unseen/<CR><C-]>");
+    wait_review(&editor);
+    wait_message(&editor, "was not given here for these arguments");
+    assert_eq!(runs(&editor), 0);
+    editor.wait_for("the preview of the new arguments", |editor| {
+        let lines = editor.virtual_lines();
+        lines.iter().any(|line| line.text.contains("unseen"))
+    });
+
+    editor.keys(":%s/pending/approved/<CR><C-]>");
+    wait_end(&editor, "Done.\n\n@You:\n\n");
+    assert_eq!(runs(&editor), 1);
+    assert!(result(&editor, "toolu_1").contains("unseen"));
+}
+
+#[test]
+fn a_formatter_that_runs_on_save_approves_nothing() {
+    let provider = one_call(counted(""));
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    wait_review(&editor);
+    editor.command(
+        r"autocmd BufWritePre * silent! %s/\s\+$//e | silent! %s/^\*\*Tool Use/  **Tool Use/e",
+    );
+    editor.command("write");
+    editor.wait_text("\n  **Tool Use");
+    editor.keys("<C-]>");
+    wait_message(&editor, "There is nothing new to send");
+    settle(&editor);
+    assert_eq!(runs(&editor), 0);
+}
+
+#[test]
+fn text_that_was_typed_into_the_prompt_before_the_results_is_not_lost() {
+    let provider = one_call(command(&gate("gate")));
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    wait_review(&editor);
+    editor.keys("Go<CR>my own words<Esc>gg/status=<CR><M-CR>");
+    open_gate(&editor, "gate");
+    editor.wait_text("(no output)");
+    assert!(editor.text().contains("my own words"), "{}", editor.text());
+}

@@ -1,0 +1,220 @@
+//! The user, or another plugin, works in a chat into which an answer streams: both
+//! texts stay whole, wherever the change was made.
+
+use harness::{Answer, Editor, Gate, Provider};
+use serde_json::json;
+
+use crate::stage::{QUESTION, open, wait_end, wait_message};
+use crate::traces::wait_request_over;
+
+/// An answer that stops after `first` until the gate opens, and ends with `rest`.
+fn gated(first: &str, rest: &str) -> (Gate, Provider) {
+    let gate = Gate::new();
+    let answer = Answer::new().text(first).gate(&gate).text(rest);
+    let provider = Provider::anthropic([answer]);
+    (gate, provider)
+}
+
+/// An editor on a [`QUESTION`] whose answer has begun with `first`.
+#[track_caller]
+fn streaming(provider: &Provider, first: &str) -> Editor {
+    let editor = open(provider, QUESTION);
+    editor.keys("<C-]>");
+    editor.wait_text(first);
+    editor
+}
+
+#[test]
+fn typing_above_the_answer_moves_it_and_nothing_else() {
+    let (gate, provider) = gated("One,\ntwo", ",\nthree.");
+    let editor = streaming(&provider, "two");
+    editor.keys("ggjA now.<CR>And more<Esc>ggO# My notes<CR><Esc>");
+    gate.open();
+    wait_end(&editor, "@You:\n\n");
+    assert_eq!(
+        editor.text(),
+        "# My notes\n\n@You:\nGo. now.\nAnd more\n\n@Assistant:\nOne,\ntwo,\nthree.\n\n@You:\n\n"
+    );
+}
+
+#[test]
+fn typing_into_the_lines_that_stand_already_keeps_both_texts() {
+    let (gate, provider) = gated("One,\ntwo", ",\nthree.");
+    let editor = streaming(&provider, "two");
+    editor.keys("/One<CR>ciwUno<Esc>o(typed)<Esc>");
+    gate.open();
+    wait_end(&editor, "@You:\n\n");
+    assert_eq!(
+        editor.text(),
+        "@You:\nGo.\n\n@Assistant:\nUno,\n(typed)\ntwo,\nthree.\n\n@You:\n\n"
+    );
+}
+
+#[test]
+fn typing_at_the_end_of_the_answer_stays_at_its_end() {
+    let (gate, provider) = gated("One, two", ",\nthree.");
+    let editor = streaming(&provider, "two");
+    editor.keys("GA (typed)<Esc>");
+    gate.open();
+    wait_end(&editor, "@You:\n\n");
+    assert_eq!(
+        editor.text(),
+        "@You:\nGo.\n\n@Assistant:\nOne, two,\nthree. (typed)\n\n@You:\n\n"
+    );
+}
+
+#[test]
+fn typing_before_the_end_of_the_answers_last_line_keeps_both_texts() {
+    let (gate, provider) = gated("One, two", ", three.");
+    let editor = streaming(&provider, "two");
+    editor.keys("GI(typed) <Esc>");
+    gate.open();
+    wait_end(&editor, "@You:\n\n");
+    let text = editor.text();
+    assert!(text.contains("(typed) One, two"), "{text}");
+    assert!(text.contains(", three."), "{text}");
+}
+
+#[test]
+fn typing_below_the_answer_is_kept() {
+    let (gate, provider) = gated("One, two", ", three.\n\nFour.");
+    let editor = streaming(&provider, "two");
+    editor.keys("Go<CR>next question<Esc>");
+    gate.open();
+    editor.wait_text("Four.");
+    wait_request_over(&editor);
+    let text = editor.text();
+    assert!(text.contains("One, two, three.\n\nFour.\n"), "{text}");
+    assert!(text.contains("\nnext question\n"), "{text}");
+}
+
+#[test]
+fn deleting_the_answer_ends_it_and_says_so() {
+    let (gate, provider) = gated("One, two", ", three.");
+    let editor = streaming(&provider, "two");
+    editor.keys("/@Assistant<CR>dG");
+    gate.open();
+    wait_message(&editor, "so the answer ends here");
+    wait_request_over(&editor);
+    assert!(!editor.text().contains("three"), "{}", editor.text());
+    assert!(editor.text().starts_with(QUESTION));
+}
+
+#[test]
+fn a_plugin_that_rewrites_the_whole_chat_meanwhile_loses_nothing_of_its_own() {
+    let (gate, provider) = gated("One, two", ", three.");
+    let editor = streaming(&provider, "two");
+    let lines = ["@You:", "GO.", "", "@Assistant:", "ONE, TWO"];
+    editor.request("nvim_buf_set_lines", json!([0, 0, -1, true, lines]));
+    gate.open();
+    wait_request_over(&editor);
+    let text = editor.text();
+    assert!(
+        text.starts_with("@You:\nGO.\n\n@Assistant:\nONE, TWO"),
+        "{text}"
+    );
+}
+
+#[test]
+fn undo_takes_back_a_change_and_the_answer_goes_on_from_what_is_left() {
+    let (gate, provider) = gated("One, two", ", three.");
+    let editor = streaming(&provider, "two");
+    editor.keys("ggjA typed<Esc>u");
+    assert!(
+        editor
+            .text()
+            .starts_with("@You:\nGo.\n\n@Assistant:\nOne, two")
+    );
+    gate.open();
+    wait_end(&editor, "@You:\n\n");
+    assert_eq!(
+        editor.text(),
+        "@You:\nGo.\n\n@Assistant:\nOne, two, three.\n\n@You:\n\n"
+    );
+}
+
+#[test]
+fn undoing_the_answer_itself_ends_it_or_lets_it_go_on_but_mixes_nothing() {
+    let (gate, provider) = gated("One, two", ", three.");
+    let editor = streaming(&provider, "two");
+    editor.keys("u");
+    gate.open();
+    wait_request_over(&editor);
+    let text = editor.text();
+    assert!(text.starts_with(QUESTION), "{text}");
+    assert!(
+        !text.contains("GoOne") && text.matches("@Assistant:").count() <= 1,
+        "{text}"
+    );
+    // The chat is as usable as before.
+    editor.keys("<C-]>");
+    provider.wait_requests(2);
+}
+
+#[test]
+fn reloading_the_file_ends_the_answer_and_nothing_is_written_into_the_new_text() {
+    let (gate, provider) = gated("One, two", ", three.");
+    let editor = streaming(&provider, "two");
+    editor.command("edit!");
+    provider.wait_hang_ups(1);
+    gate.open();
+    wait_request_over(&editor);
+    assert_eq!(editor.text(), QUESTION);
+    editor.keys("<C-]>");
+    wait_end(&editor, "Done.\n\n@You:\n\n");
+}
+
+#[test]
+fn closing_the_chat_hangs_up() {
+    let (_gate, provider) = gated("One, two", ", three.");
+    let editor = streaming(&provider, "two");
+    editor.command("bwipeout!");
+    provider.wait_hang_ups(1);
+    assert_eq!(editor.text(), "\n");
+    let messages = editor.messages();
+    assert!(!messages.contains("rror"), "{messages}");
+}
+
+#[test]
+fn cursors_of_other_windows_and_tabs_stay_where_they_are() {
+    let (gate, provider) = gated("One, two", ",\nthree,\nfour.");
+    let chat = format!("@You:\n{}Go.\n", "more words\n".repeat(60));
+    let editor = open(&provider, &chat);
+    editor.keys("5G:split<CR>20G<C-w>j:tab split<CR>30Ggt");
+    let cursors = "return vim.tbl_map(function(window)
+        return { window, vim.api.nvim_win_get_cursor(window), vim.fn.getwininfo(window)[1].topline }
+      end, vim.tbl_filter(function(window) return window ~= vim.api.nvim_get_current_win() end, vim.api.nvim_list_wins()))";
+    let before = editor.lua(cursors, json!([]));
+    let focus = editor.lua("return vim.api.nvim_get_current_win()", json!([]));
+    editor.keys("<C-]>");
+    editor.wait_text("two");
+    gate.open();
+    wait_end(&editor, "@You:\n\n");
+    assert_eq!(editor.lua(cursors, json!([])), before);
+    assert_eq!(
+        editor.lua("return vim.api.nvim_get_current_win()", json!([])),
+        focus
+    );
+    assert_eq!(before.as_array().unwrap().len(), 2);
+    assert_eq!(provider.requests().len(), 1);
+}
+
+#[test]
+fn line_ends_of_the_file_are_no_part_of_what_is_sent() {
+    let provider = Provider::anthropic([Answer::says("Yes."), Answer::says("Again.")]);
+    let editor = open(&provider, "@You:\r\nOne\r\ntwo\r\n");
+    assert_eq!(
+        editor.lua("return vim.bo.fileformat", json!([])),
+        json!("dos")
+    );
+    editor.keys("<C-]>");
+    wait_end(&editor, "@You:\n\n");
+    editor.keys(":set fileformat=unix<CR>GAmore<CR>lines<Esc>:set fileformat=dos<CR><C-]>");
+    wait_end(&editor, "Again.\n\n@You:\n\n");
+    for request in provider.requests() {
+        assert!(!request.raw.windows(2).any(|two| two == b"\\r"));
+    }
+    editor.command("write");
+    let file = std::fs::read_to_string(editor.dir().join("question.chat")).unwrap();
+    assert_eq!(file, editor.text().replace('\n', "\r\n"));
+}
