@@ -22,6 +22,9 @@ pub const FRONTMATTER: &str = "urn:flemma:approval:frontmatter";
 /// The resolver that approves what no other has an opinion on.
 pub const CATCH_ALL: &str = "urn:flemma:approval:catch-all";
 
+/// What keeps some files from being written on an automatic approval.
+pub const GUARD: &str = "urn:flemma:approval:protected";
+
 /// What a resolver can answer; "no opinion" is `None` beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {

@@ -211,6 +211,7 @@ impl Evaluated {
     }
 
     /// The variables that the frontmatter made, sorted.
+    #[cfg(test)]
     pub fn variable_names(&self) -> Vec<String> {
         self.vm.variable_names()
     }

@@ -4,26 +4,19 @@
 //! the protocol, so nothing here prints to it but `--version` and `--help`.
 
 mod ask;
-#[cfg_attr(not(test), expect(dead_code, reason = "the session calls it next"))]
 mod audit;
 mod buffers;
 mod digest;
 mod editor;
 mod endpoint;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the session calls it next")
-)]
 mod frontmatter;
 mod host;
 mod local;
 mod log;
 mod logging;
 mod private;
-#[cfg_attr(not(test), expect(dead_code, reason = "the session calls it next"))]
 mod protected;
 mod protocol;
-#[cfg_attr(not(test), expect(dead_code, reason = "the session calls it next"))]
 mod references;
 mod rpc;
 mod rules;

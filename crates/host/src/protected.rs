@@ -100,6 +100,7 @@ fn starts_with(path: &Path, folder: &Path) -> bool {
 
 /// Whether a tool may write here only after the user said so. `path` may be
 /// relative to `cwd`; nothing need be there.
+#[cfg(test)]
 pub fn is_protected(path: &Path, cwd: &Path) -> bool {
     Places::of_this_user().kind(&cwd.join(path)).is_some()
 }

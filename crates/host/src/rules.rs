@@ -48,6 +48,7 @@ impl Rules {
     /// What a chat without frontmatter goes by.
     pub fn plain(settings: &Settings, registry: &Registry) -> Self {
         let mut options = settings.options(registry);
+        options.guarded = ["edit", "write"].map(str::to_owned).into();
         options.trust_loaded_calls = settings.trust.unrecognized_calls == UnrecognizedCalls::Policy;
         Self {
             options,
@@ -141,7 +142,10 @@ impl Rules {
                 .entry(provider.clone())
                 .or_insert_with(|| Value::Object(serde_json::Map::new()));
             if let Value::Object(table) = table {
-                table.extend(own.iter().map(|(name, value)| (name.clone(), value.clone())));
+                table.extend(
+                    own.iter()
+                        .map(|(name, value)| (name.clone(), value.clone())),
+                );
             }
         }
     }
@@ -166,7 +170,11 @@ pub fn known(settings: &Settings, registry: &Registry) -> Known {
     let is_list = settings.tools.auto_approve.is_array();
     Known {
         tools: registry.iter().map(|tool| tool.name().to_owned()).collect(),
-        default_tools: registry.definitions().into_iter().map(|it| it.name).collect(),
+        default_tools: registry
+            .definitions()
+            .into_iter()
+            .map(|it| it.name)
+            .collect(),
         presets: settings.preset_names().into_iter().collect(),
         providers: crate::endpoint::provider_names(),
         auto_approve: is_list.then(|| settings.approved_names().map(str::to_owned).collect()),
@@ -193,7 +201,15 @@ mod tests {
         };
         let result = evaluate(&source, &known(&settings, &registry));
         let text = frontmatter.to_owned();
-        Rules::with(&settings, &registry, Reading { text, result, trusted })
+        Rules::with(
+            &settings,
+            &registry,
+            Reading {
+                text,
+                result,
+                trusted,
+            },
+        )
     }
 
     fn decision(rules: &Rules, tool: &str) -> Option<Decision> {
@@ -214,7 +230,11 @@ mod tests {
     #[test]
     fn a_frontmatter_tightens_whether_it_is_trusted_or_not() {
         for trusted in [true, false] {
-            let rules = rules(json!({}), "flemma.opt.tools.auto_approve = { \"$readonly\" }", trusted);
+            let rules = rules(
+                json!({}),
+                "flemma.opt.tools.auto_approve = { \"$readonly\" }",
+                trusted,
+            );
             assert_eq!(decision(&rules, "read"), APPROVE);
             assert_eq!(decision(&rules, "write"), WAIT);
             assert!(rules.withheld.is_empty());
@@ -254,7 +274,11 @@ mod tests {
 
     #[test]
     fn autopilot_can_be_turned_off_by_a_chat_and_on_only_by_a_trusted_one() {
-        assert!(!rules(json!({}), "flemma.opt.tools.autopilot = false", false).options.autopilot);
+        assert!(
+            !rules(json!({}), "flemma.opt.tools.autopilot = false", false)
+                .options
+                .autopilot
+        );
         let off = json!({"tools": {"autopilot": {"enabled": false}}});
         let on = "flemma.opt.tools.autopilot = true";
         assert!(!rules(off.clone(), on, false).options.autopilot);
@@ -269,7 +293,10 @@ mod tests {
         let parameter = |name: &str| rules.settings.parameter("anthropic", name).cloned();
         assert_eq!(parameter("max_tokens"), Some(json!(8000)));
         assert_eq!(parameter("thinking_budget"), Some(json!(20000)));
-        assert_eq!(parameter("temperature").and_then(|it| it.as_f64()), Some(1.0));
+        assert_eq!(
+            parameter("temperature").and_then(|it| it.as_f64()),
+            Some(1.0)
+        );
     }
 
     #[test]

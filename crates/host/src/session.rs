@@ -8,7 +8,9 @@
 mod answer;
 mod dispatch;
 mod edits;
+mod expand;
 mod keys;
+mod mirror;
 mod requests;
 mod running;
 mod show;
@@ -21,7 +23,7 @@ use chat::approval::{Answers, CallKey};
 use chat::cycle::{Cycle, Effect, Event, Level, Notice, Options, step};
 use chat::document::Document;
 use chat::text::Text;
-use chat::tool::{ToolOutcome, ToolUseId};
+use chat::tool::ToolOutcome;
 use provider::StreamEvent;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -222,75 +224,10 @@ impl Session {
         }
     }
 
-    fn snapshot(&mut self, snapshot: Snapshot) {
-        let loading = self.loading.get_or_insert(Loading {
-            attach: None,
-            lines: Vec::new(),
-        });
-        loading.lines.extend(
-            snapshot
-                .lines
-                .into_iter()
-                .map(serde_bytes::ByteBuf::into_vec),
-        );
-        if !snapshot.done {
-            return;
-        }
-        self.seq = snapshot.seq;
-        let Some(loading) = self.loading.take() else {
-            return;
-        };
-        self.text = Text::from_lines(loading.lines);
-        // The text was replaced under whatever was on its way.
-        self.edit = None;
-        self.view.redraw();
-        match loading.attach {
-            Some(attach) => self.attached(attach),
-            None => self.waiting.push_back(Event::Continue),
-        }
-    }
-
-    fn attached(&mut self, attach: Attach) {
-        self.path = Some(PathBuf::from(&attach.path)).filter(|path| !path.as_os_str().is_empty());
-        self.cwd = PathBuf::from(attach.cwd);
-        self.view.set_width(attach.width);
-        self.came_with_frontmatter = Document::parse(&self.text).frontmatter.is_some();
-        let interrupted = attach.interrupted.into_iter().map(ToolUseId::new).collect();
-        self.waiting.push_back(Event::Loaded { interrupted });
-        if self.request.is_some() {
-            self.lose_request(
-                "The buffer was reloaded while an answer was arriving, so the answer ends here.",
-            );
-        } else {
-            self.interrupted = attach.streaming;
-        }
-    }
-
-    fn changed(&mut self, changed: Changed) {
-        let lines: Vec<Vec<u8>> = changed
-            .lines
-            .into_iter()
-            .map(serde_bytes::ByteBuf::into_vec)
-            .collect();
-        if let Some(loading) = &mut self.loading {
-            // Between two pieces of a snapshot nothing else can come.
-            tracing::warn!(buffer = self.buffer, "a change came before the whole text");
-            loading.lines.clear();
-        }
-        self.text.splice(changed.first..changed.last, &lines);
-        self.seq = changed.seq;
-        self.note_approvals(&lines);
-        if !changed.more {
-            if self.waiting.back() != Some(&Event::Changed) {
-                self.waiting.push_back(Event::Changed);
-            }
-            self.view.redraw();
-        }
-    }
-
     /// Decides and writes until the editor has to answer.
     fn go_on(&mut self) {
-        while self.edit.is_none() && self.loading.is_none() && self.rule != dispatch::Rule::Reading {
+        while self.edit.is_none() && self.loading.is_none() && self.rule != dispatch::Rule::Reading
+        {
             if self.interrupted {
                 self.mark_interrupted();
                 continue;
@@ -340,18 +277,8 @@ impl Session {
             match effect {
                 Effect::Edit(edits) => return self.apply(edits, effects, again),
                 Effect::Cursor { line, insert } => self.move_cursor(line, insert),
-                Effect::Ask(questions) => {
-                    let (editor, chat) = questions
-                        .into_iter()
-                        .partition::<Vec<_>, _>(|it| it.function.id.is_editor());
-                    if !editor.is_empty() {
-                        self.ask(editor);
-                    }
-                    if !chat.is_empty() {
-                        self.ask_frontmatter(chat);
-                    }
-                }
-                Effect::Run { call, input } => self.run_tool(call, input),
+                Effect::Ask(questions) => self.ask_all(questions),
+                Effect::Run { call, input, by } => self.run_tool(call, input, &by),
                 Effect::CancelTools(calls) => self.cancel_tools(&calls),
                 Effect::Send => self.send(),
                 Effect::CancelRequest => self.cancel_request(),

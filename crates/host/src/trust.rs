@@ -105,6 +105,7 @@ impl Trust {
     }
 
     /// Everything that is trusted, the oldest first.
+    #[cfg(test)]
     pub fn list(&self) -> Vec<Trusted> {
         self.read().0
     }

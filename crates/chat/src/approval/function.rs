@@ -14,6 +14,8 @@ pub enum FunctionId {
     Editor(u64),
     /// In the frontmatter of the chat.
     Frontmatter,
+    /// The host's own, see [`super::GUARD`].
+    Guard,
 }
 
 impl FunctionId {
@@ -79,6 +81,14 @@ impl Function {
     pub fn frontmatter() -> Self {
         Self {
             id: FunctionId::Frontmatter,
+            ..Self::auto_approve(0)
+        }
+    }
+
+    /// The host's own look at what a call would write.
+    pub fn guard() -> Self {
+        Self {
+            id: FunctionId::Guard,
             ..Self::auto_approve(0)
         }
     }

@@ -1,6 +1,6 @@
 //! What the cycle is told and what it answers, as data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -26,6 +26,9 @@ pub struct Options {
     /// Whether a policy may approve calls that were in the file when it was opened
     /// (`trust.unrecognized_calls = "policy"`).
     pub trust_loaded_calls: bool,
+    /// Tools whose automatic approval is looked at once more, see
+    /// [`crate::approval::GUARD`].
+    pub guarded: BTreeSet<String>,
     /// The frontmatter that these options were made with: its text, or why it could
     /// not be read. None when there was none.
     pub frontmatter: Option<Result<String, String>>,
@@ -117,6 +120,8 @@ pub enum Effect {
         call: CallKey,
         /// Its arguments.
         input: Value,
+        /// Who approved it: a resolver's name, or an act of the user.
+        by: String,
     },
     /// Stop calls; each still ends with [`Event::ToolsFinished`].
     CancelTools(Vec<CallKey>),

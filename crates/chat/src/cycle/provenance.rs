@@ -33,7 +33,12 @@ struct Approval {
     call: CallKey,
     /// Whether the word was written in this session and not spent since.
     valid: bool,
+    /// Who approved: a resolver's name, or an act of the user.
+    by: String,
 }
+
+/// Who approves when the word is typed into the document.
+const TYPED: &str = "user: typed";
 
 impl Provenance {
     /// The text was read from a file: what it says about itself is not trusted.
@@ -50,6 +55,7 @@ impl Provenance {
                         Approval {
                             call: key,
                             valid: false,
+                            by: TYPED.to_owned(),
                         },
                     );
                 }
@@ -71,7 +77,9 @@ impl Provenance {
                 if !self.approved.contains_key(id) {
                     let call = judge::key(document, call.tool_use);
                     let valid = !self.spent.contains(&call);
-                    self.approved.insert(id.clone(), Approval { call, valid });
+                    let by = TYPED.to_owned();
+                    self.approved
+                        .insert(id.clone(), Approval { call, valid, by });
                 }
             }
         }
@@ -108,14 +116,22 @@ impl Provenance {
         }
     }
 
+    /// Who approved the call.
+    pub(super) fn approved_by(&self, call: &CallKey) -> String {
+        self.approved
+            .get(&call.id)
+            .map_or_else(String::new, |approval| approval.by.clone())
+    }
+
     /// A decision was made now, by policy or by the user: it counts once.
-    pub(super) fn decide(&mut self, call: &CallKey) {
+    pub(super) fn decide(&mut self, call: &CallKey, by: &str) {
         self.spent.remove(call);
         self.approved.insert(
             call.id.clone(),
             Approval {
                 call: call.clone(),
                 valid: true,
+                by: by.to_owned(),
             },
         );
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::judge::{self, Judgement};
 use super::{Cycle, Effect, Goal, Options};
-use crate::approval::{self, CallKey, Decision, Question, Verdict};
+use crate::approval::{self, CallKey, Decision, Function, FunctionId, GUARD, Question, Verdict};
 use crate::document::{Document, Status};
 use crate::pairing::{Call, Turn};
 use crate::scan;
@@ -25,7 +25,7 @@ struct Plan {
     /// Calls that are decided and may run.
     ready: Vec<CallKey>,
     /// Calls whose decision was made just now.
-    decided: Vec<CallKey>,
+    decided: Vec<(CallKey, String)>,
     /// Calls whose `approved` did not count.
     refused: Vec<CallKey>,
     /// Whether the user wrote a result by hand, which pauses the cycle.
@@ -69,8 +69,8 @@ impl Cycle {
             effects.push(Effect::Ask(plan.questions));
             return effects;
         }
-        for call in &plan.decided {
-            self.provenance.decide(call);
+        for (call, by) in &plan.decided {
+            self.provenance.decide(call, by);
         }
         for call in &plan.refused {
             self.provenance.refuse(call);
@@ -237,7 +237,13 @@ impl Cycle {
         options: &Options,
         plan: &mut Plan,
     ) -> Option<BlockLines> {
-        let decision = match approval::decide(&options.chain, &key, &self.answers) {
+        let verdict = self.guarded(&key, by_user, options);
+        let by = match &verdict {
+            _ if by_user => "user: Alt-Enter".to_owned(),
+            Verdict::Decided(_, by) => by.clone(),
+            Verdict::Ask(_) => String::new(),
+        };
+        let decision = match verdict {
             Verdict::Ask(function) => {
                 plan.questions.push(Question {
                     call: key,
@@ -270,9 +276,24 @@ impl Cycle {
             }
             Decision::Approve => {
                 let block = write::placeholder(id, Status::Approved, words);
-                plan.decided.push(key);
+                plan.decided.push((key, by));
                 Some(block)
             }
+        }
+    }
+
+    /// The chain's word, and where it approves a tool that can write, the guard's:
+    /// some files are written on no automatic approval.
+    fn guarded(&self, key: &CallKey, by_user: bool, options: &Options) -> Verdict {
+        let verdict = approval::decide(&options.chain, key, &self.answers);
+        let approves = matches!(verdict, Verdict::Decided(Decision::Approve, _));
+        if by_user || !approves || !options.guarded.contains(&key.name) {
+            return verdict;
+        }
+        match self.answers.get(&(key.clone(), FunctionId::Guard)) {
+            None => Verdict::Ask(Function::guard()),
+            Some(None) => verdict,
+            Some(Some(decision)) => Verdict::Decided(*decision, GUARD.to_owned()),
         }
     }
 
@@ -314,7 +335,12 @@ impl Cycle {
             };
             self.provenance.spend(&key);
             self.running.push(key.clone());
-            effects.push(Effect::Run { call: key, input });
+            let by = self.provenance.approved_by(&key);
+            effects.push(Effect::Run {
+                call: key,
+                input,
+                by,
+            });
         }
         effects
     }

@@ -176,6 +176,7 @@ impl Vm {
     }
 
     /// See [`Evaluated::variable_names`].
+    #[cfg(test)]
     pub fn variable_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self
             .variables

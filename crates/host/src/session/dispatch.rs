@@ -5,13 +5,16 @@
 
 use std::sync::Arc;
 
-use chat::approval::{Answers, FunctionId, Question, Returned};
+use chat::approval::{Answers, CallKey, Decision, FunctionId, Question, Returned};
 use chat::cycle::{AnswerEnd, Event, Level, Notice};
 use chat::document::Document;
+use chat::tool::ToolOutcome;
 use serde_json::json;
 
 use super::{Input, Session};
+use crate::audit::{Audit, Word};
 use crate::frontmatter::{self, Source};
+use crate::protected::needs_review;
 use crate::protocol::DiagnosticItem;
 use crate::rules::{self, Reading, Rules};
 use crate::status::state_folder;
@@ -89,7 +92,11 @@ impl Session {
                 None => typed_here,
             };
             let text = source.text;
-            let reading = Reading { text, result, trusted };
+            let reading = Reading {
+                text,
+                result,
+                trusted,
+            };
             let rules = Rules::with(&shared.settings, &shared.registry, reading);
             drop(inbox.send(Input::Rules(Box::new(rules))));
         });
@@ -139,6 +146,66 @@ impl Session {
         failures.chain(withheld).collect()
     }
 
+    /// Takes questions to whom they are for.
+    pub(super) fn ask_all(&mut self, questions: Vec<Question>) {
+        let (editor, others) = questions
+            .into_iter()
+            .partition::<Vec<_>, _>(|it| it.function.id.is_editor());
+        let (guard, frontmatter) = others
+            .into_iter()
+            .partition::<Vec<_>, _>(|it| it.function.id == FunctionId::Guard);
+        if !editor.is_empty() {
+            self.ask(editor);
+        }
+        if !frontmatter.is_empty() {
+            self.ask_frontmatter(frontmatter);
+        }
+        if !guard.is_empty() {
+            let answers = self.look_closer(guard);
+            self.waiting.push_front(Event::ResolverAnswered(answers));
+        }
+    }
+
+    /// Whether calls that a policy approves would write what no policy may let them.
+    fn look_closer(&self, questions: Vec<Question>) -> Answers {
+        let folder = self.folder();
+        let look = |question: Question| {
+            let reason = needs_review(&question.call.name, &question.input, &folder);
+            if let Some(reason) = &reason {
+                self.inform(&format!(
+                    "The call \"{}\" waits: {reason}",
+                    question.call.id
+                ));
+            }
+            let decision = reason.map(|_| Decision::RequireApproval);
+            ((question.call, FunctionId::Guard), decision)
+        };
+        questions.into_iter().map(look).collect()
+    }
+
+    /// Writes into the log of decisions that a call starts, and who let it.
+    ///
+    /// # Errors
+    ///
+    /// The log cannot be written: the call must not run.
+    pub(super) fn record_start(&self, call: &CallKey, by: &str) -> Result<(), chat::Problem> {
+        let audit = Audit::open(&state_folder());
+        let document = self.path.as_deref();
+        let by = if by.is_empty() { "policy" } else { by };
+        audit
+            .decided(document, call, Word::Approved, by)
+            .and_then(|()| audit.started(document, call, "none"))
+            .map_err(|error| audit.refusal(&error))
+    }
+
+    /// Writes into the log how a call ended.
+    pub(super) fn record_end(&self, call: &CallKey, outcome: &ToolOutcome) {
+        let audit = Audit::open(&state_folder());
+        if let Err(error) = audit.ended(self.path.as_deref(), call, outcome) {
+            tracing::warn!(%error, "the end of a call is not in the log of decisions");
+        }
+    }
+
     /// Asks the policy function of the frontmatter, on a thread that may wait.
     pub(super) fn ask_frontmatter(&self, questions: Vec<Question>) {
         let Some(inbox) = self.inbox.upgrade() else {
@@ -160,7 +227,10 @@ impl Session {
                 };
                 let (decision, problem) = question.function.read(returned);
                 if let Some(problem) = problem {
-                    tracing::warn!(tool = name, "the policy function of the frontmatter {problem}");
+                    tracing::warn!(
+                        tool = name,
+                        "the policy function of the frontmatter {problem}"
+                    );
                 }
                 let decision = rules.limited(name, decision);
                 answers.insert((question.call, FunctionId::Frontmatter), decision);
@@ -173,10 +243,15 @@ impl Session {
     pub(super) fn trust(&mut self) {
         let document = Document::parse(&self.text);
         let (Some(path), Some(_)) = (&self.path, &document.frontmatter) else {
-            return self.inform("There is no frontmatter in a file here, so there is nothing to trust.");
+            return self
+                .inform("There is no frontmatter in a file here, so there is nothing to trust.");
         };
         let text = document.frontmatter_text();
-        match Trust::open(&state_folder()).trust(path, &text) {
+        let store = Trust::open(&state_folder());
+        if let Some(problem) = store.problem() {
+            self.inform(&problem);
+        }
+        match store.trust(path, &text) {
             Ok(()) => self.inform("The frontmatter of this file is trusted as it stands. :Flemma trust! takes that back."),
             Err(error) => self.editor.report_problem(&chat::Problem::new(
                 format!("The frontmatter cannot be trusted: {error}."),

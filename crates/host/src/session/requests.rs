@@ -18,7 +18,9 @@ use crate::{local, status, transport, tutor};
 impl Session {
     pub(super) fn send(&mut self) {
         let document = Document::parse(&self.text);
-        let prompt = chat::prompt::build(&document, &self.rules.offered);
+        let refers = !chat::references::in_document(&document).is_empty();
+        let plain = (!refers).then(|| chat::prompt::build(&document, &self.rules.offered));
+        let expansion = refers.then(|| self.expansion());
         self.follow_answer(&document);
         let number = self.number();
         let cancel = CancellationToken::new();
@@ -39,6 +41,11 @@ impl Session {
             };
             let label = destination.as_ref().map(label_of).unwrap_or_default();
             drop(inbox.send(Input::Label(number, label)));
+            let prompt = match (plain, expansion) {
+                (Some(prompt), _) => Ok(prompt),
+                (None, Some(expansion)) => expansion.prompt().await,
+                (None, None) => return,
+            };
             tokio::spawn(exchange(destination, prompt, events, cancel));
             while let Some(batch) = batches.recv().await {
                 drop(inbox.send(Input::Stream(number, batch)));
@@ -57,16 +64,18 @@ impl Session {
 /// Asks whoever it is, until the answer ends.
 async fn exchange(
     destination: Result<Destination, Problem>,
-    prompt: Prompt,
+    prompt: Result<Prompt, Problem>,
     events: mpsc::UnboundedSender<Vec<StreamEvent>>,
     cancel: CancellationToken,
 ) {
-    match destination {
-        Ok(Destination::Tutor) => tutor::send(prompt, events, cancel).await,
-        Ok(Destination::Server(endpoint, parameters)) => {
+    match (destination, prompt) {
+        (Ok(Destination::Tutor), Ok(prompt)) => tutor::send(prompt, events, cancel).await,
+        (Ok(Destination::Server(endpoint, parameters)), Ok(prompt)) => {
             transport::send(prompt, endpoint, parameters, events, cancel).await;
         }
-        Err(problem) => drop(events.send(vec![StreamEvent::Error(problem)])),
+        (Err(problem), _) | (_, Err(problem)) => {
+            drop(events.send(vec![StreamEvent::Error(problem)]))
+        }
     }
 }
 

@@ -56,7 +56,15 @@ impl Session {
         }
     }
 
-    pub(super) fn run_tool(&mut self, call: CallKey, input: Value) {
+    pub(super) fn run_tool(&mut self, call: CallKey, input: Value, by: &str) {
+        // No record, no run.
+        if let Err(problem) = self.record_start(&call, by) {
+            let refused = ToolOutcome::Failed(problem.what.clone());
+            self.editor.report_problem(&problem);
+            return self
+                .waiting
+                .push_back(Event::ToolsFinished(vec![(call, refused)]));
+        }
         let Some(tool) = self.shared.registry.get(&call.name) else {
             let gone = ToolOutcome::Failed(format!(
                 "There is no tool named \"{}\" any more.",
@@ -130,6 +138,7 @@ impl Session {
         if self.running.remove(&call).is_none() {
             return;
         }
+        self.record_end(&call, &outcome);
         let failed = !matches!(
             outcome,
             ToolOutcome::Done {
@@ -208,7 +217,7 @@ async fn ask_functions(
 fn editor_number(function: &Function) -> Option<u64> {
     match function.id {
         FunctionId::Editor(number) => Some(number),
-        FunctionId::Frontmatter => None,
+        FunctionId::Frontmatter | FunctionId::Guard => None,
     }
 }
 

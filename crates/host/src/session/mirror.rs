@@ -1,0 +1,79 @@
+//! The buffer's text as the editor tells it: whole at first, then change by change.
+
+use std::path::PathBuf;
+
+use chat::cycle::Event;
+use chat::document::Document;
+use chat::text::Text;
+use chat::tool::ToolUseId;
+
+use super::{Loading, Session};
+use crate::protocol::{Attach, Changed, Snapshot};
+
+impl Session {
+    pub(super) fn snapshot(&mut self, snapshot: Snapshot) {
+        let loading = self.loading.get_or_insert(Loading {
+            attach: None,
+            lines: Vec::new(),
+        });
+        loading.lines.extend(
+            snapshot
+                .lines
+                .into_iter()
+                .map(serde_bytes::ByteBuf::into_vec),
+        );
+        if !snapshot.done {
+            return;
+        }
+        self.seq = snapshot.seq;
+        let Some(loading) = self.loading.take() else {
+            return;
+        };
+        self.text = Text::from_lines(loading.lines);
+        // The text was replaced under whatever was on its way.
+        self.edit = None;
+        self.view.redraw();
+        match loading.attach {
+            Some(attach) => self.attached(attach),
+            None => self.waiting.push_back(Event::Continue),
+        }
+    }
+
+    fn attached(&mut self, attach: Attach) {
+        self.path = Some(PathBuf::from(&attach.path)).filter(|path| !path.as_os_str().is_empty());
+        self.cwd = PathBuf::from(attach.cwd);
+        self.view.set_width(attach.width);
+        self.came_with_frontmatter = Document::parse(&self.text).frontmatter.is_some();
+        let interrupted = attach.interrupted.into_iter().map(ToolUseId::new).collect();
+        self.waiting.push_back(Event::Loaded { interrupted });
+        if self.request.is_some() {
+            self.lose_request(
+                "The buffer was reloaded while an answer was arriving, so the answer ends here.",
+            );
+        } else {
+            self.interrupted = attach.streaming;
+        }
+    }
+
+    pub(super) fn changed(&mut self, changed: Changed) {
+        let lines: Vec<Vec<u8>> = changed
+            .lines
+            .into_iter()
+            .map(serde_bytes::ByteBuf::into_vec)
+            .collect();
+        if let Some(loading) = &mut self.loading {
+            // Between two pieces of a snapshot nothing else can come.
+            tracing::warn!(buffer = self.buffer, "a change came before the whole text");
+            loading.lines.clear();
+        }
+        self.text.splice(changed.first..changed.last, &lines);
+        self.seq = changed.seq;
+        self.note_approvals(&lines);
+        if !changed.more {
+            if self.waiting.back() != Some(&Event::Changed) {
+                self.waiting.push_back(Event::Changed);
+            }
+            self.view.redraw();
+        }
+    }
+}
