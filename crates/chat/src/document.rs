@@ -7,6 +7,8 @@
 //! in the document as text. Nothing here decides what happens next.
 
 use std::borrow::Cow;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -17,11 +19,18 @@ pub use crate::status::Status;
 use crate::text::{Lines, Text};
 use crate::tool::ToolUseId;
 
-/// A parsed text. Every byte of it belongs to exactly one of frontmatter,
-/// prelude, message marker and block.
+/// A text and what was read in it. Every byte belongs to exactly one of
+/// frontmatter, prelude, message marker and block.
 #[derive(Debug)]
 pub struct Document<'t> {
     text: &'t Text,
+    parsed: Arc<Parsed>,
+}
+
+/// What was read in a text: where its parts are, and nothing of the text itself.
+/// It is shared, so that one reading serves until the text changes.
+#[derive(Debug, Default, Clone)]
+pub struct Parsed {
     /// The code fence on line 0, when there is one.
     pub frontmatter: Option<Frontmatter>,
     /// What stands before the first role marker; kept and never sent.
@@ -187,19 +196,35 @@ pub struct Aborted {
     pub reason: String,
 }
 
+impl Deref for Document<'_> {
+    type Target = Parsed;
+
+    fn deref(&self) -> &Parsed {
+        &self.parsed
+    }
+}
+
 impl<'t> Document<'t> {
     /// Reads a text. Linear in its length.
     pub fn parse(text: &'t Text) -> Self {
-        let mut document = Self {
-            text,
-            frontmatter: None,
-            prelude: 0..0,
-            messages: Vec::new(),
-            open_fences: Vec::new(),
-            diagnostics: Vec::new(),
-        };
-        crate::parse::parse_into(&mut document);
+        let mut document = Self::of(text, Arc::new(crate::parse::parse(text)));
+        let unpaired = crate::pairing::diagnose(&document);
+        if !unpaired.is_empty() {
+            let parsed = Arc::make_mut(&mut document.parsed);
+            parsed.diagnostics.extend(unpaired);
+            parsed.diagnostics.sort_by_key(|it| it.lines.start);
+        }
         document
+    }
+
+    /// A text together with what was read in it before.
+    pub fn of(text: &'t Text, parsed: Arc<Parsed>) -> Self {
+        Self { text, parsed }
+    }
+
+    /// What was read, to be kept until the text changes.
+    pub fn parsed(&self) -> Arc<Parsed> {
+        self.parsed.clone()
     }
 
     /// The text this was read from.

@@ -135,8 +135,8 @@ fn results_of(message: &Message) -> impl Iterator<Item = &ToolResult> {
     })
 }
 
-/// Adds what is wrong with the pairing to the document's diagnostics.
-pub(crate) fn diagnose(document: &mut Document<'_>) {
+/// What is wrong with the pairing.
+pub(crate) fn diagnose(document: &Document<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let last = document.messages.len().saturating_sub(1);
     let mut answering = Vec::new();
@@ -156,7 +156,7 @@ pub(crate) fn diagnose(document: &mut Document<'_>) {
             found.extend(results_of(message).map(orphan));
         }
     }
-    document.diagnostics.extend(found);
+    found
 }
 
 fn call_problem(document: &Document<'_>, call: &Call<'_>, older: bool) -> Option<Diagnostic> {

@@ -1,4 +1,4 @@
-//! From lines to a [`Document`]: which lines belong together.
+//! From lines to a [`Parsed`] document: which lines belong together.
 //!
 //! Total and linear. Whatever is not exactly structure stays prose, with a
 //! diagnostic where somebody may have meant structure.
@@ -7,13 +7,12 @@ mod blocks;
 mod near;
 
 use crate::diagnostic::{Diagnostic, Fix};
-use crate::document::{Block, Document, Frontmatter, Message, OpenFence, Role};
+use crate::document::{Block, Frontmatter, Message, OpenFence, Parsed, Role};
 use crate::scan::{self, Fence, Scan};
 use crate::text::{Lines, Text};
 
-/// Fills in an empty document from its text.
-pub(crate) fn parse_into(document: &mut Document<'_>) {
-    let text = document.text();
+/// Reads a text. What a call and its result make together is added later.
+pub(crate) fn parse(text: &Text) -> Parsed {
     let mut parser = Parser {
         text,
         scan: Scan::new(text),
@@ -22,13 +21,16 @@ pub(crate) fn parse_into(document: &mut Document<'_>) {
         incomplete_header: None,
         unclosed_thinking: 0,
     };
-    document.frontmatter = parser.frontmatter();
-    let start = document.frontmatter.as_ref().map_or(0, |it| it.lines.end);
-    parser.walk(start, document);
-    document.diagnostics = parser.diagnostics;
-    document.open_fences = parser.open_fences;
-    crate::pairing::diagnose(document);
-    document.diagnostics.sort_by_key(|it| it.lines.start);
+    let mut parsed = Parsed {
+        frontmatter: parser.frontmatter(),
+        ..Parsed::default()
+    };
+    let start = parsed.frontmatter.as_ref().map_or(0, |it| it.lines.end);
+    parser.walk(start, &mut parsed);
+    parsed.diagnostics = parser.diagnostics;
+    parsed.diagnostics.sort_by_key(|it| it.lines.start);
+    parsed.open_fences = parser.open_fences;
+    parsed
 }
 
 struct Parser<'t> {
@@ -86,7 +88,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn walk(&mut self, start: usize, document: &mut Document<'_>) {
+    fn walk(&mut self, start: usize, parsed: &mut Parsed) {
         let mut open: Option<Open> = None;
         let mut skip_to = start;
         let candidates = std::mem::take(&mut self.scan.candidates);
@@ -101,8 +103,8 @@ impl<'t> Parser<'t> {
             skip_to = match self.marker_at(line) {
                 Some((role, inline)) => {
                     match open.take() {
-                        Some(open) => document.messages.push(close_message(open, line)),
-                        None => self.prelude(start..line, document),
+                        Some(open) => parsed.messages.push(close_message(open, line)),
+                        None => self.prelude(start..line, parsed),
                     }
                     let next = if inline.is_some() { line } else { line + 1 };
                     let message = Message {
@@ -122,8 +124,8 @@ impl<'t> Parser<'t> {
         }
         let end = self.text.line_count();
         match open {
-            Some(open) => document.messages.push(close_message(open, end)),
-            None => self.prelude(start..end, document),
+            Some(open) => parsed.messages.push(close_message(open, end)),
+            None => self.prelude(start..end, parsed),
         }
     }
 
@@ -142,13 +144,13 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn prelude(&mut self, lines: Lines, document: &mut Document<'_>) {
-        if !document.is_blank(lines.clone()) {
+    fn prelude(&mut self, lines: Lines, parsed: &mut Parsed) {
+        if scan::skip_blank(self.text, lines.clone()) < lines.end {
             let message = "Text before the first role marker is kept and never sent.";
             self.diagnostics
                 .push(Diagnostic::warning(lines.clone(), message));
         }
-        document.prelude = lines;
+        parsed.prelude = lines;
     }
 
     /// Content on the marker's own line. Other tools write headers there; a fence

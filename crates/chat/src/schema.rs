@@ -1,17 +1,45 @@
 //! Whether arguments fit a tool's schema. The one place that names `jsonschema`,
 //! whose releases break often.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jsonschema::Validator;
 use serde_json::Value;
 
-/// Checks arguments; nothing is coerced.
-///
-/// # Errors
-///
-/// What does not fit and where, at most five findings, for the model; or that
-/// the schema itself is none.
-pub fn check(schema: &Value, input: &Value) -> Result<(), String> {
-    let validator = jsonschema::validator_for(schema)
-        .map_err(|error| format!("the tool's schema is broken: {error}"))?;
+/// The schemas that were asked for so far, ready for use: making one ready takes
+/// longer than checking a call. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Checks(Arc<Mutex<HashMap<String, Arc<Validator>>>>);
+
+impl Checks {
+    /// Checks arguments of the tool of this name; nothing is coerced.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit and where, at most five findings, for the model; or that
+    /// the schema itself is none.
+    pub fn check(&self, tool: &str, schema: &Value, input: &Value) -> Result<(), String> {
+        let mut ready = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let validator = match ready.get(tool) {
+            Some(validator) => validator.clone(),
+            None => {
+                let validator = Arc::new(validator(schema)?);
+                ready.insert(tool.to_owned(), validator.clone());
+                validator
+            }
+        };
+        drop(ready);
+        findings(&validator, input)
+    }
+}
+
+fn validator(schema: &Value) -> Result<Validator, String> {
+    jsonschema::validator_for(schema)
+        .map_err(|error| format!("the tool's schema is broken: {error}"))
+}
+
+fn findings(validator: &Validator, input: &Value) -> Result<(), String> {
     let findings: Vec<String> = validator
         .iter_errors(input)
         .take(5)
@@ -52,6 +80,10 @@ fn shorten(finding: &str) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    fn check(schema: &Value, input: &Value) -> Result<(), String> {
+        Checks::default().check("tool", schema, input)
+    }
 
     #[test]
     fn what_does_not_fit_is_named_and_nothing_is_coerced() {

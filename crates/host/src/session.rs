@@ -21,14 +21,13 @@ use std::sync::Arc;
 
 use chat::approval::{Answers, CallKey};
 use chat::cycle::{Cycle, Effect, Event, Level, Notice, Options, step};
-use chat::document::Document;
-use chat::text::Text;
 use chat::tool::ToolOutcome;
 use provider::StreamEvent;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tools::Registry;
 
+use self::mirror::Mirror;
 use crate::editor::Editor;
 use crate::protocol::*;
 use crate::rules::Rules;
@@ -107,7 +106,7 @@ pub fn start(
         rule: dispatch::Rule::default(),
         came_with_frontmatter: false,
         inbox: inbox.downgrade(),
-        text: Text::default(),
+        text: Mirror::default(),
         seq: 0,
         loading: None,
         path: None,
@@ -139,7 +138,7 @@ pub(crate) struct Session {
     came_with_frontmatter: bool,
     /// Weak: the session ends when the host lets go of it.
     inbox: mpsc::WeakUnboundedSender<Input>,
-    text: Text,
+    text: Mirror,
     /// The number of `text`, in the editor's count.
     seq: u64,
     /// Where the text came from and its lines so far, while it arrives.
@@ -264,7 +263,7 @@ impl Session {
             _ => Event::Continue,
         };
         let quiet = matches!(event, Event::Changed | Event::Undone);
-        let document = Document::parse(&self.text);
+        let document = self.text.document();
         let effects = step(&mut self.cycle, event, &document, &self.rules.options);
         if !quiet {
             self.view.redraw();

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::approval::{Answers, CallKey, Question, ResolverChain};
+use crate::schema::Checks;
 use crate::tool::{ToolDefinition, ToolOutcome, ToolUseId};
 use crate::write::TextEdit;
 
@@ -15,6 +16,8 @@ pub struct Options {
     pub chain: ResolverChain,
     /// Every tool that can run, by name, offered to the model or not.
     pub tools: BTreeMap<String, ToolDefinition>,
+    /// The schemas of the tools, made ready when they are needed.
+    pub checks: Checks,
     /// Whether the phases chain by themselves.
     pub autopilot: bool,
     /// Most requests in a row without the user; at least one.

@@ -8,7 +8,6 @@ use crate::document::{Document, ResultKind, Status, ToolUse};
 use crate::json;
 use crate::pairing::{Call, Turn};
 use crate::prompt::aborted_call;
-use crate::schema;
 
 /// What the model is told about a call that a policy refused.
 pub const DENIED: &str = "The tool was denied by a policy.";
@@ -147,7 +146,10 @@ fn runnable(
     let input = document.input(tool_use).map_err(|error| {
         format!("The arguments could not be read, so the call was not run: {error}.")
     })?;
-    schema::check(&tool.input_schema, &input).map_err(|error| {
+    let fits = options
+        .checks
+        .check(&tool_use.name, &tool.input_schema, &input);
+    fits.map_err(|error| {
         format!(
             "The arguments do not fit the schema of \"{}\", so the call was not run: {error}.",
             tool_use.name

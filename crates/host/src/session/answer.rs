@@ -8,7 +8,7 @@ use std::time::Duration;
 use chat::answer::AnswerWriter;
 use chat::approval::CallKey;
 use chat::cycle::{AnswerEnd, Event, Level, Notice};
-use chat::document::{Document, Role};
+use chat::document::Role;
 use chat::tool::ToolUseId;
 use chat::{Problem, json, write};
 use provider::{StopReason, StreamEvent, ToolUse};
@@ -249,7 +249,7 @@ impl Session {
     /// An empty answer at the end, as one that broke off before its first word
     /// leaves it, is taken up; otherwise a new marker line is written.
     fn write_marker(&mut self) {
-        let document = Document::parse(&self.text);
+        let document = self.text.document();
         let last = document
             .messages
             .last()
@@ -268,11 +268,11 @@ impl Session {
 
     /// The marker line stands: the answer grows behind it.
     pub(super) fn marker_written(&mut self) {
-        let document = Document::parse(&self.text);
+        let document = self.text.document();
         let Some(line) = document.messages.last().map(|last| last.lines.start) else {
             return;
         };
-        let column = self.text.line(line).len();
+        let column = self.text.text().line(line).len();
         let anchor = self.number();
         let Some(open) = &mut self.request else {
             return;
@@ -292,7 +292,7 @@ impl Session {
 
     /// Remembers what stands before the anchor.
     pub(super) fn answer_grew(&mut self, line: usize, column: usize) {
-        let bytes = self.text.line(line);
+        let bytes = self.text.text().line(line);
         let before = String::from_utf8_lossy(&bytes[..column.min(bytes.len())]);
         let mut start = before.len().saturating_sub(TAIL);
         while !before.is_char_boundary(start) {

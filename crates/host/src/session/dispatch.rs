@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use chat::approval::{Answers, CallKey, Decision, FunctionId, Question, Returned};
 use chat::cycle::{AnswerEnd, Event, Level, Notice};
-use chat::document::Document;
 use chat::tool::ToolOutcome;
 use serde_json::json;
 
@@ -61,7 +60,7 @@ impl Session {
     }
 
     fn frontmatter_source(&self) -> Option<Source> {
-        let document = Document::parse(&self.text);
+        let document = self.text.document();
         let frontmatter = document.frontmatter.as_ref()?;
         // One that is broken as a block stops the cycle by itself.
         frontmatter.problem.is_none().then(|| Source {
@@ -241,7 +240,7 @@ impl Session {
 
     /// `:Flemma trust`: agrees to the frontmatter as it stands, for this file.
     pub(super) fn trust(&mut self) {
-        let document = Document::parse(&self.text);
+        let document = self.text.document();
         let (Some(path), Some(_)) = (&self.path, &document.frontmatter) else {
             return self
                 .inform("There is no frontmatter in a file here, so there is nothing to trust.");

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use chat::cycle::{Effect, Event};
-use chat::document::Document;
 use chat::escape::escape_line;
 use chat::write::TextEdit;
 
@@ -135,7 +134,7 @@ impl Session {
         let (Some(row), Some(column)) = (applied.at_row, applied.at_column) else {
             return;
         };
-        let old = self.text.line(row).to_vec();
+        let old = self.text.text().line(row).to_vec();
         let column = column.min(old.len());
         let mut new: Vec<Vec<u8>> = lines.iter().map(|line| line.clone().into_bytes()).collect();
         if let Some(first) = new.first_mut() {
@@ -177,7 +176,7 @@ impl Session {
 
     /// After a host died in the middle of an answer: says so at its end.
     pub(super) fn mark_interrupted(&mut self) {
-        let document = Document::parse(&self.text);
+        let document = self.text.document();
         match chat::write::abort_last(&document, "the host stopped") {
             Some(edit) => self.apply_marker(edit),
             None => self.interrupted = false,

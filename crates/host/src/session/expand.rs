@@ -24,7 +24,7 @@ pub(super) struct Expansion {
 impl Session {
     pub(super) fn expansion(&self) -> Expansion {
         Expansion {
-            text: self.text.clone(),
+            text: self.text.text().clone(),
             rules: self.rules.clone(),
             folders: Folders {
                 chat: self.folder(),

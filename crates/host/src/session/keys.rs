@@ -47,7 +47,7 @@ impl Session {
 
     /// `:Flemma fix`: mends what a diagnostic on this line says.
     fn fix(&mut self, line: usize) {
-        let document = Document::parse(&self.text);
+        let document = self.text.document();
         let here = document
             .diagnostics
             .iter()
@@ -99,7 +99,7 @@ impl Session {
 
     /// The last line of the result block that starts on `line`.
     fn block_end(&self, line: usize) -> Option<usize> {
-        let document = Document::parse(&self.text);
+        let document = self.text.document();
         document.turns().find_map(|turn| {
             let mut results = turn.calls.iter().filter_map(|call| call.result);
             results

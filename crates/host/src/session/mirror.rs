@@ -1,14 +1,50 @@
 //! The buffer's text as the editor tells it: whole at first, then change by change.
 
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 use chat::cycle::Event;
-use chat::document::Document;
-use chat::text::Text;
+use chat::document::{Document, Parsed};
+use chat::text::{Lines, Text};
 use chat::tool::ToolUseId;
 
 use super::{Loading, Session};
 use crate::protocol::{Attach, Changed, Snapshot};
+
+/// The text, and what was read in it since it changed last.
+#[derive(Default)]
+pub(super) struct Mirror {
+    text: Text,
+    parsed: OnceLock<Arc<Parsed>>,
+}
+
+impl Mirror {
+    fn new(text: Text) -> Self {
+        Self {
+            text,
+            parsed: OnceLock::new(),
+        }
+    }
+
+    /// The text itself.
+    pub(super) fn text(&self) -> &Text {
+        &self.text
+    }
+
+    /// The document; read once, however often it is asked for.
+    pub(super) fn document(&self) -> Document<'_> {
+        let parsed = self
+            .parsed
+            .get_or_init(|| Document::parse(&self.text).parsed());
+        Document::of(&self.text, parsed.clone())
+    }
+
+    /// Replaces lines, see [`Text::splice`].
+    pub(super) fn splice<L: AsRef<[u8]>>(&mut self, lines: Lines, new: &[L]) {
+        self.parsed.take();
+        self.text.splice(lines, new);
+    }
+}
 
 impl Session {
     pub(super) fn snapshot(&mut self, snapshot: Snapshot) {
@@ -29,7 +65,7 @@ impl Session {
         let Some(loading) = self.loading.take() else {
             return;
         };
-        self.text = Text::from_lines(loading.lines);
+        self.text = Mirror::new(Text::from_lines(loading.lines));
         // The text was replaced under whatever was on its way.
         self.edit = None;
         self.view.redraw();
@@ -43,7 +79,7 @@ impl Session {
         self.path = Some(PathBuf::from(&attach.path)).filter(|path| !path.as_os_str().is_empty());
         self.cwd = PathBuf::from(attach.cwd);
         self.view.set_width(attach.width);
-        self.came_with_frontmatter = Document::parse(&self.text).frontmatter.is_some();
+        self.came_with_frontmatter = self.text.document().frontmatter.is_some();
         let interrupted = attach.interrupted.into_iter().map(ToolUseId::new).collect();
         self.waiting.push_back(Event::Loaded { interrupted });
         if self.request.is_some() {

@@ -3,7 +3,6 @@
 //! How the answer gets into the buffer is in `answer`.
 
 use chat::Problem;
-use chat::document::Document;
 use chat::prompt::Prompt;
 use provider::StreamEvent;
 use serde_json::json;
@@ -17,7 +16,7 @@ use crate::{local, status, transport, tutor};
 
 impl Session {
     pub(super) fn send(&mut self) {
-        let document = Document::parse(&self.text);
+        let document = self.text.document();
         let refers = !chat::references::in_document(&document).is_empty();
         let plain = (!refers).then(|| chat::prompt::build(&document, &self.rules.offered));
         let expansion = refers.then(|| self.expansion());

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use chat::approval::{Answers, CallKey, Function, FunctionId, Question, Returned};
 use chat::cycle::{Event, step};
-use chat::document::Document;
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -46,7 +45,7 @@ impl Session {
         const STATUS: &[u8] = b"flemma:tool";
         let is_status = |line: &Vec<u8>| line.windows(STATUS.len()).any(|it| it == STATUS);
         if written.iter().any(is_status) {
-            let document = Document::parse(&self.text);
+            let document = self.text.document();
             step(
                 &mut self.cycle,
                 Event::Changed,

@@ -118,7 +118,7 @@ impl Session {
         self.view
             .ended
             .retain(|ended| ended.at.elapsed() < ENDED_FOR);
-        let document = Document::parse(&self.text);
+        let document = self.text.document();
         let marks = self.mark_items(&document);
         let spans = self.span_lines(&document);
         let mut diagnostics = diagnostic_items(&document);
@@ -230,7 +230,7 @@ impl Session {
 
     fn span_lines(&self, document: &Document<'_>) -> Spans {
         let first = self.view.first.saturating_sub(MARGIN);
-        let last = (self.view.last + MARGIN).min(self.text.line_count());
+        let last = (self.view.last + MARGIN).min(self.text.text().line_count());
         let mut lines = vec![Vec::new(); last.saturating_sub(first)];
         for span in chat::spans::spans(document, first..last) {
             let end = span.end.map_or(-1, |end| i64::try_from(end).unwrap_or(-1));
