@@ -58,6 +58,7 @@ impl Audit {
     ///
     /// The record is not in the log. The call must not run then; see
     /// [`Audit::refusal`].
+    #[cfg(test)]
     pub fn decided(
         &self,
         document: Option<&Path>,
@@ -66,23 +67,26 @@ impl Audit {
         by: &str,
     ) -> io::Result<()> {
         let by = record::short(by);
-        self.append(document, call, Act::Decided { decision, by })
+        self.append(document, call, vec![Act::Decided { decision, by }])
     }
 
-    /// Records that a call starts now. `sandbox` says what holds it, such as
-    /// `none` or `bwrap`.
+    /// Records that a call was approved and starts now, as one write. `sandbox` says
+    /// what holds it, such as `none` or `bwrap`.
     ///
     /// # Errors
     ///
     /// As [`Audit::decided`].
-    pub fn started(
+    pub fn begun(
         &self,
         document: Option<&Path>,
         call: &CallKey,
+        by: &str,
         sandbox: &str,
     ) -> io::Result<()> {
+        let (decision, by) = (Word::Approved, record::short(by));
         let sandbox = record::short(sandbox);
-        self.append(document, call, Act::Started { sandbox })
+        let acts = vec![Act::Decided { decision, by }, Act::Started { sandbox }];
+        self.append(document, call, acts)
     }
 
     /// Records how a call ended.
@@ -96,7 +100,7 @@ impl Audit {
         call: &CallKey,
         outcome: &ToolOutcome,
     ) -> io::Result<()> {
-        self.append(document, call, record::end(outcome))
+        self.append(document, call, vec![record::end(outcome)])
     }
 
     /// What to tell the user when a call is refused because the log cannot be
@@ -129,7 +133,7 @@ impl Audit {
         }
     }
 
-    fn append(&self, document: Option<&Path>, call: &CallKey, act: Act) -> io::Result<()> {
+    fn append(&self, document: Option<&Path>, call: &CallKey, acts: Vec<Act>) -> io::Result<()> {
         let _lock = private::lock(&self.folder, LOCK)?;
         self.rotate()?;
         let path = self.file(0);
@@ -141,16 +145,18 @@ impl Audit {
         let length = file.metadata()?.len();
         let tail = read::tail(&path)?;
         // After the start of a new file the chain goes on from the one before.
-        let (number, hash) = match tail.last {
+        let (mut number, mut hash) = match tail.last {
             Some(last) => last,
             None => read::tail_if_any(&self.file(1))?.last.unwrap_or_default(),
         };
-        let record = Record::new(number + 1, hash, document, call, act);
-        let mut line = record.line()?;
-        if tail.is_torn {
-            line.insert(0, '\n');
+        let mut lines = String::from(if tail.is_torn { "\n" } else { "" });
+        for act in acts {
+            number += 1;
+            let (line, digest) = Record::new(number, hash, document, call, act).line()?;
+            lines.push_str(&line);
+            hash = digest;
         }
-        let written = file.write_all(line.as_bytes());
+        let written = file.write_all(lines.as_bytes());
         if written.is_err() {
             // Half a line would hide the next one.
             let _ = file.set_len(length);

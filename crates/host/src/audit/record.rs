@@ -145,11 +145,12 @@ impl Record {
         }
     }
 
-    /// The record as a line, with its digest and its line end.
-    pub(super) fn line(&self) -> io::Result<String> {
+    /// The record as a line, with its digest and its line end; and the digest.
+    pub(super) fn line(&self) -> io::Result<(String, String)> {
         let body = serde_json::to_string(self)?;
         let open = body.strip_suffix('}').unwrap_or(&body);
-        Ok(format!("{open}{SEAL}{}\"}}\n", sha256(body.as_bytes())))
+        let digest = sha256(body.as_bytes());
+        Ok((format!("{open}{SEAL}{digest}\"}}\n"), digest))
     }
 
     /// Reads a line without its line end: the record and its digest. Nothing when

@@ -59,7 +59,10 @@ fn a_call_is_told_from_decision_to_end() {
     let desk = Desk::new();
     let outcome = ToolOutcome::Failed("No.".to_owned());
     desk.decided("c1");
-    desk.audit.started(None, &call("c1"), "none").unwrap();
+    let started = Act::Started {
+        sandbox: "none".to_owned(),
+    };
+    desk.audit.append(None, &call("c1"), vec![started]).unwrap();
     desk.audit.ended(None, &call("c1"), &outcome).unwrap();
 
     let log = desk.audit.read_last(10).unwrap();

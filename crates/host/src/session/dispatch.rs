@@ -11,7 +11,7 @@ use chat::tool::ToolOutcome;
 use serde_json::json;
 
 use super::{Input, Session};
-use crate::audit::{Audit, Word};
+use crate::audit::Audit;
 use crate::frontmatter::{self, Source};
 use crate::protected::needs_review;
 use crate::protocol::DiagnosticItem;
@@ -192,17 +192,20 @@ impl Session {
         let document = self.path.as_deref();
         let by = if by.is_empty() { "policy" } else { by };
         audit
-            .decided(document, call, Word::Approved, by)
-            .and_then(|()| audit.started(document, call, "none"))
+            .begun(document, call, by, "none")
             .map_err(|error| audit.refusal(&error))
     }
 
     /// Writes into the log how a call ended.
     pub(super) fn record_end(&self, call: &CallKey, outcome: &ToolOutcome) {
         let audit = Audit::open(&state_folder());
-        if let Err(error) = audit.ended(self.path.as_deref(), call, outcome) {
-            tracing::warn!(%error, "the end of a call is not in the log of decisions");
-        }
+        let (path, call, outcome) = (self.path.clone(), call.clone(), outcome.clone());
+        // Nothing waits for it: the call has ended whether it is written or not.
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = audit.ended(path.as_deref(), &call, &outcome) {
+                tracing::warn!(%error, "the end of a call is not in the log of decisions");
+            }
+        });
     }
 
     /// Asks the policy function of the frontmatter, on a thread that may wait.
