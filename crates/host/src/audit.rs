@@ -15,8 +15,9 @@ pub use show::lines;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use chat::Problem;
 use chat::approval::CallKey;
@@ -39,6 +40,19 @@ const KEPT: usize = 4;
 pub struct Audit {
     folder: PathBuf,
     max_bytes: u64,
+    /// Where the chain ended when we wrote last: while the file is no longer than
+    /// that, nobody else wrote, and it need not be read again.
+    end: Arc<Mutex<Option<End>>>,
+}
+
+/// Where the chain ends.
+#[derive(Debug, Clone)]
+struct End {
+    /// The newest file: its number in the file system, and its size.
+    file: u64,
+    length: u64,
+    number: u64,
+    hash: String,
 }
 
 impl Audit {
@@ -47,6 +61,7 @@ impl Audit {
         Self {
             folder: folder.to_owned(),
             max_bytes: MAX_BYTES,
+            end: Arc::default(),
         }
     }
 
@@ -142,14 +157,16 @@ impl Audit {
             .append(true)
             .mode(private::FILE_MODE)
             .open(&path)?;
-        let length = file.metadata()?.len();
-        let tail = read::tail(&path)?;
-        // After the start of a new file the chain goes on from the one before.
-        let (mut number, mut hash) = match tail.last {
-            Some(last) => last,
-            None => read::tail_if_any(&self.file(1))?.last.unwrap_or_default(),
+        let (inode, length) = (file.metadata()?.ino(), file.metadata()?.len());
+        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = end
+            .take()
+            .filter(|end| (end.file, end.length) == (inode, length));
+        let (mut number, mut hash, is_torn) = match known {
+            Some(end) => (end.number, end.hash, false),
+            None => self.read_end(&path)?,
         };
-        let mut lines = String::from(if tail.is_torn { "\n" } else { "" });
+        let mut lines = String::from(if is_torn { "\n" } else { "" });
         for act in acts {
             number += 1;
             let (line, digest) = Record::new(number, hash, document, call, act).line()?;
@@ -160,8 +177,27 @@ impl Audit {
         if written.is_err() {
             // Half a line would hide the next one.
             let _ = file.set_len(length);
+            return written;
         }
-        written
+        let length = length + lines.len() as u64;
+        *end = Some(End {
+            file: inode,
+            length,
+            number,
+            hash,
+        });
+        Ok(())
+    }
+
+    /// Number and digest of the last record, and whether half a line follows it.
+    fn read_end(&self, path: &Path) -> io::Result<(u64, String, bool)> {
+        let tail = read::tail(path)?;
+        // After the start of a new file the chain goes on from the one before.
+        let (number, hash) = match tail.last {
+            Some(last) => last,
+            None => read::tail_if_any(&self.file(1))?.last.unwrap_or_default(),
+        };
+        Ok((number, hash, tail.is_torn))
     }
 
     /// Begins a new file when this one is full; the oldest one goes.

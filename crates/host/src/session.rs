@@ -28,10 +28,12 @@ use tokio::time::{Instant, sleep_until};
 use tools::Registry;
 
 use self::mirror::Mirror;
+use crate::audit::Audit;
 use crate::editor::Editor;
 use crate::protocol::*;
 use crate::rules::Rules;
 use crate::settings::Settings;
+use crate::status::state_folder;
 
 /// What all sessions have in common.
 pub struct Shared {
@@ -104,6 +106,7 @@ pub fn start(
         shared,
         rules,
         rule: dispatch::Rule::default(),
+        audit: Audit::open(&state_folder()),
         came_with_frontmatter: false,
         inbox: inbox.downgrade(),
         text: Mirror::default(),
@@ -134,6 +137,8 @@ pub(crate) struct Session {
     /// What the chat goes by since the last key.
     rules: Arc<Rules>,
     rule: dispatch::Rule,
+    /// The log of decisions.
+    audit: Audit,
     /// Whether the text had frontmatter when it was read from its file.
     came_with_frontmatter: bool,
     /// Weak: the session ends when the host lets go of it.

@@ -11,7 +11,6 @@ use chat::tool::ToolOutcome;
 use serde_json::json;
 
 use super::{Input, Session};
-use crate::audit::Audit;
 use crate::frontmatter::{self, Source};
 use crate::protected::needs_review;
 use crate::protocol::DiagnosticItem;
@@ -188,7 +187,7 @@ impl Session {
     ///
     /// The log cannot be written: the call must not run.
     pub(super) fn record_start(&self, call: &CallKey, by: &str) -> Result<(), chat::Problem> {
-        let audit = Audit::open(&state_folder());
+        let audit = &self.audit;
         let document = self.path.as_deref();
         let by = if by.is_empty() { "policy" } else { by };
         audit
@@ -198,7 +197,7 @@ impl Session {
 
     /// Writes into the log how a call ended.
     pub(super) fn record_end(&self, call: &CallKey, outcome: &ToolOutcome) {
-        let audit = Audit::open(&state_folder());
+        let audit = self.audit.clone();
         let (path, call, outcome) = (self.path.clone(), call.clone(), outcome.clone());
         // Nothing waits for it: the call has ended whether it is written or not.
         tokio::task::spawn_blocking(move || {
