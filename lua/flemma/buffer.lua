@@ -26,6 +26,7 @@ local INTERRUPTS = api.nvim_create_namespace("flemma.interrupts")
 ---@class flemma.buffer.Chat
 ---@field interrupted string[] Calls that ran when the last host died.
 ---@field streaming boolean Whether an answer was being written then.
+---@field frontmatter boolean Whether its text began with one when it was read.
 
 ---@type table<integer, flemma.buffer.Chat>
 local chats = {}
@@ -44,6 +45,7 @@ local function introduce(buffer, reason)
     reason = reason,
     interrupted = chat.interrupted,
     streaming = chat.streaming,
+    frontmatter = chat.frontmatter,
   })
   if sent then
     chat.interrupted, chat.streaming = {}, false
@@ -82,11 +84,21 @@ local function on_detach(buffer)
   end)
 end
 
+--- Remembers how the text came, before anything is typed: a host that answers
+--- later, or a next one, sees only what the user has made of it.
+---@param buffer integer
+local function note_origin(buffer)
+  local first = api.nvim_buf_get_lines(buffer, 0, 1, false)[1] or ""
+  chats[buffer].frontmatter = vim.startswith(first, "```")
+end
+
 --- Watches the buffer and tells the host of it.
 ---@param buffer integer
 ---@param reason "open"|"reload"
 local function attach(buffer, reason)
+  note_origin(buffer)
   local attached = mirror.attach(buffer, function()
+    note_origin(buffer)
     introduce(buffer, "reload")
   end, on_detach)
   if attached then
@@ -254,7 +266,7 @@ end
 function M.open(buffer)
   M.start()
   local known = chats[buffer] ~= nil
-  chats[buffer] = chats[buffer] or { interrupted = {}, streaming = false }
+  chats[buffer] = chats[buffer] or { interrupted = {}, streaming = false, frontmatter = false }
   vim.bo[buffer].modeline = false
   if not known then
     set_keys(buffer)

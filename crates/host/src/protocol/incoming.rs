@@ -107,6 +107,9 @@ pub struct Attach {
     /// Whether an answer was streaming then.
     #[serde(default)]
     pub streaming: bool,
+    /// Whether its text began with a frontmatter when it was read, whatever was
+    /// typed since.
+    pub frontmatter: bool,
 }
 
 /// A piece of a buffer's text.

@@ -79,7 +79,7 @@ impl Session {
         self.path = Some(PathBuf::from(&attach.path)).filter(|path| !path.as_os_str().is_empty());
         self.cwd = PathBuf::from(attach.cwd);
         self.view.set_width(attach.width);
-        self.came_with_frontmatter = self.text.document().frontmatter.is_some();
+        self.came_with_frontmatter = attach.frontmatter;
         let interrupted = attach.interrupted.into_iter().map(ToolUseId::new).collect();
         self.waiting.push_back(Event::Loaded { interrupted });
         if self.request.is_some() {
