@@ -176,9 +176,17 @@ pub fn known(settings: &Settings, registry: &Registry) -> Known {
             .map(|it| it.name)
             .collect(),
         presets: settings.preset_names().into_iter().collect(),
-        providers: crate::endpoint::provider_names(),
+        providers: providers(),
         auto_approve: is_list.then(|| settings.approved_names().map(str::to_owned).collect()),
     }
+}
+
+/// Whose parameters a chat may set: its text may be meant for a provider that is
+/// not built in here as well, such as the specification's example.
+fn providers() -> Vec<String> {
+    let mut names = crate::endpoint::provider_names();
+    names.extend(["openai", "vertex"].map(str::to_owned));
+    names
 }
 
 #[cfg(test)]
