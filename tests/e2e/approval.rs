@@ -16,7 +16,7 @@ fn three_tools() -> Answer {
 
 /// What became of the three calls under these options, written in Lua.
 #[track_caller]
-fn outcomes(options: &str) -> (Editor, [&'static str; 3]) {
+fn run_under(options: &str) -> (Editor, [&'static str; 3]) {
     let provider = Provider::anthropic([three_tools()]);
     let setup = with_lua_options(&provider, options);
     let editor = setup
@@ -25,31 +25,13 @@ fn outcomes(options: &str) -> (Editor, [&'static str; 3]) {
         .start();
     watch(&editor);
     editor.keys("<C-]>");
-    let of = |editor: &Editor, id: &str| {
-        let block = result(editor, id);
-        if block.contains("status=pending") {
-            "waits"
-        } else if block.contains("status=") || block.is_empty() {
-            ""
-        } else if block.contains("The tool was denied by a policy.") {
-            "denied"
-        } else if block.contains("(error)") {
-            "failed"
-        } else {
-            "ran"
-        }
-    };
-    let all = |editor: &Editor| ["t_r", "t_b", "t_c"].map(|id| of(editor, id));
-    editor.wait_for("something became of every call", |editor| {
-        !all(editor).contains(&"")
-    });
-    let outcomes = all(&editor);
+    let outcomes = outcomes(&editor, ["t_r", "t_b", "t_c"]);
     (editor, outcomes)
 }
 
 #[track_caller]
 fn expect(options: &str, expected: [&str; 3]) -> Editor {
-    let (editor, outcomes) = outcomes(options);
+    let (editor, outcomes) = run_under(options);
     assert_eq!(outcomes, expected, "read, bash, calculator under {options}");
     editor
 }

@@ -101,6 +101,49 @@ pub fn wait_result(editor: &Editor, id: &str, expected: &str) {
     });
 }
 
+/// What became of a call: it `ran`, `failed`, `waits`, or was `denied`. Empty as
+/// long as nothing did.
+pub fn became(editor: &Editor, id: &str) -> &'static str {
+    let block = result(editor, id);
+    if block.contains("status=pending") {
+        "waits"
+    } else if block.contains("status=") || block.is_empty() {
+        ""
+    } else if block.contains("The tool was denied by a policy.") {
+        "denied"
+    } else if block.contains("(error)") {
+        "failed"
+    } else {
+        "ran"
+    }
+}
+
+/// Waits until something became of each of these calls, and says what.
+#[track_caller]
+pub fn outcomes<const N: usize>(editor: &Editor, ids: [&str; N]) -> [&'static str; N] {
+    let all = |editor: &Editor| ids.map(|id| became(editor, id));
+    editor.wait_for("something became of every call", |editor| {
+        !all(editor).contains(&"")
+    });
+    all(editor)
+}
+
+/// A [`QUESTION`] below a frontmatter.
+pub fn below(frontmatter: &str) -> String {
+    format!("```lua\n{frontmatter}\n```\n\n{QUESTION}")
+}
+
+/// An editor on a chat that the user types: a [`QUESTION`] below a frontmatter.
+/// Beside it is `f.txt`.
+#[track_caller]
+pub fn type_below(provider: &Provider, frontmatter: &str) -> Editor {
+    let setup = setup(provider).with("f.txt", "a\n");
+    let editor = setup.file("question.chat", "").start();
+    watch(&editor);
+    editor.paste(&below(frontmatter));
+    editor
+}
+
 /// Waits until the messages contain `text`, and returns all of them.
 #[track_caller]
 pub fn wait_message(editor: &Editor, text: &str) -> String {

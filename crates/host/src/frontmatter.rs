@@ -201,7 +201,7 @@ impl Evaluated {
     }
 
     /// The value of `{{ code }}` with the frontmatter's variables, in 50 ms: nil is
-    /// empty, a table is JSON. What it assigns is forgotten.
+    /// empty unless the expression is a mere name, a table is JSON. What it assigns is forgotten.
     ///
     /// # Errors
     ///

@@ -172,6 +172,11 @@ impl Vm {
                 .eval::<LuaValue>()
         });
         let value = value.map_err(|error| explain::sentence(&error, &self.budget, CALL))?;
+        // A slip in a name would be sent as nothing at all.
+        if value.is_nil() && is_name(code.trim()) {
+            let name = code.trim();
+            return Err(format!("nothing is named \"{name}\" here."));
+        }
         expand(&value)
     }
 
@@ -188,6 +193,12 @@ impl Vm {
         names.sort();
         names
     }
+}
+
+/// Whether an expression is a variable or a field of one, and nothing else.
+fn is_name(code: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    !matches!(code, "" | "nil") && code.chars().all(is_part)
 }
 
 fn expand(value: &LuaValue) -> Result<Expansion, String> {

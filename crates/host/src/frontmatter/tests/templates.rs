@@ -18,8 +18,9 @@ fn globals_are_variables_and_locals_are_not() {
     for (code, expected) in [
         ("name", "Ada"),
         ("greet(name)", "Hello, Ada"),
-        ("secret", ""),
+        ("secret or ''", ""),
         ("", ""),
+        ("nil", ""),
         ("name -- the author", "Ada"),
         ("#name * 2", "6"),
         ("1 / 2", "0.5"),
@@ -31,6 +32,10 @@ fn globals_are_variables_and_locals_are_not() {
         ("'é' .. utf8.char(233)", "éé"),
     ] {
         assert_eq!(text(&evaluated, code), expected, "{code}");
+    }
+    for code in ["secret", "nmae", " string.nothing "] {
+        let what = format!("nothing is named \"{}\" here.", code.trim());
+        assert_eq!(evaluated.expression(code), Err(what));
     }
 }
 

@@ -1,0 +1,285 @@
+//! A chat that came as a file: what its frontmatter would allow does not apply
+//! until the user agrees to it. What no policy approves, and the log of what was.
+
+use std::fs;
+use std::path::PathBuf;
+
+use harness::{Answer, Editor, Provider};
+use serde_json::{Value as Json, json};
+
+use crate::stage::*;
+
+/// Runs commands without asking, if it may.
+const LOOSE: &str = "flemma.opt.tools.auto_approve = { \"$default\", \"bash\" }";
+
+const WITHHELD: &str = "Line 2 of the frontmatter would run bash without asking.";
+
+fn bash(id: &str, line: &str) -> Answer {
+    Answer::new().tool_use(id, "bash", command(line))
+}
+
+/// The log of decisions of an editor's host.
+fn log(editor: &Editor) -> PathBuf {
+    editor.dir().join("../state/nvim/flemma/audit.jsonl")
+}
+
+/// Asks again below the last answer.
+const AGAIN: &str = "GiAgain.<Esc><C-]>";
+
+/// Writes `text` over the chat, behind Neovim's back, and reads it again.
+#[track_caller]
+fn replace_on_disk(editor: &Editor, text: &str) {
+    fs::write(editor.dir().join("question.chat"), text).unwrap();
+    editor.command("edit!");
+    editor.wait_text(text);
+}
+
+#[test]
+fn what_a_files_frontmatter_allows_waits_and_is_named() {
+    let provider = Provider::anthropic([bash("t_b", "touch ran")]);
+    let editor = open(&provider, &below(LOOSE));
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_b"]), ["waits"]);
+    wait_message(&editor, WITHHELD);
+    wait_diagnostic(
+        &editor,
+        "This would run bash without asking; it does not apply until :Flemma trust.",
+    );
+    assert!(!editor.dir().join("ran").exists());
+}
+
+#[test]
+fn a_frontmatter_applies_once_it_is_trusted_and_no_more_when_that_is_taken_back() {
+    let turn = |id| [bash(id, "echo out"), Answer::says("Well.")];
+    let provider = Provider::anthropic(turn("t_1").into_iter().chain(turn("t_2")));
+    let editor = open(&provider, &below(LOOSE));
+    editor.command("Flemma trust");
+    wait_message(
+        &editor,
+        "The frontmatter of this file is trusted as it stands.",
+    );
+    editor.keys("<C-]>");
+    editor.wait_text("Well.\n\n@You:\n");
+    assert_eq!(became(&editor, "t_1"), "ran");
+
+    editor.command("Flemma trust!");
+    wait_message(&editor, "trusted no more");
+    editor.keys(AGAIN);
+    assert_eq!(outcomes(&editor, ["t_2"]), ["waits"]);
+    wait_message(&editor, WITHHELD);
+}
+
+#[test]
+fn a_trusted_frontmatter_that_changes_on_disk_is_trusted_no_more() {
+    let provider = Provider::anthropic([bash("t_b", "touch ran")]);
+    let editor = open(&provider, &below("flemma.opt.tools.auto_approve = {}"));
+    editor.command("Flemma trust");
+    wait_message(&editor, "is trusted as it stands");
+    replace_on_disk(&editor, &below(LOOSE));
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_b"]), ["waits"]);
+    wait_message(&editor, WITHHELD);
+}
+
+#[test]
+fn a_copy_of_a_trusted_chat_is_a_chat_of_its_own() {
+    let provider = Provider::anthropic([bash("t_b", "touch ran")]);
+    let setup = setup(&provider).with("copy.chat", below(LOOSE));
+    let editor = setup.file("question.chat", &below(LOOSE)).start();
+    editor.command("Flemma trust");
+    wait_message(&editor, "is trusted as it stands");
+    editor.command("edit copy.chat");
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_b"]), ["waits"]);
+}
+
+#[test]
+fn what_was_typed_is_trusted_when_it_is_opened_again() {
+    let provider = Provider::anthropic([Answer::says("Well."), bash("t_b", "echo out")]);
+    let editor = type_below(&provider, LOOSE);
+    editor.keys("<C-]>");
+    editor.wait_text("Well.\n\n@You:\n");
+    editor.command("write");
+    editor.command("edit!");
+    editor.keys(AGAIN);
+    assert_eq!(outcomes(&editor, ["t_b"]), ["ran"]);
+}
+
+#[test]
+fn what_tightens_applies_without_trust() {
+    for tight in [
+        "flemma.opt.tools.auto_approve = {}",
+        "flemma.opt.tools.auto_approve:remove(\"read\")",
+        "flemma.opt.tools.auto_approve = function() return false end",
+        "flemma.opt.tools.auto_approve = function() end",
+    ] {
+        let provider = Provider::anthropic([Answer::new().tool_use("t_r", "read", file("f.txt"))]);
+        let editor = open(&provider, &below(tight));
+        editor.keys("<C-]>");
+        assert_eq!(outcomes(&editor, ["t_r"]), ["waits"], "{tight}");
+    }
+}
+
+#[test]
+fn a_function_from_a_file_approves_nothing_that_the_options_do_not() {
+    let deny_reading = "flemma.opt.tools.auto_approve = function(name)
+  if name == \"read\" then return \"deny\" end
+  return true
+end";
+    let calls = bash("t_b", "touch ran").tool_use("t_r", "read", file("f.txt"));
+    let provider = Provider::anthropic([calls]);
+    let editor = open(&provider, &below(deny_reading));
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_b", "t_r"]), ["waits", "denied"]);
+    wait_message(
+        &editor,
+        "would decide about every call by a function of this chat",
+    );
+    assert!(!editor.dir().join("ran").exists());
+}
+
+#[test]
+fn a_frontmatter_in_json_is_trusted_no_further() {
+    let text =
+        "```json\n{\"flemma\": {\"tools\": {\"auto_approve\": [\"bash\"]}}}\n```\n\n@You:\nGo.\n";
+    let provider = Provider::anthropic([bash("t_b", "touch ran")]);
+    let editor = open(&provider, text);
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_b"]), ["waits"]);
+    wait_message(&editor, WITHHELD);
+}
+
+#[test]
+fn the_users_own_options_can_trust_every_file() {
+    let provider = Provider::anthropic([bash("t_b", "echo out")]);
+    let options = json!({"trust": {"frontmatter": "always"}});
+    let setup = with_options(&provider, options);
+    let editor = setup.file("question.chat", &below(LOOSE)).start();
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_b"]), ["ran"]);
+}
+
+#[test]
+fn typing_in_a_chat_that_came_with_a_frontmatter_does_not_make_it_trusted() {
+    let provider = Provider::anthropic([bash("t_b", "touch ran")]);
+    let editor = open(
+        &provider,
+        &below("flemma.opt.tools.auto_approve = {\n  \"bash\",\n}"),
+    );
+    editor.keys("ggjA -- mine<Esc>Gomore<Esc>:write<CR><C-]>");
+    assert_eq!(outcomes(&editor, ["t_b"]), ["waits"]);
+}
+
+#[test]
+fn with_nothing_to_trust_that_is_said() {
+    let editor = open(&Provider::anthropic([Answer::new()]), QUESTION);
+    editor.command("Flemma trust");
+    wait_message(&editor, "There is no frontmatter in a file here");
+}
+
+#[test]
+fn files_that_decide_what_runs_are_written_only_when_the_user_says_so() {
+    let paths = [
+        ".git/hooks/pre-commit",
+        ".git/config",
+        "../.bashrc",
+        ".bashrc",
+        "~/.profile",
+        "other.chat",
+        "link/hooks/post-checkout",
+        ".nvim.lua",
+        "../state/nvim/flemma/trust.json",
+    ];
+    let write = |path: &str| json!({"label": "", "path": path, "content": "touch ran\n"});
+    let answer = paths
+        .iter()
+        .enumerate()
+        .fold(Answer::new(), |answer, (at, path)| {
+            answer.tool_use(&format!("t_{at}"), "write", write(path))
+        });
+    let answer = answer.tool_use("t_free", "write", write("free.txt"));
+    let provider = Provider::anthropic([answer]);
+    let options = json!({"tools": {"require_approval": false}});
+    let setup = with_options(&provider, options).with(".git/HEAD", "x");
+    let editor = setup.file("question.chat", QUESTION).start();
+    std::os::unix::fs::symlink(".git", editor.dir().join("link")).unwrap();
+    editor.keys("<C-]>");
+    let ids: Vec<String> = (0..paths.len()).map(|at| format!("t_{at}")).collect();
+    for (id, path) in ids.iter().zip(paths) {
+        assert_eq!(outcomes(&editor, [id]), ["waits"], "{path}");
+        let there = path.replace('~', "..");
+        let content = fs::read_to_string(editor.dir().join(there)).unwrap_or_default();
+        assert!(!content.contains("touch ran"), "{path}");
+    }
+    assert_eq!(outcomes(&editor, ["t_free"]), ["ran"]);
+    wait_message(&editor, "so this waits for you whatever the policy says.");
+}
+
+#[test]
+fn a_protected_file_is_written_when_the_user_approves_it() {
+    let input = json!({"label": "", "path": "notes.chat", "content": "@You:\n"});
+    let provider = Provider::anthropic([Answer::new().tool_use("t_w", "write", input)]);
+    let editor = ask_with(&provider, json!({}));
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_w"]), ["waits"]);
+    editor.keys(&format!("{APPROVE}<C-]>"));
+    assert_eq!(outcomes(&editor, ["t_w"]), ["ran"]);
+    assert_eq!(
+        fs::read_to_string(editor.dir().join("notes.chat")).unwrap(),
+        "@You:\n"
+    );
+}
+
+#[test]
+fn the_log_holds_a_decision_for_every_run() {
+    let calls = bash("t_b", "echo out")
+        .tool_use("t_r", "read", file("nothing.txt"))
+        .tool_use("t_c", "calculator", json!({"expression": "2"}));
+    let provider = Provider::anthropic([calls, Answer::says("Well.")]);
+    let options = json!({"tools": {"auto_approve": ["$default", "calculator"]}});
+    let editor = ask_with(&provider, options);
+    editor.keys("<C-]>");
+    assert_eq!(
+        outcomes(&editor, ["t_b", "t_r", "t_c"]),
+        ["waits", "failed", "ran"]
+    );
+    editor.keys(&format!("{APPROVE}<C-]>"));
+    editor.wait_text("@Assistant:\nWell.");
+
+    let records = fs::read_to_string(log(&editor)).unwrap();
+    let records: Vec<Json> = records
+        .lines()
+        .map(|it| serde_json::from_str(it).unwrap())
+        .collect();
+    for (id, tool) in [("t_b", "bash"), ("t_r", "read"), ("t_c", "calculator")] {
+        let of_call: Vec<&Json> = records.iter().filter(|it| it["call"] == id).collect();
+        let events: Vec<&str> = of_call
+            .iter()
+            .filter_map(|it| it["event"].as_str())
+            .collect();
+        assert_eq!(events, ["decided", "started", "ended"], "{records:#?}");
+        assert_eq!(
+            (&of_call[0]["tool"], &of_call[0]["decision"]),
+            (&json!(tool), &json!("approved"))
+        );
+    }
+    // No arguments, which may be secret.
+    assert!(!format!("{records:?}").contains("echo out"));
+
+    editor.command("Flemma log");
+    editor.wait_for("the log on the screen", |editor| {
+        let shown = format!("{}{}", editor.text(), editor.messages());
+        shown.contains("bash  t_b  approved by") && shown.contains("calculator  t_c  done")
+    });
+}
+
+#[test]
+fn nothing_runs_while_the_log_cannot_be_written() {
+    let provider = Provider::anthropic([bash("t_b", "touch ran")]);
+    let editor = ask_with(&provider, json!({"tools": {"require_approval": false}}));
+    fs::create_dir_all(log(&editor)).unwrap();
+    editor.keys("<C-]>");
+    wait_message(&editor, "so nothing runs.");
+    at_rest(&editor);
+    assert!(!editor.dir().join("ran").exists());
+}
