@@ -6,6 +6,7 @@ use harness::{Answer, Editor, Provider};
 use serde_json::json;
 
 use crate::stage::*;
+use crate::traces::wait_review;
 
 const CONFIGURED: &str = r#"
 tools = {
@@ -252,7 +253,7 @@ fn a_frontmatter_that_fails_runs_no_call_that_was_approved_either() {
     let provider = Provider::anthropic([call]);
     let editor = type_below(&provider, "local fine = true");
     editor.keys("<C-]>");
-    editor.wait_for("a call that waits", |it| became(it, "t_b") == "waits");
+    wait_review(&editor);
     editor.keys(&format!("{APPROVE}ggjccflemma.opt.tols = {{}}<Esc><C-]>"));
     wait_message(&editor, "no option named \"tols\". Did you mean \"tools\"?");
     at_rest(&editor);

@@ -5,6 +5,7 @@ use harness::{Answer, Editor, Provider, Setup};
 use serde_json::{Value as Json, json};
 
 use crate::stage::*;
+use crate::traces::wait_unlocked;
 
 /// One pixel.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\0IEND\xaeB`\x82";
@@ -108,6 +109,7 @@ fn what_a_model_or_a_tool_says_is_not_evaluated() {
     let provider = Provider::anthropic([tool, Answer::says("I say {{ 6*7 }} @./f.txt.")]);
     let editor = send(&provider, "@You:\nGo.\n");
     editor.wait_text("I say {{ 6*7 }} @./f.txt.\n\n@You:\n");
+    wait_unlocked(&editor);
     editor.keys("GiAgain.<Esc><C-]>");
     let requests = provider.wait_requests(3);
     let messages = requests[2].body["messages"].to_string();

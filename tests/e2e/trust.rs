@@ -8,6 +8,7 @@ use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};
 
 use crate::stage::*;
+use crate::traces::{wait_review, wait_unlocked};
 
 /// Runs commands without asking, if it may.
 const LOOSE: &str = "flemma.opt.tools.auto_approve = { \"$default\", \"bash\" }";
@@ -24,7 +25,11 @@ fn log(editor: &Editor) -> PathBuf {
 }
 
 /// Asks again below the last answer.
-const AGAIN: &str = "GiAgain.<Esc><C-]>";
+#[track_caller]
+fn ask_again(editor: &Editor) {
+    wait_unlocked(editor);
+    editor.keys("GiAgain.<Esc><C-]>");
+}
 
 /// Writes `text` over the chat, behind Neovim's back, and reads it again.
 #[track_caller]
@@ -64,7 +69,7 @@ fn a_frontmatter_applies_once_it_is_trusted_and_no_more_when_that_is_taken_back(
 
     editor.command("Flemma trust!");
     wait_message(&editor, "trusted no more");
-    editor.keys(AGAIN);
+    ask_again(&editor);
     assert_eq!(outcomes(&editor, ["t_2"]), ["waits"]);
     wait_message(&editor, WITHHELD);
 }
@@ -101,7 +106,7 @@ fn what_was_typed_is_trusted_when_it_is_opened_again() {
     editor.wait_text("Well.\n\n@You:\n");
     editor.command("write");
     editor.command("edit!");
-    editor.keys(AGAIN);
+    ask_again(&editor);
     assert_eq!(outcomes(&editor, ["t_b"]), ["ran"]);
 }
 
@@ -222,6 +227,7 @@ fn a_protected_file_is_written_when_the_user_approves_it() {
     let editor = ask_with(&provider, json!({}));
     editor.keys("<C-]>");
     assert_eq!(outcomes(&editor, ["t_w"]), ["waits"]);
+    wait_review(&editor);
     editor.keys(&format!("{APPROVE}<C-]>"));
     assert_eq!(outcomes(&editor, ["t_w"]), ["ran"]);
     assert_eq!(
@@ -243,6 +249,7 @@ fn the_log_holds_a_decision_for_every_run() {
         outcomes(&editor, ["t_b", "t_r", "t_c"]),
         ["waits", "failed", "ran"]
     );
+    wait_unlocked(&editor);
     editor.keys(&format!("{APPROVE}<C-]>"));
     editor.wait_text("@Assistant:\nWell.");
 
