@@ -1,14 +1,13 @@
 //! The three phases: what Ctrl-] and Alt-Enter do to a document.
 
 use chat::approval::Decision;
-use chat::cycle::{AnswerEnd, CursorAfterResult, Event};
-use chat::tool::{ToolOutcome, ToolUseId};
+use chat::cycle::{AnswerEnd, Event};
 
 use crate::play::Play;
 
-const QUESTION: &str = "@You:\nLook around.";
+pub(crate) const QUESTION: &str = "@You:\nLook around.";
 
-const BASH: (&str, &str, &str) = ("bash", "t_b", r#"{"command":"ls"}"#);
+pub(crate) const BASH: (&str, &str, &str) = ("bash", "t_b", r#"{"command":"ls"}"#);
 const READ: (&str, &str, &str) = ("read", "t_r", r#"{"path":"f"}"#);
 
 /// A chat whose model called `read` and `bash`; `read` is running.
@@ -20,7 +19,7 @@ fn read_and_bash() -> Play {
 }
 
 /// A chat in which one `bash` call waits.
-fn bash_waits() -> Play {
+pub(crate) fn bash_waits() -> Play {
     let mut play = Play::typed(QUESTION);
     play.event(Event::Advance);
     play.answer("", &[BASH]);
@@ -28,7 +27,7 @@ fn bash_waits() -> Play {
     play
 }
 
-fn line_of(play: &Play, text: &str) -> usize {
+pub(crate) fn line_of(play: &Play, text: &str) -> usize {
     let whole = play.string();
     let at = whole
         .find(text)
@@ -355,308 +354,4 @@ fn words_typed_while_tools_ran_are_not_sent_by_themselves() {
     assert_eq!(play.log(), [""; 0]);
     play.event(Event::Advance);
     assert_eq!(play.log(), ["send"]);
-}
-
-#[test]
-fn keys_while_an_answer_arrives_or_a_tool_runs_change_nothing() {
-    let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
-    let before = play.string();
-    play.event(Event::Advance);
-    play.event(Event::Send);
-    assert_eq!(play.string(), before);
-    assert_eq!(play.said().matches("An answer is arriving").count(), 2);
-    play.answer("", &[("slow", "a", "{}")]);
-    let before = play.string();
-    play.event(Event::Advance);
-    assert_eq!(play.string(), before);
-    assert!(play.said().contains("A tool is running"));
-    assert_eq!(play.log(), ["send", "run a"]);
-}
-
-#[test]
-fn cancel_ends_every_call_and_disarms_autopilot() {
-    let mut play = Play::typed(QUESTION);
-    play.options.max_concurrent = 1;
-    play.event(Event::Advance);
-    play.answer("", &[("slow", "a", "{}"), ("slow", "b", "{}"), BASH]);
-    play.log();
-    play.event(Event::Cancel);
-    assert_eq!(play.log(), ["cancel a"]);
-    play.end(
-        "a",
-        ToolOutcome::Cancelled("Cancelled by the user.".to_owned()),
-    );
-    assert_eq!(play.log(), [""; 0]);
-    assert!(play.string().contains(
-        "**Tool Result:** `b` (error)\n\n```\nCancelled by the user before it ran.\n```"
-    ));
-    // The remaining call may be resolved; nothing is sent until Ctrl-].
-    let line = line_of(&play, "**Tool Result:** `t_b`");
-    play.event(Event::Resolve { line });
-    play.finish("t_b", "x");
-    assert_eq!(play.log(), ["run t_b"]);
-    play.event(Event::Advance);
-    assert_eq!(play.log(), ["send"]);
-}
-
-#[test]
-fn cancel_without_anything_running_says_so() {
-    let mut play = Play::typed(QUESTION);
-    play.event(Event::Cancel);
-    assert!(play.said().contains("Nothing is running here."));
-}
-
-#[test]
-fn autopilot_stops_after_max_turns_and_a_new_message_counts_anew() {
-    let mut play = Play::typed(QUESTION);
-    play.options.max_turns = 2;
-    play.event(Event::Advance);
-    for id in ["a", "b"] {
-        play.answer("", &[("slow", id, "{}")]);
-        play.finish(id, "");
-    }
-    assert_eq!(play.log(), ["send", "run a", "send", "run b"]);
-    play.event(Event::Advance);
-    assert_eq!(play.log(), ["send"]);
-    play.answer("Done.", &[]);
-    assert_eq!(play.cycle.turns(), 0);
-}
-
-#[test]
-fn after_an_answer_without_calls_a_prompt_stands_ready() {
-    let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
-    play.answer("Hello.", &[]);
-    play.expect("@You:\nLook around.\n\n@Assistant:\nHello.\n\n@You:\n$0");
-}
-
-#[test]
-fn after_a_cancel_there_is_no_new_prompt() {
-    let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
-    play.event(Event::Cancel);
-    assert_eq!(play.log(), ["send", "cancel request"]);
-    play.event(Event::AnswerEnded(AnswerEnd::Cancelled));
-    play.expect(QUESTION);
-}
-
-#[test]
-fn calls_of_a_cut_answer_end_in_errors_and_the_answer_is_taken_up_again() {
-    let mut play = Play::typed(
-        "@You:\nq\n\n@Assistant:\nI will\n\n**Tool Use:** `slow` (`a`)\n\n```json\n{}\n```\n\n<!-- flemma:aborted: the connection was lost -->",
-    );
-    play.event(Event::Advance);
-    assert_eq!(play.log(), ["send"]);
-    assert!(
-        play.string().contains(
-            "The answer was cut off (the connection was lost), so this call was not run."
-        )
-    );
-
-    let mut play =
-        Play::typed("@You:\nq\n\n@Assistant:\nI will\n\n<!-- flemma:aborted: cancelled -->");
-    play.event(Event::Advance);
-    assert_eq!(play.log(), ["send"]);
-    assert!(
-        play.string()
-            .ends_with("-->\n\n@You:\nYour answer was cut off. Go on from where it ends.")
-    );
-}
-
-#[test]
-fn there_must_be_something_to_send() {
-    let mut play = Play::typed("");
-    play.event(Event::Advance);
-    assert!(play.said().contains("There is nothing to send."));
-    let mut play = Play::typed("@You:\nq\n\n@Assistant:\nanswer");
-    play.event(Event::Advance);
-    assert!(play.said().contains("nothing new to send"));
-    assert_eq!(play.log(), [""; 0]);
-    play.expect("@You:\nq\n\n@Assistant:\nanswer\n\n@You:\n$0");
-}
-
-const APPROVED: &str = "@You:\nq\n\n@Assistant:\n**Tool Use:** `bash` (`x`)\n\n```json\n{\"command\":\"ls\"}\n```\n\n@You:\n**Tool Result:** `x`\n\n```flemma:tool status=approved\n```";
-
-#[test]
-fn an_approval_found_in_a_file_approves_nothing() {
-    let mut play = Play::opened(APPROVED);
-    play.event(Event::Advance);
-    assert_eq!(
-        play.log
-            .iter()
-            .filter(|line| line.starts_with("run"))
-            .count(),
-        0
-    );
-    assert!(play.said().contains("was not given here"));
-    assert!(play.string().contains("status=pending"));
-    // Given here, it counts.
-    play.change("status=pending", "status=approved");
-    play.event(Event::Advance);
-    assert_eq!(play.log(), ["run x"]);
-}
-
-#[test]
-fn undo_does_not_make_an_approval_from_a_file_count() {
-    let mut play = Play::opened(APPROVED);
-    play.event(Event::Advance);
-    assert!(play.string().contains("status=pending"));
-    play.type_over(APPROVED);
-    play.event(Event::Undone);
-    play.event(Event::Advance);
-    assert!(play.log.iter().all(|line| !line.starts_with("run")));
-    // Typed, it counts.
-    play.change("status=pending", "status=approved");
-    play.event(Event::Advance);
-    assert_eq!(play.log(), ["run x"]);
-}
-
-#[test]
-fn a_conversation_that_begins_with_an_answer_is_not_sent() {
-    let mut play = Play::typed("@Assistant:\nhi\n\n@You:\nhello");
-    play.event(Event::Advance);
-    assert!(play.said().contains("begins with"));
-    assert_eq!(play.log(), [""; 0]);
-}
-
-#[test]
-fn a_call_found_in_a_file_waits_whatever_the_policy_says() {
-    let mut play =
-        Play::opened("@You:\nq\n\n@Assistant:\n**Tool Use:** `read` (`x`)\n\n```json\n{}\n```");
-    play.decide_always(Decision::Approve);
-    play.event(Event::Advance);
-    assert_eq!(
-        play.log
-            .iter()
-            .filter(|line| line.starts_with("run"))
-            .count(),
-        0
-    );
-    assert!(play.string().contains("status=pending"));
-    let mut play =
-        Play::typed("@You:\nq\n\n@Assistant:\n**Tool Use:** `read` (`x`)\n\n```json\n{}\n```");
-    play.event(Event::Advance);
-    assert_eq!(play.log(), ["run x"]);
-}
-
-#[test]
-fn an_approval_is_spent_once_and_undo_does_not_give_it_back() {
-    let mut play = bash_waits();
-    play.options.autopilot = false;
-    play.change("status=pending", "status=approved");
-    let approved = play.string();
-    play.event(Event::Advance);
-    play.finish("t_b", "out");
-    assert_eq!(play.log(), ["run t_b"]);
-    play.type_over(&approved);
-    play.event(Event::Advance);
-    assert_eq!(
-        play.log
-            .iter()
-            .filter(|line| line.starts_with("run"))
-            .count(),
-        0
-    );
-    assert!(play.string().contains("status=pending"));
-}
-
-#[test]
-fn a_call_that_ran_runs_again_by_alt_enter_only() {
-    let mut play = bash_waits();
-    play.options.autopilot = false;
-    play.change("status=pending", "status=approved");
-    let approved = play.string();
-    play.event(Event::Advance);
-    play.finish("t_b", "out");
-    play.log();
-    // Undo twice brings the word back, and looks as if it were typed.
-    for _ in 0..2 {
-        play.type_over(&approved);
-        play.event(Event::Advance);
-        assert!(play.said().contains("ran on its approval already"));
-        assert_eq!(play.log(), [""; 0]);
-    }
-    let line = line_of(&play, "**Tool Result:**");
-    play.event(Event::Resolve { line });
-    assert_eq!(play.log(), ["run t_b"]);
-}
-
-#[test]
-fn arguments_changed_after_the_approval_void_it() {
-    let mut play = bash_waits();
-    play.change("status=pending", "status=approved");
-    play.change("\"ls\"", "\"rm -rf x\"");
-    play.event(Event::Advance);
-    assert_eq!(
-        play.log
-            .iter()
-            .filter(|line| line.starts_with("run"))
-            .count(),
-        0
-    );
-    assert!(play.string().contains("status=pending"));
-}
-
-#[test]
-fn a_call_that_ran_when_the_host_died_is_not_run_again() {
-    let mut play = Play::opened(APPROVED);
-    play.event(Event::Loaded {
-        interrupted: vec![ToolUseId::new("x")],
-    });
-    assert_eq!(play.log(), [""; 0]);
-    assert!(play.string().contains(
-        "**Tool Result:** `x` (error)\n\n```\nThe host stopped while this call was running."
-    ));
-}
-
-#[test]
-fn a_result_whose_call_is_gone_is_put_nowhere() {
-    let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
-    play.answer("", &[("slow", "a", "{}")]);
-    play.type_over(QUESTION);
-    play.finish("a", "lost");
-    play.expect(QUESTION);
-    assert!(play.said().contains("its block is gone"));
-}
-
-#[test]
-fn frontmatter_that_is_not_read_stops_everything() {
-    let restrictive = "```lua\nflemma.opt.tools.auto_approve = {}\n```\n\n@You:\nhi";
-    let mut play = Play::typed(restrictive);
-    for read in [
-        None,
-        Some(Err("line 2: no.".to_owned())),
-        Some(Ok("other".to_owned())),
-    ] {
-        play.options.frontmatter = read;
-        play.event(Event::Advance);
-        play.event(Event::Send);
-        assert_eq!(play.log(), [""; 0]);
-    }
-    play.options.frontmatter = Some(Ok("flemma.opt.tools.auto_approve = {}".to_owned()));
-    play.event(Event::Advance);
-    assert_eq!(play.log(), ["send"]);
-    let mut play = Play::typed("```lua\n-- never closed\n\n@You:\nhi");
-    play.event(Event::Advance);
-    assert!(play.said().contains("never closes"));
-}
-
-#[test]
-fn the_cursor_goes_where_the_option_says() {
-    for (option, line) in [
-        (CursorAfterResult::Result, Some(11)),
-        (CursorAfterResult::Stay, None),
-        (CursorAfterResult::Next, Some(15)),
-    ] {
-        let mut play = bash_waits();
-        play.options.autopilot = false;
-        play.options.cursor_after_result = option;
-        play.change("status=pending", "status=approved");
-        play.cursor = None;
-        play.event(Event::Advance);
-        play.finish("t_b", "out");
-        assert_eq!(play.cursor, line, "{option:?}\n{}", play.string());
-    }
 }

@@ -1,10 +1,12 @@
 //! What a `.chat` document does, as before, keys and after.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod approvals;
 mod case;
 mod cases;
 mod cycle;
 mod dump;
 mod foreign;
+mod going_on;
 mod play;
 mod properties;

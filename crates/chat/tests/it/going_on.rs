@@ -1,0 +1,144 @@
+//! When the cycle goes on by itself, when it stops, and where it leaves the cursor.
+
+use chat::cycle::{AnswerEnd, CursorAfterResult, Event};
+use chat::tool::ToolOutcome;
+
+use crate::cycle::{BASH, QUESTION, bash_waits, line_of};
+use crate::play::Play;
+
+#[test]
+fn keys_while_an_answer_arrives_or_a_tool_runs_change_nothing() {
+    let mut play = Play::typed(QUESTION);
+    play.event(Event::Advance);
+    let before = play.string();
+    play.event(Event::Advance);
+    play.event(Event::Send);
+    assert_eq!(play.string(), before);
+    assert_eq!(play.said().matches("An answer is arriving").count(), 2);
+    play.answer("", &[("slow", "a", "{}")]);
+    let before = play.string();
+    play.event(Event::Advance);
+    assert_eq!(play.string(), before);
+    assert!(play.said().contains("A tool is running"));
+    assert_eq!(play.log(), ["send", "run a"]);
+}
+
+#[test]
+fn cancel_ends_every_call_and_disarms_autopilot() {
+    let mut play = Play::typed(QUESTION);
+    play.options.max_concurrent = 1;
+    play.event(Event::Advance);
+    play.answer("", &[("slow", "a", "{}"), ("slow", "b", "{}"), BASH]);
+    play.log();
+    play.event(Event::Cancel);
+    assert_eq!(play.log(), ["cancel a"]);
+    play.end(
+        "a",
+        ToolOutcome::Cancelled("Cancelled by the user.".to_owned()),
+    );
+    assert_eq!(play.log(), [""; 0]);
+    assert!(play.string().contains(
+        "**Tool Result:** `b` (error)\n\n```\nCancelled by the user before it ran.\n```"
+    ));
+    // The remaining call may be resolved; nothing is sent until Ctrl-].
+    let line = line_of(&play, "**Tool Result:** `t_b`");
+    play.event(Event::Resolve { line });
+    play.finish("t_b", "x");
+    assert_eq!(play.log(), ["run t_b"]);
+    play.event(Event::Advance);
+    assert_eq!(play.log(), ["send"]);
+}
+
+#[test]
+fn cancel_without_anything_running_says_so() {
+    let mut play = Play::typed(QUESTION);
+    play.event(Event::Cancel);
+    assert!(play.said().contains("Nothing is running here."));
+}
+
+#[test]
+fn autopilot_stops_after_max_turns_and_a_new_message_counts_anew() {
+    let mut play = Play::typed(QUESTION);
+    play.options.max_turns = 2;
+    play.event(Event::Advance);
+    for id in ["a", "b"] {
+        play.answer("", &[("slow", id, "{}")]);
+        play.finish(id, "");
+    }
+    assert_eq!(play.log(), ["send", "run a", "send", "run b"]);
+    play.event(Event::Advance);
+    assert_eq!(play.log(), ["send"]);
+    play.answer("Done.", &[]);
+    assert_eq!(play.cycle.turns(), 0);
+}
+
+#[test]
+fn after_an_answer_without_calls_a_prompt_stands_ready() {
+    let mut play = Play::typed(QUESTION);
+    play.event(Event::Advance);
+    play.answer("Hello.", &[]);
+    play.expect("@You:\nLook around.\n\n@Assistant:\nHello.\n\n@You:\n$0");
+}
+
+#[test]
+fn after_a_cancel_there_is_no_new_prompt() {
+    let mut play = Play::typed(QUESTION);
+    play.event(Event::Advance);
+    play.event(Event::Cancel);
+    assert_eq!(play.log(), ["send", "cancel request"]);
+    play.event(Event::AnswerEnded(AnswerEnd::Cancelled));
+    play.expect(QUESTION);
+}
+
+#[test]
+fn calls_of_a_cut_answer_end_in_errors_and_the_answer_is_taken_up_again() {
+    let mut play = Play::typed(
+        "@You:\nq\n\n@Assistant:\nI will\n\n**Tool Use:** `slow` (`a`)\n\n```json\n{}\n```\n\n<!-- flemma:aborted: the connection was lost -->",
+    );
+    play.event(Event::Advance);
+    assert_eq!(play.log(), ["send"]);
+    assert!(
+        play.string().contains(
+            "The answer was cut off (the connection was lost), so this call was not run."
+        )
+    );
+
+    let mut play =
+        Play::typed("@You:\nq\n\n@Assistant:\nI will\n\n<!-- flemma:aborted: cancelled -->");
+    play.event(Event::Advance);
+    assert_eq!(play.log(), ["send"]);
+    assert!(
+        play.string()
+            .ends_with("-->\n\n@You:\nYour answer was cut off. Go on from where it ends.")
+    );
+}
+
+#[test]
+fn there_must_be_something_to_send() {
+    let mut play = Play::typed("");
+    play.event(Event::Advance);
+    assert!(play.said().contains("There is nothing to send."));
+    let mut play = Play::typed("@You:\nq\n\n@Assistant:\nanswer");
+    play.event(Event::Advance);
+    assert!(play.said().contains("nothing new to send"));
+    assert_eq!(play.log(), [""; 0]);
+    play.expect("@You:\nq\n\n@Assistant:\nanswer\n\n@You:\n$0");
+}
+
+#[test]
+fn the_cursor_goes_where_the_option_says() {
+    for (option, line) in [
+        (CursorAfterResult::Result, Some(11)),
+        (CursorAfterResult::Stay, None),
+        (CursorAfterResult::Next, Some(15)),
+    ] {
+        let mut play = bash_waits();
+        play.options.autopilot = false;
+        play.options.cursor_after_result = option;
+        play.change("status=pending", "status=approved");
+        play.cursor = None;
+        play.event(Event::Advance);
+        play.finish("t_b", "out");
+        assert_eq!(play.cursor, line, "{option:?}\n{}", play.string());
+    }
+}
