@@ -264,9 +264,12 @@ fn the_log_holds_a_decision_for_every_run() {
             .iter()
             .filter_map(|it| it["event"].as_str())
             .collect();
-        assert_eq!(events, ["decided", "started", "ended"], "{records:#?}");
+        // What waited was decided on twice.
+        let first = usize::from(id == "t_b");
+        let run = &events[first..];
+        assert_eq!(run, ["decided", "started", "ended"], "{records:#?}");
         assert_eq!(
-            (&of_call[0]["tool"], &of_call[0]["decision"]),
+            (&of_call[first]["tool"], &of_call[first]["decision"]),
             (&json!(tool), &json!("approved"))
         );
     }
@@ -278,6 +281,48 @@ fn the_log_holds_a_decision_for_every_run() {
         let shown = format!("{}{}", editor.text(), editor.messages());
         shown.contains("bash  t_b  approved by") && shown.contains("calculator  t_c  done")
     });
+}
+
+#[test]
+fn the_log_names_what_did_not_run_and_who_decided_so() {
+    let calls = bash("t_no", "touch ran")
+        .tool_use("t_hand", "bash", command("touch ran"))
+        .tool_use("t_den", "calculator", json!({"expression": "2"}))
+        .tool_use("t_odd", "bsah", json!({}))
+        .tool_use(
+            "t_key",
+            "write",
+            json!({"label": "", "path": ".bashrc", "content": ""}),
+        );
+    let provider = Provider::anthropic([calls, Answer::says("Well.")]);
+    let options = json!({"tools": {
+        "presets": {"$no": {"deny": ["calculator"]}},
+        "auto_approve": ["$default", "$no"],
+    }});
+    let editor = ask_with(&provider, options);
+    editor.keys("<C-]>");
+    let ids = ["t_no", "t_hand", "t_den", "t_odd", "t_key"];
+    let became = ["waits", "waits", "denied", "failed", "waits"];
+    assert_eq!(outcomes(&editor, ids), became);
+    wait_review(&editor);
+    editor.keys("/pending<CR>cwrejected<Esc>/pending<CR>omine<Esc><C-]>");
+    editor.wait_for("the user's own words", |editor| {
+        crate::stage::became(editor, "t_hand") == "ran"
+    });
+    editor.command("Flemma log");
+    for line in [
+        "bash  t_no  waits, by default",
+        "bash  t_no  rejected, written in the chat",
+        "bash  t_hand  answered by hand, written in the chat",
+        "calculator  t_den  denied by urn:flemma:approval:config",
+        "bsah  t_odd  cannot run, by flemma (there is no such tool here)",
+        "write  t_key  waits, by urn:flemma:approval:protected",
+    ] {
+        editor.wait_for(line, |editor| {
+            format!("{}{}", editor.text(), editor.messages()).contains(line)
+        });
+    }
+    assert!(!editor.dir().join("ran").exists());
 }
 
 #[test]

@@ -6,8 +6,11 @@
 //! what is running, which decisions were made here, how many requests went out
 //! without the user. [`step`] returns what is to be done as data; it does nothing.
 
+mod cancel;
+mod decided;
 mod event;
 mod judge;
+mod plan;
 mod provenance;
 mod rest;
 mod settle;
@@ -16,8 +19,10 @@ use crate::approval::{Answers, CallKey};
 use crate::document::Document;
 use crate::prompt;
 use crate::tool::{ToolOutcome, ToolUseId};
+use decided::Ledger;
 use provenance::Provenance;
 
+pub use decided::{Decided, Ruling};
 pub use event::{AnswerEnd, CursorAfterResult, Effect, Event, Level, Notice, Options};
 pub(crate) use judge::read;
 pub use judge::{DENIED, REJECTED, key};
@@ -43,6 +48,8 @@ pub struct Cycle {
     provenance: Provenance,
     /// What function resolvers said in this batch.
     answers: Answers,
+    /// What was decided, for a log.
+    ledger: Ledger,
 }
 
 /// The work that one key, or one answer under autopilot, started.
@@ -99,6 +106,20 @@ impl Cycle {
 
 /// Decides what follows from an event. `document` is the text as it is now.
 pub fn step(
+    cycle: &mut Cycle,
+    event: Event,
+    document: &Document<'_>,
+    options: &Options,
+) -> Vec<Effect> {
+    let mut effects = follow(cycle, event, document, options);
+    let decided = cycle.ledger.take();
+    if !decided.is_empty() {
+        effects.insert(0, Effect::Record(decided));
+    }
+    effects
+}
+
+fn follow(
     cycle: &mut Cycle,
     event: Event,
     document: &Document<'_>,
@@ -193,6 +214,9 @@ impl Cycle {
 
     fn begin(&mut self, goal: Goal, words: Option<String>) {
         self.answers.clear();
+        let (running, queue) = (&self.running, &self.queue);
+        self.ledger
+            .begin(|call| running.contains(call) || queue.contains(call));
         self.batch = Some(Batch {
             goal,
             worked: false,
@@ -310,37 +334,6 @@ impl Cycle {
             batch.worked = true;
         }
         self.settle(document, options)
-    }
-
-    fn cancel(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
-        self.disarmed = true;
-        if let Some(batch) = &mut self.batch {
-            batch.may_send = false;
-        }
-        if self.request {
-            return vec![Effect::CancelRequest];
-        }
-        if self.running.is_empty() && self.queue.is_empty() {
-            return vec![Effect::inform("Nothing is running here.")];
-        }
-        let queued = std::mem::take(&mut self.queue);
-        let never = || ToolOutcome::Cancelled("Cancelled by the user before it ran.".to_owned());
-        self.finished
-            .extend(queued.into_iter().map(|call| (call, never())));
-        let mut effects = vec![Effect::CancelTools(self.running.clone())];
-        effects.extend(self.settle(document, options));
-        effects
-    }
-
-    fn cancel_tool(&mut self, line: usize, document: &Document<'_>) -> Vec<Effect> {
-        let here = find_at(document, line).map(|(_, call)| judge::key(document, call.tool_use));
-        let call = here
-            .filter(|key| self.running.contains(key))
-            .or_else(|| self.running.first().cloned());
-        match call {
-            Some(call) => vec![Effect::CancelTools(vec![call])],
-            None => vec![Effect::inform("No tool is running here.")],
-        }
     }
 }
 

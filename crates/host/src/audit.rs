@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use chat::Problem;
 use chat::approval::CallKey;
+use chat::cycle::Decided;
 use chat::tool::ToolOutcome;
 
 use crate::private;
@@ -65,28 +66,20 @@ impl Audit {
         }
     }
 
-    /// Records what was decided about a call, by the resolver of that name or by
-    /// an act of the user, such as `user: Alt-Enter`. `document` is absent for a
-    /// buffer without a name.
+    /// Records decisions, as one write. `document` is absent for a buffer without a
+    /// name.
     ///
     /// # Errors
     ///
-    /// The record is not in the log. The call must not run then; see
+    /// The records are not in the log. The calls must not run then; see
     /// [`Audit::refusal`].
-    #[cfg(test)]
-    pub fn decided(
-        &self,
-        document: Option<&Path>,
-        call: &CallKey,
-        decision: Word,
-        by: &str,
-    ) -> io::Result<()> {
-        let by = record::short(by);
-        self.append(document, call, vec![Act::Decided { decision, by }])
+    pub fn decided(&self, document: Option<&Path>, decided: &[Decided]) -> io::Result<()> {
+        let entries = decided.iter().map(|it| (&it.call, record::decision(it)));
+        self.append(document, entries.collect())
     }
 
-    /// Records that a call was approved and starts now, as one write. `sandbox` says
-    /// what holds it, such as `none` or `bwrap`.
+    /// Records that a call starts now, as one write with its approval where `by`
+    /// names who gave it. `sandbox` says what holds it, such as `none` or `bwrap`.
     ///
     /// # Errors
     ///
@@ -95,13 +88,17 @@ impl Audit {
         &self,
         document: Option<&Path>,
         call: &CallKey,
-        by: &str,
+        by: Option<&str>,
         sandbox: &str,
     ) -> io::Result<()> {
-        let (decision, by) = (Word::Approved, record::short(by));
+        let decided = by.map(|by| Act::Decided {
+            decision: Word::Approved,
+            by: record::short(by),
+            reason: None,
+        });
         let sandbox = record::short(sandbox);
-        let acts = vec![Act::Decided { decision, by }, Act::Started { sandbox }];
-        self.append(document, call, acts)
+        let acts = decided.into_iter().chain([Act::Started { sandbox }]);
+        self.append(document, acts.map(|act| (call, act)).collect())
     }
 
     /// Records how a call ended.
@@ -115,7 +112,7 @@ impl Audit {
         call: &CallKey,
         outcome: &ToolOutcome,
     ) -> io::Result<()> {
-        self.append(document, call, vec![record::end(outcome)])
+        self.append(document, vec![(call, record::end(outcome))])
     }
 
     /// What to tell the user when a call is refused because the log cannot be
@@ -148,7 +145,7 @@ impl Audit {
         }
     }
 
-    fn append(&self, document: Option<&Path>, call: &CallKey, acts: Vec<Act>) -> io::Result<()> {
+    fn append(&self, document: Option<&Path>, acts: Vec<(&CallKey, Act)>) -> io::Result<()> {
         let _lock = private::lock(&self.folder, LOCK)?;
         self.rotate()?;
         let path = self.file(0);
@@ -167,7 +164,7 @@ impl Audit {
             None => self.read_end(&path)?,
         };
         let mut lines = String::from(if is_torn { "\n" } else { "" });
-        for act in acts {
+        for (call, act) in acts {
             number += 1;
             let (line, digest) = Record::new(number, hash, document, call, act).line()?;
             lines.push_str(&line);

@@ -11,11 +11,12 @@ mod edits;
 mod expand;
 mod keys;
 mod mirror;
+mod record;
 mod requests;
 mod running;
 mod show;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -107,6 +108,7 @@ pub fn start(
         rules,
         rule: dispatch::Rule::default(),
         audit: Audit::open(&state_folder()),
+        approved: BTreeSet::new(),
         came_with_frontmatter: false,
         inbox: inbox.downgrade(),
         text: Mirror::default(),
@@ -139,6 +141,8 @@ pub(crate) struct Session {
     rule: dispatch::Rule,
     /// The log of decisions.
     audit: Audit,
+    /// Calls whose approval is in the log and that did not start since.
+    approved: BTreeSet<CallKey>,
     /// Whether the text had frontmatter when it was read from its file.
     came_with_frontmatter: bool,
     /// Weak: the session ends when the host lets go of it.
@@ -279,6 +283,7 @@ impl Session {
     fn perform(&mut self, mut effects: VecDeque<Effect>, again: Event) {
         while let Some(effect) = effects.pop_front() {
             match effect {
+                Effect::Record(decided) => self.record_decisions(&decided),
                 Effect::Edit(edits) => return self.apply(edits, effects, again),
                 Effect::Cursor { line, insert } => self.move_cursor(line, insert),
                 Effect::Ask(questions) => self.ask_all(questions),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::Decided;
 use crate::approval::{Answers, CallKey, Question, ResolverChain};
 use crate::schema::Checks;
 use crate::tool::{ToolDefinition, ToolOutcome, ToolUseId};
@@ -106,6 +107,8 @@ pub enum AnswerEnd {
 /// rest waits until the edit is applied, and is dropped when it is stale.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
+    /// Write these decisions into a log, before anything else of the step.
+    Record(Vec<Decided>),
     /// Change the document, then step with [`Event::Continue`].
     Edit(Vec<TextEdit>),
     /// Move the cursor to a line.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Options;
+use super::{Options, Ruling};
 use crate::approval::CallKey;
 use crate::document::{Document, ResultKind, Status, ToolUse};
 use crate::json;
@@ -50,8 +50,10 @@ pub(super) enum Judgement {
         content: String,
         /// Whether the model is told that it failed.
         is_error: bool,
-        /// Whether this is text that the user wrote in its place.
-        by_hand: bool,
+        /// What that comes to.
+        ruling: Ruling,
+        /// Why it cannot run, for a log.
+        reason: Option<&'static str>,
     },
     /// It can run, and nothing stands for it yet.
     New(Value),
@@ -80,11 +82,12 @@ pub(super) fn judge(
     }
     let input = match runnable(document, turn, call, options) {
         Ok(input) => input,
-        Err(content) => {
+        Err((reason, content)) => {
             return Judgement::Ends {
                 content,
                 is_error: true,
-                by_hand: false,
+                ruling: Ruling::Unfit,
+                reason: Some(reason),
             };
         }
     };
@@ -97,63 +100,63 @@ pub(super) fn judge(
 /// What the user made of a placeholder by writing in it or by its status.
 fn end_by_hand(status: Status, text: &str) -> Option<Judgement> {
     let blank = text.trim().is_empty();
-    let error = |content: String| {
-        Some(Judgement::Ends {
-            content,
-            is_error: true,
-            by_hand: false,
-        })
+    let (ruling, content) = match status {
+        Status::Pending | Status::Approved if blank => return None,
+        Status::Pending | Status::Approved => (Ruling::Answered, text.to_owned()),
+        Status::Rejected if blank => (Ruling::Rejected, REJECTED.to_owned()),
+        Status::Rejected => (Ruling::Rejected, text.to_owned()),
+        Status::Denied if blank => (Ruling::Denied, DENIED.to_owned()),
+        Status::Denied => (Ruling::Denied, format!("{DENIED}\n\n{text}")),
     };
-    match status {
-        Status::Pending | Status::Approved if blank => None,
-        Status::Pending | Status::Approved => Some(Judgement::Ends {
-            content: text.to_owned(),
-            is_error: false,
-            by_hand: true,
-        }),
-        Status::Rejected if blank => error(REJECTED.to_owned()),
-        Status::Rejected => error(text.to_owned()),
-        Status::Denied if blank => error(DENIED.to_owned()),
-        Status::Denied => error(format!("{DENIED}\n\n{text}")),
-    }
+    Some(Judgement::Ends {
+        content,
+        is_error: ruling != Ruling::Answered,
+        ruling,
+        reason: None,
+    })
 }
 
-/// The arguments, when the call can run at all; else what the model is told.
+/// The arguments, when the call can run at all; else why not, in a few words for a
+/// log, and what the model is told.
 fn runnable(
     document: &Document<'_>,
     turn: &Turn<'_>,
     call: &Call<'_>,
     options: &Options,
-) -> Result<Value, String> {
+) -> Result<Value, (&'static str, String)> {
     let tool_use = call.tool_use;
     if let Some(reason) = turn.aborted {
-        return Err(aborted_call(reason));
+        return Err(("the answer was cut off", aborted_call(reason)));
     }
     if call.duplicate {
-        return Err(format!(
+        let told = format!(
             "Two calls of one answer had the id \"{}\", so neither was run. Make the call again with an id of its own.",
             tool_use.id
-        ));
+        );
+        return Err(("two calls had one id", told));
     }
     let Some(tool) = options.tools.get(&tool_use.name) else {
         let known: Vec<&str> = options.tools.keys().map(String::as_str).collect();
-        return Err(format!(
+        let told = format!(
             "There is no tool named \"{}\". Tools: {}.",
             tool_use.name,
             known.join(", ")
-        ));
+        );
+        return Err(("there is no such tool here", told));
     };
     let input = document.input(tool_use).map_err(|error| {
-        format!("The arguments could not be read, so the call was not run: {error}.")
+        let told = format!("The arguments could not be read, so the call was not run: {error}.");
+        ("its arguments could not be read", told)
     })?;
     let fits = options
         .checks
         .check(&tool_use.name, &tool.input_schema, &input);
     fits.map_err(|error| {
-        format!(
+        let told = format!(
             "The arguments do not fit the schema of \"{}\", so the call was not run: {error}.",
             tool_use.name
-        )
+        );
+        ("its arguments do not fit", told)
     })?;
     Ok(input)
 }

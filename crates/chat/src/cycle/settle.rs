@@ -6,40 +6,17 @@
 
 use std::collections::BTreeMap;
 
+use super::decided::{CHAT, CYCLE};
 use super::judge::{self, Judgement};
-use super::{Cycle, Effect, Goal, Options};
+use super::plan::Plan;
+use super::{Cycle, Decided, Effect, Goal, Options, Ruling};
 use crate::approval::{self, CallKey, Decision, Function, FunctionId, GUARD, Question, Verdict};
 use crate::document::{Document, Status};
 use crate::pairing::{Call, Turn};
 use crate::scan;
 use crate::status;
 use crate::tool::ToolOutcome;
-use crate::write::{self, BlockLines, TextEdit};
-
-/// What one look at the document asks for.
-#[derive(Default)]
-struct Plan {
-    edits: Vec<TextEdit>,
-    notices: Vec<Effect>,
-    questions: Vec<Question>,
-    /// Calls that are decided and may run.
-    ready: Vec<CallKey>,
-    /// Calls whose decision was made just now.
-    decided: Vec<(CallKey, String)>,
-    /// Calls whose `approved` did not count.
-    refused: Vec<CallKey>,
-    /// Whether the user wrote a result by hand, which pauses the cycle.
-    by_hand: bool,
-}
-
-impl Plan {
-    /// The call may run, once: calls with equal keys are the same act.
-    fn approve(&mut self, call: CallKey) {
-        if !self.ready.contains(&call) {
-            self.ready.push(call);
-        }
-    }
-}
+use crate::write::{self, BlockLines};
 
 impl Cycle {
     /// Takes the batch one step further.
@@ -69,7 +46,11 @@ impl Cycle {
             effects.push(Effect::Ask(plan.questions));
             return effects;
         }
+        for ruling in plan.rulings {
+            self.ledger.note(ruling);
+        }
         for (call, by) in &plan.decided {
+            self.note_approval(call, by);
             self.provenance.decide(call, by);
         }
         for call in &plan.refused {
@@ -196,16 +177,20 @@ impl Cycle {
             Judgement::Ends {
                 content,
                 is_error,
-                by_hand,
+                ruling,
+                reason,
             } => {
-                if by_hand {
+                if ruling == Ruling::Answered {
                     plan.by_hand = true;
                     plan.notices.push(Effect::warn(format!(
                         "You wrote in the block of \"{}\", so {} was not run and your text is the result. Press Ctrl-] to send it.",
                         key.id, key.name
                     )));
                 }
-                Some(write::tool_result(key.id.as_str(), &content, is_error))
+                let block = write::tool_result(key.id.as_str(), &content, is_error);
+                let by = if ruling == Ruling::Unfit { CYCLE } else { CHAT };
+                plan.rule(key, ruling, by, reason);
+                Some(block)
             }
             Judgement::New(input) => self.categorize(key, input, by_user, "", options, plan),
             Judgement::Waits(_, input) if by_user => {
@@ -220,6 +205,12 @@ impl Cycle {
                 plan.notices.push(self.no_approval(&key));
                 let words = placeholder_words(document, call);
                 let block = write::placeholder(key.id.as_str(), Status::Pending, &words);
+                let reason = if self.provenance.is_spent(&key) {
+                    "it ran on its approval already"
+                } else {
+                    "the approval was not given here for these arguments"
+                };
+                plan.rule(key.clone(), Ruling::Waits, CYCLE, Some(reason));
                 plan.refused.push(key);
                 Some(block)
             }
@@ -237,13 +228,7 @@ impl Cycle {
         options: &Options,
         plan: &mut Plan,
     ) -> Option<BlockLines> {
-        let verdict = self.guarded(&key, by_user, options);
-        let by = match &verdict {
-            _ if by_user => "user: Alt-Enter".to_owned(),
-            Verdict::Decided(_, by) => by.clone(),
-            Verdict::Ask(_) => String::new(),
-        };
-        let decision = match verdict {
+        let (mut decision, mut by) = match self.guarded(&key, by_user, options) {
             Verdict::Ask(function) => {
                 plan.questions.push(Question {
                     call: key,
@@ -252,24 +237,34 @@ impl Cycle {
                 });
                 return None;
             }
-            Verdict::Decided(Decision::Approve, _)
-                if !by_user
-                    && !options.trust_loaded_calls
-                    && !self.provenance.is_recognized(&key) =>
-            {
-                plan.notices.push(Effect::inform(format!(
-                    "The call \"{}\" was in the file when it was opened, so it waits for your review.",
-                    key.id
-                )));
-                Decision::RequireApproval
-            }
-            Verdict::Decided(Decision::RequireApproval, _) if by_user => Decision::Approve,
-            Verdict::Decided(decision, _) => decision,
+            Verdict::Decided(decision, by) => (decision, by),
         };
+        let mut reason = None;
+        if by_user && decision != Decision::Deny {
+            (decision, by) = (Decision::Approve, "user: Alt-Enter".to_owned());
+        } else if decision == Decision::Approve
+            && !options.trust_loaded_calls
+            && !self.provenance.is_recognized(&key)
+        {
+            plan.notices.push(Effect::inform(format!(
+                "The call \"{}\" was in the file when it was opened, so it waits for your review.",
+                key.id
+            )));
+            (decision, by) = (Decision::RequireApproval, CYCLE.to_owned());
+            reason = Some("it was in the file when it was opened");
+        }
         let id = key.id.as_str();
         match decision {
-            Decision::Deny => Some(write::tool_result(id, judge::DENIED, true)),
-            Decision::RequireApproval => Some(write::placeholder(id, Status::Pending, words)),
+            Decision::Deny => {
+                let block = write::tool_result(id, judge::DENIED, true);
+                plan.rule(key, Ruling::Denied, &by, reason);
+                Some(block)
+            }
+            Decision::RequireApproval => {
+                let block = write::placeholder(id, Status::Pending, words);
+                plan.rule(key, Ruling::Waits, &by, reason);
+                Some(block)
+            }
             Decision::Approve if by_user && self.provenance.is_approved(&key) => {
                 plan.approve(key);
                 None
@@ -333,9 +328,10 @@ impl Cycle {
             let Some(input) = self.still_approved(document, &key, options) else {
                 continue;
             };
+            let by = self.provenance.approved_by(&key);
+            self.note_approval(&key, &by);
             self.provenance.spend(&key);
             self.running.push(key.clone());
-            let by = self.provenance.approved_by(&key);
             effects.push(Effect::Run {
                 call: key,
                 input,
@@ -343,6 +339,15 @@ impl Cycle {
             });
         }
         effects
+    }
+
+    fn note_approval(&mut self, call: &CallKey, by: &str) {
+        self.ledger.note(Decided {
+            call: call.clone(),
+            ruling: Ruling::Approved,
+            by: by.to_owned(),
+            reason: None,
+        });
     }
 
     fn still_approved(

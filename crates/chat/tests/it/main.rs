@@ -5,6 +5,7 @@ mod approvals;
 mod case;
 mod cases;
 mod cycle;
+mod decisions;
 mod dump;
 mod foreign;
 mod going_on;

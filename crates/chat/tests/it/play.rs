@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chat::approval::{CallKey, Decision, Policy, Resolver, ResolverChain, Source};
-use chat::cycle::{AnswerEnd, Cycle, Effect, Event, Options, step};
+use chat::cycle::{AnswerEnd, Cycle, Decided, Effect, Event, Options, Ruling, step};
 use chat::document::Document;
 use chat::text::Text;
 use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
@@ -17,6 +17,12 @@ pub struct Play {
     pub options: Options,
     pub log: Vec<String>,
     pub cursor: Option<usize>,
+    /// What was decided so far, less the approvals of calls that ran.
+    pub decided: Vec<Decided>,
+    /// The approvals of calls that ran.
+    pub spent: Vec<Decided>,
+    /// How often decisions were handed out.
+    pub records: usize,
 }
 
 /// `read`, `write`, `edit` and `slow` run by policy; `bash` and `typed` ask.
@@ -76,6 +82,9 @@ impl Play {
             options: options(),
             log: Vec::new(),
             cursor: None,
+            decided: Vec::new(),
+            spent: Vec::new(),
+            records: 0,
         };
         play.event(Event::Loaded {
             interrupted: Vec::new(),
@@ -203,9 +212,21 @@ impl Play {
     fn note(&mut self, effect: Effect) {
         match effect {
             Effect::Edit(_) => {}
+            Effect::Record(decided) => {
+                self.records += 1;
+                self.decided.extend(decided);
+            }
             Effect::Cursor { line, .. } => self.cursor = Some(line),
             Effect::Ask(questions) => self.log.push(format!("ask {}", questions.len())),
-            Effect::Run { call, .. } => self.log.push(format!("run {}", call.id)),
+            Effect::Run { call, .. } => {
+                // No record, no run: whatever the test is about.
+                let at = self.decided.iter().position(|it| {
+                    it.call == call && it.ruling == Ruling::Approved && !it.by.is_empty()
+                });
+                let at = at.unwrap_or_else(|| panic!("{} runs without a decision", call.id));
+                self.spent.push(self.decided.remove(at));
+                self.log.push(format!("run {}", call.id));
+            }
             Effect::CancelTools(calls) => self
                 .log
                 .extend(calls.iter().map(|call| format!("cancel {}", call.id))),
@@ -213,6 +234,17 @@ impl Play {
             Effect::CancelRequest => self.log.push("cancel request".to_owned()),
             Effect::Notify(notice) => self.log.push(format!("say {}", notice.text)),
         }
+    }
+
+    /// The decisions so far, each as `id ruling by (reason)`.
+    pub fn rulings(&self) -> Vec<String> {
+        let all = self.spent.iter().chain(&self.decided);
+        let line = |it: &Decided| {
+            let reason = it.reason.map(|reason| format!(" ({reason})"));
+            let reason = reason.unwrap_or_default();
+            format!("{} {:?} {}{reason}", it.call.id, it.ruling, it.by)
+        };
+        all.map(line).collect()
     }
 
     pub fn string(&self) -> String {

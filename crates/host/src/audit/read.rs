@@ -9,8 +9,8 @@ use super::missing;
 use super::record::Record;
 
 /// How much of a file's end surely holds its last record: the longest line has a
-/// path of 4096 characters and three names of 256, each escaped to six bytes at
-/// most.
+/// path of 4096 characters, and three names of 256, each escaped to six bytes at
+/// most; reasons are our own and short.
 const TAIL: u64 = 64 * 1024;
 
 /// The end of the log.

@@ -4,7 +4,8 @@ use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use chat::approval::{CallKey, Decision};
+use chat::approval::CallKey;
+use chat::cycle::{Decided, Ruling};
 use chat::tool::ToolOutcome;
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +50,9 @@ pub enum Act {
         decision: Word,
         /// The resolver's name, or the user's act.
         by: String,
+        /// Why, where that does not follow from who.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// The tool started.
     Started {
@@ -80,15 +84,32 @@ pub enum Word {
     Rejected,
     /// The user wrote the result by hand.
     Answered,
+    /// It cannot run, whatever anybody decides.
+    Unfit,
+    /// The user stopped it.
+    Cancelled,
 }
 
-impl From<Decision> for Word {
-    fn from(decision: Decision) -> Self {
-        match decision {
-            Decision::Approve => Word::Approved,
-            Decision::RequireApproval => Word::Waits,
-            Decision::Deny => Word::Denied,
+impl From<Ruling> for Word {
+    fn from(ruling: Ruling) -> Self {
+        match ruling {
+            Ruling::Approved => Word::Approved,
+            Ruling::Waits => Word::Waits,
+            Ruling::Denied => Word::Denied,
+            Ruling::Rejected => Word::Rejected,
+            Ruling::Answered => Word::Answered,
+            Ruling::Unfit => Word::Unfit,
+            Ruling::Cancelled => Word::Cancelled,
         }
+    }
+}
+
+/// The record of a decision.
+pub(super) fn decision(decided: &Decided) -> Act {
+    Act::Decided {
+        decision: decided.ruling.into(),
+        by: short(&decided.by),
+        reason: decided.reason.map(str::to_owned),
     }
 }
 

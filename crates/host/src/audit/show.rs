@@ -12,8 +12,14 @@ pub fn lines(records: &[Record]) -> Vec<String> {
 
 fn line(record: &Record) -> String {
     let what = match &record.act {
-        Act::Decided { decision, by } if by.is_empty() => word(*decision).to_owned(),
-        Act::Decided { decision, by } => format!("{} by {by}", word(*decision)),
+        Act::Decided {
+            decision,
+            by,
+            reason,
+        } => {
+            let reason = reason.as_ref().map(|reason| format!(" ({reason})"));
+            format!("{}{by}{}", word(*decision), reason.unwrap_or_default())
+        }
         Act::Started { sandbox } => format!("started, sandbox {sandbox}"),
         Act::Ended { outcome, bytes, .. } => {
             let how = match outcome {
@@ -33,13 +39,16 @@ fn line(record: &Record) -> String {
     ))
 }
 
+/// The decision, and what leads over to who made it.
 fn word(decision: Word) -> &'static str {
     match decision {
-        Word::Approved => "approved",
-        Word::Waits => "waits",
-        Word::Denied => "denied",
-        Word::Rejected => "rejected",
-        Word::Answered => "answered by hand",
+        Word::Approved => "approved by ",
+        Word::Waits => "waits, by ",
+        Word::Denied => "denied by ",
+        Word::Rejected => "rejected, ",
+        Word::Answered => "answered by hand, ",
+        Word::Unfit => "cannot run, by ",
+        Word::Cancelled => "cancelled by ",
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use chat::cycle::Ruling;
 use chat::tool::ToolUseId;
 
 use super::*;
@@ -12,6 +13,15 @@ fn call(id: &str) -> CallKey {
         id: ToolUseId::new(id),
         name: "bash".to_owned(),
         input: r#"{"command":"echo $SECRET"}"#.to_owned(),
+    }
+}
+
+fn approved(id: &str) -> Decided {
+    Decided {
+        call: call(id),
+        ruling: Ruling::Approved,
+        by: "urn:flemma:approval:config".to_owned(),
+        reason: None,
     }
 }
 
@@ -29,10 +39,7 @@ impl Desk {
 
     fn decided(&self, id: &str) {
         let chat = Path::new("/p/a.chat");
-        let by = "urn:flemma:approval:config";
-        let done = self
-            .audit
-            .decided(Some(chat), &call(id), Word::Approved, by);
+        let done = self.audit.decided(Some(chat), &[approved(id)]);
         done.unwrap();
     }
 
@@ -59,10 +66,7 @@ fn a_call_is_told_from_decision_to_end() {
     let desk = Desk::new();
     let outcome = ToolOutcome::Failed("No.".to_owned());
     desk.decided("c1");
-    let started = Act::Started {
-        sandbox: "none".to_owned(),
-    };
-    desk.audit.append(None, &call("c1"), vec![started]).unwrap();
+    desk.audit.begun(None, &call("c1"), None, "none").unwrap();
     desk.audit.ended(None, &call("c1"), &outcome).unwrap();
 
     let log = desk.audit.read_last(10).unwrap();
@@ -79,6 +83,49 @@ fn a_call_is_told_from_decision_to_end() {
             "bash  c1  failed, 3 bytes  (no name)",
         ]
     );
+}
+
+#[test]
+fn every_decision_is_told_with_who_made_it_and_why() {
+    let desk = Desk::new();
+    let decided = |id: &str, ruling, by: &str, reason| Decided {
+        call: call(id),
+        ruling,
+        by: by.to_owned(),
+        reason,
+    };
+    let all = [
+        decided("c1", Ruling::Waits, "default", None),
+        decided("c2", Ruling::Denied, "my:rules", None),
+        decided("c3", Ruling::Rejected, "written in the chat", None),
+        decided("c4", Ruling::Answered, "written in the chat", None),
+        decided(
+            "c5",
+            Ruling::Unfit,
+            "flemma",
+            Some("there is no such tool here"),
+        ),
+        decided("c6", Ruling::Cancelled, "user: cancel", None),
+    ];
+    desk.audit.decided(None, &all).unwrap();
+    desk.audit
+        .begun(None, &call("c7"), Some("user: typed"), "none")
+        .unwrap();
+    let log = desk.audit.read_last(10).unwrap();
+    assert_eq!(log.problems, [""; 0]);
+    let shown = lines(&log.records).join("\n");
+    for line in [
+        "c1  waits, by default",
+        "c2  denied by my:rules",
+        "c3  rejected, written in the chat",
+        "c4  answered by hand, written in the chat",
+        "c5  cannot run, by flemma (there is no such tool here)",
+        "c6  cancelled by user: cancel",
+        "c7  approved by user: typed",
+        "c7  started, sandbox none",
+    ] {
+        assert!(shown.contains(line), "{line}\n{shown}");
+    }
 }
 
 #[test]
@@ -192,9 +239,7 @@ fn a_log_that_cannot_be_written_is_an_error_that_says_what_to_do() {
     let file = folder.path().join("state");
     fs::write(&file, "").unwrap();
     let audit = Audit::open(&file);
-    let error = audit
-        .decided(None, &call("c1"), Word::Approved, "x")
-        .unwrap_err();
+    let error = audit.decided(None, &[approved("c1")]).unwrap_err();
     let problem = audit.refusal(&error).to_string();
     assert!(problem.contains("nothing runs"), "{problem}");
     assert!(problem.contains(&*file.to_string_lossy()), "{problem}");

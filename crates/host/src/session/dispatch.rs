@@ -5,9 +5,8 @@
 
 use std::sync::Arc;
 
-use chat::approval::{Answers, CallKey, Decision, FunctionId, Question, Returned};
+use chat::approval::{Answers, Decision, FunctionId, Question, Returned};
 use chat::cycle::{AnswerEnd, Event, Level, Notice};
-use chat::tool::ToolOutcome;
 use serde_json::json;
 
 use super::{Input, Session};
@@ -179,32 +178,6 @@ impl Session {
             ((question.call, FunctionId::Guard), decision)
         };
         questions.into_iter().map(look).collect()
-    }
-
-    /// Writes into the log of decisions that a call starts, and who let it.
-    ///
-    /// # Errors
-    ///
-    /// The log cannot be written: the call must not run.
-    pub(super) fn record_start(&self, call: &CallKey, by: &str) -> Result<(), chat::Problem> {
-        let audit = &self.audit;
-        let document = self.path.as_deref();
-        let by = if by.is_empty() { "policy" } else { by };
-        audit
-            .begun(document, call, by, "none")
-            .map_err(|error| audit.refusal(&error))
-    }
-
-    /// Writes into the log how a call ended.
-    pub(super) fn record_end(&self, call: &CallKey, outcome: &ToolOutcome) {
-        let audit = self.audit.clone();
-        let (path, call, outcome) = (self.path.clone(), call.clone(), outcome.clone());
-        // Nothing waits for it: the call has ended whether it is written or not.
-        tokio::task::spawn_blocking(move || {
-            if let Err(error) = audit.ended(path.as_deref(), &call, &outcome) {
-                tracing::warn!(%error, "the end of a call is not in the log of decisions");
-            }
-        });
     }
 
     /// Asks the policy function of the frontmatter, on a thread that may wait.

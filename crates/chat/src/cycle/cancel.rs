@@ -1,0 +1,45 @@
+//! Stopping what goes on, by the user's own act. What is stopped still ends with a
+//! result of its own.
+
+use super::{Cycle, Decided, Effect, Options, find_at, judge};
+use crate::document::Document;
+use crate::tool::ToolOutcome;
+
+impl Cycle {
+    pub(super) fn cancel(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+        self.disarmed = true;
+        if let Some(batch) = &mut self.batch {
+            batch.may_send = false;
+        }
+        if self.request {
+            return vec![Effect::CancelRequest];
+        }
+        if self.running.is_empty() && self.queue.is_empty() {
+            return vec![Effect::inform("Nothing is running here.")];
+        }
+        let queued = std::mem::take(&mut self.queue);
+        for call in self.running.iter().chain(&queued) {
+            self.ledger.note(Decided::cancelled(call));
+        }
+        let never = || ToolOutcome::Cancelled("Cancelled by the user before it ran.".to_owned());
+        self.finished
+            .extend(queued.into_iter().map(|call| (call, never())));
+        let mut effects = vec![Effect::CancelTools(self.running.clone())];
+        effects.extend(self.settle(document, options));
+        effects
+    }
+
+    pub(super) fn cancel_tool(&mut self, line: usize, document: &Document<'_>) -> Vec<Effect> {
+        let here = find_at(document, line).map(|(_, call)| judge::key(document, call.tool_use));
+        let call = here
+            .filter(|key| self.running.contains(key))
+            .or_else(|| self.running.first().cloned());
+        match call {
+            Some(call) => {
+                self.ledger.note(Decided::cancelled(&call));
+                vec![Effect::CancelTools(vec![call])]
+            }
+            None => vec![Effect::inform("No tool is running here.")],
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What one look at the document asks for, before anything of it is done.
+
+use super::decided::DEFAULT;
+use super::{Decided, Effect, Ruling};
+use crate::approval::{CallKey, Question};
+use crate::write::TextEdit;
+
+/// What one look at the document asks for.
+#[derive(Default)]
+pub(super) struct Plan {
+    pub(super) edits: Vec<TextEdit>,
+    pub(super) notices: Vec<Effect>,
+    pub(super) questions: Vec<Question>,
+    /// Calls that are decided and may run.
+    pub(super) ready: Vec<CallKey>,
+    /// Calls whose decision was made just now.
+    pub(super) decided: Vec<(CallKey, String)>,
+    /// Calls whose `approved` did not count.
+    pub(super) refused: Vec<CallKey>,
+    /// Whether the user wrote a result by hand, which pauses the cycle.
+    pub(super) by_hand: bool,
+    /// What was decided about calls that do not run.
+    pub(super) rulings: Vec<Decided>,
+}
+
+impl Plan {
+    /// The call may run, once: calls with equal keys are the same act.
+    pub(super) fn approve(&mut self, call: CallKey) {
+        if !self.ready.contains(&call) {
+            self.ready.push(call);
+        }
+    }
+
+    /// Something was decided by which the call does not run now.
+    pub(super) fn rule(
+        &mut self,
+        call: CallKey,
+        ruling: Ruling,
+        by: &str,
+        reason: Option<&'static str>,
+    ) {
+        let by = if by.is_empty() { DEFAULT } else { by }.to_owned();
+        self.rulings.push(Decided {
+            call,
+            ruling,
+            by,
+            reason,
+        });
+    }
+}

@@ -1,0 +1,122 @@
+//! What is handed out for the log of decisions: each decision, once, with who made it.
+
+use chat::approval::{Decision, Policy, Resolver, ResolverChain, Source};
+use chat::cycle::Event;
+use chat::tool::ToolOutcome;
+
+use crate::cycle::{BASH, QUESTION, bash_waits, line_of};
+use crate::play::Play;
+
+/// A chat whose model made these calls under the usual rules.
+fn called(calls: &[(&str, &str, &str)]) -> Play {
+    let mut play = Play::typed(QUESTION);
+    play.event(Event::Advance);
+    play.answer("", calls);
+    play
+}
+
+#[test]
+fn the_policy_approves_one_call_and_leaves_the_other_to_the_user() {
+    let mut play = called(&[("read", "t_r", "{}"), BASH]);
+    assert_eq!(play.rulings(), ["t_r Approved config", "t_b Waits default"]);
+    // A key that changes nothing decides nothing.
+    play.finish("t_r", "a");
+    play.event(Event::Advance);
+    assert_eq!(play.rulings().len(), 2);
+    play.change("status=pending", "status=approved");
+    play.event(Event::Advance);
+    assert_eq!(play.rulings()[1], "t_b Approved user: typed");
+}
+
+#[test]
+fn alt_enter_is_an_act_of_the_user() {
+    let mut play = bash_waits();
+    let line = line_of(&play, "**Tool Result:**");
+    play.event(Event::Resolve { line });
+    assert_eq!(
+        play.rulings(),
+        ["t_b Approved user: Alt-Enter", "t_b Waits default"]
+    );
+}
+
+#[test]
+fn a_refusal_names_the_rule_or_the_word_in_the_chat() {
+    let mut play = Play::typed(QUESTION);
+    let deny = Source::List(Policy {
+        deny: ["bash".to_owned()].into(),
+        ..Policy::default()
+    });
+    play.options.chain = ResolverChain::new(vec![Resolver::new("my:rules", 50, deny)]);
+    play.event(Event::Advance);
+    play.answer("", &[BASH]);
+    assert_eq!(play.rulings(), ["t_b Denied my:rules"]);
+
+    for (word, ruling) in [("rejected", "Rejected"), ("denied", "Denied")] {
+        let mut play = bash_waits();
+        play.change("status=pending", &format!("status={word}"));
+        play.event(Event::Advance);
+        let last = format!("t_b {ruling} written in the chat");
+        assert_eq!(play.rulings(), ["t_b Waits default", &last]);
+    }
+}
+
+#[test]
+fn a_result_by_hand_and_a_call_that_cannot_run_are_decisions() {
+    let mut play = bash_waits();
+    play.change("status=pending\n", "status=pending\nmine\n");
+    play.event(Event::Advance);
+    assert_eq!(play.rulings()[1], "t_b Answered written in the chat");
+
+    let play = called(&[("bsah", "t_1", "{}"), ("bash", "t_2", "{}")]);
+    assert_eq!(
+        play.rulings(),
+        [
+            "t_1 Unfit flemma (there is no such tool here)",
+            "t_2 Unfit flemma (its arguments do not fit)"
+        ]
+    );
+}
+
+#[test]
+fn what_a_file_says_of_itself_waits_and_the_log_says_why() {
+    let call = "@You:\nq\n\n@Assistant:\n**Tool Use:** `bash` (`x`)\n\n```json\n{\"command\":\"ls\"}\n```\n";
+    let mut play = Play::opened(call);
+    play.decide_always(Decision::Approve);
+    play.event(Event::Advance);
+    let unknown = "x Waits flemma (it was in the file when it was opened)";
+    assert_eq!(play.rulings(), [unknown]);
+
+    let approved = "\n@You:\n**Tool Result:** `x`\n\n```flemma:tool status=approved\n```";
+    let mut play = Play::opened(&format!("{call}{approved}"));
+    play.event(Event::Advance);
+    let elsewhere = "x Waits flemma (the approval was not given here for these arguments)";
+    assert_eq!(play.rulings(), [elsewhere]);
+}
+
+#[test]
+fn a_cancel_is_one_for_what_runs_and_for_what_waits_for_a_slot() {
+    let mut play = Play::typed(QUESTION);
+    play.options.max_concurrent = 1;
+    play.event(Event::Advance);
+    play.answer("", &[("slow", "a", "{}"), ("slow", "b", "{}")]);
+    play.event(Event::Cancel);
+    play.end("a", ToolOutcome::Cancelled("Cancelled.".to_owned()));
+    assert_eq!(
+        play.rulings(),
+        [
+            "a Approved config",
+            "b Approved config",
+            "a Cancelled user: cancel",
+            "b Cancelled user: cancel"
+        ]
+    );
+}
+
+#[test]
+fn a_hundred_calls_are_decided_in_one_record() {
+    let ids: Vec<String> = (0..100).map(|at| format!("t{at}")).collect();
+    let input = r#"{"command":"ls"}"#;
+    let calls: Vec<_> = ids.iter().map(|id| ("bash", id.as_str(), input)).collect();
+    let play = called(&calls);
+    assert_eq!((play.rulings().len(), play.records), (100, 1));
+}
