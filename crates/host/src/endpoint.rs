@@ -4,7 +4,7 @@
 //! Decides only; whether a server answers is found out by `local`.
 
 use chat::Problem;
-use provider::{Endpoint, Parameters, Protocol, Secret};
+use provider::{CacheRetention, Endpoint, Level, Parameters, Protocol, Secret, Thinking};
 use serde_json::Value;
 
 use crate::settings::Settings;
@@ -178,32 +178,28 @@ fn parameters(known: &Known, settings: &Settings) -> Parameters {
             .unwrap_or_else(|| known.model.to_owned()),
         max_tokens: whole("max_tokens"),
         temperature: number("temperature"),
-        thinking_budget: thinking_budget(known, settings),
-        cache: settings
+        thinking: thinking(known, settings),
+        cache: match settings
             .parameter(known.name, "cache_retention")
             .and_then(Value::as_str)
-            != Some("none"),
+        {
+            Some("none") => CacheRetention::None,
+            Some("long") => CacheRetention::Long,
+            _ => CacheRetention::Short,
+        },
     }
 }
 
-/// Tokens for thinking: the provider's own number, else the unified level.
-///
-/// Source of the numbers: "Unified thinking" in the reference.
-fn thinking_budget(known: &Known, settings: &Settings) -> Option<u32> {
-    let whole = |value: &Value| value.as_f64().filter(|it| *it >= 1.0).map(|it| it as u32);
-    if let Some(own) = settings.parameter(known.name, "thinking_budget") {
-        return whole(own);
-    }
-    match settings.parameter(known.name, "thinking")? {
-        Value::String(level) => match level.as_str() {
-            "minimal" => Some(128),
-            "low" => Some(2048),
-            "medium" => Some(8192),
-            "high" => Some(16_384),
-            "max" => Some(32_768),
-            _ => None,
+/// How much to think: the provider's own number, else the unified level.
+fn thinking(known: &Known, settings: &Settings) -> Option<Thinking> {
+    let own = settings.parameter(known.name, "thinking_budget");
+    match own.or_else(|| settings.parameter(known.name, "thinking"))? {
+        Value::String(level) => Level::named(level).map(Thinking::Level),
+        Value::Bool(false) => Some(Thinking::Off),
+        other => match other.as_f64()? {
+            tokens if tokens >= 1.0 => Some(Thinking::Budget(tokens as u32)),
+            _ => Some(Thinking::Off),
         },
-        other => whole(other),
     }
 }
 
@@ -270,6 +266,26 @@ mod tests {
             (parameters.max_tokens, parameters.temperature),
             (Some(200), Some(0.5))
         );
+    }
+
+    #[test]
+    fn thinking_is_a_level_a_number_or_off_and_the_providers_own_number_wins() {
+        let thinking = |parameters: Value| {
+            let given = json!({"parameters": parameters});
+            at(given, &[("ANTHROPIC_API_KEY", "k")]).unwrap().1.thinking
+        };
+        assert_eq!(thinking(json!({})), None);
+        assert_eq!(thinking(json!({"thinking": false})), Some(Thinking::Off));
+        assert_eq!(
+            thinking(json!({"thinking": "high"})),
+            Some(Thinking::Level(Level::High))
+        );
+        assert_eq!(
+            thinking(json!({"thinking": 2000})),
+            Some(Thinking::Budget(2000))
+        );
+        let own = json!({"thinking": "high", "anthropic": {"thinking_budget": 3000}});
+        assert_eq!(thinking(own), Some(Thinking::Budget(3000)));
     }
 
     #[test]

@@ -149,48 +149,6 @@ impl fmt::Display for Secret {
     }
 }
 
-/// What the user may set about a request.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Parameters {
-    /// The model's name, in the provider's words.
-    pub model: String,
-    /// Most tokens the answer may have, thinking included.
-    pub max_tokens: Option<u32>,
-    /// Sampling temperature; absent leaves it to the provider.
-    pub temperature: Option<f64>,
-    /// Tokens the model may think for; absent or zero is no thinking. Chat
-    /// Completions has no such figure and is sent none.
-    pub thinking_budget: Option<u32>,
-    /// Whether to ask the provider to cache the prompt.
-    pub cache: bool,
-}
-
-impl Parameters {
-    /// The model's name.
-    ///
-    /// # Errors
-    ///
-    /// There is none.
-    pub(crate) fn named_model(&self, endpoint: &Endpoint) -> Result<&str, Problem> {
-        if self.model.trim().is_empty() {
-            return Err(Problem::new(
-                format!(
-                    "No model is set for {}, so nothing was sent.",
-                    endpoint.provider
-                ),
-                "Set model in setup{} or in the frontmatter.",
-            ));
-        }
-        Ok(&self.model)
-    }
-
-    /// The temperature, unless it is no number that JSON can carry.
-    pub(crate) fn finite_temperature(&self) -> Option<f64> {
-        self.temperature
-            .filter(|temperature| temperature.is_finite())
-    }
-}
-
 /// One POST, ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpRequest {

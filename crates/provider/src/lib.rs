@@ -16,14 +16,18 @@ mod endpoint;
 mod event;
 mod explain;
 mod failure;
+mod parameters;
 mod said;
 mod sse;
+mod thinking;
 
 pub use attachment::not_taken;
 pub use decoder::Decoder;
-pub use endpoint::{Endpoint, HeaderValue, HttpRequest, Parameters, Protocol, Secret};
+pub use endpoint::{Endpoint, HeaderValue, HttpRequest, Protocol, Secret};
 pub use event::{StopReason, StreamEvent, ToolUse, Usage};
 pub use explain::explain;
+pub use parameters::{CacheRetention, Parameters};
+pub use thinking::{Level, Thinking};
 
 use chat::{Problem, prompt::Prompt};
 

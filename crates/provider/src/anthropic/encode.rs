@@ -15,7 +15,8 @@ use serde_json::{Value, value::RawValue};
 
 use super::ids::WireIds;
 use crate::{
-    Endpoint, HeaderValue, HttpRequest, Parameters, Protocol, arguments, attachment,
+    CacheRetention, Endpoint, HeaderValue, HttpRequest, Parameters, Protocol, Thinking, arguments,
+    attachment,
     endpoint::{stream_headers, to_json},
 };
 
@@ -35,7 +36,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    thinking: Option<Thinking>,
+    thinking: Option<ThinkingConfig>,
     stream: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
@@ -47,7 +48,7 @@ struct Body<'a> {
 }
 
 #[derive(Serialize)]
-struct Thinking {
+struct ThinkingConfig {
     r#type: &'static str,
     budget_tokens: u32,
 }
@@ -66,14 +67,28 @@ struct Tool<'a> {
     cache_control: Option<CacheControl>,
 }
 
+/// A mark up to which the provider keeps the prompt.
 #[derive(Serialize, Clone, Copy)]
 struct CacheControl {
     r#type: &'static str,
+    /// Five minutes when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl: Option<&'static str>,
 }
 
-const EPHEMERAL: CacheControl = CacheControl {
-    r#type: "ephemeral",
-};
+impl CacheControl {
+    fn new(retention: CacheRetention) -> Option<Self> {
+        let ttl = match retention {
+            CacheRetention::None => return None,
+            CacheRetention::Short => None,
+            CacheRetention::Long => Some("1h"),
+        };
+        Some(Self {
+            r#type: "ephemeral",
+            ttl,
+        })
+    }
+}
 
 #[derive(Serialize)]
 struct Message<'a> {
@@ -188,11 +203,11 @@ fn body<'a>(
     parameters: &Parameters,
 ) -> Body<'a> {
     let (max_tokens, thinking) = limits(parameters);
-    let cache_control = parameters.cache.then_some(EPHEMERAL);
+    let cache_control = CacheControl::new(parameters.cache);
     let system = prompt.system.iter().filter(|text| !text.trim().is_empty());
     let mut messages = messages(prompt, ids);
-    if parameters.cache {
-        mark_last_user_block(&mut messages);
+    if let Some(mark) = cache_control {
+        mark_user_messages(&mut messages, mark);
     }
     Body {
         model,
@@ -218,9 +233,10 @@ fn body<'a>(
 /// The answer's token limit, and the thinking that fits below it.
 ///
 /// A limit that the user set holds; ours grows with the thinking budget.
-fn limits(parameters: &Parameters) -> (u32, Option<Thinking>) {
+fn limits(parameters: &Parameters) -> (u32, Option<ThinkingConfig>) {
     let budget = parameters
-        .thinking_budget
+        .thinking
+        .map(Thinking::budget)
         .filter(|&budget| budget > 0)
         .map(|budget| budget.max(MIN_THINKING_BUDGET));
     let max_tokens = parameters
@@ -230,7 +246,7 @@ fn limits(parameters: &Parameters) -> (u32, Option<Thinking>) {
     let thinking = budget
         .map(|budget| budget.min(max_tokens - 1))
         .filter(|&budget| budget >= MIN_THINKING_BUDGET)
-        .map(|budget_tokens| Thinking {
+        .map(|budget_tokens| ThinkingConfig {
             r#type: "enabled",
             budget_tokens,
         });
@@ -352,12 +368,24 @@ fn thinking_block<'a>(
     }
 }
 
-fn mark_last_user_block(messages: &mut [Message<'_>]) {
-    let last = messages.iter_mut().rfind(|message| message.role == "user");
-    for block in last.into_iter().flat_map(|it| it.content.iter_mut().rev()) {
-        if let Block::Text { cache_control, .. } | Block::ToolResult { cache_control, .. } = block {
-            *cache_control = Some(EPHEMERAL);
-            return;
+/// Marks the last user message, and the one before it: the provider looks for what
+/// it has kept only some blocks back, and a turn of many calls is longer than that.
+/// With the marks of tools and system these are the four that the API takes.
+fn mark_user_messages(messages: &mut [Message<'_>], mark: CacheControl) {
+    let user = messages.iter_mut().rev().filter(|it| it.role == "user");
+    for message in user.take(2) {
+        let marks = message
+            .content
+            .iter_mut()
+            .rev()
+            .find_map(|block| match block {
+                Block::Text { cache_control, .. } | Block::ToolResult { cache_control, .. } => {
+                    Some(cache_control)
+                }
+                _ => None,
+            });
+        if let Some(cache_control) = marks {
+            *cache_control = Some(mark);
         }
     }
 }

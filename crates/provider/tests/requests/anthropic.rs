@@ -13,7 +13,7 @@ fn a_whole_request() {
     };
     let parameters = Parameters {
         temperature: Some(0.5),
-        cache: true,
+        cache: CacheRetention::Short,
         ..parameters()
     };
 
@@ -45,7 +45,9 @@ fn a_whole_request() {
             "tool_choice": {"type": "auto"},
             "system": [{"type": "text", "text": "Be brief.", "cache_control": mark}],
             "messages": [
-                {"role": "user", "content": [{"type": "text", "text": "List the files.\n\n    indented"}]},
+                {"role": "user", "content": [
+                    {"type": "text", "text": "List the files.\n\n    indented", "cache_control": mark},
+                ]},
                 {"role": "assistant", "content": [
                     {"type": "text", "text": "I look."},
                     {"type": "tool_use", "id": "call_1", "name": "bash", "input": {"z": 1.0, "a": "ls"}},
@@ -215,12 +217,12 @@ fn ids_are_spelled_in_accepted_letters_and_never_collide() {
 
 #[track_caller]
 fn check_limits(max_tokens: Option<u32>, budget: u32, expected: (u32, Option<u32>)) {
-    let thinking_budget = Some(budget);
+    let thinking = Some(Thinking::Budget(budget));
     let temperature = Some(0.5);
     let parameters = Parameters {
         max_tokens,
         temperature,
-        thinking_budget,
+        thinking,
         ..parameters()
     };
     let body = body(ANTHROPIC, &prompt(conversation()), &parameters);
@@ -283,4 +285,36 @@ fn a_picture_of_another_type_is_its_name() {
         messages_of(ANTHROPIC, parts)[0]["content"][0]["text"],
         "@./a.png"
     );
+}
+
+/// How often a body of three user messages, a tool and a system text is marked.
+#[track_caller]
+fn check_marks(cache: CacheRetention, mark: &Value, count: usize) {
+    let mut messages = conversation();
+    messages.push(assistant(vec![text("Done.")]));
+    messages.push(user(vec![text("Thanks.")]));
+    let prompt = Prompt {
+        system: Some("Be brief.".to_owned()),
+        messages,
+        tools: vec![tool("read", false), tool("bash", false)],
+    };
+    let parameters = Parameters {
+        cache,
+        ..parameters()
+    };
+    let body = String::from_utf8(request(ANTHROPIC, &prompt, &parameters).body).unwrap();
+    let spelled = format!(r#""cache_control":{mark}"#);
+    assert_eq!(body.matches(&spelled).count(), count, "{body}");
+    assert_eq!(body.matches("cache_control").count(), count, "{body}");
+}
+
+#[test]
+fn a_prompt_is_kept_for_minutes_an_hour_or_not_at_all() {
+    check_marks(CacheRetention::Short, &json!({"type": "ephemeral"}), 4);
+    check_marks(
+        CacheRetention::Long,
+        &json!({"type": "ephemeral", "ttl": "1h"}),
+        4,
+    );
+    check_marks(CacheRetention::None, &json!({}), 0);
 }

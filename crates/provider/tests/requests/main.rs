@@ -8,7 +8,10 @@ use chat::{
     prompt::{Attachment, Content, Part, Prompt, PromptMessage, PromptRole, Signature},
     tool::{ToolDefinition, ToolUseId},
 };
-use provider::{Endpoint, HttpRequest, Parameters, Protocol, Secret, encode, not_taken};
+use provider::{
+    CacheRetention, Endpoint, HttpRequest, Parameters, Protocol, Secret, Thinking, encode,
+    not_taken,
+};
 use serde_json::{Value, json};
 
 fn user(parts: Vec<Part>) -> PromptMessage {
@@ -81,7 +84,7 @@ fn text_file() -> Part {
 /// The messages of the request that a user message of these parts becomes.
 fn messages_of(protocol: Protocol, parts: Vec<Part>) -> Value {
     let parameters = Parameters {
-        cache: true,
+        cache: CacheRetention::Short,
         ..parameters()
     };
     let request = request(protocol, &prompt(vec![user(parts)]), &parameters);
@@ -122,6 +125,7 @@ fn endpoint(protocol: Protocol) -> Endpoint {
 fn parameters() -> Parameters {
     Parameters {
         model: "m".to_owned(),
+        cache: CacheRetention::None,
         ..Parameters::default()
     }
 }
@@ -175,7 +179,7 @@ fn an_appended_turn_changes_no_byte_before_it() {
 #[test]
 fn a_cached_prefix_differs_in_its_mark_alone() {
     let cached = Parameters {
-        cache: true,
+        cache: CacheRetention::Short,
         ..parameters()
     };
     let mark = r#","cache_control":{"type":"ephemeral"}"#;
