@@ -12,6 +12,7 @@ local diagnostics = require("flemma.diagnostics")
 local flemma = require("flemma")
 local highlights = require("flemma.highlights")
 local host = require("flemma.host")
+local lease = require("flemma.lease")
 local mirror = require("flemma.mirror")
 local notices = require("flemma.notices")
 local render = require("flemma.render")
@@ -41,6 +42,7 @@ local function introduce(buffer, reason)
     buffer = buffer,
     path = name ~= "" and vim.fn.fnamemodify(name, ":p") or "",
     cwd = vim.uv.cwd() or "",
+    process = vim.uv.os_getpid(),
     width = viewport.width(buffer),
     reason = reason,
     interrupted = chat.interrupted,
@@ -63,6 +65,7 @@ local function forget(buffer)
   spans.forget(buffer)
   viewport.forget(buffer)
   diagnostics.forget(buffer)
+  lease.forget(buffer)
   notices.forget(buffer)
   swap.forget(buffer)
 end
@@ -132,6 +135,7 @@ local function on_lost()
     apply.release(buffer)
     render.forget(buffer)
     diagnostics.forget(buffer)
+    lease.forget(buffer)
   end
 end
 
@@ -161,6 +165,7 @@ function M.command(name, arguments)
   if chats[buffer] and not mirror.attached(buffer) then
     attach(buffer, "reload")
   end
+  lease.refresh(buffer)
   mirror.check_undo(buffer)
   host.when_ready(function()
     host.send("command", {

@@ -31,6 +31,7 @@ M.RECEIVERS = {
   notify = "flemma.notices",
   event = "flemma.notices",
   statusline = "flemma.notices",
+  taken = "flemma.lease",
 }
 
 --- Those that change a chat, or speak of lines in it. They keep their order in
@@ -75,6 +76,7 @@ M.IN_ORDER = {
 ---@field buffer integer
 ---@field path string Absolute, or empty.
 ---@field cwd string
+---@field process integer Neovim's.
 ---@field width integer Columns of text in a window that shows the buffer.
 ---@field reason "open"|"reload"|"restart"
 ---@field interrupted string[] Ids of calls that ran when the former host died.
@@ -185,6 +187,10 @@ M.IN_ORDER = {
 ---@class flemma.protocol.Lock
 ---@field buffer integer
 ---@field locked boolean
+
+---@class flemma.protocol.Taken
+---@field buffer integer
+---@field elsewhere boolean Whether another program works on the chat's file.
 
 ---@class flemma.protocol.Cursor
 ---@field buffer integer

@@ -34,6 +34,7 @@ mod subcommands;
 mod traces;
 mod trust;
 mod tutor;
+mod two_editors;
 mod undo;
 mod while_it_runs;
 mod while_it_streams;

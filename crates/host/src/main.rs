@@ -11,6 +11,7 @@ mod editor;
 mod endpoint;
 mod frontmatter;
 mod host;
+mod lease;
 mod local;
 mod log;
 mod logging;

@@ -9,6 +9,7 @@ mod answer;
 mod dispatch;
 mod edits;
 mod expand;
+mod hold;
 mod keys;
 mod mirror;
 mod record;
@@ -115,6 +116,7 @@ pub fn start(
         seq: 0,
         loading: None,
         path: None,
+        hold: hold::Hold::default(),
         cwd: PathBuf::from("/"),
         window: None,
         insert: false,
@@ -153,6 +155,7 @@ pub(crate) struct Session {
     /// Where the text came from and its lines so far, while it arrives.
     loading: Option<Loading>,
     path: Option<PathBuf>,
+    hold: hold::Hold,
     cwd: PathBuf,
     /// Where the user last pressed a key of ours, and in which mode.
     window: Option<WindowId>,

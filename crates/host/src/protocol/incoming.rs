@@ -99,6 +99,9 @@ pub struct Attach {
     pub path: String,
     /// Neovim's working directory.
     pub cwd: String,
+    /// Neovim's process.
+    #[serde(default)]
+    pub process: u32,
     /// Columns of text in a window that shows it.
     pub width: usize,
     /// Ids of calls that ran when the former host died.

@@ -91,6 +91,15 @@ pub struct Lock {
     pub locked: bool,
 }
 
+/// `taken`: whether another program works on the chat's file.
+#[derive(Debug, Serialize)]
+pub struct Taken {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// Whether one does.
+    pub elsewhere: bool,
+}
+
 /// `cursor`: move it, in one window.
 #[derive(Debug, Serialize)]
 pub struct Cursor {

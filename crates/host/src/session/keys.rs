@@ -19,6 +19,7 @@ impl Session {
             == Some(true);
         let line = command.line;
         match command.name.as_str() {
+            "advance" | "send" | "resolve" | "tool:execute" if !self.may_work() => {}
             "advance" => self.waiting.push_back(Event::Advance),
             "send" => self.waiting.push_back(Event::Send),
             "resolve" | "tool:execute" => self.waiting.push_back(Event::Resolve { line }),

@@ -77,6 +77,7 @@ impl Session {
 
     fn attached(&mut self, attach: Attach) {
         self.path = Some(PathBuf::from(&attach.path)).filter(|path| !path.as_os_str().is_empty());
+        self.hold_chat(attach.process);
         self.cwd = PathBuf::from(attach.cwd);
         self.view.set_width(attach.width);
         self.came_with_frontmatter = attach.frontmatter;

@@ -297,6 +297,7 @@ impl Session {
             }
         };
         let text = match request.state {
+            "idle" if self.hold.is_elsewhere() => "open in another program".to_owned(),
             "idle" => String::new(),
             state => format!("{state}: {}", request.label.as_deref().unwrap_or_default()),
         };

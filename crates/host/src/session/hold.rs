@@ -1,0 +1,112 @@
+//! The right to work on the chat's file, which one program has at a time.
+//!
+//! It is asked for when the chat is opened, so that the user hears at once who has
+//! it, and again at each key, so that it is here when the other one has gone.
+
+use super::Session;
+use crate::lease::{self, HeldBy, Lease, Program, Refusal};
+use crate::protocol::Taken;
+use crate::status::{is_tutor_chat, state_folder};
+
+/// What a session knows about the right to its chat.
+#[derive(Debug, Default)]
+pub(super) struct Hold {
+    lease: Option<Lease>,
+    /// The process of our Neovim.
+    process: u32,
+    /// Whether another program was seen to have it.
+    elsewhere: bool,
+}
+
+impl Hold {
+    /// Whether another program works on the chat, as far as is known.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.elsewhere
+    }
+}
+
+impl Session {
+    /// The chat was opened in the Neovim of this process, or has another name now.
+    pub(super) fn hold_chat(&mut self, process: u32) {
+        self.hold.process = process;
+        let known = self.hold.elsewhere;
+        // One of our own Neovim is a host or a buffer that is about to end.
+        if let Err(by) = self.take_lease()
+            && !known
+            && !self.is_ours(&by)
+        {
+            self.tell_holder(&by, "so keys here neither send it nor run its calls");
+        }
+    }
+
+    /// Whether a key may start work on the chat; if not, the user is told why.
+    pub(super) fn may_work(&mut self) -> bool {
+        match self.take_lease() {
+            Ok(()) => true,
+            Err(by) => {
+                self.tell_holder(&by, "so nothing was sent or run here");
+                false
+            }
+        }
+    }
+
+    fn take_lease(&mut self) -> Result<(), HeldBy> {
+        let path = self.path.as_deref();
+        // The tutor's chats are new ones each time, under one name.
+        let Some(path) = path.filter(|path| !is_tutor_chat(Some(path))) else {
+            self.hold.lease = None;
+            self.seen_elsewhere(false);
+            return Ok(());
+        };
+        if self.hold.lease.as_ref().is_some_and(|it| it.is_of(path)) {
+            return Ok(());
+        }
+        let program = Program {
+            name: "Neovim".to_owned(),
+            pid: self.hold.process,
+        };
+        let taken = lease::take(&state_folder(), path, &program);
+        self.hold.lease = None;
+        match taken {
+            Ok(lease) => self.hold.lease = Some(lease),
+            Err(Refusal::Held(by)) => {
+                self.seen_elsewhere(!self.is_ours(&by));
+                return Err(by);
+            }
+            // A chat can be worked on where no state can be kept; nothing runs then,
+            // because what runs is recorded there too.
+            Err(Refusal::Unknown(error)) => {
+                tracing::warn!(%error, "nobody can tell whether another program has this chat");
+            }
+        }
+        self.seen_elsewhere(false);
+        Ok(())
+    }
+
+    fn is_ours(&self, by: &HeldBy) -> bool {
+        let process = by.program.as_ref().map(|program| program.pid);
+        process == Some(self.hold.process)
+    }
+
+    /// The editor looks for a newer text of a chat that others work on.
+    fn seen_elsewhere(&mut self, elsewhere: bool) {
+        if self.hold.elsewhere != elsewhere {
+            self.hold.elsewhere = elsewhere;
+            self.view.redraw();
+            let buffer = self.buffer;
+            self.editor.send("taken", &Taken { buffer, elsewhere });
+        }
+    }
+
+    fn tell_holder(&self, by: &HeldBy, consequence: &str) {
+        let holder = if self.is_ours(by) {
+            "another buffer of this Neovim".to_owned()
+        } else {
+            by.to_string()
+        };
+        self.editor.report_problem(&chat::Problem::new(
+            format!("This chat is open in {holder}, {consequence}. What you wrote here stays."),
+            "Go on there; or close it there, and press the key here again.",
+        ));
+    }
+}

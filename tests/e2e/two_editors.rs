@@ -1,0 +1,139 @@
+//! One chat in two Neovims: the second one is told, its keys do nothing, and
+//! neither side loses a word.
+
+use std::fs;
+
+use harness::{Answer, Editor, Gate, Provider};
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::processes::{host, next_host, signal};
+use crate::stage::{QUESTION, at_rest, open, setup, wait_end, wait_message};
+use crate::traces::settle;
+
+/// Another Neovim of the same user, on the chat of `first`.
+#[track_caller]
+fn second(provider: &Provider, first: &Editor) -> Editor {
+    let home = first.dir().parent().unwrap().to_owned();
+    let editor = setup(provider)
+        .env("XDG_STATE_HOME", home.join("state"))
+        .start();
+    let chat = first.dir().join("question.chat");
+    editor.command(&format!("edit {}", chat.display()));
+    editor
+}
+
+/// Presses the key until this many requests were sent: the other host may be about
+/// to end.
+#[track_caller]
+fn press_until_sent(editor: &Editor, provider: &Provider, count: usize) {
+    editor.wait_for("the chat free and sent", |editor| {
+        editor.keys("<C-]>");
+        provider.requests().len() == count
+    });
+}
+
+#[test]
+fn the_second_one_is_told_and_goes_on_from_what_the_first_one_wrote() {
+    let provider = Provider::anthropic([Answer::says("Gone."), Answer::says("Yes.")]);
+    let first = open(&provider, QUESTION);
+    settle(&first);
+    let second = second(&provider, &first);
+    let holder = format!("open in Neovim (process {}, for ", first.nvim_pid());
+    wait_message(&second, &holder);
+    for keys in ["<C-]>", "<M-CR>", ":Flemma send<CR>"] {
+        second.command("messages clear");
+        second.keys(keys);
+        wait_message(&second, "so nothing was sent or run here");
+    }
+    at_rest(&second);
+    assert!(provider.requests().is_empty());
+    assert_eq!(second.text(), QUESTION);
+
+    first.keys("<C-]>");
+    wait_end(&first, "@Assistant:\nGone.\n\n@You:\n\n");
+    first.command("write | bwipeout");
+    second.wait_for("the chat as it is on disk", |second| {
+        second.keys("<C-]>");
+        second.text().contains("Gone.")
+    });
+    second.keys("GiAnd now?<Esc>");
+    press_until_sent(&second, &provider, 2);
+    wait_end(&second, "And now?\n\n@Assistant:\nYes.\n\n@You:\n\n");
+    let sent = provider.requests()[1].body.to_string();
+    assert!(
+        sent.contains("Gone.") && sent.contains("And now?"),
+        "{sent}"
+    );
+}
+
+#[test]
+fn what_both_have_written_is_kept_and_the_user_chooses() {
+    let provider = Provider::anthropic([Answer::says("Gone."), Answer::says("Yes.")]);
+    let first = open(&provider, QUESTION);
+    settle(&first);
+    let second = second(&provider, &first);
+    wait_message(&second, "This chat is open in Neovim");
+    second.keys("GoOf the second.<Esc>");
+    let typed = second.text();
+    first.keys("<C-]>");
+    wait_end(&first, "@Assistant:\nGone.\n\n@You:\n\n");
+    first.command("write");
+    let written = first.text();
+    // It has no time to give anything back.
+    signal(first.nvim_pid(), Signal::KILL);
+
+    // Neovim asks which text is to stay: its own, in this buffer.
+    second.keys("<C-]>");
+    second.wait_screen("the question", |rows| {
+        rows.iter().any(|row| row.contains("(L)oad File"))
+    });
+    second.keys("o");
+    press_until_sent(&second, &provider, 2);
+    wait_end(&second, "@Assistant:\nYes.\n\n@You:\n\n");
+    assert!(second.text().starts_with(&typed), "{}", second.text());
+    let chat = first.dir().join("question.chat");
+    assert_eq!(fs::read_to_string(&chat).unwrap(), written);
+}
+
+#[test]
+fn a_host_that_starts_again_takes_its_chats_back_without_a_word() {
+    let gate = Gate::new();
+    let provider = Provider::anthropic([Answer::says("One, ").gate(&gate), Answer::says("Two.")]);
+    let editor = open(&provider, QUESTION);
+    for kill in 0..2 {
+        let old = host(&editor);
+        editor.keys("<C-]>");
+        signal([old.worker, old.watcher][kill], Signal::KILL);
+        next_host(&editor, &old);
+        settle(&editor);
+        assert!(!editor.messages().contains("is open in"));
+    }
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:");
+    gate.open();
+}
+
+#[test]
+fn a_chat_with_another_name_is_another_chat() {
+    let provider = Provider::anthropic([Answer::says("Gone."), Answer::says("Yes.")]);
+    let first = open(&provider, QUESTION);
+    settle(&first);
+    first.command("saveas other.chat");
+    settle(&first);
+    let second = second(&provider, &first);
+    second.keys("<C-]>");
+    wait_end(&second, "@Assistant:\nGone.\n\n@You:\n\n");
+    second.command(&format!(
+        "edit! {}",
+        first.dir().join("other.chat").display()
+    ));
+    wait_message(&second, "This chat is open in Neovim");
+    second.wait_for("its status line", |second| {
+        let line = second.lua("return require('flemma').statusline()", json!([]));
+        line == json!("open in another program")
+    });
+    // The same file in two windows of one Neovim is one chat.
+    first.keys(":split %<CR><C-]>");
+    wait_end(&first, "@Assistant:\nYes.\n\n@You:\n\n");
+}
