@@ -49,6 +49,31 @@ local OPTIONS = {
         },
       },
     },
+    models = {
+      "map",
+      {
+        "options",
+        {
+          context = { "integer", 1 },
+          output = { "integer", 1 },
+          price = {
+            "options",
+            {
+              input = { "number", 0, 1000000 },
+              output = { "number", 0, 1000000 },
+              cache_read = { "number", 0, 1000000 },
+              cache_write = { "number", 0, 1000000 },
+              cache_write_long = { "number", 0, 1000000 },
+            },
+          },
+          thinking = { "choice", "none", "budget", "levels" },
+          levels = { "list", "string" },
+          thinking_min = { "integer", 1 },
+          thinking_max = { "integer", 1 },
+          thinking_off = "boolean",
+        },
+      },
+    },
     tools = {
       "tools",
       {

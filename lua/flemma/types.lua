@@ -7,6 +7,7 @@
 ---@field provider? "anthropic"|"openai_compatible"|"tutor"|"auto" Whom to send to. The key comes from the environment: $ANTHROPIC_API_KEY, or $OPENAI_COMPATIBLE_API_KEY if the server wants one. "auto" takes the provider whose key or address is set, else a server on this machine, else the built-in tutor.
 ---@field model? string The model's name in the provider's words. nil: the provider's default.
 ---@field parameters? flemma.Options.parameters What goes with each request. A table named after a provider holds parameters for that provider alone, and wins:
+---@field models? table<string, { context?: integer, output?: integer, price?: { input?: number, output?: number, cache_read?: number, cache_write?: number, cache_write_long?: number }, thinking?: "none"|"budget"|"levels", levels?: string[], thinking_min?: integer, thinking_max?: integer, thinking_off?: boolean }> What you know of models, by their names in the provider's words. It is laid over what the plugin knows; a model that neither knows works as well. Prices are dollars for a million tokens:
 ---@field tools? flemma.Options.tools
 ---@field trust? flemma.Options.trust
 ---@field keymaps? flemma.Options.keymaps Keys in chat buffers.

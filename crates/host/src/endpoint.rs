@@ -4,7 +4,9 @@
 //! Decides only; whether a server answers is found out by `local`.
 
 use chat::Problem;
-use provider::{CacheRetention, Endpoint, Level, Parameters, Protocol, Secret, Thinking};
+use provider::{
+    CacheRetention, Endpoint, Level, Parameters, Protocol, Secret, Thinking, catalogue,
+};
 use serde_json::Value;
 
 use crate::settings::Settings;
@@ -171,11 +173,14 @@ fn parameters(known: &Known, settings: &Settings) -> Parameters {
             .filter(|it| *it >= 1.0 && *it <= f64::from(u32::MAX))
             .map(|it| it as u32)
     };
+    let model = settings
+        .model
+        .clone()
+        .unwrap_or_else(|| known.model.to_owned());
+    let own = settings.models.get(&model);
     Parameters {
-        model: settings
-            .model
-            .clone()
-            .unwrap_or_else(|| known.model.to_owned()),
+        about: Box::new(catalogue::model(known.name, &model, own)),
+        model,
         max_tokens: whole("max_tokens"),
         temperature: number("temperature"),
         thinking: thinking(known, settings),

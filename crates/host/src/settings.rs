@@ -35,6 +35,8 @@ pub struct Settings {
     pub model: Option<String>,
     /// General parameters, and tables of them by provider.
     pub parameters: Map<String, Value>,
+    /// What the user says of models, by their names.
+    pub models: BTreeMap<String, Value>,
     /// See [`ToolSettings`].
     pub tools: ToolSettings,
     /// See [`TrustSettings`].

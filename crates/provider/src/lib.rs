@@ -10,6 +10,7 @@
 mod anthropic;
 mod arguments;
 mod attachment;
+pub mod catalogue;
 mod chat_completions;
 mod decoder;
 mod endpoint;

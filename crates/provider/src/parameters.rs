@@ -4,7 +4,7 @@
 
 use chat::Problem;
 
-use crate::{Endpoint, Thinking};
+use crate::{Endpoint, Thinking, catalogue::Model};
 
 /// What the user may set about a request.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -19,6 +19,8 @@ pub struct Parameters {
     pub thinking: Option<Thinking>,
     /// How long the provider may keep the prompt.
     pub cache: CacheRetention,
+    /// What is known of the model.
+    pub about: Box<Model>,
 }
 
 /// How long a provider may keep a prompt, so that the next request costs less.

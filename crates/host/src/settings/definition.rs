@@ -9,8 +9,10 @@ use serde_json::{Map, Value};
 
 use super::kind::{Kind, MANY};
 
+mod models;
 mod tools;
 
+use models::MODELS;
 use tools::TOOLS;
 
 /// An option, or a table of options.
@@ -103,6 +105,7 @@ parameters for that provider alone, and wins: >lua
 parameters = { max_tokens = 4000, anthropic = { max_tokens = 8000 } }
 <",
     ),
+    MODELS,
     Field::table("tools", Kind::Tools(&[TOOLS]), ""),
     Field::table("trust", Kind::Table(&[TRUST]), ""),
     Field::table("keymaps", Kind::Table(&[KEYMAPS]), "Keys in chat buffers."),

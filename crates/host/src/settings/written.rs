@@ -233,17 +233,15 @@ fn annotation(kind: &Kind, class: &str) -> String {
                 .to_owned()
         }
         Kind::List(kind) => format!("{}[]", annotation(kind, class)),
-        Kind::Map(kind) if kind.fields().is_some() => {
+        // A table below names of the user's choice has no class of its own.
+        Kind::Map(kind) => format!("table<string, {}>", annotation(kind, "")),
+        Kind::Free => "table".to_owned(),
+        Kind::Table(_) if class.is_empty() => {
             let fields = kind.fields().into_iter().flatten();
             let fields =
                 fields.map(|field| format!("{}?: {}", field.name, annotation(&field.kind, "")));
-            format!(
-                "table<string, {{ {} }}>",
-                fields.collect::<Vec<_>>().join(", ")
-            )
+            format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
         }
-        Kind::Map(kind) => format!("table<string, {}>", annotation(kind, class)),
-        Kind::Free => "table".to_owned(),
         Kind::Table(_) | Kind::Tools(_) => class.to_owned(),
         Kind::Any(kinds) => {
             let kinds: Vec<String> = kinds.iter().map(|kind| annotation(kind, class)).collect();
@@ -270,7 +268,16 @@ fn schema(kind: &Kind, indent: usize, text: &mut String) {
         Kind::Whole(from, to) if *to >= MANY => format!("{{ \"integer\", {from} }}"),
         Kind::Whole(from, to) => format!("{{ \"integer\", {from}, {to} }}"),
         Kind::List(inner) => one_line("list", std::slice::from_ref(inner)),
-        Kind::Map(inner) => one_line("map", std::slice::from_ref(inner)),
+        Kind::Map(inner) => {
+            let line = one_line("map", std::slice::from_ref(inner));
+            if line.len() + indent > WIDTH + 30 {
+                write!(text, "{{\n{pad}  \"map\",\n{pad}  ").unwrap();
+                schema(inner, indent + 2, text);
+                write!(text, ",\n{pad}}}").unwrap();
+                return;
+            }
+            line
+        }
         Kind::Any(kinds) => one_line("any", kinds),
         Kind::Table(_) | Kind::Tools(_) => {
             let word = if matches!(kind, Kind::Tools(_)) {

@@ -1,0 +1,57 @@
+//! What a request cost, in dollars.
+//!
+//! Arithmetic alone; where the tokens and the prices come from is not known here.
+
+use super::Price;
+use crate::Usage;
+
+/// Dollars, by what they were paid for.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Cost {
+    /// For what the model read, its cache included.
+    pub input: f64,
+    /// For what it wrote, its thinking included.
+    pub output: f64,
+}
+
+impl Cost {
+    /// All of it.
+    pub fn total(&self) -> f64 {
+        self.input + self.output
+    }
+}
+
+impl Price {
+    /// What these tokens cost. `long` is whether the cache was asked to keep them
+    /// for an hour.
+    pub fn cost(&self, usage: &Usage, long: bool) -> Cost {
+        let [input, output, read, written] = [
+            usage.input,
+            usage.output,
+            usage.cache_read,
+            usage.cache_creation,
+        ]
+        .map(Option::unwrap_or_default);
+        let prompt = input + read + written;
+        let tier = self.above.filter(|above| prompt > above.tokens);
+        let (input_price, output_price, read_price) = match tier {
+            Some(above) => (above.input, above.output, above.cache_read),
+            None => (self.input, self.output, self.cache_read),
+        };
+        let short_price = self.cache_write.unwrap_or(input_price);
+        let write_price = match self.cache_write_long {
+            Some(price) if long => price,
+            _ => short_price,
+        };
+        Cost {
+            input: dollars(input, input_price)
+                + dollars(read, read_price.unwrap_or(input_price))
+                + dollars(written, write_price),
+            output: dollars(output, output_price),
+        }
+    }
+}
+
+fn dollars(tokens: u64, per_million: f64) -> f64 {
+    tokens as f64 * per_million / 1e6
+}
