@@ -20,6 +20,8 @@ local OPTIONS = {
         cache_retention = { "choice", "none", "short", "long" },
         timeout = { "number", 1, 86400 },
         connect_timeout = { "number", 0.1, 86400 },
+        max_retries = { "integer", 0, 100 },
+        max_retry_wait = { "number", 0, 86400 },
         anthropic = {
           "options",
           {
@@ -31,6 +33,8 @@ local OPTIONS = {
             cache_retention = { "choice", "none", "short", "long" },
             timeout = { "number", 1, 86400 },
             connect_timeout = { "number", 0.1, 86400 },
+            max_retries = { "integer", 0, 100 },
+            max_retry_wait = { "number", 0, 86400 },
             thinking_budget = { "integer", 1 },
           },
         },
@@ -45,6 +49,8 @@ local OPTIONS = {
             cache_retention = { "choice", "none", "short", "long" },
             timeout = { "number", 1, 86400 },
             connect_timeout = { "number", 0.1, 86400 },
+            max_retries = { "integer", 0, 100 },
+            max_retry_wait = { "number", 0, 86400 },
           },
         },
       },

@@ -19,8 +19,10 @@
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
 ---@field cache_retention? "none"|"short"|"long" How long the provider may keep what was sent, so that the next request costs less. "none" asks it not to.
----@field timeout? number Seconds an answer may take.
----@field connect_timeout? number Seconds a connection may take.
+---@field timeout? number Seconds in which nothing arrives, before or in an answer, after which it is given up. nil: 120.
+---@field connect_timeout? number Seconds a connection may take. nil: 10.
+---@field max_retries? integer How often a request is sent again that failed before its answer began: too many requests, an overloaded server, a connection that broke. nil: 5.
+---@field max_retry_wait? number The longest wait in seconds that a server may ask for with `Retry-After`. If it wants more, you are told when to try again. nil: 60.
 ---@field anthropic? flemma.Options.parameters.anthropic
 ---@field openai_compatible? flemma.Options.parameters.openai_compatible
 
@@ -31,8 +33,10 @@
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
 ---@field cache_retention? "none"|"short"|"long" How long the provider may keep what was sent, so that the next request costs less. "none" asks it not to.
----@field timeout? number Seconds an answer may take.
----@field connect_timeout? number Seconds a connection may take.
+---@field timeout? number Seconds in which nothing arrives, before or in an answer, after which it is given up. nil: 120.
+---@field connect_timeout? number Seconds a connection may take. nil: 10.
+---@field max_retries? integer How often a request is sent again that failed before its answer began: too many requests, an overloaded server, a connection that broke. nil: 5.
+---@field max_retry_wait? number The longest wait in seconds that a server may ask for with `Retry-After`. If it wants more, you are told when to try again. nil: 60.
 ---@field thinking_budget? integer Tokens to think with; wins over `thinking`.
 
 ---@class flemma.Options.parameters.openai_compatible
@@ -42,8 +46,10 @@
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
 ---@field cache_retention? "none"|"short"|"long" How long the provider may keep what was sent, so that the next request costs less. "none" asks it not to.
----@field timeout? number Seconds an answer may take.
----@field connect_timeout? number Seconds a connection may take.
+---@field timeout? number Seconds in which nothing arrives, before or in an answer, after which it is given up. nil: 120.
+---@field connect_timeout? number Seconds a connection may take. nil: 10.
+---@field max_retries? integer How often a request is sent again that failed before its answer began: too many requests, an overloaded server, a connection that broke. nil: 5.
+---@field max_retry_wait? number The longest wait in seconds that a server may ask for with `Retry-After`. If it wants more, you are told when to try again. nil: 60.
 
 ---@class flemma.Options.tools
 ---@field require_approval? boolean false: calls that no rule speaks of run without asking.

@@ -29,6 +29,7 @@ mod refusals;
 mod requests;
 mod resolvers;
 mod responsive;
+mod retries;
 mod stage;
 mod subcommands;
 mod traces;

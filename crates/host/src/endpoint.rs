@@ -3,9 +3,11 @@
 //!
 //! Decides only; whether a server answers is found out by `local`.
 
+use std::time::Duration;
+
 use chat::Problem;
 use provider::{
-    CacheRetention, Endpoint, Level, Parameters, Protocol, Secret, Thinking, catalogue,
+    CacheRetention, Endpoint, Level, Parameters, Patience, Protocol, Secret, Thinking, catalogue,
 };
 use serde_json::Value;
 
@@ -15,7 +17,7 @@ use crate::settings::Settings;
 #[derive(Debug, Clone)]
 pub enum Destination {
     /// A server.
-    Server(Endpoint, Parameters),
+    Server(Endpoint, Box<Parameters>),
     /// The built-in tutor, which needs neither network nor key.
     Tutor,
 }
@@ -95,7 +97,8 @@ pub fn destination(settings: &Settings, variables: Variables<'_>) -> Result<Dest
         ));
     };
     let endpoint = endpoint(known, settings, variables)?;
-    Ok(Destination::Server(endpoint, parameters(known, settings)))
+    let parameters = Box::new(parameters(known, settings));
+    Ok(Destination::Server(endpoint, parameters))
 }
 
 /// What `auto` stands for, as far as the environment tells: the provider whose
@@ -192,6 +195,20 @@ fn parameters(known: &Known, settings: &Settings) -> Parameters {
             Some("long") => CacheRetention::Long,
             _ => CacheRetention::Short,
         },
+        patience: patience(known.name, settings),
+    }
+}
+
+/// How long and how often to wait for `provider`.
+pub fn patience(provider: &str, settings: &Settings) -> Patience {
+    let number = |name: &str| settings.parameter(provider, name).and_then(Value::as_f64);
+    let seconds = |name: &str| number(name).map(Duration::from_secs_f64);
+    let usual = Patience::default();
+    Patience {
+        connect: seconds("connect_timeout").unwrap_or(usual.connect),
+        idle: seconds("timeout").unwrap_or(usual.idle),
+        retries: number("max_retries").map_or(usual.retries, |it| it as u32),
+        longest_wait: seconds("max_retry_wait").unwrap_or(usual.longest_wait),
     }
 }
 
@@ -226,7 +243,7 @@ mod tests {
                 .map(|(_, value)| value.clone())
         };
         match destination(&settings, &variables) {
-            Ok(Destination::Server(endpoint, parameters)) => Ok((endpoint, parameters)),
+            Ok(Destination::Server(endpoint, parameters)) => Ok((endpoint, *parameters)),
             Ok(Destination::Tutor) => Err("tutor".to_owned()),
             Err(problem) => Err(problem.to_string()),
         }

@@ -89,6 +89,8 @@ pub enum Input {
     ToolEnded(CallKey, ToolOutcome),
     /// Where the request of this number goes.
     Label(u64, String),
+    /// What the request of this number waits for, before its answer begins.
+    Note(u64, String),
     /// The request of this number said something.
     Stream(u64, Vec<StreamEvent>),
 }
@@ -231,6 +233,7 @@ impl Session {
             Input::ToolOutput(call, output) => self.tool_output(&call, &output),
             Input::ToolEnded(call, outcome) => self.tool_ended(call, outcome),
             Input::Label(number, label) => self.label(number, label),
+            Input::Note(number, note) => self.note(number, note),
             Input::Stream(number, events) => self.stream(number, events),
         }
     }

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use crate::{
-    Protocol, StreamEvent, ToolUse, anthropic, arguments, chat_completions, failure,
+    Protocol, StreamEvent, ToolUse, anthropic, arguments, chat_completions, failure, retry,
     said::Said,
     sse::{SseDecoder, SseEvent},
 };
@@ -23,6 +23,8 @@ pub struct Decoder {
     is_stream: bool,
     /// Whether the terminal event has been given out.
     ended: bool,
+    /// Whether the answer broke off by what passes by itself.
+    passing: bool,
 }
 
 /// The answer so far, in the protocol's own terms.
@@ -52,7 +54,14 @@ impl Decoder {
             ids,
             is_stream: false,
             ended: false,
+            passing: false,
         }
+    }
+
+    /// Whether the answer broke off with an error that passes by itself, such as
+    /// an overload.
+    pub fn broke_off_by_what_passes(&self) -> bool {
+        self.passing
     }
 
     /// Reads the next bytes, cut anywhere, and gives the events they complete.
@@ -119,6 +128,10 @@ impl Decoder {
             Answer::ChatCompletions(answer) => answer.accept(event, events),
         };
         self.settle(start, events);
+        let broke_off = matches!(events.last(), Some(StreamEvent::Error(_)));
+        if self.ended && broke_off {
+            self.passing = retry::is_passing(&event.text);
+        }
         read
     }
 

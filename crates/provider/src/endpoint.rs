@@ -82,7 +82,7 @@ impl Endpoint {
     }
 
     /// The base URL for messages: without a user name and password.
-    pub(crate) fn shown_base(&self) -> String {
+    pub fn shown_base(&self) -> String {
         let Some((scheme, rest)) = self.base_url.split_once("://") else {
             return self.base_url.clone();
         };

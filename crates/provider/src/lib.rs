@@ -4,8 +4,10 @@
 //! [`Decoder`] turns the bytes of the answer into [`StreamEvent`]s, and
 //! [`explain`] turns an answer that is no stream into a sentence for the user.
 //!
+//! Whether a request is made again is in [`Patience`].
+//!
 //! Pure: no I/O, no clock, no async. It knows neither the buffer nor the tools,
-//! sends nothing, retries nothing, and does not decide what a call may do.
+//! sends nothing, waits for nothing, and does not decide what a call may do.
 
 mod anthropic;
 mod arguments;
@@ -18,6 +20,7 @@ mod event;
 mod explain;
 mod failure;
 mod parameters;
+mod retry;
 mod said;
 mod sse;
 mod thinking;
@@ -28,6 +31,7 @@ pub use endpoint::{Endpoint, HeaderValue, HttpRequest, Protocol, Secret};
 pub use event::{StopReason, StreamEvent, ToolUse, Usage};
 pub use explain::explain;
 pub use parameters::{CacheRetention, Parameters};
+pub use retry::{Failure, Patience, Tries, Verdict};
 pub use thinking::{Level, Thinking};
 
 use chat::{Problem, prompt::Prompt};

@@ -4,7 +4,7 @@
 
 use chat::Problem;
 
-use crate::{Endpoint, Thinking, catalogue::Model};
+use crate::{Endpoint, Patience, Thinking, catalogue::Model};
 
 /// What the user may set about a request.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -21,6 +21,8 @@ pub struct Parameters {
     pub cache: CacheRetention,
     /// What is known of the model.
     pub about: Box<Model>,
+    /// How long and how often to wait for the answer; no part of the request.
+    pub patience: Patience,
 }
 
 /// How long a provider may keep a prompt, so that the next request costs less.

@@ -43,6 +43,8 @@ pub(super) struct Open {
     last_write: Option<Instant>,
     /// How it ended, when it has.
     end: Option<AnswerEnd>,
+    /// What it waits for, when that is more than the answer.
+    pub(super) note: Option<String>,
     /// What the spinner says it is doing.
     pub(super) doing: Doing,
 }
@@ -76,6 +78,7 @@ impl Open {
             tail: String::new(),
             last_write: None,
             end: None,
+            note: None,
             doing: Doing::Waiting,
         }
     }
@@ -122,6 +125,7 @@ impl Session {
         let Some(open) = &mut self.request else {
             return;
         };
+        open.note = None;
         match event {
             StreamEvent::Text(text) => {
                 open.writer.text(&text);

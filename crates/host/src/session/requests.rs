@@ -45,7 +45,9 @@ impl Session {
                 (None, Some(expansion)) => expansion.prompt().await,
                 (None, None) => return,
             };
-            tokio::spawn(exchange(destination, prompt, events, cancel));
+            let notes = inbox.clone();
+            let note = move |text| drop(notes.send(Input::Note(number, text)));
+            tokio::spawn(exchange(destination, prompt, events, note, cancel));
             while let Some(batch) = batches.recv().await {
                 drop(inbox.send(Input::Stream(number, batch)));
             }
@@ -58,19 +60,28 @@ impl Session {
             self.view.redraw();
         }
     }
+
+    /// What the request waits for, shown in place of its label.
+    pub(super) fn note(&mut self, number: u64, note: String) {
+        if let Some(open) = self.request.as_mut().filter(|open| open.number == number) {
+            open.note = Some(note);
+            self.view.redraw();
+        }
+    }
 }
 
 /// Asks whoever it is, until the answer ends.
 async fn exchange(
     destination: Result<Destination, Problem>,
     prompt: Result<Prompt, Problem>,
-    events: mpsc::UnboundedSender<Vec<StreamEvent>>,
+    events: transport::Events,
+    note: impl Fn(String) + Send + Sync,
     cancel: CancellationToken,
 ) {
     match (destination, prompt) {
         (Ok(Destination::Tutor), Ok(prompt)) => tutor::send(prompt, events, cancel).await,
         (Ok(Destination::Server(endpoint, parameters)), Ok(prompt)) => {
-            transport::send(prompt, endpoint, parameters, events, cancel).await;
+            transport::send(prompt, endpoint, *parameters, events, &note, cancel).await;
         }
         (Err(problem), _) | (_, Err(problem)) => {
             drop(events.send(vec![StreamEvent::Error(problem)]))
@@ -88,7 +99,8 @@ async fn find(mut settings: crate::settings::Settings) -> Result<Destination, Pr
         settings.provider = name.to_owned();
         return endpoint::destination(&settings, &variables);
     }
-    match local::find_server(transport::client()?).await {
+    let client = transport::client(endpoint::patience("openai_compatible", &settings).connect)?;
+    match local::find_server(&client).await {
         Some((_, base_url)) => {
             settings.provider = "openai_compatible".to_owned();
             let at = |name: &str| {

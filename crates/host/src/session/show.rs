@@ -279,7 +279,10 @@ impl Session {
             },
             Some(open) => {
                 let (state, label) = match &open.doing {
-                    Doing::Waiting => ("waiting", open.label.clone()),
+                    Doing::Waiting => {
+                        let note = open.note.as_ref().unwrap_or(&open.label);
+                        ("waiting", note.clone())
+                    }
                     Doing::Thinking(count) => (
                         "thinking",
                         format!("{} is thinking ({})", open.label, characters(*count)),

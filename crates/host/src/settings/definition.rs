@@ -164,16 +164,34 @@ costs less. \"none\" asks it not to.",
         "timeout",
         Kind::Number(1.0, DAY),
         "null",
-        "Seconds an answer may take.",
+        "\
+Seconds in which nothing arrives, before or in an answer, after which it is
+given up. nil: 120.",
     )
     .in_frontmatter("timeout"),
     Field::new(
         "connect_timeout",
         Kind::Number(0.1, DAY),
         "null",
-        "Seconds a connection may take.",
+        "Seconds a connection may take. nil: 10.",
     )
     .in_frontmatter("connect_timeout"),
+    Field::new(
+        "max_retries",
+        Kind::Whole(0, 100),
+        "null",
+        "\
+How often a request is sent again that failed before its answer began: too
+many requests, an overloaded server, a connection that broke. nil: 5.",
+    ),
+    Field::new(
+        "max_retry_wait",
+        Kind::Number(0.0, DAY),
+        "null",
+        "\
+The longest wait in seconds that a server may ask for with `Retry-After`.
+If it wants more, you are told when to try again. nil: 60.",
+    ),
 ];
 
 const CONNECTION: &[Field] = &[

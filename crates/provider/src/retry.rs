@@ -1,0 +1,355 @@
+//! Whether a request that failed before its answer began is made again, and after
+//! how long a wait.
+//!
+//! A table, and nothing else: it has no clock and no dice, both are given. Once a
+//! word of an answer has arrived nobody asks here: a broken answer is kept as it is.
+
+mod when;
+
+use core::time::Duration;
+
+use when::retry_after;
+
+/// The first wait of ours; each later one is twice as long.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// Where doubling ends.
+const LAST_WAIT: Duration = Duration::from_secs(16);
+
+/// How long and how often a user wants to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// How long a connection may take, and how long the waits for a server that
+    /// cannot be reached may be together.
+    pub connect: Duration,
+    /// How long nothing may arrive.
+    pub idle: Duration,
+    /// How often a request is made again at most.
+    pub retries: u32,
+    /// The longest wait that a server may ask for.
+    pub longest_wait: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            idle: Duration::from_secs(120),
+            retries: 5,
+            longest_wait: Duration::from_secs(60),
+        }
+    }
+}
+
+/// How a request failed before its answer began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// No connection came about: refused, no such name, no route, out of time.
+    Unreachable,
+    /// A connection broke, or an answer ended, before its first word.
+    Broken,
+    /// The server answered with a status that is no success.
+    Status {
+        /// The HTTP status.
+        code: u16,
+        /// What the server asks for in `Retry-After`.
+        retry_after: Option<Duration>,
+        /// What it says in `x-should-retry`, which knows better than the status.
+        should_retry: Option<bool>,
+    },
+    /// Whatever is the same the next time.
+    Final,
+}
+
+/// What was tried so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tries {
+    /// Requests that were made and failed.
+    pub made: u32,
+    /// The waits between them, together.
+    pub waited: Duration,
+}
+
+/// What to do about a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The user is told.
+    GiveUp,
+    /// Likewise, and that the server wants a longer wait than is allowed.
+    TooLong(Duration),
+    /// The request is made again after this time.
+    Wait(Duration),
+}
+
+impl Patience {
+    /// Decides. `dice` is a random number from 0 to 1: the waits of many clients
+    /// that a server sent away together must not end together.
+    pub fn decide(&self, failure: Failure, tries: Tries, dice: f64) -> Verdict {
+        if !failure.may_pass() || tries.made > self.retries {
+            return Verdict::GiveUp;
+        }
+        if let Failure::Status {
+            retry_after: Some(asked),
+            ..
+        } = failure
+        {
+            return if asked > self.longest_wait {
+                Verdict::TooLong(asked)
+            } else {
+                Verdict::Wait(asked + FIRST_WAIT.mul_f64(share(dice) / 2.0))
+            };
+        }
+        let doublings = tries.made.saturating_sub(1).min(8);
+        let full = (FIRST_WAIT * 2_u32.pow(doublings)).min(LAST_WAIT);
+        let wait = full.mul_f64(0.5 + share(dice) / 2.0);
+        let is_over = failure == Failure::Unreachable && tries.waited + wait > self.connect;
+        if is_over {
+            Verdict::GiveUp
+        } else {
+            Verdict::Wait(wait)
+        }
+    }
+}
+
+impl Failure {
+    /// What an answer without success means: its status, its headers by name, and
+    /// the beginning of its body. `now` is our clock in seconds since 1970, for
+    /// servers that do not say what time it is.
+    pub fn of_answer<'a>(
+        code: u16,
+        header: impl Fn(&str) -> Option<&'a str>,
+        body: &[u8],
+        now: u64,
+    ) -> Self {
+        // Money comes back no sooner than the user acts.
+        if String::from_utf8_lossy(body).contains("insufficient_quota") {
+            return Self::Final;
+        }
+        let asked = header("retry-after").and_then(|it| retry_after(it, header("date"), now));
+        Self::Status {
+            code,
+            retry_after: asked,
+            should_retry: header("x-should-retry").and_then(|it| it.trim().parse().ok()),
+        }
+    }
+
+    /// Whether time alone can cure it.
+    fn may_pass(self) -> bool {
+        match self {
+            Self::Unreachable | Self::Broken => true,
+            Self::Final => false,
+            Self::Status {
+                should_retry: Some(should_retry),
+                ..
+            } => should_retry,
+            // 501 and 505 say what the server cannot do, now or later.
+            Self::Status { code, .. } => {
+                matches!(code, 408 | 409 | 425 | 429) || (code >= 500 && !matches!(code, 501 | 505))
+            }
+        }
+    }
+}
+
+fn share(dice: f64) -> f64 {
+    if dice.is_finite() {
+        dice.clamp(0.0, 1.0)
+    } else {
+        0.0
+    }
+}
+
+/// Whether an error that a server reported inside a stream passes by itself: the
+/// words for it in the errors of Anthropic, OpenAI and their like.
+pub(crate) fn is_passing(error: &str) -> bool {
+    const WORDS: [&str; 6] = [
+        "overloaded_error",
+        "rate_limit_error",
+        "rate_limit_exceeded",
+        "api_error",
+        "server_error",
+        "internal_server_error",
+    ];
+    let json: serde_json::Value = serde_json::from_str(error).unwrap_or_default();
+    let error = match &json["error"] {
+        serde_json::Value::Null => match &json["response"]["error"] {
+            serde_json::Value::Null => &json,
+            inside => inside,
+        },
+        inside => inside,
+    };
+    let says = |key: &str| error[key].as_str().is_some_and(|it| WORDS.contains(&it));
+    let code = error["code"].as_u64();
+    says("type") || says("code") || code.is_some_and(|code| code == 429 || code >= 500)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLICY: Patience = Patience {
+        connect: Duration::from_secs(2),
+        idle: Duration::from_secs(120),
+        retries: 3,
+        longest_wait: Duration::from_secs(60),
+    };
+
+    fn status(code: u16) -> Failure {
+        Failure::Status {
+            code,
+            retry_after: None,
+            should_retry: None,
+        }
+    }
+
+    fn asks(seconds: u64) -> Failure {
+        Failure::Status {
+            code: 429,
+            retry_after: Some(Duration::from_secs(seconds)),
+            should_retry: None,
+        }
+    }
+
+    fn after(made: u32, waited_ms: u64) -> Tries {
+        Tries {
+            made,
+            waited: Duration::from_millis(waited_ms),
+        }
+    }
+
+    fn wait(ms: u64) -> Verdict {
+        Verdict::Wait(Duration::from_millis(ms))
+    }
+
+    #[test]
+    fn what_passes_is_tried_again_and_what_does_not_is_told() {
+        for code in [408, 409, 425, 429, 500, 502, 503, 504, 520, 529] {
+            assert_eq!(
+                POLICY.decide(status(code), after(1, 0), 1.0),
+                wait(500),
+                "{code}"
+            );
+        }
+        for code in [301, 400, 401, 402, 403, 404, 405, 413, 422, 501, 505] {
+            let verdict = POLICY.decide(status(code), after(1, 0), 1.0);
+            assert_eq!(verdict, Verdict::GiveUp, "{code}");
+        }
+        assert_eq!(POLICY.decide(Failure::Broken, after(1, 0), 1.0), wait(500));
+        assert_eq!(
+            POLICY.decide(Failure::Final, after(1, 0), 1.0),
+            Verdict::GiveUp
+        );
+    }
+
+    #[test]
+    fn waits_double_and_dice_make_them_up_to_half_shorter() {
+        let waits =
+            |dice: f64| [1, 2, 3].map(|made| POLICY.decide(status(529), after(made, 0), dice));
+        assert_eq!(waits(1.0), [wait(500), wait(1000), wait(2000)]);
+        assert_eq!(waits(0.0), [wait(250), wait(500), wait(1000)]);
+    }
+
+    #[test]
+    fn doubling_ends_somewhere() {
+        let patient = Patience {
+            retries: u32::MAX,
+            ..POLICY
+        };
+        assert_eq!(
+            patient.decide(status(500), after(4000, 0), 1.0),
+            wait(16_000)
+        );
+    }
+
+    #[test]
+    fn the_number_of_tries_is_bounded() {
+        assert_eq!(
+            POLICY.decide(status(500), after(4, 0), 0.0),
+            Verdict::GiveUp
+        );
+        let never = Patience {
+            retries: 0,
+            ..POLICY
+        };
+        assert_eq!(never.decide(status(500), after(1, 0), 0.0), Verdict::GiveUp);
+    }
+
+    #[test]
+    fn a_server_says_how_long_to_wait_up_to_what_the_user_allows() {
+        assert_eq!(POLICY.decide(asks(7), after(1, 0), 0.0), wait(7000));
+        assert_eq!(POLICY.decide(asks(7), after(1, 0), 1.0), wait(7250));
+        assert_eq!(
+            POLICY.decide(asks(61), after(1, 0), 0.0),
+            Verdict::TooLong(Duration::from_secs(61))
+        );
+    }
+
+    #[test]
+    fn a_server_knows_better_than_its_status() {
+        let says = |code, should_retry| Failure::Status {
+            code,
+            retry_after: None,
+            should_retry: Some(should_retry),
+        };
+        assert_eq!(POLICY.decide(says(400, true), after(1, 0), 1.0), wait(500));
+        assert_eq!(
+            POLICY.decide(says(500, false), after(1, 0), 1.0),
+            Verdict::GiveUp
+        );
+    }
+
+    #[test]
+    fn an_answer_says_it_in_its_headers() {
+        let of = |body: &[u8]| {
+            let header = |name: &str| match name {
+                "retry-after" => Some("2"),
+                "x-should-retry" => Some("true"),
+                _ => None,
+            };
+            Failure::of_answer(429, header, body, 0)
+        };
+        let expected = Failure::Status {
+            code: 429,
+            retry_after: Some(Duration::from_secs(2)),
+            should_retry: Some(true),
+        };
+        assert_eq!(of(b"slow down"), expected);
+        assert_eq!(
+            of(br#"{"error":{"code":"insufficient_quota"}}"#),
+            Failure::Final
+        );
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_not_waited_for_longer_than_for_a_connection() {
+        let at = |made, waited| POLICY.decide(Failure::Unreachable, after(made, waited), 1.0);
+        assert_eq!(at(1, 0), wait(500));
+        assert_eq!(at(2, 500), wait(1000));
+        assert_eq!(at(3, 1500), Verdict::GiveUp);
+    }
+
+    #[test]
+    fn dice_that_are_no_number_do_no_harm() {
+        assert_eq!(POLICY.decide(status(500), after(1, 0), f64::NAN), wait(250));
+        assert_eq!(POLICY.decide(status(500), after(1, 0), 9.0), wait(500));
+    }
+
+    #[test]
+    fn an_error_inside_a_stream_may_pass() {
+        for passing in [
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            r#"{"error":{"message":"x","code":503}}"#,
+            r#"{"type":"error","code":"server_error","message":"x"}"#,
+            r#"{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded"}}}"#,
+        ] {
+            assert!(is_passing(passing), "{passing}");
+        }
+        for lasting in [
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"api_error"}}"#,
+            r#"{"error":{"code":400}}"#,
+            r#"{"error":"overloaded_error"}"#,
+            "overloaded_error",
+            "",
+        ] {
+            assert!(!is_passing(lasting), "{lasting}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `Retry-After`: seconds, or the date of RFC 9110's section 5.6.7.
+//!
+//! Knows no clock: what time it is is given, best by the server's own `Date`.
+
+use core::time::Duration;
+
+/// The longest that is believed, so that sums cannot overflow: a year.
+const LONGEST: u64 = 366 * 24 * 3600;
+
+/// How long a server asks to wait. `value` is its `Retry-After`, `date` its `Date`,
+/// `now` our own clock in seconds since 1970, for servers without one.
+pub(super) fn retry_after(value: &str, date: Option<&str>, now: u64) -> Option<Duration> {
+    let value = value.trim();
+    if let Ok(seconds) = value.parse::<f64>() {
+        let is_usable = seconds.is_finite() && seconds >= 0.0;
+        return is_usable.then(|| Duration::from_secs_f64(seconds.min(LONGEST as f64)));
+    }
+    let then = http_date(value)?;
+    let now = date.and_then(http_date).unwrap_or(now);
+    Some(Duration::from_secs(then.saturating_sub(now).min(LONGEST)))
+}
+
+/// Seconds since 1970 of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`, the only
+/// form that a server may send.
+fn http_date(text: &str) -> Option<u64> {
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let (_, rest) = text.trim().split_once(", ")?;
+    let mut words = rest.split(' ');
+    let day: u64 = words.next()?.parse().ok()?;
+    let month = words.next()?;
+    let month = MONTHS.iter().position(|name| *name == month)? as u64 + 1;
+    let year: u64 = words.next()?.parse().ok()?;
+    let mut clock = words
+        .next()?
+        .split(':')
+        .map(|part| part.parse::<u64>().ok());
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+    let is_date = (1970..10_000).contains(&year) && (1..=31).contains(&day) && hour < 24;
+    if !is_date || minute > 59 || second > 60 {
+        return None;
+    }
+    let days = days_since_1970(year, month, day);
+    Some(days * 86_400 + hour * 3600 + minute * 60 + second)
+}
+
+/// Years begin in March here, so that the leap day is the last of a year.
+fn days_since_1970(year: u64, month: u64, day: u64) -> u64 {
+    const MARCH_0_TO_1970: u64 = 719_468;
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let before_month = (153 * month + 2) / 5;
+    year * 365 + year / 4 - year / 100 + year / 400 + before_month + day - 1 - MARCH_0_TO_1970
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(value: &str, expected: Option<u64>) {
+        // 2015-10-21, 07:28:00
+        let now = 1_445_412_480;
+        let expected = expected.map(Duration::from_millis);
+        assert_eq!(retry_after(value, None, now), expected, "{value}");
+    }
+
+    #[test]
+    fn seconds_may_have_fractions() {
+        check("7", Some(7000));
+        check(" 0.5 ", Some(500));
+        check("0", Some(0));
+    }
+
+    #[test]
+    fn a_date_is_as_far_away_as_the_clock_says() {
+        check("Wed, 21 Oct 2015 07:28:00 GMT", Some(0));
+        check("Wed, 21 Oct 2015 07:29:30 GMT", Some(90_000));
+        check("Mon, 29 Feb 2016 07:28:00 GMT", Some(131 * 86_400_000));
+        check("Wed, 21 Oct 2015 07:00:00 GMT", Some(0));
+    }
+
+    #[test]
+    fn the_servers_own_clock_is_asked_first() {
+        let date = "Wed, 21 Oct 2015 07:28:00 GMT";
+        let then = "Wed, 21 Oct 2015 07:28:05 GMT";
+        assert_eq!(
+            retry_after(then, Some(date), 7),
+            Some(Duration::from_secs(5))
+        );
+    }
+
+    #[test]
+    fn nonsense_asks_for_nothing() {
+        for value in [
+            "",
+            "soon",
+            "-1",
+            "NaN",
+            "Wed, 99 Oct 2015 07:28:00 GMT",
+            "Wed, 21 Okt 2015 07:28:00 GMT",
+            "Wed, 21 Oct 1066 07:28:00 GMT",
+            "Wed, 21 Oct 2015",
+        ] {
+            check(value, None);
+        }
+    }
+
+    #[test]
+    fn no_wait_is_too_long_to_count() {
+        check("1e300", Some(LONGEST * 1000));
+    }
+}

@@ -1,0 +1,199 @@
+//! A request that fails before its answer began is made again: what that looks
+//! like, what ends it, and that nothing of it ever stands in the chat.
+
+use harness::{Answer, Editor, Provider};
+use serde_json::json;
+
+use crate::stage::*;
+
+/// The chat after one question and the answer "There.".
+const ANSWERED: &str = "@You:\nGo.\n\n@Assistant:\nThere.\n\n@You:\n\n";
+
+fn overloaded() -> Answer {
+    Answer::status(529, r#"{"error":{"message":"Overloaded"}}"#)
+}
+
+/// Fails as `failures` say and then answers: the user sees the answer and no
+/// complaint.
+#[track_caller]
+fn passes<const N: usize>(failures: [Answer; N]) -> Provider {
+    let provider = Provider::anthropic(failures);
+    provider.then(Answer::says("There."));
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    editor.wait_for("the answer", |editor| editor.text() == ANSWERED);
+    assert_eq!(editor.messages(), "", "nothing went wrong for the user");
+    assert_eq!(provider.requests().len(), N + 1);
+    let first = &provider.requests()[0];
+    assert!(provider.requests().iter().all(|it| it.raw == first.raw));
+    provider
+}
+
+/// Waits until the line at the end says this.
+#[track_caller]
+fn wait_note(editor: &Editor, note: &str) {
+    editor.wait_screen(&format!("the note {note:?}"), |rows| {
+        rows.iter().any(|row| row.contains(note))
+    });
+}
+
+#[test]
+fn an_overloaded_server_is_a_delay() {
+    passes([overloaded()]);
+    passes([Answer::status(500, ""), Answer::status(503, "later")]);
+    passes([Answer::status(429, "").header("retry-after", "0")]);
+}
+
+#[test]
+fn a_connection_that_breaks_before_the_first_word_is_a_delay() {
+    passes([Answer::wire("")]);
+    passes([Answer::wire(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
+    )]);
+    passes([Answer::says("Not said.").cut_after(60)]);
+}
+
+#[test]
+fn an_overload_that_is_told_inside_the_stream_is_a_delay() {
+    let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    passes([Answer::new().bytes(format!("event: error\ndata: {error}\n\n"))]);
+}
+
+#[test]
+fn a_wait_is_seen_counts_down_and_adds_nothing_to_the_chat() {
+    let answer = Answer::status(429, "").header("retry-after", "3");
+    let provider = Provider::anthropic([answer, Answer::says("There.")]);
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    wait_note(&editor, "anthropic answered 429; try 2 of 6 in 3 s");
+    wait_note(&editor, "anthropic answered 429; try 2 of 6 in 1 s");
+    assert_eq!(editor.text(), QUESTION);
+    editor.wait_for("the answer", |editor| editor.text() == ANSWERED);
+}
+
+#[test]
+fn a_wait_can_be_cancelled_at_any_time() {
+    let answer = Answer::status(503, "").header("retry-after", "50");
+    let provider = Provider::anthropic([answer]);
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    wait_note(&editor, "try 2 of 6 in");
+    editor.keys("<C-c>");
+    wait_event(&editor, "FlemmaRequestFinished cancelled");
+    at_rest(&editor);
+    assert_eq!(editor.text(), QUESTION);
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nDone.");
+    assert_eq!(provider.requests().len(), 2);
+}
+
+#[test]
+fn a_wait_that_is_too_long_is_told_and_not_waited_for() {
+    let answer = Answer::status(429, "slow down").header("retry-after", "3600");
+    let provider = Provider::anthropic([answer]);
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    let told = "(429, slow down). It asks to wait 3600 s, and parameters.max_retry_wait allows \
+                60 s. Press Ctrl-] again in 3600 s; the conversation is unchanged.";
+    wait_message(&editor, told);
+    expect_requests(&editor, 1);
+    assert_eq!(editor.text(), QUESTION);
+}
+
+#[test]
+fn tries_are_counted_and_their_number_is_told() {
+    let provider = Provider::anthropic([overloaded(), overloaded(), overloaded()]);
+    let editor = ask_with(&provider, json!({"parameters": {"max_retries": 2}}));
+    editor.keys("<C-]>");
+    wait_message(
+        &editor,
+        "overloaded (529, Overloaded). It was tried 3 times in ",
+    );
+    wait_event(&editor, "FlemmaRequestFinished error");
+    assert_eq!(editor.text(), QUESTION);
+    assert_eq!(provider.requests().len(), 3);
+}
+
+#[test]
+fn what_does_not_pass_is_told_at_once() {
+    let quota = r#"{"error":{"code":"insufficient_quota","message":"Pay first."}}"#;
+    for answer in [
+        Answer::status(400, "no"),
+        Answer::status(401, "no"),
+        Answer::status(403, "no"),
+        Answer::status(404, "no"),
+        Answer::status(422, "no"),
+        Answer::status(429, quota),
+        Answer::status(500, "no").header("x-should-retry", "false"),
+    ] {
+        let provider = Provider::anthropic([answer]);
+        let editor = open(&provider, QUESTION);
+        editor.keys("<C-]>");
+        wait_event(&editor, "FlemmaRequestFinished error");
+        at_rest(&editor);
+        assert_eq!(editor.text(), QUESTION);
+        assert_eq!(provider.requests().len(), 1);
+    }
+}
+
+#[test]
+fn an_answer_that_has_begun_is_never_asked_for_again() {
+    let answer = Answer::new().text_in_pieces("Once upon a time", 3);
+    let provider = Provider::anthropic([answer.cut_after(700)]);
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nOnce");
+    editor.wait_text("<!-- flemma:aborted: ");
+    expect_requests(&editor, 1);
+    assert_eq!(provider.requests().len(), 1);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_told_within_the_time_for_a_connection() {
+    let setup = offline()
+        .env("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
+        .env("ANTHROPIC_API_KEY", "test-key")
+        .options(json!({"parameters": {"connect_timeout": 1.0}}));
+    let editor = setup.file("question.chat", QUESTION).start();
+    watch(&editor);
+    editor.keys("<C-]>");
+    wait_note(&editor, "anthropic cannot be reached; try 2 of 6 in 1 s");
+    wait_message(&editor, "anthropic at http://127.0.0.1:1 cannot be reached");
+    wait_event(&editor, "FlemmaRequestFinished error");
+    at_rest(&editor);
+    assert_eq!(editor.text(), QUESTION);
+}
+
+#[test]
+fn a_name_that_does_not_exist_is_told() {
+    let setup = offline()
+        .env("ANTHROPIC_BASE_URL", "http://no-such-name.invalid")
+        .env("ANTHROPIC_API_KEY", "test-key")
+        .options(json!({"parameters": {"connect_timeout": 1.0}}));
+    let editor = setup.file("question.chat", QUESTION).start();
+    watch(&editor);
+    editor.keys("<C-]>");
+    wait_message(&editor, "anthropic at http://no-such-name.invalid ");
+    wait_event(&editor, "FlemmaRequestFinished error");
+    at_rest(&editor);
+    assert_eq!(editor.text(), QUESTION);
+}
+
+#[test]
+fn silence_ends_a_request_and_an_answer() {
+    let quiet = json!({"parameters": {"timeout": 1}});
+    let provider = Provider::anthropic([Answer::new().stall()]);
+    let editor = ask_with(&provider, quiet.clone());
+    editor.keys("<C-]>");
+    wait_message(&editor, "anthropic sent nothing for 1 s");
+    wait_event(&editor, "FlemmaRequestFinished error");
+    expect_requests(&editor, 1);
+    assert_eq!(editor.text(), QUESTION);
+
+    let provider = Provider::anthropic([Answer::says("Once upon").stall()]);
+    let editor = ask_with(&provider, quiet);
+    editor.keys("<C-]>");
+    editor
+        .wait_text("@Assistant:\nOnce upon\n\n<!-- flemma:aborted: anthropic sent nothing for 1 s");
+    wait_event(&editor, "FlemmaRequestFinished error");
+}
