@@ -14,6 +14,9 @@ mod plan;
 mod provenance;
 mod rest;
 mod settle;
+mod start;
+
+use std::collections::VecDeque;
 
 use crate::approval::{Answers, CallKey};
 use crate::document::Document;
@@ -35,7 +38,7 @@ pub struct Cycle {
     /// Calls that run, oldest first.
     running: Vec<CallKey>,
     /// Calls that were decided on and wait for a slot.
-    queue: Vec<CallKey>,
+    queue: VecDeque<CallKey>,
     /// Calls that ended and whose result is not in the document yet.
     finished: Vec<(CallKey, ToolOutcome)>,
     /// What the last key started and what is left of it.
@@ -86,6 +89,12 @@ impl Cycle {
     /// Calls that run now, oldest first.
     pub fn running(&self) -> &[CallKey] {
         &self.running
+    }
+
+    /// Whether calls ended whose results may not stand in the document yet, and others
+    /// still run, so that more results are to come.
+    pub fn collects_results(&self) -> bool {
+        !self.finished.is_empty() && !self.running.is_empty()
     }
 
     /// Whether a request is open.
@@ -286,6 +295,13 @@ impl Cycle {
                 self.finished.push((call, outcome));
             }
         }
+        // A free slot is used at once; what ended is written with what ends soon.
+        if Self::blocked(document, options).is_none() {
+            let effects = self.start(document, options);
+            if !self.running.is_empty() {
+                return effects;
+            }
+        }
         self.settle(document, options)
     }
 
@@ -342,7 +358,7 @@ fn find_at<'d>(
     document: &'d Document<'_>,
     line: usize,
 ) -> Option<(usize, crate::pairing::Call<'d>)> {
-    document.turns().find_map(|turn| {
+    document.turn_at(line).and_then(|turn| {
         let covers = |call: &&crate::pairing::Call<'d>| {
             call.tool_use.lines.contains(&line)
                 || call

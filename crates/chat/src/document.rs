@@ -29,7 +29,7 @@ pub struct Document<'t> {
 
 /// What was read in a text: where its parts are, and nothing of the text itself.
 /// It is shared, so that one reading serves until the text changes.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub struct Parsed {
     /// The code fence on line 0, when there is one.
     pub frontmatter: Option<Frontmatter>,
@@ -41,6 +41,8 @@ pub struct Parsed {
     pub open_fences: Vec<OpenFence>,
     /// What does not fit the grammar, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
+    /// Assistant messages with a call that has no result yet, in order.
+    pub(crate) unanswered: Vec<usize>,
 }
 
 /// A code fence that never closes: it ends at the next role marker.
@@ -207,10 +209,30 @@ impl Deref for Document<'_> {
 impl<'t> Document<'t> {
     /// Reads a text. Linear in its length.
     pub fn parse(text: &'t Text) -> Self {
-        let mut document = Self::of(text, Arc::new(crate::parse::parse(text)));
-        let unpaired = crate::pairing::diagnose(&document);
+        Self::paired(text, crate::parse::parse(text), 0)
+    }
+
+    /// Reads a text again of which nothing before the line `changed` is different
+    /// from the text that `parsed` was read in. Gives what [`Document::parse`] gives,
+    /// at a cost that goes by how much follows the change.
+    pub fn parse_again(text: &'t Text, parsed: Arc<Parsed>, changed: usize) -> Self {
+        let Some(first) = crate::parse::first_to_read(&parsed, changed) else {
+            return Self::parse(text);
+        };
+        let mut parsed = Arc::unwrap_or_clone(parsed);
+        crate::parse::parse_from(text, &mut parsed, first);
+        Self::paired(text, parsed, first)
+    }
+
+    /// Adds what calls and results make together, from the message `first` on.
+    fn paired(text: &'t Text, parsed: Parsed, first: usize) -> Self {
+        let mut document = Self::of(text, Arc::new(parsed));
+        let (unanswered, unpaired) = crate::pairing::look(&document, first);
+        let parsed = Arc::make_mut(&mut document.parsed);
+        let known = parsed.unanswered.partition_point(|at| *at < first);
+        parsed.unanswered.truncate(known);
+        parsed.unanswered.extend(unanswered);
         if !unpaired.is_empty() {
-            let parsed = Arc::make_mut(&mut document.parsed);
             parsed.diagnostics.extend(unpaired);
             parsed.diagnostics.sort_by_key(|it| it.lines.start);
         }

@@ -32,7 +32,7 @@ pub struct Mark {
 pub fn marks(document: &Document<'_>, cycle: &Cycle, width: usize) -> Vec<Mark> {
     let mut marks: Vec<Mark> = Vec::new();
     let mut seen: HashMap<ToolUseId, usize> = HashMap::new();
-    for turn in document.turns() {
+    for turn in document.unanswered_turns() {
         for call in &turn.calls {
             let (Some(result), Some(status)) = (call.result, call.status()) else {
                 continue;

@@ -57,9 +57,21 @@ impl<'d> Call<'d> {
 }
 
 impl<'t> Document<'t> {
-    /// Every turn with calls, in order.
-    pub fn turns(&self) -> impl Iterator<Item = Turn<'_>> {
+    /// Every turn with calls, in order; from the end with `rev()`.
+    pub fn turns(&self) -> impl DoubleEndedIterator<Item = Turn<'_>> {
         (0..self.messages.len()).filter_map(|at| self.turn(at))
+    }
+
+    /// The turns with a call that has no result yet, in order. There are few of
+    /// them, however long the chat is.
+    pub fn unanswered_turns(&self) -> impl Iterator<Item = Turn<'_>> {
+        self.unanswered.iter().filter_map(|at| self.turn(*at))
+    }
+
+    /// The turn whose answer or results cover a line.
+    pub fn turn_at(&self, line: usize) -> Option<Turn<'_>> {
+        let at = self.message_at(line)?;
+        self.turn(at).or_else(|| self.turn(at.checked_sub(1)?))
     }
 
     /// The turn of an assistant message, if it has calls.
@@ -135,13 +147,17 @@ fn results_of(message: &Message) -> impl Iterator<Item = &ToolResult> {
     })
 }
 
-/// What is wrong with the pairing.
-pub(crate) fn diagnose(document: &Document<'_>) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
+/// The assistant messages with unanswered calls, and what is wrong with the
+/// pairing, both from the message `first` on; its answers are not before it.
+pub(crate) fn look(document: &Document<'_>, first: usize) -> (Vec<usize>, Vec<Diagnostic>) {
+    let (mut unanswered, mut found) = (Vec::new(), Vec::new());
     let last = document.messages.len().saturating_sub(1);
     let mut answering = Vec::new();
-    for turn in document.turns() {
+    for turn in (first..=last).filter_map(|at| document.turn(at)) {
         answering.extend(turn.answers);
+        if !turn.calls.iter().all(Call::is_answered) {
+            unanswered.push(turn.assistant);
+        }
         for call in &turn.calls {
             found.extend(call_problem(
                 document,
@@ -151,12 +167,12 @@ pub(crate) fn diagnose(document: &Document<'_>) -> Vec<Diagnostic> {
         }
         found.extend(turn.orphans.iter().map(|result| orphan(result)));
     }
-    for (at, message) in document.messages.iter().enumerate() {
+    for (at, message) in document.messages.iter().enumerate().skip(first) {
         if answering.binary_search(&at).is_err() {
             found.extend(results_of(message).map(orphan));
         }
     }
-    found
+    (unanswered, found)
 }
 
 fn call_problem(document: &Document<'_>, call: &Call<'_>, older: bool) -> Option<Diagnostic> {

@@ -13,24 +13,47 @@ use crate::text::{Lines, Text};
 
 /// Reads a text. What a call and its result make together is added later.
 pub(crate) fn parse(text: &Text) -> Parsed {
-    let mut parser = Parser {
-        text,
-        scan: Scan::new(text),
-        diagnostics: Vec::new(),
-        open_fences: Vec::new(),
-        incomplete_header: None,
-        unclosed_thinking: 0,
-    };
+    let mut parser = Parser::new(text, 0);
     let mut parsed = Parsed {
         frontmatter: parser.frontmatter(),
         ..Parsed::default()
     };
     let start = parsed.frontmatter.as_ref().map_or(0, |it| it.lines.end);
     parser.walk(start, &mut parsed);
-    parsed.diagnostics = parser.diagnostics;
-    parsed.diagnostics.sort_by_key(|it| it.lines.start);
-    parsed.open_fences = parser.open_fences;
+    parser.finish(&mut parsed);
     parsed
+}
+
+/// The first message that has to be read again when nothing before the line
+/// `changed` is different; `None` when that is the whole text.
+///
+/// Only a fence that never closes makes earlier lines depend on later ones. An
+/// answer and the results of its calls are read together.
+pub(crate) fn first_to_read(parsed: &Parsed, changed: usize) -> Option<usize> {
+    let messages = &parsed.messages;
+    let before = messages.partition_point(|message| message.lines.start < changed);
+    let mut first = before.checked_sub(1)?;
+    if first > 0 && messages[first].role == Role::You && messages[first - 1].role == Role::Assistant
+    {
+        first -= 1;
+    }
+    let line = messages[first].lines.start;
+    let open = parsed.open_fences.first();
+    (first > 0 && open.is_none_or(|fence| fence.lines.start >= line)).then_some(first)
+}
+
+/// Reads a text again from the message `first` on, see [`first_to_read`].
+pub(crate) fn parse_from(text: &Text, parsed: &mut Parsed, first: usize) {
+    let line = parsed.messages[first].lines.start;
+    parsed.messages.truncate(first);
+    parsed.open_fences.clear();
+    let known = parsed
+        .diagnostics
+        .partition_point(|it| it.lines.start < line);
+    parsed.diagnostics.truncate(known);
+    let mut parser = Parser::new(text, line);
+    parser.walk(line, parsed);
+    parser.finish(parsed);
 }
 
 struct Parser<'t> {
@@ -52,6 +75,25 @@ struct Open {
 }
 
 impl<'t> Parser<'t> {
+    /// Nothing before `line` is looked at.
+    fn new(text: &'t Text, line: usize) -> Self {
+        Self {
+            text,
+            scan: Scan::from(text, line),
+            diagnostics: Vec::new(),
+            open_fences: Vec::new(),
+            incomplete_header: None,
+            unclosed_thinking: 0,
+        }
+    }
+
+    /// Hands over what was noted on the way.
+    fn finish(mut self, parsed: &mut Parsed) {
+        self.diagnostics.sort_by_key(|it| it.lines.start);
+        parsed.diagnostics.append(&mut self.diagnostics);
+        parsed.open_fences.append(&mut self.open_fences);
+    }
+
     fn frontmatter(&mut self) -> Option<Frontmatter> {
         let first = self.text.line(0);
         let opener = scan::fence(first.strip_prefix("\u{feff}".as_bytes()).unwrap_or(first))?;
@@ -104,7 +146,8 @@ impl<'t> Parser<'t> {
                 Some((role, inline)) => {
                     match open.take() {
                         Some(open) => parsed.messages.push(close_message(open, line)),
-                        None => self.prelude(start..line, parsed),
+                        None if parsed.messages.is_empty() => self.prelude(start..line, parsed),
+                        None => {}
                     }
                     let next = if inline.is_some() { line } else { line + 1 };
                     let message = Message {

@@ -164,10 +164,11 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Looks at the first byte of each line, and further where it matters.
-    pub fn new(text: &Text) -> Self {
+    /// Looks at the first byte of each line from `line` on, and further where it
+    /// matters.
+    pub fn from(text: &Text, line: usize) -> Self {
         let mut scan = Self::default();
-        for (line, first) in text.first_bytes().enumerate() {
+        for (line, first) in text.first_bytes(line) {
             match first {
                 Some(b'@') if marker(text.line(line)).is_some() => {
                     scan.markers.push(line);

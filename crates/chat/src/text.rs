@@ -71,11 +71,10 @@ impl Text {
         self.starts.len()
     }
 
-    /// The first byte of each line: LF or none when the line is empty.
-    pub fn first_bytes(&self) -> impl Iterator<Item = Option<u8>> {
-        self.starts
-            .iter()
-            .map(|start| self.bytes.get(*start).copied())
+    /// Each line from `line` on with its first byte: LF or none when it is empty.
+    pub fn first_bytes(&self, line: usize) -> impl Iterator<Item = (usize, Option<u8>)> {
+        let starts = self.starts.iter().enumerate().skip(line);
+        starts.map(|(line, start)| (line, self.bytes.get(*start).copied()))
     }
 
     /// A line without its LF; empty past the end.

@@ -20,8 +20,9 @@ use crate::session::{self, Input, Shared};
 use crate::settings::Settings;
 use crate::{logging, rpc, supervise};
 
-/// Serves the Neovim at our standard streams until it is gone.
-pub fn run() -> ExitCode {
+/// Serves the Neovim at our standard streams until it is gone. `collected` is whether
+/// the watcher collects orphans.
+pub fn run(collected: bool) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -33,7 +34,7 @@ pub fn run() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    runtime.block_on(serve());
+    runtime.block_on(serve(collected));
     // Before the commands: a session that saw one of them killed would take that
     // for its result. Not waited for, as the thread that reads standard input may
     // be blocked for ever.
@@ -42,14 +43,14 @@ pub fn run() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-async fn serve() {
+async fn serve(collected: bool) {
     let (incoming, mut messages) = mpsc::unbounded_channel();
     let (sender, channel) = rpc::connect(incoming);
     let mut host = Host::new(Editor::new(sender));
     let Ok(mut terminate) = signal(SignalKind::terminate()) else {
         return;
     };
-    supervise::follow_watcher();
+    supervise::follow_watcher(collected);
     tokio::pin!(channel);
     loop {
         tokio::select! {

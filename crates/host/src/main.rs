@@ -48,6 +48,9 @@ enum Command {
         /// Be the process that does the work; started by the one that watches it.
         #[arg(long, hide = true)]
         inner: bool,
+        /// The one that watches collects the orphans of what this one starts.
+        #[arg(long, hide = true)]
+        collected: bool,
     },
     /// Show what was decided lately, what ran, and how it ended.
     Log {
@@ -62,8 +65,11 @@ enum Command {
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
-        Command::Host { inner: false } => supervise::watch(),
-        Command::Host { inner: true } => host::run(),
+        Command::Host { inner: false, .. } => supervise::watch(),
+        Command::Host {
+            inner: true,
+            collected,
+        } => host::run(collected),
         Command::Log { count, json } => log::print(count, json),
     }
 }

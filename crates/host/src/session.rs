@@ -12,6 +12,7 @@ mod expand;
 mod hold;
 mod keys;
 mod mirror;
+mod pace;
 mod record;
 mod requests;
 mod running;
@@ -20,6 +21,7 @@ mod show;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chat::approval::{Answers, CallKey};
 use chat::cycle::{Cycle, Effect, Event, Level, Notice, Options, step};
@@ -36,6 +38,9 @@ use crate::protocol::*;
 use crate::rules::Rules;
 use crate::settings::Settings;
 use crate::status::state_folder;
+
+/// One frame of a 60 Hz screen: nothing is written or drawn more often.
+const FRAME: Duration = Duration::from_millis(16);
 
 /// What all sessions have in common.
 pub struct Shared {
@@ -128,6 +133,7 @@ pub fn start(
         last_number: 0,
         request: None,
         running: HashMap::new(),
+        pace: pace::Pace::default(),
         view: show::View::default(),
         interrupted: false,
         gone: false,
@@ -171,6 +177,7 @@ pub(crate) struct Session {
     last_number: u64,
     request: Option<answer::Open>,
     running: HashMap<CallKey, running::Call>,
+    pace: pace::Pace,
     view: show::View,
     /// Whether a former host died in the middle of an answer and nobody said so yet.
     interrupted: bool,
@@ -251,8 +258,10 @@ impl Session {
                     self.waiting.push_front(event);
                     return;
                 }
+                Some(Event::Continue) if self.results_wait() => {}
                 Some(event) => self.step(event),
                 None if self.write_answer() => {}
+                None if self.results_are_due() => self.step(Event::Continue),
                 None => return,
             }
         }
@@ -278,10 +287,14 @@ impl Session {
             _ => Event::Continue,
         };
         let quiet = matches!(event, Event::Changed | Event::Undone);
+        let ended = matches!(event, Event::ToolsFinished(_));
         let document = self.text.document();
         let effects = step(&mut self.cycle, event, &document, &self.rules.options);
         if !quiet {
             self.view.redraw();
+        }
+        if ended {
+            self.collect_results();
         }
         self.perform(effects.into(), again);
     }
@@ -354,7 +367,11 @@ impl Session {
             .request
             .as_ref()
             .and_then(|open| open.next_write(self.edit.is_some()));
-        [write, self.view.next_draw()].into_iter().flatten().min()
+        let results = self.pace.due.filter(|_| self.edit.is_none());
+        [write, results, self.view.next_draw()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// The buffer is gone: nothing goes on without it.

@@ -5,13 +5,16 @@
 //! the watcher ends all of them. When the watcher dies, the worker is sent
 //! SIGTERM and ends its calls itself. Knows nothing of Neovim or of tools.
 
-use std::process::{Command, ExitCode, ExitStatus};
+use std::io;
+use std::process::{Child, Command, ExitCode, ExitStatus};
 
 /// Starts the worker with our own standard streams and waits for its end.
 pub fn watch() -> ExitCode {
-    adopt_orphans();
+    let collected = adopt_orphans().then_some("--collected");
+    let inner = ["host", "--inner"].into_iter().chain(collected);
     let status = std::env::current_exe()
-        .and_then(|program| Command::new(program).args(["host", "--inner"]).status());
+        .and_then(|program| Command::new(program).args(inner).spawn())
+        .and_then(wait);
     tools::end_descendants();
     match status {
         Ok(status) => exit_code(status),
@@ -22,8 +25,28 @@ pub fn watch() -> ExitCode {
     }
 }
 
-/// Asks to be told when the watcher is gone. Called by the worker first of all.
-pub fn follow_watcher() {
+/// Waits for the worker, and collects what its calls left behind and ended since:
+/// the worker takes every child of ours but itself for something that still runs.
+fn wait(mut worker: Child) -> io::Result<ExitStatus> {
+    use std::os::unix::process::ExitStatusExt;
+    use rustix::process::{WaitOptions, wait};
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((id, status))) if id.as_raw_nonzero().get().cast_unsigned() == worker.id() => {
+                return Ok(ExitStatus::from_raw(status.as_raw()));
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return worker.wait(),
+        }
+    }
+}
+
+/// Asks to be told when the watcher is gone. Called by the worker first of all;
+/// `collected` is whether orphans go to the watcher.
+pub fn follow_watcher(collected: bool) {
+    if collected {
+        tools::orphans_go_to(std::os::unix::process::parent_id());
+    }
     #[cfg(target_os = "linux")]
     if let Err(error) =
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))
@@ -32,11 +55,14 @@ pub fn follow_watcher() {
     }
 }
 
-fn adopt_orphans() {
+/// Whether it worked; where it did not, commands are looked for one by one.
+fn adopt_orphans() -> bool {
     #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
-        eprintln!("flemma: Orphans of the host cannot be collected: {error}.");
+    match rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
+        Ok(()) => return true,
+        Err(error) => eprintln!("flemma: Orphans of the host cannot be collected: {error}."),
     }
+    false
 }
 
 /// The worker's exit code; 128 and the signal's number when one killed it, as in

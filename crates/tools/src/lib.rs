@@ -18,7 +18,7 @@ mod tool;
 mod write;
 
 pub use buffers::{NoBuffers, OpenBuffers, OpenText};
-pub use process::end_descendants;
+pub use process::{end_descendants, orphans_go_to};
 pub use registry::Registry;
 pub use run::run;
 pub use tool::{BashOptions, Progress, Tool, ToolContext, ToolError, ToolResult};

@@ -73,11 +73,14 @@ pub enum Event {
         /// The cursor's line, zero-based.
         line: usize,
     },
-    /// The edit of the last step was applied, or it was stale and is to be made anew.
+    /// The edit of the last step was applied, or it was stale and is to be made anew,
+    /// or results are to be written.
     Continue,
     /// Function resolvers answered.
     ResolverAnswered(Answers),
-    /// Calls ended, each in its way.
+    /// Calls ended, each in its way. As long as others run, what waits for a slot is
+    /// started and nothing is written: [`Event::Continue`] writes, and may come for
+    /// several ends at once.
     ToolsFinished(Vec<(CallKey, ToolOutcome)>),
     /// The provider issued this call in the answer that is being written.
     Recorded(CallKey),

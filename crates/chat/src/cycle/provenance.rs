@@ -66,7 +66,7 @@ impl Provenance {
     /// The text is as it is now: notes approvals that came and went.
     pub(super) fn observe(&mut self, document: &Document<'_>) {
         let mut standing = BTreeSet::new();
-        for turn in document.turns() {
+        for turn in document.unanswered_turns() {
             for call in turn
                 .calls
                 .iter()

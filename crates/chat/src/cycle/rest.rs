@@ -33,10 +33,7 @@ impl Cycle {
         let Some(batch) = self.batch.take() else {
             return Vec::new();
         };
-        if document
-            .turns()
-            .any(|turn| turn.calls.iter().any(|call| !call.is_answered()))
-        {
+        if document.unanswered_turns().next().is_some() {
             return Vec::new();
         }
         if !batch.worked {
@@ -150,7 +147,7 @@ pub(super) fn fresh_prompt(document: &Document<'_>) -> Vec<Effect> {
 }
 
 fn first_pending(document: &Document<'_>) -> Option<usize> {
-    document.turns().find_map(|turn| {
+    document.unanswered_turns().find_map(|turn| {
         let pending = turn
             .calls
             .iter()
@@ -161,7 +158,7 @@ fn first_pending(document: &Document<'_>) -> Option<usize> {
 
 fn cursor_for(document: &Document<'_>, shown: &CallKey, options: &Options) -> Option<Effect> {
     use super::CursorAfterResult::{Next, Result, Stay};
-    let (turn_answers, result) = document.turns().find_map(|turn| {
+    let (turn_answers, result) = document.turns().rev().find_map(|turn| {
         let call = turn
             .calls
             .iter()

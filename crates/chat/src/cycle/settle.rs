@@ -4,12 +4,12 @@
 //! Everything here is computed anew from the document each time, so a stale edit
 //! is simply made again.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use super::decided::{CHAT, CYCLE};
 use super::judge::{self, Judgement};
 use super::plan::Plan;
-use super::{Cycle, Decided, Effect, Goal, Options, Ruling};
+use super::{Cycle, Effect, Goal, Options, Ruling};
 use crate::approval::{self, CallKey, Decision, Function, FunctionId, GUARD, Question, Verdict};
 use crate::document::{Document, Status};
 use crate::pairing::{Call, Turn};
@@ -82,27 +82,22 @@ impl Cycle {
         if self.finished.is_empty() {
             return Vec::new();
         }
-        let mut calls = BTreeMap::new();
-        for turn in document.turns() {
-            for call in turn.calls.iter().filter(|call| self.has_ended(call)) {
-                *calls
-                    .entry(judge::key(document, call.tool_use))
-                    .or_insert(false) |= !call.is_answered();
-            }
+        let mut waiting = BTreeSet::new();
+        for turn in document.unanswered_turns() {
+            let calls = turn.calls.iter().filter(|call| !call.is_answered());
+            let ended = calls.filter(|call| self.has_ended(call));
+            waiting.extend(ended.map(|call| judge::key(document, call.tool_use)));
         }
         let (open, closed) = std::mem::take(&mut self.finished)
             .into_iter()
-            .partition::<Vec<_>, _>(|(call, _)| calls.get(call).copied().unwrap_or(false));
+            .partition::<Vec<_>, _>(|(call, _)| waiting.contains(call));
         self.finished = open;
-        let gone: Vec<_> = closed
-            .into_iter()
-            .filter(|(call, _)| !calls.contains_key(call))
-            .collect();
+        let gone = absent(document, closed.into_iter().map(|(call, _)| call).collect());
         // Without the calls that it was about the conversation is another one.
         if let Some(batch) = self.batch.as_mut().filter(|_| !gone.is_empty()) {
             batch.may_send = false;
         }
-        gone.into_iter().map(|(call, _)| {
+        gone.into_iter().map(|call| {
             Effect::warn(format!(
                 "The call \"{}\" ended, but its block is gone or changed; its result was dropped.",
                 call.id
@@ -132,7 +127,7 @@ impl Cycle {
         if self.batch.is_none() && self.finished.is_empty() {
             return plan;
         }
-        for turn in document.turns() {
+        for turn in document.unanswered_turns() {
             let mut blocks: Vec<(usize, BlockLines)> = Vec::new();
             for (index, call) in turn
                 .calls
@@ -313,61 +308,19 @@ impl Cycle {
         batch.worked |= !ready.is_empty();
         self.queue.extend(ready);
     }
+}
 
-    /// Starts what has a slot, in the order of the document.
-    fn start(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
-        let mut effects = Vec::new();
-        let limit = if options.max_concurrent == 0 {
-            usize::MAX
-        } else {
-            options.max_concurrent
-        };
-        while self.running.len() < limit && !self.queue.is_empty() {
-            let key = self.queue.remove(0);
-            // Between decision and start the text may have changed.
-            let Some(input) = self.still_approved(document, &key, options) else {
-                continue;
-            };
-            let by = self.provenance.approved_by(&key);
-            self.note_approval(&key, &by);
-            self.provenance.spend(&key);
-            self.running.push(key.clone());
-            effects.push(Effect::Run {
-                call: key,
-                input,
-                by,
-            });
+/// Those of `calls` that stand nowhere in the document. Most stand near its end.
+fn absent(document: &Document<'_>, mut calls: Vec<CallKey>) -> Vec<CallKey> {
+    for turn in document.turns().rev() {
+        if calls.is_empty() {
+            break;
         }
-        effects
+        for call in &turn.calls {
+            calls.retain(|key| !judge::is(document, call.tool_use, key));
+        }
     }
-
-    fn note_approval(&mut self, call: &CallKey, by: &str) {
-        self.ledger.note(Decided {
-            call: call.clone(),
-            ruling: Ruling::Approved,
-            by: by.to_owned(),
-            reason: None,
-        });
-    }
-
-    fn still_approved(
-        &self,
-        document: &Document<'_>,
-        key: &CallKey,
-        options: &Options,
-    ) -> Option<serde_json::Value> {
-        document.turns().find_map(|turn| {
-            let call = turn.calls.iter().find(|call| {
-                call.status() == Some(Status::Approved) && judge::is(document, call.tool_use, key)
-            })?;
-            match judge::judge(document, &turn, call, options) {
-                Judgement::Waits(Status::Approved, input) if self.provenance.is_approved(key) => {
-                    Some(input)
-                }
-                _ => None,
-            }
-        })
-    }
+    calls
 }
 
 /// What stands behind `flemma:tool` in a call's placeholder.

@@ -183,6 +183,7 @@ impl Play {
                 self.log
             );
             let text = self.text.clone();
+            let wrote = event == Event::Continue;
             let effects = step(
                 &mut self.cycle,
                 event,
@@ -205,6 +206,10 @@ impl Play {
                     next = Some(Event::Continue);
                 }
                 self.note(effect);
+            }
+            // The host does so when a frame is over.
+            if next.is_none() && !wrote && self.cycle.collects_results() {
+                next = Some(Event::Continue);
             }
         }
     }

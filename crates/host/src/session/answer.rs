@@ -3,8 +3,6 @@
 //! One write at a time and one a frame at most. The answer grows at an anchor that
 //! the editor keeps, so the user may type anywhere meanwhile.
 
-use std::time::Duration;
-
 use chat::answer::AnswerWriter;
 use chat::approval::CallKey;
 use chat::cycle::{AnswerEnd, Event, Level, Notice};
@@ -16,11 +14,9 @@ use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::Session;
+use super::{FRAME, Session};
 use crate::protocol::Anchor;
 
-/// One frame of a 60 Hz screen: the buffer is not written more often.
-const FRAME: Duration = Duration::from_millis(16);
 /// Most bytes of text before the anchor that are compared.
 const TAIL: usize = 64;
 

@@ -32,6 +32,7 @@ impl Session {
     /// Sends the changes of a step; `rest` follows when they are applied.
     pub(super) fn apply(&mut self, edits: Vec<TextEdit>, rest: VecDeque<Effect>, again: Event) {
         let changes = self.send_changes(edits, false);
+        self.pace.wrote();
         self.edit = Some(InFlight {
             number: self.last_number,
             what: What::Cycle {

@@ -101,7 +101,7 @@ impl Session {
     /// The last line of the result block that starts on `line`.
     fn block_end(&self, line: usize) -> Option<usize> {
         let document = self.text.document();
-        document.turns().find_map(|turn| {
+        document.turn_at(line).and_then(|turn| {
             let mut results = turn.calls.iter().filter_map(|call| call.result);
             results
                 .find(|result| result.lines.start == line)

@@ -1,7 +1,8 @@
 //! The buffer's text as the editor tells it: whole at first, then change by change.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use chat::cycle::Event;
 use chat::document::{Document, Parsed};
@@ -11,18 +12,24 @@ use chat::tool::ToolUseId;
 use super::{Loading, Session};
 use crate::protocol::{Attach, Changed, Snapshot};
 
-/// The text, and what was read in it since it changed last.
+/// The text, and what was read in it.
 #[derive(Default)]
 pub(super) struct Mirror {
     text: Text,
-    parsed: OnceLock<Arc<Parsed>>,
+    read: RefCell<Option<Read>>,
+}
+
+/// What was read in the text, and from which line on the text is another one since.
+struct Read {
+    parsed: Arc<Parsed>,
+    changed: Option<usize>,
 }
 
 impl Mirror {
     fn new(text: Text) -> Self {
         Self {
             text,
-            parsed: OnceLock::new(),
+            read: RefCell::default(),
         }
     }
 
@@ -31,17 +38,29 @@ impl Mirror {
         &self.text
     }
 
-    /// The document; read once, however often it is asked for.
+    /// The document. However often it is asked for, only what changed is read.
     pub(super) fn document(&self) -> Document<'_> {
-        let parsed = self
-            .parsed
-            .get_or_init(|| Document::parse(&self.text).parsed());
-        Document::of(&self.text, parsed.clone())
+        let document = match self.read.take() {
+            None => Document::parse(&self.text),
+            Some(Read {
+                parsed,
+                changed: Some(line),
+            }) => Document::parse_again(&self.text, parsed, line),
+            Some(Read { parsed, .. }) => Document::of(&self.text, parsed),
+        };
+        self.read.replace(Some(Read {
+            parsed: document.parsed(),
+            changed: None,
+        }));
+        document
     }
 
     /// Replaces lines, see [`Text::splice`].
     pub(super) fn splice<L: AsRef<[u8]>>(&mut self, lines: Lines, new: &[L]) {
-        self.parsed.take();
+        if let Some(read) = self.read.get_mut() {
+            let line = read.changed.map_or(lines.start, |it| it.min(lines.start));
+            read.changed = Some(line);
+        }
         self.text.splice(lines, new);
     }
 }

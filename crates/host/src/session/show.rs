@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use chat::approval::CallKey;
 use chat::diagnostic::Severity;
-use chat::document::Document;
+use chat::document::{Document, ToolResult};
 use chat::marks::Mark;
 use tokio::time::Instant;
 
-use super::Session;
 use super::answer::Doing;
 use super::running::Call;
+use super::{FRAME, Session};
 use crate::protocol::*;
 
 /// Lines around the visible ones that are highlighted as well, so that scrolling
@@ -19,8 +19,6 @@ use crate::protocol::*;
 const MARGIN: usize = 60;
 /// Live output is drawn no more often than this.
 const OUTPUT_EVERY: Duration = Duration::from_millis(100);
-/// One frame of a 60 Hz screen: the document is not looked at more often to draw it.
-const FRAME: Duration = Duration::from_millis(16);
 /// How long ✓ and ✗ stay: the reference's 1.5 s.
 const ENDED_FOR: Duration = Duration::from_millis(1500);
 
@@ -142,12 +140,7 @@ impl Session {
             .into_iter()
             .map(|mark| self.mark_item(mark))
             .collect();
-        if !self.view.ended.is_empty() {
-            items.extend(document.turns().flat_map(|turn| {
-                let ended = |call: &chat::pairing::Call<'_>| self.ended_item(document, call);
-                turn.calls.iter().filter_map(ended).collect::<Vec<_>>()
-            }));
-        }
+        items.extend(self.ended_items(document));
         items
     }
 
@@ -177,30 +170,28 @@ impl Session {
         }
     }
 
-    fn ended_item(
-        &self,
-        document: &Document<'_>,
-        call: &chat::pairing::Call<'_>,
-    ) -> Option<MarkItem> {
-        let result = call.result.filter(|_| call.is_answered())?;
-        let ended = self
-            .view
-            .ended
-            .iter()
-            .find(|ended| ended.call.id == call.tool_use.id)?;
-        if ended.call != chat::cycle::key(document, call.tool_use) {
-            return None;
+    /// Marks at the results of calls that ended a moment ago; they stand near the end.
+    fn ended_items(&self, document: &Document<'_>) -> Vec<MarkItem> {
+        let mut ended: Vec<&Ended> = self.view.ended.iter().collect();
+        let mut items = Vec::new();
+        for turn in document.turns().rev() {
+            if ended.is_empty() {
+                break;
+            }
+            for call in turn.calls.iter().rev() {
+                let id = &call.tool_use.id;
+                let Some(at) = ended.iter().position(|ended| {
+                    ended.call.id == *id && ended.call == chat::cycle::key(document, call.tool_use)
+                }) else {
+                    continue;
+                };
+                let ended = ended.swap_remove(at);
+                let result = call.result.filter(|_| call.is_answered());
+                items.extend(result.map(|result| ended_item(ended, result)));
+            }
         }
-        Some(MarkItem {
-            id: format!("{} ended", ended.call.id),
-            line: result.body.start - 1,
-            header_line: result.lines.start,
-            preview: None,
-            state: Some(if ended.failed { "failed" } else { "done" }),
-            label: None,
-            elapsed_ms: None,
-            output: Vec::new(),
-        })
+        items.reverse();
+        items
     }
 
     fn show_marks(&mut self, items: Vec<MarkItem>) {
@@ -327,6 +318,19 @@ impl Session {
             );
             self.view.locked = locked;
         }
+    }
+}
+
+fn ended_item(ended: &Ended, result: &ToolResult) -> MarkItem {
+    MarkItem {
+        id: format!("{} ended", ended.call.id),
+        line: result.body.start - 1,
+        header_line: result.lines.start,
+        preview: None,
+        state: Some(if ended.failed { "failed" } else { "done" }),
+        label: None,
+        elapsed_ms: None,
+        output: Vec::new(),
     }
 }
 

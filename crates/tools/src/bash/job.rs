@@ -64,10 +64,11 @@ impl Job {
     pub(super) async fn run(mut self, limit: Duration) -> Report {
         let end = self.follow(limit).await;
         let by_itself = matches!(end, End::Exited(_));
-        if by_itself {
-            self.drain().await;
-        }
-        let stopped = self.running.tree.stop().await;
+        let stopped = if by_itself && self.running.tree.is_surely_gone() {
+            0
+        } else {
+            self.stop_what_is_left(by_itself).await
+        };
         self.drain().await;
         // Reaps the shell; when it exited by itself this is done already.
         let _ = timeout(REAP, self.running.child.wait()).await;
@@ -77,6 +78,14 @@ impl Job {
             end,
             leftovers: if by_itself { stopped } else { 0 },
         }
+    }
+
+    /// Tells how many processes there were. What they print in the end is read.
+    async fn stop_what_is_left(&mut self, by_itself: bool) -> usize {
+        if by_itself {
+            self.drain().await;
+        }
+        self.running.tree.stop().await
     }
 
     async fn follow(&mut self, limit: Duration) -> End {

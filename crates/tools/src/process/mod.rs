@@ -17,7 +17,7 @@ use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessSession}
 use tokio::net::unix::pipe;
 
 pub(crate) use environment::child_environment;
-pub use orphans::end_descendants;
+pub use orphans::{end_descendants, orphans_go_to};
 pub(crate) use tree::Tree;
 
 /// What to run, and where.

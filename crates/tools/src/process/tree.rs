@@ -49,6 +49,13 @@ impl Tree {
         }
     }
 
+    /// Whether nothing of the call can be left, now that its shell has ended: its
+    /// children would be orphans. Cheap, where [`Tree::stop`] looks at processes one
+    /// by one; `false` says nothing.
+    pub(crate) fn is_surely_gone(&self) -> bool {
+        super::orphans::none_lives()
+    }
+
     /// Ends every process: SIGTERM, a second of patience, SIGKILL until none is
     /// left. Tells how many there were.
     pub(crate) async fn stop(&self) -> usize {

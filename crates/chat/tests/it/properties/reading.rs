@@ -20,7 +20,7 @@ fn printed(bytes: &[u8]) -> Vec<u8> {
 /// First and last line of each fence; no last line when it never closes.
 fn our_fences(text: &str) -> Vec<(usize, Option<usize>)> {
     let text = Text::from(text);
-    let scan = Scan::new(&text);
+    let scan = Scan::from(&text, 0);
     let mut found = Vec::new();
     let mut line = 0;
     while line < text.line_count() {
@@ -94,6 +94,23 @@ proptest! {
     fn any_structure_comes_back(text in soup(), tail in prop::sample::select(vec!["", "\n", "\r\n\n"])) {
         for text in [format!("{text}{tail}"), format!("\u{feff}{text}"), text.replace('\n', "\r\n")] {
             prop_assert_eq!(printed(text.as_bytes()), text.as_bytes());
+        }
+    }
+
+    #[test]
+    fn what_follows_a_change_is_all_that_must_be_read_again(
+        text in prop_oneof![soup(), chat_with_calls()],
+        changes in prop::collection::vec((any::<prop::sample::Index>(), 0usize..4, soup()), 1..4),
+    ) {
+        let mut text = Text::from(text.as_str());
+        let mut parsed = Document::parse(&text).parsed();
+        for (at, removed, new) in changes {
+            let first = at.index(text.line_count() + 1);
+            let new: Vec<&str> = new.lines().take(6).collect();
+            text.splice(first..first + removed, &new);
+            let again = Document::parse_again(&text, parsed, first);
+            prop_assert_eq!(again.parsed(), Document::parse(&text).parsed());
+            parsed = again.parsed();
         }
     }
 

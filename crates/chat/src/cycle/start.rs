@@ -1,0 +1,66 @@
+//! Starting what was decided: as many calls as have a slot, in the order of the
+//! document. What becomes of their ends is not known here.
+
+use super::judge::{self, Judgement};
+use super::{Cycle, Decided, Effect, Options, Ruling};
+use crate::approval::CallKey;
+use crate::document::{Document, Status};
+use crate::pairing::Turn;
+
+impl Cycle {
+    /// Starts what has a slot, in the order of the document.
+    pub(super) fn start(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+        let limit = match options.max_concurrent {
+            0 => usize::MAX,
+            limit => limit,
+        };
+        if self.queue.is_empty() || self.running.len() >= limit {
+            return Vec::new();
+        }
+        let turns: Vec<Turn<'_>> = document.unanswered_turns().collect();
+        let mut effects = Vec::new();
+        while self.running.len() < limit
+            && let Some(call) = self.queue.pop_front()
+        {
+            // Between decision and start the text may have changed.
+            let Some(input) = self.still_approved(document, &turns, &call, options) else {
+                continue;
+            };
+            let by = self.provenance.approved_by(&call);
+            self.note_approval(&call, &by);
+            self.provenance.spend(&call);
+            self.running.push(call.clone());
+            effects.push(Effect::Run { call, input, by });
+        }
+        effects
+    }
+
+    pub(super) fn note_approval(&mut self, call: &CallKey, by: &str) {
+        self.ledger.note(Decided {
+            call: call.clone(),
+            ruling: Ruling::Approved,
+            by: by.to_owned(),
+            reason: None,
+        });
+    }
+
+    fn still_approved(
+        &self,
+        document: &Document<'_>,
+        turns: &[Turn<'_>],
+        key: &CallKey,
+        options: &Options,
+    ) -> Option<serde_json::Value> {
+        turns.iter().find_map(|turn| {
+            let call = turn.calls.iter().find(|call| {
+                call.status() == Some(Status::Approved) && judge::is(document, call.tool_use, key)
+            })?;
+            match judge::judge(document, turn, call, options) {
+                Judgement::Waits(Status::Approved, input) if self.provenance.is_approved(key) => {
+                    Some(input)
+                }
+                _ => None,
+            }
+        })
+    }
+}
