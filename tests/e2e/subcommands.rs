@@ -80,6 +80,66 @@ fn status_shows_provider_model_key_and_policy_and_never_the_key() {
     assert_eq!(editor.text(), QUESTION);
 }
 
+/// The report of a command, with single blanks. It is closed again.
+fn report(editor: &Editor, command: &str) -> String {
+    editor.command(command);
+    editor.wait_text("by the policy now");
+    let text = editor.text();
+    editor.keys("q");
+    let lines = text.lines();
+    let lines: Vec<String> = lines
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    lines.join("\n")
+}
+
+#[test]
+fn status_shows_what_the_chats_own_frontmatter_decides() {
+    let frontmatter = "flemma.opt.tools = { \"read\", \"bash\", \"write\" }
+flemma.opt.tools.auto_approve = { \"$default\", \"bash\" }
+flemma.opt.tools.auto_approve:remove(\"write\")
+flemma.opt.temperature = 0.3";
+    let editor = open(&Provider::anthropic([Answer::new()]), &below(frontmatter));
+    let untrusted = report(&editor, "Flemma status");
+    for line in [
+        "frontmatter applies, but for this until :Flemma trust:",
+        "line 4: would run bash without asking",
+        "bash waits for you",
+        "read runs (urn:flemma:approval:frontmatter)",
+        "write waits for you",
+    ] {
+        assert!(untrusted.contains(line), "{line} in {untrusted}");
+    }
+    assert!(!untrusted.contains("calculator"), "{untrusted}");
+    editor.command("Flemma trust");
+    wait_message(&editor, "is trusted as it stands");
+    let trusted = report(&editor, "Flemma status verbose");
+    for line in [
+        "frontmatter applies",
+        "bash runs (urn:flemma:approval:frontmatter)",
+        "write waits for you",
+        "parameters.temperature 0.3 frontmatter",
+        "tools { \"read\", \"bash\", \"write\" } frontmatter",
+        "tools.auto_approve { names = { \"$default\", \"bash\" }, without = { \"write\" } } frontmatter",
+        "tools.autopilot.enabled true defaults",
+    ] {
+        assert!(trusted.contains(line), "{line} in {trusted}");
+    }
+}
+
+#[test]
+fn status_of_a_chat_whose_frontmatter_fails_says_so() {
+    let editor = open(
+        &Provider::anthropic([Answer::new()]),
+        &below("flemma.opt.tools = { \"bsah\" }"),
+    );
+    editor.command("Flemma status");
+    editor.wait_text("Did you mean \"bash\"?");
+    let text = editor.text();
+    assert!(text.contains("nothing runs and nothing is sent"), "{text}");
+    assert!(!text.contains("by the policy now"), "{text}");
+}
+
 #[test]
 fn send_sends_and_cancel_cancels() {
     let provider = Provider::anthropic([Answer::says("Once upon").stall()]);

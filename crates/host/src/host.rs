@@ -72,7 +72,10 @@ impl Host {
     fn new(editor: Editor) -> Self {
         let registry = Registry::builtin();
         let (settings, _) = Settings::read(&Value::Null, &registry);
-        let shared = Arc::new(Shared::new(settings, registry.clone()));
+        let shared = Arc::new(Shared {
+            settings,
+            registry: registry.clone(),
+        });
         Self {
             editor,
             registry,
@@ -138,7 +141,10 @@ impl Host {
     }
 
     fn share(&mut self, settings: Settings) {
-        self.shared = Arc::new(Shared::new(settings, self.registry.clone()));
+        self.shared = Arc::new(Shared {
+            settings,
+            registry: self.registry.clone(),
+        });
         self.sessions
             .retain(|_, session| session.send(Input::Settings(self.shared.clone())).is_ok());
     }

@@ -4,6 +4,8 @@
 //! Decides and reads nothing: whether a frontmatter is trusted is told, and it was
 //! evaluated before.
 
+mod layer;
+
 use std::sync::Arc;
 
 use chat::approval::{Decision, Function, Policy, ResolverChain, Source};

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chat::approval::{Answers, CallKey};
-use chat::cycle::{Cycle, Effect, Event, Level, Notice, Options, step};
+use chat::cycle::{Cycle, Effect, Event, Level, Notice, step};
 use chat::tool::ToolOutcome;
 use provider::StreamEvent;
 use tokio::sync::mpsc;
@@ -41,27 +41,15 @@ use crate::status::state_folder;
 
 /// One frame of a 60 Hz screen: nothing is written or drawn more often.
 const FRAME: Duration = Duration::from_millis(16);
+/// Most inputs that are handled between two looks at the document.
+const AT_A_LOOK: usize = 64;
 
 /// What all sessions have in common.
 pub struct Shared {
     /// The options as the user gave them.
     pub settings: Settings,
-    /// What the cycle goes by.
-    pub options: Options,
     /// The tools.
     pub registry: Registry,
-}
-
-impl Shared {
-    /// Works out what the cycle goes by.
-    pub fn new(settings: Settings, registry: Registry) -> Self {
-        let options = settings.options(&registry);
-        Self {
-            settings,
-            options,
-            registry,
-        }
-    }
 }
 
 /// Something that a session has to know.
@@ -201,10 +189,14 @@ impl Session {
                 },
                 () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {}
             }
-            // Whatever has arrived meanwhile is handled before anything is decided
-            // or drawn: one look at the document serves all of it.
-            while let Ok(input) = inputs.try_recv() {
-                self.handle(input);
+            // What has arrived meanwhile is handled before anything is decided or
+            // drawn: one look at the document serves all of it. Not without end: a
+            // stream that is faster than this would never be seen.
+            for _ in 0..AT_A_LOOK {
+                match inputs.try_recv() {
+                    Ok(input) => self.handle(input),
+                    Err(_) => break,
+                }
             }
             if self.gone {
                 break;
@@ -323,7 +315,7 @@ impl Session {
             .map_or_else(|| self.cwd.clone(), PathBuf::from)
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::endpoint::{self, Destination};
 use crate::protocol::Report;
-use crate::session::Shared;
+use crate::rules::Rules;
 use crate::settings::{Row, Settings};
 use crate::tutor;
 
@@ -56,32 +56,52 @@ pub fn is_tutor_chat(path: Option<&Path>) -> bool {
     path.is_some_and(|path| path == state_folder().join("tutor").join("tutor.chat"))
 }
 
-/// What `:Flemma status` shows.
-pub fn report(shared: &Shared, is_tutor: bool, doing: &str) -> Report<'static> {
+/// What `:Flemma status` shows of a chat that goes by `rules`.
+pub fn report(rules: &Rules, is_tutor: bool, doing: &str) -> Report<'static> {
     let mut lines = vec![
         format!("Flemma {} — {doing}", env!("CARGO_PKG_VERSION")),
         String::new(),
     ];
-    lines.extend(destination_lines(shared, is_tutor));
-    let options = &shared.options;
+    lines.extend(destination_lines(&rules.settings, is_tutor));
+    let options = &rules.options;
     let state = if options.autopilot { "on" } else { "off" };
     lines.push(format!(
         "autopilot  {state}, at most {} requests in a row",
         options.max_turns
     ));
     lines.push(format!("at once    {} calls", options.max_concurrent));
-    lines.push(String::new());
-    lines.push("A call of    by the policy now".to_owned());
-    lines.extend(
-        options
-            .tools
-            .keys()
-            .map(|name| format!("{name:<12} {}", policy_of(shared, name))),
-    );
+    lines.extend(frontmatter_lines(rules));
+    if !matches!(options.frontmatter, Some(Err(_))) {
+        lines.push(String::new());
+        lines.push("A call of    by the policy now".to_owned());
+        let tools = options.tools.keys();
+        lines.extend(tools.map(|name| format!("{name:<12} {}", policy_of(rules, name))));
+    }
     Report {
         title: "status",
         lines,
     }
+}
+
+/// What the chat's own frontmatter comes to, if it has one.
+fn frontmatter_lines(rules: &Rules) -> Vec<String> {
+    let mut lines = Vec::new();
+    match &rules.options.frontmatter {
+        None => {}
+        Some(Err(problem)) => {
+            lines.push(problem.clone());
+            lines.push("Until that is mended nothing runs and nothing is sent.".to_owned());
+        }
+        Some(Ok(_)) if rules.withheld.is_empty() => {
+            lines.push("frontmatter  applies".to_owned());
+        }
+        Some(Ok(_)) => {
+            lines.push("frontmatter  applies, but for this until :Flemma trust:".to_owned());
+            let withheld = rules.withheld.iter();
+            lines.extend(withheld.map(|it| format!("             line {}: {}", it.line, it.what)));
+        }
+    }
+    lines
 }
 
 /// What `:Flemma status verbose` adds: every option, its value, and the layer that
@@ -100,17 +120,17 @@ pub fn option_lines(settings: &Settings, frontmatter: &BTreeMap<String, Value>) 
     [String::new(), heading].into_iter().chain(lines).collect()
 }
 
-fn destination_lines(shared: &Shared, is_tutor: bool) -> Vec<String> {
+fn destination_lines(settings: &Settings, is_tutor: bool) -> Vec<String> {
     let variables = |name: &str| std::env::var(name).ok();
     if is_tutor {
         return vec!["provider   tutor (built in, no model)".to_owned()];
     }
-    if shared.settings.provider == "auto" {
+    if settings.provider == "auto" {
         let found = endpoint::from_environment(&variables)
             .unwrap_or("a local server if one answers, else the tutor");
         return vec![format!("provider   auto: {found}")];
     }
-    match endpoint::destination(&shared.settings, &variables) {
+    match endpoint::destination(settings, &variables) {
         Ok(Destination::Tutor) => vec!["provider   tutor (built in, no model)".to_owned()],
         Ok(Destination::Server(endpoint, parameters)) => {
             let key = if endpoint.api_key.is_some() {
@@ -129,23 +149,24 @@ fn destination_lines(shared: &Shared, is_tutor: bool) -> Vec<String> {
                 format!("key        {} is {key}", endpoint.key_source),
             ]
         }
-        Err(problem) => vec![format!(
-            "provider   {}: {problem}",
-            shared.settings.provider
-        )],
+        Err(problem) => vec![format!("provider   {}: {problem}", settings.provider)],
     }
 }
 
-fn policy_of(shared: &Shared, name: &str) -> String {
+fn policy_of(rules: &Rules, name: &str) -> String {
     let call = CallKey {
         id: ToolUseId::new("status"),
         name: name.to_owned(),
         input: "{}".to_owned(),
     };
-    match decide(&shared.options.chain, &call, &Default::default()) {
-        Verdict::Ask(_) => "asks your function".to_owned(),
+    match decide(&rules.options.chain, &call, &Default::default()) {
+        Verdict::Ask(function) if function.id.is_editor() => "asks your function".to_owned(),
+        Verdict::Ask(_) => "asks the function of this chat".to_owned(),
         Verdict::Decided(decision, by) => {
             let word = match decision {
+                Decision::Approve if rules.options.guarded.contains(name) => {
+                    "runs, and waits where the file is protected"
+                }
                 Decision::Approve => "runs",
                 Decision::RequireApproval => "waits for you",
                 Decision::Deny => "is denied",
@@ -168,12 +189,17 @@ impl crate::session::Session {
             (false, 1) => "one tool is running".to_owned(),
             (false, count) => format!("{count} tools are running"),
         };
-        let mut report = report(self.shared(), is_tutor_chat(self.path()), &doing);
-        if verbose {
-            let options = option_lines(&self.shared().settings, &BTreeMap::new());
-            report.lines.extend(options);
-        }
-        self.editor().send("report", &report);
+        let is_tutor = is_tutor_chat(self.path());
+        let (editor, shared) = (self.editor().clone(), self.shared().clone());
+        let show = move |rules: &Rules| {
+            let mut report = report(rules, is_tutor, &doing);
+            if verbose {
+                let layer = rules.layer(&shared.settings);
+                report.lines.extend(option_lines(&shared.settings, &layer));
+            }
+            editor.send("report", &report);
+        };
+        self.with_rules_now(show);
     }
 
     /// Shows `:Flemma tool:list`.

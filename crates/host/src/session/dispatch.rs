@@ -3,13 +3,14 @@
 //! The evaluation runs on a thread that may wait; what happened stays in the queue
 //! until its value is there.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use chat::approval::{Answers, Decision, FunctionId, Question, Returned};
 use chat::cycle::{AnswerEnd, Event, Level, Notice};
 use serde_json::json;
 
-use super::{Input, Session};
+use super::{Input, Session, Shared};
 use crate::frontmatter::{self, Source};
 use crate::protected::needs_review;
 use crate::protocol::DiagnosticItem;
@@ -73,29 +74,34 @@ impl Session {
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
+        let (shared, path) = (self.shared.clone(), self.path.clone());
+        let typed_here = !self.came_with_frontmatter;
+        tokio::task::spawn_blocking(move || {
+            let trusted = is_trusted(path.as_deref(), &source.text, typed_here);
+            // What was typed here is trusted when it is opened again, too.
+            if typed_here && let Some(path) = &path {
+                let _ = Trust::open(&state_folder()).trust(path, &source.text);
+            }
+            let rules = read(&shared, source, trusted);
+            drop(inbox.send(Input::Rules(Box::new(rules))));
+        });
+    }
+
+    /// Gives the rules that a key would make now to whoever wants to show them, and
+    /// changes nothing by that.
+    pub(crate) fn with_rules_now(&self, show: impl FnOnce(&Rules) + Send + 'static) {
         let shared = self.shared.clone();
-        let known = rules::known(&shared.settings, &shared.registry);
+        let Some(source) = self.frontmatter_source() else {
+            let mut rules = Rules::plain(&shared.settings, &shared.registry);
+            let document = self.text.document();
+            let broken = document.frontmatter.as_ref();
+            rules.options.frontmatter = broken.and_then(|it| it.problem.clone()).map(Err);
+            return show(&rules);
+        };
         let (typed_here, path) = (!self.came_with_frontmatter, self.path.clone());
         tokio::task::spawn_blocking(move || {
-            let result = frontmatter::evaluate(&source, &known);
-            let store = Trust::open(&state_folder());
-            let trusted = match path.as_deref() {
-                // What was typed here is trusted when it is opened again, too.
-                Some(path) if typed_here => {
-                    let _ = store.trust(path, &source.text);
-                    true
-                }
-                Some(path) => store.is_trusted(path, &source.text),
-                None => typed_here,
-            };
-            let text = source.text;
-            let reading = Reading {
-                text,
-                result,
-                trusted,
-            };
-            let rules = Rules::with(&shared.settings, &shared.registry, reading);
-            drop(inbox.send(Input::Rules(Box::new(rules))));
+            let trusted = is_trusted(path.as_deref(), &source.text, typed_here);
+            show(&read(&shared, source, trusted));
         });
     }
 
@@ -249,4 +255,23 @@ impl Session {
             )),
         }
     }
+}
+
+/// Whether a frontmatter may loosen. Blocking.
+fn is_trusted(path: Option<&Path>, text: &str, typed_here: bool) -> bool {
+    let agreed = |path| Trust::open(&state_folder()).is_trusted(path, text);
+    typed_here || path.is_some_and(agreed)
+}
+
+/// Evaluates a frontmatter and lays it over the options. Blocking.
+fn read(shared: &Shared, source: Source, trusted: bool) -> Rules {
+    let known = rules::known(&shared.settings, &shared.registry);
+    let result = frontmatter::evaluate(&source, &known);
+    let text = source.text;
+    let reading = Reading {
+        text,
+        result,
+        trusted,
+    };
+    Rules::with(&shared.settings, &shared.registry, reading)
 }

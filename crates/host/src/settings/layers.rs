@@ -113,7 +113,15 @@ impl Settings {
                 layer,
             }
         });
-        rows.collect()
+        // What only a chat can say has no place among the options of `setup()`.
+        let own = |name: &str| leaves.iter().all(|(known, _)| known != name);
+        let more = frontmatter.iter().filter(|(name, _)| own(name));
+        let more = more.map(|(name, value)| Row {
+            name: name.clone(),
+            value: as_lua(value),
+            layer: Layer::Frontmatter,
+        });
+        rows.chain(more).collect()
     }
 
     fn value(&self, name: &str) -> (&Value, Layer) {
