@@ -27,7 +27,8 @@ local INTERRUPTS = api.nvim_create_namespace("flemma.interrupts")
 ---@class flemma.buffer.Chat
 ---@field interrupted string[] Calls that ran when the last host died.
 ---@field streaming boolean Whether an answer was being written then.
----@field frontmatter boolean Whether its text began with one when it was read.
+---@field empty boolean Whether there was no text when it was read.
+---@field seq integer Of the text that was read.
 
 ---@type table<integer, flemma.buffer.Chat>
 local chats = {}
@@ -47,7 +48,7 @@ local function introduce(buffer, reason)
     reason = reason,
     interrupted = chat.interrupted,
     streaming = chat.streaming,
-    frontmatter = chat.frontmatter,
+    came = chat.empty and "empty" or chat.seq == mirror.seq(buffer) and "read" or "changed",
   })
   if sent then
     chat.interrupted, chat.streaming = {}, false
@@ -91,8 +92,9 @@ end
 --- later, or a next one, sees only what the user has made of it.
 ---@param buffer integer
 local function note_origin(buffer)
-  local first = api.nvim_buf_get_lines(buffer, 0, 1, false)[1] or ""
-  chats[buffer].frontmatter = vim.startswith(first, "```")
+  local chat = chats[buffer]
+  chat.empty = api.nvim_buf_line_count(buffer) == 1 and api.nvim_buf_get_lines(buffer, 0, 1, false)[1] == ""
+  chat.seq = mirror.seq(buffer)
 end
 
 --- Watches the buffer and tells the host of it.
@@ -271,7 +273,7 @@ end
 function M.open(buffer)
   M.start()
   local known = chats[buffer] ~= nil
-  chats[buffer] = chats[buffer] or { interrupted = {}, streaming = false, frontmatter = false }
+  chats[buffer] = chats[buffer] or { interrupted = {}, streaming = false, empty = false, seq = 0 }
   vim.bo[buffer].modeline = false
   if not known then
     set_keys(buffer)

@@ -81,7 +81,7 @@ M.IN_ORDER = {
 ---@field reason "open"|"reload"|"restart"
 ---@field interrupted string[] Ids of calls that ran when the former host died.
 ---@field streaming boolean Whether an answer was being written when it died.
----@field frontmatter boolean Whether its text began with one when it was read.
+---@field came "empty"|"read"|"changed" Whether there was no text when it was read, it is that text, or it was changed.
 
 ---@class flemma.protocol.Snapshot
 ---@field buffer integer

@@ -22,6 +22,7 @@ mod meanwhile;
 mod mirror;
 mod misuse;
 mod opening;
+mod origin;
 mod preview;
 mod processes;
 mod references;

@@ -17,6 +17,7 @@ mod record;
 mod requests;
 mod running;
 mod show;
+mod trusting;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::path::PathBuf;
@@ -38,6 +39,7 @@ use crate::protocol::*;
 use crate::rules::Rules;
 use crate::settings::Settings;
 use crate::status::state_folder;
+use crate::trust::Origin;
 
 /// One frame of a 60 Hz screen: nothing is written or drawn more often.
 const FRAME: Duration = Duration::from_millis(16);
@@ -105,7 +107,7 @@ pub fn start(
         rule: dispatch::Rule::default(),
         audit: Audit::open(&state_folder()),
         approved: BTreeSet::new(),
-        came_with_frontmatter: false,
+        origin: None,
         inbox: inbox.downgrade(),
         text: Mirror::default(),
         seq: 0,
@@ -141,8 +143,8 @@ pub(crate) struct Session {
     audit: Audit,
     /// Calls whose approval is in the log and that did not start since.
     approved: BTreeSet<CallKey>,
-    /// Whether the text had frontmatter when it was read from its file.
-    came_with_frontmatter: bool,
+    /// What of the text came with its file; nothing before it is known.
+    origin: Option<Origin>,
     /// Weak: the session ends when the host lets go of it.
     inbox: mpsc::WeakUnboundedSender<Input>,
     text: Mirror,

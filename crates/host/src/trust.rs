@@ -1,11 +1,14 @@
 //! Which frontmatter the user trusts: a file that remembers, for the real path of
 //! a chat, the digest of the frontmatter that was read and agreed to.
 //!
-//! Knows nothing of what a frontmatter says; [`loosening`] does.
+//! Knows nothing of what a frontmatter says; [`loosening`] does. What of a text came
+//! with its file is told by [`Origin`].
 
 mod loosening;
+mod origin;
 
 pub use loosening::{Loosening, loosening};
+pub use origin::Origin;
 
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -110,9 +110,34 @@ pub struct Attach {
     /// Whether an answer was streaming then.
     #[serde(default)]
     pub streaming: bool,
-    /// Whether its text began with a frontmatter when it was read, whatever was
-    /// typed since.
-    pub frontmatter: bool,
+    /// What its text was when it was read.
+    pub came: Came,
+}
+
+/// What a text is, compared with what its file held when it was read.
+// By way of its name, because rmpv reads no enums from strings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Came {
+    /// There was nothing: all was written here.
+    Empty,
+    /// It is what was read.
+    Read,
+    /// It was changed since.
+    Changed,
+}
+
+impl TryFrom<String> for Came {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        match name.as_str() {
+            "empty" => Ok(Self::Empty),
+            "read" => Ok(Self::Read),
+            "changed" => Ok(Self::Changed),
+            _ => Err(format!("no text came as {name:?}")),
+        }
+    }
 }
 
 /// A piece of a buffer's text.

@@ -75,14 +75,14 @@ impl Session {
             return;
         };
         let (shared, path) = (self.shared.clone(), self.path.clone());
-        let typed_here = !self.came_with_frontmatter;
+        let typed_here = self.is_typed(&source.text);
         tokio::task::spawn_blocking(move || {
-            let trusted = is_trusted(path.as_deref(), &source.text, typed_here);
+            let trusted = is_trusted(path.as_deref(), &source.text);
             // What was typed here is trusted when it is opened again, too.
-            if typed_here && let Some(path) = &path {
-                let _ = Trust::open(&state_folder()).trust(path, &source.text);
+            if let Some(path) = path.filter(|_| typed_here && !trusted) {
+                let _ = Trust::open(&state_folder()).trust(&path, &source.text);
             }
-            let rules = read(&shared, source, trusted);
+            let rules = read(&shared, source, typed_here || trusted);
             drop(inbox.send(Input::Rules(Box::new(rules))));
         });
     }
@@ -98,9 +98,9 @@ impl Session {
             rules.options.frontmatter = broken.and_then(|it| it.problem.clone()).map(Err);
             return show(&rules);
         };
-        let (typed_here, path) = (!self.came_with_frontmatter, self.path.clone());
+        let (typed_here, path) = (self.is_typed(&source.text), self.path.clone());
         tokio::task::spawn_blocking(move || {
-            let trusted = is_trusted(path.as_deref(), &source.text, typed_here);
+            let trusted = typed_here || is_trusted(path.as_deref(), &source.text);
             show(&read(&shared, source, trusted));
         });
     }
@@ -116,8 +116,8 @@ impl Session {
             self.editor.notify(&Notice {
                 level: Level::Warning,
                 text: format!(
-                    "Line {} of the frontmatter {}. It came with the file, so that does not apply; :Flemma trust \
-                     lets it.",
+                    "Line {} of the frontmatter {}. Not all of it was typed here, so that does not apply until \
+                     you read it and agree with :Flemma trust.",
                     loosening.line, loosening.what
                 ),
             });
@@ -142,7 +142,12 @@ impl Session {
         };
         let failure = self.rules.failure.iter();
         let failures = failure.map(|it| remark(it.line, it.message.clone(), "error"));
-        let withheld = self.rules.withheld.iter().map(|it| {
+        let agreed = || match &self.rules.options.frontmatter {
+            Some(Ok(text)) => self.is_typed(text),
+            _ => false,
+        };
+        let withheld = &self.rules.withheld;
+        let withheld = withheld.iter().filter(|_| !agreed()).map(|it| {
             let message = format!("This {}; it does not apply until :Flemma trust.", it.what);
             remark(it.line, message, "warning")
         });
@@ -218,49 +223,11 @@ impl Session {
             drop(inbox.send(Input::Functions(answers)));
         });
     }
-
-    /// `:Flemma trust`: agrees to the frontmatter as it stands, for this file.
-    pub(super) fn trust(&mut self) {
-        let document = self.text.document();
-        let (Some(path), Some(_)) = (&self.path, &document.frontmatter) else {
-            return self
-                .inform("There is no frontmatter in a file here, so there is nothing to trust.");
-        };
-        let text = document.frontmatter_text();
-        let store = Trust::open(&state_folder());
-        if let Some(problem) = store.problem() {
-            self.inform(&problem);
-        }
-        match store.trust(path, &text) {
-            Ok(()) => self.inform("The frontmatter of this file is trusted as it stands. :Flemma trust! takes that back."),
-            Err(error) => self.editor.report_problem(&chat::Problem::new(
-                format!("The frontmatter cannot be trusted: {error}."),
-                "Save the chat to a file first.",
-            )),
-        }
-    }
-
-    /// `:Flemma trust!`: takes it back.
-    pub(super) fn distrust(&mut self) {
-        self.came_with_frontmatter = true;
-        let Some(path) = &self.path else {
-            return self.inform("This chat is in no file, so nothing was trusted.");
-        };
-        match Trust::open(&state_folder()).revoke(path) {
-            Ok(true) => self.inform("The frontmatter of this file is trusted no more."),
-            Ok(false) => self.inform("The frontmatter of this file was not trusted."),
-            Err(error) => self.editor.report_problem(&chat::Problem::new(
-                format!("The trust store cannot be changed: {error}."),
-                "",
-            )),
-        }
-    }
 }
 
-/// Whether a frontmatter may loosen. Blocking.
-fn is_trusted(path: Option<&Path>, text: &str, typed_here: bool) -> bool {
-    let agreed = |path| Trust::open(&state_folder()).is_trusted(path, text);
-    typed_here || path.is_some_and(agreed)
+/// Whether the user agreed to a frontmatter in this file. Blocking.
+pub(super) fn is_trusted(path: Option<&Path>, text: &str) -> bool {
+    path.is_some_and(|path| Trust::open(&state_folder()).is_trusted(path, text))
 }
 
 /// Evaluates a frontmatter and lays it over the options. Blocking.

@@ -99,7 +99,7 @@ impl Session {
         self.hold_chat(attach.process);
         self.cwd = PathBuf::from(attach.cwd);
         self.view.set_width(attach.width);
-        self.came_with_frontmatter = attach.frontmatter;
+        self.note_origin(attach.came);
         let interrupted = attach.interrupted.into_iter().map(ToolUseId::new).collect();
         self.waiting.push_back(Event::Loaded { interrupted });
         if self.request.is_some() {
@@ -130,6 +130,9 @@ impl Session {
                 self.waiting.push_back(Event::Changed);
             }
             self.view.redraw();
+            if let Some(origin) = &mut self.origin {
+                origin.changed(self.text.text());
+            }
         }
     }
 }

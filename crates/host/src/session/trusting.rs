@@ -1,0 +1,110 @@
+//! Where a chat's frontmatter comes from, and the user's word on it.
+
+use std::path::Path;
+
+use chat::Problem;
+use chat::cycle::{Level, Notice};
+
+use super::Session;
+use super::dispatch::is_trusted;
+use crate::editor::Editor;
+use crate::protocol::Came;
+use crate::status::state_folder;
+use crate::trust::{Loosening, Origin, Trust};
+
+impl Session {
+    /// The whole text was told: what of it came with the file?
+    pub(super) fn note_origin(&mut self, came: Came) {
+        match (came, &self.origin) {
+            (Came::Empty, _) => self.origin = Some(Origin::default()),
+            (Came::Changed, Some(_)) => {}
+            // Whoever comes late cannot tell one from the other.
+            (Came::Read | Came::Changed, _) => {
+                let mut origin = Origin::read(self.text.text());
+                let document = self.text.document();
+                if document.frontmatter.is_some() {
+                    let text = document.frontmatter_text();
+                    // Before it is changed: of what was agreed to, all counts as typed.
+                    if is_trusted(self.path.as_deref(), &text) {
+                        origin.agree(&text);
+                    }
+                }
+                self.origin = Some(origin);
+            }
+        }
+    }
+
+    /// Whether every line of a frontmatter is the user's own act.
+    pub(super) fn is_typed(&self, frontmatter: &str) -> bool {
+        let origin = self.origin.as_ref();
+        origin.is_some_and(|origin| origin.is_typed(frontmatter))
+    }
+
+    /// `:Flemma trust`: agrees to the frontmatter as it stands, for this file.
+    pub(super) fn trust(&mut self) {
+        let document = self.text.document();
+        let (Some(path), Some(_)) = (&self.path, &document.frontmatter) else {
+            return self
+                .inform("There is no frontmatter in a file here, so there is nothing to trust.");
+        };
+        let (path, text) = (path.clone(), document.frontmatter_text());
+        let (editor, agreed) = (self.editor.clone(), text.clone());
+        self.with_rules_now(move |rules| agree(&editor, &path, &agreed, &rules.withheld));
+        if let Some(origin) = &mut self.origin {
+            origin.agree(&text);
+        }
+        self.view.redraw();
+    }
+
+    /// `:Flemma trust!`: takes it back.
+    pub(super) fn distrust(&mut self) {
+        self.origin = Some(Origin::read(self.text.text()));
+        let Some(path) = &self.path else {
+            return self.inform("This chat is in no file, so nothing was trusted.");
+        };
+        match Trust::open(&state_folder()).revoke(path) {
+            Ok(true) => self.inform("The frontmatter of this file is trusted no more."),
+            Ok(false) => self.inform("The frontmatter of this file was not trusted."),
+            Err(error) => self.editor.report_problem(&chat::Problem::new(
+                format!("The trust store cannot be changed: {error}."),
+                "",
+            )),
+        }
+    }
+}
+
+/// Remembers that the user agreed to a frontmatter, and says to what. Blocking.
+fn agree(editor: &Editor, path: &Path, text: &str, allowed: &[Loosening]) {
+    let store = Trust::open(&state_folder());
+    if let Some(problem) = store.problem() {
+        inform(editor, problem);
+    }
+    if let Err(error) = store.trust(path, text) {
+        return editor.report_problem(&Problem::new(
+            format!("The frontmatter cannot be trusted: {error}."),
+            "Save the chat to a file first.",
+        ));
+    }
+    let lines: Vec<String> = allowed
+        .iter()
+        .map(|it| format!("Line {} {}.", it.line, it.what))
+        .collect();
+    let what = if lines.is_empty() {
+        "It allows nothing that your options do not.".to_owned()
+    } else {
+        format!("From the next key on that applies: {}", lines.join(" "))
+    };
+    inform(
+        editor,
+        format!(
+            "The frontmatter of this file is trusted as it stands. {what} :Flemma trust! takes that back."
+        ),
+    );
+}
+
+fn inform(editor: &Editor, text: String) {
+    editor.notify(&Notice {
+        level: Level::Info,
+        text,
+    });
+}

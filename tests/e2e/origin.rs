@@ -1,0 +1,123 @@
+//! Whose words a frontmatter is: what came with a file does not become the user's by
+//! being moved, completed or brought back.
+
+use std::fs;
+
+use harness::{Answer, Editor, Provider};
+
+use crate::stage::*;
+
+const LOOSE: &str = "flemma.opt.tools.auto_approve = { \"$default\", \"bash\" }";
+
+/// A provider whose model wants to run a command, as often as it is asked.
+fn accomplice(ids: &[&str]) -> Provider {
+    let call = |id: &&str| Answer::new().tool_use(id, "bash", command("echo out"));
+    Provider::anthropic(ids.iter().map(call).collect::<Vec<_>>())
+}
+
+/// What becomes of a command in the chat `text` that came as a file, after these keys.
+#[track_caller]
+fn after(text: &str, keys: &str) -> (Editor, &'static str) {
+    let provider = accomplice(&["t_b"]);
+    let editor = open(&provider, text);
+    // A host that sees only what the user has made of the text trusts none of it.
+    at_rest(&editor);
+    editor.keys(keys);
+    editor.keys("<C-]>");
+    let [became] = outcomes(&editor, ["t_b"]);
+    (editor, became)
+}
+
+#[test]
+fn marks_before_the_block_do_not_make_it_the_users() {
+    // Neovim takes the first one off; the second one stands in the text.
+    let text = format!("\u{feff}\u{feff}{}", below(LOOSE));
+    assert_eq!(after(&text, "").1, "waits");
+}
+
+#[test]
+fn deleting_what_stands_above_a_block_does_not_make_it_the_users() {
+    for (text, keys) in [
+        (format!("\n{}", below(LOOSE)), "ggdd"),
+        (format!("x{}", below(LOOSE)), "ggx"),
+        (format!("@You:\nLook:\n\n{}", below(LOOSE)), "gg3dd"),
+        (
+            format!("```text\n```\n{}", below(LOOSE)),
+            "gg2dd",
+        ),
+        (
+            "\n```json\n{\"flemma\": {\"tools\": {\"auto_approve\": [\"bash\"]}}}\n```\n\n@You:\nGo.\n".to_owned(),
+            "ggdd",
+        ),
+    ] {
+        assert_eq!(after(&text, keys).1, "waits", "{text}");
+    }
+}
+
+#[test]
+fn a_character_more_does_not_trust_the_strangers_line() {
+    let (editor, became) = after(&below(LOOSE), "ggjA -- mine<Esc>");
+    assert_eq!(became, "waits");
+    wait_message(
+        &editor,
+        "Line 2 of the frontmatter would run bash without asking. Not all of it was typed here",
+    );
+}
+
+#[test]
+fn a_line_typed_beside_the_strangers_does_not_trust_those() {
+    let (editor, became) = after(&below(LOOSE), "ggoflemma.opt.temperature = 0.1<Esc>");
+    assert_eq!(became, "waits");
+    wait_diagnostic(&editor, "would run bash without asking");
+}
+
+#[test]
+fn a_block_of_ones_own_in_the_strangers_place_is_ones_own() {
+    let keys = format!("ggd3jO```lua<CR>{LOOSE} -- mine<CR>```<CR><Esc>");
+    let (_, became) = after(&below("flemma.opt.thinking = \"low\""), &keys);
+    assert_eq!(became, "ran");
+}
+
+#[test]
+fn what_an_undo_brings_back_is_still_the_strangers() {
+    assert_eq!(after(&below(LOOSE), "ggd3ju").1, "waits");
+    assert_eq!(after(&below(LOOSE), "ggd3jGp:%d<CR>uu").1, "waits");
+}
+
+#[test]
+fn agreeing_says_to_what_and_what_is_typed_afterwards_applies() {
+    let provider = accomplice(&["t_1", "t_2"]);
+    let editor = open(
+        &provider,
+        &below("flemma.opt.tools.auto_approve = { \"bash\" }"),
+    );
+    editor.command("Flemma trust");
+    wait_message(&editor, "Line 2 would run bash without asking.");
+    at_rest(&editor);
+    // It was read and agreed to, so a change is the user's own act, unsaved or saved.
+    editor.keys("ggjA -- mine<Esc><C-]>");
+    assert_eq!(outcomes(&editor, ["t_1"]), ["ran"]);
+}
+
+#[test]
+fn a_trusted_chat_may_be_changed_before_the_first_key() {
+    let provider = accomplice(&["t_1"]);
+    let editor = open(&provider, &below(LOOSE));
+    editor.command("Flemma trust");
+    wait_message(&editor, "is trusted as it stands");
+    editor.command("edit!");
+    editor.keys("ggoflemma.opt.temperature = 0.1<Esc><C-]>");
+    assert_eq!(outcomes(&editor, ["t_1"]), ["ran"]);
+}
+
+#[test]
+fn a_change_behind_neovims_back_is_the_files_again() {
+    let provider = accomplice(&["t_1"]);
+    let editor = open(&provider, "");
+    editor.paste(&below("flemma.opt.temperature = 0.1"));
+    editor.command("write");
+    fs::write(editor.dir().join("question.chat"), below(LOOSE)).unwrap();
+    editor.command("edit!");
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_1"]), ["waits"]);
+}
