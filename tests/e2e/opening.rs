@@ -63,7 +63,7 @@ fn a_chat_that_is_opened_scrolled_folded_and_reloaded_does_nothing() {
         let host = host(&editor);
         editor.keys("G<C-u>ggzMzRzfGzo<C-w>s<C-w>v:tabnew %<CR>:edit!<CR>:checktime<CR>");
         editor.keys(":write<CR>:Flemma status<CR>");
-        editor.wait_text("A call of");
+        editor.wait_text("nothing is running here");
         editor.keys("q");
         settle(&editor);
         assert_eq!(children(editor.nvim_pid()), [host.watcher]);
