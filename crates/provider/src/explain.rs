@@ -48,6 +48,12 @@ pub fn explain(
             "Delete earlier turns or large results, or choose a model with a larger context window.",
         ),
         404 => not_found(endpoint, &who, &reason),
+        300..=399 => Problem::new(
+            format!(
+                "{who} wants the request at another address {reason}; your key is not sent there."
+            ),
+            "Correct the base URL and press Ctrl-] again; the conversation is unchanged.",
+        ),
         429 => limited(&who, &reason, retry_after),
         500..=599 => failed(&who, &reason, retry_after),
         _ => Problem::new(

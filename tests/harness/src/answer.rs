@@ -62,6 +62,10 @@ pub(crate) struct Pace {
     pub(crate) piece: Option<usize>,
     /// Body bytes after which the connection breaks.
     pub(crate) cut_after: Option<usize>,
+    /// Whether a cut resets the connection instead of closing it.
+    pub(crate) reset: bool,
+    /// Body bytes after which nothing more is said.
+    pub(crate) stall_after: Option<usize>,
     /// Body bytes after which the answer ends as if it were complete.
     pub(crate) end_after: Option<usize>,
     /// Pause before each write.
@@ -69,6 +73,7 @@ pub(crate) struct Pace {
     pub(crate) crlf: bool,
     pub(crate) byte_order_mark: bool,
     pub(crate) comments: bool,
+    pub(crate) gzip: bool,
 }
 
 impl From<&str> for Answer {
@@ -197,6 +202,25 @@ impl Answer {
     /// Breaks the connection after so many bytes of the body.
     pub fn cut_after(mut self, bytes: usize) -> Self {
         self.pace.cut_after = Some(bytes);
+        self
+    }
+
+    /// Like [`Answer::cut_after`], with a reset in place of a close: what was not
+    /// read yet may be lost.
+    pub fn reset_after(mut self, bytes: usize) -> Self {
+        self.pace.reset = true;
+        self.cut_after(bytes)
+    }
+
+    /// Says nothing more after so many bytes of the body, and keeps the connection.
+    pub fn stall_after(mut self, bytes: usize) -> Self {
+        self.pace.stall_after = Some(bytes);
+        self
+    }
+
+    /// Sends the body compressed, all of it at once.
+    pub fn gzip(mut self) -> Self {
+        self.pace.gzip = true;
         self
     }
 

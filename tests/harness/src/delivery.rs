@@ -54,7 +54,8 @@ pub(crate) enum End {
 
 /// Plays `pieces` into `outlet`.
 pub(crate) fn deliver(pieces: Vec<Piece>, pace: &Pace, outlet: &mut impl Outlet) -> End {
-    let mut left = pace.cut_after.or(pace.end_after).unwrap_or(usize::MAX);
+    let last = pace.cut_after.or(pace.end_after).or(pace.stall_after);
+    let mut left = last.unwrap_or(usize::MAX);
     let mark = pace
         .byte_order_mark
         .then(|| Piece::Bytes("\u{feff}".into()));
@@ -68,12 +69,7 @@ pub(crate) fn deliver(pieces: Vec<Piece>, pace: &Pace, outlet: &mut impl Outlet)
                 }
                 continue;
             }
-            Piece::Stall => {
-                while !outlet.is_gone() {
-                    std::thread::sleep(STALL);
-                }
-                return End::HungUp;
-            }
+            Piece::Stall => return stall(outlet),
         };
         let sent = &bytes[..bytes.len().min(left)];
         left -= sent.len();
@@ -84,11 +80,19 @@ pub(crate) fn deliver(pieces: Vec<Piece>, pace: &Pace, outlet: &mut impl Outlet)
             break;
         }
     }
-    if left == 0 && pace.cut_after.is_some() {
-        End::Cut
-    } else {
-        End::Complete
+    match left {
+        0 if pace.cut_after.is_some() => End::Cut,
+        0 if pace.stall_after.is_some() => stall(outlet),
+        _ => End::Complete,
     }
+}
+
+/// Says nothing until the client leaves.
+fn stall(outlet: &mut impl Outlet) -> End {
+    while !outlet.is_gone() {
+        std::thread::sleep(STALL);
+    }
+    End::HungUp
 }
 
 fn spell(event: &str, pace: &Pace) -> Vec<u8> {

@@ -99,13 +99,18 @@ pub(crate) struct EventBody<'a> {
 }
 
 impl<'a> EventBody<'a> {
-    /// Writes the head of the answer.
-    pub(crate) fn begin(stream: &'a mut TcpStream) -> std::io::Result<Self> {
-        stream.write_all(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
-              cache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n",
-        )?;
+    /// Writes the head of the answer; `more` are headers, each with its line end.
+    pub(crate) fn begin(stream: &'a mut TcpStream, more: &str) -> std::io::Result<Self> {
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
+                    cache-control: no-cache\r\ntransfer-encoding: chunked\r\n";
+        stream.write_all(format!("{head}{more}\r\n").as_bytes())?;
         Ok(Self { stream })
+    }
+
+    /// Resets the connection, which a client sees as an error.
+    pub(crate) fn reset(&self) {
+        let at_once = Some(std::time::Duration::ZERO);
+        let _ = rustix::net::sockopt::set_socket_linger(&*self.stream, at_once);
     }
 
     /// Ends the body properly. A body that is dropped without this is a cut one.
@@ -128,6 +133,11 @@ impl Outlet for EventBody<'_> {
     fn is_gone(&mut self) -> bool {
         has_left(self.stream)
     }
+}
+
+/// Whether closing the connection resets it.
+pub(crate) fn will_reset(stream: &TcpStream) -> bool {
+    rustix::net::sockopt::socket_linger(stream).is_ok_and(|it| it.is_some())
 }
 
 /// Whether the client has closed its end. Answers at once.

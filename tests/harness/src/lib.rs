@@ -27,6 +27,7 @@ mod chat_completions;
 mod delivery;
 mod editor;
 mod gate;
+mod gzip;
 mod http;
 mod inspect;
 mod provider;

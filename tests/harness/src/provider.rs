@@ -12,7 +12,7 @@ use crate::answer::{Answer, Kind};
 use crate::channel::lock;
 use crate::delivery::{End, Outlet, Piece, deliver};
 use crate::http::{self, EventBody, Recorded};
-use crate::{PATIENCE, anthropic, chat_completions};
+use crate::{PATIENCE, anthropic, chat_completions, gzip};
 
 /// A scripted provider. Its threads end when it is dropped.
 pub struct Provider {
@@ -190,7 +190,10 @@ impl Connection {
                 break;
             }
         }
-        let _ = stream.shutdown(Shutdown::Both);
+        // A farewell would come before the reset.
+        if !http::will_reset(&stream) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
     }
 
     /// Waits for a request on a connection that may be idle for long.
@@ -243,14 +246,31 @@ impl Connection {
             Format::Anthropic => anthropic::spell(answer),
             Format::ChatCompletions => chat_completions::spell(answer),
         };
-        let Ok(body) = EventBody::begin(stream) else {
+        let coding = if answer.pace.gzip {
+            "content-encoding: gzip\r\n"
+        } else {
+            ""
+        };
+        let Ok(body) = EventBody::begin(stream, coding) else {
             return false;
         };
         let mut outlet = Open {
             body,
             shared: &self.shared,
         };
-        match deliver(pieces, &answer.pace, &mut outlet) {
+        let end = if answer.pace.gzip {
+            let mut whole = Compressed(Vec::new());
+            deliver(pieces, &answer.pace, &mut whole);
+            outlet.write(&gzip::stored(&whole.0));
+            End::Complete
+        } else {
+            deliver(pieces, &answer.pace, &mut outlet)
+        };
+        match end {
+            End::Cut if answer.pace.reset => {
+                outlet.body.reset();
+                false
+            }
             End::Complete => outlet.body.end().is_ok(),
             End::Cut => false,
             End::HungUp => {
@@ -259,6 +279,20 @@ impl Connection {
                 false
             }
         }
+    }
+}
+
+/// A body that is kept until it is whole.
+struct Compressed(Vec<u8>);
+
+impl Outlet for Compressed {
+    fn write(&mut self, bytes: &[u8]) -> bool {
+        self.0.extend_from_slice(bytes);
+        true
+    }
+
+    fn is_gone(&mut self) -> bool {
+        false
     }
 }
 

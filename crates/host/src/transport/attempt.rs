@@ -9,12 +9,14 @@ use chat::Problem;
 use futures::StreamExt;
 use provider::{Decoder, Endpoint, Failure, HeaderValue, HttpRequest, StreamEvent};
 use reqwest::{Client, Response};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Events;
 
 /// Most bytes of an error body that are read.
 const ERROR_BODY: usize = 64 * 1024;
+/// Bytes without a line end that count as a sign of life.
+const ENOUGH: usize = 16 * 1024;
 /// How long the next piece of an error body may take: the status says enough.
 const ERROR_BODY_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -49,12 +51,16 @@ pub(super) async fn make(
     let mut decoder = Decoder::new(endpoint.protocol);
     let mut bytes = response.bytes_stream();
     let mut broke = false;
+    let mut silence = Silence::starts(idle);
     loop {
-        let Ok(chunk) = timeout(idle, bytes.next()).await else {
+        let Ok(chunk) = timeout_at(silence.end, bytes.next()).await else {
             return answer.silent(idle);
         };
         let batch = match chunk {
-            Some(Ok(chunk)) => decoder.push(&chunk),
+            Some(Ok(chunk)) => {
+                silence.hears(&chunk);
+                decoder.push(&chunk)
+            }
             Some(Err(error)) => {
                 tracing::info!(%error, "the connection broke");
                 broke = true;
@@ -69,6 +75,32 @@ pub(super) async fn make(
     }
     answer.pass_on(decoder.finish(), broke)?;
     Ok(())
+}
+
+/// How long nothing has arrived that says something: a byte now and then is no
+/// answer, a line is, and so is a good part of a long one.
+struct Silence {
+    idle: Duration,
+    end: Instant,
+    /// Bytes since the last line end.
+    bytes: usize,
+}
+
+impl Silence {
+    fn starts(idle: Duration) -> Self {
+        Self {
+            idle,
+            end: Instant::now() + idle,
+            bytes: 0,
+        }
+    }
+
+    fn hears(&mut self, chunk: &[u8]) {
+        self.bytes += chunk.len();
+        if self.bytes >= ENOUGH || chunk.contains(&b'\n') || chunk.contains(&b'\r') {
+            *self = Self::starts(self.idle);
+        }
+    }
 }
 
 /// An answer that arrives.
