@@ -47,6 +47,8 @@ pub struct Cycle {
     disarmed: bool,
     /// Requests since the user last sent one.
     turns: u32,
+    /// Whether the last thing that was to be sent was one request too many.
+    limited: bool,
     /// Where decisions and calls come from.
     provenance: Provenance,
     /// What function resolvers said in this batch.
@@ -100,6 +102,17 @@ impl Cycle {
     /// Whether a request is open.
     pub fn is_sending(&self) -> bool {
         self.request
+    }
+
+    /// Whether nothing goes on: no request, no call, and no question to anybody.
+    pub fn is_at_rest(&self) -> bool {
+        let idle = self.running.is_empty() && self.queue.is_empty() && self.finished.is_empty();
+        idle && !self.request && self.batch.is_none()
+    }
+
+    /// Whether it rests because the most requests in a row have been made.
+    pub fn reached_limit(&self) -> bool {
+        self.limited
     }
 
     /// Does what [`Event::Recorded`] asks for, which is the same whatever the text.
@@ -226,6 +239,7 @@ impl Cycle {
         let (running, queue) = (&self.running, &self.queue);
         self.ledger
             .begin(|call| running.contains(call) || queue.contains(call));
+        self.limited = false;
         self.batch = Some(Batch {
             goal,
             worked: false,

@@ -31,6 +31,12 @@ pub fn preview(name: &str, input: &Value, width: usize) -> String {
     visible::fit(&text, width)
 }
 
+/// Any text on one line of at most `width` display columns: what would not show is
+/// spelled out, and what does not fit is cut visibly.
+pub fn one_line(text: &str, width: usize) -> String {
+    visible::fit(text, width)
+}
+
 /// The form of a built-in tool, or `None` when the arguments do not fit it.
 fn known(name: &str, input: &Value) -> Option<String> {
     let input = input.as_object()?;

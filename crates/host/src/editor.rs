@@ -9,8 +9,8 @@ use chat::cycle::{Level, Notice};
 use serde_json::Value;
 
 use crate::ask::{Asks, Reply};
+use crate::front::Sender;
 use crate::protocol::*;
-use crate::rpc::Sender;
 
 /// The editor, as far as the host can speak to it. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -31,6 +31,26 @@ impl Editor {
     /// Sends a message of [`crate::protocol`] by its name.
     pub fn send(&self, name: &str, payload: &impl serde::Serialize) {
         self.sender.send(name, payload);
+    }
+
+    /// Whether it is a front end in this process, which holds the chat's file.
+    pub fn is_here(&self) -> bool {
+        matches!(self.sender, Sender::Here(_))
+    }
+
+    /// Tells a front end without a screen of its own a piece of the model's own text.
+    pub fn say(&self, text: &str) {
+        self.sender.send_here("answer_text", &text);
+    }
+
+    /// Whether nothing may be sent and no tool may run.
+    pub fn is_rehearsal(&self) -> bool {
+        self.sender.is_rehearsal()
+    }
+
+    /// Tells what would be done, were this no rehearsal.
+    pub fn would(&self, name: &str, what: &impl serde::Serialize) {
+        self.sender.send_here(name, what);
     }
 
     /// Shows a message.

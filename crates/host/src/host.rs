@@ -15,6 +15,7 @@ use tools::Registry;
 
 use crate::ask::Reply;
 use crate::editor::Editor;
+use crate::front::Sender;
 use crate::protocol::*;
 use crate::session::{self, Input, Shared};
 use crate::settings::Settings;
@@ -46,7 +47,7 @@ pub fn run(collected: bool) -> ExitCode {
 async fn serve(collected: bool) {
     let (incoming, mut messages) = mpsc::unbounded_channel();
     let (sender, channel) = rpc::connect(incoming);
-    let mut host = Host::new(Editor::new(sender));
+    let mut host = Host::new(Editor::new(Sender::Neovim(sender)));
     let Ok(mut terminate) = signal(SignalKind::terminate()) else {
         return;
     };
@@ -61,7 +62,8 @@ async fn serve(collected: bool) {
     }
 }
 
-struct Host {
+/// What all chats of one front end share, and their sessions.
+pub struct Host {
     editor: Editor,
     registry: Registry,
     shared: Arc<Shared>,
@@ -69,7 +71,8 @@ struct Host {
 }
 
 impl Host {
-    fn new(editor: Editor) -> Self {
+    /// Speaks to `editor`; the options are at their defaults.
+    pub fn new(editor: Editor) -> Self {
         let registry = Registry::builtin();
         let (settings, _) = Settings::read(&Value::Null, &registry);
         let shared = Arc::new(Shared {
@@ -84,7 +87,8 @@ impl Host {
         }
     }
 
-    fn receive(&mut self, message: FromEditor) {
+    /// Takes a message where it belongs.
+    pub fn receive(&mut self, message: FromEditor) {
         match message {
             FromEditor::Hello(hello) => self.hello(&hello),
             FromEditor::Configure(configure) => self.configure(configure),

@@ -1,15 +1,21 @@
-//! The `flemma` binary: the host behind the Neovim plugin.
+//! The `flemma` binary: the host behind the Neovim plugin, and the same for a shell.
 //!
-//! Reads the command line and starts what it names. Standard output belongs to
-//! the protocol, so nothing here prints to it but `--version` and `--help`.
+//! Reads the command line and starts what it names. Under `host` standard output is
+//! the wire to Neovim, so nothing prints to it there.
 
+mod arguments;
 mod ask;
 mod audit;
 mod buffers;
+mod commands;
+mod config;
 mod digest;
+mod direct;
 mod editor;
 mod endpoint;
+mod front;
 mod frontmatter;
+mod headless;
 mod host;
 mod lease;
 mod local;
@@ -31,45 +37,30 @@ mod tutor;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 
-/// A model, tools and your text, in one file.
-#[derive(Parser)]
-#[command(name = "flemma", version, about, arg_required_else_help = true)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Serve a Neovim over standard input and output; the plugin starts this.
-    Host {
-        /// Be the process that does the work; started by the one that watches it.
-        #[arg(long, hide = true)]
-        inner: bool,
-        /// The one that watches collects the orphans of what this one starts.
-        #[arg(long, hide = true)]
-        collected: bool,
-    },
-    /// Show what was decided lately, what ran, and how it ended.
-    Log {
-        /// How many records.
-        #[arg(default_value_t = log::USUAL_COUNT)]
-        count: usize,
-        /// Print JSON lines.
-        #[arg(long)]
-        json: bool,
-    },
-}
+use arguments::{Arguments, Command};
 
 fn main() -> ExitCode {
-    match Arguments::parse().command {
-        Command::Host { inner: false, .. } => supervise::watch(),
-        Command::Host {
-            inner: true,
-            collected,
-        } => host::run(collected),
+    let Arguments {
+        inner,
+        collected,
+        command,
+    } = Arguments::parse();
+    match command {
+        Command::Host if inner => host::run(collected),
+        Command::Host => supervise::watch_host(),
         Command::Log { count, json } => log::print(count, json),
+        Command::Tools { config } => commands::tools(config),
+        // What runs tools is watched, so that nothing outlives it.
+        _ if !inner => supervise::watch_command(),
+        Command::Send(send) => {
+            supervise::follow_watcher(collected);
+            commands::send(send)
+        }
+        Command::Tool(tool) => {
+            supervise::follow_watcher(collected);
+            commands::tool(tool)
+        }
     }
 }

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use names::{Kind, folded};
+pub use real::leads_to;
 
 /// The folders and files of this user and this host that matter here.
 #[derive(Debug, Clone, Default)]

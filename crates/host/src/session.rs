@@ -14,7 +14,9 @@ mod keys;
 mod mirror;
 mod pace;
 mod record;
+mod rehearsal;
 mod requests;
+mod rest;
 mod running;
 mod show;
 mod trusting;
@@ -126,6 +128,7 @@ pub fn start(
         pace: pace::Pace::default(),
         view: show::View::default(),
         interrupted: false,
+        unsettled: false,
         gone: false,
     };
     tokio::spawn(session.run(inputs));
@@ -171,6 +174,8 @@ pub(crate) struct Session {
     view: show::View,
     /// Whether a former host died in the middle of an answer and nobody said so yet.
     interrupted: bool,
+    /// Whether a key was pressed and it was not said since that everything rests.
+    unsettled: bool,
     /// Whether the buffer is gone.
     gone: bool,
 }
@@ -205,6 +210,7 @@ impl Session {
             }
             self.go_on();
             self.show();
+            self.tell_rest();
         }
         self.close();
     }

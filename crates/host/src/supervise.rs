@@ -8,18 +8,75 @@
 use std::io;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 
-/// Starts the worker with our own standard streams and waits for its end.
-pub fn watch() -> ExitCode {
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Starts the host with our own standard streams and waits for its end.
+pub fn watch_host() -> ExitCode {
+    ended(start_worker().and_then(wait))
+}
+
+/// Likewise for a command of the command line, to which signals are passed on.
+pub fn watch_command() -> ExitCode {
+    ended(watch_and_pass_on())
+}
+
+/// This program, with the arguments that it was given, as the one that works.
+fn start_worker() -> io::Result<Child> {
     let collected = adopt_orphans().then_some("--collected");
-    let inner = ["host", "--inner"].into_iter().chain(collected);
-    let status = std::env::current_exe()
-        .and_then(|program| Command::new(program).args(inner).spawn())
-        .and_then(wait);
+    Command::new(std::env::current_exe()?)
+        .arg("--inner")
+        .args(collected)
+        .args(std::env::args_os().skip(1))
+        .spawn()
+}
+
+fn watch_and_pass_on() -> io::Result<ExitStatus> {
+    let runtime = Builder::new_current_thread().enable_io().build()?;
+    let (pids, pid) = std::sync::mpsc::channel();
+    let pass_on = pass_on_signals(&runtime, pid)?;
+    let worker = start_worker()?;
+    let id = i32::try_from(worker.id()).ok();
+    // The one who listens waits for it.
+    let _ = pids.send(id.and_then(Pid::from_raw));
+    std::thread::spawn(move || runtime.block_on(pass_on));
+    wait(worker)
+}
+
+/// A Ctrl-C on the terminal reaches the worker as well as us, one that a program sends
+/// only us. So it ignores its own and goes by what is passed on from here. From this
+/// call on no signal ends us.
+fn pass_on_signals(
+    runtime: &Runtime,
+    pid: std::sync::mpsc::Receiver<Option<Pid>>,
+) -> io::Result<impl Future<Output = ()> + use<>> {
+    let _context = runtime.enter();
+    let mut interrupts = signal(SignalKind::interrupt())?;
+    let mut terminates = signal(SignalKind::terminate())?;
+    let mut hang_ups = signal(SignalKind::hangup())?;
+    Ok(async move {
+        let Ok(Some(pid)) = pid.recv() else {
+            return;
+        };
+        loop {
+            let signal = tokio::select! {
+                _ = interrupts.recv() => Signal::USR1,
+                _ = terminates.recv() => Signal::TERM,
+                _ = hang_ups.recv() => Signal::TERM,
+            };
+            // One that is gone is being collected.
+            let _ = kill_process(pid, signal);
+        }
+    })
+}
+
+fn ended(status: io::Result<ExitStatus>) -> ExitCode {
     tools::end_descendants();
     match status {
         Ok(status) => exit_code(status),
         Err(error) => {
-            eprintln!("flemma: The host could not be started: {error}.");
+            eprintln!("flemma: The program could not start itself: {error}.");
             ExitCode::FAILURE
         }
     }
@@ -28,8 +85,8 @@ pub fn watch() -> ExitCode {
 /// Waits for the worker, and collects what its calls left behind and ended since:
 /// the worker takes every child of ours but itself for something that still runs.
 fn wait(mut worker: Child) -> io::Result<ExitStatus> {
-    use std::os::unix::process::ExitStatusExt;
     use rustix::process::{WaitOptions, wait};
+    use std::os::unix::process::ExitStatusExt;
     loop {
         match wait(WaitOptions::empty()) {
             Ok(Some((id, status))) if id.as_raw_nonzero().get().cast_unsigned() == worker.id() => {
@@ -69,6 +126,11 @@ fn adopt_orphans() -> bool {
 /// a shell.
 fn exit_code(status: ExitStatus) -> ExitCode {
     use std::os::unix::process::ExitStatusExt;
-    let code = status.code().or(status.signal().map(|signal| 128 + signal));
+    let signal = status.signal().map(|signal| match signal {
+        // An interrupt that came before the worker listened.
+        it if it == Signal::USR1.as_raw() => 128 + Signal::INT.as_raw(),
+        it => 128 + it,
+    });
+    let code = status.code().or(signal);
     ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }

@@ -18,6 +18,7 @@ mod tool;
 mod write;
 
 pub use buffers::{NoBuffers, OpenBuffers, OpenText};
+pub use files::{resolve, write_whole};
 pub use process::{end_descendants, orphans_go_to};
 pub use registry::Registry;
 pub use run::run;

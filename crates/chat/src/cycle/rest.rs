@@ -72,7 +72,8 @@ impl Cycle {
             Some(prompt::PromptRole::Assistant) => return self.after_assistant(document),
             Some(prompt::PromptRole::User) => {}
         }
-        if self.turns >= options.max_turns {
+        self.limited = self.turns >= options.max_turns;
+        if self.limited {
             return vec![Effect::warn(format!(
                 "Autopilot stopped after {} requests in a row (tools.autopilot.max_turns). Press Ctrl-] to go on.",
                 self.turns

@@ -125,6 +125,7 @@ impl Session {
         match event {
             StreamEvent::Text(text) => {
                 open.writer.text(&text);
+                self.editor.say(&text);
                 open.doing = Doing::Streaming;
             }
             StreamEvent::Thinking(text) => {

@@ -52,6 +52,10 @@ impl Session {
 
     fn take_lease(&mut self) -> Result<(), HeldBy> {
         let path = self.path.as_deref();
+        // A front end in this process holds the file itself, from before it is read.
+        if self.editor.is_here() {
+            return Ok(());
+        }
         // The tutor's chats are new ones each time, under one name.
         let Some(path) = path.filter(|path| !is_tutor_chat(Some(path))) else {
             self.hold.lease = None;

@@ -18,6 +18,7 @@ impl Session {
             .and_then(serde_json::Value::as_bool)
             == Some(true);
         let line = command.line;
+        self.unsettled = true;
         match command.name.as_str() {
             "advance" | "send" | "resolve" | "tool:execute" if !self.may_work() => {}
             "advance" => self.waiting.push_back(Event::Advance),

@@ -122,6 +122,13 @@ impl Session {
             tracing::warn!(buffer = self.buffer, "a change came before the whole text");
             loading.lines.clear();
         }
+        // What was opened is looked at before it changes: what is typed, however
+        // soon, was not in the file.
+        if matches!(self.waiting.front(), Some(Event::Loaded { .. }))
+            && let Some(loaded) = self.waiting.pop_front()
+        {
+            self.step(loaded);
+        }
         self.text.splice(changed.first..changed.last, &lines);
         self.seq = changed.seq;
         self.note_approvals(&lines);

@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::Open;
+use super::rehearsal::rehearse_request;
 use super::{Input, Session};
 use crate::endpoint::{self, Destination};
 use crate::{local, status, transport, tutor};
@@ -30,6 +31,7 @@ impl Session {
             return;
         };
         let settings = self.rules.settings.clone();
+        let rehearsal = self.editor.is_rehearsal().then(|| self.editor.clone());
         let is_tutor = status::is_tutor_chat(self.path.as_deref());
         tokio::spawn(async move {
             let (events, mut batches) = mpsc::unbounded_channel();
@@ -45,9 +47,16 @@ impl Session {
                 (None, Some(expansion)) => expansion.prompt().await,
                 (None, None) => return,
             };
-            let notes = inbox.clone();
-            let note = move |text| drop(notes.send(Input::Note(number, text)));
-            tokio::spawn(exchange(destination, prompt, events, note, cancel));
+            if let Some(editor) = rehearsal {
+                let Err(problem) = rehearse_request(&editor, destination, prompt) else {
+                    return;
+                };
+                drop(events.send(vec![StreamEvent::Error(problem)]));
+            } else {
+                let notes = inbox.clone();
+                let note = move |text| drop(notes.send(Input::Note(number, text)));
+                tokio::spawn(exchange(destination, prompt, events, note, cancel));
+            }
             while let Some(batch) = batches.recv().await {
                 drop(inbox.send(Input::Stream(number, batch)));
             }

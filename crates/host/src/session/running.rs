@@ -56,6 +56,9 @@ impl Session {
     }
 
     pub(super) fn run_tool(&mut self, call: CallKey, input: Value, by: &str) {
+        if self.editor.is_rehearsal() {
+            return self.rehearse_call(call, &input, by);
+        }
         // No record, no run.
         if let Err(problem) = self.record_start(&call, by) {
             let refused = ToolOutcome::Failed(problem.what.clone());

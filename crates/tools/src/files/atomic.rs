@@ -4,7 +4,7 @@
 //! the mode and, where allowed, the owner; a hard link is broken, so that no other
 //! name changes. Nothing is left behind after a failure.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -15,22 +15,23 @@ use rustix::fs::{Access, Gid, Uid, access, fchown};
 const NEW_FILE: u32 = 0o666;
 
 /// Makes `content` the content of `path`. `path` is no symbolic link and, if it
-/// exists, a regular file. Missing parents are made.
+/// exists, a regular file. Missing parents are made. Returns what the new file was
+/// before anybody else could see it.
 ///
 /// # Errors
 ///
 /// Any error of the file system; the old file is then as it was.
-pub(super) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+pub fn write(path: &Path, content: &[u8]) -> io::Result<Metadata> {
     let parent = path.parent().unwrap_or(Path::new("/"));
     let made = Parents::make(parent)?;
-    replace(path, parent, content)?;
+    let written = replace(path, parent, content)?;
     made.keep();
     // The rename has happened; that it survives a power cut is best effort.
     let _ = File::open(parent).and_then(|parent| parent.sync_all());
-    Ok(())
+    Ok(written)
 }
 
-fn replace(path: &Path, parent: &Path, content: &[u8]) -> io::Result<()> {
+fn replace(path: &Path, parent: &Path, content: &[u8]) -> io::Result<Metadata> {
     let old = match fs::symlink_metadata(path) {
         Ok(old) => {
             // A rename asks only the directory; a read-only file means it.
@@ -53,8 +54,9 @@ fn replace(path: &Path, parent: &Path, content: &[u8]) -> io::Result<()> {
         new.as_file().set_permissions(mode)?;
     }
     new.as_file().sync_all()?;
+    let written = new.as_file().metadata()?;
     new.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    Ok(written)
 }
 
 /// Directories that were made on the way; removed again unless kept.

@@ -9,9 +9,10 @@ mod open;
 mod path;
 mod target;
 
+pub use atomic::write as write_whole;
 pub(crate) use locks::FileLocks;
 pub(crate) use open::open_regular;
-pub(crate) use path::resolve;
+pub use path::resolve;
 pub(crate) use target::Target;
 
 use std::io;

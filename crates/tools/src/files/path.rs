@@ -12,7 +12,7 @@ use crate::tool::ToolError;
 ///
 /// [`ToolError::InvalidInput`] when it is empty or contains a NUL character, and
 /// when `~/` is used and there is no home directory.
-pub(crate) fn resolve(cwd: &Path, text: &str) -> Result<PathBuf, ToolError> {
+pub fn resolve(cwd: &Path, text: &str) -> Result<PathBuf, ToolError> {
     resolve_from(cwd, std::env::home_dir(), text)
 }
 

@@ -1,0 +1,129 @@
+//! The command line: what can be said, with the help that `--help`, the manual page
+//! and completions are made of.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+/// A model, tools and your text, in one file.
+#[derive(Debug, Parser)]
+#[command(name = "flemma", version, about, arg_required_else_help = true)]
+pub struct Arguments {
+    /// Be the process that does the work; started by the one that watches it.
+    #[arg(long, hide = true)]
+    pub inner: bool,
+    /// The one that watches collects the orphans of what this one starts.
+    #[arg(long, hide = true)]
+    pub collected: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Go on with a chat as Ctrl-] does in Neovim, until it rests.
+    ///
+    /// The answer goes to standard output and the file is rewritten as the buffer
+    /// would be. A call that no rule approves is asked about: on a terminal, or
+    /// answered by the lines of standard input; where there is nobody, it is denied.
+    ///
+    /// Exit codes: 0 done, 1 error, 2 wrong command line, 3 too many requests in a
+    /// row, 4 a call was denied, 130 cancelled.
+    Send(Send),
+    /// Run one tool, by the same rules as in a chat, and print its result.
+    ///
+    /// Exit codes: 0 done, 1 the tool failed, 2 wrong command line, 4 denied,
+    /// 130 cancelled.
+    Tool(Tool),
+    /// List the tools, and whether each runs, asks or is denied.
+    Tools {
+        /// Read the options from this file instead of `flemma/config.toml`.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        config: Option<PathBuf>,
+    },
+    /// Serve a Neovim over standard input and output; the plugin starts this.
+    Host,
+    /// Show what was decided lately, what ran, and how it ended.
+    Log {
+        /// How many records.
+        #[arg(default_value_t = crate::log::USUAL_COUNT)]
+        count: usize,
+        /// Print JSON lines.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `flemma send`
+#[derive(Debug, Args)]
+pub struct Send {
+    /// The chat.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Write this message into the chat first; begins the chat if there is none.
+    #[arg(short, long, value_name = "TEXT")]
+    pub message: Option<String>,
+    /// Add what comes on standard input to the message, as a block of text.
+    #[arg(long)]
+    pub stdin: bool,
+    /// Show what would be sent and run, and change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print only the words of the last answer, at the end.
+    #[arg(long)]
+    pub last: bool,
+    /// Whom to send to, instead of the option `provider`.
+    #[arg(long, value_name = "NAME")]
+    pub provider: Option<String>,
+    /// The model, instead of the option `model`.
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Most requests in a row.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_turns: Option<u32>,
+    /// How it goes about it.
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// `flemma tool`
+#[derive(Debug, Args)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// Its arguments, as a JSON object.
+    #[arg(default_value = "{}")]
+    pub json: String,
+    /// How it goes about it.
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// What all commands have in common that run tools.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Tools and presets that run without asking, beside those of the options.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub approve: Vec<String>,
+    /// Answer every question with yes.
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Print everything that happens, in this form.
+    #[arg(long, value_name = "FORM")]
+    pub events: Option<Events>,
+    /// Show what the model asks for and gets, in full, on standard error.
+    #[arg(long, env = "FLEMMA_DEBUG", value_parser = clap::builder::FalseyValueParser::new())]
+    pub debug: bool,
+    /// Read the options from this file instead of `flemma/config.toml`.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+}
+
+/// A form of events.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Events {
+    /// One JSON object a line.
+    Jsonl,
+}

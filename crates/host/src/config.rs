@@ -1,0 +1,268 @@
+//! The options of the command line: a file with the names that `setup()` takes, and
+//! what was said on the command line laid over it.
+//!
+//! Which options there are and what fits them is the business of `settings`.
+
+use std::path::{Path, PathBuf};
+
+use chat::approval::Policy;
+use serde_json::{Value, json};
+use tools::Registry;
+
+use crate::settings::Settings;
+
+/// What runs without asking where nobody may be looking: what changes nothing.
+/// Neovim's own default lets `write` and `edit` run as well.
+const APPROVED: [&str; 3] = ["$readonly", "calculator", "calculator_async"];
+
+/// What was said on the command line.
+#[derive(Debug, Default)]
+pub struct Given {
+    /// `--config`
+    pub file: Option<PathBuf>,
+    /// `--provider`
+    pub provider: Option<String>,
+    /// `--model`
+    pub model: Option<String>,
+    /// `--max-turns`
+    pub max_turns: Option<u32>,
+    /// `--approve`
+    pub approve: Vec<String>,
+    /// Whether a result is followed by a request.
+    pub autopilot: Option<bool>,
+}
+
+/// The options, with nothing wrong in them.
+#[derive(Debug)]
+pub struct Config {
+    /// As `setup()` would get them.
+    pub options: Value,
+    /// The same, read.
+    pub settings: Settings,
+    /// What `--approve` lists.
+    pub approve: Policy,
+}
+
+/// What is wrong, a sentence each.
+#[derive(Debug)]
+pub enum Wrong {
+    /// On the command line.
+    Usage(Vec<String>),
+    /// In the file.
+    File(Vec<String>),
+}
+
+/// Where the file is, unless `--config` says so.
+pub fn usual_file() -> Option<PathBuf> {
+    let set = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let folder = set
+        .filter(|path| path.is_absolute())
+        .or_else(|| std::env::home_dir().map(|home| home.join(".config")))?;
+    Some(folder.join("flemma"))
+}
+
+/// Reads the file and lays over it what was said.
+///
+/// # Errors
+///
+/// Something is wrong with either.
+pub fn read(given: &Given, registry: &Registry) -> Result<Config, Wrong> {
+    let mut options = match (&given.file, usual_file()) {
+        (Some(file), _) => read_file(file, true)?,
+        (None, Some(folder)) => read_file(&folder.join("config.toml"), false)?,
+        (None, None) => json!({}),
+    };
+    let (_, problems) = Settings::read(&options, registry);
+    if !problems.is_empty() {
+        let file = given
+            .file
+            .clone()
+            .or_else(|| Some(usual_file()?.join("config.toml")));
+        let file = file.unwrap_or_default();
+        let named = problems
+            .iter()
+            .map(|it| format!("{}: {it}", file.display()));
+        return Err(Wrong::File(named.collect()));
+    }
+    let presets = options.pointer("/tools/presets").cloned();
+    lay_over(&mut options, given);
+    let (settings, problems) = Settings::read(&options, registry);
+    if !problems.is_empty() {
+        return Err(Wrong::Usage(problems));
+    }
+    let approve = approved(given, presets, registry)?;
+    Ok(Config {
+        options,
+        settings,
+        approve,
+    })
+}
+
+fn read_file(file: &Path, required: bool) -> Result<Value, Wrong> {
+    let shown = file.display();
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => {
+            return Ok(json!({}));
+        }
+        Err(error) => {
+            return Err(Wrong::File(vec![format!(
+                "{shown} cannot be read: {error}."
+            )]));
+        }
+    };
+    toml::from_str(&text).map_err(|error| {
+        let line = error
+            .span()
+            .map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        let why = error.message().trim();
+        Wrong::File(vec![format!(
+            "{shown}, line {line}: {why}. Nothing was done."
+        )])
+    })
+}
+
+fn lay_over(options: &mut Value, given: &Given) {
+    if options.pointer("/tools/auto_approve").is_none() {
+        set(options, &["tools", "auto_approve"], json!(APPROVED));
+    }
+    if let Some(provider) = &given.provider {
+        set(options, &["provider"], json!(provider));
+    }
+    if let Some(model) = &given.model {
+        set(options, &["model"], json!(model));
+    }
+    if let Some(max_turns) = given.max_turns {
+        set(
+            options,
+            &["tools", "autopilot", "max_turns"],
+            json!(max_turns),
+        );
+    }
+    if let Some(autopilot) = given.autopilot {
+        set(
+            options,
+            &["tools", "autopilot", "enabled"],
+            json!(autopilot),
+        );
+    }
+}
+
+/// What the names of `--approve` stand for.
+fn approved(given: &Given, presets: Option<Value>, registry: &Registry) -> Result<Policy, Wrong> {
+    if given.approve.is_empty() {
+        return Ok(Policy::default());
+    }
+    let mut options = json!({"tools": {"auto_approve": given.approve}});
+    if let Some(presets) = presets {
+        set(&mut options, &["tools", "presets"], presets);
+    }
+    let (settings, problems) = Settings::read(&options, registry);
+    if problems.is_empty() {
+        return Ok(settings.policy());
+    }
+    let named = problems
+        .iter()
+        .filter_map(|it| it.strip_prefix("tools.auto_approve: "));
+    Err(Wrong::Usage(
+        named.map(|it| format!("--approve: {it}")).collect(),
+    ))
+}
+
+fn set(options: &mut Value, path: &[&str], value: Value) {
+    let mut at = options;
+    for name in path {
+        at = &mut at[*name];
+    }
+    *at = value;
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use chat::approval::Decision;
+
+    fn with(file: &str, given: Given) -> Result<Config, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        std::fs::write(&path, file).unwrap();
+        let given = Given {
+            file: Some(path),
+            ..given
+        };
+        read(&given, &Registry::builtin()).map_err(|wrong| match wrong {
+            Wrong::Usage(problems) => format!("usage: {}", problems.join(" ")),
+            Wrong::File(problems) => {
+                let all = problems.join(" ");
+                all.replace(&*folder.path().to_string_lossy(), "")
+            }
+        })
+    }
+
+    #[test]
+    fn a_file_takes_the_options_of_setup_and_the_command_line_wins() {
+        let file = "provider = \"tutor\"\nmodel = \"m\"\n[parameters]\ntemperature = 0.5\n[tools.autopilot]\nmax_turns = 7\n";
+        let given = Given {
+            provider: Some("openai_compatible".to_owned()),
+            max_turns: Some(2),
+            ..Given::default()
+        };
+        let settings = with(file, given).unwrap().settings;
+        assert_eq!(settings.provider, "openai_compatible");
+        assert_eq!(settings.model.as_deref(), Some("m"));
+        assert_eq!(settings.tools.autopilot.max_turns, 2);
+        assert_eq!(settings.parameter("x", "temperature"), Some(&json!(0.5)));
+    }
+
+    #[test]
+    fn without_rules_only_what_changes_nothing_runs() {
+        let policy = with("", Given::default()).unwrap().settings.policy();
+        assert_eq!(policy.decide("read"), Some(Decision::Approve));
+        assert_eq!(policy.decide("calculator"), Some(Decision::Approve));
+        assert_eq!(policy.decide("write"), None);
+        let own = "[tools]\nauto_approve = [\"$default\"]\n";
+        let policy = with(own, Given::default()).unwrap().settings.policy();
+        assert_eq!(policy.decide("write"), Some(Decision::Approve));
+        assert_eq!(policy.decide("calculator"), None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        for (file, said) in [
+            (
+                "modle = \"m\"\n",
+                "/config.toml: There is no option \"modle\". Did you mean \"model\"?",
+            ),
+            (
+                "[tools]\nmax_concurrent = \"x\"\n",
+                "/config.toml: tools.max_concurrent is \"x\"; it must be a whole number from 0.",
+            ),
+            ("provider = \n", "/config.toml, line 1: "),
+        ] {
+            let error = with(file, Given::default()).unwrap_err();
+            assert!(error.starts_with(said), "{error}");
+        }
+        let given = Given {
+            approve: vec!["bahs".to_owned()],
+            ..Given::default()
+        };
+        let error = with("", given).unwrap_err();
+        assert_eq!(
+            error,
+            "usage: --approve: nothing is named \"bahs\". Did you mean \"bash\"?"
+        );
+    }
+
+    #[test]
+    fn a_preset_of_the_file_can_be_approved() {
+        let file = "[tools.presets.\"$mine\"]\napprove = [\"bash\"]\ndeny = [\"write\"]\n";
+        let given = Given {
+            approve: vec!["$mine".to_owned()],
+            ..Given::default()
+        };
+        let approve = with(file, given).unwrap().approve;
+        assert_eq!(approve.decide("bash"), Some(Decision::Approve));
+        assert_eq!(approve.decide("write"), Some(Decision::Deny));
+    }
+}

@@ -1,0 +1,109 @@
+//! One tool asked for by name on the command line: `flemma tool` and `flemma tools`.
+//!
+//! What a schema asks of a model and nobody else, such as a label, is filled in.
+//! Whether the call may run is decided where it is decided for every call.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use chat::approval::{Answers, CallKey, Decision, Verdict};
+use chat::tool::ToolUseId;
+use serde_json::{Map, Value, json};
+use tools::Registry;
+
+use crate::config::Config;
+use crate::headless::Code;
+use crate::settings::nearest;
+
+/// The arguments of a call as they are checked and run.
+///
+/// # Errors
+///
+/// There is no such tool, or the text is no JSON object.
+pub fn input(registry: &Registry, name: &str, text: &str) -> Result<String, String> {
+    let Some(tool) = registry.get(name) else {
+        let names: Vec<String> = registry.iter().map(|it| it.name().to_owned()).collect();
+        let meant = nearest(name, names.iter().map(String::as_str));
+        let meant = if meant.is_empty() {
+            format!(" Tools: {}.", names.join(", "))
+        } else {
+            meant
+        };
+        return Err(format!("There is no tool \"{name}\".{meant}"));
+    };
+    let mut input = chat::json::parse_object(text)
+        .map_err(|why| format!("The arguments are no JSON object: {why}."))?;
+    if let Value::Object(input) = &mut input {
+        fill(input, &tool.input_schema());
+    }
+    Ok(input.to_string())
+}
+
+/// Strict schemas require every property; those that may be null mean by it that
+/// nothing was said.
+fn fill(input: &mut Map<String, Value>, schema: &Value) {
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let types = property["type"].as_array().into_iter().flatten();
+        let nullable = types.into_iter().any(|it| it == "null");
+        if input.contains_key(name) {
+            continue;
+        }
+        if nullable {
+            input.insert(name.clone(), Value::Null);
+        } else if name == "label" {
+            input.insert(name.clone(), json!("from the command line"));
+        }
+    }
+}
+
+/// Prints the tools, what becomes of a call of each, and what each is for.
+pub fn list(config: &Config, registry: &Registry) -> ExitCode {
+    let options = config.settings.options(registry);
+    let lines = registry.iter().map(|tool| {
+        let call = CallKey {
+            id: ToolUseId::new("list"),
+            name: tool.name().to_owned(),
+            input: "{}".to_owned(),
+        };
+        let verdict = chat::approval::decide(&options.chain, &call, &Answers::new());
+        let word = match verdict {
+            Verdict::Decided(Decision::Approve, _) => "runs",
+            Verdict::Decided(Decision::Deny, _) => "denied",
+            _ => "asks",
+        };
+        let description = tool.definition().description;
+        let first = description.split_inclusive(". ").next().unwrap_or_default();
+        format!("{:<18} {word:<7} {}", tool.name(), first.trim())
+    });
+    let lines: Vec<String> = lines.collect();
+    match writeln!(io::stdout(), "{}", lines.join("\n")) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Code::Error.into(),
+        _ => Code::Ok.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_a_model_has_to_say_is_filled_in() {
+        let registry = Registry::builtin();
+        assert_eq!(
+            input(&registry, "bash", r#"{"command":"ls"}"#).as_deref(),
+            Ok(r#"{"command":"ls","label":"from the command line","timeout":null}"#)
+        );
+        let lacking = input(&registry, "bash", "{}");
+        assert!(lacking.is_ok_and(|it| !it.contains("command\":")));
+    }
+
+    #[test]
+    fn a_wrong_name_and_arguments_that_are_none_are_told() {
+        let registry = Registry::builtin();
+        assert_eq!(
+            input(&registry, "bsah", "{}"),
+            Err("There is no tool \"bsah\". Did you mean \"bash\"?".to_owned())
+        );
+        assert!(input(&registry, "bash", "[]").is_err_and(|it| it.contains("no JSON object")));
+    }
+}

@@ -1,0 +1,333 @@
+//! The front end of the command line: plays the editor for one chat, so that a shell
+//! gets what a key in Neovim does. Holds the lines, carries out the host's edits,
+//! keeps the file, and turns what the host says into output.
+//!
+//! Decides nothing about a chat: it presses keys, and answers questions as the user
+//! told it to.
+
+mod asking;
+mod buffer;
+mod compose;
+mod events;
+mod file;
+mod messages;
+mod news;
+mod outcome;
+mod output;
+mod rehearsal;
+mod saving;
+mod signals;
+mod waiting;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use chat::approval::Policy;
+use chat::document::Document;
+use chat::text::{Lines, Text};
+use chat::tool::ToolUseId;
+use serde_bytes::ByteBuf;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use self::asking::Answers;
+use self::buffer::{BUFFER, Buffer};
+use self::file::ChatFile;
+use self::news::Told;
+use self::outcome::Outcome;
+use self::output::Output;
+use self::signals::Signals;
+use crate::editor::Editor;
+use crate::front::{Here, Message, Sender};
+use crate::host::Host;
+use crate::lease::{self, Lease, Program, Refusal};
+use crate::protocol::*;
+
+pub use self::compose::{call, fenced};
+pub use self::outcome::Code;
+pub use self::output::Show;
+
+/// The name under which the command line's own approvals are logged.
+const RESOLVER: &str = "command line";
+/// Behind everybody else's: it decides only what no rule does.
+const PRIORITY: i32 = -100;
+/// Its number among the functions of this front end.
+const FUNCTION: u64 = 1;
+
+/// A chat to go on with.
+#[derive(Debug)]
+pub enum Chat {
+    /// One in a file.
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What the user says first.
+        message: Option<String>,
+    },
+    /// One in no file, typed here.
+    Typed(Vec<String>),
+}
+
+/// What to do with a chat, and how.
+#[derive(Debug)]
+pub struct Job {
+    /// The chat.
+    pub chat: Chat,
+    /// The options, as `setup()` would get them; nothing is wrong with them.
+    pub options: Value,
+    /// Most requests in a row, as the options say.
+    pub max_turns: u32,
+    /// What runs without asking, beside what the options let run.
+    pub approve: Policy,
+    /// Whether every question is answered with yes.
+    pub yes: bool,
+    /// What standard output gets.
+    pub show: Show,
+    /// Whether the model's wishes are shown in full.
+    pub debug: bool,
+    /// Whether only what would happen is shown.
+    pub rehearsal: bool,
+}
+
+/// Presses Ctrl-] in a chat and stays until it rests.
+pub fn run(job: Job) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("flemma: The program could not start its runtime: {error}.");
+            return ExitCode::FAILURE;
+        }
+    };
+    let code = runtime.block_on(async {
+        let (sender, messages) = mpsc::unbounded_channel();
+        match Front::open(job, sender) {
+            Ok(front) => front.live(messages).await,
+            Err(problem) => {
+                eprintln!("flemma: {problem}");
+                Code::Error
+            }
+        }
+    });
+    // Nothing is waited for: a thread may be reading standard input for ever.
+    runtime.shutdown_background();
+    tools::end_descendants();
+    code.into()
+}
+
+/// See the module.
+struct Front {
+    host: Host,
+    buffer: Buffer,
+    file: Option<ChatFile>,
+    /// Keeps other programs from working on the file.
+    lease: Option<Lease>,
+    folder: PathBuf,
+    saving: saving::Saving,
+    output: Output,
+    told: Told,
+    outcome: Outcome,
+    answers: Answers,
+    question: Option<waiting::Question>,
+    /// Calls that were asked about; none is asked about twice.
+    asked: HashSet<(usize, ToolUseId)>,
+    approve: Policy,
+    yes: bool,
+    max_turns: u32,
+    /// In a rehearsal: the calls that would run.
+    rehearsal: Option<Vec<String>>,
+    /// Set when it is over.
+    code: Option<Code>,
+}
+
+impl Front {
+    /// Opens the chat and presses the key.
+    fn open(job: Job, messages: mpsc::UnboundedSender<Message>) -> Result<Self, String> {
+        let folder = std::env::current_dir()
+            .map_err(|error| format!("The current folder is gone: {error}."))?;
+        let rehearsal = job.rehearsal;
+        let editor = Editor::new(Sender::Here(Here {
+            messages,
+            rehearsal,
+        }));
+        let mut front = Self {
+            host: Host::new(editor),
+            buffer: Buffer::default(),
+            file: None,
+            lease: None,
+            folder,
+            saving: saving::Saving::default(),
+            output: Output::new(job.show, job.debug),
+            told: Told::default(),
+            outcome: Outcome::default(),
+            answers: Answers::default(),
+            question: None,
+            asked: HashSet::new(),
+            approve: job.approve,
+            yes: job.yes,
+            max_turns: job.max_turns,
+            rehearsal: rehearsal.then(Vec::new),
+            code: None,
+        };
+        front.configure(job.options);
+        match job.chat {
+            Chat::File { path, message } => front.open_file(&path, message.as_deref())?,
+            Chat::Typed(lines) => {
+                front.attach();
+                front.type_lines(0..1, &lines);
+            }
+        }
+        front.press("advance", 0);
+        Ok(front)
+    }
+
+    fn configure(&mut self, options: Value) {
+        let mut resolvers = Resolvers::default();
+        if self.yes || self.approve != Policy::default() {
+            resolvers.items.push(RegisteredResolver {
+                name: RESOLVER.to_owned(),
+                priority: PRIORITY,
+                function: FUNCTION,
+                closed: true,
+                from_options: false,
+            });
+        }
+        self.host.receive(FromEditor::Configure(Configure {
+            options,
+            checked: true,
+            resolvers,
+        }));
+    }
+
+    fn open_file(&mut self, path: &std::path::Path, message: Option<&str>) -> Result<(), String> {
+        let shown = path.display();
+        if self.rehearsal.is_none() {
+            self.lease = take_lease(path)?;
+        }
+        let (file, text) =
+            ChatFile::open(path).map_err(|error| format!("{shown} cannot be read: {error}."))?;
+        if text.is_none() && message.is_none() {
+            return Err(format!(
+                "There is no file {shown}, so nothing was sent. Begin a chat with -m \"your message\"."
+            ));
+        }
+        if let Some(parent) = file.path().parent() {
+            self.folder = parent.to_owned();
+        }
+        self.file = Some(file);
+        self.buffer = Buffer::new(text.unwrap_or_default());
+        self.told = Told::all(&Document::parse(self.buffer.text()));
+        self.attach();
+        if let Some(message) = message {
+            let edit = compose::message(&Document::parse(self.buffer.text()), message);
+            self.type_lines(edit.lines, &edit.replacement);
+        }
+        Ok(())
+    }
+
+    /// Shows the chat to the host.
+    fn attach(&mut self) {
+        let path = self.file.as_ref().map(|file| file.path().to_string_lossy());
+        let cwd = std::env::current_dir().unwrap_or_else(|_| self.folder.clone());
+        self.host.receive(FromEditor::Attach(Attach {
+            buffer: BUFFER,
+            path: path.unwrap_or_default().into_owned(),
+            cwd: cwd.to_string_lossy().into_owned(),
+            width: 80,
+            interrupted: Vec::new(),
+            streaming: false,
+            process: std::process::id(),
+            frontmatter: self.buffer.text().bytes().starts_with(b"```"),
+        }));
+        let text = self.buffer.text();
+        let lines = (0..text.line_count()).map(|line| ByteBuf::from(text.line(line).to_vec()));
+        self.host.receive(FromEditor::Snapshot(Snapshot {
+            buffer: BUFFER,
+            seq: self.buffer.seq(),
+            lines: lines.collect(),
+            done: true,
+        }));
+    }
+
+    /// Types: changes the text as the user.
+    fn type_lines(&mut self, lines: Lines, new: &[String]) {
+        self.buffer.splice(lines.clone(), new);
+        self.saving.changed();
+        self.host.receive(FromEditor::Changed(Changed {
+            buffer: BUFFER,
+            seq: self.buffer.seq(),
+            first: lines.start,
+            last: lines.end,
+            lines: new.iter().map(|it| ByteBuf::from(it.as_str())).collect(),
+            more: false,
+        }));
+    }
+
+    /// Presses a key.
+    fn press(&mut self, name: &str, line: usize) {
+        self.host.receive(FromEditor::Command(Command {
+            buffer: BUFFER,
+            name: name.to_owned(),
+            line,
+            window: 1,
+            arguments: json!({}),
+        }));
+    }
+
+    /// The chat as it stands.
+    fn text(&self) -> &Text {
+        self.buffer.text()
+    }
+
+    async fn live(mut self, mut messages: mpsc::UnboundedReceiver<Message>) -> Code {
+        let mut signals = Signals::listen();
+        while self.code.is_none() {
+            let save = self.saving.due();
+            tokio::select! {
+                Some(message) = messages.recv() => self.receive(message),
+                () = signals.stop() => self.stop(),
+                answer = waiting::answer(&mut self.question) => self.answered(answer),
+                () = sleep_until(save.unwrap_or_else(Instant::now)), if save.is_some() => self.save(),
+            }
+        }
+        self.save();
+        let code = self.code.unwrap_or(Code::Error);
+        self.output.finish(code.number());
+        self.lease.take();
+        code
+    }
+
+    /// Somebody wants us to stop: once as Ctrl-C does, the second time at once.
+    fn stop(&mut self) {
+        if self.outcome.cancelled || self.question.is_some() {
+            self.code = Some(Code::Cancelled);
+        }
+        self.outcome.cancelled = true;
+        self.press("cancel", 0);
+    }
+}
+
+/// The right to work on a file, from before it is read.
+fn take_lease(path: &std::path::Path) -> Result<Option<Lease>, String> {
+    let program = Program {
+        name: "flemma send".to_owned(),
+        pid: std::process::id(),
+    };
+    match lease::take(&crate::status::state_folder(), path, &program) {
+        Ok(lease) => Ok(Some(lease)),
+        Err(Refusal::Held(by)) => Err(format!(
+            "{} is open in {by}, so nothing was sent. Go on there, or close it there first.",
+            path.display()
+        )),
+        // As for a Neovim: what cannot be recorded does not run anyway.
+        Err(Refusal::Unknown(error)) => {
+            tracing::warn!(%error, "nobody can tell whether another program has this chat");
+            Ok(None)
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! A chat's text where no editor holds it: carries out the host's edits at the text
+//! they were computed for, all or nothing, as `lua/flemma/apply.lua` does in Neovim.
+//!
+//! What to write is the host's business. Knows no file.
+
+use std::collections::HashMap;
+
+use chat::text::{Lines, Text};
+
+use super::messages::{Anchor, Append, Apply};
+use crate::protocol::{Applied, BufferId, Outcome};
+
+/// The number of the one buffer there is.
+pub const BUFFER: BufferId = 1;
+
+/// The text, its number, and where answers grow.
+#[derive(Debug, Default)]
+pub struct Buffer {
+    text: Text,
+    seq: u64,
+    /// Line and byte column of each anchor whose text is still there.
+    anchors: HashMap<u64, (usize, usize)>,
+}
+
+impl Buffer {
+    /// A buffer that holds `text`.
+    pub fn new(text: Text) -> Self {
+        Self {
+            text,
+            ..Self::default()
+        }
+    }
+
+    /// The text.
+    pub fn text(&self) -> &Text {
+        &self.text
+    }
+
+    /// The number of the text: how often it changed.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Replaces lines; anchors stay at their text.
+    pub fn splice<L: AsRef<[u8]>>(&mut self, lines: Lines, new: &[L]) {
+        self.anchors.retain(|_, (row, _)| !lines.contains(row));
+        for (row, _) in self.anchors.values_mut() {
+            if *row >= lines.end {
+                *row = *row + new.len() - lines.len();
+            }
+        }
+        self.text.splice(lines, new);
+        self.seq += 1;
+    }
+
+    /// Applies the changes of one step, or none of them.
+    pub fn apply(&mut self, edit: &Apply) -> Applied {
+        if edit.seq != self.seq {
+            return self.answer(edit.edit, Outcome::Stale);
+        }
+        let mut from = 0;
+        for change in &edit.changes {
+            if change.first < from || change.last < change.first {
+                return self.failed(edit.edit, "its changes are out of order");
+            }
+            from = change.last;
+        }
+        if from > self.text.line_count() {
+            return self.failed(edit.edit, "it is about lines past the end");
+        }
+        for change in edit.changes.iter().rev() {
+            self.splice(change.first..change.last, &change.lines);
+        }
+        self.answer(edit.edit, Outcome::Applied)
+    }
+
+    /// Inserts text at an anchor and moves the anchor behind it.
+    pub fn append(&mut self, append: &Append) -> Applied {
+        let Some((row, column)) = self.anchors.get(&append.anchor).copied() else {
+            return self.answer(append.edit, Outcome::Lost);
+        };
+        let line = self.text.line(row).to_vec();
+        let column = column.min(line.len());
+        let expected = append.expect.as_ref().is_none_or(|expect| {
+            expect.column == column && line[..column].ends_with(expect.tail.as_bytes())
+        });
+        let at = |mut applied: Applied| {
+            (applied.at_row, applied.at_column) = (Some(row), Some(column));
+            applied
+        };
+        if !expected {
+            return at(self.answer(append.edit, Outcome::Moved));
+        }
+        let mut lines: Vec<Vec<u8>> = append.lines.iter().map(|it| it.as_bytes().into()).collect();
+        let mut end = (row + lines.len().max(1) - 1, column);
+        if let Some(first) = lines.first_mut() {
+            first.splice(0..0, line[..column].iter().copied());
+        }
+        if let Some(last) = lines.last_mut() {
+            end.1 = last.len();
+            last.extend_from_slice(&line[column..]);
+        }
+        if !lines.is_empty() {
+            self.splice(row..row + 1, &lines);
+        }
+        self.anchors.insert(append.anchor, end);
+        at(self.answer(append.edit, Outcome::Applied))
+    }
+
+    /// Sets an anchor.
+    pub fn set_anchor(&mut self, anchor: &Anchor) {
+        self.anchors
+            .insert(anchor.anchor, (anchor.line, anchor.column));
+    }
+
+    /// Forgets one.
+    pub fn release_anchor(&mut self, anchor: u64) {
+        self.anchors.remove(&anchor);
+    }
+
+    fn answer(&self, edit: u64, outcome: Outcome) -> Applied {
+        Applied {
+            buffer: BUFFER,
+            edit,
+            outcome,
+            seq: self.seq,
+            message: None,
+            at_row: None,
+            at_column: None,
+        }
+    }
+
+    fn failed(&self, edit: u64, why: &str) -> Applied {
+        Applied {
+            message: Some(why.to_owned()),
+            ..self.answer(edit, Outcome::Failed)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::headless::messages::{Change, Expect};
+
+    fn buffer(text: &str) -> Buffer {
+        Buffer::new(Text::from(text))
+    }
+
+    fn change(first: usize, last: usize, lines: &[&str]) -> Change {
+        let lines = lines.iter().map(|it| (*it).to_owned()).collect();
+        Change { first, last, lines }
+    }
+
+    fn apply(seq: u64, changes: Vec<Change>) -> Apply {
+        Apply {
+            edit: 1,
+            seq,
+            changes,
+        }
+    }
+
+    fn shown(buffer: &Buffer) -> String {
+        String::from_utf8_lossy(buffer.text().bytes()).into_owned()
+    }
+
+    #[test]
+    fn changes_are_made_all_or_none() {
+        let mut it = buffer("a\nb\nc");
+        let both = apply(0, vec![change(0, 1, &["x", "y"]), change(2, 3, &["z"])]);
+        assert_eq!(it.apply(&both).outcome, Outcome::Applied);
+        assert_eq!(shown(&it), "x\ny\nb\nz");
+        let past = apply(it.seq(), vec![change(0, 1, &[]), change(9, 9, &["q"])]);
+        assert_eq!(it.apply(&past).outcome, Outcome::Failed);
+        assert_eq!(it.apply(&both).outcome, Outcome::Stale);
+        assert_eq!(shown(&it), "x\ny\nb\nz");
+    }
+
+    #[test]
+    fn an_answer_grows_at_its_anchor_whatever_is_written_above_it() {
+        let mut it = buffer("@Assistant:\nend");
+        it.set_anchor(&Anchor {
+            anchor: 7,
+            line: 0,
+            column: 11,
+        });
+        let append = |column, tail: &str, lines: &[&str]| Append {
+            edit: 2,
+            anchor: 7,
+            expect: Some(Expect {
+                column,
+                tail: tail.to_owned(),
+            }),
+            lines: lines.iter().map(|it| (*it).to_owned()).collect(),
+        };
+        let first = it.append(&append(11, "ant:", &["", "one"]));
+        assert_eq!(
+            (first.outcome, first.at_row, first.at_column),
+            (Outcome::Applied, Some(0), Some(11))
+        );
+        it.splice(0..0, &["above"]);
+        let moved = it.append(&append(3, "two", &["!"]));
+        assert_eq!((moved.outcome, moved.at_row), (Outcome::Moved, Some(2)));
+        assert_eq!(
+            it.append(&append(3, "one", &[" two", ""])).outcome,
+            Outcome::Applied
+        );
+        assert_eq!(shown(&it), "above\n@Assistant:\none two\n\nend");
+        it.splice(2..4, &["gone"]);
+        assert_eq!(it.append(&append(0, "", &["x"])).outcome, Outcome::Lost);
+    }
+}

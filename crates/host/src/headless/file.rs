@@ -1,0 +1,237 @@
+//! The file of a chat that no editor holds: read as Neovim reads it, and written
+//! back whole, with its line ends, byte order mark and mode.
+//!
+//! A file that somebody else changed meanwhile is left as it is.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use chat::text::Text;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A file, and what it was when it was last read or written.
+#[derive(Debug)]
+pub struct ChatFile {
+    /// Where it really is; absolute.
+    path: PathBuf,
+    crlf: bool,
+    byte_order_mark: bool,
+    stamp: Option<Stamp>,
+}
+
+/// Tells one state of a file from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+}
+
+/// Why a file was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// It is not what it was.
+    #[error("somebody else changed it meanwhile")]
+    Changed,
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl ChatFile {
+    /// Reads a file; one that is not there has no text, and is made when it is
+    /// written. Symbolic links are followed once, here.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or is no regular file.
+    pub fn open(path: &Path) -> io::Result<(Self, Option<Text>)> {
+        let path = match fs::canonicalize(path) {
+            Ok(real) => real,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => new_path(path)?,
+            Err(error) => return Err(error),
+        };
+        let mut file = Self {
+            path,
+            crlf: false,
+            byte_order_mark: false,
+            stamp: None,
+        };
+        let metadata = match fs::metadata(&file.path) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((file, None)),
+            Err(error) => return Err(error),
+        };
+        if !metadata.is_file() {
+            return Err(io::Error::other("it is no regular file"));
+        }
+        file.stamp = Some(Stamp::of(&metadata));
+        let bytes = fs::read(&file.path)?;
+        let text = file.decode(&bytes);
+        Ok((file, Some(text)))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn decode(&mut self, bytes: &[u8]) -> Text {
+        let bytes = match bytes.strip_prefix(BYTE_ORDER_MARK) {
+            Some(rest) => {
+                self.byte_order_mark = true;
+                rest
+            }
+            None => bytes,
+        };
+        let Some(whole) = bytes.strip_suffix(b"\n") else {
+            return Text::from_bytes(bytes);
+        };
+        let lines: Vec<&[u8]> = whole.split(|byte| *byte == b'\n').collect();
+        // As Neovim decides: one line that ends otherwise, and it is no such file.
+        self.crlf = lines.iter().all(|line| line.ends_with(b"\r"));
+        if self.crlf {
+            return Text::from_lines(lines.iter().map(|line| &line[..line.len() - 1]));
+        }
+        Text::from_bytes(whole)
+    }
+
+    fn encode(&self, text: &Text) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(text.bytes().len() + 4);
+        if self.byte_order_mark {
+            bytes.extend_from_slice(BYTE_ORDER_MARK);
+        }
+        if text.bytes().is_empty() {
+            return bytes;
+        }
+        for line in text.bytes().split(|byte| *byte == b'\n') {
+            bytes.extend_from_slice(line);
+            bytes.extend_from_slice(if self.crlf { b"\r\n" } else { b"\n" });
+        }
+        bytes
+    }
+
+    /// Makes `text` the file's text, whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// See [`WriteError`]; the file is then as it was.
+    pub fn write(&mut self, text: &Text) -> Result<(), WriteError> {
+        if self.stamp()? != self.stamp {
+            return Err(WriteError::Changed);
+        }
+        let written = tools::write_whole(&self.path, &self.encode(text))?;
+        self.stamp = Some(Stamp::of(&written));
+        Ok(())
+    }
+
+    /// Writes `text` beside the file, for the case that the file cannot be written;
+    /// returns where.
+    ///
+    /// # Errors
+    ///
+    /// That cannot be written either.
+    pub fn write_beside(&self, text: &Text) -> io::Result<PathBuf> {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let free = (1..).map(|count| self.path.with_file_name(format!("{name}.flemma-{count}")));
+        let path = free
+            .into_iter()
+            .find(|path| fs::symlink_metadata(path).is_err())
+            .unwrap_or_else(|| self.path.with_extension("flemma"));
+        tools::write_whole(&path, &self.encode(text))?;
+        Ok(path)
+    }
+
+    fn stamp(&self) -> io::Result<Option<Stamp>> {
+        match fs::metadata(&self.path) {
+            Ok(metadata) => Ok(Some(Stamp::of(&metadata))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Where a file that is not there will be. Its folder must be there: a folder with a
+/// slip of the finger in its name is not made.
+fn new_path(path: &Path) -> io::Result<PathBuf> {
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let Some(name) = path.file_name() else {
+        return Err(io::Error::other("it names no file"));
+    };
+    Ok(fs::canonicalize(parent)?.join(name))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn open(folder: &Path, content: &[u8]) -> (ChatFile, Text) {
+        let path = folder.join("x.chat");
+        fs::write(&path, content).unwrap();
+        let (file, text) = ChatFile::open(&path).unwrap();
+        (file, text.unwrap())
+    }
+
+    #[test]
+    fn line_ends_and_byte_order_mark_come_back() {
+        let folder = tempfile::tempdir().unwrap();
+        for (content, lines, written) in [
+            ("@You:\nx\n", "@You:\nx", "@You:\nx\n"),
+            ("@You:\r\nx\r\n", "@You:\nx", "@You:\r\nx\r\n"),
+            // One line ends otherwise: the carriage return is text.
+            ("@You:\r\nx\n", "@You:\r\nx", "@You:\r\nx\n"),
+            ("\u{feff}@You:\n", "@You:", "\u{feff}@You:\n"),
+            // Neovim ends the last line when it writes.
+            ("@You:", "@You:", "@You:\n"),
+            ("@You:\n\n", "@You:\n", "@You:\n\n"),
+            ("", "", ""),
+        ] {
+            let (mut file, text) = open(folder.path(), content.as_bytes());
+            assert_eq!(text.bytes(), lines.as_bytes(), "{content:?}");
+            file.write(&text).unwrap();
+            assert_eq!(fs::read_to_string(file.path()).unwrap(), written);
+        }
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_is_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut file, text) = open(folder.path(), b"mine\n");
+        file.write(&text).unwrap();
+        fs::write(file.path(), "theirs, and longer\n").unwrap();
+        assert!(matches!(file.write(&text), Err(WriteError::Changed)));
+        let beside = file.write_beside(&text).unwrap();
+        assert_eq!(fs::read_to_string(beside).unwrap(), "mine\n");
+        assert_eq!(
+            fs::read_to_string(file.path()).unwrap(),
+            "theirs, and longer\n"
+        );
+    }
+
+    #[test]
+    fn a_file_in_a_folder_that_is_not_there_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(ChatFile::open(&folder.path().join("no/x.chat")).is_err());
+        let (file, text) = ChatFile::open(&folder.path().join("new.chat")).unwrap();
+        assert!(text.is_none() && file.path().ends_with("new.chat"));
+    }
+}

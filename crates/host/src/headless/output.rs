@@ -1,0 +1,275 @@
+//! What a run on the command line prints: the model's words on standard output, all
+//! else on standard error; or everything as JSON lines on standard output.
+//!
+//! Whoever reads no further is no reason to stop: the chat is in its file.
+
+use std::io::{self, IsTerminal, Write};
+
+use serde_json::{Value, json};
+
+use super::messages::Notice;
+use super::news::News;
+
+/// Most columns of a line about a call.
+const COLUMNS: usize = 160;
+
+/// What standard output gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Show {
+    /// The model's words as they arrive.
+    Words,
+    /// The words of the last answer that had any, at the end.
+    LastWords,
+    /// The results of calls.
+    Results,
+    /// JSON lines.
+    Events,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Output {
+    show: Show,
+    debug: bool,
+    terminal: bool,
+    /// Words that are kept for the end.
+    words: String,
+    /// Whether the next words are those of another answer.
+    fresh: bool,
+    /// Whether the last thing on standard output ended in the middle of a line.
+    open_line: bool,
+}
+
+impl Output {
+    /// Prints as `show` says; with `debug` also what the model asked for, in full.
+    pub fn new(show: Show, debug: bool) -> Self {
+        Self {
+            show,
+            debug,
+            terminal: io::stdout().is_terminal(),
+            words: String::new(),
+            fresh: false,
+            open_line: false,
+        }
+    }
+
+    /// What standard output gets.
+    pub fn show(&self) -> Show {
+        self.show
+    }
+
+    /// Lines that are what was asked for.
+    pub fn lines(&mut self, lines: &[String]) {
+        if self.show != Show::Events && !lines.is_empty() {
+            self.print(&(lines.join("\n") + "\n"));
+        }
+    }
+
+    /// The model said something.
+    pub fn words(&mut self, text: &str) {
+        match self.show {
+            Show::Words => {
+                if std::mem::take(&mut self.fresh) && self.open_line {
+                    self.print("\n");
+                }
+                self.print(text);
+            }
+            Show::LastWords => {
+                if std::mem::take(&mut self.fresh) {
+                    self.words.clear();
+                }
+                self.words.push_str(text);
+            }
+            Show::Events => self.event("text", json!({"text": text})),
+            Show::Results => {}
+        }
+    }
+
+    fn print(&mut self, text: &str) {
+        let shown = if self.terminal {
+            harmless(text)
+        } else {
+            text.to_owned()
+        };
+        let mut out = io::stdout().lock();
+        drop(out.write_all(shown.as_bytes()).and_then(|()| out.flush()));
+        self.open_line = !text.is_empty() && !text.ends_with('\n');
+    }
+
+    /// A request goes out.
+    pub fn request_started(&mut self) {
+        self.fresh = true;
+        self.event("request_started", json!({}));
+    }
+
+    /// A request ended; `calls` tells whether its answer asked for tools.
+    pub fn request_finished(&mut self, status: &Value, calls: bool) {
+        if self.debug && !calls && status == "success" {
+            debug("No more tool calls, finalizing response");
+        }
+        self.event("request_finished", json!({"status": status}));
+    }
+
+    /// A call or a result stands in the chat.
+    pub fn news(&mut self, news: &News) {
+        match news {
+            News::Call { id, name, input } => {
+                if self.debug {
+                    debug(&format!("LLM requested tool: {name}"));
+                    debug(&format!("Parameters: {input}"));
+                } else if self.is_talkative() {
+                    let input = serde_json::from_str(input).unwrap_or_default();
+                    self.tell(&chat::preview::preview(name, &input, COLUMNS));
+                }
+                let input = serde_json::from_str::<Value>(input).unwrap_or_else(|_| json!(input));
+                self.event("call", json!({"id": id, "name": name, "input": input}));
+            }
+            News::Result {
+                id,
+                name,
+                text,
+                is_error,
+            } => {
+                if self.debug {
+                    debug(&format!("Tool result: {text}"));
+                } else if *is_error && self.is_talkative() {
+                    self.tell(&format!("{name} failed: {text}"));
+                }
+                let data = json!({"id": id, "name": name, "text": text, "is_error": is_error});
+                self.event("result", data);
+            }
+        }
+        if let (Show::Results, News::Result { text, .. }) = (self.show, news) {
+            self.print(text);
+        }
+    }
+
+    fn is_talkative(&self) -> bool {
+        matches!(self.show, Show::Words | Show::LastWords)
+    }
+
+    /// The host tells the user something.
+    pub fn notice(&mut self, notice: &Notice) {
+        if self.show == Show::Events {
+            let data = json!({"level": notice.level, "message": notice.message});
+            return self.event("notice", data);
+        }
+        self.tell(&in_a_shell(&notice.message));
+    }
+
+    /// Says something on standard error, on one line.
+    pub fn tell(&mut self, text: &str) {
+        self.finish_line();
+        let text: String = harmless(text).replace('\n', " ");
+        drop(writeln!(io::stderr(), "flemma: {text}"));
+    }
+
+    /// Shows a question; the answer is typed behind it.
+    pub fn ask(&mut self, id: &str, question: &str) {
+        self.finish_line();
+        self.event("question", json!({"id": id}));
+        let mut err = io::stderr().lock();
+        drop(write!(err, "{question}").and_then(|()| err.flush()));
+    }
+
+    /// A JSON line, where these are wanted.
+    pub fn event(&self, name: &str, mut data: Value) {
+        if self.show != Show::Events {
+            return;
+        }
+        let mut line = json!({"event": name});
+        if let (Some(line), Some(data)) = (line.as_object_mut(), data.as_object_mut()) {
+            line.append(data);
+        }
+        let mut out = io::stdout().lock();
+        drop(writeln!(out, "{line}").and_then(|()| out.flush()));
+    }
+
+    /// Words and lines that are due at the end.
+    pub fn finish(&mut self, code: u8) {
+        let words = std::mem::take(&mut self.words);
+        if !words.is_empty() {
+            self.print(&words);
+        }
+        self.event("finished", json!({"exit_code": code}));
+        self.finish_line();
+    }
+
+    fn finish_line(&mut self) {
+        if std::mem::take(&mut self.open_line) {
+            drop(io::stdout().write_all(b"\n"));
+        }
+    }
+}
+
+/// A line of document 4's debugging output.
+fn debug(line: &str) {
+    drop(writeln!(io::stderr(), "[DEBUG] {}", harmless(line)));
+}
+
+/// Text that cannot move a terminal's cursor or recolour it.
+fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '\n' | '\t' => shown.push(char),
+            '\u{7f}' => shown.push_str("^?"),
+            char if (char as u32) < 0x20 => {
+                shown.push('^');
+                shown.push(char::from(char as u8 + 64));
+            }
+            char if char.is_control() => shown.push_str(&format!("\\u{{{:x}}}", char as u32)),
+            char => shown.push(char),
+        }
+    }
+    shown
+}
+
+/// Messages name keys of Neovim; here the command is given again.
+fn in_a_shell(message: &str) -> String {
+    [
+        (", or press Ctrl-]", ", or run it again"),
+        ("press Ctrl-]", "run it again"),
+        ("Press Ctrl-]", "Run it again"),
+        (" and restart Neovim", " and run it again"),
+        (", or try `:Flemma tutor`, which needs no key", ""),
+        (
+            "; :Flemma trust lets it",
+            "; :Flemma trust in Neovim lets it",
+        ),
+    ]
+    .iter()
+    .fold(message.to_owned(), |message, (key, command)| {
+        message.replace(key, command)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_model_says_moves_the_cursor() {
+        assert_eq!(harmless("a\x1b[31m\tb\r\n\u{9b}"), "a^[[31m\tb^M\n\\u{9b}");
+    }
+
+    #[test]
+    fn a_message_names_what_can_be_done_in_a_shell() {
+        for (message, shown) in [
+            (
+                "Raise it, or press Ctrl-] to let the model go on.",
+                "Raise it, or run it again to let the model go on.",
+            ),
+            (
+                "Press Ctrl-] to ask again; it is unchanged.",
+                "Run it again to ask again; it is unchanged.",
+            ),
+            (
+                "Set $X and restart Neovim, or try `:Flemma tutor`, which needs no key.",
+                "Set $X and run it again.",
+            ),
+        ] {
+            assert_eq!(in_a_shell(message), shown);
+        }
+    }
+}

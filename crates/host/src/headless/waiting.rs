@@ -1,0 +1,160 @@
+//! Calls that wait for the user: each is asked about once, and then approved or
+//! refused by the keys that do it in a buffer.
+
+use chat::cycle;
+use chat::document::{Document, Status};
+use chat::tool::ToolUseId;
+use tokio::sync::oneshot;
+
+use super::asking::{self, Answer};
+use super::compose;
+use super::{Code, Front};
+
+/// What the model is told when the user says no.
+const NO: &str = "The user cancelled this call.";
+/// What it is told when there is no user.
+const NOBODY: &str = "Nobody could be asked whether this call may run, so it was denied.";
+
+/// A question that stands.
+#[derive(Debug)]
+pub struct Question {
+    call: (usize, ToolUseId),
+    answer: oneshot::Receiver<Answer>,
+}
+
+/// Waits for the answer to the question that stands.
+pub async fn answer(question: &mut Option<Question>) -> Answer {
+    match question {
+        Some(question) => (&mut question.answer).await.unwrap_or(Answer::Nobody),
+        None => std::future::pending().await,
+    }
+}
+
+/// A call that waits.
+struct Waiting {
+    key: (usize, ToolUseId),
+    line: usize,
+    name: String,
+    input: serde_json::Value,
+}
+
+impl Front {
+    /// Nothing goes on any more. Somebody has to decide, or it is over.
+    pub(super) fn rested(&mut self, limited: bool) {
+        self.save();
+        self.tell_news();
+        self.outcome.limited = limited;
+        let stopped = self.outcome.cancelled || self.outcome.failed;
+        let waiting = self.waiting().filter(|_| !stopped);
+        if self.rehearsal.is_some() {
+            return self.end_rehearsal();
+        }
+        match waiting {
+            // A key that changes nothing would be pressed for ever.
+            Some(waiting) if !self.asked.insert(waiting.key.clone()) => {
+                let told = format!(
+                    "The call \"{}\" still waits. See the chat for why.",
+                    waiting.key.1
+                );
+                self.output.tell(&told);
+                self.outcome.failed = true;
+                self.end();
+            }
+            Some(waiting) if self.yes => self.approve_call(waiting.line),
+            Some(waiting) => self.ask(waiting),
+            None => self.end(),
+        }
+    }
+
+    fn end(&mut self) {
+        if self.outcome.limited {
+            let told = format!("round limit ({}) reached", self.max_turns);
+            self.output.tell(&told);
+        }
+        if !self.outcome.refused.is_empty() {
+            let told = format!(
+                "Denied: {}. --approve NAME lets a tool run without asking, --yes all of them.",
+                self.outcome.refused.join(", ")
+            );
+            self.output.tell(&told);
+        }
+        self.code = Some(self.outcome.code());
+    }
+
+    fn waiting(&self) -> Option<Waiting> {
+        let document = Document::parse(self.text());
+        document.turns().find_map(|turn| {
+            let mut calls = turn.calls.iter();
+            let call = calls.find(|call| call.status() == Some(Status::Pending))?;
+            Some(Waiting {
+                key: (turn.assistant, call.tool_use.id.clone()),
+                line: call.result?.lines.start,
+                name: call.tool_use.name.clone(),
+                input: document.input(call.tool_use).unwrap_or_default(),
+            })
+        })
+    }
+
+    /// What waits, for a rehearsal.
+    pub(super) fn all_waiting(&self) -> Vec<String> {
+        let document = Document::parse(self.text());
+        let mut found = Vec::new();
+        for turn in document.turns() {
+            let calls = turn.calls.iter();
+            for call in calls.filter(|call| call.status() == Some(Status::Pending)) {
+                let input = document.input(call.tool_use).unwrap_or_default();
+                found.push(chat::preview::preview(&call.tool_use.name, &input, 160));
+            }
+        }
+        found
+    }
+
+    fn ask(&mut self, waiting: Waiting) {
+        let asked = asking::question(&waiting.name, &waiting.input, &self.folder);
+        self.output.ask(waiting.key.1.as_str(), &asked);
+        self.question = Some(Question {
+            call: waiting.key,
+            answer: self.answers.next(),
+        });
+    }
+
+    pub(super) fn answered(&mut self, answer: Answer) {
+        let Some(question) = self.question.take() else {
+            return;
+        };
+        match answer {
+            Answer::Yes => {
+                if let Some(waiting) = self.waiting().filter(|it| it.key == question.call) {
+                    self.approve_call(waiting.line);
+                }
+            }
+            Answer::No => self.refuse(&question.call, NO),
+            Answer::Nobody => self.refuse(&question.call, NOBODY),
+        }
+    }
+
+    /// Alt-Enter on a call that waits.
+    fn approve_call(&mut self, line: usize) {
+        self.press("resolve", line);
+    }
+
+    /// Writes the refusal into the call's block, then Alt-Enter on it.
+    fn refuse(&mut self, key: &(usize, ToolUseId), reason: &str) {
+        let document = Document::parse(self.buffer.text());
+        let turn = document.turn(key.0);
+        let calls = turn.into_iter().flat_map(|turn| turn.calls);
+        let mut calls = calls.filter(|call| call.tool_use.id == key.1);
+        let Some((name, edit)) = calls.find_map(|call| {
+            let name = cycle::key(&document, call.tool_use).name;
+            Some((name, compose::refusal(&call, reason)?))
+        }) else {
+            self.code = Some(Code::Error);
+            return;
+        };
+        let line = edit.lines.start;
+        self.outcome.refused.push(format!("{name} ({})", key.1));
+        self.outcome.worked = true;
+        self.type_lines(edit.lines, &edit.replacement);
+        self.press("resolve", line);
+    }
+}

@@ -1,0 +1,26 @@
+//! When everything that a key started is done, and everybody who waits is told.
+
+use serde_json::json;
+
+use super::Session;
+use super::dispatch::Rule;
+
+impl Session {
+    /// Says once for each key that nothing goes on any more, and why not.
+    pub(super) fn tell_rest(&mut self) {
+        if !self.unsettled || !self.is_at_rest() {
+            return;
+        }
+        self.unsettled = false;
+        let limit = self.cycle.reached_limit();
+        let data = json!({"bufnr": self.buffer, "limit": limit});
+        self.editor.event("FlemmaRested", data);
+    }
+
+    fn is_at_rest(&self) -> bool {
+        let nothing_waits = self.waiting.is_empty() && self.edit.is_none() && !self.interrupted;
+        let reads = self.loading.is_some() || self.rule == Rule::Reading;
+        let runs = self.request.is_some() || !self.running.is_empty();
+        nothing_waits && !reads && !runs && self.cycle.is_at_rest()
+    }
+}

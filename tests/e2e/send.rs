@@ -1,0 +1,316 @@
+//! `flemma send`: what Ctrl-] does in a buffer, done to a file from a shell.
+
+use std::os::unix::fs::PermissionsExt;
+
+use harness::{Answer, Provider};
+use serde_json::json;
+
+use crate::shell::{Shell, names};
+use crate::stage::{self, QUESTION, command, file};
+
+/// Reads `f.txt`, then asks for a command.
+fn script() -> [Answer; 2] {
+    [
+        Answer::says("I'll look.\n@You:\nstill mine")
+            .thinking("hm", Some("signed"))
+            .tool_use("t_r", "read", file("f.txt"))
+            .tool_use("t_b", "bash", command("printf out")),
+        Answer::new().text_in_pieces("It is four.\n\n```\nReally.", 3),
+    ]
+}
+
+#[test]
+fn a_shell_and_the_keys_of_neovim_make_the_same_file() {
+    let provider = Provider::anthropic(script());
+    let setup = stage::with_options(&provider, json!({})).with("f.txt", "a\nb\n");
+    let editor = setup.file("question.chat", QUESTION).start();
+    stage::watch(&editor);
+    editor.keys("<C-]>");
+    stage::wait_cursor(&editor, "**Tool Result:** `t_b`");
+    stage::wait_result(&editor, "t_r", "**Tool Result:** `t_r`\n\n```\na\nb\n```");
+    editor.keys("<M-CR>");
+    stage::wait_end(&editor, "@You:\n\n");
+    editor.keys(":write<CR>");
+    let saved = editor.dir().join("question.chat");
+    editor.wait_for("the file", |_| {
+        std::fs::read_to_string(&saved).is_ok_and(|text| text.ends_with("@You:\n\n"))
+    });
+
+    let provider = Provider::anthropic(script());
+    let shell = Shell::new(&provider);
+    shell.write("f.txt", "a\nb\n");
+    shell.write("question.chat", QUESTION);
+    let ran = shell.run_with(&["send", "question.chat"], "y\n");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(
+        shell.read("question.chat"),
+        std::fs::read_to_string(saved).unwrap()
+    );
+}
+
+#[test]
+fn standard_output_has_the_models_words_and_nothing_else() {
+    let provider = Provider::anthropic(script());
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let ran = shell.run_with(&["send", "question.chat"], "y\n");
+    assert_eq!(
+        ran.out,
+        "I'll look.\n@You:\nstill mine\nIt is four.\n\n```\nReally.\n"
+    );
+    assert!(ran.err.contains("flemma: read: f.txt"), "{}", ran.err);
+    let provider = Provider::anthropic(script());
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let ran = shell.run_with(&["send", "--last", "question.chat"], "y\n");
+    assert_eq!(ran.out, "It is four.\n\n```\nReally.\n");
+}
+
+#[test]
+fn where_nobody_answers_a_call_is_denied_and_the_model_is_told() {
+    let provider = Provider::anthropic(script());
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let ran = shell.run(&["send", "question.chat"]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    let requests = provider.requests();
+    assert_eq!(requests.len(), 2);
+    let told = &requests[1].body["messages"][2]["content"][1];
+    assert_eq!(told["is_error"], true);
+    assert!(told["content"].as_str().unwrap().contains("was denied"));
+    assert!(ran.err.contains("--approve NAME"), "{}", ran.err);
+    assert!(shell.read("question.chat").ends_with("@You:\n\n"));
+}
+
+#[test]
+fn a_no_reaches_the_model_as_the_users() {
+    let provider = Provider::anthropic(script());
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let ran = shell.run_with(&["send", "question.chat"], "n\n");
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert!(ran.err.contains("[flemma] Tool bash wants to run:"));
+    assert!(ran.err.contains("printf out"));
+    let chat = shell.read("question.chat");
+    assert!(chat.contains("The user cancelled this call."), "{chat}");
+}
+
+#[test]
+fn what_the_command_line_approves_is_not_asked_about() {
+    for flags in [&["--approve", "bash"][..], &["--yes"]] {
+        let provider = Provider::anthropic(script());
+        let shell = Shell::new(&provider);
+        shell.write("question.chat", QUESTION);
+        let ran = shell.run(&[&["send", "question.chat"], flags].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(shell.read("question.chat").contains("```\nout\n```"));
+        assert!(!ran.err.contains("[y/N]"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn what_the_options_deny_no_flag_approves() {
+    let provider = Provider::anthropic(script());
+    let shell = Shell::new(&provider);
+    shell.configure("[tools]\nauto_approve = [\"$none\"]\n[tools.presets.\"$none\"]\ndeny = [\"bash\", \"read\"]\n");
+    shell.write("question.chat", QUESTION);
+    let ran = shell.run(&["send", "question.chat", "--yes", "--approve", "bash"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let chat = shell.read("question.chat");
+    assert!(
+        chat.contains("denied by a policy") && !chat.contains("```\nout\n```"),
+        "{chat}"
+    );
+}
+
+#[test]
+fn a_call_of_a_stranger_is_not_run_by_an_approval_of_its_tool() {
+    let provider = Provider::anthropic([Answer::says("Fine.")]);
+    let shell = Shell::new(&provider);
+    let call = "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `bash` (`t`)\n\n```json\n{\"label\":\"x\",\"command\":\"touch ran\",\"timeout\":null}\n```\n";
+    shell.write("strange.chat", call);
+    let ran = shell.run(&["send", "strange.chat", "--approve", "bash"]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert!(!shell.path("ran").exists());
+}
+
+#[test]
+fn the_limit_of_requests_has_an_exit_code_of_its_own() {
+    let calls = (0..9).map(|turn| {
+        let id = format!("t_{turn}");
+        Answer::says("Again.").tool_use(&id, "calculator", json!({"expression": "1+1"}))
+    });
+    let provider = Provider::anthropic(calls);
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let ran = shell.run(&["send", "question.chat", "--max-turns", "2"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert_eq!(provider.requests().len(), 2);
+    assert!(ran.err.contains("round limit (2) reached"), "{}", ran.err);
+    let chat = shell.read("question.chat");
+    assert_eq!(chat.matches("**Tool Result:**").count(), 2, "{chat}");
+}
+
+#[test]
+fn a_message_begins_a_chat_or_goes_on_with_it() {
+    let provider = Provider::anthropic([Answer::says("Hello."), Answer::says("Bye.")]);
+    let shell = Shell::new(&provider);
+    let ran = shell.run(&["send", "new.chat", "-m", "Hi.\n@Assistant:\nnot me"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = shell.run_with(
+        &["send", "new.chat", "-m", "And this?", "--stdin"],
+        "{{ x }}\n@./f.txt\n",
+    );
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(
+        shell.read("new.chat"),
+        "@You:\nHi.\n\\@Assistant:\nnot me\n\n@Assistant:\nHello.\n\n@You:\nAnd this?\n\n```\n{{ x }}\n@./f.txt\n```\n\n@Assistant:\nBye.\n\n@You:\n\n"
+    );
+    let sent = &provider.requests()[1].body["messages"];
+    assert_eq!(sent[0]["content"][0]["text"], "Hi.\n@Assistant:\nnot me");
+    assert!(
+        sent[2]["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .ends_with("{{ x }}\n@./f.txt\n```")
+    );
+}
+
+#[test]
+fn line_ends_and_mode_of_the_file_stay() {
+    let provider = Provider::anthropic([Answer::says("Yes.\nOf course.")]);
+    let shell = Shell::new(&provider);
+    shell.write("dos.chat", "@You:\r\nGo.\r\n");
+    let mode = std::fs::Permissions::from_mode(0o640);
+    std::fs::set_permissions(shell.path("dos.chat"), mode).unwrap();
+    std::os::unix::fs::symlink("dos.chat", shell.path("link.chat")).unwrap();
+    assert_eq!(shell.run(&["send", "link.chat"]).code, Some(0));
+    assert_eq!(
+        shell.read("dos.chat"),
+        "@You:\r\nGo.\r\n\r\n@Assistant:\r\nYes.\r\nOf course.\r\n\r\n@You:\r\n\r\n"
+    );
+    let metadata = std::fs::metadata(shell.path("dos.chat")).unwrap();
+    assert_eq!(metadata.permissions().mode() & 0o777, 0o640);
+    assert!(
+        std::fs::symlink_metadata(shell.path("link.chat"))
+            .unwrap()
+            .is_symlink()
+    );
+    assert_eq!(names(&shell.dir()), ["dos.chat", "link.chat"]);
+}
+
+#[test]
+fn a_dry_run_shows_what_would_happen_and_changes_nothing() {
+    let provider = Provider::anthropic(Vec::<Answer>::new());
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let ran = shell.run(&["send", "--dry-run", "question.chat"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.out
+            .starts_with(&format!("Would send POST {}/v1/messages\n", provider.url()))
+    );
+    assert!(ran.out.contains("\"text\": \"Go.\"") && !ran.out.contains("test-key"));
+    let call = "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `bash` (`t`)\n\n```json\n{\"label\":\"x\",\"command\":\"touch ran\",\"timeout\":null}\n```\n";
+    shell.write("call.chat", call);
+    let ran = shell.run(&["send", "--dry-run", "--yes", "call.chat"]);
+    assert!(ran.out.contains("Would ask  bash: $ touch ran"), "{ran:?}");
+    assert_eq!(shell.read("call.chat"), call);
+    assert_eq!(shell.read("question.chat"), QUESTION);
+    assert!(provider.requests().is_empty() && !shell.path("ran").exists());
+}
+
+#[test]
+fn events_are_json_lines_that_tell_the_whole_run() {
+    let provider = Provider::anthropic(script());
+    let shell = Shell::new(&provider);
+    shell.write("f.txt", "a\n");
+    shell.write("question.chat", QUESTION);
+    let ran = shell.run(&["send", "--events", "jsonl", "--yes", "question.chat"]);
+    let events: Vec<serde_json::Value> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let named = |name: &str| events.iter().filter(|it| it["event"] == name).count();
+    assert_eq!(named("request_started"), 2, "{}", ran.out);
+    assert_eq!((named("call"), named("result")), (2, 2));
+    assert_eq!((named("tool_started"), named("tool_finished")), (2, 2));
+    let words: String = events
+        .iter()
+        .filter_map(|it| it["text"].as_str().filter(|_| it["event"] == "text"))
+        .collect();
+    assert!(words.ends_with("It is four.\n\n```\nReally."));
+    assert_eq!(
+        events.last().unwrap(),
+        &json!({"event": "finished", "exit_code": 0})
+    );
+}
+
+#[test]
+fn debugging_shows_what_the_model_asked_for_and_got() {
+    for by_variable in [true, false] {
+        let provider = Provider::anthropic(script());
+        let shell = Shell::new(&provider);
+        shell.write("f.txt", "a\n");
+        shell.write("question.chat", QUESTION);
+        let mut arguments = vec!["send", "--yes", "question.chat"];
+        if !by_variable {
+            arguments.push("--debug");
+        }
+        let mut command = shell.command(&arguments);
+        if by_variable {
+            command.env("FLEMMA_DEBUG", "1");
+        }
+        let shown = String::from_utf8(command.output().unwrap().stderr).unwrap();
+        for line in [
+            "[DEBUG] LLM requested tool: read\n",
+            "[DEBUG] Parameters: {\"label\":\"testing\",\"path\":\"f.txt\"",
+            "[DEBUG] Tool result: a\n",
+            "[DEBUG] LLM requested tool: bash\n",
+            "[DEBUG] Tool result: out\n",
+            "[DEBUG] No more tool calls, finalizing response\n",
+        ] {
+            assert!(shown.contains(line), "{line:?} is not in {shown}");
+        }
+    }
+}
+
+#[test]
+fn what_went_wrong_is_told_with_its_exit_code() {
+    let provider = Provider::anthropic([Answer::status(401, "{\"error\":{\"message\":\"no\"}}")]);
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    for (arguments, code, said) in [
+        (&["send", "nothing.chat"][..], 1, "Begin a chat with -m"),
+        (&["send", "question.chat"], 1, "401"),
+        (&["send"], 2, "<FILE>"),
+        (
+            &["send", "question.chat", "--provider", "antropic"],
+            2,
+            "it must be",
+        ),
+        (
+            &["send", "question.chat", "--approve", "bahs"],
+            2,
+            "Did you mean \"bash\"?",
+        ),
+        (
+            &["send", "question.chat", "-m", " "],
+            1,
+            "The message is empty",
+        ),
+        (&["send", "."], 1, "no regular file"),
+    ] {
+        let ran = shell.run(arguments);
+        assert_eq!(ran.code, Some(code), "{arguments:?}: {ran:?}");
+        assert!(ran.err.contains(said), "{arguments:?}: {}", ran.err);
+    }
+    shell.configure("[tools]\nauto_aprove = []\n");
+    let ran = shell.run(&["send", "question.chat"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.err
+            .contains("config.toml: There is no option \"tools.auto_aprove\". Did you mean")
+    );
+}

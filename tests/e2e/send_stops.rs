@@ -1,0 +1,159 @@
+//! `flemma send` that is stopped, killed or finds its file changed: nothing is lost
+//! and nothing goes on.
+
+use harness::{Answer, Gate, Provider};
+use rustix::process::Signal;
+
+use crate::processes::{commands_in, is_running, signal};
+use crate::shell::{Shell, end, wait, worker};
+use crate::stage::{QUESTION, command};
+
+/// An answer that stops after its first words until the gate opens.
+fn gated() -> (Gate, Provider) {
+    let gate = Gate::new();
+    let answer = Answer::new()
+        .text("One,\ntwo")
+        .gate(&gate)
+        .text(",\nthree.");
+    (gate.clone(), Provider::anthropic([answer]))
+}
+
+#[test]
+fn an_interrupt_cancels_as_ctrl_c_does_and_keeps_the_words() {
+    let (_gate, provider) = gated();
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let child = shell.start(&["send", "question.chat"]);
+    shell.wait_file("question.chat", "two");
+    signal(child.id(), Signal::INT);
+    let ran = end(child);
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    assert_eq!(ran.out, "One,\ntwo\n");
+    assert_eq!(
+        shell.read("question.chat"),
+        "@You:\nGo.\n\n@Assistant:\nOne,\ntwo\n\n<!-- flemma:aborted: cancelled by the user -->\n"
+    );
+    provider.wait_hang_ups(1);
+}
+
+#[test]
+fn a_command_that_is_interrupted_leaves_no_process() {
+    let provider =
+        Provider::anthropic([Answer::new().tool_use("t", "bash", command("sleep 60 & sleep 60"))]);
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let child = shell.start(&["send", "question.chat", "--yes"]);
+    wait("the command", || commands_in(&shell.dir()).len() >= 2);
+    signal(child.id(), Signal::INT);
+    assert_eq!(end(child).code, Some(130));
+    wait("no command", || commands_in(&shell.dir()).is_empty());
+    assert!(shell.read("question.chat").contains("(error)"));
+}
+
+#[test]
+fn a_kill_loses_at_most_the_last_moment_and_the_next_run_goes_on() {
+    let (_gate, provider) = gated();
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let child = shell.start(&["send", "question.chat"]);
+    shell.wait_file("question.chat", "two");
+    let works = worker(&child);
+    signal(works, Signal::KILL);
+    assert_eq!(end(child).code, Some(137));
+    assert_eq!(
+        shell.read("question.chat"),
+        "@You:\nGo.\n\n@Assistant:\nOne,\ntwo\n"
+    );
+    provider.then(Answer::says("Three."));
+    let ran = shell.run(&["send", "question.chat", "-m", "And then?"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        shell
+            .read("question.chat")
+            .ends_with("two\n\n@You:\nAnd then?\n\n@Assistant:\nThree.\n\n@You:\n\n")
+    );
+}
+
+#[test]
+fn when_the_program_is_killed_its_commands_end_with_it() {
+    let provider = Provider::anthropic([Answer::new().tool_use(
+        "t",
+        "bash",
+        command("setsid sleep 60 & sleep 60"),
+    )]);
+    for kill_the_watcher in [true, false] {
+        provider.then(Answer::new().tool_use("t", "bash", command("setsid sleep 60 & sleep 60")));
+        let shell = Shell::new(&provider);
+        shell.write("question.chat", QUESTION);
+        let mut child = shell.start(&["send", "question.chat", "--yes"]);
+        wait("the command", || commands_in(&shell.dir()).len() >= 2);
+        let works = worker(&child);
+        let killed = if kill_the_watcher { child.id() } else { works };
+        signal(killed, Signal::KILL);
+        child.wait().unwrap();
+        wait("no process", || {
+            commands_in(&shell.dir()).is_empty() && !is_running(works)
+        });
+    }
+}
+
+#[test]
+fn a_file_that_somebody_else_writes_is_not_overwritten() {
+    let (gate, provider) = gated();
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let child = shell.start(&["send", "question.chat"]);
+    shell.wait_file("question.chat", "two");
+    shell.write("question.chat", "mine\n");
+    gate.open();
+    let ran = end(child);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(shell.read("question.chat"), "mine\n");
+    assert!(
+        ran.err.contains("somebody else changed it meanwhile"),
+        "{}",
+        ran.err
+    );
+    assert!(
+        shell
+            .read("question.chat.flemma-1")
+            .contains("@Assistant:\nOne,\ntwo")
+    );
+}
+
+#[test]
+fn a_chat_that_is_open_in_neovim_is_left_to_it() {
+    let provider = Provider::anthropic([Answer::says("Yes.")]);
+    let editor = crate::stage::open(&provider, QUESTION);
+    let chat = editor.dir().join("question.chat");
+    let state = editor.dir().parent().unwrap().join("state");
+    let shell = Shell::new(&provider);
+    wait("the lease", || {
+        !crate::shell::names_in(&state.join("nvim/flemma/leases")).is_empty()
+    });
+    let mut command = shell.command(&["send", chat.to_str().unwrap(), "-m", "And?"]);
+    let refused = command.env("XDG_STATE_HOME", &state).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(said.contains("is open in Neovim (process "), "{said}");
+    assert_eq!(std::fs::read_to_string(&chat).unwrap(), QUESTION);
+    assert!(provider.requests().is_empty());
+}
+
+#[test]
+fn two_runs_do_not_work_on_one_file() {
+    let (gate, provider) = gated();
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let child = shell.start(&["send", "question.chat"]);
+    shell.wait_file("question.chat", "two");
+    let ran = shell.run(&["send", "question.chat", "-m", "And?"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.err.contains("is open in flemma send (process "),
+        "{ran:?}"
+    );
+    gate.open();
+    assert_eq!(end(child).code, Some(0));
+    assert!(shell.read("question.chat").ends_with("three.\n\n@You:\n\n"));
+}

@@ -1,0 +1,186 @@
+//! The command line as a shell uses it: the real program in a folder of its own, with
+//! nothing of the machine it runs on but `$PATH`.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use harness::{PATIENCE, Provider};
+use tempfile::TempDir;
+
+/// A folder to work in, and an environment.
+pub struct Shell {
+    home: TempDir,
+    environment: Vec<(&'static str, String)>,
+}
+
+/// What a command printed, and its exit code.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Shell {
+    /// One whose programs find `provider`.
+    pub fn new(provider: &Provider) -> Self {
+        let mut shell = Self::offline();
+        shell.environment = provider.environment();
+        shell
+    }
+
+    /// One without a provider.
+    pub fn offline() -> Self {
+        let home = tempfile::Builder::new()
+            .prefix("flemma-test-")
+            .tempdir()
+            .unwrap();
+        for folder in ["work", "config/flemma", "tmp"] {
+            fs::create_dir_all(home.path().join(folder)).unwrap();
+        }
+        Self {
+            home,
+            environment: Vec::new(),
+        }
+    }
+
+    /// The working directory.
+    pub fn dir(&self) -> PathBuf {
+        self.home.path().join("work")
+    }
+
+    /// The path of a file in the working directory.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir().join(name)
+    }
+
+    /// Writes a file into the working directory.
+    pub fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Writes the options of the command line.
+    pub fn configure(&self, toml: &str) {
+        fs::write(self.home.path().join("config/flemma/config.toml"), toml).unwrap();
+    }
+
+    /// The text of a file in the working directory.
+    #[track_caller]
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// `flemma` with these arguments, ready to start.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_flemma"));
+        let home = self.home.path();
+        command
+            .args(arguments)
+            .current_dir(self.dir())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", home)
+            .env("TMPDIR", home.join("tmp"))
+            .env("XDG_CONFIG_HOME", home.join("config"))
+            .env("XDG_STATE_HOME", home.join("state"))
+            .envs(self.environment.iter().cloned())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs `flemma` where nobody answers.
+    #[track_caller]
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        read(self.command(arguments).output().unwrap())
+    }
+
+    /// Runs `flemma` with this on its standard input.
+    #[track_caller]
+    pub fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
+        let mut child = self
+            .command(arguments)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // A program that asks nothing reads nothing.
+        let _ = stdin.write_all(input.as_bytes());
+        drop(stdin);
+        read(child.wait_with_output().unwrap())
+    }
+
+    /// Starts `flemma` and leaves it running.
+    #[track_caller]
+    pub fn start(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).spawn().unwrap()
+    }
+
+    /// Waits until a file holds a text.
+    #[track_caller]
+    pub fn wait_file(&self, name: &str, text: &str) {
+        wait(&format!("{text:?} in {name}"), || {
+            fs::read_to_string(self.path(name)).is_ok_and(|it| it.contains(text))
+        });
+    }
+}
+
+/// Waits for a condition.
+#[track_caller]
+pub fn wait(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What a program that was started printed until its end.
+#[track_caller]
+pub fn end(child: Child) -> Ran {
+    read(child.wait_with_output().unwrap())
+}
+
+fn read(output: Output) -> Ran {
+    Ran {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// The one process that works for a command, which the other one watches.
+#[track_caller]
+pub fn worker(child: &Child) -> u32 {
+    let mut found = None;
+    wait("the process that works", || {
+        found = crate::processes::children(child.id()).first().copied();
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+/// What is in a folder, by name.
+pub fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Likewise of a folder that need not be there yet.
+pub fn names_in(folder: &Path) -> Vec<String> {
+    if folder.is_dir() {
+        names(folder)
+    } else {
+        Vec::new()
+    }
+}

@@ -1,0 +1,97 @@
+//! `flemma tool` and `flemma tools`: one tool from a shell, by the rules of a chat.
+
+use crate::shell::Shell;
+
+#[test]
+fn a_result_is_all_that_is_printed() {
+    let shell = Shell::offline();
+    let ran = shell.run(&["tool", "calculator", r#"{"expression":"7*8"}"#]);
+    assert_eq!(
+        (ran.code, ran.out.as_str(), ran.err.as_str()),
+        (Some(0), "56\n", "")
+    );
+    shell.write("f.txt", "a\nb\n");
+    let ran = shell.run(&["tool", "read", r#"{"path":"f.txt"}"#]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "a\nb\n"));
+}
+
+#[test]
+fn a_tool_is_asked_about_as_in_a_chat() {
+    let shell = Shell::offline();
+    let call = ["tool", "bash", r#"{"command":"echo out; touch ran"}"#];
+    let ran = shell.run(&call);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert!(!shell.path("ran").exists());
+    let ran = shell.run_with(&call, "n\n");
+    assert_eq!(ran.code, Some(4));
+    assert!(ran.err.contains("command: echo out; touch ran") || ran.out.contains("user cancelled"));
+    assert!(!shell.path("ran").exists());
+    let ran = shell.run_with(&call, "y\n");
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "out\n"), "{ran:?}");
+    assert!(shell.path("ran").exists());
+}
+
+#[test]
+fn a_write_says_where_and_how_much_before_it_is_made() {
+    let shell = Shell::offline();
+    let call = ["tool", "write", r#"{"path":"out.txt","content":"hällo\n"}"#];
+    let ran = shell.run_with(&call, "n\n");
+    let path = shell.path("out.txt");
+    let asked = format!(
+        "[flemma] Tool write wants to write to {}\n[flemma] Content: 7 bytes, a new file\n",
+        path.display()
+    );
+    assert!(ran.err.starts_with(&asked), "{}", ran.err);
+    assert!(ran.err.contains("[flemma] Continue? [y/N]: "));
+    assert!(ran.out.contains("user cancelled") && !path.exists());
+    assert_eq!(shell.run_with(&call, "y\n").code, Some(0));
+    assert_eq!(shell.read("out.txt"), "hällo\n");
+    let ran = shell.run_with(&call, "n\n");
+    assert!(
+        ran.err.contains("overwriting a file of 7 bytes"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn what_cannot_run_has_its_exit_code() {
+    let shell = Shell::offline();
+    for (arguments, code, said) in [
+        (["tool", "bsah", "{}"], 2, "Did you mean \"bash\"?"),
+        (["tool", "read", "[]"], 2, "no JSON object"),
+        (["tool", "read", "{}"], 1, "path"),
+        (
+            ["tool", "read", r#"{"path":"nothing"}"#],
+            1,
+            "does not exist",
+        ),
+    ] {
+        let ran = shell.run(&arguments);
+        assert_eq!(ran.code, Some(code), "{arguments:?}: {ran:?}");
+        assert!(ran.err.contains(said) || ran.out.contains(said), "{ran:?}");
+    }
+    shell.configure(
+        "[tools.presets.\"$no\"]\ndeny = [\"bash\"]\n[tools]\nauto_approve = [\"$no\"]\n",
+    );
+    let ran = shell.run(&["tool", "bash", r#"{"command":"touch ran"}"#, "--yes"]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert!(!shell.path("ran").exists());
+}
+
+#[test]
+fn the_list_says_what_becomes_of_a_call() {
+    let shell = Shell::offline();
+    let ran = shell.run(&["tools"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(
+        ran.out
+            .contains("bash               asks    Run a shell command"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.out
+            .contains("read               runs    Read a text file.")
+    );
+}
