@@ -242,7 +242,11 @@ impl Front {
             interrupted: Vec::new(),
             streaming: false,
             process: std::process::id(),
-            frontmatter: self.buffer.text().bytes().starts_with(b"```"),
+            came: if self.buffer.text().bytes().is_empty() {
+                Came::Empty
+            } else {
+                Came::Read
+            },
         }));
         let text = self.buffer.text();
         let lines = (0..text.line_count()).map(|line| ByteBuf::from(text.line(line).to_vec()));
