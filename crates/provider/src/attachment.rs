@@ -4,15 +4,26 @@ use chat::prompt::{Attachment, Content, Part, Prompt};
 
 use crate::Protocol;
 
-/// Pictures that every provider takes, from Anthropic's and OpenAI's manuals.
+/// Pictures that Anthropic and OpenAI take, from their manuals.
 const IMAGES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
+/// Pictures that Gemini takes, likewise.
+const GEMINI_IMAGES: [&str; 5] = [
+    "image/heic",
+    "image/heif",
+    "image/jpeg",
+    "image/png",
+    "image/webp",
+];
 
 /// Whether a protocol can carry this file as what it is.
 pub(crate) fn is_taken(file: &Attachment, protocol: Protocol) -> bool {
     match &file.content {
         Content::Text(_) => true,
+        Content::Image { mime, .. } if protocol == Protocol::Gemini => {
+            GEMINI_IMAGES.contains(&mime.as_str())
+        }
         Content::Image { mime, .. } => IMAGES.contains(&mime.as_str()),
-        Content::Pdf { .. } => protocol == Protocol::AnthropicMessages,
+        Content::Pdf { .. } => protocol != Protocol::ChatCompletions,
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use crate::{
-    Protocol, StreamEvent, ToolUse, anthropic, arguments, chat_completions, failure, retry,
+    Protocol, StreamEvent, ToolUse, anthropic, arguments, chat_completions, failure, gemini, retry,
     said::Said,
     sse::{SseDecoder, SseEvent},
 };
@@ -32,6 +32,7 @@ pub struct Decoder {
 enum Answer {
     Anthropic(anthropic::Answer),
     ChatCompletions(chat_completions::Answer),
+    Gemini(gemini::Answer),
 }
 
 /// An event whose text is not JSON.
@@ -46,6 +47,7 @@ impl Decoder {
             Protocol::ChatCompletions => {
                 Answer::ChatCompletions(chat_completions::Answer::default())
             }
+            Protocol::Gemini => Answer::Gemini(gemini::Answer::default()),
         };
         let ids = HashSet::new();
         Self {
@@ -126,6 +128,7 @@ impl Decoder {
         let read = match &mut self.answer {
             Answer::Anthropic(answer) => answer.accept(event, events),
             Answer::ChatCompletions(answer) => answer.accept(event, events),
+            Answer::Gemini(answer) => answer.accept(event, events),
         };
         self.settle(start, events);
         let broke_off = matches!(events.last(), Some(StreamEvent::Error(_)));
@@ -137,10 +140,12 @@ impl Decoder {
 
     fn end(&mut self, events: &mut Vec<StreamEvent>) {
         let start = events.len();
-        if let Answer::ChatCompletions(answer) = &mut self.answer {
-            answer.end(events);
-            self.settle(start, events);
+        match &mut self.answer {
+            Answer::Anthropic(_) => {}
+            Answer::ChatCompletions(answer) => answer.end(events),
+            Answer::Gemini(answer) => answer.end(events),
         }
+        self.settle(start, events);
         if self.ended {
             return;
         }
@@ -158,6 +163,7 @@ impl Decoder {
         match &mut self.answer {
             Answer::Anthropic(answer) => answer.abandon(events),
             Answer::ChatCompletions(answer) => answer.abandon(events),
+            Answer::Gemini(answer) => answer.abandon(events),
         }
         events.push(StreamEvent::Error(problem));
         self.settle(start, events);

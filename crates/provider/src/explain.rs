@@ -94,6 +94,8 @@ fn name(endpoint: &Endpoint) -> String {
     match endpoint.provider.as_str() {
         "anthropic" => "Anthropic".to_owned(),
         "openai" => "OpenAI".to_owned(),
+        "gemini" => "The Gemini API".to_owned(),
+        "vertex" => "Vertex AI".to_owned(),
         "openai_compatible" => format!("The server at {}", endpoint.shown_base()),
         other => other.to_owned(),
     }
@@ -123,7 +125,7 @@ fn refused_key(endpoint: &Endpoint, who: &str, reason: &Reason) -> Problem {
 fn not_found(endpoint: &Endpoint, who: &str, reason: &Reason) -> Problem {
     let base = endpoint.shown_base();
     let ending = match endpoint.protocol {
-        Protocol::AnthropicMessages => "",
+        Protocol::AnthropicMessages | Protocol::Gemini => "",
         Protocol::ChatCompletions if base.trim_end_matches('/').ends_with("/v1") => "",
         Protocol::ChatCompletions => " (it usually ends in /v1)",
     };

@@ -19,6 +19,7 @@ mod endpoint;
 mod event;
 mod explain;
 mod failure;
+mod gemini;
 mod parameters;
 mod retry;
 mod said;
@@ -54,5 +55,6 @@ pub fn encode(
     match endpoint.protocol {
         Protocol::AnthropicMessages => anthropic::encode(prompt, endpoint, parameters),
         Protocol::ChatCompletions => chat_completions::encode(prompt, endpoint, parameters),
+        Protocol::Gemini => gemini::encode(prompt, endpoint, parameters),
     }
 }

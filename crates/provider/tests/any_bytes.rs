@@ -4,7 +4,11 @@
 use proptest::prelude::*;
 use provider::{Decoder, Protocol, StreamEvent};
 
-const PROTOCOLS: [Protocol; 2] = [Protocol::AnthropicMessages, Protocol::ChatCompletions];
+const PROTOCOLS: [Protocol; 3] = [
+    Protocol::AnthropicMessages,
+    Protocol::ChatCompletions,
+    Protocol::Gemini,
+];
 
 fn decode(protocol: Protocol, bytes: &[u8], cuts: &[usize]) -> Vec<StreamEvent> {
     let mut decoder = Decoder::new(protocol);
@@ -58,6 +62,9 @@ fn value() -> impl Strategy<Value = String> {
         r#"[{"delta":{"content":"a"}}]"#, r#"[{"delta":{"reasoning":"a"},"finish_reason":null}]"#,
         r#"[{"delta":{"tool_calls":[{"index":0,"function":{"name":"a","arguments":"{}"}}]}}]"#,
         r#"[{"delta":{"tool_calls":[{"id":"x","function":{"arguments":"{"}}]},"finish_reason":"length"}]"#,
+        r#"[{"content":{"parts":[{"text":"a","thought":true},{"text":"b","thoughtSignature":"s"}]}}]"#,
+        r#"[{"content":{"parts":[{"functionCall":{"name":"a","args":{"b":1}}}]},"finishReason":"STOP"}]"#,
+        r#"[{"finishReason":"SAFETY"}]"#, r#"[{"content":{"parts":[{"functionCall":[]}]}}]"#,
         r#"[{"finish_reason":"stop"}]"#, r#"{"message":"broken"}"#, r#"{"stop_reason":"max_tokens"}"#,
     ])
     .prop_map(str::to_owned)
@@ -84,6 +91,8 @@ fn event() -> impl Strategy<Value = String> {
         "usage",
         "error",
         "choices",
+        "candidates",
+        "promptFeedback",
         "object",
     ]);
     let fields = prop::collection::vec((field, value()), 0..4);

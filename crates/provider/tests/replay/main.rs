@@ -6,6 +6,7 @@
 
 mod anthropic;
 mod chat_completions;
+mod gemini;
 
 use std::fs;
 
@@ -13,10 +14,12 @@ use provider::{Decoder, Protocol, StopReason, StreamEvent, Usage};
 
 const ANTHROPIC: &str = "anthropic";
 const CHAT_COMPLETIONS: &str = "chat_completions";
+const GEMINI: &str = "gemini";
 
 fn protocol(folder: &str) -> Protocol {
     match folder {
         ANTHROPIC => Protocol::AnthropicMessages,
+        GEMINI => Protocol::Gemini,
         _ => Protocol::ChatCompletions,
     }
 }
@@ -41,6 +44,7 @@ fn decode<'a>(folder: &str, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<S
 
 /// One line an event.
 fn show(events: &[StreamEvent]) -> Vec<String> {
+    let line = |event| line(event).trim_end().to_owned();
     events.iter().map(line).collect()
 }
 

@@ -3,6 +3,7 @@
 
 mod anthropic;
 mod chat_completions;
+mod gemini;
 
 use chat::{
     prompt::{Attachment, Content, Part, Prompt, PromptMessage, PromptRole, Signature},
@@ -13,6 +14,12 @@ use provider::{
     not_taken,
 };
 use serde_json::{Value, json};
+
+const PROTOCOLS: [Protocol; 3] = [
+    Protocol::AnthropicMessages,
+    Protocol::ChatCompletions,
+    Protocol::Gemini,
+];
 
 fn user(parts: Vec<Part>) -> PromptMessage {
     PromptMessage {
@@ -112,6 +119,7 @@ fn endpoint(protocol: Protocol) -> Endpoint {
     let (provider, base_url) = match protocol {
         Protocol::AnthropicMessages => ("anthropic", "https://api.anthropic.com/"),
         Protocol::ChatCompletions => ("openai_compatible", "http://127.0.0.1:8080/v1"),
+        Protocol::Gemini => ("gemini", "https://generativelanguage.googleapis.com"),
     };
     Endpoint {
         provider: provider.to_owned(),
@@ -164,7 +172,7 @@ fn conversation() -> Vec<PromptMessage> {
 
 #[test]
 fn an_appended_turn_changes_no_byte_before_it() {
-    for protocol in [Protocol::AnthropicMessages, Protocol::ChatCompletions] {
+    for protocol in PROTOCOLS {
         let before = raw_body(protocol, &prompt(conversation()));
         let mut longer = conversation();
         longer.push(assistant(vec![text("Done."), call("a.b", "bash", "{}")]));
@@ -244,7 +252,7 @@ fn a_request_without_a_model_is_not_made() {
         model: " ".to_owned(),
         ..parameters()
     };
-    for protocol in [Protocol::AnthropicMessages, Protocol::ChatCompletions] {
+    for protocol in PROTOCOLS {
         let problem = encode(&prompt(conversation()), &endpoint(protocol), &none).unwrap_err();
 
         assert!(problem.what.starts_with("No model is set"), "{problem}");

@@ -1,0 +1,274 @@
+//! The event stream of `streamGenerateContent?alt=sse`.
+//!
+//! Reads JSON leniently: a field that is missing or of another type is absent, and
+//! parts that are not known are passed over. Bytes and chunks are not seen here.
+
+use chat::Problem;
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use crate::{
+    StopReason, StreamEvent, ToolUse, Usage,
+    decoder::NotJson,
+    failure,
+    said::{error_message, message_excerpt},
+    sse::SseEvent,
+};
+
+/// An answer that is being streamed.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    /// What was given out last.
+    last: Last,
+    called: bool,
+    /// Why the answer is complete. Usage may follow it.
+    stop: Option<StopReason>,
+}
+
+/// What was given out last, as far as a signature goes.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// Nothing, or a call: a signature belongs to what follows.
+    #[default]
+    Whole,
+    /// Thinking that has not been closed.
+    Thinking,
+    /// Text that may go on.
+    Text,
+    /// A signature that belongs to nothing that follows.
+    OwnSignature,
+}
+
+/// The arguments of the calls of an event, in the provider's bytes.
+#[derive(Deserialize)]
+struct Raw<'a> {
+    #[serde(borrow)]
+    candidates: Vec<RawCandidate<'a>>,
+}
+
+#[derive(Deserialize)]
+struct RawCandidate<'a> {
+    #[serde(borrow)]
+    content: RawContent<'a>,
+}
+
+#[derive(Deserialize)]
+struct RawContent<'a> {
+    #[serde(borrow)]
+    parts: Vec<RawPart<'a>>,
+}
+
+#[derive(Deserialize)]
+struct RawPart<'a> {
+    #[serde(borrow, rename = "functionCall")]
+    call: Option<RawCall<'a>>,
+}
+
+#[derive(Deserialize)]
+struct RawCall<'a> {
+    #[serde(borrow)]
+    args: Option<&'a RawValue>,
+}
+
+impl Answer {
+    /// Reads one event.
+    pub(crate) fn accept(
+        &mut self,
+        event: &SseEvent,
+        events: &mut Vec<StreamEvent>,
+    ) -> Result<(), NotJson> {
+        let text = event.text.trim();
+        // Gateways add Chat Completions' end mark, and blank events keep alive.
+        if matches!(text, "" | "[DONE]") {
+            return Ok(());
+        }
+        let json: Value = serde_json::from_str(text).map_err(|_| NotJson)?;
+        let failed = json.get(0).unwrap_or(&json);
+        if !failed["error"].is_null() {
+            let message = error_message(failed).unwrap_or_else(|| "without a message".to_owned());
+            self.fail(failure::reported(&message), events);
+            return Ok(());
+        }
+        let candidate = &json["candidates"][0];
+        let raw = serde_json::from_str::<Raw<'_>>(text).ok();
+        let parts = candidate["content"]["parts"].as_array();
+        for (at, part) in parts.into_iter().flatten().enumerate() {
+            self.part(part, arguments(raw.as_ref(), at, part), events);
+        }
+        events.extend(usage(&json["usageMetadata"]));
+        if let Some(reason) = json["promptFeedback"]["blockReason"].as_str() {
+            self.fail(blocked_prompt(reason), events);
+        } else if let Some(reason) = candidate["finishReason"].as_str() {
+            self.finish(reason, candidate["finishMessage"].as_str(), events);
+        }
+        Ok(())
+    }
+
+    /// Closes what is open, because the answer breaks off.
+    pub(crate) fn abandon(&mut self, events: &mut Vec<StreamEvent>) {
+        if self.last == Last::Thinking {
+            self.close(None, events);
+        }
+    }
+
+    /// Ends the answer if its finish reason has come: no more events come.
+    pub(crate) fn end(&mut self, events: &mut Vec<StreamEvent>) {
+        if let Some(stop) = self.stop.take() {
+            self.abandon(events);
+            events.push(StreamEvent::Stop(stop));
+        }
+    }
+
+    fn part(&mut self, part: &Value, arguments: Option<String>, events: &mut Vec<StreamEvent>) {
+        // An empty one says nothing and must not take the place of another.
+        let signature = part["thoughtSignature"]
+            .as_str()
+            .filter(|signature| !signature.is_empty());
+        if let Some(input) = arguments {
+            self.sign_next(signature, events);
+            self.call(&part["functionCall"], input, events);
+            return;
+        }
+        let text = part["text"].as_str().unwrap_or_default();
+        if part["thought"].as_bool() == Some(true) {
+            self.think(text, signature, events);
+        } else if text.is_empty() {
+            if signature.is_some() {
+                self.close(signature, events);
+                self.last = Last::OwnSignature;
+            }
+        } else if self.last == Last::Text {
+            // The rest of a text that began without a signature.
+            events.push(StreamEvent::Text(text.to_owned()));
+            if signature.is_some() {
+                self.close(signature, events);
+                self.last = Last::OwnSignature;
+            }
+        } else {
+            self.sign_next(signature, events);
+            events.push(StreamEvent::Text(text.to_owned()));
+            self.last = Last::Text;
+        }
+    }
+
+    fn think(&mut self, text: &str, signature: Option<&str>, events: &mut Vec<StreamEvent>) {
+        if !text.is_empty() {
+            events.push(StreamEvent::Thinking(text.to_owned()));
+            self.last = Last::Thinking;
+        }
+        if signature.is_some() {
+            self.close(signature, events);
+            self.last = Last::OwnSignature;
+        }
+    }
+
+    fn call(&mut self, call: &Value, input: String, events: &mut Vec<StreamEvent>) {
+        let text_of = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let name = text_of(&call["name"]);
+        events.push(StreamEvent::ToolUseStart { name: name.clone() });
+        let id = text_of(&call["id"]);
+        events.push(StreamEvent::ToolUse(ToolUse { id, name, input }));
+        self.called = true;
+        self.last = Last::Whole;
+    }
+
+    /// Writes the signature of the part that is given out next.
+    fn sign_next(&mut self, signature: Option<&str>, events: &mut Vec<StreamEvent>) {
+        match (self.last, signature) {
+            (_, Some(_)) | (Last::Thinking, None) => self.close(signature, events),
+            (Last::OwnSignature, None) => self.close(Some(""), events),
+            (Last::Whole | Last::Text, None) => {}
+        }
+    }
+
+    fn close(&mut self, signature: Option<&str>, events: &mut Vec<StreamEvent>) {
+        let signature = signature.map(str::to_owned);
+        events.push(StreamEvent::ThinkingEnd { signature });
+        self.last = Last::Whole;
+    }
+
+    fn finish(&mut self, reason: &str, message: Option<&str>, events: &mut Vec<StreamEvent>) {
+        self.stop = Some(match reason {
+            "FINISH_REASON_UNSPECIFIED" | "" => return,
+            "STOP" if self.called => StopReason::ToolUse,
+            "STOP" => StopReason::EndTurn,
+            "MAX_TOKENS" => StopReason::MaxTokens,
+            _ => return self.fail(broken_off(reason, message), events),
+        });
+    }
+
+    fn fail(&mut self, problem: Problem, events: &mut Vec<StreamEvent>) {
+        self.abandon(events);
+        events.push(StreamEvent::Error(problem));
+    }
+}
+
+/// The arguments of a part's call; `None` when it is no call.
+fn arguments(raw: Option<&Raw<'_>>, at: usize, part: &Value) -> Option<String> {
+    let call = part["functionCall"].as_object()?;
+    let part = raw.and_then(|raw| raw.candidates.first()?.content.parts.get(at));
+    let sent = part.and_then(|part| part.call.as_ref()?.args);
+    let sent = sent.map(|args| args.get().to_owned());
+    let text = sent.or_else(|| call.get("args").map(Value::to_string));
+    // A tool without parameters is called without arguments, or with `null`.
+    Some(text.filter(|text| text != "null").unwrap_or_default())
+}
+
+fn blocked_prompt(reason: &str) -> Problem {
+    Problem::new(
+        format!(
+            "The provider blocked the conversation ({}) and did not answer.",
+            message_excerpt(reason)
+        ),
+        "Reword your message and press Ctrl-]; the conversation is unchanged.",
+    )
+}
+
+/// What it means that an answer ended for `reason`, in the provider's word.
+fn broken_off(reason: &str, message: Option<&str>) -> Problem {
+    let shown = match message {
+        Some(message) => message_excerpt(&format!("{reason}: {message}")),
+        None => message_excerpt(reason),
+    };
+    let (what, fix) = match reason {
+        "MALFORMED_FUNCTION_CALL"
+        | "UNEXPECTED_TOOL_CALL"
+        | "TOO_MANY_TOOL_CALLS"
+        | "MALFORMED_RESPONSE" => (
+            format!("The model wrote a call that its provider could not read ({shown})."),
+            "Press Ctrl-] to ask again.",
+        ),
+        "MISSING_THOUGHT_SIGNATURE" => (
+            format!("The provider misses a signature of an earlier answer ({shown})."),
+            "Restore the <thinking …/> line above the call that you changed, or send from an earlier turn.",
+        ),
+        _ => (
+            format!("The provider broke off the answer ({shown}); what arrived of it is kept."),
+            "Reword your message and press Ctrl-].",
+        ),
+    };
+    Problem::new(what, fix)
+}
+
+fn usage(usage: &Value) -> Option<StreamEvent> {
+    let figure = |name: &str| usage[name].as_u64();
+    let cached = figure("cachedContentTokenCount");
+    let prompt = figure("promptTokenCount").map(|all| {
+        let fresh = all.saturating_sub(cached.unwrap_or(0));
+        fresh.saturating_add(figure("toolUsePromptTokenCount").unwrap_or(0))
+    });
+    let thoughts = figure("thoughtsTokenCount");
+    let written = figure("candidatesTokenCount");
+    let output = match (written, thoughts) {
+        (None, None) => None,
+        (written, thoughts) => Some(written.unwrap_or(0).saturating_add(thoughts.unwrap_or(0))),
+    };
+    let usage = Usage {
+        input: prompt,
+        output,
+        thoughts,
+        cache_read: cached,
+        cache_creation: None,
+    };
+    (usage != Usage::default()).then_some(StreamEvent::Usage(usage))
+}

@@ -1,0 +1,51 @@
+//! How much to think, in Gemini's words: tokens or a level, by the model.
+//!
+//! What a model takes is told by the catalogue.
+
+use serde::Serialize;
+
+use crate::{Parameters, Thinking, catalogue::ThinkingKind};
+
+/// `generationConfig.thinkingConfig`
+#[derive(Serialize, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ThinkingConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    include_thoughts: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_budget: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_level: Option<String>,
+}
+
+/// The configuration; `None` leaves everything to the provider.
+pub(super) fn thinking(parameters: &Parameters) -> Option<ThinkingConfig> {
+    let wanted = parameters.thinking?;
+    let about = &parameters.about;
+    let is_on = wanted.level().is_some();
+    let include_thoughts = is_on.then_some(true);
+    match about.thinking {
+        Some(ThinkingKind::None) => None,
+        Some(ThinkingKind::Levels) => {
+            let least = about.levels.first().map(String::as_str);
+            let word = wanted.level().map_or(least, |level| about.level(level));
+            Some(ThinkingConfig {
+                include_thoughts,
+                thinking_level: Some(word?.to_ascii_uppercase()),
+                ..ThinkingConfig::default()
+            })
+        }
+        Some(ThinkingKind::Budget) | None => {
+            let tokens = match wanted {
+                Thinking::Off if about.thinking_off == Some(false) => about.clamp_budget(0),
+                Thinking::Off => 0,
+                on => about.clamp_budget(on.budget()),
+            };
+            Some(ThinkingConfig {
+                include_thoughts,
+                thinking_budget: Some(tokens),
+                ..ThinkingConfig::default()
+            })
+        }
+    }
+}
