@@ -9,7 +9,7 @@ local M = {}
 local OPTIONS = {
   "options",
   {
-    provider = { "choice", "anthropic", "openai_compatible", "tutor", "auto" },
+    provider = { "choice", "anthropic", "gemini", "vertex", "openai_compatible", "tutor", "auto" },
     model = "string",
     parameters = {
       "options",
@@ -36,6 +36,40 @@ local OPTIONS = {
             max_retries = { "integer", 0, 100 },
             max_retry_wait = { "number", 0, 86400 },
             thinking_budget = { "integer", 1 },
+          },
+        },
+        gemini = {
+          "options",
+          {
+            api_key = "string",
+            base_url = "string",
+            max_tokens = { "integer", 1 },
+            temperature = { "number", 0, 2 },
+            thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
+            cache_retention = { "choice", "none", "short", "long" },
+            timeout = { "number", 1, 86400 },
+            connect_timeout = { "number", 0.1, 86400 },
+            max_retries = { "integer", 0, 100 },
+            max_retry_wait = { "number", 0, 86400 },
+            thinking_budget = { "integer", 1 },
+          },
+        },
+        vertex = {
+          "options",
+          {
+            api_key = "string",
+            base_url = "string",
+            max_tokens = { "integer", 1 },
+            temperature = { "number", 0, 2 },
+            thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
+            cache_retention = { "choice", "none", "short", "long" },
+            timeout = { "number", 1, 86400 },
+            connect_timeout = { "number", 0.1, 86400 },
+            max_retries = { "integer", 0, 100 },
+            max_retry_wait = { "number", 0, 86400 },
+            thinking_budget = { "integer", 1 },
+            project_id = "string",
+            location = "string",
           },
         },
         openai_compatible = {

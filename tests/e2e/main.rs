@@ -18,6 +18,7 @@ mod editor_leaves;
 mod faults;
 mod files;
 mod frontmatter;
+mod gemini;
 mod host_dies;
 mod malicious;
 mod meanwhile;

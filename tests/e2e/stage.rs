@@ -36,10 +36,10 @@ pub fn with_lua_options(provider: &Provider, options: &str) -> Setup {
 
 /// The product's name for what `provider` speaks.
 fn name_of(provider: &Provider) -> &'static str {
-    if provider.url().ends_with("/v1") {
-        "openai_compatible"
-    } else {
-        "anthropic"
+    match provider.environment()[0].0 {
+        "ANTHROPIC_BASE_URL" => "anthropic",
+        "GEMINI_BASE_URL" => "gemini",
+        _ => "openai_compatible",
     }
 }
 

@@ -3,6 +3,8 @@
 //!
 //! Decides only; whether a server answers is found out by `local`.
 
+mod vertex;
+
 use std::time::Duration;
 
 use chat::Problem;
@@ -38,7 +40,7 @@ struct Known {
 
 /// The providers of this version. Names and variables as in the design; the
 /// default model as documented for the tool system that `.chat` files come from.
-const KNOWN: [Known; 2] = [
+const KNOWN: [Known; 4] = [
     Known {
         name: "anthropic",
         protocol: Protocol::AnthropicMessages,
@@ -47,6 +49,25 @@ const KNOWN: [Known; 2] = [
         key_variable: "ANTHROPIC_API_KEY",
         needs_key: true,
         model: "claude-sonnet-4-6",
+    },
+    Known {
+        name: "gemini",
+        protocol: Protocol::Gemini,
+        base_url: "https://generativelanguage.googleapis.com",
+        base_url_variable: "GEMINI_BASE_URL",
+        key_variable: "GEMINI_API_KEY",
+        needs_key: true,
+        model: "gemini-2.5-pro",
+    },
+    Known {
+        name: VERTEX,
+        protocol: Protocol::Gemini,
+        // Made of project and location.
+        base_url: "",
+        base_url_variable: "VERTEX_BASE_URL",
+        key_variable: "VERTEX_AI_ACCESS_TOKEN",
+        needs_key: true,
+        model: "gemini-2.5-pro",
     },
     Known {
         name: "openai_compatible",
@@ -58,6 +79,9 @@ const KNOWN: [Known; 2] = [
         model: "",
     },
 ];
+
+/// The provider whose address is made of a project and a location.
+const VERTEX: &str = "vertex";
 
 /// The providers that have parameters of their own.
 pub fn provider_names() -> Vec<String> {
@@ -126,9 +150,13 @@ fn endpoint(
         .parameter(known.name, "base_url")
         .and_then(Value::as_str)
         .map(str::to_owned);
-    let base_url = named
-        .or_else(|| variables(known.base_url_variable).filter(|url| !url.is_empty()))
-        .unwrap_or_else(|| known.base_url.to_owned());
+    let text = |name| settings.parameter(known.name, name).and_then(Value::as_str);
+    let given = named.or_else(|| variables(known.base_url_variable).filter(|url| !url.is_empty()));
+    let base_url = if known.name == VERTEX {
+        vertex::base_url(given, text("project_id"), text("location"), variables)?
+    } else {
+        given.unwrap_or_else(|| known.base_url.to_owned())
+    };
     if base_url.is_empty() {
         return Err(Problem::new(
             format!(
@@ -141,7 +169,6 @@ fn endpoint(
             ),
         ));
     }
-    let text = |name| settings.parameter(known.name, name).and_then(Value::as_str);
     let own = text("api_key").map(str::to_owned);
     let key_source = match own {
         Some(_) => format!("parameters.{}.api_key", known.name),
@@ -314,9 +341,34 @@ mod tests {
     fn an_unknown_provider_is_an_error_with_the_known_ones() {
         let problem = at(json!({"provider": "antropic"}), &[]).unwrap_err();
         assert!(
-            problem.contains("anthropic, openai_compatible, tutor, auto"),
+            problem.contains("anthropic, gemini, vertex, openai_compatible, tutor, auto"),
             "{problem}"
         );
+    }
+
+    #[test]
+    fn the_address_of_vertex_is_made_of_project_and_location() {
+        let token = ("VERTEX_AI_ACCESS_TOKEN", "t");
+        let given = json!({"provider": "vertex", "parameters": {"vertex": {"project_id": "p-1"}}});
+        let (endpoint, _) = at(given.clone(), &[token]).unwrap();
+        assert_eq!(
+            endpoint.base_url,
+            "https://aiplatform.googleapis.com/v1beta1/projects/p-1/locations/global/publishers/google"
+        );
+        let set = [token, ("GOOGLE_CLOUD_LOCATION", "europe-west4")];
+        let (endpoint, _) = at(given, &set).unwrap();
+        assert!(endpoint.base_url.starts_with(
+            "https://europe-west4-aiplatform.googleapis.com/v1beta1/projects/p-1/locations/europe-west4/"
+        ));
+        for (project, said) in [
+            (Value::Null, "needs a project"),
+            (json!("a/../b"), "no address can hold"),
+        ] {
+            let given =
+                json!({"provider": "vertex", "parameters": {"vertex": {"project_id": project}}});
+            let problem = at(given, &[token]).unwrap_err();
+            assert!(problem.contains(said), "{problem}");
+        }
     }
 
     #[test]

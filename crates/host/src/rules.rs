@@ -6,6 +6,7 @@
 
 mod layer;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chat::approval::{Decision, Function, Policy, ResolverChain, Source};
@@ -132,6 +133,7 @@ impl Rules {
     /// General parameters of the frontmatter beat every one of the options, its
     /// provider's own beat these: "Per-buffer parameter overrides".
     fn parameters(&mut self, overrides: &Overrides) {
+        let withheld: BTreeSet<&str> = self.withheld.iter().map(|it| it.option.as_str()).collect();
         let parameters = &mut self.settings.parameters;
         for (name, value) in &overrides.parameters {
             for table in parameters.values_mut().filter_map(Value::as_object_mut) {
@@ -144,10 +146,11 @@ impl Rules {
                 .entry(provider.clone())
                 .or_insert_with(|| Value::Object(serde_json::Map::new()));
             if let Value::Object(table) = table {
-                table.extend(
-                    own.iter()
-                        .map(|(name, value)| (name.clone(), value.clone())),
-                );
+                // Whose account is asked is nothing that a stranger's chat decides.
+                let applies =
+                    |name: &str| !withheld.contains(format!("{provider}.{name}").as_str());
+                let own = own.iter().filter(|(name, _)| applies(name));
+                table.extend(own.map(|(name, value)| (name.clone(), value.clone())));
             }
         }
     }
@@ -187,7 +190,7 @@ pub fn known(settings: &Settings, registry: &Registry) -> Known {
 /// not built in here as well, such as the specification's example.
 fn providers() -> Vec<String> {
     let mut names = crate::endpoint::provider_names();
-    names.extend(["openai", "vertex"].map(str::to_owned));
+    names.extend(["openai"].map(str::to_owned));
     names
 }
 
@@ -307,6 +310,18 @@ mod tests {
             parameter("temperature").and_then(|it| it.as_f64()),
             Some(1.0)
         );
+    }
+
+    #[test]
+    fn whose_account_is_asked_waits_for_trust_like_anything_that_leads_elsewhere() {
+        let given = json!({"parameters": {"vertex": {"project_id": "mine"}}});
+        let text = "flemma.opt.vertex.project_id = 'theirs'\nflemma.opt.vertex.thinking_budget = 9";
+        for (trusted, project) in [(false, "mine"), (true, "theirs")] {
+            let rules = rules(given.clone(), text, trusted);
+            let parameter = |name: &str| rules.settings.parameter("vertex", name).cloned();
+            assert_eq!(parameter("project_id"), Some(json!(project)));
+            assert_eq!(parameter("thinking_budget"), Some(json!(9)));
+        }
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod chat_completions;
 mod delivery;
 mod editor;
 mod gate;
+mod gemini;
 mod gzip;
 mod http;
 mod inspect;

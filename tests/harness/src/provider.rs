@@ -12,7 +12,7 @@ use crate::answer::{Answer, Kind};
 use crate::channel::lock;
 use crate::delivery::{End, Outlet, Piece, deliver};
 use crate::http::{self, EventBody, Recorded};
-use crate::{PATIENCE, anthropic, chat_completions, gzip};
+use crate::{PATIENCE, anthropic, chat_completions, gemini, gzip};
 
 /// A scripted provider. Its threads end when it is dropped.
 pub struct Provider {
@@ -25,6 +25,7 @@ pub struct Provider {
 enum Format {
     Anthropic,
     ChatCompletions,
+    Gemini,
 }
 
 #[derive(Default)]
@@ -48,6 +49,11 @@ impl Provider {
             Format::Anthropic,
             script.into_iter().map(Into::into).collect(),
         )
+    }
+
+    /// One that speaks Gemini's API.
+    pub fn gemini<A: Into<Answer>>(script: impl IntoIterator<Item = A>) -> Self {
+        Self::start(Format::Gemini, script.into_iter().map(Into::into).collect())
     }
 
     /// One that speaks the Chat Completions API.
@@ -93,6 +99,7 @@ impl Provider {
         match self.format {
             Format::Anthropic => format!("http://{}", self.address),
             Format::ChatCompletions => format!("http://{}/v1", self.address),
+            Format::Gemini => format!("http://{}", self.address),
         }
     }
 
@@ -101,6 +108,7 @@ impl Provider {
         let (url, key) = match self.format {
             Format::Anthropic => ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
             Format::ChatCompletions => ("OPENAI_COMPATIBLE_BASE_URL", "OPENAI_COMPATIBLE_API_KEY"),
+            Format::Gemini => ("GEMINI_BASE_URL", "GEMINI_API_KEY"),
         };
         vec![(url, self.url()), (key, "test-key".to_owned())]
     }
@@ -245,6 +253,7 @@ impl Connection {
         let pieces: Vec<Piece> = match self.format {
             Format::Anthropic => anthropic::spell(answer),
             Format::ChatCompletions => chat_completions::spell(answer),
+            Format::Gemini => gemini::spell(answer),
         };
         let coding = if answer.pace.gzip {
             "content-encoding: gzip\r\n"

@@ -3,6 +3,8 @@
 //! One write at a time and one a frame at most. The answer grows at an anchor that
 //! the editor keeps, so the user may type anywhere meanwhile.
 
+use std::collections::HashSet;
+
 use chat::answer::AnswerWriter;
 use chat::approval::CallKey;
 use chat::cycle::{AnswerEnd, Event, Level, Notice};
@@ -31,6 +33,8 @@ pub(super) struct Open {
     /// Text that was decided on and is not in the buffer.
     unwritten: String,
     calls: usize,
+    /// Ids of the calls in the chat.
+    ids: HashSet<ToolUseId>,
     /// The editor's anchor, once the marker line stands.
     anchor: Option<u64>,
     /// What stands before the anchor.
@@ -59,8 +63,8 @@ pub(super) enum Doing {
 }
 
 impl Open {
-    /// A request of which nothing is known yet.
-    pub(super) fn new(number: u64, cancel: CancellationToken) -> Self {
+    /// A request of which nothing is known yet. `ids` are those of the chat's calls.
+    pub(super) fn new(number: u64, cancel: CancellationToken, ids: HashSet<ToolUseId>) -> Self {
         Self {
             number,
             cancel,
@@ -69,6 +73,7 @@ impl Open {
             writer: AnswerWriter::new(),
             unwritten: String::new(),
             calls: 0,
+            ids,
             anchor: None,
             column: 0,
             tail: String::new(),
@@ -84,6 +89,18 @@ impl Open {
         let provider = label.split(' ').next().unwrap_or_default();
         self.provider = provider.to_owned();
         self.label = label;
+    }
+
+    /// Gives a call another id when the chat has one of that id: servers that send
+    /// none number the calls of each answer anew, and one approval must never be
+    /// taken for two calls.
+    fn make_distinct(&mut self, call: &mut ToolUse) {
+        let given = call.id.clone();
+        let mut count = 1;
+        while !self.ids.insert(ToolUseId::new(write::writable(&call.id))) {
+            count += 1;
+            call.id = format!("{given}_{count}");
+        }
     }
 
     /// Stops the request itself; nothing is written any more.
@@ -140,7 +157,8 @@ impl Session {
             }
             StreamEvent::RedactedThinking(opaque) => open.writer.redacted_thinking(&opaque),
             StreamEvent::ToolUseStart { name } => open.doing = Doing::Calling(name),
-            StreamEvent::ToolUse(call) => {
+            StreamEvent::ToolUse(mut call) => {
+                open.make_distinct(&mut call);
                 open.calls += 1;
                 open.writer.tool_use(&call.name, &call.id, &call.input);
                 self.waiting.extend(recorded(&call));

@@ -21,10 +21,12 @@ impl Session {
         let refers = !chat::references::in_document(&document).is_empty();
         let plain = (!refers).then(|| chat::prompt::build(&document, &self.rules.offered));
         let expansion = refers.then(|| self.expansion());
+        let calls = document.turns().flat_map(|turn| turn.calls);
+        let ids = calls.map(|call| call.tool_use.id.clone()).collect();
         self.follow_answer(&document);
         let number = self.number();
         let cancel = CancellationToken::new();
-        self.request = Some(Open::new(number, cancel.clone()));
+        self.request = Some(Open::new(number, cancel.clone(), ids));
         self.editor
             .event("FlemmaRequestStarted", json!({"bufnr": self.buffer}));
         let Some(inbox) = self.inbox.upgrade() else {

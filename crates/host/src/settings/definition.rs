@@ -81,11 +81,19 @@ const DAY: f64 = 86_400.0;
 pub const ROOT: Kind = Kind::Table(&[&[
     Field::new(
         "provider",
-        Kind::Choice(&["anthropic", "openai_compatible", "tutor", "auto"]),
+        Kind::Choice(&[
+            "anthropic",
+            "gemini",
+            "vertex",
+            "openai_compatible",
+            "tutor",
+            "auto",
+        ]),
         r#""anthropic""#,
         "\
 Whom to send to. The key comes from the environment: $ANTHROPIC_API_KEY,
-or $OPENAI_COMPATIBLE_API_KEY if the server wants one. \"auto\" takes the
+$GEMINI_API_KEY, $VERTEX_AI_ACCESS_TOKEN, or $OPENAI_COMPATIBLE_API_KEY if
+the server wants one. \"auto\" takes the
 provider whose key or address is set, else a server on this machine, else
 the built-in tutor.",
     ),
@@ -206,8 +214,8 @@ const CONNECTION: &[Field] = &[
         Kind::Text,
         "null",
         "\
-The server's address. Otherwise $ANTHROPIC_BASE_URL, or
-$OPENAI_COMPATIBLE_BASE_URL with its `/v1`.",
+The server's address. Otherwise $ANTHROPIC_BASE_URL, $GEMINI_BASE_URL,
+$VERTEX_BASE_URL, or $OPENAI_COMPATIBLE_BASE_URL with its `/v1`.",
     ),
 ];
 
@@ -224,6 +232,51 @@ const PROVIDERS: &[Field] = &[
                 "Tokens to think with; wins over `thinking`.",
             )
             .in_frontmatter("anthropic.thinking_budget")],
+        ]),
+        "",
+    ),
+    Field::table(
+        "gemini",
+        Kind::Table(&[
+            CONNECTION,
+            GENERAL,
+            &[Field::new(
+                "thinking_budget",
+                Kind::Whole(1, MANY),
+                "null",
+                "Tokens to think with; wins over `thinking`.",
+            )
+            .in_frontmatter("gemini.thinking_budget")],
+        ]),
+        "",
+    ),
+    Field::table(
+        "vertex",
+        Kind::Table(&[
+            CONNECTION,
+            GENERAL,
+            &[
+                Field::new(
+                    "thinking_budget",
+                    Kind::Whole(1, MANY),
+                    "null",
+                    "Tokens to think with; wins over `thinking`.",
+                )
+                .in_frontmatter("vertex.thinking_budget"),
+                Field::new(
+                    "project_id",
+                    Kind::Text,
+                    "null",
+                    "The project that pays. Otherwise $GOOGLE_CLOUD_PROJECT.",
+                ),
+                Field::new(
+                    "location",
+                    Kind::Text,
+                    "null",
+                    "\
+Where the model runs. Otherwise $GOOGLE_CLOUD_LOCATION, or \"global\".",
+                ),
+            ],
         ]),
         "",
     ),
