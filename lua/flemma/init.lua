@@ -6,10 +6,41 @@ local M = {}
 -- What each option must be, as the tests of the host write it from its
 -- definitions; see CONTRIBUTING.md.
 -- The options:
+local SERVER = {
+  "options",
+  {
+    api_key = "string",
+    base_url = "string",
+    max_tokens = { "integer", 1 },
+    temperature = { "number", 0, 2 },
+    thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
+    cache_retention = { "choice", "none", "short", "long" },
+    timeout = { "number", 1, 86400 },
+    connect_timeout = { "number", 0.1, 86400 },
+    max_retries = { "integer", 0, 100 },
+    max_retry_wait = { "number", 0, 86400 },
+  },
+}
 local OPTIONS = {
   "options",
   {
-    provider = { "choice", "anthropic", "gemini", "vertex", "openai_compatible", "tutor", "auto" },
+    provider = {
+      "choice",
+      "anthropic",
+      "openai",
+      "gemini",
+      "vertex",
+      "openai_compatible",
+      "ollama",
+      "llamacpp",
+      "groq",
+      "together",
+      "openrouter",
+      "deepseek",
+      "moonshot",
+      "tutor",
+      "auto",
+    },
     model = "string",
     parameters = {
       "options",
@@ -36,6 +67,23 @@ local OPTIONS = {
             max_retries = { "integer", 0, 100 },
             max_retry_wait = { "number", 0, 86400 },
             thinking_budget = { "integer", 1 },
+          },
+        },
+        openai = {
+          "options",
+          {
+            api_key = "string",
+            base_url = "string",
+            max_tokens = { "integer", 1 },
+            temperature = { "number", 0, 2 },
+            thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
+            cache_retention = { "choice", "none", "short", "long" },
+            timeout = { "number", 1, 86400 },
+            connect_timeout = { "number", 0.1, 86400 },
+            max_retries = { "integer", 0, 100 },
+            max_retry_wait = { "number", 0, 86400 },
+            reasoning = { "choice", "none", "minimal", "low", "medium", "high", "xhigh", "max" },
+            reasoning_summary = { "choice", "auto", "concise", "detailed", "none" },
           },
         },
         gemini = {
@@ -72,21 +120,14 @@ local OPTIONS = {
             location = "string",
           },
         },
-        openai_compatible = {
-          "options",
-          {
-            api_key = "string",
-            base_url = "string",
-            max_tokens = { "integer", 1 },
-            temperature = { "number", 0, 2 },
-            thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
-            cache_retention = { "choice", "none", "short", "long" },
-            timeout = { "number", 1, 86400 },
-            connect_timeout = { "number", 0.1, 86400 },
-            max_retries = { "integer", 0, 100 },
-            max_retry_wait = { "number", 0, 86400 },
-          },
-        },
+        openai_compatible = SERVER,
+        ollama = SERVER,
+        llamacpp = SERVER,
+        groq = SERVER,
+        together = SERVER,
+        openrouter = SERVER,
+        deepseek = SERVER,
+        moonshot = SERVER,
       },
     },
     models = {

@@ -4,7 +4,7 @@
 
 -- Options:
 ---@class flemma.Options
----@field provider? "anthropic"|"gemini"|"vertex"|"openai_compatible"|"tutor"|"auto" Whom to send to. The key comes from the environment: $ANTHROPIC_API_KEY, $GEMINI_API_KEY, $VERTEX_AI_ACCESS_TOKEN, or $OPENAI_COMPATIBLE_API_KEY if the server wants one. "auto" takes the provider whose key or address is set, else a server on this machine, else the built-in tutor.
+---@field provider? "anthropic"|"openai"|"gemini"|"vertex"|"openai_compatible"|"ollama"|"llamacpp"|"groq"|"together"|"openrouter"|"deepseek"|"moonshot"|"tutor"|"auto" Whom to send to; see |flemma-providers| for where each is and which key it takes from the environment. "auto" takes the provider whose key or address is set, else a server on this machine, else the built-in tutor.
 ---@field model? string The model's name in the provider's words. nil: the provider's default.
 ---@field parameters? flemma.Options.parameters What goes with each request. A table named after a provider holds parameters for that provider alone, and wins:
 ---@field models? table<string, { context?: integer, output?: integer, price?: { input?: number, output?: number, cache_read?: number, cache_write?: number, cache_write_long?: number }, thinking?: "none"|"budget"|"levels", levels?: string[], thinking_min?: integer, thinking_max?: integer, thinking_off?: boolean }> What you know of models, by their names in the provider's words. It is laid over what the plugin knows; a model that neither knows works as well. Prices are dollars for a million tokens:
@@ -24,13 +24,21 @@
 ---@field max_retries? integer How often a request is sent again that failed before its answer began: too many requests, an overloaded server, a connection that broke. nil: 5.
 ---@field max_retry_wait? number The longest wait in seconds that a server may ask for with `Retry-After`. If it wants more, you are told when to try again. nil: 60.
 ---@field anthropic? flemma.Options.parameters.anthropic
+---@field openai? flemma.Options.parameters.openai
 ---@field gemini? flemma.Options.parameters.gemini
 ---@field vertex? flemma.Options.parameters.vertex
----@field openai_compatible? flemma.Options.parameters.openai_compatible
+---@field openai_compatible? flemma.Options.parameters.server
+---@field ollama? flemma.Options.parameters.server
+---@field llamacpp? flemma.Options.parameters.server
+---@field groq? flemma.Options.parameters.server
+---@field together? flemma.Options.parameters.server
+---@field openrouter? flemma.Options.parameters.server
+---@field deepseek? flemma.Options.parameters.server
+---@field moonshot? flemma.Options.parameters.server
 
 ---@class flemma.Options.parameters.anthropic
 ---@field api_key? string The key, for those who do not have it in the environment.
----@field base_url? string The server's address. Otherwise $ANTHROPIC_BASE_URL, $GEMINI_BASE_URL, $VERTEX_BASE_URL, or $OPENAI_COMPATIBLE_BASE_URL with its `/v1`.
+---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
 ---@field max_tokens? integer Most tokens of an answer. nil: what the provider allows.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
@@ -39,11 +47,25 @@
 ---@field connect_timeout? number Seconds a connection may take. nil: 10.
 ---@field max_retries? integer How often a request is sent again that failed before its answer began: too many requests, an overloaded server, a connection that broke. nil: 5.
 ---@field max_retry_wait? number The longest wait in seconds that a server may ask for with `Retry-After`. If it wants more, you are told when to try again. nil: 60.
----@field thinking_budget? integer Tokens to think with; wins over `thinking`.
+---@field thinking_budget? integer Tokens to think with; wins over `thinking`. A model that takes no number gets the nearest level.
+
+---@class flemma.Options.parameters.openai
+---@field api_key? string The key, for those who do not have it in the environment.
+---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
+---@field max_tokens? integer Most tokens of an answer. nil: what the provider allows.
+---@field temperature? number How freely the model chooses its words. nil: not sent.
+---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
+---@field cache_retention? "none"|"short"|"long" How long the provider may keep what was sent, so that the next request costs less. "none" asks it not to.
+---@field timeout? number Seconds in which nothing arrives, before or in an answer, after which it is given up. nil: 120.
+---@field connect_timeout? number Seconds a connection may take. nil: 10.
+---@field max_retries? integer How often a request is sent again that failed before its answer began: too many requests, an overloaded server, a connection that broke. nil: 5.
+---@field max_retry_wait? number The longest wait in seconds that a server may ask for with `Retry-After`. If it wants more, you are told when to try again. nil: 60.
+---@field reasoning? "none"|"minimal"|"low"|"medium"|"high"|"xhigh"|"max" How much the model thinks, in OpenAI's words and as it stands; wins over `thinking`. Not every model knows every word.
+---@field reasoning_summary? "auto"|"concise"|"detailed"|"none" How OpenAI sums up what the model thought. nil: "auto" when `thinking` or `reasoning` is set, which some models give only to organizations that OpenAI has verified; "none" does without.
 
 ---@class flemma.Options.parameters.gemini
 ---@field api_key? string The key, for those who do not have it in the environment.
----@field base_url? string The server's address. Otherwise $ANTHROPIC_BASE_URL, $GEMINI_BASE_URL, $VERTEX_BASE_URL, or $OPENAI_COMPATIBLE_BASE_URL with its `/v1`.
+---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
 ---@field max_tokens? integer Most tokens of an answer. nil: what the provider allows.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
@@ -52,11 +74,11 @@
 ---@field connect_timeout? number Seconds a connection may take. nil: 10.
 ---@field max_retries? integer How often a request is sent again that failed before its answer began: too many requests, an overloaded server, a connection that broke. nil: 5.
 ---@field max_retry_wait? number The longest wait in seconds that a server may ask for with `Retry-After`. If it wants more, you are told when to try again. nil: 60.
----@field thinking_budget? integer Tokens to think with; wins over `thinking`.
+---@field thinking_budget? integer Tokens to think with; wins over `thinking`. A model that takes no number gets the nearest level.
 
 ---@class flemma.Options.parameters.vertex
 ---@field api_key? string The key, for those who do not have it in the environment.
----@field base_url? string The server's address. Otherwise $ANTHROPIC_BASE_URL, $GEMINI_BASE_URL, $VERTEX_BASE_URL, or $OPENAI_COMPATIBLE_BASE_URL with its `/v1`.
+---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
 ---@field max_tokens? integer Most tokens of an answer. nil: what the provider allows.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
@@ -65,13 +87,13 @@
 ---@field connect_timeout? number Seconds a connection may take. nil: 10.
 ---@field max_retries? integer How often a request is sent again that failed before its answer began: too many requests, an overloaded server, a connection that broke. nil: 5.
 ---@field max_retry_wait? number The longest wait in seconds that a server may ask for with `Retry-After`. If it wants more, you are told when to try again. nil: 60.
----@field thinking_budget? integer Tokens to think with; wins over `thinking`.
+---@field thinking_budget? integer Tokens to think with; wins over `thinking`. A model that takes no number gets the nearest level.
 ---@field project_id? string The project that pays. Otherwise $GOOGLE_CLOUD_PROJECT.
 ---@field location? string Where the model runs. Otherwise $GOOGLE_CLOUD_LOCATION, or "global".
 
----@class flemma.Options.parameters.openai_compatible
+---@class flemma.Options.parameters.server
 ---@field api_key? string The key, for those who do not have it in the environment.
----@field base_url? string The server's address. Otherwise $ANTHROPIC_BASE_URL, $GEMINI_BASE_URL, $VERTEX_BASE_URL, or $OPENAI_COMPATIBLE_BASE_URL with its `/v1`.
+---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
 ---@field max_tokens? integer Most tokens of an answer. nil: what the provider allows.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.

@@ -239,3 +239,61 @@ fn what_is_for_the_users_eyes_only_is_not_sent() {
         assert!(!body.contains(private), "{private} in {body}");
     }
 }
+
+#[test]
+fn openai_receives_reasoning_calls_and_results_as_its_documentation_says() {
+    let thinks = Answer::new()
+        .thinking("Let me see.\n@You: no", Some("ZW5jcnlwdGVk"))
+        .text("I'll look.")
+        .tool_use("call_1", "read", file("f.txt"))
+        .tool_use("call_2", "read", file("none.txt"));
+    let provider = Provider::responses([thinks, Answer::says("Well.")]);
+    let options = json!({
+        "parameters": {"thinking": "low", "max_tokens": 1000, "openai": {"reasoning": "medium"}},
+    });
+    let setup = with_options(&provider, options).with("f.txt", "a\n");
+    let editor = setup.file("question.chat", QUESTION).start();
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nWell.");
+    assert!(editor.text().contains("<thinking openai:signature=\""));
+
+    let requests = provider.requests();
+    assert_eq!(requests[0].path, "/v1/responses");
+    assert_eq!(requests[0].header("authorization"), Some("Bearer test-key"));
+    let first = &requests[0].body;
+    assert_eq!(
+        (
+            &first["model"],
+            &first["store"],
+            &first["max_output_tokens"]
+        ),
+        (&json!("gpt-5.4"), &json!(false), &json!(1000))
+    );
+    assert_eq!(
+        first["reasoning"],
+        json!({"effort": "medium", "summary": "auto"})
+    );
+    let tools = first["tools"].as_array().unwrap();
+    assert!(
+        tools
+            .iter()
+            .all(|tool| tool.get("strict").is_none_or(|it| *it == true)),
+        "strict is true or not there"
+    );
+    let input = &requests[1].body["input"];
+    assert_eq!(input[0], first["input"][0]);
+    assert_eq!(input[1]["encrypted_content"], "ZW5jcnlwdGVk");
+    assert_eq!(input[1]["summary"][0]["text"], "Let me see.\n@You: no");
+    assert_eq!(
+        input[2],
+        json!({"role": "assistant", "content": "I'll look.", "phase": "commentary"})
+    );
+    let results: Vec<&Json> = (5..7).map(|at| &input[at]["call_id"]).collect();
+    assert_eq!(results, ["call_1", "call_2"]);
+    assert_eq!(input[5]["output"], "a");
+    assert!(input[6]["output"].as_str().unwrap().starts_with("Error: "));
+    assert_eq!(
+        requests[1].body["prompt_cache_key"],
+        first["prompt_cache_key"]
+    );
+}

@@ -22,25 +22,16 @@ pub fn setup(provider: &Provider) -> Setup {
 
 /// A setup that talks to `provider`, with further options.
 pub fn with_options(provider: &Provider, mut options: Json) -> Setup {
-    options["provider"] = json!(name_of(provider));
+    options["provider"] = json!(provider.name());
     offline().provider(provider).options(options)
 }
 
 /// A setup that talks to `provider` and whose options are written in Lua: what
 /// stands between the braces of `setup({…})`.
 pub fn with_lua_options(provider: &Provider, options: &str) -> Setup {
-    let name = name_of(provider);
+    let name = provider.name();
     let init = format!("require('flemma').setup({{ provider = '{name}', {options} }})");
     offline().provider(provider).init(&init)
-}
-
-/// The product's name for what `provider` speaks.
-fn name_of(provider: &Provider) -> &'static str {
-    match provider.environment()[0].0 {
-        "ANTHROPIC_BASE_URL" => "anthropic",
-        "GEMINI_BASE_URL" => "gemini",
-        _ => "openai_compatible",
-    }
 }
 
 /// An editor on a chat that holds `text`.

@@ -3,17 +3,19 @@
 //!
 //! Decides only; whether a server answers is found out by `local`.
 
+mod known;
 mod vertex;
 
 use std::time::Duration;
 
 use chat::Problem;
 use provider::{
-    CacheRetention, Endpoint, Level, Parameters, Patience, Protocol, Secret, Thinking, catalogue,
+    CacheRetention, Endpoint, Level, Parameters, Patience, Secret, Thinking, catalogue,
 };
 use serde_json::Value;
 
 use crate::settings::Settings;
+use known::{KNOWN, Known};
 
 /// Where a conversation goes.
 #[derive(Debug, Clone)]
@@ -23,62 +25,6 @@ pub enum Destination {
     /// The built-in tutor, which needs neither network nor key.
     Tutor,
 }
-
-/// A provider that speaks over HTTP.
-struct Known {
-    name: &'static str,
-    protocol: Protocol,
-    /// Where it is without configuration; empty when that must be said.
-    base_url: &'static str,
-    base_url_variable: &'static str,
-    key_variable: &'static str,
-    /// Whether it refuses requests without a key.
-    needs_key: bool,
-    /// The model without configuration; empty lets the server choose.
-    model: &'static str,
-}
-
-/// The providers of this version. Names and variables as in the design; the
-/// default model as documented for the tool system that `.chat` files come from.
-const KNOWN: [Known; 4] = [
-    Known {
-        name: "anthropic",
-        protocol: Protocol::AnthropicMessages,
-        base_url: "https://api.anthropic.com",
-        base_url_variable: "ANTHROPIC_BASE_URL",
-        key_variable: "ANTHROPIC_API_KEY",
-        needs_key: true,
-        model: "claude-sonnet-4-6",
-    },
-    Known {
-        name: "gemini",
-        protocol: Protocol::Gemini,
-        base_url: "https://generativelanguage.googleapis.com",
-        base_url_variable: "GEMINI_BASE_URL",
-        key_variable: "GEMINI_API_KEY",
-        needs_key: true,
-        model: "gemini-2.5-pro",
-    },
-    Known {
-        name: VERTEX,
-        protocol: Protocol::Gemini,
-        // Made of project and location.
-        base_url: "",
-        base_url_variable: "VERTEX_BASE_URL",
-        key_variable: "VERTEX_AI_ACCESS_TOKEN",
-        needs_key: true,
-        model: "gemini-2.5-pro",
-    },
-    Known {
-        name: "openai_compatible",
-        protocol: Protocol::ChatCompletions,
-        base_url: "",
-        base_url_variable: "OPENAI_COMPATIBLE_BASE_URL",
-        key_variable: "OPENAI_COMPATIBLE_API_KEY",
-        needs_key: false,
-        model: "",
-    },
-];
 
 /// The provider whose address is made of a project and a location.
 const VERTEX: &str = "vertex";
@@ -122,6 +68,12 @@ pub fn destination(settings: &Settings, variables: Variables<'_>) -> Result<Dest
     };
     let endpoint = endpoint(known, settings, variables)?;
     let parameters = Box::new(parameters(known, settings));
+    if known.needs_key && parameters.model.trim().is_empty() {
+        return Err(Problem::new(
+            format!("No model is set for {}, so nothing was sent.", known.name),
+            "Set model in setup{} to one that it offers.",
+        ));
+    }
     Ok(Destination::Server(endpoint, parameters))
 }
 
@@ -133,7 +85,8 @@ pub fn from_environment(variables: Variables<'_>) -> Option<&'static str> {
         .iter()
         .find(|known| {
             if known.needs_key {
-                set(known.key_variable)
+                // Whoever has no default model cannot be asked just like that.
+                !known.model.is_empty() && set(known.key_variable)
             } else {
                 set(known.base_url_variable)
             }
@@ -203,6 +156,10 @@ fn parameters(known: &Known, settings: &Settings) -> Parameters {
             .filter(|it| *it >= 1.0 && *it <= f64::from(u32::MAX))
             .map(|it| it as u32)
     };
+    let word = |name: &str| {
+        let value = settings.parameter(known.name, name)?;
+        value.as_str().map(str::to_owned)
+    };
     let model = settings
         .model
         .clone()
@@ -223,6 +180,9 @@ fn parameters(known: &Known, settings: &Settings) -> Parameters {
             _ => CacheRetention::Short,
         },
         patience: patience(known.name, settings),
+        effort: word("reasoning"),
+        summary: word("reasoning_summary"),
+        cache_key: None,
     }
 }
 
@@ -341,7 +301,7 @@ mod tests {
     fn an_unknown_provider_is_an_error_with_the_known_ones() {
         let problem = at(json!({"provider": "antropic"}), &[]).unwrap_err();
         assert!(
-            problem.contains("anthropic, gemini, vertex, openai_compatible, tutor, auto"),
+            problem.contains("anthropic, openai, gemini, vertex, openai_compatible"),
             "{problem}"
         );
     }
@@ -378,5 +338,59 @@ mod tests {
             Some("anthropic")
         );
         assert_eq!(from_environment(&|_| None), None);
+        let groq = |name: &str| (name == "GROQ_API_KEY").then(|| "k".to_owned());
+        assert_eq!(from_environment(&groq), None, "it has no default model");
+    }
+
+    #[test]
+    fn each_provider_is_where_its_manual_says_and_takes_its_own_key() {
+        for (name, key, base_url) in [
+            ("openai", "OPENAI_API_KEY", "https://api.openai.com/v1"),
+            ("groq", "GROQ_API_KEY", "https://api.groq.com/openai/v1"),
+            (
+                "together",
+                "TOGETHER_API_KEY",
+                "https://api.together.xyz/v1",
+            ),
+            (
+                "openrouter",
+                "OPENROUTER_API_KEY",
+                "https://openrouter.ai/api/v1",
+            ),
+            ("deepseek", "DEEPSEEK_API_KEY", "https://api.deepseek.com"),
+            ("moonshot", "MOONSHOT_API_KEY", "https://api.moonshot.ai/v1"),
+        ] {
+            let given = json!({"provider": name, "model": "m"});
+            let (endpoint, _) = at(given.clone(), &[(key, "k")]).unwrap();
+            assert_eq!(endpoint.base_url, base_url);
+            assert_eq!(endpoint.api_key.unwrap().expose(), "k");
+            let problem = at(given, &[]).unwrap_err();
+            assert!(problem.contains(key), "{problem}");
+        }
+        for (name, base_url) in [
+            ("ollama", "http://127.0.0.1:11434/v1"),
+            ("llamacpp", "http://127.0.0.1:8080/v1"),
+        ] {
+            let (endpoint, _) = at(json!({"provider": name}), &[]).unwrap();
+            assert_eq!(
+                (endpoint.base_url.as_str(), endpoint.api_key),
+                (base_url, None)
+            );
+        }
+    }
+
+    #[test]
+    fn a_provider_without_a_default_model_asks_for_one() {
+        let problem = at(json!({"provider": "groq"}), &[("GROQ_API_KEY", "k")]).unwrap_err();
+        assert!(problem.contains("No model is set for groq"), "{problem}");
+    }
+
+    #[test]
+    fn openais_own_words_reach_its_parameters() {
+        let own = json!({"reasoning": "xhigh", "reasoning_summary": "none"});
+        let given = json!({"provider": "openai", "parameters": {"openai": own}});
+        let (_, parameters) = at(given, &[("OPENAI_API_KEY", "k")]).unwrap();
+        assert_eq!(parameters.effort.as_deref(), Some("xhigh"));
+        assert_eq!(parameters.summary.as_deref(), Some("none"));
     }
 }

@@ -189,9 +189,7 @@ pub fn known(settings: &Settings, registry: &Registry) -> Known {
 /// Whose parameters a chat may set: its text may be meant for a provider that is
 /// not built in here as well, such as the specification's example.
 fn providers() -> Vec<String> {
-    let mut names = crate::endpoint::provider_names();
-    names.extend(["openai"].map(str::to_owned));
-    names
+    crate::endpoint::provider_names()
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@
 use std::collections::HashSet;
 
 use crate::{
-    Protocol, StreamEvent, ToolUse, anthropic, arguments, chat_completions, failure, gemini, retry,
+    Protocol, StreamEvent, ToolUse, anthropic, arguments, chat_completions, failure, gemini,
+    responses, retry,
     said::Said,
     sse::{SseDecoder, SseEvent},
 };
@@ -33,6 +34,7 @@ enum Answer {
     Anthropic(anthropic::Answer),
     ChatCompletions(chat_completions::Answer),
     Gemini(gemini::Answer),
+    Responses(responses::Answer),
 }
 
 /// An event whose text is not JSON.
@@ -48,6 +50,7 @@ impl Decoder {
                 Answer::ChatCompletions(chat_completions::Answer::default())
             }
             Protocol::Gemini => Answer::Gemini(gemini::Answer::default()),
+            Protocol::Responses => Answer::Responses(responses::Answer::default()),
         };
         let ids = HashSet::new();
         Self {
@@ -129,6 +132,7 @@ impl Decoder {
             Answer::Anthropic(answer) => answer.accept(event, events),
             Answer::ChatCompletions(answer) => answer.accept(event, events),
             Answer::Gemini(answer) => answer.accept(event, events),
+            Answer::Responses(answer) => answer.accept(event, events),
         };
         self.settle(start, events);
         let broke_off = matches!(events.last(), Some(StreamEvent::Error(_)));
@@ -141,7 +145,7 @@ impl Decoder {
     fn end(&mut self, events: &mut Vec<StreamEvent>) {
         let start = events.len();
         match &mut self.answer {
-            Answer::Anthropic(_) => {}
+            Answer::Anthropic(_) | Answer::Responses(_) => {}
             Answer::ChatCompletions(answer) => answer.end(events),
             Answer::Gemini(answer) => answer.end(events),
         }
@@ -164,6 +168,7 @@ impl Decoder {
             Answer::Anthropic(answer) => answer.abandon(events),
             Answer::ChatCompletions(answer) => answer.abandon(events),
             Answer::Gemini(answer) => answer.abandon(events),
+            Answer::Responses(answer) => answer.abandon(events),
         }
         events.push(StreamEvent::Error(problem));
         self.settle(start, events);

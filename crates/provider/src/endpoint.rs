@@ -16,6 +16,8 @@ pub enum Protocol {
     ChatCompletions,
     /// Gemini's `streamGenerateContent`.
     Gemini,
+    /// OpenAI's Responses, as llama.cpp and others serve it too.
+    Responses,
 }
 
 /// Where and with what a request goes.
@@ -26,8 +28,8 @@ pub struct Endpoint {
     /// How the provider is spoken to.
     pub protocol: Protocol,
     /// For Anthropic without `/v1` (`https://api.anthropic.com`), for Chat
-    /// Completions with it (`http://127.0.0.1:8080/v1`), for Gemini without
-    /// `/v1beta`, and on Vertex AI up to and with `/publishers/google`.
+    /// Completions and Responses with it (`http://127.0.0.1:8080/v1`), for Gemini
+    /// without `/v1beta`, and on Vertex AI up to and with `/publishers/google`.
     pub base_url: String,
     /// The key, when the provider wants one.
     pub api_key: Option<Secret>,

@@ -126,8 +126,8 @@ fn not_found(endpoint: &Endpoint, who: &str, reason: &Reason) -> Problem {
     let base = endpoint.shown_base();
     let ending = match endpoint.protocol {
         Protocol::AnthropicMessages | Protocol::Gemini => "",
-        Protocol::ChatCompletions if base.trim_end_matches('/').ends_with("/v1") => "",
-        Protocol::ChatCompletions => " (it usually ends in /v1)",
+        _ if base.trim_end_matches('/').ends_with("/v1") => "",
+        Protocol::ChatCompletions | Protocol::Responses => " (it usually ends in /v1)",
     };
     Problem::new(
         format!("{who} knows no such model or address {reason}."),

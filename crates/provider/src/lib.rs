@@ -20,7 +20,9 @@ mod event;
 mod explain;
 mod failure;
 mod gemini;
+mod ids;
 mod parameters;
+mod responses;
 mod retry;
 mod said;
 mod sse;
@@ -56,5 +58,6 @@ pub fn encode(
         Protocol::AnthropicMessages => anthropic::encode(prompt, endpoint, parameters),
         Protocol::ChatCompletions => chat_completions::encode(prompt, endpoint, parameters),
         Protocol::Gemini => gemini::encode(prompt, endpoint, parameters),
+        Protocol::Responses => responses::encode(prompt, endpoint, parameters),
     }
 }

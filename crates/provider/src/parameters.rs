@@ -23,6 +23,15 @@ pub struct Parameters {
     pub about: Box<Model>,
     /// How long and how often to wait for the answer; no part of the request.
     pub patience: Patience,
+    /// A name for the conversation, the same from turn to turn, by which a provider
+    /// finds what it has kept. It says nothing about the user.
+    pub cache_key: Option<String>,
+    /// The provider's own word for how much to think; wins over `thinking`. Only
+    /// OpenAI has one.
+    pub effort: Option<String>,
+    /// How OpenAI sums up what the model thought: `auto`, `concise`, `detailed`, or
+    /// `none`. Absent is `auto` when `thinking` or `effort` is set.
+    pub summary: Option<String>,
 }
 
 /// How long a provider may keep a prompt, so that the next request costs less.

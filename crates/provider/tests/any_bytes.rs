@@ -4,10 +4,11 @@
 use proptest::prelude::*;
 use provider::{Decoder, Protocol, StreamEvent};
 
-const PROTOCOLS: [Protocol; 3] = [
+const PROTOCOLS: [Protocol; 4] = [
     Protocol::AnthropicMessages,
     Protocol::ChatCompletions,
     Protocol::Gemini,
+    Protocol::Responses,
 ];
 
 fn decode(protocol: Protocol, bytes: &[u8], cuts: &[usize]) -> Vec<StreamEvent> {
@@ -65,6 +66,8 @@ fn value() -> impl Strategy<Value = String> {
         r#"[{"content":{"parts":[{"text":"a","thought":true},{"text":"b","thoughtSignature":"s"}]}}]"#,
         r#"[{"content":{"parts":[{"functionCall":{"name":"a","args":{"b":1}}}]},"finishReason":"STOP"}]"#,
         r#"[{"finishReason":"SAFETY"}]"#, r#"[{"content":{"parts":[{"functionCall":[]}]}}]"#,
+        r#"{"type":"function_call","call_id":"x","name":"b","arguments":"{}"}"#, r#"{"type":"reasoning","id":"r","encrypted_content":"e"}"#,
+        r#"{"type":"function_call","id":"y","arguments":"{"}"#, r#"{"output":[{"type":"message","content":[{"text":"t"}]}]}"#,
         r#"[{"finish_reason":"stop"}]"#, r#"{"message":"broken"}"#, r#"{"stop_reason":"max_tokens"}"#,
     ])
     .prop_map(str::to_owned)
@@ -82,6 +85,13 @@ fn event() -> impl Strategy<Value = String> {
         "error",
         "ping",
         "novelty",
+        "response.output_text.delta",
+        "response.reasoning_summary_text.delta",
+        "response.output_item.added",
+        "response.function_call_arguments.delta",
+        "response.output_item.done",
+        "response.completed",
+        "response.incomplete",
     ]);
     let field = prop::sample::select(vec![
         "index",
@@ -94,6 +104,8 @@ fn event() -> impl Strategy<Value = String> {
         "candidates",
         "promptFeedback",
         "object",
+        "item",
+        "response",
     ]);
     let fields = prop::collection::vec((field, value()), 0..4);
     (name, fields, "\r\n|\n|\r").prop_map(|(name, fields, end)| {

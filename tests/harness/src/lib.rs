@@ -32,6 +32,7 @@ mod gzip;
 mod http;
 mod inspect;
 mod provider;
+mod responses;
 mod screen;
 mod setup;
 

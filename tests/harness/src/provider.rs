@@ -12,7 +12,7 @@ use crate::answer::{Answer, Kind};
 use crate::channel::lock;
 use crate::delivery::{End, Outlet, Piece, deliver};
 use crate::http::{self, EventBody, Recorded};
-use crate::{PATIENCE, anthropic, chat_completions, gemini, gzip};
+use crate::{PATIENCE, anthropic, chat_completions, gemini, gzip, responses};
 
 /// A scripted provider. Its threads end when it is dropped.
 pub struct Provider {
@@ -26,6 +26,7 @@ enum Format {
     Anthropic,
     ChatCompletions,
     Gemini,
+    Responses,
 }
 
 #[derive(Default)]
@@ -64,6 +65,14 @@ impl Provider {
         )
     }
 
+    /// One that speaks OpenAI's Responses API.
+    pub fn responses<A: Into<Answer>>(script: impl IntoIterator<Item = A>) -> Self {
+        Self::start(
+            Format::Responses,
+            script.into_iter().map(Into::into).collect(),
+        )
+    }
+
     fn start(format: Format, script: VecDeque<Answer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0");
         let listener = listener.unwrap_or_else(|error| panic!("no loopback port: {error}"));
@@ -94,12 +103,22 @@ impl Provider {
         self.address
     }
 
-    /// The base URL as its users spell it: with `/v1` for Chat Completions only.
+    /// The base URL as its users spell it: with `/v1` for all but Anthropic.
     pub fn url(&self) -> String {
         match self.format {
             Format::Anthropic => format!("http://{}", self.address),
-            Format::ChatCompletions => format!("http://{}/v1", self.address),
             Format::Gemini => format!("http://{}", self.address),
+            Format::ChatCompletions | Format::Responses => format!("http://{}/v1", self.address),
+        }
+    }
+
+    /// The product's name for whom it plays.
+    pub fn name(&self) -> &'static str {
+        match self.format {
+            Format::Anthropic => "anthropic",
+            Format::ChatCompletions => "openai_compatible",
+            Format::Responses => "openai",
+            Format::Gemini => "gemini",
         }
     }
 
@@ -109,6 +128,7 @@ impl Provider {
             Format::Anthropic => ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
             Format::ChatCompletions => ("OPENAI_COMPATIBLE_BASE_URL", "OPENAI_COMPATIBLE_API_KEY"),
             Format::Gemini => ("GEMINI_BASE_URL", "GEMINI_API_KEY"),
+            Format::Responses => ("OPENAI_BASE_URL", "OPENAI_API_KEY"),
         };
         vec![(url, self.url()), (key, "test-key".to_owned())]
     }
@@ -254,6 +274,7 @@ impl Connection {
             Format::Anthropic => anthropic::spell(answer),
             Format::ChatCompletions => chat_completions::spell(answer),
             Format::Gemini => gemini::spell(answer),
+            Format::Responses => responses::spell(answer),
         };
         let coding = if answer.pace.gzip {
             "content-encoding: gzip\r\n"

@@ -9,6 +9,9 @@ use super::names::{self, GENERAL, Refusal};
 
 /// Unified levels of thinking, from "Per-buffer parameter overrides".
 const LEVELS: [&str; 5] = ["minimal", "low", "medium", "high", "max"];
+/// OpenAI's words for how much a model thinks, and for how it is summed up.
+const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+const SUMMARIES: [&str; 4] = ["auto", "concise", "detailed", "none"];
 /// How long a provider keeps a cached prompt.
 const RETENTIONS: [&str; 3] = ["none", "short", "long"];
 /// Longest wait a document may ask for, in seconds: a day.
@@ -58,6 +61,16 @@ pub fn parameter(path: &str, name: &str, value: &Value) -> Result<(), Refusal> {
             at_least(value, 0.0) || *value == Value::Bool(false),
             "it is a number of tokens, or false",
             &[],
+        ),
+        "reasoning" => (
+            word_of(value, &EFFORTS),
+            "it is one of OpenAI's words for it, from \"none\" to \"xhigh\"",
+            &EFFORTS,
+        ),
+        "reasoning_summary" => (
+            word_of(value, &SUMMARIES),
+            "it is \"auto\", \"concise\", \"detailed\" or \"none\"",
+            &SUMMARIES,
         ),
         "location" | "project_id" => (
             value.as_str().is_some_and(plain),

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::Open;
 use super::rehearsal::rehearse_request;
 use super::{Input, Session};
+use crate::digest::sha256;
 use crate::endpoint::{self, Destination};
 use crate::{local, status, transport, tutor};
 
@@ -35,13 +36,17 @@ impl Session {
         let settings = self.rules.settings.clone();
         let rehearsal = self.editor.is_rehearsal().then(|| self.editor.clone());
         let is_tutor = status::is_tutor_chat(self.path.as_deref());
+        let cache_key = self.cache_key();
         tokio::spawn(async move {
             let (events, mut batches) = mpsc::unbounded_channel();
-            let destination = if is_tutor {
+            let mut destination = if is_tutor {
                 Ok(Destination::Tutor)
             } else {
                 find(settings).await
             };
+            if let Ok(Destination::Server(_, parameters)) = &mut destination {
+                parameters.cache_key = cache_key;
+            }
             let label = destination.as_ref().map(label_of).unwrap_or_default();
             drop(inbox.send(Input::Label(number, label)));
             let prompt = match (plain, expansion) {
@@ -63,6 +68,15 @@ impl Session {
                 drop(inbox.send(Input::Stream(number, batch)));
             }
         });
+    }
+
+    /// What a provider knows this conversation by. The path itself is none of its
+    /// business; half of the digest tells two chats apart as well.
+    fn cache_key(&self) -> Option<String> {
+        let path = self.path.as_deref()?;
+        let mut digest = sha256(path.as_os_str().as_encoded_bytes());
+        digest.truncate(32);
+        Some(digest)
     }
 
     pub(super) fn label(&mut self, number: u64, label: String) {

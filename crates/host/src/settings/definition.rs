@@ -10,10 +10,15 @@ use serde_json::{Map, Value};
 use super::kind::{Kind, MANY};
 
 mod models;
+mod providers;
 mod tools;
 
 use models::MODELS;
+use providers::{NAMES, PROVIDERS};
 use tools::TOOLS;
+
+#[cfg(test)]
+pub use providers::SERVER;
 
 /// An option, or a table of options.
 #[derive(Debug)]
@@ -81,21 +86,12 @@ const DAY: f64 = 86_400.0;
 pub const ROOT: Kind = Kind::Table(&[&[
     Field::new(
         "provider",
-        Kind::Choice(&[
-            "anthropic",
-            "gemini",
-            "vertex",
-            "openai_compatible",
-            "tutor",
-            "auto",
-        ]),
+        Kind::Choice(NAMES),
         r#""anthropic""#,
         "\
-Whom to send to. The key comes from the environment: $ANTHROPIC_API_KEY,
-$GEMINI_API_KEY, $VERTEX_AI_ACCESS_TOKEN, or $OPENAI_COMPATIBLE_API_KEY if
-the server wants one. \"auto\" takes the
-provider whose key or address is set, else a server on this machine, else
-the built-in tutor.",
+Whom to send to; see |flemma-providers| for where each is and which key it
+takes from the environment. \"auto\" takes the provider whose key or address
+is set, else a server on this machine, else the built-in tutor.",
     ),
     Field::new(
         "model",
@@ -200,87 +196,6 @@ many requests, an overloaded server, a connection that broke. nil: 5.",
 The longest wait in seconds that a server may ask for with `Retry-After`.
 If it wants more, you are told when to try again. nil: 60.",
     ),
-];
-
-const CONNECTION: &[Field] = &[
-    Field::new(
-        "api_key",
-        Kind::Text,
-        "null",
-        "The key, for those who do not have it in the environment.",
-    ),
-    Field::new(
-        "base_url",
-        Kind::Text,
-        "null",
-        "\
-The server's address. Otherwise $ANTHROPIC_BASE_URL, $GEMINI_BASE_URL,
-$VERTEX_BASE_URL, or $OPENAI_COMPATIBLE_BASE_URL with its `/v1`.",
-    ),
-];
-
-const PROVIDERS: &[Field] = &[
-    Field::table(
-        "anthropic",
-        Kind::Table(&[
-            CONNECTION,
-            GENERAL,
-            &[Field::new(
-                "thinking_budget",
-                Kind::Whole(1, MANY),
-                "null",
-                "Tokens to think with; wins over `thinking`.",
-            )
-            .in_frontmatter("anthropic.thinking_budget")],
-        ]),
-        "",
-    ),
-    Field::table(
-        "gemini",
-        Kind::Table(&[
-            CONNECTION,
-            GENERAL,
-            &[Field::new(
-                "thinking_budget",
-                Kind::Whole(1, MANY),
-                "null",
-                "Tokens to think with; wins over `thinking`.",
-            )
-            .in_frontmatter("gemini.thinking_budget")],
-        ]),
-        "",
-    ),
-    Field::table(
-        "vertex",
-        Kind::Table(&[
-            CONNECTION,
-            GENERAL,
-            &[
-                Field::new(
-                    "thinking_budget",
-                    Kind::Whole(1, MANY),
-                    "null",
-                    "Tokens to think with; wins over `thinking`.",
-                )
-                .in_frontmatter("vertex.thinking_budget"),
-                Field::new(
-                    "project_id",
-                    Kind::Text,
-                    "null",
-                    "The project that pays. Otherwise $GOOGLE_CLOUD_PROJECT.",
-                ),
-                Field::new(
-                    "location",
-                    Kind::Text,
-                    "null",
-                    "\
-Where the model runs. Otherwise $GOOGLE_CLOUD_LOCATION, or \"global\".",
-                ),
-            ],
-        ]),
-        "",
-    ),
-    Field::table("openai_compatible", Kind::Table(&[CONNECTION, GENERAL]), ""),
 ];
 
 const TRUST: &[Field] = &[

@@ -181,7 +181,7 @@ fn a_provider_that_does_not_exist_is_told_and_never_replaced_by_another() {
     let (settings, problems) = read(json!({"provider": "antropic"}));
     assert_eq!(settings.provider, "antropic");
     assert!(
-        problems.contains("\"anthropic\", \"gemini\", \"vertex\", \"openai_compatible\""),
+        problems.contains("\"anthropic\", \"openai\", \"gemini\", \"vertex\""),
         "{problems}"
     );
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::definition::{self, Field, ROOT};
+use super::definition::{self, Field, ROOT, SERVER};
 use super::kind::{Kind, MANY};
 use super::layers::as_lua;
 
@@ -65,7 +65,10 @@ fn lua_annotates_all_options() {
 
 #[test]
 fn lua_checks_all_options() {
-    let mut text = "local OPTIONS = ".to_owned();
+    let mut text = "local SERVER = ".to_owned();
+    let fields = SERVER.fields().into_iter().flatten();
+    options("options", fields, 0, &mut text);
+    text.push_str("\nlocal OPTIONS = ");
     schema(&ROOT, 0, &mut text);
     compare(
         "lua/flemma/init.lua",
@@ -102,15 +105,34 @@ fn section(kind: &Kind, prefix: &str, text: &mut String) {
                 .iter()
                 .any(|(it, _)| *it == format!("parameters.{name}"))
         };
-        let repeats = prefix.matches('.').count() == 2 && general(field.name);
+        let connects = prefix != "parameters.anthropic." && is_of_server(field.name);
+        let repeats = prefix.matches('.').count() == 2 && (general(field.name) || connects);
         let is_table = field.kind.fields().is_some();
         if !repeats && (!field.help.is_empty() || !is_table) {
             entry(&name, field, text);
         }
-        if is_table && name != "parameters.openai_compatible" {
+        if is_table && !is_server(&field.kind) {
             section(&field.kind, &format!("{name}."), text);
         }
     }
+}
+
+/// Whether a table is that of a provider without parameters of its own. They are
+/// all alike, and are written once.
+fn is_server(kind: &Kind) -> bool {
+    let names = |kind: &Kind| {
+        kind.fields()
+            .map(|it| it.map(|it| it.name).collect::<Vec<_>>())
+    };
+    names(kind) == names(&SERVER)
+}
+
+fn is_of_server(name: &str) -> bool {
+    SERVER
+        .fields()
+        .into_iter()
+        .flatten()
+        .any(|it| it.name == name)
 }
 
 fn entry(name: &str, field: &Field, text: &mut String) {
@@ -199,21 +221,27 @@ fn classes(kind: &Kind, class: &str, text: &mut String) {
     for field in &fields {
         let prose = field.help.split(">lua").next().unwrap_or_default();
         let help = prose.split_whitespace().collect::<Vec<_>>().join(" ");
-        let annotation = annotation(&field.kind, &inner_class(class, field.name));
+        let annotation = annotation(&field.kind, &inner_class(class, field));
         let line = format!("---@field {}? {annotation} {help}", field.name);
         writeln!(text, "{}", line.trim_end()).unwrap();
     }
     if matches!(kind, Kind::Tools(_)) {
         writeln!(text, "---@field [string] table Of the tool of that name.").unwrap();
     }
+    let mut has_server = false;
     for field in fields {
-        if field.kind.fields().is_some() {
-            classes(&field.kind, &inner_class(class, field.name), text);
+        let repeats = is_server(&field.kind) && std::mem::replace(&mut has_server, true);
+        if field.kind.fields().is_some() && !repeats {
+            classes(&field.kind, &inner_class(class, field), text);
         }
     }
 }
 
-fn inner_class(class: &str, name: &str) -> String {
+fn inner_class(class: &str, field: &Field) -> String {
+    let name = match is_server(&field.kind) {
+        true => "server",
+        false => field.name,
+    };
     format!("{class}.{name}")
 }
 
@@ -262,7 +290,14 @@ fn schema(kind: &Kind, indent: usize, text: &mut String) {
         Kind::Free => "\"table\"".to_owned(),
         Kind::Choice(words) => {
             let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-            format!("{{ \"choice\", {} }}", words.join(", "))
+            let line = format!("{{ \"choice\", {} }}", words.join(", "));
+            if line.len() + indent > WIDTH + 30 {
+                let lines = words.iter().map(|word| format!("{pad}  {word},\n"));
+                let lines: String = lines.collect();
+                write!(text, "{{\n{pad}  \"choice\",\n{lines}{pad}}}").unwrap();
+                return;
+            }
+            line
         }
         Kind::Number(from, to) => format!("{{ \"number\", {from}, {to} }}"),
         Kind::Whole(from, to) if *to >= MANY => format!("{{ \"integer\", {from} }}"),
@@ -279,23 +314,30 @@ fn schema(kind: &Kind, indent: usize, text: &mut String) {
             line
         }
         Kind::Any(kinds) => one_line("any", kinds),
+        Kind::Table(_) if is_server(kind) => "SERVER".to_owned(),
         Kind::Table(_) | Kind::Tools(_) => {
-            let word = if matches!(kind, Kind::Tools(_)) {
-                "tools"
-            } else {
-                "options"
-            };
-            write!(text, "{{\n{pad}  \"{word}\",\n{pad}  {{\n").unwrap();
-            for field in kind.fields().into_iter().flatten() {
-                write!(text, "{pad}    {} = ", field.name).unwrap();
-                schema(&field.kind, indent + 4, text);
-                text.push_str(",\n");
-            }
-            write!(text, "{pad}  }},\n{pad}}}").unwrap();
-            return;
+            let is_tools = matches!(kind, Kind::Tools(_));
+            let word = if is_tools { "tools" } else { "options" };
+            return options(word, kind.fields().into_iter().flatten(), indent, text);
         }
     };
     text.push_str(&simple);
+}
+
+fn options(
+    word: &str,
+    fields: impl Iterator<Item = &'static Field>,
+    indent: usize,
+    text: &mut String,
+) {
+    let pad = " ".repeat(indent);
+    write!(text, "{{\n{pad}  \"{word}\",\n{pad}  {{\n").unwrap();
+    for field in fields {
+        write!(text, "{pad}    {} = ", field.name).unwrap();
+        schema(&field.kind, indent + 4, text);
+        text.push_str(",\n");
+    }
+    write!(text, "{pad}  }},\n{pad}}}").unwrap();
 }
 
 fn one_line(word: &str, kinds: &[impl std::borrow::Borrow<Kind>]) -> String {

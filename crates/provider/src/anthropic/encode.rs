@@ -13,11 +13,11 @@ use chat::{
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
-use super::ids::WireIds;
 use crate::{
     CacheRetention, Endpoint, HeaderValue, HttpRequest, Parameters, Protocol, Thinking, arguments,
     attachment,
     endpoint::{stream_headers, to_json},
+    ids::WireIds,
 };
 
 /// Tokens for an answer when nothing is set; the API wants a figure.

@@ -5,7 +5,6 @@
 
 mod decode;
 mod encode;
-mod ids;
 
 pub(crate) use decode::Answer;
 pub(crate) use encode::encode;

@@ -7,19 +7,24 @@
 mod anthropic;
 mod chat_completions;
 mod gemini;
+mod responses;
 
 use std::fs;
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use provider::{Decoder, Protocol, StopReason, StreamEvent, Usage};
+use serde_json::{Value, json};
 
 const ANTHROPIC: &str = "anthropic";
 const CHAT_COMPLETIONS: &str = "chat_completions";
 const GEMINI: &str = "gemini";
+const RESPONSES: &str = "responses";
 
 fn protocol(folder: &str) -> Protocol {
     match folder {
         ANTHROPIC => Protocol::AnthropicMessages,
         GEMINI => Protocol::Gemini,
+        RESPONSES => Protocol::Responses,
         _ => Protocol::ChatCompletions,
     }
 }

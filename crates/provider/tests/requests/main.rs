@@ -4,6 +4,7 @@
 mod anthropic;
 mod chat_completions;
 mod gemini;
+mod responses;
 
 use chat::{
     prompt::{Attachment, Content, Part, Prompt, PromptMessage, PromptRole, Signature},
@@ -15,10 +16,11 @@ use provider::{
 };
 use serde_json::{Value, json};
 
-const PROTOCOLS: [Protocol; 3] = [
+const PROTOCOLS: [Protocol; 4] = [
     Protocol::AnthropicMessages,
     Protocol::ChatCompletions,
     Protocol::Gemini,
+    Protocol::Responses,
 ];
 
 fn user(parts: Vec<Part>) -> PromptMessage {
@@ -120,6 +122,7 @@ fn endpoint(protocol: Protocol) -> Endpoint {
         Protocol::AnthropicMessages => ("anthropic", "https://api.anthropic.com/"),
         Protocol::ChatCompletions => ("openai_compatible", "http://127.0.0.1:8080/v1"),
         Protocol::Gemini => ("gemini", "https://generativelanguage.googleapis.com"),
+        Protocol::Responses => ("openai", "https://api.openai.com/v1"),
     };
     Endpoint {
         provider: provider.to_owned(),

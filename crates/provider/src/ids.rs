@@ -1,4 +1,4 @@
-//! Ids of calls in the letters that Anthropic accepts.
+//! Ids of calls in the letters that Anthropic and OpenAI accept.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use chat::{
     tool::ToolUseId,
 };
 
-/// Most characters of an id, from the Messages API's pattern
+/// Most characters of an id: OpenAI's limit, and the Messages API's pattern
 /// `^[a-zA-Z0-9_-]{1,64}$`.
 const MAX_ID_CHARS: usize = 64;
 

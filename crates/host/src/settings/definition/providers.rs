@@ -1,0 +1,120 @@
+//! The providers and the parameters that each has of its own.
+
+use super::{Field, GENERAL, Kind, MANY};
+
+/// The values of `provider`.
+pub const NAMES: &[&str] = &[
+    "anthropic",
+    "openai",
+    "gemini",
+    "vertex",
+    "openai_compatible",
+    "ollama",
+    "llamacpp",
+    "groq",
+    "together",
+    "openrouter",
+    "deepseek",
+    "moonshot",
+    "tutor",
+    "auto",
+];
+
+const CONNECTION: &[Field] = &[
+    Field::new(
+        "api_key",
+        Kind::Text,
+        "null",
+        "The key, for those who do not have it in the environment.",
+    ),
+    Field::new(
+        "base_url",
+        Kind::Text,
+        "null",
+        "\
+The server's address, for all but Anthropic and Gemini with its version,
+mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.",
+    ),
+];
+
+/// The options of a provider that has no parameters of its own.
+pub const SERVER: Kind = Kind::Table(&[CONNECTION, GENERAL]);
+
+/// A table for each provider.
+pub const PROVIDERS: &[Field] = &[
+    Field::table(
+        "anthropic",
+        Kind::Table(&[CONNECTION, GENERAL, &[budget("anthropic.thinking_budget")]]),
+        "",
+    ),
+    Field::table("openai", Kind::Table(&[CONNECTION, GENERAL, OPENAI]), ""),
+    Field::table(
+        "gemini",
+        Kind::Table(&[CONNECTION, GENERAL, &[budget("gemini.thinking_budget")]]),
+        "",
+    ),
+    Field::table("vertex", Kind::Table(&[CONNECTION, GENERAL, VERTEX]), ""),
+    server("openai_compatible"),
+    server("ollama"),
+    server("llamacpp"),
+    server("groq"),
+    server("together"),
+    server("openrouter"),
+    server("deepseek"),
+    server("moonshot"),
+];
+
+const VERTEX: &[Field] = &[
+    budget("vertex.thinking_budget"),
+    Field::new(
+        "project_id",
+        Kind::Text,
+        "null",
+        "The project that pays. Otherwise $GOOGLE_CLOUD_PROJECT.",
+    ),
+    Field::new(
+        "location",
+        Kind::Text,
+        "null",
+        "\
+Where the model runs. Otherwise $GOOGLE_CLOUD_LOCATION, or \"global\".",
+    ),
+];
+
+const OPENAI: &[Field] = &[
+    Field::new(
+        "reasoning",
+        Kind::Choice(&["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
+        "null",
+        "\
+How much the model thinks, in OpenAI's words and as it stands; wins over
+`thinking`. Not every model knows every word.",
+    )
+    .in_frontmatter("openai.reasoning"),
+    Field::new(
+        "reasoning_summary",
+        Kind::Choice(&["auto", "concise", "detailed", "none"]),
+        "null",
+        "\
+How OpenAI sums up what the model thought. nil: \"auto\" when `thinking` or
+`reasoning` is set, which some models give only to organizations that
+OpenAI has verified; \"none\" does without.",
+    )
+    .in_frontmatter("openai.reasoning_summary"),
+];
+
+const fn budget(in_frontmatter: &'static str) -> Field {
+    Field::new(
+        "thinking_budget",
+        Kind::Whole(1, MANY),
+        "null",
+        "\
+Tokens to think with; wins over `thinking`. A model that takes no number
+gets the nearest level.",
+    )
+    .in_frontmatter(in_frontmatter)
+}
+
+const fn server(name: &'static str) -> Field {
+    Field::table(name, SERVER, "")
+}

@@ -1,0 +1,295 @@
+//! The event stream of `POST /responses`.
+//!
+//! Reads JSON leniently: a field that is missing or of another type is absent,
+//! and events and items that are not known are passed over. Bytes and chunks are
+//! not seen here, nor is what a call does.
+
+use std::mem;
+
+use serde_json::Value;
+
+use super::{calls::Calls, reasoning};
+use crate::{
+    StopReason, StreamEvent, ToolUse, Usage,
+    arguments::{MAX_HELD_BYTES, whole_object},
+    decoder::NotJson,
+    failure,
+    said::error_message,
+    sse::SseEvent,
+};
+
+/// An answer that is being streamed.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    calls: Calls,
+    /// The last call whose item is done. An item is also done when the token limit
+    /// cuts it, which only the end of the answer tells for certain.
+    held: Option<ToolUse>,
+    thinking: Thinking,
+    /// Text has come in deltas, so an item's whole text is a repetition.
+    streams_text: bool,
+    /// An item was seen, so those of the whole answer at the end are repetitions.
+    has_items: bool,
+    called: bool,
+    /// The model declined in words; the end of the answer does not say so.
+    refused: bool,
+    bytes_held: usize,
+}
+
+/// The thinking that is being streamed.
+#[derive(Debug, Default)]
+struct Thinking {
+    /// Some has been given out and not closed.
+    open: bool,
+    /// Some came in deltas, so an item's whole text is a repetition.
+    streamed: bool,
+    /// Which kind of text is shown, when a server sends both.
+    kind: String,
+    /// The paragraph that came last.
+    part: Option<u64>,
+}
+
+impl Answer {
+    /// Reads one event.
+    pub(crate) fn accept(
+        &mut self,
+        event: &SseEvent,
+        events: &mut Vec<StreamEvent>,
+    ) -> Result<(), NotJson> {
+        let Ok(json) = serde_json::from_str::<Value>(&event.text) else {
+            return self.accept_foreign(event, events);
+        };
+        let kind = json["type"].as_str().unwrap_or(&event.name);
+        match kind.strip_prefix("response.").unwrap_or(kind) {
+            "output_text.delta" => self.say(&json["delta"], events),
+            "refusal.delta" => {
+                self.refused = true;
+                self.say(&json["delta"], events);
+            }
+            part @ ("reasoning_summary_text.delta" | "reasoning_text.delta") => {
+                self.think(part, &json, events);
+            }
+            "output_item.added" => self.begin_item(&json, event.text.len(), events),
+            "function_call_arguments.delta" => {
+                let more = json["delta"].as_str().unwrap_or_default();
+                self.bytes_held += more.len();
+                self.calls.extend(&json, more);
+            }
+            "function_call_arguments.done" => {
+                if let Some(whole) = json["arguments"].as_str() {
+                    self.calls.complete(&json, whole);
+                }
+            }
+            "output_item.done" => self.end_item(&json, event.text.len(), events),
+            "completed" | "incomplete" => self.stop(&json["response"], kind, events),
+            "failed" | "cancelled" => self.fail(&json["response"], events),
+            "error" => self.fail(&json, events),
+            _ if json.get("error").is_some_and(|error| !error.is_null()) => {
+                self.fail(&json, events);
+            }
+            _ => {}
+        }
+        if self.bytes_held > MAX_HELD_BYTES {
+            self.held = None;
+            self.abandon(events);
+            events.push(StreamEvent::Error(failure::too_large()));
+        }
+        Ok(())
+    }
+
+    /// Closes what is open, because the answer breaks off.
+    ///
+    /// A call counts only if its item is done and its arguments are whole.
+    pub(crate) fn abandon(&mut self, events: &mut Vec<StreamEvent>) {
+        self.close_thinking(None, events);
+        self.held
+            .take_if(|call| whole_object(&call.input).is_none());
+        self.release_held(events);
+    }
+
+    fn accept_foreign(
+        &mut self,
+        event: &SseEvent,
+        events: &mut Vec<StreamEvent>,
+    ) -> Result<(), NotJson> {
+        match event.text.trim() {
+            // Gateways add Chat Completions' end mark, and blank events keep alive.
+            "" | "[DONE]" => Ok(()),
+            text if event.name == "error" => {
+                self.abandon(events);
+                events.push(StreamEvent::Error(failure::reported(text)));
+                Ok(())
+            }
+            _ => Err(NotJson),
+        }
+    }
+
+    fn say(&mut self, delta: &Value, events: &mut Vec<StreamEvent>) {
+        if let Some(text) = text_in(delta) {
+            self.release_held(events);
+            self.close_thinking(None, events);
+            self.streams_text = true;
+            events.push(StreamEvent::Text(text));
+        }
+    }
+
+    fn think(&mut self, kind: &str, json: &Value, events: &mut Vec<StreamEvent>) {
+        let Some(text) = text_in(&json["delta"]) else {
+            return;
+        };
+        self.release_held(events);
+        let thinking = &mut self.thinking;
+        if thinking.open && thinking.kind != kind {
+            return;
+        }
+        let part = json["summary_index"]
+            .as_u64()
+            .or(json["content_index"].as_u64());
+        let is_next = thinking.open && part.is_some() && thinking.part != part;
+        kind.clone_into(&mut thinking.kind);
+        thinking.part = part;
+        thinking.open = true;
+        thinking.streamed = true;
+        events.push(StreamEvent::Thinking(match is_next {
+            true => format!("\n\n{text}"),
+            false => text,
+        }));
+    }
+
+    fn begin_item(&mut self, json: &Value, bytes: usize, events: &mut Vec<StreamEvent>) {
+        self.has_items = true;
+        self.release_held(events);
+        if json["item"]["type"] != "function_call" {
+            return;
+        }
+        self.close_thinking(None, events);
+        self.bytes_held += bytes;
+        let name = self.calls.begin(json).name.clone();
+        events.push(StreamEvent::ToolUseStart { name });
+    }
+
+    fn end_item(&mut self, json: &Value, bytes: usize, events: &mut Vec<StreamEvent>) {
+        self.has_items = true;
+        self.release_held(events);
+        let item = &json["item"];
+        match item["type"].as_str().unwrap_or_default() {
+            "function_call" => {
+                self.bytes_held += bytes;
+                self.end_call(json, events);
+            }
+            "reasoning" => {
+                self.bytes_held += bytes;
+                self.end_reasoning(item, events);
+            }
+            "message" if !self.streams_text => self.say_whole(item, events),
+            _ => {}
+        }
+    }
+
+    fn end_call(&mut self, json: &Value, events: &mut Vec<StreamEvent>) {
+        self.close_thinking(None, events);
+        let (call, had_begun) = self.calls.end(json);
+        if !had_begun {
+            let name = call.name.clone();
+            events.push(StreamEvent::ToolUseStart { name });
+        }
+        // A call that the token limit cut is done too, in this state.
+        if json["item"]["status"] != "incomplete" {
+            self.held = Some(call);
+        }
+    }
+
+    fn end_reasoning(&mut self, item: &Value, events: &mut Vec<StreamEvent>) {
+        let text = reasoning::text(item);
+        if !self.thinking.streamed && !text.is_empty() {
+            self.thinking.open = true;
+            events.push(StreamEvent::Thinking(text));
+        }
+        self.close_thinking(reasoning::signature(item), events);
+    }
+
+    /// The text of a message that came without deltas.
+    fn say_whole(&mut self, item: &Value, events: &mut Vec<StreamEvent>) {
+        for part in item["content"].as_array().into_iter().flatten() {
+            self.refused |= part["type"] == "refusal";
+            if let Some(text) = text_in(&part["text"]).or(text_in(&part["refusal"])) {
+                self.close_thinking(None, events);
+                events.push(StreamEvent::Text(text));
+            }
+        }
+    }
+
+    fn stop(&mut self, response: &Value, kind: &str, events: &mut Vec<StreamEvent>) {
+        if !self.has_items {
+            for item in response["output"].as_array().into_iter().flatten() {
+                self.end_item(&serde_json::json!({ "item": item }), 0, events);
+            }
+        }
+        self.close_thinking(None, events);
+        events.extend(usage(&response["usage"]));
+        let cut = response["incomplete_details"]["reason"].as_str();
+        let cut = cut.or(kind.ends_with("incomplete").then_some("max_output_tokens"));
+        if cut.is_some() {
+            self.held
+                .take_if(|call| whole_object(&call.input).is_none());
+        }
+        self.release_held(events);
+        events.push(StreamEvent::Stop(match cut {
+            Some("max_output_tokens") => StopReason::MaxTokens,
+            Some("content_filter") => StopReason::Refusal,
+            Some(other) => StopReason::Other(other.to_owned()),
+            None if self.called => StopReason::ToolUse,
+            None if self.refused => StopReason::Refusal,
+            None => StopReason::EndTurn,
+        }));
+    }
+
+    fn fail(&mut self, failed: &Value, events: &mut Vec<StreamEvent>) {
+        self.abandon(events);
+        let code = failed["error"]["code"].as_str().or(failed["code"].as_str());
+        let message = error_message(failed)
+            .or(code.map(str::to_owned))
+            .unwrap_or_else(|| "without a message".to_owned());
+        events.push(StreamEvent::Error(failure::reported(&message)));
+    }
+
+    fn release_held(&mut self, events: &mut Vec<StreamEvent>) {
+        if let Some(call) = self.held.take() {
+            self.called = true;
+            events.push(StreamEvent::ToolUse(call));
+        }
+    }
+
+    fn close_thinking(&mut self, signature: Option<String>, events: &mut Vec<StreamEvent>) {
+        self.thinking.part = None;
+        if mem::take(&mut self.thinking.open) || signature.is_some() {
+            events.push(StreamEvent::ThinkingEnd { signature });
+        }
+    }
+}
+
+fn text_in(value: &Value) -> Option<String> {
+    value
+        .as_str()
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned)
+}
+
+fn usage(usage: &Value) -> Option<StreamEvent> {
+    let details = &usage["input_tokens_details"];
+    let cache_read = details["cached_tokens"].as_u64();
+    let cache_creation = details["cache_write_tokens"].as_u64();
+    let in_cache = cache_read
+        .unwrap_or(0)
+        .saturating_add(cache_creation.unwrap_or(0));
+    let usage = Usage {
+        input: usage["input_tokens"]
+            .as_u64()
+            .map(|all| all.saturating_sub(in_cache)),
+        output: usage["output_tokens"].as_u64(),
+        thoughts: usage["output_tokens_details"]["reasoning_tokens"].as_u64(),
+        cache_read,
+        cache_creation,
+    };
+    (usage != Usage::default()).then_some(StreamEvent::Usage(usage))
+}

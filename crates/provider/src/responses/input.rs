@@ -1,0 +1,191 @@
+//! A conversation as the input items of a Responses request.
+//!
+//! One message of a prompt is several items: texts, reasoning, calls and results
+//! each stand alone, in the order in which they came.
+
+use std::borrow::Cow;
+
+use chat::prompt::{Attachment, Content, Part, Prompt, PromptMessage, PromptRole, Signature};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::reasoning;
+use crate::{Protocol, arguments, attachment, ids::WireIds};
+
+const SPOKEN: Protocol = Protocol::Responses;
+
+/// One item of `input`.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Item<'a> {
+    /// Text, from either side.
+    Message(Message<'a>),
+    /// Reasoning as the model sent it.
+    Reasoning(Map<String, Value>),
+    /// A call or its result.
+    Call(Call<'a>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub(super) enum Message<'a> {
+    User {
+        content: Vec<Piece<'a>>,
+    },
+    Assistant {
+        content: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        phase: Option<&'static str>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Call<'a> {
+    FunctionCall {
+        call_id: &'a str,
+        name: &'a str,
+        arguments: &'a str,
+    },
+    FunctionCallOutput {
+        call_id: &'a str,
+        output: Cow<'a, str>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type")]
+pub(super) enum Piece<'a> {
+    #[serde(rename = "input_text")]
+    Text { text: Cow<'a, str> },
+    #[serde(rename = "input_image")]
+    Image {
+        image_url: String,
+        detail: &'static str,
+    },
+    #[serde(rename = "input_file")]
+    File {
+        filename: &'a str,
+        file_data: String,
+    },
+}
+
+/// The items of `prompt` for the provider of this name, with the phases of the
+/// model's texts if the model has such.
+pub(super) fn items<'a>(
+    prompt: &'a Prompt,
+    ids: &'a WireIds<'a>,
+    provider: &str,
+    has_phases: bool,
+) -> Vec<Item<'a>> {
+    let mut items = Vec::new();
+    for message in &prompt.messages {
+        match message.role {
+            PromptRole::User => user(message, ids, &mut items),
+            PromptRole::Assistant => assistant(message, ids, provider, has_phases, &mut items),
+        }
+    }
+    items
+}
+
+fn user<'a>(message: &'a PromptMessage, ids: &'a WireIds<'a>, items: &mut Vec<Item<'a>>) {
+    items.extend(message.parts.iter().filter_map(|part| output(part, ids)));
+    let content: Vec<Piece<'a>> = message.parts.iter().filter_map(piece).collect();
+    if !content.is_empty() {
+        items.push(Item::Message(Message::User { content }));
+    }
+}
+
+fn output<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Option<Item<'a>> {
+    let Part::ToolResult {
+        tool_use_id,
+        content,
+        is_error,
+        ..
+    } = part
+    else {
+        return None;
+    };
+    Some(Item::Call(Call::FunctionCallOutput {
+        call_id: ids.get(tool_use_id),
+        // The protocol has no mark for a failed call.
+        output: match is_error {
+            true => Cow::Owned(format!("Error: {content}")),
+            false => Cow::Borrowed(content),
+        },
+    }))
+}
+
+fn piece(part: &Part) -> Option<Piece<'_>> {
+    match part {
+        Part::Text(text) if !text.trim().is_empty() => Some(Piece::Text {
+            text: Cow::Borrowed(text),
+        }),
+        Part::File(file) => Some(file_piece(file)),
+        _ => None,
+    }
+}
+
+fn file_piece(file: &Attachment) -> Piece<'_> {
+    match &file.content {
+        Content::Image { mime, base64 } if attachment::is_taken(file, SPOKEN) => Piece::Image {
+            image_url: format!("data:{mime};base64,{base64}"),
+            detail: "auto",
+        },
+        Content::Pdf { base64 } => Piece::File {
+            filename: file.name.rsplit('/').next().unwrap_or(&file.name),
+            file_data: format!("data:application/pdf;base64,{base64}"),
+        },
+        Content::Image { .. } | Content::Text(_) => Piece::Text {
+            text: Cow::Owned(file.as_text()),
+        },
+    }
+}
+
+fn assistant<'a>(
+    message: &'a PromptMessage,
+    ids: &'a WireIds<'a>,
+    provider: &str,
+    has_phases: bool,
+    items: &mut Vec<Item<'a>>,
+) {
+    let says = |part: &Part| match part {
+        Part::Text(text) => !text.trim().is_empty(),
+        Part::ToolUse { .. } => true,
+        _ => false,
+    };
+    let last_said = message.parts.iter().rposition(says);
+    let last_call = message
+        .parts
+        .iter()
+        .rposition(|part| matches!(part, Part::ToolUse { .. }));
+    for (at, part) in message.parts.iter().enumerate() {
+        match part {
+            Part::Text(content) if says(part) => {
+                let before_calls = last_call.is_some_and(|call| at < call);
+                let phase = ["final_answer", "commentary"][usize::from(before_calls)];
+                items.push(Item::Message(Message::Assistant {
+                    content,
+                    phase: has_phases.then_some(phase),
+                }));
+            }
+            Part::ToolUse { id, name, input } => items.push(Item::Call(Call::FunctionCall {
+                call_id: ids.get(id),
+                name,
+                arguments: arguments::whole_object(input).map_or(arguments::NONE, |raw| raw.get()),
+            })),
+            // Reasoning that nothing follows, as of an answer that was cut off, is
+            // refused by the API.
+            Part::Thinking { signature, .. } if last_said.is_some_and(|last| at < last) => {
+                items.extend(returned(signature.as_ref(), provider).map(Item::Reasoning));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Reasoning goes back only to who made it.
+fn returned(signature: Option<&Signature>, provider: &str) -> Option<Map<String, Value>> {
+    let own = signature.filter(|signature| signature.provider == provider)?;
+    reasoning::item(&own.value)
+}

@@ -1,0 +1,93 @@
+//! A reasoning item as a signature in the document, and back.
+//!
+//! The signature is the item itself in base64: only as a whole, with its id and
+//! its encrypted content, is it taken back. One without encrypted content is not
+//! signed, because without storage the provider would not know it again.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Map, Value};
+
+/// What of an item goes back, in the order in which it is sent.
+const FIELDS: [&str; 5] = ["type", "id", "summary", "content", "encrypted_content"];
+
+/// The signature of an item as the stream showed it.
+pub(crate) fn signature(item: &Value) -> Option<String> {
+    let item = returnable(item)?;
+    Some(STANDARD.encode(Value::Object(item).to_string()))
+}
+
+/// The item of a signature.
+pub(crate) fn item(signature: &str) -> Option<Map<String, Value>> {
+    let json = STANDARD.decode(signature.trim()).ok()?;
+    returnable(&serde_json::from_slice(&json).ok()?)
+}
+
+/// What the model shows of its thinking in an item that came without deltas.
+pub(crate) fn text(item: &Value) -> String {
+    let parts = |name: &str| item[name].as_array().cloned().unwrap_or_default();
+    let shown = |parts: Vec<Value>| -> Vec<String> {
+        let texts = parts.iter().filter_map(|part| part["text"].as_str());
+        texts.map(str::to_owned).collect()
+    };
+    let summary = shown(parts("summary"));
+    let texts = if summary.is_empty() {
+        shown(parts("content"))
+    } else {
+        summary
+    };
+    texts.join("\n\n")
+}
+
+fn returnable(item: &Value) -> Option<Map<String, Value>> {
+    let is_text = |name: &str| item[name].as_str().is_some_and(|text| !text.is_empty());
+    if item["type"] != "reasoning" || !is_text("id") || !is_text("encrypted_content") {
+        return None;
+    }
+    let mut kept = Map::new();
+    for name in FIELDS {
+        match (name, &item[name]) {
+            ("summary", Value::Array(parts)) => {
+                drop(kept.insert(name.to_owned(), parts.clone().into()))
+            }
+            ("summary", _) => drop(kept.insert(name.to_owned(), Value::Array(Vec::new()))),
+            ("content", Value::Array(parts)) if !parts.is_empty() => {
+                kept.insert(name.to_owned(), parts.clone().into());
+            }
+            ("content", _) => {}
+            (_, value) => drop(kept.insert(name.to_owned(), value.clone())),
+        }
+    }
+    Some(kept)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_item_comes_back_as_it_was_but_for_what_only_a_stream_has() {
+        let shown = json!({
+            "id": "rs_1", "type": "reasoning", "status": "completed", "content": [],
+            "encrypted_content": "gAAA=", "summary": [{"type": "summary_text", "text": "Hm."}],
+        });
+
+        let kept = item(&signature(&shown).unwrap()).unwrap();
+
+        assert_eq!(
+            Value::Object(kept).to_string(),
+            r#"{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"Hm."}],"encrypted_content":"gAAA="}"#
+        );
+        assert_eq!(text(&shown), "Hm.");
+    }
+
+    #[test]
+    fn what_cannot_be_taken_back_is_no_item() {
+        assert_eq!(signature(&json!({"type": "reasoning", "id": "rs_1"})), None);
+        assert_eq!(item("EqQB"), None);
+        assert_eq!(item("ä"), None);
+        let message = STANDARD.encode(r#"{"type":"message","id":"m","encrypted_content":"x"}"#);
+        assert_eq!(item(&message), None);
+    }
+}

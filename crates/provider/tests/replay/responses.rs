@@ -1,0 +1,228 @@
+//! OpenAI's Responses: streams and their events.
+
+use super::*;
+
+const COST: &str = "usage input=12 output=9 thoughts=4 cache_read=2000 cache_creation=100";
+
+/// As [`check`], with [`COST`] for the word `COST`.
+#[track_caller]
+fn check_responses(name: &str, expected: &str) {
+    check(RESPONSES, name, &expected.replace("COST", COST));
+}
+
+/// An item of the streams as the signature that it becomes.
+fn signed(summary: &[&str], number: u32) -> String {
+    let summary: Vec<Value> = summary
+        .iter()
+        .map(|text| json!({"type": "summary_text", "text": text}))
+        .collect();
+    let item = json!({
+        "type": "reasoning", "id": format!("rs_{number}"),
+        "summary": summary, "encrypted_content": format!("gAAAAAB{number}"),
+    });
+    STANDARD.encode(item.to_string())
+}
+
+#[test]
+fn text_comes_in_pieces_with_its_cost() {
+    check_responses(
+        "text",
+        r#"
+        text "Grüß"
+        text "e,\n  welt 🦀"
+        COST
+        stop: EndTurn
+    "#,
+    );
+}
+
+#[test]
+fn calls_come_in_order_and_with_their_arguments_as_sent() {
+    check_responses(
+        "parallel_tool_calls",
+        r#"
+        text "Two things."
+        call begins: read
+        call read call_1 {"path": "a.rs"}
+        call begins: bash
+        call bash call_2 {"command":"ls", "n": 1.0}
+        call begins: now
+        COST
+        call now call_3 {}
+        stop: ToolUse
+    "#,
+    );
+}
+
+#[test]
+fn reasoning_ends_with_the_whole_item_as_its_signature() {
+    let expected = r#"
+        thinking "Hmm, "
+        thinking "let me see."
+        thinking "\n\nAnd then."
+        thinking ends, signed SIGNED
+        text "Done."
+        COST
+        stop: EndTurn
+    "#;
+    let signed = signed(&["Hmm, let me see.", "And then."], 0);
+    check_responses("reasoning", &expected.replace("SIGNED", &signed));
+}
+
+#[test]
+fn every_reasoning_item_is_kept_in_its_place() {
+    let expected = r#"
+        thinking ends, signed FIRST
+        text "One."
+        thinking "Second."
+        thinking ends, signed SECOND
+        thinking ends, signed THIRD
+        call begins: bash
+        COST
+        call bash call_1 {"command":"ls"}
+        stop: ToolUse
+    "#;
+    let expected = expected
+        .replace("FIRST", &signed(&[], 0))
+        .replace("SECOND", &signed(&["Second."], 2))
+        .replace("THIRD", &signed(&[], 3));
+    check_responses("several_reasoning_items", &expected);
+}
+
+#[test]
+fn a_refusal_is_told() {
+    check_responses(
+        "refusal",
+        r#"
+        text "I can’t."
+        COST
+        stop: Refusal
+    "#,
+    );
+}
+
+#[test]
+fn a_call_cut_by_the_token_limit_is_dropped() {
+    check_responses(
+        "incomplete_in_a_call",
+        r#"
+        call begins: read
+        call read call_1 {"path":"a"}
+        call begins: write
+        COST
+        stop: MaxTokens
+    "#,
+    );
+}
+
+#[test]
+fn a_filtered_answer_is_a_refusal() {
+    check_responses(
+        "content_filter",
+        r#"
+        text "I can"
+        COST
+        stop: Refusal
+    "#,
+    );
+}
+
+#[test]
+fn a_failure_in_the_middle_ends_the_answer() {
+    check_responses(
+        "failed",
+        r#"
+        text "So far"
+        error: The provider broke off its answer with an error (The model had an error); what arrived is kept.
+    "#,
+    );
+    check_responses(
+        "error_event",
+        r#"
+        text "So far"
+        error: The provider broke off its answer with an error (Slow down); what arrived is kept.
+    "#,
+    );
+}
+
+#[test]
+fn a_call_that_was_whole_before_an_error_is_shown() {
+    check_responses(
+        "error_after_a_call",
+        r#"
+        call begins: bash
+        call bash call_1 {"command":"ls"}
+        error: The provider broke off its answer with an error (Internal server error); what arrived is kept.
+    "#,
+    );
+}
+
+#[test]
+fn events_that_name_their_item_by_its_id_alone_are_told_apart() {
+    check_responses(
+        "item_ids_alone",
+        r#"
+        thinking "Let me"
+        thinking " see."
+        thinking ends
+        text "I look."
+        call begins: read
+        call begins: bash
+        call read fc_Zz9 {"path":"a"}
+        usage input=12 output=9
+        call bash fc_Yy8 {"command":"ls"}
+        stop: ToolUse
+    "#,
+    );
+}
+
+#[test]
+fn an_answer_that_comes_only_as_a_whole_is_read() {
+    let expected = r#"
+        thinking "Hmm."
+        thinking ends, signed SIGNED
+        text "Done."
+        call begins: bash
+        COST
+        call bash call_1 {"command":"ls"}
+        stop: ToolUse
+    "#;
+    let expected = expected.replace("SIGNED", &signed(&["Hmm."], 0));
+    check_responses("everything_at_the_end", &expected);
+}
+
+#[test]
+fn unknown_events_and_items_are_passed_over() {
+    check_responses(
+        "unknown_events_and_items",
+        r#"
+        text "Done."
+        COST
+        stop: EndTurn
+    "#,
+    );
+}
+
+#[test]
+fn a_byte_order_mark_crlf_and_comments_change_nothing() {
+    check_responses(
+        "crlf_and_comments",
+        r#"
+        text "Hi"
+        COST
+        stop: EndTurn
+    "#,
+    );
+}
+
+#[test]
+fn a_stream_cut_anywhere_ends_in_an_error_and_gives_no_partial_call() {
+    for name in [
+        "text",
+        "parallel_tool_calls",
+        "several_reasoning_items",
+        "item_ids_alone",
+    ] {
+        check_cuts(RESPONSES, name, r#"data: {"type":"response.completed""#);
+    }
+}

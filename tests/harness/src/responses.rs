@@ -1,0 +1,148 @@
+//! A scripted answer in the events of OpenAI's Responses API, from its
+//! documentation: `response.created`, for each item `output_item.added`, deltas and
+//! `output_item.done`, then `response.completed`.
+
+use serde_json::{Value as Json, json};
+
+use crate::answer::{Answer, Step};
+use crate::anthropic::fragments;
+use crate::delivery::Piece;
+
+/// The whole stream of `answer`. Thinking is a reasoning item whose encrypted
+/// content is the signature; a stop reason of the script is why it is incomplete.
+pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
+    let mut stream = Stream::default();
+    let begun =
+        json!({"id": "resp_01", "object": "response", "status": "in_progress", "output": []});
+    stream.event(json!({"type": "response.created", "response": begun}));
+    for step in &answer.steps {
+        stream.step(step);
+    }
+    stream.close_text();
+    let (input, output) = answer.usage;
+    let (kind, details) = match &answer.stop {
+        Some(reason) => ("incomplete", json!({"reason": reason})),
+        None => ("completed", Json::Null),
+    };
+    stream.event(json!({
+        "type": format!("response.{kind}"),
+        "response": {
+            "id": "resp_01", "object": "response", "status": kind, "incomplete_details": details,
+            "usage": {
+                "input_tokens": input, "output_tokens": output, "total_tokens": input + output,
+                "input_tokens_details": {"cached_tokens": 0},
+                "output_tokens_details": {"reasoning_tokens": 0},
+            },
+        },
+    }));
+    stream.pieces
+}
+
+#[derive(Default)]
+struct Stream {
+    pieces: Vec<Piece>,
+    /// Index of the next item, or of the open one.
+    index: usize,
+    /// The text of the open message.
+    text: Option<String>,
+}
+
+impl Stream {
+    fn event(&mut self, mut event: Json) {
+        event["sequence_number"] = json!(self.pieces.len());
+        let name = event["type"].as_str().unwrap_or_default();
+        self.pieces
+            .push(Piece::Event(format!("event: {name}\ndata: {event}\n\n")));
+    }
+
+    fn step(&mut self, step: &Step) {
+        if let Some(piece) = Piece::of(step) {
+            self.pieces.push(piece);
+            return;
+        }
+        if !matches!(step, Step::Text(_)) {
+            self.close_text();
+        }
+        match step {
+            Step::Text(text) => self.say(text),
+            Step::Thinking { text, signature } => self.think(text, signature.as_deref()),
+            Step::ToolUse {
+                id,
+                name,
+                arguments,
+            } => self.tool_use(id, name, arguments),
+            Step::RedactedThinking(_) => panic!("the Responses API has no redacted thinking"),
+            Step::Bytes(_) | Step::Gate(_) | Step::Stall => {}
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        if self.text.is_none() {
+            let item = json!({"type": "message", "id": self.id("msg"), "role": "assistant", "content": []});
+            self.open(item);
+        }
+        self.text.get_or_insert_default().push_str(text);
+        self.event(json!({
+            "type": "response.output_text.delta", "output_index": self.index,
+            "item_id": self.id("msg"), "content_index": 0, "delta": text,
+        }));
+    }
+
+    fn close_text(&mut self) {
+        if let Some(text) = self.text.take() {
+            let content = json!([{"type": "output_text", "text": text, "annotations": []}]);
+            self.close(json!({
+                "type": "message", "id": self.id("msg"), "status": "completed",
+                "role": "assistant", "content": content,
+            }));
+        }
+    }
+
+    fn think(&mut self, text: &str, encrypted: Option<&str>) {
+        let id = self.id("rs");
+        self.open(json!({"type": "reasoning", "id": id, "summary": []}));
+        self.event(json!({
+            "type": "response.reasoning_summary_text.delta", "output_index": self.index,
+            "item_id": id, "summary_index": 0, "delta": text,
+        }));
+        self.close(json!({
+            "type": "reasoning", "id": id, "encrypted_content": encrypted,
+            "summary": [{"type": "summary_text", "text": text}],
+        }));
+    }
+
+    fn tool_use(&mut self, id: &str, name: &str, arguments: &str) {
+        let item = json!({
+            "type": "function_call", "id": self.id("fc"), "call_id": id, "name": name,
+            "arguments": "", "status": "in_progress",
+        });
+        self.open(item.clone());
+        for fragment in fragments(arguments) {
+            self.event(json!({
+                "type": "response.function_call_arguments.delta", "output_index": self.index,
+                "item_id": self.id("fc"), "delta": fragment,
+            }));
+        }
+        let mut done = item;
+        done["arguments"] = json!(arguments);
+        done["status"] = json!("completed");
+        self.close(done);
+    }
+
+    fn id(&self, kind: &str) -> String {
+        format!("{kind}_{}", self.index)
+    }
+
+    fn open(&mut self, item: Json) {
+        self.event(json!({
+            "type": "response.output_item.added", "output_index": self.index, "item": item,
+        }));
+    }
+
+    fn close(&mut self, item: Json) {
+        self.event(json!({
+            "type": "response.output_item.done", "output_index": self.index, "item": item,
+        }));
+        self.index += 1;
+    }
+}
