@@ -63,7 +63,7 @@ test("each wrong value is told with what it must be", function()
   local rows = {
     {
       { provider = "antropic" },
-      'provider is "antropic"; it must be "anthropic", "openai", "openai_compatible"',
+      'provider is "antropic"; it must be "anthropic", "openai", "gemini"',
     },
     { { parameters = { temperature = 3 } }, "parameters.temperature is 3; it must be a number from 0 to 2." },
     { { parameters = { anthropc = {} } }, 'There is no option "parameters.anthropc". Did you mean "anthropic"?' },
