@@ -102,7 +102,7 @@ fn wait(mut worker: Child) -> io::Result<ExitStatus> {
 /// `collected` is whether orphans go to the watcher.
 pub fn follow_watcher(collected: bool) {
     if collected {
-        tools::orphans_go_to(std::os::unix::process::parent_id());
+        tools::watched_by(std::os::unix::process::parent_id());
     }
     #[cfg(target_os = "linux")]
     if let Err(error) =

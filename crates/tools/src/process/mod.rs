@@ -1,11 +1,13 @@
-//! Starts a shell in a session of its own and keeps hold of everything it starts.
+//! Starts a shell away from every terminal and keeps hold of everything it starts.
 //!
 //! Knows nothing of tools or models: a command goes in, a pipe and a tree of
 //! processes come out.
 
 mod environment;
 mod orphans;
+mod program;
 mod tree;
+mod watched;
 
 use std::ffi::OsString;
 use std::io;
@@ -13,12 +15,13 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Stdio;
 
-use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessSession};
+use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessGroup, ProcessSession};
 use tokio::net::unix::pipe;
 
 pub(crate) use environment::child_environment;
-pub use orphans::{end_descendants, orphans_go_to};
+pub use orphans::end_descendants;
 pub(crate) use tree::Tree;
+pub use watched::watched_by;
 
 /// What to run, and where.
 pub(crate) struct Command<'a> {
@@ -43,17 +46,18 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts a command in a session of its own: no terminal, no input.
+    /// Starts a command in a group of its own: no terminal, no input.
     ///
     /// `mark` must be in the command's environment; it finds processes that left
-    /// the session.
+    /// the group.
     ///
     /// # Errors
     ///
     /// When the shell cannot be started.
     pub(crate) fn start(command: Command<'_>, mark: &Mark) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
-        let mut wrap = CommandWrap::with_new(command.shell, |process| {
+        let shell = program::find(command.shell, &command.environment);
+        let mut wrap = CommandWrap::with_new(shell, |process| {
             process.arg("-c").arg(command.script);
             process.current_dir(command.cwd);
             process.env_clear().envs(command.environment);
@@ -61,7 +65,14 @@ impl Running {
         });
         let same_pipe = writer.try_clone()?;
         wrap.command_mut().stdout(writer).stderr(same_pipe);
-        wrap.wrap(KillOnDrop).wrap(ProcessSession);
+        wrap.wrap(KillOnDrop);
+        if watched::has_no_terminal() {
+            // A process that has as much memory as ours takes longer to copy, which a
+            // session of its own would need, than most commands take.
+            wrap.wrap(ProcessGroup::leader());
+        } else {
+            wrap.wrap(ProcessSession);
+        }
         let child = wrap.spawn()?;
         // The command still holds the pipe's writing end; the end of the output
         // would never come.
@@ -70,7 +81,7 @@ impl Running {
             .id()
             .ok_or_else(|| io::Error::other("the shell has no process id"))?;
         Ok(Self {
-            // The bare child: the session's own wait would look at the whole group.
+            // The bare child: the wrapper's own wait would look at the whole group.
             child: child.into_inner(),
             output: pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?,
             tree: Tree::new(leader, mark),

@@ -2,8 +2,9 @@
 //!
 //! The only place that walks `/proc`. A process belongs when it is in the shell's
 //! group or session, descends from one that is, or carries the call's mark in its
-//! environment; the last finds daemons that left everything else behind. Where
-//! there is no `/proc`, only the process group is known.
+//! environment; the last finds daemons that left everything else behind. One that
+//! left its mark as well, and its parents, belongs to whichever call ends first.
+//! Where there is no `/proc`, only the process group is known.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -53,7 +54,7 @@ impl Tree {
     /// children would be orphans. Cheap, where [`Tree::stop`] looks at processes one
     /// by one; `false` says nothing.
     pub(crate) fn is_surely_gone(&self) -> bool {
-        super::orphans::none_lives()
+        super::watched::orphans().is_some_and(|orphans| orphans.is_empty())
     }
 
     /// Ends every process: SIGTERM, a second of patience, SIGKILL until none is
@@ -141,13 +142,19 @@ impl Tree {
         } else {
             linux::processes()
         };
+        let orphans = super::watched::orphans().unwrap_or_default();
+        let of_any_call = format!("{}=", Mark::NAME);
         let mut belongs: HashSet<u32> = all
             .iter()
             .filter(|process| {
+                let id = process.member.id;
                 let shells = process.group == self.leader || process.session == self.leader;
+                let nobodys =
+                    || orphans.contains(&id) && !linux::has_variable_from(id, &of_any_call);
                 shells
                     || known.contains(&process.member)
-                    || linux::has_variable(process.member.id, &self.mark)
+                    || linux::has_variable(id, &self.mark)
+                    || nobodys()
             })
             .map(|process| process.member.id)
             .collect();
