@@ -125,6 +125,7 @@ local function on_ready(reason)
       introduce(buffer, reason)
     end
   end
+  require("flemma.files").watch()
 end
 
 --- The host is gone: what it drew and locked is given back, and what it was

@@ -86,6 +86,46 @@ local function save(buffer)
   end)
 end
 
+---@type string? What the host was told last, in one string.
+local told
+
+--- Tells the host which files are open, so that it asks about no others.
+local function tell()
+  local paths = {}
+  for _, buffer in ipairs(api.nvim_list_bufs()) do
+    if api.nvim_buf_is_loaded(buffer) and vim.bo[buffer].buftype == "" then
+      local name = api.nvim_buf_get_name(buffer)
+      paths[#paths + 1] = name ~= "" and name or nil
+    end
+  end
+  local all = table.concat(paths, "\n")
+  if all ~= told then
+    told = all
+    host.send("open_files", { paths = paths })
+  end
+end
+
+--- Tells a host that knows nothing yet, and from then on whenever it changes.
+function M.watch()
+  told = nil
+  tell()
+  local scheduled = false
+  api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufFilePost", "BufUnload" }, {
+    group = api.nvim_create_augroup("flemma.files", { clear = true }),
+    desc = "flemma: which files are open",
+    callback = function()
+      if not scheduled then
+        scheduled = true
+        -- A buffer that is unloaded still counts while its event runs.
+        vim.schedule(function()
+          scheduled = false
+          tell()
+        end)
+      end
+    end,
+  })
+end
+
 --- Answers what a file's buffer holds, saved or not.
 ---@param message flemma.protocol.OpenText
 function M.open_text(message)

@@ -138,6 +138,9 @@ M.IN_ORDER = {
 ---@field kind string The type of what it returned; "gone" when there is no such function.
 ---@field message string? The error it raised.
 
+---@class flemma.protocol.OpenFiles
+---@field paths string[] Absolute names of loaded buffers that are files.
+
 ---@class flemma.protocol.BuffersAnswered
 ---@field ask integer
 ---@field open boolean? For `open_text`: whether a buffer holds the file.

@@ -2,6 +2,7 @@
 //!
 //! Knows the messages' shapes and nothing of when they are sent.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use chat::Problem;
@@ -10,6 +11,7 @@ use serde_json::Value;
 
 use crate::ask::{Asks, Reply};
 use crate::front::Sender;
+use crate::buffers::OpenFiles;
 use crate::protocol::*;
 
 /// The editor, as far as the host can speak to it. Cheap to clone.
@@ -17,6 +19,7 @@ use crate::protocol::*;
 pub struct Editor {
     sender: Sender,
     asks: Arc<Asks>,
+    open: Arc<OpenFiles>,
 }
 
 impl Editor {
@@ -25,6 +28,7 @@ impl Editor {
         Self {
             sender,
             asks: Arc::default(),
+            open: Arc::default(),
         }
     }
 
@@ -101,8 +105,17 @@ impl Editor {
         }
     }
 
-    /// What the editor knows of an open file.
+    /// Remembers which files are open.
+    pub fn open_files(&self, paths: &[String]) {
+        self.open.are(paths);
+    }
+
+    /// What the editor knows of an open file, by its real path. It is asked only when
+    /// it may know anything.
     pub async fn open_text(&self, path: &str) -> Option<BuffersAnswered> {
+        if !self.open.may_hold(Path::new(path)) {
+            return None;
+        }
         let (ask, answer) = self.asks.open();
         self.send("open_text", &OpenText { ask, path });
         buffers_reply(answer.await)

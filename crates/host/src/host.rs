@@ -109,6 +109,7 @@ impl Host {
                 self.sessions.remove(&it.buffer);
             }
             FromEditor::Answered(it) => self.editor.answered(it.ask, Reply::Functions(it)),
+            FromEditor::OpenFiles(it) => self.editor.open_files(&it.paths),
             FromEditor::BuffersAnswered(it) => self.editor.answered(it.ask, Reply::Buffers(it)),
         }
     }

@@ -115,6 +115,7 @@ fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
         "viewport" => FromEditor::Viewport(typed(payload)?),
         "applied" => FromEditor::Applied(typed(payload)?),
         "answered" => FromEditor::Answered(typed(payload)?),
+        "open_files" => FromEditor::OpenFiles(typed(payload)?),
         "buffers_answered" => FromEditor::BuffersAnswered(typed(payload)?),
         _ => return Err(format!("no message is named {name:?}: {payload}")),
     })

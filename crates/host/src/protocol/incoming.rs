@@ -35,6 +35,8 @@ pub enum FromEditor {
     Answered(Answered),
     /// What is known of an open file.
     BuffersAnswered(BuffersAnswered),
+    /// Which files are open.
+    OpenFiles(OpenFiles),
 }
 
 /// Who asks.
@@ -292,6 +294,15 @@ pub struct FunctionAnswer {
     /// The error it raised.
     #[serde(default)]
     pub message: Option<String>,
+}
+
+/// Which files are open; comes anew whenever that changes, before anybody can change
+/// the text of one that is new.
+#[derive(Debug, Default, Deserialize)]
+pub struct OpenFiles {
+    /// Names of loaded buffers, absolute, links in them not followed.
+    #[serde(default)]
+    pub paths: Vec<String>,
 }
 
 /// What is known of an open file.
