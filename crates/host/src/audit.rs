@@ -78,8 +78,8 @@ impl Audit {
         self.append(document, entries.collect())
     }
 
-    /// Records that a call starts now, as one write with its approval where `by`
-    /// names who gave it. `sandbox` says what holds it, such as `none` or `bwrap`.
+    /// Records that calls start now, as one write, each with its approval where it
+    /// names who gave it. `sandbox` says what holds them, such as `none` or `bwrap`.
     ///
     /// # Errors
     ///
@@ -87,32 +87,37 @@ impl Audit {
     pub fn begun(
         &self,
         document: Option<&Path>,
-        call: &CallKey,
-        by: Option<&str>,
+        calls: &[(&CallKey, Option<&str>)],
         sandbox: &str,
     ) -> io::Result<()> {
-        let decided = by.map(|by| Act::Decided {
-            decision: Word::Approved,
-            by: record::short(by),
-            reason: None,
-        });
-        let sandbox = record::short(sandbox);
-        let acts = decided.into_iter().chain([Act::Started { sandbox }]);
-        self.append(document, acts.map(|act| (call, act)).collect())
+        let mut acts = Vec::new();
+        for (call, by) in calls {
+            let decided = by.map(|by| Act::Decided {
+                decision: Word::Approved,
+                by: record::short(by),
+                reason: None,
+            });
+            let sandbox = record::short(sandbox);
+            acts.extend(decided.map(|act| (*call, act)));
+            acts.push((*call, Act::Started { sandbox }));
+        }
+        self.append(document, acts)
     }
 
-    /// Records how a call ended.
+    /// Records how calls ended, as one write.
     ///
     /// # Errors
     ///
-    /// The record is not in the log.
+    /// The records are not in the log.
     pub fn ended(
         &self,
         document: Option<&Path>,
-        call: &CallKey,
-        outcome: &ToolOutcome,
+        calls: &[(CallKey, ToolOutcome)],
     ) -> io::Result<()> {
-        self.append(document, vec![(call, record::end(outcome))])
+        let acts = calls
+            .iter()
+            .map(|(call, outcome)| (call, record::end(outcome)));
+        self.append(document, acts.collect())
     }
 
     /// What to tell the user when a call is refused because the log cannot be

@@ -110,6 +110,7 @@ pub fn start(
         audit: Audit::open(&state_folder()),
         approved: BTreeSet::new(),
         origin: None,
+        ends: Vec::new(),
         inbox: inbox.downgrade(),
         text: Mirror::default(),
         seq: 0,
@@ -148,6 +149,8 @@ pub(crate) struct Session {
     approved: BTreeSet<CallKey>,
     /// What of the text came with its file; nothing before it is known.
     origin: Option<Origin>,
+    /// Calls that ended and are not in the log yet.
+    ends: Vec<(CallKey, ToolOutcome)>,
     /// Weak: the session ends when the host lets go of it.
     inbox: mpsc::WeakUnboundedSender<Input>,
     text: Mirror,
@@ -209,6 +212,7 @@ impl Session {
                 break;
             }
             self.go_on();
+            self.record_ends();
             self.show();
             self.tell_rest();
         }
@@ -306,7 +310,10 @@ impl Session {
                 Effect::Edit(edits) => return self.apply(edits, effects, again),
                 Effect::Cursor { line, insert } => self.move_cursor(line, insert),
                 Effect::Ask(questions) => self.ask_all(questions),
-                Effect::Run { call, input, by } => self.run_tool(call, input, &by),
+                Effect::Run { call, input, by } => {
+                    let first = running::Run { call, input, by };
+                    self.run_tools(running::together(first, &mut effects));
+                }
                 Effect::CancelTools(calls) => self.cancel_tools(&calls),
                 Effect::Send => self.send(),
                 Effect::CancelRequest => self.cancel_request(),

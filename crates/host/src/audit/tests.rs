@@ -66,8 +66,10 @@ fn a_call_is_told_from_decision_to_end() {
     let desk = Desk::new();
     let outcome = ToolOutcome::Failed("No.".to_owned());
     desk.decided("c1");
-    desk.audit.begun(None, &call("c1"), None, "none").unwrap();
-    desk.audit.ended(None, &call("c1"), &outcome).unwrap();
+    desk.audit
+        .begun(None, &[(&call("c1"), None)], "none")
+        .unwrap();
+    desk.audit.ended(None, &[(call("c1"), outcome)]).unwrap();
 
     let log = desk.audit.read_last(10).unwrap();
     assert_eq!(log.problems, [""; 0]);
@@ -109,7 +111,7 @@ fn every_decision_is_told_with_who_made_it_and_why() {
     ];
     desk.audit.decided(None, &all).unwrap();
     desk.audit
-        .begun(None, &call("c7"), Some("user: typed"), "none")
+        .begun(None, &[(&call("c7"), Some("user: typed"))], "none")
         .unwrap();
     let log = desk.audit.read_last(10).unwrap();
     assert_eq!(log.problems, [""; 0]);
@@ -136,7 +138,7 @@ fn arguments_and_results_are_not_kept_but_can_be_recognised() {
         content: "hunter2".to_owned(),
         marked_failed: false,
     };
-    desk.audit.ended(None, &call("c1"), &result).unwrap();
+    desk.audit.ended(None, &[(call("c1"), result)]).unwrap();
     let text = desk.text();
     assert!(!text.contains("SECRET") && !text.contains("hunter2"));
     let log = desk.audit.read_last(2).unwrap();

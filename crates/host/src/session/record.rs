@@ -2,11 +2,10 @@
 //! starts, how it ended. No record, no run.
 
 use chat::Problem;
-use chat::approval::CallKey;
 use chat::cycle::{Decided, Ruling};
-use chat::tool::ToolOutcome;
 
 use super::Session;
+use super::running::Run;
 
 impl Session {
     /// Writes the decisions of a step, all at once and before anything follows from
@@ -21,26 +20,33 @@ impl Session {
         self.approved.extend(approved.map(|it| it.call.clone()));
     }
 
-    /// Writes that a call starts and, where it is not in the log yet, who let it.
+    /// Writes that calls start and, where it is not in the log yet, who let them.
     ///
     /// # Errors
     ///
-    /// The log cannot be written: the call must not run.
-    pub(super) fn record_start(&mut self, call: &CallKey, by: &str) -> Result<(), Problem> {
-        let by = (!self.approved.remove(call)).then_some(if by.is_empty() { "policy" } else { by });
+    /// The log cannot be written: the calls must not run.
+    pub(super) fn record_starts(&mut self, runs: &[Run]) -> Result<(), Problem> {
+        let mut calls = Vec::new();
+        for run in runs {
+            let by = if run.by.is_empty() { "policy" } else { &run.by };
+            calls.push((&run.call, (!self.approved.remove(&run.call)).then_some(by)));
+        }
         let audit = &self.audit;
         audit
-            .begun(self.path.as_deref(), call, by, "none")
+            .begun(self.path.as_deref(), &calls, "none")
             .map_err(|error| audit.refusal(&error))
     }
 
-    /// Writes how a call ended.
-    pub(super) fn record_end(&self, call: &CallKey, outcome: &ToolOutcome) {
-        let audit = self.audit.clone();
-        let (path, call, outcome) = (self.path.clone(), call.clone(), outcome.clone());
-        // Nothing waits for it: the call has ended whether it is written or not.
+    /// Writes how calls ended that ended since the last look.
+    pub(super) fn record_ends(&mut self) {
+        if self.ends.is_empty() {
+            return;
+        }
+        let ends = std::mem::take(&mut self.ends);
+        let (audit, path) = (self.audit.clone(), self.path.clone());
+        // Nothing waits for it: the calls have ended whether it is written or not.
         tokio::task::spawn_blocking(move || {
-            if let Err(error) = audit.ended(path.as_deref(), &call, &outcome) {
+            if let Err(error) = audit.ended(path.as_deref(), &ends) {
                 tracing::warn!(%error, "the end of a call is not in the log of decisions");
             }
         });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chat::approval::{Answers, CallKey, Function, FunctionId, Question, Returned};
-use chat::cycle::{Event, step};
+use chat::cycle::{Effect, Event, step};
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -21,6 +21,27 @@ use crate::protocol::{BufferId, FunctionAnswer, FunctionCall};
 const OUTPUT_LINES: usize = 5;
 /// Longest line of it, in characters.
 const OUTPUT_WIDTH: usize = 300;
+
+/// A call that is to start.
+pub(super) struct Run {
+    pub(super) call: CallKey,
+    pub(super) input: Value,
+    /// Who approved it.
+    pub(super) by: String,
+}
+
+/// A call that is to start, and those that are to start right after it.
+pub(super) fn together(first: Run, effects: &mut VecDeque<Effect>) -> Vec<Run> {
+    let mut runs = vec![first];
+    let is_run = |effect: &&Effect| matches!(effect, Effect::Run { .. });
+    let count = effects.iter().take_while(is_run).count();
+    for effect in effects.drain(..count) {
+        if let Effect::Run { call, input, by } = effect {
+            runs.push(Run { call, input, by });
+        }
+    }
+    runs
+}
 
 /// A call that runs.
 pub(super) struct Call {
@@ -55,18 +76,31 @@ impl Session {
         }
     }
 
-    pub(super) fn run_tool(&mut self, call: CallKey, input: Value, by: &str) {
+    /// Starts calls, when the log takes that they start.
+    pub(super) fn run_tools(&mut self, runs: Vec<Run>) {
         if self.editor.is_rehearsal() {
-            return self.rehearse_call(call, &input, by);
+            for run in runs {
+                self.rehearse_call(run.call, &run.input, &run.by);
+            }
+            return;
         }
-        // No record, no run.
-        if let Err(problem) = self.record_start(&call, by) {
-            let refused = ToolOutcome::Failed(problem.what.clone());
-            self.editor.report_problem(&problem);
-            return self
-                .waiting
-                .push_back(Event::ToolsFinished(vec![(call, refused)]));
+        let recorded = self.record_starts(&runs);
+        if let Err(problem) = &recorded {
+            self.editor.report_problem(problem);
         }
+        for run in runs {
+            match &recorded {
+                Ok(()) => self.run_tool(run.call, run.input),
+                Err(problem) => {
+                    let refused = ToolOutcome::Failed(problem.what.clone());
+                    let ended = vec![(run.call, refused)];
+                    self.waiting.push_back(Event::ToolsFinished(ended));
+                }
+            }
+        }
+    }
+
+    fn run_tool(&mut self, call: CallKey, input: Value) {
         let Some(tool) = self.shared.registry.get(&call.name) else {
             let gone = ToolOutcome::Failed(format!(
                 "There is no tool named \"{}\" any more.",
@@ -140,7 +174,7 @@ impl Session {
         if self.running.remove(&call).is_none() {
             return;
         }
-        self.record_end(&call, &outcome);
+        self.ends.push((call.clone(), outcome.clone()));
         let failed = !matches!(
             outcome,
             ToolOutcome::Done {
