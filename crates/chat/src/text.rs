@@ -38,13 +38,7 @@ impl Text {
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();
         let mut starts = vec![0];
-        starts.extend(
-            bytes
-                .iter()
-                .enumerate()
-                .filter(|(_, b)| **b == b'\n')
-                .map(|(at, _)| at + 1),
-        );
+        starts.extend(memchr::memchr_iter(b'\n', &bytes).map(|at| at + 1));
         Self { bytes, starts }
     }
 
