@@ -75,6 +75,15 @@ fn a_daemon_is_stopped_and_the_result_says_so() {
 }
 
 #[test]
+fn a_daemon_without_environment_session_or_parents_is_stopped_too() {
+    let (_editor, output) = run("env -i setsid -f sleep 3000; echo started");
+    assert!(
+        output.starts_with("started\n\n[1 background process was still running"),
+        "{output}"
+    );
+}
+
+#[test]
 fn endless_output_is_cut_at_the_limits_and_counted() {
     let (editor, output) = run("yes | head -n 300000");
     assert!(output.lines().count() <= 2003, "{}", output.lines().count());
