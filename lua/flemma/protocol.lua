@@ -86,7 +86,8 @@ M.IN_ORDER = {
 ---@class flemma.protocol.Snapshot
 ---@field buffer integer
 ---@field seq integer
----@field lines string[] At most 500 lines and 48 KB, unless one line is longer.
+---@field text string? Lines joined by LF; at most 48 KB, unless one line is longer.
+---@field lines string[]? At most 500 of them, where one has an LF inside.
 ---@field done boolean Whether it is the last chunk.
 
 ---@class flemma.protocol.Changed

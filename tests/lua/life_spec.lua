@@ -79,9 +79,9 @@ test("nothing is said to a host before it answered hello; then it hears all, in 
   same(command, { vim.v.progpath, "host" })
   same(methods(), { "hello" })
   welcome()
-  same(methods(), { "hello", "configure", "attach", "snapshot", "command" })
+  same(methods(), { "hello", "configure", "attach", "snapshot", "open_files", "command" })
   same(said[3].payload.reason, "open")
-  same(said[4].payload.lines, { "@You:", "hello" })
+  same(said[4].payload.text, "@You:\nhello")
   same(told, {})
 end)
 

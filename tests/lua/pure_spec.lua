@@ -34,7 +34,28 @@ test("an option that is off travels as off, and is not left out", function()
   })
 end)
 
-test("a snapshot is cut at 500 lines and at 48 KB, and loses nothing", function()
+test("a snapshot is cut at 48 KB, and where a line has a NUL at 500 lines as well", function()
+  local lines = {}
+  for index = 1, 1200 do
+    lines[index] = ("x"):rep(index % 200)
+  end
+  lines[1201], lines[2000] = ("y"):rep(100 * 1024), "nul\nhere"
+  for index = 1202, 3000 do
+    lines[index] = lines[index] or ""
+  end
+  local first = 1
+  while first <= #lines do
+    local last, joined = mirror.piece(lines, first)
+    assert(last >= first and last <= #lines, "no progress")
+    local text = table.concat(lines, "\n", first, last)
+    assert(last == first or #text < 48 * 1024, "too many bytes")
+    same(joined, not (first <= 2000 and 2000 <= last))
+    assert(joined or last - first < 500, "too many lines")
+    first = last + 1
+  end
+end)
+
+test("a change is cut at 500 lines and at 48 KB, and loses nothing", function()
   local lines = {}
   for index = 1, 1200 do
     lines[index] = ("x"):rep(index % 200)

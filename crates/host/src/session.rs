@@ -34,7 +34,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tools::Registry;
 
-use self::mirror::Mirror;
+use self::mirror::{Loading, Mirror};
 use crate::audit::Audit;
 use crate::editor::Editor;
 use crate::protocol::*;
@@ -183,11 +183,6 @@ pub(crate) struct Session {
     gone: bool,
 }
 
-struct Loading {
-    attach: Option<Attach>,
-    lines: Vec<Vec<u8>>,
-}
-
 impl Session {
     async fn run(mut self, mut inputs: mpsc::UnboundedReceiver<Input>) {
         loop {
@@ -221,12 +216,7 @@ impl Session {
 
     fn handle(&mut self, input: Input) {
         match input {
-            Input::Attach(attach) => {
-                self.loading = Some(Loading {
-                    attach: Some(attach),
-                    lines: Vec::new(),
-                })
-            }
+            Input::Attach(attach) => self.loading = Some(Loading::of(attach)),
             Input::Snapshot(snapshot) => self.snapshot(snapshot),
             Input::Changed(changed) => self.changed(changed),
             Input::Undone => self.waiting.push_back(Event::Undone),

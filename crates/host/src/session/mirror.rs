@@ -9,7 +9,7 @@ use chat::document::{Document, Parsed};
 use chat::text::{Lines, Text};
 use chat::tool::ToolUseId;
 
-use super::{Loading, Session};
+use super::Session;
 use crate::protocol::{Attach, Changed, Snapshot};
 
 /// The text, and what was read in it.
@@ -65,26 +65,61 @@ impl Mirror {
     }
 }
 
+/// A text that arrives in pieces.
+#[derive(Default)]
+pub(super) struct Loading {
+    /// What is known of the buffer, when it is new here.
+    pub(super) attach: Option<Attach>,
+    /// What came so far; nothing at first, which is not an empty line.
+    bytes: Option<Vec<u8>>,
+}
+
+impl Loading {
+    /// The text of a buffer that was just shown to this host.
+    pub(super) fn of(attach: Attach) -> Self {
+        Self {
+            attach: Some(attach),
+            bytes: None,
+        }
+    }
+
+    fn take_piece(&mut self, snapshot: Snapshot) {
+        if let Some(text) = snapshot.text {
+            return self.push(&text);
+        }
+        for line in snapshot.lines {
+            let line: Vec<u8> = line
+                .iter()
+                .map(|&b| if b == b'\n' { 0 } else { b })
+                .collect();
+            self.push(&line);
+        }
+    }
+
+    fn push(&mut self, lines: &[u8]) {
+        match &mut self.bytes {
+            None => self.bytes = Some(lines.to_vec()),
+            Some(bytes) => {
+                bytes.push(b'\n');
+                bytes.extend_from_slice(lines);
+            }
+        }
+    }
+}
+
 impl Session {
     pub(super) fn snapshot(&mut self, snapshot: Snapshot) {
-        let loading = self.loading.get_or_insert(Loading {
-            attach: None,
-            lines: Vec::new(),
-        });
-        loading.lines.extend(
-            snapshot
-                .lines
-                .into_iter()
-                .map(serde_bytes::ByteBuf::into_vec),
-        );
-        if !snapshot.done {
+        let done = snapshot.done;
+        let seq = snapshot.seq;
+        self.loading.get_or_insert_default().take_piece(snapshot);
+        if !done {
             return;
         }
-        self.seq = snapshot.seq;
+        self.seq = seq;
         let Some(loading) = self.loading.take() else {
             return;
         };
-        self.text = Mirror::new(Text::from_lines(loading.lines));
+        self.text = Mirror::new(Text::from_bytes(loading.bytes.unwrap_or_default()));
         // The text was replaced under whatever was on its way.
         self.edit = None;
         self.view.redraw();
@@ -120,7 +155,7 @@ impl Session {
         if let Some(loading) = &mut self.loading {
             // Between two pieces of a snapshot nothing else can come.
             tracing::warn!(buffer = self.buffer, "a change came before the whole text");
-            loading.lines.clear();
+            loading.bytes = None;
         }
         // What was opened is looked at before it changes: what is typed, however
         // soon, was not in the file.
