@@ -10,8 +10,8 @@ use chat::cycle::{Level, Notice};
 use serde_json::Value;
 
 use crate::ask::{Asks, Reply};
-use crate::front::Sender;
 use crate::buffers::OpenFiles;
+use crate::front::Sender;
 use crate::protocol::*;
 
 /// The editor, as far as the host can speak to it. Cheap to clone.

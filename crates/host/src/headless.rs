@@ -248,12 +248,11 @@ impl Front {
                 Came::Read
             },
         }));
-        let text = self.buffer.text();
-        let lines = (0..text.line_count()).map(|line| ByteBuf::from(text.line(line).to_vec()));
         self.host.receive(FromEditor::Snapshot(Snapshot {
             buffer: BUFFER,
             seq: self.buffer.seq(),
-            lines: lines.collect(),
+            text: Some(ByteBuf::from(self.buffer.text().bytes().to_vec())),
+            lines: Vec::new(),
             done: true,
         }));
     }
