@@ -14,6 +14,7 @@ M.COMMANDS = {
   ["send"] = { help = "Send the conversation as it stands." },
   ["cancel"] = { help = "Stop the request, or all running calls." },
   ["fix"] = { help = "Mend what the diagnostic on this line says." },
+  ["allow-file"] = { help = "Let this chat send the file outside the project that this line names." },
   ["trust"] = { help = "Agree to what this chat's frontmatter allows." },
   ["trust!"] = { help = "Take that back." },
   ["status"] = { help = "Show provider, model and tools of this chat; with `verbose` every option." },

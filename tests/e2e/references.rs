@@ -150,9 +150,109 @@ fn what_cannot_be_resolved_is_named_with_its_line_and_nothing_is_sent() {
         let editor = send(&provider, &format!("@You:\nSee\n{reference}\n"));
         let said = wait_message(&editor, "Nothing was sent.");
         assert!(said.contains(what), "{said}");
+        let (_, said) = what.split_once(": ").unwrap();
+        wait_diagnostic(&editor, said);
+        assert_eq!(diagnostic_lines(&editor), [2], "{reference}");
         assert_eq!(provider.requests().len(), 0, "{reference}");
         assert!(!editor.dir().join("ran").exists(), "{reference}");
     }
+}
+
+/// The lines that diagnostics stand on, counted from 0.
+fn diagnostic_lines(editor: &Editor) -> Vec<u64> {
+    let code = "return vim.tbl_map(function(it) return it.lnum end, vim.diagnostic.get(0))";
+    let lines = editor.lua(code, json!([]));
+    lines
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Json::as_u64)
+        .collect()
+}
+
+#[test]
+fn what_is_said_of_a_reference_goes_with_its_line() {
+    let provider = Provider::anthropic([Answer::says("Well.")]);
+    let editor = send(&provider, "@You:\nSee\n@./missing.txt\n");
+    wait_diagnostic(&editor, "@./missing.txt does not exist.");
+    editor.keys("/missing<CR>cwf<Esc>");
+    editor.wait_for("no diagnostic", |editor| {
+        diagnostic_lines(editor).is_empty()
+    });
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nWell.");
+}
+
+#[test]
+fn a_file_outside_the_project_goes_along_once_the_user_agrees() {
+    let answers = ["One.", "Two."].map(Answer::says);
+    let provider = Provider::anthropic(answers);
+    let editor = send(&provider, "@You:\nSee\n@../outside.txt\n");
+    wait_diagnostic(&editor, "put the cursor here and run :Flemma allow-file");
+    editor.command("write");
+    // Elsewhere there is nothing to agree to.
+    editor.keys("gg");
+    editor.command("Flemma allow-file");
+    wait_message(
+        &editor,
+        "No file outside the project was found on this line.",
+    );
+    editor.keys("3G");
+    editor.command("Flemma allow-file");
+    wait_message(
+        &editor,
+        "also when it has changed. :Flemma trust! takes that back.",
+    );
+    editor.wait_for("no diagnostic", |editor| {
+        diagnostic_lines(editor).is_empty()
+    });
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nOne.\n\n@You:\n");
+    let content = provider.requests()[0].body["messages"][0]["content"].clone();
+    assert!(text_of(&content).contains("s3cret"), "{content}");
+
+    // It is remembered for this file, until that is taken back.
+    editor.command("edit!");
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nTwo.\n\n@You:\n");
+    editor.command("Flemma trust!");
+    wait_message(
+        &editor,
+        "Nothing that you agreed to for this file holds any more",
+    );
+    editor.command("edit!");
+    editor.keys("<C-]>");
+    wait_diagnostic(&editor, ":Flemma allow-file");
+    assert_eq!(provider.requests().len(), 2);
+}
+
+#[test]
+fn agreeing_to_one_file_is_no_word_on_another_one_or_in_another_chat() {
+    let provider = Provider::anthropic([Answer::says("Well.")]);
+    let setup = setup(&provider)
+        .with("../outside.txt", "s3cret")
+        .with("../other.txt", "0ther")
+        .with("copy.chat", "@You:\n@./link.txt\n");
+    let editor = setup.file("question.chat", "@You:\n@./link.txt\n").start();
+    let link = editor.dir().join("link.txt");
+    std::os::unix::fs::symlink("../outside.txt", &link).unwrap();
+    watch(&editor);
+    editor.keys("<C-]>");
+    wait_diagnostic(&editor, ":Flemma allow-file");
+    editor.keys("2G");
+    editor.command("Flemma allow-file");
+    wait_message(&editor, "This chat may send");
+    // The same words lead elsewhere now.
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink("../other.txt", &link).unwrap();
+    editor.keys("<C-]>");
+    wait_diagnostic(&editor, "other.txt, so it is not sent until you agree");
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink("../outside.txt", &link).unwrap();
+    editor.command("edit copy.chat");
+    editor.keys("<C-]>");
+    wait_diagnostic(&editor, "outside.txt, so it is not sent until you agree");
+    assert_eq!(provider.requests().len(), 0);
 }
 
 #[test]

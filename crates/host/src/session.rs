@@ -14,6 +14,7 @@ mod keys;
 mod mirror;
 mod pace;
 mod record;
+mod references;
 mod rehearsal;
 mod requests;
 mod rest;
@@ -80,6 +81,8 @@ pub enum Input {
     Functions(Answers),
     /// The frontmatter was read.
     Rules(Box<Rules>),
+    /// References of the text cannot be sent, so nothing was.
+    Unresolved(Vec<references::Place>),
     /// A call wrote something.
     ToolOutput(CallKey, String),
     /// A call ended.
@@ -109,6 +112,8 @@ pub fn start(
         rule: dispatch::Rule::default(),
         audit: Audit::open(&state_folder()),
         approved: BTreeSet::new(),
+        unresolved: Vec::new(),
+        agreed_files: BTreeSet::new(),
         origin: None,
         ends: Vec::new(),
         inbox: inbox.downgrade(),
@@ -147,6 +152,10 @@ pub(crate) struct Session {
     audit: Audit,
     /// Calls whose approval is in the log and that did not start since.
     approved: BTreeSet<CallKey>,
+    /// References that could not be sent the last time.
+    unresolved: Vec<references::Place>,
+    /// Files outside the project that the user lets this chat send.
+    agreed_files: BTreeSet<PathBuf>,
     /// What of the text came with its file; nothing before it is known.
     origin: Option<Origin>,
     /// Calls that ended and are not in the log yet.
@@ -230,6 +239,7 @@ impl Session {
                 self.view.redraw();
             }
             Input::Rules(rules) => self.rules_made(*rules),
+            Input::Unresolved(places) => self.unresolved(places),
             Input::Functions(answers) => self.waiting.push_back(Event::ResolverAnswered(answers)),
             Input::ToolOutput(call, output) => self.tool_output(&call, &output),
             Input::ToolEnded(call, outcome) => self.tool_ended(call, outcome),

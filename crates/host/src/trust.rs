@@ -1,5 +1,5 @@
-//! Which frontmatter the user trusts: a file that remembers, for the real path of
-//! a chat, the digest of the frontmatter that was read and agreed to.
+//! What the user agreed to for a chat, by its real path: the digest of the
+//! frontmatter that was read, and files outside the project that it may send.
 //!
 //! Knows nothing of what a frontmatter says; [`loosening`] does. What of a text came
 //! with its file is told by [`Origin`].
@@ -10,6 +10,7 @@ mod origin;
 pub use loosening::{Loosening, loosening};
 pub use origin::Origin;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -28,7 +29,7 @@ const FILE: &str = "trust.json";
 const LOCK: &str = "trust.lock";
 /// Largest store that is read (4 MB); a larger one is not ours.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
-/// Most chats that are remembered; the oldest are forgotten first.
+/// Most chats and most files that are remembered; the oldest are forgotten first.
 const MAX_ENTRIES: usize = 5_000;
 
 /// A chat whose frontmatter is trusted.
@@ -40,6 +41,24 @@ pub struct Trusted {
     pub sha256: String,
     /// When it was agreed to, in seconds since 1970.
     pub since: u64,
+}
+
+/// A file outside the project that the user lets a chat send.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sendable {
+    /// The chat's real path.
+    pub chat: PathBuf,
+    /// The file's real path, whatever it holds.
+    pub file: PathBuf,
+    /// When that was agreed to, in seconds since 1970.
+    pub since: u64,
+}
+
+/// What the store holds.
+#[derive(Debug, Default)]
+struct Store {
+    trusted: Vec<Trusted>,
+    files: Vec<Sendable>,
 }
 
 /// The trust store. It is read anew each time, so that all Neovims agree.
@@ -63,10 +82,42 @@ impl Trust {
             return false;
         };
         let digest = sha256(frontmatter.as_bytes());
-        let (trusted, _) = self.read();
-        trusted
-            .iter()
-            .any(|it| it.path == path && it.sha256 == digest)
+        let (store, _) = self.read();
+        let mut trusted = store.trusted.iter();
+        trusted.any(|it| it.path == path && it.sha256 == digest)
+    }
+
+    /// The files outside the project that the user lets this chat send, by their
+    /// real paths.
+    pub fn sendable(&self, chat: &Path) -> BTreeSet<PathBuf> {
+        let Ok(chat) = real_path(chat) else {
+            return BTreeSet::new();
+        };
+        let (store, _) = self.read();
+        let files = store.files.into_iter();
+        files
+            .filter(|it| it.chat == chat)
+            .map(|it| it.file)
+            .collect()
+    }
+
+    /// Remembers that the user lets this chat send a file, named by its real path.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trust::trust`].
+    pub fn let_send(&self, chat: &Path, file: &Path) -> io::Result<()> {
+        let entry = Sendable {
+            chat: real_path(chat)?,
+            file: file.to_owned(),
+            since: now(),
+        };
+        self.change(|store| {
+            store
+                .files
+                .retain(|it| (&it.chat, &it.file) != (&entry.chat, &entry.file));
+            store.files.push(entry);
+        })
     }
 
     /// Remembers that the user agreed to this frontmatter in this file. What was
@@ -80,13 +131,11 @@ impl Trust {
         let entry = Trusted {
             path: real_path(path)?,
             sha256: sha256(frontmatter.as_bytes()),
-            since: SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |time| time.as_secs()),
+            since: now(),
         };
-        self.change(|trusted| {
-            trusted.retain(|it| it.path != entry.path);
-            trusted.push(entry);
+        self.change(|store| {
+            store.trusted.retain(|it| it.path != entry.path);
+            store.trusted.push(entry);
         })
     }
 
@@ -98,11 +147,11 @@ impl Trust {
     pub fn revoke(&self, path: &Path) -> io::Result<bool> {
         let path = real_path(path)?;
         let mut found = false;
-        self.change(|trusted| {
-            trusted.retain(|it| {
-                found |= it.path == path;
-                it.path != path
-            });
+        self.change(|store| {
+            let before = store.trusted.len() + store.files.len();
+            store.trusted.retain(|it| it.path != path);
+            store.files.retain(|it| it.chat != path);
+            found = store.trusted.len() + store.files.len() != before;
         })?;
         Ok(found)
     }
@@ -110,7 +159,7 @@ impl Trust {
     /// Everything that is trusted, the oldest first.
     #[cfg(test)]
     pub fn list(&self) -> Vec<Trusted> {
-        self.read().0
+        self.read().0.trusted
     }
 
     /// Why the store cannot be used as it stands. Until it is mended nothing in it
@@ -123,10 +172,10 @@ impl Trust {
         self.folder.join(FILE)
     }
 
-    fn read(&self) -> (Vec<Trusted>, Option<String>) {
+    fn read(&self) -> (Store, Option<String>) {
         match read_store(&self.file()) {
-            Ok(trusted) => (trusted, None),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => (Vec::new(), None),
+            Ok(store) => (store, None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (Store::default(), None),
             Err(error) => {
                 let path = self.file();
                 let problem = format!(
@@ -134,27 +183,34 @@ impl Trust {
                      Remove it, or trust a chat again with :Flemma trust.",
                     path.display()
                 );
-                (Vec::new(), Some(problem))
+                (Store::default(), Some(problem))
             }
         }
     }
 
-    fn change(&self, edit: impl FnOnce(&mut Vec<Trusted>)) -> io::Result<()> {
+    fn change(&self, edit: impl FnOnce(&mut Store)) -> io::Result<()> {
         let _lock = private::lock(&self.folder, LOCK)?;
-        let (mut trusted, problem) = self.read();
+        let (mut store, problem) = self.read();
         if problem.is_some() {
             // Kept for whoever wants to know what happened to it.
             fs::rename(self.file(), self.folder.join("trust.json.damaged"))?;
         }
-        edit(&mut trusted);
-        let surplus = trusted.len().saturating_sub(MAX_ENTRIES);
-        trusted.drain(..surplus);
-        let store = serde_json::json!({"version": 1, "trusted": trusted});
+        edit(&mut store);
+        let Store { trusted, files } = &mut store;
+        trusted.drain(..trusted.len().saturating_sub(MAX_ENTRIES));
+        files.drain(..files.len().saturating_sub(MAX_ENTRIES));
+        let store = serde_json::json!({"version": 1, "trusted": trusted, "files": files});
         private::replace(&self.file(), format!("{store:#}\n").as_bytes())
     }
 }
 
-fn read_store(path: &Path) -> io::Result<Vec<Trusted>> {
+/// Seconds since 1970.
+fn now() -> u64 {
+    let time = SystemTime::now().duration_since(UNIX_EPOCH);
+    time.map_or(0, |time| time.as_secs())
+}
+
+fn read_store(path: &Path) -> io::Result<Store> {
     let damaged = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
     let file = File::open(path)?;
     let metadata = file.metadata()?;
@@ -173,11 +229,17 @@ fn read_store(path: &Path) -> io::Result<Vec<Trusted>> {
     let Some(entries) = store.get("trusted").and_then(Value::as_array) else {
         return Err(damaged("it has no list of trusted chats"));
     };
-    // An entry of another shape trusts nothing and takes none of the others along.
-    let readable = entries
-        .iter()
-        .filter_map(|entry| Trusted::deserialize(entry).ok());
-    Ok(readable.collect())
+    let files = store.get("files").and_then(Value::as_array);
+    Ok(Store {
+        trusted: readable(entries),
+        files: files.map_or_else(Vec::new, |files| readable(files)),
+    })
+}
+
+/// An entry of another shape trusts nothing and takes none of the others along.
+fn readable<'a, T: Deserialize<'a>>(entries: &'a [Value]) -> Vec<T> {
+    let read = |entry| T::deserialize(entry).ok();
+    entries.iter().filter_map(read).collect()
 }
 
 /// The path without symbolic links. The file itself need not exist yet.

@@ -51,7 +51,8 @@ impl fmt::Display for Refusal {
             Self::Missing => f.write_str("does not exist."),
             Self::Outside(path) => write!(
                 f,
-                "is outside the project, at {}, so it is not sent unless you agree.",
+                "is outside the project, at {}, so it is not sent until you agree: put the cursor here and run \
+                 :Flemma allow-file.",
                 path.display().to_string().escape_debug()
             ),
             Self::NotAFile => f.write_str("is not a regular file."),

@@ -1,6 +1,7 @@
 //! A request whose text refers to values and files: these are fetched, or nothing is
 //! sent. On a thread that may wait.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,17 +9,26 @@ use chat::Problem;
 use chat::document::Document;
 use chat::prompt::{Own, Prompt, build_with};
 use chat::text::Text;
+use tokio::sync::mpsc;
 
-use super::Session;
+use super::references::Place;
+use super::{Input, Session};
 use crate::frontmatter::{self, Evaluated, Expansion as Value, Known, Source};
 use crate::references::{Folders, Trouble, resolve};
 use crate::rules::Rules;
+use crate::status::state_folder;
+use crate::trust::Trust;
 
 /// What is needed to put the request together.
 pub(super) struct Expansion {
     text: Text,
     rules: Arc<Rules>,
     folders: Folders,
+    /// The chat, for what the user agreed to in it.
+    path: Option<PathBuf>,
+    /// What was agreed to in this session.
+    agreed: BTreeSet<PathBuf>,
+    inbox: mpsc::WeakUnboundedSender<Input>,
 }
 
 impl Session {
@@ -31,6 +41,9 @@ impl Session {
                 project: self.cwd.clone(),
                 home: std::env::var_os("HOME").map(PathBuf::from),
             },
+            path: self.path.clone(),
+            agreed: self.agreed_files.clone(),
+            inbox: self.inbox.clone(),
         }
     }
 }
@@ -55,9 +68,15 @@ impl Expansion {
         let mut own = Own::new();
         let mut troubles: Vec<Trouble> = Vec::new();
         let mut fresh = None;
+        let mut agreed = self.agreed.clone();
+        let stored = self.path.as_deref();
+        agreed.extend(stored.map_or_else(BTreeSet::new, |path| {
+            Trust::open(&state_folder()).sendable(path)
+        }));
+        let may_leave = |file: &std::path::Path| agreed.contains(file);
         for (index, pieces) in chat::references::in_document(&document) {
             let mut evaluate = |code: &str| self.value(code, &mut fresh);
-            match resolve(&pieces, &self.folders, &mut evaluate, &|_| false) {
+            match resolve(&pieces, &self.folders, &mut evaluate, &may_leave) {
                 Ok(parts) => drop(own.insert(index, parts)),
                 Err(found) => troubles.extend(found),
             }
@@ -69,6 +88,11 @@ impl Expansion {
             .iter()
             .map(|it| format!("Line {}: {}", it.line + 1, it.message))
             .collect();
+        if let Some(inbox) = self.inbox.upgrade() {
+            let place = |trouble| Place::of(trouble, &self.text);
+            let places = troubles.into_iter().map(place).collect();
+            drop(inbox.send(Input::Unresolved(places)));
+        }
         Err(problem(format!("{} Nothing was sent.", lines.join(" "))))
     }
 

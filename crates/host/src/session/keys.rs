@@ -35,6 +35,7 @@ impl Session {
             "trust" => self.trust(),
             "trust!" => self.distrust(),
             "fix" => self.fix(line),
+            "allow-file" => self.allow_file(line),
             "autopilot:status" => self.inform(if self.rules.options.autopilot {
                 "Autopilot is on."
             } else {

@@ -25,6 +25,7 @@ impl Session {
         let calls = document.turns().flat_map(|turn| turn.calls);
         let ids = calls.map(|call| call.tool_use.id.clone()).collect();
         self.follow_answer(&document);
+        self.unresolved.clear();
         let number = self.number();
         let cancel = CancellationToken::new();
         self.request = Some(Open::new(number, cancel.clone(), ids));

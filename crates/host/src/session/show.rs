@@ -121,6 +121,7 @@ impl Session {
         let spans = self.span_lines(&document);
         let mut diagnostics = diagnostic_items(&document);
         diagnostics.extend(self.frontmatter_remarks());
+        diagnostics.extend(self.reference_remarks());
         self.show_marks(marks);
         self.show_spans(spans);
         // An answer that is half there is full of fences that are not closed yet.

@@ -59,12 +59,15 @@ impl Session {
     /// `:Flemma trust!`: takes it back.
     pub(super) fn distrust(&mut self) {
         self.origin = Some(Origin::read(self.text.text()));
+        self.agreed_files.clear();
         let Some(path) = &self.path else {
             return self.inform("This chat is in no file, so nothing was trusted.");
         };
         match Trust::open(&state_folder()).revoke(path) {
-            Ok(true) => self.inform("The frontmatter of this file is trusted no more."),
-            Ok(false) => self.inform("The frontmatter of this file was not trusted."),
+            Ok(true) => self.inform(
+                "Nothing that you agreed to for this file holds any more: it is trusted no more.",
+            ),
+            Ok(false) => self.inform("Nothing was agreed to for this file."),
             Err(error) => self.editor.report_problem(&chat::Problem::new(
                 format!("The trust store cannot be changed: {error}."),
                 "",

@@ -55,6 +55,22 @@ fn agreeing_again_forgets_what_was_agreed_to_before() {
 }
 
 #[test]
+fn a_file_may_be_sent_with_its_chat_until_that_is_taken_back() {
+    let desk = Desk::new();
+    let (mine, other) = (desk.chat("mine.chat"), desk.chat("other.chat"));
+    let file = Path::new("/elsewhere/notes.txt");
+    desk.trust.trust(&mine, LOOSE).unwrap();
+    desk.trust.let_send(&mine, file).unwrap();
+    desk.trust.let_send(&mine, file).unwrap();
+    assert_eq!(desk.trust.sendable(&mine), [file.to_owned()].into());
+    assert!(desk.trust.sendable(&other).is_empty());
+    assert!(desk.trust.is_trusted(&mine, LOOSE));
+    assert!(desk.trust.revoke(&mine).unwrap());
+    assert!(desk.trust.sendable(&mine).is_empty());
+    assert!(!desk.trust.revoke(&mine).unwrap());
+}
+
+#[test]
 fn revoking_says_whether_there_was_anything() {
     let desk = Desk::new();
     let chat = desk.chat("a.chat");
