@@ -11,6 +11,7 @@ local SIMPLE = {
   off = "false",
   string = "a string",
   module = "the path of a module",
+  share = 'a share such as "50%"',
   ["function"] = "a function",
   table = "a table",
 }

@@ -11,7 +11,7 @@ local SERVER = {
   {
     api_key = "string",
     base_url = "string",
-    max_tokens = { "integer", 1 },
+    max_tokens = { "any", { "integer", 1 }, "share" },
     temperature = { "number", 0, 2 },
     thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
     cache_retention = { "choice", "none", "short", "long" },
@@ -45,7 +45,7 @@ local OPTIONS = {
     parameters = {
       "options",
       {
-        max_tokens = { "integer", 1 },
+        max_tokens = { "any", { "integer", 1 }, "share" },
         temperature = { "number", 0, 2 },
         thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
         cache_retention = { "choice", "none", "short", "long" },
@@ -58,7 +58,7 @@ local OPTIONS = {
           {
             api_key = "string",
             base_url = "string",
-            max_tokens = { "integer", 1 },
+            max_tokens = { "any", { "integer", 1 }, "share" },
             temperature = { "number", 0, 2 },
             thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
             cache_retention = { "choice", "none", "short", "long" },
@@ -74,7 +74,7 @@ local OPTIONS = {
           {
             api_key = "string",
             base_url = "string",
-            max_tokens = { "integer", 1 },
+            max_tokens = { "any", { "integer", 1 }, "share" },
             temperature = { "number", 0, 2 },
             thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
             cache_retention = { "choice", "none", "short", "long" },
@@ -91,7 +91,7 @@ local OPTIONS = {
           {
             api_key = "string",
             base_url = "string",
-            max_tokens = { "integer", 1 },
+            max_tokens = { "any", { "integer", 1 }, "share" },
             temperature = { "number", 0, 2 },
             thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
             cache_retention = { "choice", "none", "short", "long" },
@@ -107,7 +107,7 @@ local OPTIONS = {
           {
             api_key = "string",
             base_url = "string",
-            max_tokens = { "integer", 1 },
+            max_tokens = { "any", { "integer", 1 }, "share" },
             temperature = { "number", 0, 2 },
             thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
             cache_retention = { "choice", "none", "short", "long" },
@@ -279,6 +279,9 @@ function fits(kind, value)
     return value == false
   elseif kind == "module" then
     return type(value) == "string" and value:find(".", 1, true) ~= nil
+  elseif kind == "share" then
+    local percents = type(value) == "string" and tonumber(value:match("^(%d+)%%$"))
+    return percents and percents >= 1 and percents <= 100
   end
   return type(value) == kind
 end

@@ -15,7 +15,7 @@
 ---@field host? flemma.Options.host
 
 ---@class flemma.Options.parameters
----@field max_tokens? integer Most tokens of an answer. nil: what the provider allows.
+---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
 ---@field cache_retention? "none"|"short"|"long" How long the provider may keep what was sent, so that the next request costs less. "none" asks it not to.
@@ -39,7 +39,7 @@
 ---@class flemma.Options.parameters.anthropic
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
----@field max_tokens? integer Most tokens of an answer. nil: what the provider allows.
+---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
 ---@field cache_retention? "none"|"short"|"long" How long the provider may keep what was sent, so that the next request costs less. "none" asks it not to.
@@ -52,7 +52,7 @@
 ---@class flemma.Options.parameters.openai
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
----@field max_tokens? integer Most tokens of an answer. nil: what the provider allows.
+---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
 ---@field cache_retention? "none"|"short"|"long" How long the provider may keep what was sent, so that the next request costs less. "none" asks it not to.
@@ -66,7 +66,7 @@
 ---@class flemma.Options.parameters.gemini
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
----@field max_tokens? integer Most tokens of an answer. nil: what the provider allows.
+---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
 ---@field cache_retention? "none"|"short"|"long" How long the provider may keep what was sent, so that the next request costs less. "none" asks it not to.
@@ -79,7 +79,7 @@
 ---@class flemma.Options.parameters.vertex
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
----@field max_tokens? integer Most tokens of an answer. nil: what the provider allows.
+---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
 ---@field cache_retention? "none"|"short"|"long" How long the provider may keep what was sent, so that the next request costs less. "none" asks it not to.
@@ -94,7 +94,7 @@
 ---@class flemma.Options.parameters.server
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
----@field max_tokens? integer Most tokens of an answer. nil: what the provider allows.
+---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
 ---@field cache_retention? "none"|"short"|"long" How long the provider may keep what was sent, so that the next request costs less. "none" asks it not to.

@@ -26,6 +26,7 @@ mod mirror;
 mod misuse;
 mod opening;
 mod origin;
+mod parameters;
 mod preview;
 mod processes;
 mod references;

@@ -95,6 +95,24 @@ fn an_image_is_sent_as_an_attachment() {
 }
 
 #[test]
+fn a_file_that_the_provider_does_not_take_is_named_and_so_it_is_to_the_model() {
+    let provider = Provider::chat_completions(["One.", "Two."].map(Answer::says));
+    let setup = setup(&provider).with("paper.pdf", "%PDF-1.4\n");
+    let editor = setup.file("question.chat", "").start();
+    watch(&editor);
+    editor.paste("@You:\nRead @./paper.pdf\n");
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nOne.\n\n@You:\n");
+    let told =
+        "openai_compatible takes no such files, so the model sees only the names of: @./paper.pdf.";
+    wait_message(&editor, told);
+    // Once: the file goes with every further request.
+    editor.keys("GiAgain.<Esc><C-]>");
+    editor.wait_text("@Assistant:\nTwo.");
+    assert_eq!(editor.messages().matches(told).count(), 1);
+}
+
+#[test]
 fn what_stands_in_a_file_is_not_evaluated() {
     let text = text_of(&sent(
         "@You:\nSee @./evil.txt and {{ include('evil.txt') }}\n",

@@ -4,6 +4,7 @@
 //! Decides only; whether a server answers is found out by `local`.
 
 mod known;
+mod share;
 mod vertex;
 
 use std::time::Duration;
@@ -16,6 +17,8 @@ use serde_json::Value;
 
 use crate::settings::Settings;
 use known::{KNOWN, Known};
+
+pub use share::unmet;
 
 /// Where a conversation goes.
 #[derive(Debug, Clone)]
@@ -165,10 +168,12 @@ fn parameters(known: &Known, settings: &Settings) -> Parameters {
         .clone()
         .unwrap_or_else(|| known.model.to_owned());
     let own = settings.models.get(&model);
+    let about = Box::new(catalogue::model(known.name, &model, own));
+    let shared = share::tokens(known.name, settings, &about);
     Parameters {
-        about: Box::new(catalogue::model(known.name, &model, own)),
+        about,
         model,
-        max_tokens: whole("max_tokens"),
+        max_tokens: whole("max_tokens").or(shared),
         temperature: number("temperature"),
         thinking: thinking(known, settings),
         cache: match settings

@@ -5,6 +5,7 @@
 //! evaluated before.
 
 mod layer;
+mod sandbox;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub struct Rules {
     pub evaluated: Option<Arc<Evaluated>>,
     /// What the frontmatter asks for and does not get, because nobody trusts it.
     pub withheld: Vec<Loosening>,
+    /// What the frontmatter asks for and nothing can give: a line and a sentence.
+    pub idle: Option<(usize, &'static str)>,
     /// The line of a frontmatter that could not be read, and why.
     pub failure: Option<Failure>,
     /// Of an untrusted policy function: what it may approve at the most.
@@ -59,6 +62,7 @@ impl Rules {
             offered: registry.definitions(),
             evaluated: None,
             withheld: Vec::new(),
+            idle: None,
             failure: None,
             at_most: None,
         }
@@ -75,10 +79,17 @@ impl Rules {
                 return rules;
             }
         };
+        if let Some(failure) = sandbox::missing(&evaluated.overrides) {
+            rules.options.frontmatter = Some(Err(failure.message.clone()));
+            rules.failure = Some(failure);
+            return rules;
+        }
         let trusted = reading.trusted || settings.trust.frontmatter == FrontmatterTrust::Always;
         if !trusted {
             rules.withheld = loosening(&evaluated.overrides, settings);
         }
+        rules.idle = sandbox::without_effect(&evaluated.overrides);
+        rules.withheld.retain(|it| it.option != "sandbox");
         rules.options.frontmatter = Some(Ok(reading.text));
         rules.lay_over(&evaluated.overrides, registry);
         rules.evaluated = Some(Arc::new(evaluated));

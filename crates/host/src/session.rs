@@ -81,6 +81,8 @@ pub enum Input {
     Functions(Answers),
     /// The frontmatter was read.
     Rules(Box<Rules>),
+    /// A request does not do something that it was asked to.
+    Remark(String),
     /// References of the text cannot be sent, so nothing was.
     Unresolved(Vec<references::Place>),
     /// A call wrote something.
@@ -112,8 +114,8 @@ pub fn start(
         rule: dispatch::Rule::default(),
         audit: Audit::open(&state_folder()),
         approved: BTreeSet::new(),
-        unresolved: Vec::new(),
-        agreed_files: BTreeSet::new(),
+        remarks: BTreeSet::new(),
+        references: references::References::default(),
         origin: None,
         ends: Vec::new(),
         inbox: inbox.downgrade(),
@@ -152,10 +154,9 @@ pub(crate) struct Session {
     audit: Audit,
     /// Calls whose approval is in the log and that did not start since.
     approved: BTreeSet<CallKey>,
-    /// References that could not be sent the last time.
-    unresolved: Vec<references::Place>,
-    /// Files outside the project that the user lets this chat send.
-    agreed_files: BTreeSet<PathBuf>,
+    /// What was said about requests, so that it is said once.
+    remarks: BTreeSet<String>,
+    references: references::References,
     /// What of the text came with its file; nothing before it is known.
     origin: Option<Origin>,
     /// Calls that ended and are not in the log yet.
@@ -239,6 +240,7 @@ impl Session {
                 self.view.redraw();
             }
             Input::Rules(rules) => self.rules_made(*rules),
+            Input::Remark(text) => self.remark(text),
             Input::Unresolved(places) => self.unresolved(places),
             Input::Functions(answers) => self.waiting.push_back(Event::ResolverAnswered(answers)),
             Input::ToolOutput(call, output) => self.tool_output(&call, &output),

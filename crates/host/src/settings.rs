@@ -24,6 +24,7 @@ use tools::{BashOptions, Registry};
 use crate::protocol::Resolvers;
 
 pub use check::nearest;
+pub use kind::share;
 pub use layers::Row;
 
 /// Every option that the host goes by.

@@ -101,6 +101,8 @@ fn frontmatter_lines(rules: &Rules) -> Vec<String> {
             lines.extend(withheld.map(|it| format!("             line {}: {}", it.line, it.what)));
         }
     }
+    let idle = rules.idle.iter();
+    lines.extend(idle.map(|(line, what)| format!("             line {line}: {what}")));
     lines
 }
 

@@ -6,6 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::names::{self, GENERAL, Refusal};
+use crate::settings;
 
 /// Unified levels of thinking, from "Per-buffer parameter overrides".
 const LEVELS: [&str; 5] = ["minimal", "low", "medium", "high", "max"];
@@ -204,11 +205,9 @@ fn at_least(value: &Value, least: f64) -> bool {
 }
 
 fn percentage(value: &Value) -> bool {
-    let digits = value.as_str().and_then(|it| it.strip_suffix('%'));
-    digits
-        .filter(|it| it.bytes().all(|byte| byte.is_ascii_digit()))
-        .and_then(|it| it.parse::<u8>().ok())
-        .is_some_and(|it| (1..=100).contains(&it))
+    value
+        .as_str()
+        .is_some_and(|it| settings::share(it).is_some())
 }
 
 /// These become part of an address, so nothing that could change its meaning.

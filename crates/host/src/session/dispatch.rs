@@ -151,7 +151,9 @@ impl Session {
             let message = format!("This {}; it does not apply until :Flemma trust.", it.what);
             remark(it.line, message, "warning")
         });
-        failures.chain(withheld).collect()
+        let idle = self.rules.idle.iter();
+        let idle = idle.map(|(line, what)| remark(*line, (*what).to_owned(), "warning"));
+        failures.chain(withheld).chain(idle).collect()
     }
 
     /// Takes questions to whom they are for.

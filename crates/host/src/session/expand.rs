@@ -42,7 +42,7 @@ impl Session {
                 home: std::env::var_os("HOME").map(PathBuf::from),
             },
             path: self.path.clone(),
-            agreed: self.agreed_files.clone(),
+            agreed: self.references.agreed.clone(),
             inbox: self.inbox.clone(),
         }
     }

@@ -1,6 +1,7 @@
 //! References of the user's text that could not be sent: shown at their lines until
 //! these are changed, and agreed to where that is the user's to do.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use chat::Problem;
@@ -11,6 +12,15 @@ use crate::protocol::DiagnosticItem;
 use crate::references::{Refusal, Trouble, What};
 use crate::status::state_folder;
 use crate::trust::Trust;
+
+/// What became of the references of the text.
+#[derive(Default)]
+pub(super) struct References {
+    /// Those that could not be sent the last time.
+    pub(super) unresolved: Vec<Place>,
+    /// Files outside the project that the user lets this chat send.
+    pub(super) agreed: BTreeSet<PathBuf>,
+}
 
 /// A reference that could not be sent, where it stands.
 pub(crate) struct Place {
@@ -33,14 +43,18 @@ impl Place {
 
 impl Session {
     pub(super) fn unresolved(&mut self, places: Vec<Place>) {
-        self.unresolved = places;
+        self.references.unresolved = places;
         self.view.redraw();
     }
 
     /// What is to be said at the lines of references.
     pub(super) fn reference_remarks(&self) -> Vec<DiagnosticItem> {
         let text = self.text.text();
-        let standing = self.unresolved.iter().filter(|it| it.stands_in(text));
+        let standing = self
+            .references
+            .unresolved
+            .iter()
+            .filter(|it| it.stands_in(text));
         let remark = |it: &Place| DiagnosticItem {
             line: it.trouble.line,
             end_line: it.trouble.line + 1,
@@ -61,6 +75,7 @@ impl Session {
             _ => None,
         };
         let files: Vec<PathBuf> = self
+            .references
             .unresolved
             .iter()
             .filter(here)
@@ -76,12 +91,12 @@ impl Session {
             self.allow(file);
         }
         let is_agreed = |it: &Place| outside(it).is_some_and(|file| files.contains(&file));
-        self.unresolved.retain(|it| !is_agreed(it));
+        self.references.unresolved.retain(|it| !is_agreed(it));
         self.view.redraw();
     }
 
     fn allow(&mut self, file: &std::path::Path) {
-        self.agreed_files.insert(file.to_owned());
+        self.references.agreed.insert(file.to_owned());
         let shown = file.display().to_string();
         let shown = shown.escape_debug();
         let stored = self

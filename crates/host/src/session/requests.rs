@@ -3,6 +3,7 @@
 //! How the answer gets into the buffer is in `answer`.
 
 use chat::Problem;
+use chat::cycle::{Level, Notice};
 use chat::prompt::Prompt;
 use provider::StreamEvent;
 use serde_json::json;
@@ -14,6 +15,7 @@ use super::rehearsal::rehearse_request;
 use super::{Input, Session};
 use crate::digest::sha256;
 use crate::endpoint::{self, Destination};
+use crate::settings::Settings;
 use crate::{local, status, transport, tutor};
 
 impl Session {
@@ -25,7 +27,7 @@ impl Session {
         let calls = document.turns().flat_map(|turn| turn.calls);
         let ids = calls.map(|call| call.tool_use.id.clone()).collect();
         self.follow_answer(&document);
-        self.unresolved.clear();
+        self.references.unresolved.clear();
         let number = self.number();
         let cancel = CancellationToken::new();
         self.request = Some(Open::new(number, cancel.clone(), ids));
@@ -36,6 +38,7 @@ impl Session {
         };
         let settings = self.rules.settings.clone();
         let rehearsal = self.editor.is_rehearsal().then(|| self.editor.clone());
+        let given = settings.clone();
         let is_tutor = status::is_tutor_chat(self.path.as_deref());
         let cache_key = self.cache_key();
         tokio::spawn(async move {
@@ -49,12 +52,18 @@ impl Session {
                 parameters.cache_key = cache_key;
             }
             let label = destination.as_ref().map(label_of).unwrap_or_default();
+            let unmet = destination.as_ref().ok().and_then(|it| unmet(it, &given));
             drop(inbox.send(Input::Label(number, label)));
             let prompt = match (plain, expansion) {
                 (Some(prompt), _) => Ok(prompt),
                 (None, Some(expansion)) => expansion.prompt().await,
                 (None, None) => return,
             };
+            let lost = destination.iter().zip(&prompt);
+            let lost = lost.filter_map(|(to, prompt)| not_taken(to, prompt));
+            for text in unmet.into_iter().chain(lost) {
+                drop(inbox.send(Input::Remark(text)));
+            }
             if let Some(editor) = rehearsal {
                 let Err(problem) = rehearse_request(&editor, destination, prompt) else {
                     return;
@@ -87,6 +96,17 @@ impl Session {
         }
     }
 
+    /// Something that a request does not do as it was asked to. It is said once,
+    /// not for each request of the autopilot.
+    pub(super) fn remark(&mut self, text: String) {
+        if self.remarks.insert(text.clone()) {
+            self.editor.notify(&Notice {
+                level: Level::Warning,
+                text,
+            });
+        }
+    }
+
     /// What the request waits for, shown in place of its label.
     pub(super) fn note(&mut self, number: u64, note: String) {
         if let Some(open) = self.request.as_mut().filter(|open| open.number == number) {
@@ -94,6 +114,31 @@ impl Session {
             self.view.redraw();
         }
     }
+}
+
+/// What of the settings the request cannot follow.
+fn unmet(destination: &Destination, settings: &Settings) -> Option<String> {
+    match destination {
+        Destination::Server(endpoint, parameters) => {
+            endpoint::unmet(&endpoint.provider, settings, parameters)
+        }
+        Destination::Tutor => None,
+    }
+}
+
+/// Which files the model sees no more of than their names.
+fn not_taken(destination: &Destination, prompt: &Prompt) -> Option<String> {
+    let Destination::Server(endpoint, _) = destination else {
+        return None;
+    };
+    let names = provider::not_taken(prompt, endpoint.protocol);
+    (!names.is_empty()).then(|| {
+        format!(
+            "{} takes no such files, so the model sees only the names of: {}.",
+            endpoint.provider,
+            names.join(", ")
+        )
+    })
 }
 
 /// Asks whoever it is, until the answer ends.
@@ -116,7 +161,7 @@ async fn exchange(
 }
 
 /// Where a request goes; `auto` looks for what there is.
-async fn find(mut settings: crate::settings::Settings) -> Result<Destination, Problem> {
+async fn find(mut settings: Settings) -> Result<Destination, Problem> {
     let variables = |name: &str| std::env::var(name).ok();
     if settings.provider != "auto" {
         return endpoint::destination(&settings, &variables);

@@ -59,7 +59,7 @@ impl Session {
     /// `:Flemma trust!`: takes it back.
     pub(super) fn distrust(&mut self) {
         self.origin = Some(Origin::read(self.text.text()));
-        self.agreed_files.clear();
+        self.references.agreed.clear();
         let Some(path) = &self.path else {
             return self.inform("This chat is in no file, so nothing was trusted.");
         };

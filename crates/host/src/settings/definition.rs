@@ -130,9 +130,12 @@ highlights = { tool_preview = \"NonText\", user = { bold = true } }
 const GENERAL: &[Field] = &[
     Field::new(
         "max_tokens",
-        Kind::Whole(1, MANY),
+        Kind::Any(&[Kind::Whole(1, MANY), Kind::Share]),
         "null",
-        "Most tokens of an answer. nil: what the provider allows.",
+        "\
+Most tokens of an answer, or a share of what the model can say, such as
+\"50%\", at least 1024. nil: what the provider allows, with Anthropic 8192
+and what it may think. So it is where the model's limit is not known.",
     )
     .in_frontmatter("max_tokens"),
     Field::new(

@@ -20,6 +20,8 @@ pub enum Kind {
     Text,
     /// The path of a Lua module: text with a dot.
     Module,
+    /// A share of something, such as "50%".
+    Share,
     /// One of these words.
     Choice(&'static [&'static str]),
     /// A number, from and to, both included.
@@ -60,6 +62,7 @@ impl Kind {
             (Self::Flag, Value::Bool(_)) | (Self::Off, Value::Bool(false)) => true,
             (Self::Text, Value::String(_)) => true,
             (Self::Module, Value::String(text)) => text.contains('.'),
+            (Self::Share, Value::String(text)) => share(text).is_some(),
             (Self::Choice(words), Value::String(text)) => words.contains(&text.as_str()),
             (Self::Number(from, to), Value::Number(number)) => number
                 .as_f64()
@@ -88,6 +91,7 @@ impl Kind {
             Self::Off => "false".to_owned(),
             Self::Text => "a string".to_owned(),
             Self::Module => "the path of a module".to_owned(),
+            Self::Share => "a share such as \"50%\"".to_owned(),
             Self::Choice(words) => {
                 let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
                 either(&quoted)
@@ -111,6 +115,14 @@ impl Kind {
             _ => "such values",
         }
     }
+}
+
+/// What "50%" says: whole percents, from 1 to 100.
+pub fn share(text: &str) -> Option<u8> {
+    let digits = text.strip_suffix('%')?;
+    let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let percents = digits.parse().ok().filter(|_| plain)?;
+    (1..=100).contains(&percents).then_some(percents)
 }
 
 fn either(words: &[String]) -> String {

@@ -249,7 +249,7 @@ fn annotation(kind: &Kind, class: &str) -> String {
     match kind {
         Kind::Flag => "boolean".to_owned(),
         Kind::Off => "false".to_owned(),
-        Kind::Text | Kind::Module => "string".to_owned(),
+        Kind::Text | Kind::Module | Kind::Share => "string".to_owned(),
         Kind::Choice(words) => {
             let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
             words.join("|")
@@ -286,6 +286,7 @@ fn schema(kind: &Kind, indent: usize, text: &mut String) {
         Kind::Off => "\"off\"".to_owned(),
         Kind::Text => "\"string\"".to_owned(),
         Kind::Module => "\"module\"".to_owned(),
+        Kind::Share => "\"share\"".to_owned(),
         Kind::Function => "\"function\"".to_owned(),
         Kind::Free => "\"table\"".to_owned(),
         Kind::Choice(words) => {
