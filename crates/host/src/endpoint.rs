@@ -4,21 +4,17 @@
 //! Decides only; whether a server answers is found out by `local`.
 
 mod known;
-mod share;
+mod parameters;
 mod vertex;
 
-use std::time::Duration;
-
 use chat::Problem;
-use provider::{
-    CacheRetention, Endpoint, Level, Parameters, Patience, Secret, Thinking, catalogue,
-};
+use provider::{Endpoint, Parameters, Secret};
 use serde_json::Value;
 
 use crate::settings::Settings;
 use known::{KNOWN, Known};
 
-pub use share::unmet;
+pub use parameters::{patience, unmet};
 
 /// Where a conversation goes.
 #[derive(Debug, Clone)]
@@ -70,7 +66,7 @@ pub fn destination(settings: &Settings, variables: Variables<'_>) -> Result<Dest
         ));
     };
     let endpoint = endpoint(known, settings, variables)?;
-    let parameters = Box::new(parameters(known, settings));
+    let parameters = Box::new(parameters::given(known, settings));
     if known.needs_key && parameters.model.trim().is_empty() {
         return Err(Problem::new(
             format!("No model is set for {}, so nothing was sent.", known.name),
@@ -152,75 +148,11 @@ fn endpoint(
     })
 }
 
-fn parameters(known: &Known, settings: &Settings) -> Parameters {
-    let number = |name: &str| settings.parameter(known.name, name).and_then(Value::as_f64);
-    let whole = |name: &str| {
-        number(name)
-            .filter(|it| *it >= 1.0 && *it <= f64::from(u32::MAX))
-            .map(|it| it as u32)
-    };
-    let word = |name: &str| {
-        let value = settings.parameter(known.name, name)?;
-        value.as_str().map(str::to_owned)
-    };
-    let model = settings
-        .model
-        .clone()
-        .unwrap_or_else(|| known.model.to_owned());
-    let own = settings.models.get(&model);
-    let about = Box::new(catalogue::model(known.name, &model, own));
-    let shared = share::tokens(known.name, settings, &about);
-    Parameters {
-        about,
-        model,
-        max_tokens: whole("max_tokens").or(shared),
-        temperature: number("temperature"),
-        thinking: thinking(known, settings),
-        cache: match settings
-            .parameter(known.name, "cache_retention")
-            .and_then(Value::as_str)
-        {
-            Some("none") => CacheRetention::None,
-            Some("long") => CacheRetention::Long,
-            _ => CacheRetention::Short,
-        },
-        patience: patience(known.name, settings),
-        effort: word("reasoning"),
-        summary: word("reasoning_summary"),
-        cache_key: None,
-    }
-}
-
-/// How long and how often to wait for `provider`.
-pub fn patience(provider: &str, settings: &Settings) -> Patience {
-    let number = |name: &str| settings.parameter(provider, name).and_then(Value::as_f64);
-    let seconds = |name: &str| number(name).map(Duration::from_secs_f64);
-    let usual = Patience::default();
-    Patience {
-        connect: seconds("connect_timeout").unwrap_or(usual.connect),
-        idle: seconds("timeout").unwrap_or(usual.idle),
-        retries: number("max_retries").map_or(usual.retries, |it| it as u32),
-        longest_wait: seconds("max_retry_wait").unwrap_or(usual.longest_wait),
-    }
-}
-
-/// How much to think: the provider's own number, else the unified level.
-fn thinking(known: &Known, settings: &Settings) -> Option<Thinking> {
-    let own = settings.parameter(known.name, "thinking_budget");
-    match own.or_else(|| settings.parameter(known.name, "thinking"))? {
-        Value::String(level) => Level::named(level).map(Thinking::Level),
-        Value::Bool(false) => Some(Thinking::Off),
-        other => match other.as_f64()? {
-            tokens if tokens >= 1.0 => Some(Thinking::Budget(tokens as u32)),
-            _ => Some(Thinking::Off),
-        },
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use provider::{Level, Thinking};
     use serde_json::json;
 
     fn at(given: Value, set: &[(&str, &str)]) -> Result<(Endpoint, Parameters), String> {

@@ -1,0 +1,135 @@
+//! What the settings say about each request, whoever it goes to.
+
+use std::time::Duration;
+
+use provider::catalogue::{self, Model};
+use provider::{CacheRetention, Level, Parameters, Patience, Thinking};
+use serde_json::Value;
+
+use super::known::Known;
+use crate::settings::Settings;
+
+/// Fewest tokens that a share of the model's limit comes to: the reference's floor.
+const LEAST_SHARE: u32 = 1024;
+
+/// What goes with each request.
+pub(super) fn given(known: &Known, settings: &Settings) -> Parameters {
+    let number = |name: &str| settings.parameter(known.name, name).and_then(Value::as_f64);
+    let whole = |name: &str| {
+        number(name)
+            .filter(|it| *it >= 1.0 && *it <= f64::from(u32::MAX))
+            .map(|it| it as u32)
+    };
+    let word = |name: &str| {
+        let value = settings.parameter(known.name, name)?;
+        value.as_str().map(str::to_owned)
+    };
+    let model = settings
+        .model
+        .clone()
+        .unwrap_or_else(|| known.model.to_owned());
+    let own = settings.models.get(&model);
+    let about = Box::new(catalogue::model(known.name, &model, own));
+    let shared = tokens(known.name, settings, &about);
+    Parameters {
+        about,
+        model,
+        max_tokens: whole("max_tokens").or(shared),
+        temperature: number("temperature"),
+        thinking: thinking(known, settings),
+        cache: match settings
+            .parameter(known.name, "cache_retention")
+            .and_then(Value::as_str)
+        {
+            Some("none") => CacheRetention::None,
+            Some("long") => CacheRetention::Long,
+            _ => CacheRetention::Short,
+        },
+        patience: patience(known.name, settings),
+        effort: word("reasoning"),
+        summary: word("reasoning_summary"),
+        cache_key: None,
+    }
+}
+
+/// How long and how often to wait for `provider`.
+pub fn patience(provider: &str, settings: &Settings) -> Patience {
+    let number = |name: &str| settings.parameter(provider, name).and_then(Value::as_f64);
+    let seconds = |name: &str| number(name).map(Duration::from_secs_f64);
+    let usual = Patience::default();
+    Patience {
+        connect: seconds("connect_timeout").unwrap_or(usual.connect),
+        idle: seconds("timeout").unwrap_or(usual.idle),
+        retries: number("max_retries").map_or(usual.retries, |it| it as u32),
+        longest_wait: seconds("max_retry_wait").unwrap_or(usual.longest_wait),
+    }
+}
+
+/// How much to think: the provider's own number, else the unified level.
+fn thinking(known: &Known, settings: &Settings) -> Option<Thinking> {
+    let own = settings.parameter(known.name, "thinking_budget");
+    match own.or_else(|| settings.parameter(known.name, "thinking"))? {
+        Value::String(level) => Level::named(level).map(Thinking::Level),
+        Value::Bool(false) => Some(Thinking::Off),
+        other => match other.as_f64()? {
+            tokens if tokens >= 1.0 => Some(Thinking::Budget(tokens as u32)),
+            _ => Some(Thinking::Off),
+        },
+    }
+}
+
+/// What `max_tokens` says as a share of the model's limit.
+fn share(provider: &str, settings: &Settings) -> Option<u8> {
+    let given = settings.parameter(provider, "max_tokens")?;
+    crate::settings::share(given.as_str()?)
+}
+
+/// Most tokens of an answer, where `max_tokens` is a share and the model is known.
+fn tokens(provider: &str, settings: &Settings, about: &Model) -> Option<u32> {
+    let output = about.output?;
+    let tokens = u64::from(output) * u64::from(share(provider, settings)?) / 100;
+    Some(u32::try_from(tokens).map_or(output, |it| it.max(LEAST_SHARE).min(output)))
+}
+
+/// What of the settings cannot be followed in a request with these parameters, in
+/// sentences for the user.
+pub fn unmet(provider: &str, settings: &Settings, parameters: &Parameters) -> Option<String> {
+    let share = share(provider, settings).filter(|_| parameters.about.output.is_none())?;
+    Some(format!(
+        "max_tokens is \"{share}%\" of what the model can say, and that is not known of \"{}\", so the request goes \
+         out as without max_tokens. Set a number, or models[\"{}\"].output in setup().",
+        parameters.model, parameters.model
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::endpoint::{Destination, destination};
+
+    #[test]
+    fn a_share_is_one_of_what_the_model_can_say() {
+        let given = |max_tokens: Value, model: &str| {
+            let models = json!({"mine": {"output": 10_000}, "small": {"output": 1500}});
+            let given =
+                json!({"model": model, "models": models, "parameters": {"max_tokens": max_tokens}});
+            let (settings, problems) = Settings::read(&given, &tools::Registry::builtin());
+            assert_eq!(problems, [""; 0]);
+            let key = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| "k".to_owned());
+            let Ok(Destination::Server(_, parameters)) = destination(&settings, &key) else {
+                panic!("no server");
+            };
+            let unmet = unmet("anthropic", &settings, &parameters);
+            (parameters.max_tokens, unmet.is_some())
+        };
+        assert_eq!(given(json!("50%"), "mine"), (Some(5000), false));
+        assert_eq!(given(json!("1%"), "mine"), (Some(1024), false));
+        assert_eq!(given(json!("10%"), "small"), (Some(1024), false));
+        assert_eq!(given(json!("100%"), "small"), (Some(1500), false));
+        assert_eq!(given(json!(700), "mine"), (Some(700), false));
+        assert_eq!(given(json!("50%"), "nobody-knows"), (None, true));
+        assert_eq!(given(json!(700), "nobody-knows"), (Some(700), false));
+    }
+}
