@@ -57,6 +57,7 @@ local OPTIONS = {
           "options",
           {
             api_key = "string",
+            api_key_command = { "list", "string" },
             base_url = "string",
             max_tokens = { "any", { "integer", 1 }, "share" },
             temperature = { "number", 0, 2 },
@@ -73,6 +74,7 @@ local OPTIONS = {
           "options",
           {
             api_key = "string",
+            api_key_command = { "list", "string" },
             base_url = "string",
             max_tokens = { "any", { "integer", 1 }, "share" },
             temperature = { "number", 0, 2 },

@@ -11,6 +11,7 @@ mod bad_files;
 mod bad_hosts;
 mod chaos;
 mod commands;
+mod credentials;
 mod cycle;
 mod demo;
 mod editor_busy;

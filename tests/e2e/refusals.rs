@@ -122,7 +122,7 @@ fn without_a_key_nothing_is_sent_and_the_variable_is_named() {
     editor.keys("<C-]>");
     wait_message(
         &editor,
-        "$ANTHROPIC_API_KEY is not set, so nothing was sent.",
+        "There is no key for anthropic, so nothing was sent: $ANTHROPIC_API_KEY is not set; ",
     );
     assert_eq!(editor.text(), QUESTION);
 }

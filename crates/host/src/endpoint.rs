@@ -11,8 +11,11 @@ use chat::Problem;
 use provider::{Endpoint, Parameters, Secret};
 use serde_json::Value;
 
+use crate::credentials::Wanted;
 use crate::settings::Settings;
 use known::{KNOWN, Known};
+use parameters::parameters;
+pub use parameters::patience;
 
 pub use parameters::{patience, unmet};
 
@@ -91,6 +94,28 @@ pub fn from_environment(variables: Variables<'_>) -> Option<&'static str> {
             }
         })
         .map(|known| known.name)
+}
+
+/// The key that the provider of `settings` wants, or is to be given, and that
+/// neither they nor the environment have.
+pub fn wanted_key(settings: &Settings, variables: Variables<'_>) -> Option<Wanted> {
+    let known = KNOWN.iter().find(|known| known.name == settings.provider)?;
+    let own = |name: &str| settings.parameter(known.name, name);
+    let command = own("api_key_command")
+        .and_then(Value::as_array)
+        .map(|argv| {
+            let words = argv.iter().filter_map(Value::as_str);
+            words.map(str::to_owned).collect()
+        });
+    let at_hand = own("api_key").and_then(Value::as_str).map(str::to_owned);
+    let at_hand = at_hand.or_else(|| variables(known.key_variable));
+    let has_one = at_hand.is_some_and(|key| !key.trim().is_empty());
+    (!has_one && (known.needs_key || command.is_some())).then(|| Wanted {
+        provider: known.name.to_owned(),
+        variable: known.key_variable.to_owned(),
+        command,
+        needed: known.needs_key,
+    })
 }
 
 fn endpoint(

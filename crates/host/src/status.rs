@@ -132,13 +132,22 @@ fn destination_lines(settings: &Settings, is_tutor: bool) -> Vec<String> {
             .unwrap_or("a local server if one answers, else the tutor");
         return vec![format!("provider   auto: {found}")];
     }
-    match endpoint::destination(settings, &variables) {
+    // Asking for a key may take time and a password: only a request does that.
+    let wanted = endpoint::wanted_key(settings, &variables);
+    let at = |name: &str| {
+        let is_wanted = wanted.as_ref().is_some_and(|it| it.variable == name);
+        if is_wanted {
+            return Some("looked for later".to_owned());
+        }
+        variables(name)
+    };
+    match endpoint::destination(settings, &at) {
         Ok(Destination::Tutor) => vec!["provider   tutor (built in, no model)".to_owned()],
         Ok(Destination::Server(endpoint, parameters)) => {
-            let key = if endpoint.api_key.is_some() {
-                "set"
-            } else {
-                "not set"
+            let key = match (&wanted, &endpoint.api_key) {
+                (Some(_), _) => "not set; it is looked for when you send",
+                (None, Some(_)) => "set",
+                (None, None) => "not set",
             };
             let model = if parameters.model.is_empty() {
                 "the server's first"

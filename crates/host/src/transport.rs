@@ -11,12 +11,13 @@ use std::time::Duration;
 
 use chat::Problem;
 use chat::prompt::Prompt;
-use provider::{Endpoint, Parameters, StreamEvent, Tries, Verdict};
+use provider::{Endpoint, Failure, Parameters, StreamEvent, Tries, Verdict};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 pub use self::client::client;
+use crate::credentials;
 
 /// Where the events of an answer go, those that arrive together together.
 pub type Events = mpsc::UnboundedSender<Vec<StreamEvent>>;
@@ -26,13 +27,13 @@ pub type Notes<'a> = &'a (dyn Fn(String) + Send + Sync);
 /// Sends `prompt` and passes on events until a terminal one, or until `cancel`.
 pub async fn send(
     prompt: Prompt,
-    endpoint: Endpoint,
+    mut endpoint: Endpoint,
     parameters: Parameters,
     events: Events,
     notes: Notes<'_>,
     cancel: CancellationToken,
 ) {
-    let work = answer(&prompt, &endpoint, parameters, &events, notes);
+    let work = answer(&prompt, &mut endpoint, parameters, &events, notes);
     let ended = tokio::select! {
         biased;
         () = cancel.cancelled() => return,
@@ -46,7 +47,7 @@ pub async fn send(
 /// Tries until an answer has begun, or until it makes no sense any more.
 async fn answer(
     prompt: &Prompt,
-    endpoint: &Endpoint,
+    endpoint: &mut Endpoint,
     mut parameters: Parameters,
     events: &Events,
     notes: Notes<'_>,
@@ -58,14 +59,20 @@ async fn answer(
             .await
             .unwrap_or_else(|| "default".to_owned());
     }
-    let request = provider::encode(prompt, endpoint, &parameters)?;
+    let mut request = provider::encode(prompt, endpoint, &parameters)?;
     let begun = Instant::now();
     let mut tries = Tries::default();
+    let mut renewed = false;
     loop {
         let ended = attempt::make(&client, &request, endpoint, patience.idle, events).await;
         let Err(failed) = ended else {
             return Ok(());
         };
+        let renews = is_refused_key(failed.failure) && !std::mem::replace(&mut renewed, true);
+        if renews && renew_key(endpoint, notes).await {
+            request = provider::encode(prompt, endpoint, &parameters)?;
+            continue;
+        }
         tries.made += 1;
         tracing::info!(failure = ?failed.failure, tries = tries.made, "no answer");
         let wait = match patience.decide(failed.failure, tries, dice()) {
@@ -87,6 +94,22 @@ async fn answer(
             endpoint.provider, parameters.model
         ));
     }
+}
+
+fn is_refused_key(failure: Failure) -> bool {
+    matches!(failure, Failure::Status { code: 401, .. })
+}
+
+/// A key that was kept in memory may have been replaced since: it is asked for once
+/// more. Whether there is another one.
+async fn renew_key(endpoint: &mut Endpoint, notes: Notes<'_>) -> bool {
+    let note = |text| notes(text);
+    let Some(found) = credentials::renew(&endpoint.provider, &note).await else {
+        return false;
+    };
+    let is_new = endpoint.api_key.as_ref() != Some(&found.key);
+    endpoint.api_key = Some(found.key);
+    is_new
 }
 
 /// Waits, and says every second how long it still takes.

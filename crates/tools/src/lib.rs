@@ -19,7 +19,7 @@ mod write;
 
 pub use buffers::{NoBuffers, OpenBuffers, OpenText};
 pub use files::{resolve, write_whole};
-pub use process::{end_descendants, watched_by};
+pub use process::{Program, Said, end_descendants, watched_by};
 pub use registry::Registry;
 pub use run::run;
 pub use tool::{BashOptions, Progress, Tool, ToolContext, ToolError, ToolResult};

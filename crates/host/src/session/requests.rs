@@ -16,7 +16,7 @@ use super::{Input, Session};
 use crate::digest::sha256;
 use crate::endpoint::{self, Destination};
 use crate::settings::Settings;
-use crate::{local, status, transport, tutor};
+use crate::{route, status, transport, tutor};
 
 impl Session {
     pub(super) fn send(&mut self) {
@@ -43,15 +43,23 @@ impl Session {
         let cache_key = self.cache_key();
         tokio::spawn(async move {
             let (events, mut batches) = mpsc::unbounded_channel();
-            let mut destination = if is_tutor {
-                Ok(Destination::Tutor)
-            } else {
-                find(settings).await
+            let notes = inbox.clone();
+            let note = move |text| drop(notes.send(Input::Note(number, text)));
+            let found = async {
+                if is_tutor {
+                    return Ok(Destination::Tutor);
+                }
+                route::find(settings, &note).await
+            };
+            let mut destination = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return,
+                found = found => found,
             };
             if let Ok(Destination::Server(_, parameters)) = &mut destination {
                 parameters.cache_key = cache_key;
             }
-            let label = destination.as_ref().map(label_of).unwrap_or_default();
+            let label = destination.as_ref().map(route::label).unwrap_or_default();
             let unmet = destination.as_ref().ok().and_then(|it| unmet(it, &given));
             drop(inbox.send(Input::Label(number, label)));
             let prompt = match (plain, expansion) {
@@ -70,8 +78,6 @@ impl Session {
                 };
                 drop(events.send(vec![StreamEvent::Error(problem)]));
             } else {
-                let notes = inbox.clone();
-                let note = move |text| drop(notes.send(Input::Note(number, text)));
                 tokio::spawn(exchange(destination, prompt, events, note, cancel));
             }
             while let Some(batch) = batches.recv().await {
@@ -92,6 +98,7 @@ impl Session {
     pub(super) fn label(&mut self, number: u64, label: String) {
         if let Some(open) = self.request.as_mut().filter(|open| open.number == number) {
             open.set_label(label);
+            open.note = None;
             self.view.redraw();
         }
     }
@@ -156,46 +163,6 @@ async fn exchange(
         }
         (Err(problem), _) | (_, Err(problem)) => {
             drop(events.send(vec![StreamEvent::Error(problem)]))
-        }
-    }
-}
-
-/// Where a request goes; `auto` looks for what there is.
-async fn find(mut settings: Settings) -> Result<Destination, Problem> {
-    let variables = |name: &str| std::env::var(name).ok();
-    if settings.provider != "auto" {
-        return endpoint::destination(&settings, &variables);
-    }
-    if let Some(name) = endpoint::from_environment(&variables) {
-        settings.provider = name.to_owned();
-        return endpoint::destination(&settings, &variables);
-    }
-    let client = transport::client(endpoint::patience("openai_compatible", &settings).connect)?;
-    match local::find_server(&client).await {
-        Some((_, base_url)) => {
-            settings.provider = "openai_compatible".to_owned();
-            let at = |name: &str| {
-                if name == "OPENAI_COMPATIBLE_BASE_URL" {
-                    Some(base_url.to_owned())
-                } else {
-                    variables(name)
-                }
-            };
-            endpoint::destination(&settings, &at)
-        }
-        None => Ok(Destination::Tutor),
-    }
-}
-
-/// Who is asked: the provider's name first.
-fn label_of(destination: &Destination) -> String {
-    match destination {
-        Destination::Tutor => "tutor (built in, no model)".to_owned(),
-        Destination::Server(endpoint, parameters) if parameters.model.is_empty() => {
-            format!("{} {}", endpoint.provider, endpoint.base_url)
-        }
-        Destination::Server(endpoint, parameters) => {
-            format!("{} {}", endpoint.provider, parameters.model)
         }
     }
 }

@@ -7,6 +7,7 @@ mod environment;
 mod orphans;
 mod program;
 mod tree;
+mod user_program;
 mod watched;
 
 use std::ffi::OsString;
@@ -21,6 +22,7 @@ use tokio::net::unix::pipe;
 pub(crate) use environment::child_environment;
 pub use orphans::end_descendants;
 pub(crate) use tree::Tree;
+pub use user_program::{Program, Said};
 pub use watched::watched_by;
 
 /// What to run, and where.

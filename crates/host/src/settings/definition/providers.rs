@@ -28,6 +28,17 @@ const CONNECTION: &[Field] = &[
         "The key, for those who do not have it in the environment.",
     ),
     Field::new(
+        "api_key_command",
+        Kind::List(&Kind::Text),
+        "null",
+        "\
+A program and its arguments that print the key: the last place that is asked,
+see |flemma-keys-of-providers|. No shell is involved. >lua
+
+api_key_command = { \"pass\", \"show\", \"anthropic\" }
+<",
+    ),
+    Field::new(
         "base_url",
         Kind::Text,
         "null",

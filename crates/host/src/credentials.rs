@@ -1,0 +1,168 @@
+//! The key of a provider, when neither `setup()` nor the environment has it: asked
+//! of the programs that keep secrets, one after another, and kept in memory.
+//!
+//! Where to look is in `places`. Knows no chat and no HTTP. A key is held in the
+//! type that does not print, and goes into no log, file or argument.
+
+mod places;
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use chat::Problem;
+use provider::Secret;
+use tools::{Program, Said};
+
+pub use self::places::Wanted;
+use self::places::{Place, places};
+
+/// How long a program may take: a keyring may have to ask for a password first.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a token of Google's is used; it holds for an hour.
+const TOKEN_LIFE: Duration = Duration::from_secs(55 * 60);
+/// Most characters of a program's complaint that are shown.
+const COMPLAINT: usize = 160;
+
+/// A key, and where it came from.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The key.
+    pub key: Secret,
+    /// For messages, as in "Set … and press Ctrl-]".
+    pub source: String,
+}
+
+struct Kept {
+    wanted: Wanted,
+    found: Found,
+    until: Option<Instant>,
+}
+
+fn kept() -> std::sync::MutexGuard<'static, HashMap<String, Kept>> {
+    static KEPT: OnceLock<Mutex<HashMap<String, Kept>>> = OnceLock::new();
+    let kept = KEPT.get_or_init(Mutex::default);
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Looks for the key that is wanted: in memory, then in each place. `note` is told
+/// who is being asked.
+///
+/// # Errors
+///
+/// It is nowhere: each place is named with the reason.
+pub async fn find(wanted: &Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Found, Problem> {
+    if let Some(found) = remembered(wanted) {
+        return Ok(found);
+    }
+    let mut reasons = vec![format!("${} is not set", wanted.variable)];
+    for place in places(wanted) {
+        let argv = place.argv(wanted);
+        let program = argv.first().cloned().unwrap_or_default();
+        note(format!(
+            "asking {program} for the key of {}",
+            wanted.provider
+        ));
+        match ask(&argv).await {
+            Ok(key) => return Ok(keep(wanted, &place, key)),
+            Err(reason) => {
+                tracing::info!(provider = wanted.provider, program, reason, "no key there");
+                reasons.push(format!("{} {reason}", place.subject(wanted)));
+            }
+        }
+    }
+    if wanted.command.is_none() {
+        reasons.push(format!(
+            "parameters.{}.api_key_command is not set",
+            wanted.provider
+        ));
+    }
+    Err(nowhere(wanted, &reasons))
+}
+
+/// Forgets the key of a provider, which refused it, and looks for it once more.
+/// `None` when it did not come from here, or is nowhere any more.
+pub async fn renew(provider: &str, note: &(dyn Fn(String) + Sync)) -> Option<Found> {
+    let old = kept().remove(provider)?;
+    find(&old.wanted, note).await.ok()
+}
+
+fn remembered(wanted: &Wanted) -> Option<Found> {
+    let kept = kept();
+    let it = kept.get(&wanted.provider)?;
+    let holds = it.wanted == *wanted && it.until.is_none_or(|until| Instant::now() < until);
+    holds.then(|| it.found.clone())
+}
+
+fn keep(wanted: &Wanted, place: &Place, key: Secret) -> Found {
+    let found = Found {
+        key,
+        source: place.source(wanted),
+    };
+    let until = place.is_token().then(|| Instant::now() + TOKEN_LIFE);
+    let entry = Kept {
+        wanted: wanted.clone(),
+        found: found.clone(),
+        until,
+    };
+    kept().insert(wanted.provider.clone(), entry);
+    found
+}
+
+/// The first line that the program prints; or why there is none, to follow its name.
+async fn ask(argv: &[String]) -> Result<Secret, String> {
+    let said = match Program::ask(argv, PATIENCE).await {
+        Ok(said) => said,
+        Err(error) => return Err(never_ran(&error)),
+    };
+    let text = String::from_utf8_lossy(&said.stdout).into_owned();
+    let line = text.lines().next().unwrap_or_default().trim();
+    match (said.status.success(), line.is_empty()) {
+        (true, false) => Ok(Secret::new(line)),
+        (true, true) => Err("has none".to_owned()),
+        (false, _) => Err(complained(&said)),
+    }
+}
+
+fn never_ran(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "is not installed".to_owned(),
+        io::ErrorKind::TimedOut => format!("did not answer in {} s", PATIENCE.as_secs()),
+        _ => format!("could not be started ({error})"),
+    }
+}
+
+/// A program that complains about nothing has simply not found it.
+fn complained(said: &Said) -> String {
+    let text = String::from_utf8_lossy(&said.stderr);
+    let line: String = text
+        .trim()
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(COMPLAINT)
+        .collect();
+    match (said.status.code(), line.is_empty()) {
+        (Some(1), true) => "has none".to_owned(),
+        (Some(code), true) => format!("failed with code {code}"),
+        (_, false) => format!("failed ({line})"),
+        (None, true) => "was killed".to_owned(),
+    }
+}
+
+fn nowhere(wanted: &Wanted, reasons: &[String]) -> Problem {
+    let what = format!(
+        "There is no key for {}, so nothing was sent: {}.",
+        wanted.provider,
+        reasons.join("; ")
+    );
+    let fix = format!(
+        "Set ${} and restart Neovim, or {}; `:Flemma tutor` needs no key.",
+        wanted.variable,
+        places::how_to_store(wanted)
+    );
+    Problem::new(what, fix)
+}

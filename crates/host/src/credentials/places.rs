@@ -1,0 +1,177 @@
+//! Where a key may be kept, in which order, and how each place is asked.
+//!
+//! Pure: it runs nothing. The names under which keys are kept (`service` and `key`)
+//! are those of the reference, so that keys stored for it are found.
+
+/// A key that is neither in `setup()` nor in the environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// The provider's name.
+    pub provider: String,
+    /// The environment variable that does not hold it.
+    pub variable: String,
+    /// The user's own program for it, with its arguments.
+    pub command: Option<Vec<String>>,
+    /// Whether nothing can be sent without it: then all places are asked.
+    pub needed: bool,
+}
+
+/// A program that may know a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The Secret Service of a Linux desktop.
+    SecretService,
+    /// The keychain of macOS.
+    Keychain,
+    /// The user's own program.
+    Command(Vec<String>),
+    /// Google's program, for a token that holds an hour.
+    Gcloud,
+}
+
+/// The provider whose key is a token of Google Cloud.
+const VERTEX: &str = "vertex";
+
+/// The places to ask on this system, first things first.
+pub(super) fn places(wanted: &Wanted) -> Vec<Place> {
+    places_on(cfg!(target_os = "macos"), wanted)
+}
+
+fn places_on(is_macos: bool, wanted: &Wanted) -> Vec<Place> {
+    let is_vertex = wanted.provider == VERTEX;
+    let store = if is_macos {
+        Place::Keychain
+    } else {
+        Place::SecretService
+    };
+    // What Vertex wants is no key that one stores.
+    let store = (wanted.needed && !is_vertex).then_some(store);
+    let command = wanted.command.clone().map(Place::Command);
+    let gcloud = is_vertex.then_some(Place::Gcloud);
+    [store, command, gcloud].into_iter().flatten().collect()
+}
+
+/// What a user can do to have the key found, to follow "or".
+pub(super) fn how_to_store(wanted: &Wanted) -> String {
+    let provider = &wanted.provider;
+    if provider == VERTEX {
+        return "run `gcloud auth login`".to_owned();
+    }
+    if cfg!(target_os = "macos") {
+        format!("store it with `security add-generic-password -s {provider} -a api -w`")
+    } else {
+        format!("store it with `secret-tool store --label={provider} service {provider} key api`")
+    }
+}
+
+impl Place {
+    /// The program and its arguments.
+    pub(super) fn argv(&self, wanted: &Wanted) -> Vec<String> {
+        let provider = wanted.provider.as_str();
+        let words: &[&str] = match self {
+            Self::Command(argv) => return argv.clone(),
+            Self::SecretService => &["secret-tool", "lookup", "service", provider, "key", "api"],
+            Self::Keychain => &[
+                "security",
+                "find-generic-password",
+                "-s",
+                provider,
+                "-a",
+                "api",
+                "-w",
+            ],
+            Self::Gcloud => &["gcloud", "auth", "print-access-token"],
+        };
+        words.iter().map(|&word| word.to_owned()).collect()
+    }
+
+    /// How the place is named in front of what is wrong with it.
+    pub(super) fn subject(&self, wanted: &Wanted) -> String {
+        match self {
+            Self::SecretService => format!("secret-tool (service {}, key api)", wanted.provider),
+            Self::Keychain => format!("security (service {}, account api)", wanted.provider),
+            Self::Command(argv) => format!(
+                "parameters.{}.api_key_command ({})",
+                wanted.provider,
+                argv.first().map_or("empty", String::as_str)
+            ),
+            Self::Gcloud => "gcloud auth print-access-token".to_owned(),
+        }
+    }
+
+    /// Where a key from here comes from, to follow "Set".
+    pub(super) fn source(&self, wanted: &Wanted) -> String {
+        let provider = &wanted.provider;
+        match self {
+            Self::SecretService => {
+                format!("the key in the Secret Service (service {provider}, key api)")
+            }
+            Self::Keychain => format!("the key in the keychain (service {provider}, account api)"),
+            Self::Command(_) => format!("the key from parameters.{provider}.api_key_command"),
+            Self::Gcloud => "a login for the token of gcloud".to_owned(),
+        }
+    }
+
+    /// Whether what it gives holds for an hour only.
+    pub(super) fn is_token(&self) -> bool {
+        matches!(self, Self::Gcloud)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(provider: &str, command: Option<&str>, needed: bool) -> Wanted {
+        Wanted {
+            provider: provider.to_owned(),
+            variable: "KEY".to_owned(),
+            command: command.map(|it| vec![it.to_owned(), "show".to_owned()]),
+            needed,
+        }
+    }
+
+    #[track_caller]
+    fn check(is_macos: bool, wanted: &Wanted, programs: &[&str]) {
+        let places = places_on(is_macos, wanted);
+        let argvs: Vec<String> = places
+            .iter()
+            .map(|place| place.argv(wanted).join(" "))
+            .collect();
+        assert_eq!(argvs, programs);
+    }
+
+    #[test]
+    fn the_systems_store_is_asked_before_the_users_program() {
+        check(
+            false,
+            &wanted("anthropic", Some("pass"), true),
+            &["secret-tool lookup service anthropic key api", "pass show"],
+        );
+        check(
+            true,
+            &wanted("openai", None, true),
+            &["security find-generic-password -s openai -a api -w"],
+        );
+    }
+
+    #[test]
+    fn a_server_that_needs_no_key_is_given_one_only_on_the_users_word() {
+        check(false, &wanted("ollama", None, false), &[]);
+        check(
+            false,
+            &wanted("ollama", Some("pass"), false),
+            &["pass show"],
+        );
+    }
+
+    #[test]
+    fn vertex_takes_a_token_of_googles_program() {
+        check(
+            false,
+            &wanted("vertex", None, true),
+            &["gcloud auth print-access-token"],
+        );
+        assert!(Place::Gcloud.is_token());
+    }
+}

@@ -1,0 +1,84 @@
+//! Where a request goes, found out: what the options and the environment say, a key
+//! from where keys are kept, a server on this machine.
+//!
+//! Knows no chat. What follows from options and environment alone is decided by
+//! `endpoint`.
+
+use chat::Problem;
+
+use crate::credentials::{self, Found};
+use crate::endpoint::{self, Destination, Variables};
+use crate::settings::Settings;
+use crate::{local, transport};
+
+/// Where a request goes; `auto` looks for what there is. `note` is told what is
+/// waited for.
+///
+/// # Errors
+///
+/// The provider is unknown, or its address or its key is nowhere to be found.
+pub async fn find(
+    mut settings: Settings,
+    note: &(dyn Fn(String) + Sync),
+) -> Result<Destination, Problem> {
+    let variables = |name: &str| std::env::var(name).ok();
+    if settings.provider != "auto" {
+        return with_key(&settings, note).await;
+    }
+    if let Some(name) = endpoint::from_environment(&variables) {
+        settings.provider = name.to_owned();
+        return with_key(&settings, note).await;
+    }
+    let client = transport::client(endpoint::patience("openai_compatible", &settings).connect)?;
+    match local::find_server(&client).await {
+        Some((_, base_url)) => {
+            settings.provider = "openai_compatible".to_owned();
+            let at = |name: &str| {
+                if name == "OPENAI_COMPATIBLE_BASE_URL" {
+                    Some(base_url.to_owned())
+                } else {
+                    variables(name)
+                }
+            };
+            endpoint::destination(&settings, &at)
+        }
+        None => Ok(Destination::Tutor),
+    }
+}
+
+/// The destination, with the key looked for if it is not at hand.
+async fn with_key(
+    settings: &Settings,
+    note: &(dyn Fn(String) + Sync),
+) -> Result<Destination, Problem> {
+    let variables = |name: &str| std::env::var(name).ok();
+    let Some(wanted) = endpoint::wanted_key(settings, &variables) else {
+        return endpoint::destination(settings, &variables);
+    };
+    let Found { key, source } = credentials::find(&wanted, note).await?;
+    let at = |name: &str| {
+        if name == wanted.variable {
+            Some(key.expose().to_owned())
+        } else {
+            variables(name)
+        }
+    };
+    let mut destination = endpoint::destination(settings, &at as Variables<'_>)?;
+    if let Destination::Server(endpoint, _) = &mut destination {
+        endpoint.key_source = source;
+    }
+    Ok(destination)
+}
+
+/// Who is asked: the provider's name first.
+pub fn label(destination: &Destination) -> String {
+    match destination {
+        Destination::Tutor => "tutor (built in, no model)".to_owned(),
+        Destination::Server(endpoint, parameters) if parameters.model.is_empty() => {
+            format!("{} {}", endpoint.provider, endpoint.shown_base())
+        }
+        Destination::Server(endpoint, parameters) => {
+            format!("{} {}", endpoint.provider, parameters.model)
+        }
+    }
+}

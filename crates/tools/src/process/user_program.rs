@@ -1,0 +1,138 @@
+//! A program that the user named, with its arguments and without a shell: one that
+//! answers and ends, or one that serves for as long as it is held.
+//!
+//! It has the user's whole environment, no terminal and no input. Nothing a model
+//! wrote is ever run here.
+
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessSession};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::{ChildStderr, ChildStdout};
+use tokio::time::timeout;
+
+use super::{Mark, Tree};
+
+/// Most bytes kept of what a program writes on either side.
+const MOST: u64 = 64 * 1024;
+
+/// A program that runs. Dropping it ends it, and whatever it has started.
+#[derive(Debug)]
+pub struct Program {
+    child: Box<dyn ChildWrapper>,
+    /// Its standard output, until it is taken.
+    pub stdout: Option<ChildStdout>,
+    /// Its standard error, until it is taken.
+    pub stderr: Option<ChildStderr>,
+    tree: Tree,
+    over: bool,
+}
+
+/// What a program said and how it ended.
+#[derive(Debug)]
+pub struct Said {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Its standard output, or the beginning of it.
+    pub stdout: Vec<u8>,
+    /// Its standard error, likewise.
+    pub stderr: Vec<u8>,
+}
+
+impl Program {
+    /// Starts `argv`, a program and its arguments.
+    ///
+    /// # Errors
+    ///
+    /// There is no such program, it cannot be run, or `argv` is empty.
+    pub fn start(argv: &[String]) -> io::Result<Self> {
+        let Some((name, arguments)) = argv.split_first() else {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "no program is named",
+            ));
+        };
+        let mark = Mark::new("program");
+        let mut wrap = CommandWrap::with_new(name, |process| {
+            process.args(arguments);
+            process.env(Mark::NAME, mark.value());
+            process.stdin(Stdio::null());
+            process.stdout(Stdio::piped()).stderr(Stdio::piped());
+        });
+        wrap.wrap(KillOnDrop).wrap(ProcessSession);
+        let mut child = wrap.spawn()?.into_inner();
+        let id = child.id();
+        let leader = id.ok_or_else(|| io::Error::other("it has no process id"))?;
+        Ok(Self {
+            stdout: child.stdout().take(),
+            stderr: child.stderr().take(),
+            child,
+            tree: Tree::new(leader, &mark),
+            over: false,
+        })
+    }
+
+    /// Runs `argv` to its end and gives what it said.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be started, or it is not done within `patience`; then it is ended.
+    pub async fn ask(argv: &[String], patience: Duration) -> io::Result<Said> {
+        let mut program = Self::start(argv)?;
+        let (stdout, stderr) = (program.stdout.take(), program.stderr.take());
+        let done = timeout(patience, async {
+            let (stdout, stderr) = tokio::join!(read(stdout), read(stderr));
+            let status = program.wait().await?;
+            Ok::<_, io::Error>(Said {
+                status,
+                stdout,
+                stderr,
+            })
+        });
+        let said = done
+            .await
+            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+        // An agent that it left behind for the next question may stay.
+        program.over = true;
+        Ok(said)
+    }
+
+    /// Waits until it ends by itself. What it left running goes on.
+    ///
+    /// # Errors
+    ///
+    /// The operating system cannot say.
+    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait().await
+    }
+
+    /// Ends it and all it has started, and waits until none of it is left.
+    pub async fn stop(mut self) {
+        self.over = true;
+        self.tree.stop().await;
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        let tree = self.tree.clone();
+        // Outside the runtime the host is on its way out, and ends all it started.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { tree.stop().await });
+        }
+    }
+}
+
+async fn read(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(stream) = stream {
+        // What came before an error is as good as anything.
+        let _ = stream.take(MOST).read_to_end(&mut bytes).await;
+    }
+    bytes
+}

@@ -1,0 +1,170 @@
+//! Keys that the environment does not have: which program is asked for them, in
+//! which order, and what the user is told when none has one. The programs are
+//! scripts in a folder of the test's own, in front of `$PATH`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use harness::{Answer, Editor, Provider};
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+
+use crate::stage::*;
+
+/// A folder of programs: names and what they do in `sh`.
+fn programs(scripts: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, script) in scripts {
+        let path = folder.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    folder
+}
+
+/// An editor that reaches `provider` and has no key, with these programs.
+#[track_caller]
+fn keyless(provider: &Provider, programs: &TempDir, anthropic: Json) -> Editor {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(programs.path().to_owned()).chain(std::env::split_paths(&path));
+    let setup = offline()
+        .env("PATH", std::env::join_paths(folders).unwrap())
+        .env("ANTHROPIC_BASE_URL", provider.url())
+        .options(json!({"parameters": {"anthropic": anthropic}}));
+    let editor = setup.file("question.chat", QUESTION).start();
+    watch(&editor);
+    editor
+}
+
+fn key_of(provider: &Provider, request: usize) -> String {
+    let requests = provider.requests();
+    requests[request].header("x-api-key").unwrap().to_owned()
+}
+
+#[test]
+fn a_key_in_the_secret_service_is_found_and_asked_for_once() {
+    let store = programs(&[(
+        "secret-tool",
+        "echo \"$@\" >> \"$0.asked\"; echo stored-key",
+    )]);
+    let provider = Provider::anthropic(["One.", "Two."]);
+    let editor = keyless(&provider, &store, json!({}));
+    editor.keys("<C-]>");
+    wait_end(&editor, "One.\n\n@You:\n\n");
+    editor.keys("GiMore.<Esc><C-]>");
+    wait_end(&editor, "Two.\n\n@You:\n\n");
+    assert_eq!(key_of(&provider, 0), "stored-key");
+    assert_eq!(key_of(&provider, 1), "stored-key");
+    let asked = fs::read_to_string(store.path().join("secret-tool.asked")).unwrap();
+    assert_eq!(asked, "lookup service anthropic key api\n");
+}
+
+#[test]
+fn a_program_of_the_users_is_asked_last_and_its_first_line_taken() {
+    let store = programs(&[
+        ("secret-tool", "exit 1"),
+        ("my-pass", "echo \"  $1-key \"; echo login: me"),
+    ]);
+    let provider = Provider::anthropic(["One."]);
+    let own = json!({"api_key_command": ["my-pass", "anthropic"]});
+    let editor = keyless(&provider, &store, own);
+    editor.keys("<C-]>");
+    editor.wait_text("One.");
+    assert_eq!(key_of(&provider, 0), "anthropic-key");
+}
+
+#[test]
+fn a_key_in_the_environment_asks_nobody() {
+    let store = programs(&[("secret-tool", "touch \"$0.asked\"; echo no")]);
+    let provider = Provider::anthropic(["One."]);
+    let path = format!("{}:/usr/bin:/bin", store.path().display());
+    let editor = setup(&provider).env("PATH", path);
+    let editor = editor.file("question.chat", QUESTION).start();
+    editor.keys("<C-]>");
+    editor.wait_text("One.");
+    assert_eq!(key_of(&provider, 0), "test-key");
+    assert!(!store.path().join("secret-tool.asked").exists());
+}
+
+#[test]
+fn without_a_key_each_place_is_named_with_its_reason() {
+    let store = programs(&[
+        ("secret-tool", "echo 'Cannot autolaunch D-Bus' >&2; exit 1"),
+        ("my-pass", "exit 2"),
+    ]);
+    let provider = Provider::anthropic(["One."]);
+    let own = json!({"api_key_command": ["my-pass"]});
+    let editor = keyless(&provider, &store, own);
+    editor.keys("<C-]>");
+    let messages = wait_message(
+        &editor,
+        "There is no key for anthropic, so nothing was sent: ",
+    );
+    for part in [
+        "$ANTHROPIC_API_KEY is not set; ",
+        "secret-tool (service anthropic, key api) failed (Cannot autolaunch D-Bus); ",
+        "parameters.anthropic.api_key_command (my-pass) failed with code 2.",
+        "Set $ANTHROPIC_API_KEY and restart Neovim, or store it with `secret-tool store",
+    ] {
+        assert!(messages.contains(part), "{part} in {messages}");
+    }
+    assert_eq!(editor.text(), QUESTION);
+    assert!(provider.requests().is_empty());
+}
+
+#[test]
+fn a_program_that_is_missing_is_said_to_be() {
+    let store = programs(&[("secret-tool", "")]);
+    let provider = Provider::anthropic(["One."]);
+    let own = json!({"api_key_command": ["no-such-program"]});
+    let editor = keyless(&provider, &store, own);
+    editor.keys("<C-]>");
+    let messages = wait_message(&editor, "There is no key for anthropic");
+    assert!(messages.contains("key api) has none; "), "{messages}");
+    assert!(
+        messages.contains("api_key_command (no-such-program) is not installed."),
+        "{messages}"
+    );
+}
+
+#[test]
+fn a_refused_key_is_dropped_and_asked_for_once_more() {
+    let turn = "n=$(cat \"$0.n\" 2>/dev/null || echo 0); echo $((n + 1)) > \"$0.n\"; echo key-$n";
+    let store = programs(&[("secret-tool", turn)]);
+    let refused = || Answer::status(401, r#"{"error":{"message":"expired"}}"#);
+    let provider = Provider::anthropic([refused(), Answer::says("One."), refused(), refused()]);
+    let editor = keyless(&provider, &store, json!({}));
+    editor.keys("<C-]>");
+    wait_end(&editor, "One.\n\n@You:\n\n");
+    assert_eq!(key_of(&provider, 0), "key-0");
+    assert_eq!(key_of(&provider, 1), "key-1");
+
+    editor.keys("GiMore.<Esc><C-]>");
+    wait_message(
+        &editor,
+        "Anthropic refused the key (401, expired). Set the key in the Secret Service (service \
+         anthropic, key api) and press Ctrl-] again",
+    );
+    assert_eq!(provider.requests().len(), 4);
+}
+
+#[test]
+fn a_program_that_waits_for_somebody_is_seen_and_can_be_cancelled() {
+    let store = programs(&[("secret-tool", "echo $$ > \"$0.pid\"; exec sleep 1000")]);
+    let provider = Provider::anthropic(["One."]);
+    let editor = keyless(&provider, &store, json!({}));
+    editor.keys("<C-]>");
+    editor.wait_screen("who is asked", |rows| {
+        let note = "asking secret-tool for the key of anthropic";
+        rows.iter().any(|row| row.contains(note))
+    });
+    let file = store.path().join("secret-tool.pid");
+    editor.wait_for("the program", |_| file.exists());
+    let pid = fs::read_to_string(&file).unwrap();
+    editor.keys("<C-c>");
+    wait_event(&editor, "FlemmaRequestFinished cancelled");
+    editor.wait_for("the end of the program", |_| {
+        !std::path::Path::new(&format!("/proc/{}", pid.trim())).exists()
+    });
+    assert_eq!(editor.text(), QUESTION);
+}
