@@ -10,6 +10,7 @@ local SERVER = {
   "options",
   {
     api_key = "string",
+    api_key_command = { "list", "string" },
     base_url = "string",
     max_tokens = { "any", { "integer", 1 }, "share" },
     temperature = { "number", 0, 2 },
@@ -92,6 +93,7 @@ local OPTIONS = {
           "options",
           {
             api_key = "string",
+            api_key_command = { "list", "string" },
             base_url = "string",
             max_tokens = { "any", { "integer", 1 }, "share" },
             temperature = { "number", 0, 2 },
@@ -108,6 +110,7 @@ local OPTIONS = {
           "options",
           {
             api_key = "string",
+            api_key_command = { "list", "string" },
             base_url = "string",
             max_tokens = { "any", { "integer", 1 }, "share" },
             temperature = { "number", 0, 2 },

@@ -38,6 +38,7 @@
 
 ---@class flemma.Options.parameters.anthropic
 ---@field api_key? string The key, for those who do not have it in the environment.
+---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
@@ -51,6 +52,7 @@
 
 ---@class flemma.Options.parameters.openai
 ---@field api_key? string The key, for those who do not have it in the environment.
+---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
@@ -65,6 +67,7 @@
 
 ---@class flemma.Options.parameters.gemini
 ---@field api_key? string The key, for those who do not have it in the environment.
+---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
@@ -78,6 +81,7 @@
 
 ---@class flemma.Options.parameters.vertex
 ---@field api_key? string The key, for those who do not have it in the environment.
+---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
@@ -93,6 +97,7 @@
 
 ---@class flemma.Options.parameters.server
 ---@field api_key? string The key, for those who do not have it in the environment.
+---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.

@@ -124,7 +124,7 @@ fn play(editor: &Editor, provider: &Provider, seed: u64) {
 fn play_all(provider: &Provider, valid: fn(&Json), seeds: std::ops::Range<u64>) {
     let options = json!({
         "tools": {"require_approval": false},
-        "parameters": {"max_retries": 0, "timeout": 1},
+        "parameters": {"max_retries": 0, "timeout": 4},
     });
     let mut setup = with_options(provider, options);
     for seed in seeds.clone() {

@@ -181,11 +181,11 @@ fn a_name_that_does_not_exist_is_told() {
 
 #[test]
 fn silence_ends_a_request_and_an_answer() {
-    let quiet = json!({"parameters": {"timeout": 1}});
+    let quiet = json!({"parameters": {"timeout": 3}});
     let provider = Provider::anthropic([Answer::new().stall()]);
     let editor = ask_with(&provider, quiet.clone());
     editor.keys("<C-]>");
-    wait_message(&editor, "anthropic sent nothing for 1 s");
+    wait_message(&editor, "anthropic sent nothing for 3 s");
     wait_event(&editor, "FlemmaRequestFinished error");
     expect_requests(&editor, 1);
     assert_eq!(editor.text(), QUESTION);
@@ -194,6 +194,6 @@ fn silence_ends_a_request_and_an_answer() {
     let editor = ask_with(&provider, quiet);
     editor.keys("<C-]>");
     editor
-        .wait_text("@Assistant:\nOnce upon\n\n<!-- flemma:aborted: anthropic sent nothing for 1 s");
+        .wait_text("@Assistant:\nOnce upon\n\n<!-- flemma:aborted: anthropic sent nothing for 3 s");
     wait_event(&editor, "FlemmaRequestFinished error");
 }

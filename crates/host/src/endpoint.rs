@@ -14,8 +14,6 @@ use serde_json::Value;
 use crate::credentials::Wanted;
 use crate::settings::Settings;
 use known::{KNOWN, Known};
-use parameters::parameters;
-pub use parameters::patience;
 
 pub use parameters::{patience, unmet};
 
