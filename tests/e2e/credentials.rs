@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
 use crate::stage::*;
+use crate::traces::press_cancel;
 
 /// A folder of programs: names and what they do in `sh`.
 fn programs(scripts: &[(&str, &str)]) -> TempDir {
@@ -159,10 +160,12 @@ fn a_program_that_waits_for_somebody_is_seen_and_can_be_cancelled() {
         rows.iter().any(|row| row.contains(note))
     });
     let file = store.path().join("secret-tool.pid");
-    editor.wait_for("the program", |_| file.exists());
-    let pid = fs::read_to_string(&file).unwrap();
-    editor.keys("<C-c>");
-    wait_event(&editor, "FlemmaRequestFinished cancelled");
+    let pid = || fs::read_to_string(&file).unwrap_or_default();
+    editor.wait_for("the program", |_| pid().ends_with('\n'));
+    let pid = pid();
+    press_cancel(&editor, "a cancelled request", |editor| {
+        events(editor).contains(&"FlemmaRequestFinished cancelled".to_owned())
+    });
     editor.wait_for("the end of the program", |_| {
         !std::path::Path::new(&format!("/proc/{}", pid.trim())).exists()
     });

@@ -5,6 +5,7 @@ use harness::{Answer, Editor, Provider};
 use serde_json::json;
 
 use crate::stage::*;
+use crate::traces::press_cancel;
 
 /// The chat after one question and the answer "There.".
 const ANSWERED: &str = "@You:\nGo.\n\n@Assistant:\nThere.\n\n@You:\n\n";
@@ -78,8 +79,9 @@ fn a_wait_can_be_cancelled_at_any_time() {
     let editor = open(&provider, QUESTION);
     editor.keys("<C-]>");
     wait_note(&editor, "try 2 of 6 in");
-    editor.keys("<C-c>");
-    wait_event(&editor, "FlemmaRequestFinished cancelled");
+    press_cancel(&editor, "a cancelled request", |editor| {
+        events(editor).contains(&"FlemmaRequestFinished cancelled".to_owned())
+    });
     at_rest(&editor);
     assert_eq!(editor.text(), QUESTION);
     editor.keys("<C-]>");
