@@ -62,12 +62,33 @@ local function shown(value, path)
   return #text > 60 and text:sub(1, 57) .. "…" or text
 end
 
+--- What to say to a name in the rules that nothing has. One that is near no other
+--- may be that of a tool that is still to come.
+---@param name string
+---@param known table<string, any>
+---@param path string
+---@return string? problem
+local function unknown(name, known, path)
+  local alike = vim.tbl_filter(function(it)
+    return it:sub(1, 1) == name:sub(1, 1)
+  end, vim.tbl_keys(known))
+  local meant = words.nearest(name, alike, math.min(2, math.floor(#name / 2)))
+  if not meant and name:sub(1, 1) ~= "$" then
+    return nil
+  end
+  local hint = meant and (' Did you mean "%s"?'):format(meant) or ""
+  return ('%s: nothing is named "%s".%s'):format(path:sub(1, -2), name, hint)
+end
+
 ---@param kind any
 ---@param value any
 ---@param path string
 ---@param name string? What no option is named; absent when the value is wrong.
 ---@return string? problem
 local function sentence(kind, value, path, name)
+  if kind[1] == "name" then
+    return unknown(value, kind[2], path)
+  end
   if not name then
     local option = path == "" and "what setup() was given" or path:sub(1, -2)
     return ("%s is %s; it must be %s."):format(option, shown(value, path), must_be(kind))

@@ -6,6 +6,8 @@ local M = {}
 -- What each option must be, as the tests of the host write it from its
 -- definitions; see CONTRIBUTING.md.
 -- The options:
+local TOOLS = { bash = true, calculator = true, calculator_async = true, edit = true, read = true, write = true }
+local PRESETS = { ["$default"] = true, ["$readonly"] = true }
 local SERVER = {
   "options",
   {
@@ -317,6 +319,27 @@ local function fitting(kind, value, path, report)
   return part
 end
 
+--- Reports the names in the rules that nothing has, as far as is known here.
+---@param tools table The part of `tools` that fits.
+---@param report flemma.Report
+local function check_names(tools, report)
+  local presets = vim.tbl_extend("force", PRESETS, tools.presets or {})
+  local function look(names, path, allowed)
+    for _, name in ipairs(type(names) == "table" and names or {}) do
+      local is_preset = allowed and name:sub(1, 1) == "$"
+      local known = is_preset and presets or TOOLS
+      if not known[name] and (is_preset or not (allowed and name:find(".", 1, true))) then
+        report({ "name", known }, name, path)
+      end
+    end
+  end
+  look(tools.auto_approve, "tools.auto_approve.", true)
+  for preset, lists in pairs(tools.presets or {}) do
+    look(lists.approve, ("tools.presets.%s.approve."):format(preset))
+    look(lists.deny, ("tools.presets.%s.deny."):format(preset))
+  end
+end
+
 --- Keeps the options. They are read when the first `.chat` is opened; a later
 --- call replaces them in a running host too. What is wrong with them is told here,
 --- where it is known who called.
@@ -324,9 +347,13 @@ end
 function M.setup(options)
   options = options == nil and {} or options
   local wrong = {}
-  local part = fitting(OPTIONS, options, "", function(...)
+  local function report(...)
     wrong[#wrong + 1] = { ... }
-  end)
+  end
+  local part = fitting(OPTIONS, options, "", report)
+  if part and part.tools then
+    check_names(part.tools, report)
+  end
   M.options, M.fitting = type(options) == "table" and options or {}, part or {}
   if #wrong > 0 then
     require("flemma.check").tell(wrong, debug.getinfo(2, "Sl"))

@@ -26,10 +26,11 @@ end
 --- The candidate that takes the fewest edits, unless they are too many.
 ---@param word string
 ---@param candidates string[]
+---@param most integer? Most edits; else as many as a slip of the keyboard takes.
 ---@return string?
-function M.nearest(word, candidates)
+function M.nearest(word, candidates, most)
   table.sort(candidates)
-  local best, least = nil, math.max(2, math.floor(#word / 3)) + 1
+  local best, least = nil, (most or math.max(2, math.floor(#word / 3))) + 1
   for _, candidate in ipairs(candidates) do
     local cost = distance(word, candidate)
     if cost < least then

@@ -53,6 +53,22 @@ test("options that are right are taken without a word, and nothing is loaded for
   package.preload["my.module"] = nil
 end)
 
+test("a name in the rules that nothing has is told, unless a tool may come that has it", function()
+  local rows = {
+    { { auto_approve = { "$readnly" } }, 'tools.auto_approve: nothing is named "$readnly". Did you mean "$readonly"?' },
+    { { auto_approve = { "bsah" } }, 'tools.auto_approve: nothing is named "bsah". Did you mean "bash"?' },
+    { { presets = { ["$x"] = { deny = { "bsh" } } } }, 'tools.presets.$x.deny: nothing is named "bsh".' },
+    { { presets = { ["$x"] = { approve = { "$default" } } } }, 'nothing is named "$default".' },
+    { { presets = { ["$yolo"] = {} }, auto_approve = { "$yol" } }, 'Did you mean "$yolo"?' },
+  }
+  for _, row in ipairs(rows) do
+    local text = told({ tools = row[1] })
+    contains(text, row[2])
+    contains(text, "Until the tools options are right, every call waits for you.")
+  end
+  same(told({ tools = { auto_approve = { "web_search", "task", "$x" }, presets = { ["$x"] = {} } } }), "")
+end)
+
 test("a slip is told with what was meant", function()
   local text = told({ modle = "m" })
   contains(text, 'There is no option "modle". Did you mean "model"?')

@@ -141,6 +141,12 @@ impl Host {
             self.editor
                 .report_problem(&chat::Problem::new(format!("setup(): {problem}"), ""));
         }
+        for text in problems.remarks {
+            self.editor.notify(&chat::cycle::Notice {
+                level: chat::cycle::Level::Info,
+                text: format!("setup(): {text}"),
+            });
+        }
         settings.resolvers = configure.resolvers;
         self.share(settings.keep_switched(&self.shared.settings));
     }

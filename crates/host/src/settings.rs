@@ -142,6 +142,8 @@ pub struct Problems {
     pub values: Vec<String>,
     /// What only the host can tell.
     pub names: Vec<String>,
+    /// What is not wrong and may not be meant so.
+    pub remarks: Vec<String>,
 }
 
 impl Problems {
@@ -165,7 +167,7 @@ impl Settings {
         let mut problems = Problems::default();
         let fitting = check::fitting(&definition::ROOT, given, "", &mut problems.values);
         let mut settings = Self::of(fitting.unwrap_or(Value::Null), Value::Null);
-        settings.check_names(registry, &mut problems.names);
+        settings.check_names(registry, &mut problems);
         if let Some(name) = given.get("provider").and_then(Value::as_str) {
             // One that does not exist sends nothing; the default is somebody else.
             name.clone_into(&mut settings.provider);

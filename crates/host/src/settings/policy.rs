@@ -12,7 +12,7 @@ use chat::cycle::Options;
 use serde_json::Value;
 use tools::Registry;
 
-use super::Settings;
+use super::{Problems, Settings};
 use crate::protocol::RegisteredResolver;
 
 /// Presets that exist without being defined: "Built-in presets" in the tools
@@ -31,27 +31,58 @@ fn is_module(name: &str) -> bool {
     name.contains('.') && !name.starts_with("urn:flemma:")
 }
 
-impl Settings {
-    /// What is wrong with the names in `tools.auto_approve` and `tools.presets`.
-    pub(super) fn check_names(&self, registry: &Registry, problems: &mut Vec<String>) {
-        let known = self.known_names(registry);
-        for name in self.approved_names().filter(|name| !known.contains(*name)) {
-            let meant = super::nearest(name, known.iter().map(String::as_str));
-            problems.push(format!(
-                "tools.auto_approve: nothing is named \"{name}\".{meant}"
-            ));
-        }
-        let presets = self.tools.presets.keys();
-        for name in presets.filter(|name| !name.starts_with('$')) {
-            problems.push(format!(
-                "tools.presets: the name \"{name}\" must start with \"$\"."
-            ));
-        }
-    }
+/// The name in `known` that was meant: at most two letters are other ones, half of
+/// them at the most, and not the first. `setup()` goes by the same.
+fn slip<'a>(name: &str, known: &'a BTreeSet<String>) -> Option<&'a String> {
+    let cost = |it: &String| strsim::levenshtein(it, name);
+    let same_start = |it: &&String| it.chars().next() == name.chars().next();
+    let best = known.iter().filter(same_start).min_by_key(|it| cost(it))?;
+    (cost(best) <= 2 && cost(best) * 2 <= name.chars().count()).then_some(best)
+}
 
-    fn known_names(&self, registry: &Registry) -> BTreeSet<String> {
-        let tools = registry.iter().map(|tool| tool.name().to_owned());
-        tools.chain(self.preset_names()).collect()
+fn check_name(path: &str, name: &str, known: &BTreeSet<String>, problems: &mut Problems) {
+    if known.contains(name) {
+        return;
+    }
+    let meant = slip(name, known).map(|it| format!(" Did you mean \"{it}\"?"));
+    if meant.is_some() || name.starts_with('$') {
+        let meant = meant.unwrap_or_default();
+        let problem = format!("{path}: nothing is named \"{name}\".{meant}");
+        problems.values.push(problem);
+    } else {
+        problems.remarks.push(format!(
+            "{path}: there is no tool named \"{name}\" so far. What is said of it counts once there is one."
+        ));
+    }
+}
+
+impl Settings {
+    /// What is wrong with the names in `tools.auto_approve` and `tools.presets`. A
+    /// name that is near nothing may be that of a tool that is still to come.
+    pub(super) fn check_names(&self, registry: &Registry, problems: &mut Problems) {
+        let tools: BTreeSet<String> = registry.iter().map(|it| it.name().to_owned()).collect();
+        let presets = self.preset_names();
+        for name in self.approved_names() {
+            let known = if name.starts_with('$') {
+                &presets
+            } else {
+                &tools
+            };
+            check_name("tools.auto_approve", name, known, problems);
+        }
+        for (preset, lists) in &self.tools.presets {
+            if !preset.starts_with('$') {
+                problems.names.push(format!(
+                    "tools.presets: the name \"{preset}\" must start with \"$\"."
+                ));
+            }
+            for (list, names) in [("approve", &lists.approve), ("deny", &lists.deny)] {
+                let path = format!("tools.presets.{preset}.{list}");
+                for name in names {
+                    check_name(&path, name, &tools, problems);
+                }
+            }
+        }
     }
 
     /// The names that start with `$`.

@@ -72,11 +72,32 @@ fn a_function_is_asked_and_without_approval_all_is_approved_below_it() {
 }
 
 #[test]
+fn a_rule_may_name_a_tool_that_is_still_to_come() {
+    let given = json!({"tools": {"auto_approve": ["$default", "web_search", "task"]}});
+    let (settings, problems) = Settings::examine(&given, &Registry::builtin());
+    assert_eq!(problems.all(), [""; 0]);
+    assert_eq!(problems.remarks.len(), 2);
+    assert!(problems.remarks[1].contains("there is no tool named \"task\" so far"));
+    for name in ["read", "web_search", "task"] {
+        let decision = settings.policy().decide(name);
+        assert_eq!(decision, Some(Decision::Approve), "{name}");
+    }
+}
+
+#[test]
 fn slips_are_named_with_what_was_meant_and_approve_nothing() {
     for (given, problem) in [
         (
             json!({"tools": {"auto_approve": ["$readnly"]}}),
             "Did you mean \"$readonly\"?",
+        ),
+        (
+            json!({"tools": {"presets": {"$x": {"deny": ["bsh"]}}}}),
+            "tools.presets.$x.deny: nothing is named \"bsh\". Did you mean \"bash\"?",
+        ),
+        (
+            json!({"tools": {"presets": {"$x": {"approve": ["$default"]}}}}),
+            "nothing is named \"$default\".",
         ),
         (
             json!({"tools": {"auto_aprove": []}}),

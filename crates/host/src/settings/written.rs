@@ -5,6 +5,7 @@
 //! the file instead.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -65,7 +66,8 @@ fn lua_annotates_all_options() {
 
 #[test]
 fn lua_checks_all_options() {
-    let mut text = "local SERVER = ".to_owned();
+    let mut text = names();
+    text.push_str("local SERVER = ");
     let fields = SERVER.fields().into_iter().flatten();
     options("options", fields, 0, &mut text);
     text.push_str("\nlocal OPTIONS = ");
@@ -76,6 +78,23 @@ fn lua_checks_all_options() {
         "-- End.",
         &(text + "\n"),
     );
+}
+
+/// The names that rules may give without anything being registered.
+fn names() -> String {
+    let registry = tools::Registry::builtin();
+    let tools: BTreeSet<&str> = registry.iter().map(|tool| tool.name()).collect();
+    let tools: Vec<String> = tools.iter().map(|it| format!("{it} = true")).collect();
+    let presets = super::Settings::default().preset_names();
+    let presets: Vec<String> = presets
+        .iter()
+        .map(|it| format!("[\"{it}\"] = true"))
+        .collect();
+    format!(
+        "local TOOLS = {{ {} }}\nlocal PRESETS = {{ {} }}\n",
+        tools.join(", "),
+        presets.join(", ")
+    )
 }
 
 #[test]

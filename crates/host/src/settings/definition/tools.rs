@@ -27,6 +27,8 @@ auto_approve = function(tool_name, input, context)
 end
 <
 nil passes to the next rule. When the function fails, the call waits.
+A preset that does not exist, or a slip for a tool, is an error when setup()
+is called. Any other name may be that of a tool that is registered later.
 A name with a dot is a module with a function `resolve`, see
 |flemma.tools.approval|; it is loaded when it is first asked.",
     )
