@@ -26,6 +26,13 @@ M.COMMANDS = {
   ["autopilot:disable"] = { help = "Stop after each step." },
   ["autopilot:status"] = { help = "Say whether it goes on by itself." },
   ["tutor"] = { help = "Open a chat that shows how this works, offline.", anywhere = true },
+  ["run"] = {
+    help = "Run a command written as YAML: its name, then what it takes.",
+    anywhere = true,
+    run = function(words)
+      require("flemma.buffer").command("run", { words = words, cwd = vim.uv.cwd() })
+    end,
+  },
   ["restart"] = {
     help = "Start the host process again.",
     anywhere = true,

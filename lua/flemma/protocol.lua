@@ -276,5 +276,6 @@ M.IN_ORDER = {
 ---@field path string?
 ---@field name string?
 ---@field lines string[]?
+---@field advance boolean? Whether Ctrl-] is pressed in it at once.
 
 return M

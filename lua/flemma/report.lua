@@ -56,6 +56,9 @@ function M.open(message)
     vim.bo[buffer].filetype = "chat"
   end
   api.nvim_win_set_cursor(0, { api.nvim_buf_line_count(buffer), 0 })
+  if message.advance then
+    require("flemma.buffer").command("advance")
+  end
 end
 
 M.open_tutor = M.open

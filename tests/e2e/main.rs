@@ -36,6 +36,7 @@ mod requests;
 mod resolvers;
 mod responsive;
 mod retries;
+mod run_command;
 mod send;
 mod send_stops;
 mod shell;

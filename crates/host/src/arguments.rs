@@ -37,11 +37,37 @@ pub enum Command {
     /// Exit codes: 0 done, 1 the tool failed, 2 wrong command line, 4 denied,
     /// 130 cancelled.
     Tool(Tool),
+    /// Run a command: a prompt with arguments, written as YAML.
+    ///
+    /// Commands are NAME.yaml in `flemma/commands` beside the options, or in
+    /// `.flemma/commands` of the current folder; a path names a file. Without a name
+    /// they are listed. At most 5 requests are made unless --max-turns says so.
+    ///
+    /// Exit codes: as of `send`.
+    Run(Run),
     /// List the tools, and whether each runs, asks or is denied.
     Tools {
         /// Read the options from this file instead of `flemma/config.toml`.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         config: Option<PathBuf>,
+    },
+    /// List the providers: where each is, its model, and whether somebody answers.
+    ///
+    /// Nothing is asked of a model and no key is sent.
+    Backends {
+        /// Read the options from this file instead of `flemma/config.toml`.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        config: Option<PathBuf>,
+    },
+    /// Print the completions of a shell, for it to read.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, for `man -l -`.
+    Man {
+        /// The page of one command.
+        command: Option<String>,
     },
     /// Serve a Neovim over standard input and output; the plugin starts this.
     Host,
@@ -74,6 +100,38 @@ pub struct Send {
     /// Print only the words of the last answer, at the end.
     #[arg(long)]
     pub last: bool,
+    /// Whom to send to, and how often.
+    #[command(flatten)]
+    pub model: Model,
+    /// How it goes about it.
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// `flemma run`
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Its name, or its file.
+    pub command: Option<String>,
+    /// What it takes: values in order, or name=value.
+    pub arguments: Vec<String>,
+    /// Keep the conversation in this file, which must not exist.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub chat: Option<PathBuf>,
+    /// Show what would be sent, and send nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Whom to send to, and how often.
+    #[command(flatten)]
+    pub model: Model,
+    /// How it goes about it.
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// Whom to send to, and how often.
+#[derive(Debug, Args)]
+pub struct Model {
     /// Whom to send to, instead of the option `provider`.
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
@@ -83,9 +141,6 @@ pub struct Send {
     /// Most requests in a row.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turns: Option<u32>,
-    /// How it goes about it.
-    #[command(flatten)]
-    pub options: Options,
 }
 
 /// `flemma tool`

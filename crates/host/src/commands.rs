@@ -1,15 +1,16 @@
 //! What each command of the command line does: reads its options and starts the work.
 
-use std::io::Read;
-use std::path::PathBuf;
+use std::io::{IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tools::Registry;
 
-use crate::arguments::{Options, Send, Tool};
+use crate::arguments::{Model, Options, Run, Send, Tool};
 use crate::config::{self, Config, Given, Wrong};
-use crate::direct;
 use crate::headless::{self, Chat, Code, Job, Show};
+use crate::spec::{self, Spec};
+use crate::{backends, direct};
 
 /// `flemma send`
 pub fn send(send: Send) -> ExitCode {
@@ -17,12 +18,7 @@ pub fn send(send: Send) -> ExitCode {
         Ok(message) => message,
         Err(problem) => return fail(Code::Error, &[problem]),
     };
-    let given = Given {
-        provider: send.provider.clone(),
-        model: send.model.clone(),
-        max_turns: send.max_turns,
-        ..given(&send.options)
-    };
+    let given = with_model(&send.options, &send.model);
     let config = match configured(&given) {
         Ok(config) => config,
         Err(code) => return code,
@@ -63,6 +59,83 @@ fn message(send: &Send) -> Result<Option<String>, String> {
     }
 }
 
+/// Most requests of a command: document 4, "The Agent Loop".
+const ROUNDS: u32 = 5;
+
+/// `flemma run`
+pub fn run(run: Run) -> ExitCode {
+    let folder = match std::env::current_dir() {
+        Ok(folder) => folder,
+        Err(error) => {
+            return fail(
+                Code::Error,
+                &[format!("The current folder is gone: {error}.")],
+            );
+        }
+    };
+    let Some(name) = &run.command else {
+        return list_commands(&folder);
+    };
+    let lines = match spec::find(name, &folder) {
+        Ok(spec) => spec.chat(&spec::Given::read(&run.arguments, &spec)),
+        Err(problem) => return fail(Code::Error, &[problem]),
+    };
+    let lines = match lines {
+        Ok(lines) => lines,
+        Err(problem) => return fail(Code::Usage, &[format!("{problem}.")]),
+    };
+    let mut given = with_model(&run.options, &run.model);
+    given.max_turns.get_or_insert(ROUNDS);
+    let config = match configured(&given) {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    let chat = Chat::Typed {
+        lines,
+        keep: run.chat,
+    };
+    let show = if std::io::stdout().is_terminal() {
+        Show::Words
+    } else {
+        Show::LastWords
+    };
+    let mut job = job(config, &run.options, chat, show);
+    job.rehearsal = run.dry_run;
+    headless::run(job)
+}
+
+fn list_commands(folder: &Path) -> ExitCode {
+    let mut lines = Vec::new();
+    for found in spec::all(folder) {
+        let name = found.path.file_stem().unwrap_or_default().to_string_lossy();
+        let name = name.into_owned();
+        lines.push(match found.spec {
+            Ok(spec) => {
+                let asked = format!("{name} {}", takes(&spec));
+                format!("{:<32} {}", asked.trim_end(), spec.description)
+            }
+            Err(error) => format!("{name:<32} broken: {error}"),
+        });
+    }
+    if lines.is_empty() {
+        lines.push(
+            "There are no commands; `flemma help run` says where they are looked for.".to_owned(),
+        );
+    }
+    // Whoever reads no further has seen enough.
+    let _ = writeln!(std::io::stdout(), "{}", lines.join("\n"));
+    Code::Ok.into()
+}
+
+fn takes(spec: &Spec) -> String {
+    let usage = spec.usage();
+    if usage == "no arguments" {
+        String::new()
+    } else {
+        usage
+    }
+}
+
 /// `flemma tool`
 pub fn tool(tool: Tool) -> ExitCode {
     let input = match direct::input(&Registry::builtin(), &tool.name, &tool.json) {
@@ -76,7 +149,10 @@ pub fn tool(tool: Tool) -> ExitCode {
     };
     match configured(&given) {
         Ok(config) => {
-            let chat = Chat::Typed(headless::call(&tool.name, &input));
+            let chat = Chat::Typed {
+                lines: headless::call(&tool.name, &input),
+                keep: None,
+            };
             headless::run(job(config, &tool.options, chat, Show::Results))
         }
         Err(code) => code,
@@ -95,11 +171,32 @@ pub fn tools(file: Option<PathBuf>) -> ExitCode {
     }
 }
 
+/// `flemma backends`
+pub fn backends(file: Option<PathBuf>) -> ExitCode {
+    let given = Given {
+        file,
+        ..Given::default()
+    };
+    match configured(&given) {
+        Ok(config) => backends::print(&config),
+        Err(code) => code,
+    }
+}
+
 fn given(options: &Options) -> Given {
     Given {
         file: options.config.clone(),
         approve: options.approve.clone(),
         ..Given::default()
+    }
+}
+
+fn with_model(options: &Options, model: &Model) -> Given {
+    Given {
+        provider: model.provider.clone(),
+        model: model.model.clone(),
+        max_turns: model.max_turns,
+        ..given(options)
     }
 }
 

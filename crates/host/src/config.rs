@@ -52,8 +52,8 @@ pub enum Wrong {
     File(Vec<String>),
 }
 
-/// Where the file is, unless `--config` says so.
-pub fn usual_file() -> Option<PathBuf> {
+/// The folder of our configuration.
+pub fn folder() -> Option<PathBuf> {
     let set = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
     let folder = set
         .filter(|path| path.is_absolute())
@@ -67,7 +67,7 @@ pub fn usual_file() -> Option<PathBuf> {
 ///
 /// Something is wrong with either.
 pub fn read(given: &Given, registry: &Registry) -> Result<Config, Wrong> {
-    let mut options = match (&given.file, usual_file()) {
+    let mut options = match (&given.file, folder()) {
         (Some(file), _) => read_file(file, true)?,
         (None, Some(folder)) => read_file(&folder.join("config.toml"), false)?,
         (None, None) => json!({}),
@@ -77,7 +77,7 @@ pub fn read(given: &Given, registry: &Registry) -> Result<Config, Wrong> {
         let file = given
             .file
             .clone()
-            .or_else(|| Some(usual_file()?.join("config.toml")));
+            .or_else(|| Some(folder()?.join("config.toml")));
         let file = file.unwrap_or_default();
         let named = problems
             .iter()

@@ -66,8 +66,13 @@ pub enum Chat {
         /// What the user says first.
         message: Option<String>,
     },
-    /// One in no file, typed here.
-    Typed(Vec<String>),
+    /// One that is typed here.
+    Typed {
+        /// Its text.
+        lines: Vec<String>,
+        /// A new file to keep it in.
+        keep: Option<PathBuf>,
+    },
 }
 
 /// What to do with a chat, and how.
@@ -177,7 +182,10 @@ impl Front {
         front.configure(job.options);
         match job.chat {
             Chat::File { path, message } => front.open_file(&path, message.as_deref())?,
-            Chat::Typed(lines) => {
+            Chat::Typed { lines, keep } => {
+                if let Some(path) = keep {
+                    front.keep_in(&path)?;
+                }
                 front.attach();
                 front.type_lines(0..1, &lines);
             }
@@ -228,6 +236,24 @@ impl Front {
             self.type_lines(edit.lines, &edit.replacement);
         }
         Ok(())
+    }
+
+    /// The chat will be in a file that is not there yet.
+    fn keep_in(&mut self, path: &std::path::Path) -> Result<(), String> {
+        let shown = path.display();
+        if self.rehearsal.is_none() {
+            self.lease = take_lease(path)?;
+        }
+        match ChatFile::open(path) {
+            Ok((file, None)) => {
+                self.file = Some(file);
+                Ok(())
+            }
+            Ok(_) => Err(format!(
+                "{shown} exists, so nothing was run. Name another file."
+            )),
+            Err(error) => Err(format!("{shown} cannot be written: {error}.")),
+        }
     }
 
     /// Shows the chat to the host.

@@ -179,6 +179,7 @@ impl Host {
     fn command(&mut self, command: Command) {
         match command.name.as_str() {
             "tutor" => self.open_tutor(),
+            "run" => self.run(&command.arguments),
             "autopilot:enable" => self.set_autopilot(true),
             "autopilot:disable" => self.set_autopilot(false),
             _ if self.sessions.contains_key(&command.buffer) => {
@@ -201,6 +202,21 @@ impl Host {
         });
     }
 
+    /// `:Flemma run`: a chat that a command makes, in which Ctrl-] is pressed.
+    fn run(&self, arguments: &Value) {
+        match crate::spec::run(arguments) {
+            Ok((name, lines)) => self.editor.send(
+                "open",
+                &Open {
+                    name: &name,
+                    lines: lines.iter().map(String::as_str).collect(),
+                    advance: true,
+                },
+            ),
+            Err(problem) => self.editor.report_problem(&chat::Problem::new(problem, "")),
+        }
+    }
+
     /// A chat with the tutor, in a folder of its own that holds its file.
     fn open_tutor(&self) {
         match crate::status::tutor_folder() {
@@ -209,6 +225,7 @@ impl Host {
                 &Open {
                     name: &path,
                     lines: crate::tutor::FIRST_CHAT.to_vec(),
+                    advance: false,
                 },
             ),
             Err(error) => self.editor.report_problem(&chat::Problem::new(

@@ -6,6 +6,7 @@
 mod arguments;
 mod ask;
 mod audit;
+mod backends;
 mod buffers;
 mod commands;
 mod config;
@@ -31,11 +32,13 @@ mod rpc;
 mod rules;
 mod session;
 mod settings;
+mod spec;
 mod status;
 mod supervise;
 mod transport;
 mod trust;
 mod tutor;
+mod written;
 
 use std::process::ExitCode;
 
@@ -54,11 +57,19 @@ fn main() -> ExitCode {
         Command::Host => supervise::watch_host(),
         Command::Log { count, json } => log::print(count, json),
         Command::Tools { config } => commands::tools(config),
+        Command::Backends { config } => commands::backends(config),
+        Command::Completions { shell } => written::completions(shell),
+        Command::Man { command } => written::manual(command.as_deref()),
+        Command::Run(run) if run.command.is_none() => commands::run(run),
         // What runs tools is watched, so that nothing outlives it.
         _ if !inner => supervise::watch_command(),
         Command::Send(send) => {
             supervise::follow_watcher(collected);
             commands::send(send)
+        }
+        Command::Run(run) => {
+            supervise::follow_watcher(collected);
+            commands::run(run)
         }
         Command::Tool(tool) => {
             supervise::follow_watcher(collected);

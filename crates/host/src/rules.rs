@@ -54,7 +54,7 @@ impl Rules {
     /// What a chat without frontmatter goes by.
     pub fn plain(settings: &Settings, registry: &Registry) -> Self {
         let mut options = settings.options(registry);
-        options.guarded = ["edit", "write"].map(str::to_owned).into();
+        options.guarded = ["edit", "write", "write_file"].map(str::to_owned).into();
         options.trust_loaded_calls = settings.trust.unrecognized_calls == UnrecognizedCalls::Policy;
         Self {
             options,
@@ -104,7 +104,11 @@ impl Rules {
         if let Some(names) = &overrides.tools {
             let tool = |name: &String| registry.get(name).map(|tool| tool.definition());
             self.offered = names.iter().filter_map(tool).collect();
-            let offered = |name: &String| names.contains(name);
+            let alias_of = |alias: &String| tools::ALIASES.iter().find(|(it, _)| it == alias);
+            let offered = |name: &String| {
+                names.contains(name)
+                    || alias_of(name).is_some_and(|(_, it)| names.iter().any(|name| name == it))
+            };
             self.options.tools.retain(|name, _| offered(name));
         }
         if let Some(autopilot) = overrides.autopilot

@@ -74,7 +74,8 @@ pub fn report(rules: &Rules, is_tutor: bool, doing: &str) -> Report<'static> {
     if !matches!(options.frontmatter, Some(Err(_))) {
         lines.push(String::new());
         lines.push("A call of    by the policy now".to_owned());
-        let tools = options.tools.keys();
+        let is_alias = |name: &&String| tools::ALIASES.iter().any(|(alias, _)| alias == name);
+        let tools = options.tools.keys().filter(|name| !is_alias(name));
         lines.extend(tools.map(|name| format!("{name:<12} {}", policy_of(rules, name))));
     }
     Report {

@@ -4,6 +4,7 @@
 //! `.chat` file looks like and who asked are known elsewhere; the editor is only
 //! known as somebody who may have a file open ([`OpenBuffers`]).
 
+mod aliases;
 mod bash;
 mod buffers;
 mod calculator;
@@ -17,6 +18,7 @@ mod schema;
 mod tool;
 mod write;
 
+pub use aliases::ALIASES;
 pub use buffers::{NoBuffers, OpenBuffers, OpenText};
 pub use files::{resolve, write_whole};
 pub use process::{Program, Said, end_descendants, watched_by};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use chat::tool::ToolDefinition;
 
+use crate::aliases::{ReadFile, Shell, WriteFile};
 use crate::bash::Bash;
 use crate::calculator::{Calculator, CalculatorAsync};
 use crate::edit::Edit;
@@ -19,6 +20,8 @@ use crate::write::Write;
 #[derive(Clone, Default)]
 pub struct Registry {
     tools: BTreeMap<String, Arc<dyn Tool>>,
+    /// Under names of other systems.
+    aliases: BTreeMap<String, Arc<dyn Tool>>,
 }
 
 impl Registry {
@@ -27,15 +30,21 @@ impl Registry {
         Self::default()
     }
 
-    /// The six built-in tools. Those that change files share one set of locks, so
-    /// calls on one file follow each other.
+    /// The six built-in tools, and the names that others know them by. Those that
+    /// change files share one set of locks, so calls on one file follow each other.
     pub fn builtin() -> Self {
         let locks = FileLocks::default();
         let mut registry = Self::new();
-        registry.register(Arc::new(Bash));
-        registry.register(Arc::new(Read));
-        registry.register(Arc::new(Write::new(locks.clone())));
-        registry.register(Arc::new(Edit::new(locks)));
+        let bash: Arc<dyn Tool> = Arc::new(Bash);
+        let read: Arc<dyn Tool> = Arc::new(Read);
+        let write: Arc<dyn Tool> = Arc::new(Write::new(locks.clone()));
+        registry.register(bash.clone());
+        registry.register(read.clone());
+        registry.register(write.clone());
+        registry.register(Arc::new(Edit::new(locks.clone())));
+        registry.add_alias(Arc::new(Shell(bash)));
+        registry.add_alias(Arc::new(ReadFile(read)));
+        registry.add_alias(Arc::new(WriteFile { write, locks }));
         registry.register(Arc::new(Calculator));
         registry.register(Arc::new(CalculatorAsync));
         registry
@@ -46,14 +55,24 @@ impl Registry {
         self.tools.insert(tool.name().to_owned(), tool);
     }
 
+    fn add_alias(&mut self, tool: Arc<dyn Tool>) {
+        self.aliases.insert(tool.name().to_owned(), tool);
+    }
+
     /// The tool with this name, offered or not.
     pub fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
-        self.tools.get(name).cloned()
+        let tool = self.tools.get(name).or_else(|| self.aliases.get(name));
+        tool.cloned()
     }
 
     /// All tools, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         self.tools.values()
+    }
+
+    /// The tools under names of other systems, sorted by name.
+    pub fn aliases(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.aliases.values()
     }
 
     /// What models are offered, sorted by name so that requests stay the same

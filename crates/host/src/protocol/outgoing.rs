@@ -283,4 +283,6 @@ pub struct Open<'a> {
     pub name: &'a str,
     /// Its text.
     pub lines: Vec<&'a str>,
+    /// Whether Ctrl-] is pressed in it at once.
+    pub advance: bool,
 }

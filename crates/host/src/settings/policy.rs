@@ -60,7 +60,8 @@ impl Settings {
     /// What is wrong with the names in `tools.auto_approve` and `tools.presets`. A
     /// name that is near nothing may be that of a tool that is still to come.
     pub(super) fn check_names(&self, registry: &Registry, problems: &mut Problems) {
-        let tools: BTreeSet<String> = registry.iter().map(|it| it.name().to_owned()).collect();
+        let tools = registry.iter().chain(registry.aliases());
+        let tools: BTreeSet<String> = tools.map(|it| it.name().to_owned()).collect();
         let presets = self.preset_names();
         for name in self.approved_names() {
             let known = if name.starts_with('$') {
@@ -137,6 +138,13 @@ impl Settings {
             }
         }
         policy.approve.retain(|name| !exclusions.contains(name));
+        for (alias, name) in tools::ALIASES {
+            for names in [&mut policy.approve, &mut policy.deny] {
+                if names.contains(name) {
+                    names.insert(alias.to_owned());
+                }
+            }
+        }
         policy
     }
 
@@ -181,6 +189,7 @@ impl Settings {
     pub fn options(&self, registry: &Registry) -> Options {
         let tools = registry
             .iter()
+            .chain(registry.aliases())
             .map(|tool| (tool.name().to_owned(), tool.definition()))
             .collect();
         Options {

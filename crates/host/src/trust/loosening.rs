@@ -98,7 +98,13 @@ fn approves_more(wanted: &AutoApprove, base: &Settings) -> Option<String> {
             let new = reach_of(&theirs, tool, otherwise);
             new == reach && new > reach_of(&ours, tool, otherwise)
         };
-        let looser: Vec<&str> = tools.iter().copied().filter(is_looser).collect();
+        let mut looser: Vec<&str> = tools.iter().copied().filter(is_looser).collect();
+        // Another name of a tool that is named says nothing new.
+        for (alias, name) in tools::ALIASES {
+            if looser.contains(&name) {
+                looser.retain(|it| *it != alias);
+            }
+        }
         (!looser.is_empty()).then(|| listed(&looser))
     };
     let runs = looser(Reach::Runs).map(|tools| format!("would run {tools} without asking"));

@@ -1,0 +1,245 @@
+//! A command written as YAML: a prompt with arguments, which becomes a chat.
+//!
+//! Names, keys and templates are those of document 4, "Creating Tool-Enabled
+//! Commands". Such a file says what is asked, never what may run: it can loosen
+//! nothing.
+
+mod find;
+mod render;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use chat::document::Role;
+use chat::escape::escape_line;
+use serde::Deserialize;
+use serde_json::Value;
+
+pub use find::{all, find};
+
+/// A command.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// What it is called.
+    pub name: String,
+    #[serde(default, rename = "version")]
+    _version: Value,
+    /// What it does, in a sentence.
+    #[serde(default)]
+    pub description: String,
+    #[serde(default, rename = "category")]
+    _category: Value,
+    /// What it takes, in order.
+    #[serde(default)]
+    args: Vec<Argument>,
+    prompt: Prompt,
+    #[serde(default)]
+    model: Model,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Argument {
+    name: String,
+    #[serde(default, rename = "description")]
+    _description: String,
+    #[serde(default)]
+    required: bool,
+    #[serde(default)]
+    default: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Prompt {
+    #[serde(default)]
+    system: String,
+    template: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Model {
+    #[serde(default)]
+    temperature: Option<f64>,
+    #[serde(default)]
+    max_tokens: Option<u32>,
+}
+
+/// What was given to a command: some by name, the others in order.
+#[derive(Debug, Default)]
+pub struct Given {
+    /// In order.
+    pub values: Vec<String>,
+    /// `name=value`
+    pub named: BTreeMap<String, String>,
+}
+
+impl Given {
+    /// Sorts words of a command line: one of the command's names before a `=` gives
+    /// that argument.
+    pub fn read(words: &[String], spec: &Spec) -> Self {
+        let mut given = Self::default();
+        for word in words {
+            let named = word
+                .split_once('=')
+                .filter(|(name, _)| spec.args.iter().any(|it| it.name == *name));
+            match named {
+                Some((name, value)) => {
+                    drop(given.named.insert(name.to_owned(), value.to_owned()));
+                }
+                None => given.values.push(word.clone()),
+            }
+        }
+        given
+    }
+}
+
+/// What `:Flemma run` opens: a name for the buffer, and its text. `arguments` holds
+/// the `words` behind it and Neovim's `cwd`.
+///
+/// # Errors
+///
+/// There is no such command, or what is wrong with it or with what it was given.
+pub fn run(arguments: &Value) -> Result<(String, Vec<String>), String> {
+    let words = arguments["words"].as_array().into_iter().flatten();
+    let words: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();
+    let project = Path::new(arguments["cwd"].as_str().unwrap_or("/"));
+    let Some((name, rest)) = words.split_first() else {
+        let found = all(project).into_iter().filter_map(|found| found.spec.ok());
+        let names: Vec<String> = found.map(|spec| spec.name).collect();
+        let names = if names.is_empty() {
+            "none was found".to_owned()
+        } else {
+            names.join(", ")
+        };
+        return Err(format!(":Flemma run needs the name of a command: {names}."));
+    };
+    let spec = find(name, project)?;
+    let lines = spec.chat(&Given::read(rest, &spec));
+    let lines = lines.map_err(|error| format!("{error}. Nothing was run."))?;
+    Ok((free_name(&spec.name, project), lines))
+}
+
+/// A file of that name that is not there yet.
+fn free_name(name: &str, project: &Path) -> String {
+    let name: String = name
+        .chars()
+        .map(|char| if char.is_alphanumeric() { char } else { '-' })
+        .collect();
+    let numbered = |count: u32| match count {
+        1 => project.join(format!("{name}.chat")),
+        count => project.join(format!("{name}-{count}.chat")),
+    };
+    let free = (1..1000).map(numbered).find(|path| !path.exists());
+    free.unwrap_or_else(|| numbered(1))
+        .to_string_lossy()
+        .into_owned()
+}
+
+impl Spec {
+    /// Reads a command.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong and where, as a sentence without its end.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        serde_saphyr::from_str(text).map_err(|error| {
+            let whole = error.to_string();
+            // Behind the first line stands an excerpt of the file.
+            whole.lines().next().unwrap_or_default().to_owned()
+        })
+    }
+
+    /// The chat that it becomes with these arguments.
+    ///
+    /// # Errors
+    ///
+    /// An argument is missing or one too many, or the template cannot be filled in.
+    pub fn chat(&self, given: &Given) -> Result<Vec<String>, String> {
+        let values = self.values(given)?;
+        let filled = render::Filled::new(values);
+        let system = filled.render("prompt.system", &self.prompt.system)?;
+        let user = filled.render("prompt.template", &self.prompt.template)?;
+        let mut lines = self.frontmatter(&filled);
+        for (role, text) in [(Role::System, &system), (Role::You, &user)] {
+            if text.trim().is_empty() {
+                continue;
+            }
+            if !lines.is_empty() {
+                lines.push(String::new());
+            }
+            lines.push(role.marker().to_owned());
+            lines.extend(
+                text.trim_end()
+                    .lines()
+                    .map(|it| escape_line(it).into_owned()),
+            );
+        }
+        Ok(lines)
+    }
+
+    fn values(&self, given: &Given) -> Result<BTreeMap<String, String>, String> {
+        let mut positions = given.values.iter();
+        let mut values = BTreeMap::new();
+        for argument in &self.args {
+            let name = &argument.name;
+            let said = given.named.get(name).or_else(|| positions.next());
+            let usual = argument.default.as_ref().map(|value| match value {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            });
+            match said.cloned().or(usual) {
+                Some(value) => drop(values.insert(name.clone(), value)),
+                None if argument.required => {
+                    return Err(format!("missing required argument: {name}"));
+                }
+                None => drop(values.insert(name.clone(), String::new())),
+            }
+        }
+        match positions.next() {
+            Some(word) => Err(format!(
+                "{} takes {}, so \"{word}\" is one argument too many",
+                self.name,
+                self.usage()
+            )),
+            None => Ok(values),
+        }
+    }
+
+    /// What it takes, in words.
+    pub fn usage(&self) -> String {
+        if self.args.is_empty() {
+            return "no arguments".to_owned();
+        }
+        let names = self.args.iter().map(|argument| {
+            if argument.required {
+                format!("<{}>", argument.name)
+            } else {
+                format!("[{}]", argument.name)
+            }
+        });
+        names.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The options of this chat alone.
+    fn frontmatter(&self, filled: &render::Filled) -> Vec<String> {
+        let mut lines = filled.variables();
+        if let Some(temperature) = self.model.temperature.filter(|it| it.is_finite()) {
+            lines.push(format!("flemma.opt.temperature = {temperature}"));
+        }
+        if let Some(max_tokens) = self.model.max_tokens {
+            lines.push(format!("flemma.opt.max_tokens = {max_tokens}"));
+        }
+        if !lines.is_empty() {
+            lines.insert(0, "```lua".to_owned());
+            lines.push("```".to_owned());
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+#[path = "spec/tests.rs"]
+mod tests;

@@ -1,0 +1,90 @@
+//! Where commands are: the user's own folder, then the project's, or a file named.
+
+use std::path::{Path, PathBuf};
+
+use super::Spec;
+
+/// A command and its file.
+#[derive(Debug)]
+pub struct Found {
+    /// Its file.
+    pub path: PathBuf,
+    /// What it says, or what is wrong with it.
+    pub spec: Result<Spec, String>,
+}
+
+impl Found {
+    fn read(path: PathBuf) -> Self {
+        let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+        let spec = text.and_then(|text| Spec::parse(&text));
+        Self { path, spec }
+    }
+}
+
+/// The folders of commands, the first one wins.
+fn folders(project: &Path) -> Vec<PathBuf> {
+    let own = crate::config::folder().map(|folder| folder.join("commands"));
+    let projects = project.join(".flemma/commands");
+    own.into_iter().chain([projects]).collect()
+}
+
+/// Finds a command by its name, or by its file when the word looks like a path.
+///
+/// # Errors
+///
+/// There is none, or what is wrong with it.
+pub fn find(word: &str, project: &Path) -> Result<Spec, String> {
+    let is_path = word.contains('/') || word.ends_with(".yaml") || word.ends_with(".yml");
+    let path = if is_path {
+        Some(project.join(word))
+    } else {
+        let files = folders(project)
+            .into_iter()
+            .flat_map(|folder| ["yaml", "yml"].map(|end| folder.join(format!("{word}.{end}"))));
+        files.into_iter().find(|path| path.is_file())
+    };
+    let Some(path) = path else {
+        return Err(unknown(word, project));
+    };
+    let found = Found::read(path);
+    found
+        .spec
+        .map_err(|error| format!("{}: {error}. Nothing was run.", found.path.display()))
+}
+
+fn unknown(word: &str, project: &Path) -> String {
+    let names: Vec<String> = all(project)
+        .into_iter()
+        .filter_map(|found| Some(found.spec.ok()?.name))
+        .collect();
+    let meant = crate::settings::nearest(word, names.iter().map(String::as_str));
+    let folders = folders(project);
+    let places: Vec<String> = folders.iter().map(|it| it.display().to_string()).collect();
+    format!(
+        "There is no command \"{word}\".{meant} Commands are {word}.yaml in {}.",
+        places.join(" or ")
+    )
+}
+
+/// Every command there is, by file name.
+pub fn all(project: &Path) -> Vec<Found> {
+    let mut found: Vec<Found> = Vec::new();
+    for folder in folders(project) {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let files = entries.map(|entry| entry.path()).filter(|path| {
+            path.extension()
+                .is_some_and(|end| end == "yaml" || end == "yml")
+        });
+        for path in files {
+            // The user's own hides the project's of the same name.
+            if !found
+                .iter()
+                .any(|it| it.path.file_stem() == path.file_stem())
+            {
+                found.push(Found::read(path));
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.file_name().cmp(&b.path.file_name()));
+    found
+}

@@ -1,0 +1,44 @@
+//! The command line as a manual page and as completions, made of its definition.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::arguments::Arguments;
+use crate::headless::Code;
+
+/// Prints what a shell reads to complete our command line.
+pub fn completions(shell: Shell) -> ExitCode {
+    let mut page = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "flemma", &mut page);
+    print(&page)
+}
+
+/// Prints the manual page, or that of one command.
+pub fn manual(name: Option<&str>) -> ExitCode {
+    let mut whole = Arguments::command();
+    whole.build();
+    let command = match name {
+        None => Some(whole),
+        Some(name) => whole.find_subcommand(name).cloned(),
+    };
+    let Some(command) = command else {
+        let name = name.unwrap_or_default();
+        eprintln!("flemma: There is no command \"{name}\". `flemma help` lists them.");
+        return Code::Usage.into();
+    };
+    let mut page = Vec::new();
+    match clap_mangen::Man::new(command).render(&mut page) {
+        Ok(()) => print(&page),
+        Err(_) => Code::Error.into(),
+    }
+}
+
+fn print(page: &[u8]) -> ExitCode {
+    match io::stdout().write_all(page) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Code::Error.into(),
+        _ => Code::Ok.into(),
+    }
+}
