@@ -157,6 +157,74 @@ fn while_a_command_runs_its_whole_tree_dies_and_its_call_ends_as_an_error() {
     }
 }
 
+/// A provider that asks for a command that never ends.
+fn endless() -> Provider {
+    let call = counted("sleep 3000; true");
+    Provider::anthropic([
+        Answer::new().tool_use("toolu_1", "bash", call),
+        Answer::says("I see."),
+    ])
+}
+
+/// An editor in which that command runs, and Neovim does not know of it: the mark of
+/// a running call has not arrived.
+#[track_caller]
+fn runs_without_a_mark(provider: &Provider) -> Editor {
+    let editor = ask_with(provider, unasked());
+    host(&editor);
+    editor.lua("require('flemma.render').marks = function() end", json!([]));
+    editor.keys("<C-]>");
+    wait_commands(&editor, 2);
+    editor
+}
+
+const CUT_OFF: &str =
+    "**Tool Result:** `toolu_1` (error)\n\n```\nThe host stopped, or the chat was closed, while";
+
+#[test]
+fn before_neovim_knew_that_a_call_runs_it_ends_as_an_error_too() {
+    let provider = endless();
+    let editor = runs_without_a_mark(&provider);
+    let first = host(&editor);
+    signal(first.worker, Signal::KILL);
+    next_host(&editor, &first);
+    editor.wait_text(CUT_OFF);
+    wait_commands(&editor, 0);
+    // The log of decisions has its end now; another host finds nothing to say.
+    let before = editor.text();
+    kill_host(&editor, &host(&editor));
+    settle(&editor);
+    assert_eq!(editor.text(), before);
+
+    editor.keys("<C-]>");
+    wait_end(&editor, "I see.\n\n@You:\n\n");
+    assert_eq!(runs(&editor), 1);
+}
+
+#[test]
+fn with_neovim_the_next_one_says_so_at_the_first_key_and_not_before() {
+    let provider = endless();
+    let first = runs_without_a_mark(&provider);
+    first.command("write");
+    for pid in [first.nvim_pid(), host(&first).worker] {
+        signal(pid, Signal::KILL);
+    }
+    let next = crate::two_editors::second(&provider, &first);
+    settle(&next);
+    assert!(
+        next.text()
+            .ends_with("```flemma:tool status=approved\n```\n")
+    );
+    assert_eq!(next.lua("return vim.bo.modified", json!([])), json!(false));
+
+    next.keys("<M-CR>");
+    next.wait_text(CUT_OFF);
+    assert_eq!(runs(&first), 1);
+    next.keys("<C-]>");
+    wait_end(&next, "I see.\n\n@You:\n\n");
+    assert_eq!(runs(&first), 1);
+}
+
 #[test]
 fn a_result_that_did_not_reach_the_buffer_is_not_made_a_second_time() {
     let call = counted("mkfifo gate; cat gate; touch over");

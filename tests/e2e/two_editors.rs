@@ -11,14 +11,16 @@ use crate::processes::{host, next_host, signal};
 use crate::stage::{QUESTION, at_rest, open, setup, wait_end, wait_message};
 use crate::traces::settle;
 
-/// Another Neovim of the same user, on the chat of `first`.
+/// Another Neovim of the same user, on the chat of `first`, whose swap file it
+/// passes over.
 #[track_caller]
-fn second(provider: &Provider, first: &Editor) -> Editor {
+pub fn second(provider: &Provider, first: &Editor) -> Editor {
     let home = first.dir().parent().unwrap().to_owned();
     let editor = setup(provider)
         .env("XDG_STATE_HOME", home.join("state"))
         .start();
     let chat = first.dir().join("question.chat");
+    editor.command("set shortmess+=A");
     editor.command(&format!("edit {}", chat.display()));
     editor
 }

@@ -30,6 +30,10 @@ pub use event::{AnswerEnd, CursorAfterResult, Effect, Event, Level, Notice, Opti
 pub(crate) use judge::read;
 pub use judge::{DENIED, REJECTED, key};
 
+/// The result of a call that ran when its host ended.
+pub const INTERRUPTED: &str = "The host stopped, or the chat was closed, while this call was running. It may have \
+     had effects; nobody saw its end.";
+
 /// What is alive in one buffer and cannot be in its text.
 #[derive(Debug, Default)]
 pub struct Cycle {
@@ -155,6 +159,10 @@ fn follow(
     cycle.provenance.observe(document);
     match event {
         Event::Loaded { .. } | Event::Changed => Vec::new(),
+        Event::Interrupted(calls) => {
+            cycle.interrupted(document, &calls);
+            cycle.settle(document, options)
+        }
         Event::Undone => {
             cycle.provenance.undone();
             Vec::new()
@@ -326,10 +334,9 @@ impl Cycle {
                 .iter()
                 .filter(|call| call.status().is_some() && ids.contains(&call.tool_use.id))
             {
-                let text = "The host stopped while this call was running. It may have had effects; nobody saw its end.";
                 self.finished.push((
                     judge::key(document, call.tool_use),
-                    ToolOutcome::Failed(text.to_owned()),
+                    ToolOutcome::Failed(INTERRUPTED.to_owned()),
                 ));
             }
         }

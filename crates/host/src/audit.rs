@@ -8,6 +8,7 @@
 mod read;
 mod record;
 mod show;
+mod unfinished;
 
 pub use read::Log;
 pub use record::{Act, Record, Word};
@@ -118,6 +119,20 @@ impl Audit {
             .iter()
             .map(|(call, outcome)| (call, record::end(outcome)));
         self.append(document, acts.collect())
+    }
+
+    /// Which of these calls started and did not end, by the end of the log: some
+    /// 10,000 calls at least.
+    ///
+    /// # Errors
+    ///
+    /// A file of it exists and cannot be read.
+    pub fn without_end(
+        &self,
+        document: Option<&Path>,
+        calls: &[CallKey],
+    ) -> io::Result<Vec<CallKey>> {
+        unfinished::among(&[self.file(1), self.file(0)], document, calls)
     }
 
     /// What to tell the user when a call is refused because the log cannot be

@@ -113,6 +113,7 @@ pub fn start(
         rules,
         rule: dispatch::Rule::default(),
         audit: Audit::open(&state_folder()),
+        cut_off: Vec::new(),
         approved: BTreeSet::new(),
         remarks: BTreeSet::new(),
         references: references::References::default(),
@@ -152,6 +153,8 @@ pub(crate) struct Session {
     rule: dispatch::Rule,
     /// The log of decisions.
     audit: Audit,
+    /// Calls that ran for this file when its host ended, until a key says so in it.
+    cut_off: Vec<CallKey>,
     /// Calls whose approval is in the log and that did not start since.
     approved: BTreeSet<CallKey>,
     /// What was said about requests, so that it is said once.

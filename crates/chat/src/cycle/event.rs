@@ -60,6 +60,8 @@ pub enum Event {
         /// Ids of calls whose end nobody saw.
         interrupted: Vec<ToolUseId>,
     },
+    /// Calls of these ids ran under a host that ended before they did.
+    Interrupted(Vec<ToolUseId>),
     /// The user changed the text.
     Changed,
     /// The last change was an undo or a redo.

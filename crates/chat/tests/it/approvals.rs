@@ -137,7 +137,7 @@ fn a_call_that_ran_when_the_host_died_is_not_run_again() {
     });
     assert_eq!(play.log(), [""; 0]);
     assert!(play.string().contains(
-        "**Tool Result:** `x` (error)\n\n```\nThe host stopped while this call was running."
+        "**Tool Result:** `x` (error)\n\n```\nThe host stopped, or the chat was closed,"
     ));
 }
 

@@ -166,6 +166,14 @@ impl Record {
         }
     }
 
+    /// Whether both are about the same call of the same chat.
+    pub(super) fn is_of_the_call_of(&self, other: &Self) -> bool {
+        fn about(it: &Record) -> (&Option<String>, [&str; 3]) {
+            (&it.document, [&it.call, &it.tool, &it.input])
+        }
+        about(self) == about(other)
+    }
+
     /// The record as a line, with its digest and its line end; and the digest.
     pub(super) fn line(&self) -> io::Result<(String, String)> {
         let body = serde_json::to_string(self)?;

@@ -266,3 +266,38 @@ fn names_from_outside_are_cut_and_shown_without_control_characters() {
     assert_eq!(log.records.len(), 2);
     assert!(!lines(&log.records).concat().contains(char::is_control));
 }
+
+#[test]
+fn a_call_that_started_and_did_not_end_is_found_again() {
+    let desk = Desk::new();
+    let (chat, other) = (Path::new("/p/a.chat"), Path::new("/p/b.chat"));
+    let quoted = call("\"quoted\\");
+    for started in [&call("cut"), &call("ended"), &call("twice"), &quoted] {
+        desk.audit.begun(Some(chat), &[(started, None)], "none").unwrap();
+    }
+    desk.audit
+        .begun(Some(other), &[(&call("other"), None)], "none")
+        .unwrap();
+    let outcome = ToolOutcome::Failed("No.".to_owned());
+    for ended in ["ended", "twice"] {
+        let done = desk.audit.ended(Some(chat), &[(call(ended), outcome.clone())]);
+        done.unwrap();
+    }
+    desk.audit
+        .begun(Some(chat), &[(&call("twice"), None)], "none")
+        .unwrap();
+
+    let mut changed = call("cut");
+    changed.input = "{}".to_owned();
+    let asked = ["cut", "ended", "twice", "other", "never"].map(call);
+    let asked = [&asked[..], &[quoted.clone(), changed]].concat();
+    let found = desk.audit.without_end(Some(chat), &asked).unwrap();
+    assert_eq!(found, [call("cut"), call("twice"), quoted]);
+    assert_eq!(desk.audit.without_end(None, &asked).unwrap(), []);
+}
+
+#[test]
+fn without_a_log_no_call_is_without_an_end() {
+    let desk = Desk::new();
+    assert_eq!(desk.audit.without_end(None, &[call("c1")]).unwrap(), []);
+}

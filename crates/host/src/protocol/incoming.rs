@@ -106,6 +106,9 @@ pub struct Attach {
     pub process: u32,
     /// Columns of text in a window that shows it.
     pub width: usize,
+    /// `open`, `reload` or `restart`.
+    #[serde(default)]
+    pub reason: String,
     /// Ids of calls that ran when the former host died.
     #[serde(default)]
     pub interrupted: Vec<String>,

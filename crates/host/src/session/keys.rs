@@ -19,8 +19,17 @@ impl Session {
             == Some(true);
         let line = command.line;
         self.unsettled = true;
+        let works = matches!(
+            command.name.as_str(),
+            "advance" | "send" | "resolve" | "tool:execute"
+        );
+        if works {
+            if !self.may_work() {
+                return;
+            }
+            self.tell_cut_off();
+        }
         match command.name.as_str() {
-            "advance" | "send" | "resolve" | "tool:execute" if !self.may_work() => {}
             "advance" => self.waiting.push_back(Event::Advance),
             "send" => self.waiting.push_back(Event::Send),
             "resolve" | "tool:execute" => self.waiting.push_back(Event::Resolve { line }),

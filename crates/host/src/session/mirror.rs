@@ -135,7 +135,14 @@ impl Session {
         self.cwd = PathBuf::from(attach.cwd);
         self.view.set_width(attach.width);
         self.note_origin(attach.came);
-        let interrupted = attach.interrupted.into_iter().map(ToolUseId::new).collect();
+        let seen = attach.interrupted.into_iter().map(ToolUseId::new);
+        let mut interrupted: Vec<ToolUseId> = seen.collect();
+        match attach.reason.as_str() {
+            "restart" => interrupted.extend(self.interrupted_calls()),
+            // Opening a file changes nothing in it; the first key does.
+            "open" => self.find_cut_off(),
+            _ => {}
+        }
         self.waiting.push_back(Event::Loaded { interrupted });
         if self.request.is_some() {
             self.lose_request(

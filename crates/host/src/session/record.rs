@@ -2,7 +2,9 @@
 //! starts, how it ended. No record, no run.
 
 use chat::Problem;
-use chat::cycle::{Decided, Ruling};
+use chat::approval::CallKey;
+use chat::cycle::{Decided, Event, INTERRUPTED, Ruling};
+use chat::tool::{ToolOutcome, ToolUseId};
 
 use super::Session;
 use super::running::Run;
@@ -50,5 +52,54 @@ impl Session {
                 tracing::warn!(%error, "the end of a call is not in the log of decisions");
             }
         });
+    }
+
+    /// Calls without a result that started, by the log, and never ended: the mark
+    /// that says so in the editor may not have been drawn when the host was killed.
+    /// Those of a chat that others work on may still run.
+    fn calls_without_end(&self) -> Vec<CallKey> {
+        let document = self.text.document();
+        let turns = document.turns();
+        let waiting = turns.flat_map(|turn| {
+            let waits = turn.calls.iter().filter(|call| call.status().is_some());
+            let keys = waits.map(|call| chat::cycle::key(&document, call.tool_use));
+            keys.collect::<Vec<_>>()
+        });
+        let waiting: Vec<CallKey> = waiting.collect();
+        if waiting.is_empty() || self.hold.is_elsewhere() {
+            return Vec::new();
+        }
+        let found = self.audit.without_end(self.path.as_deref(), &waiting);
+        found.unwrap_or_else(|error| {
+            tracing::warn!(%error, "nobody can tell whether calls of this chat ran before");
+            Vec::new()
+        })
+    }
+
+    /// Looks for calls that ran for this file when its host ended.
+    pub(super) fn find_cut_off(&mut self) {
+        self.cut_off = self.calls_without_end();
+    }
+
+    /// Lets the cycle answer them.
+    pub(super) fn tell_cut_off(&mut self) {
+        let calls = std::mem::take(&mut self.cut_off);
+        if !calls.is_empty() {
+            let ids = self.end_interrupted(&calls);
+            self.waiting.push_back(Event::Interrupted(ids));
+        }
+    }
+
+    /// Calls that ran when the host before this one ended.
+    pub(super) fn interrupted_calls(&mut self) -> Vec<ToolUseId> {
+        let calls = self.calls_without_end();
+        self.end_interrupted(&calls)
+    }
+
+    fn end_interrupted(&mut self, calls: &[CallKey]) -> Vec<ToolUseId> {
+        let end = ToolOutcome::Failed(INTERRUPTED.to_owned());
+        self.ends
+            .extend(calls.iter().map(|call| (call.clone(), end.clone())));
+        calls.iter().map(|call| call.id.clone()).collect()
     }
 }

@@ -1,0 +1,81 @@
+//! Calls that started and, as far as the log knows, never ended, because their host
+//! was killed.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use chat::approval::CallKey;
+
+use super::missing;
+use super::record::{Act, Record};
+
+/// A call that is looked for.
+struct Wanted<'c> {
+    call: &'c CallKey,
+    /// How a record of it looks, but for what it tells.
+    like: Record,
+    /// What its lines have in common; the digest of a line takes longer to compute.
+    text: String,
+    /// Whether it runs, after the records so far.
+    runs: bool,
+}
+
+/// Which of `calls` of a chat started and did not end, by these files, the oldest
+/// first. A line that was cut off or changed says nothing.
+pub(super) fn among(
+    files: &[PathBuf],
+    document: Option<&Path>,
+    calls: &[CallKey],
+) -> io::Result<Vec<CallKey>> {
+    let wanted = calls.iter().map(|call| Wanted::new(document, call));
+    let mut wanted = wanted.collect::<io::Result<Vec<_>>>()?;
+    for path in files {
+        match File::open(path) {
+            Ok(file) => look(file, &mut wanted)?,
+            Err(error) => missing::<()>(error)?,
+        }
+    }
+    let running = wanted.into_iter().filter(|it| it.runs);
+    Ok(running.map(|it| it.call.clone()).collect())
+}
+
+fn look(file: File, wanted: &mut [Wanted<'_>]) -> io::Result<()> {
+    for line in BufReader::new(file).split(b'\n') {
+        let line = line?;
+        let line = String::from_utf8_lossy(&line);
+        if !wanted.iter().any(|it| line.contains(&it.text)) {
+            continue;
+        }
+        if let Some((record, _)) = Record::read(&line) {
+            wanted.iter_mut().for_each(|it| it.follow(&record));
+        }
+    }
+    Ok(())
+}
+
+impl<'c> Wanted<'c> {
+    fn new(document: Option<&Path>, call: &'c CallKey) -> io::Result<Self> {
+        let nothing = Act::Started {
+            sandbox: String::new(),
+        };
+        let like = Record::new(0, String::new(), document, call, nothing);
+        let text = format!("\"call\":{}", serde_json::to_string(&like.call)?);
+        Ok(Self {
+            call,
+            like,
+            text,
+            runs: false,
+        })
+    }
+
+    fn follow(&mut self, record: &Record) {
+        if record.is_of_the_call_of(&self.like) {
+            match record.act {
+                Act::Started { .. } => self.runs = true,
+                Act::Ended { .. } => self.runs = false,
+                Act::Decided { .. } => {}
+            }
+        }
+    }
+}
