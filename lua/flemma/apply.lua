@@ -13,7 +13,7 @@ local undo = require("flemma.undo")
 
 local ANCHORS = api.nvim_create_namespace("flemma.anchors")
 
----@type table<integer, boolean> Buffers that the host keeps locked.
+---@type table<integer, boolean> Buffers that the host keeps locked: whether each could be changed before.
 local locked = {}
 
 --- Whether an error says "not now": textlock (E565), a command-line window (E11).
@@ -130,6 +130,9 @@ function M.apply(edit)
     return answer(edit, "failed", { message = why })
   end
   follow(following, buffer)
+  if edit.unlock then
+    M.lock({ buffer = buffer, locked = false })
+  end
   answer(edit, "applied")
 end
 
@@ -224,9 +227,16 @@ end
 --- Locks the text against the user, or gives it back.
 ---@param lock flemma.protocol.Lock
 function M.lock(lock)
-  locked[lock.buffer] = lock.locked or nil
-  if api.nvim_buf_is_valid(lock.buffer) then
-    vim.bo[lock.buffer].modifiable = not lock.locked
+  local buffer = lock.buffer
+  local before = locked[buffer]
+  if not api.nvim_buf_is_valid(buffer) then
+    locked[buffer] = nil
+  elseif lock.locked and before == nil then
+    locked[buffer] = vim.bo[buffer].modifiable
+    vim.bo[buffer].modifiable = false
+  elseif not lock.locked and before ~= nil then
+    locked[buffer] = nil
+    vim.bo[buffer].modifiable = before
   end
 end
 
@@ -241,7 +251,7 @@ end
 --- Gives a buffer back: the host that locked it and knew its anchors is gone.
 ---@param buffer integer
 function M.release(buffer)
-  if locked[buffer] then
+  if locked[buffer] ~= nil then
     M.lock({ buffer = buffer, locked = false })
   end
   if api.nvim_buf_is_valid(buffer) then

@@ -169,6 +169,7 @@ M.IN_ORDER = {
 ---@field changes flemma.protocol.Change[] Sorted and disjoint.
 ---@field join boolean Whether it continues the undo step of our last change.
 ---@field follow boolean Whether windows on the last line stay there.
+---@field unlock boolean Whether the text is the user's again with it.
 
 ---@class flemma.protocol.Append
 ---@field buffer integer

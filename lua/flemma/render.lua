@@ -111,6 +111,7 @@ local function draw_below(buffer, placed)
   end
 end
 
+--- Neovim leaves a blank before what stands behind a line.
 ---@param placed flemma.render.Placed
 ---@return string[][] chunks Of virtual text.
 local function state_text(placed)
@@ -118,11 +119,12 @@ local function state_text(placed)
   local label = notices.escape(item.label or "")
   if item.state ~= "running" then
     local outcome = OUTCOMES[item.state] or { "", "FlemmaToolPending" }
-    return { { (" %s %s"):format(outcome[1], label), outcome[2] } }
+    return { { vim.trim(("%s %s"):format(outcome[1], label)), outcome[2] } }
   end
   local elapsed = (item.elapsed_ms or 0) + vim.uv.now() - placed.since
   local sign = CALL_FRAMES[frame % #CALL_FRAMES + 1]
-  return { { (" %s %s "):format(sign, label), "FlemmaSpinner" }, { M.elapsed(elapsed), "FlemmaSpinner" } }
+  local words = label ~= "" and { sign, label, M.elapsed(elapsed) } or { sign, M.elapsed(elapsed) }
+  return { { table.concat(words, " "), "FlemmaSpinner" } }
 end
 
 ---@param buffer integer
@@ -161,7 +163,7 @@ local function draw_request(buffer, request)
   local text = ("%s %s %s"):format(sign, label, M.elapsed(elapsed))
   request.mark = set(buffer, message.anchor_line or math.huge, {
     id = request.mark,
-    virt_text = { { "  " .. text, "FlemmaSpinner" } },
+    virt_text = { { text, "FlemmaSpinner" } },
     priority = PRIORITY.spinner,
     undo_restore = false,
   })

@@ -152,7 +152,8 @@ fn a_key_ends_fifty_commands_and_every_call_says_so() {
     press_cancel(&editor, "fifty results", |editor| {
         editor.text().matches("(error)").count() == 50
     });
-    assert_eq!(commands_in(&editor.dir()), Vec::<u32>::new());
+    // A machine that is busy may take longer to end them than a call is waited for.
+    wait_commands(&editor, 0);
     assert_eq!(
         editor.text().to_lowercase().matches("cancelled").count(),
         50

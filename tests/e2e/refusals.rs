@@ -87,11 +87,11 @@ fn a_web_page_is_not_shown_as_an_answer() {
     let answer = |status| Answer::status(status, page).header("content-type", "text/html");
     refused(
         Provider::chat_completions([answer(502)]),
-        "(502, a web page: <html><head><title>502 Bad Gateway",
+        "(502, a web page that says \"502 Bad Gateway\")",
     );
     refused(
         Provider::anthropic([answer(200)]),
-        "a web page instead of an event stream",
+        "a web page that says \"502 Bad Gateway\" instead of an event stream",
     );
 }
 

@@ -103,6 +103,11 @@ impl Cycle {
         !self.finished.is_empty() && !self.running.is_empty()
     }
 
+    /// Whether calls that were decided on wait for others to end.
+    pub fn has_queue(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
     /// Whether a request is open.
     pub fn is_sending(&self) -> bool {
         self.request

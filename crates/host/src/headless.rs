@@ -264,6 +264,7 @@ impl Front {
             buffer: BUFFER,
             path: path.unwrap_or_default().into_owned(),
             cwd: cwd.to_string_lossy().into_owned(),
+            reason: "open".to_owned(),
             width: 80,
             interrupted: Vec::new(),
             streaming: false,

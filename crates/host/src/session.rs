@@ -209,8 +209,13 @@ impl Session {
             }
             // What has arrived meanwhile is handled before anything is decided or
             // drawn: one look at the document serves all of it. Not without end: a
-            // stream that is faster than this would never be seen.
+            // stream that is faster than this would never be seen. And what follows an
+            // edit is decided on the text that the edit made: what the user did to it
+            // next, such as an undo, comes after.
             for _ in 0..AT_A_LOOK {
+                if self.waiting.front() == Some(&Event::Continue) {
+                    break;
+                }
                 match inputs.try_recv() {
                     Ok(input) => self.handle(input),
                     Err(_) => break,

@@ -6,7 +6,7 @@ use chat::Problem;
 
 use crate::{
     Endpoint, Protocol,
-    said::{MAX_EXCERPT_BYTES, Said, excerpt, message_excerpt},
+    said::{MAX_EXCERPT_BYTES, Said, excerpt, message_excerpt, page_excerpt},
 };
 
 /// What servers write when a conversation is too long for the model, in lower
@@ -82,9 +82,7 @@ impl Reason {
             Said::Text(text) if !is_html => {
                 format!("{status}, {}", excerpt(text, MAX_EXCERPT_BYTES))
             }
-            Said::Text(text) | Said::Page(text) => {
-                format!("{status}, a web page: {}", excerpt(text, MAX_EXCERPT_BYTES))
-            }
+            Said::Text(text) | Said::Page(text) => format!("{status}, {}", page_excerpt(text)),
         })
     }
 }

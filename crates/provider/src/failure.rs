@@ -4,7 +4,7 @@
 
 use chat::Problem;
 
-use crate::said::{MAX_EXCERPT_BYTES, Said, excerpt, message_excerpt};
+use crate::said::{MAX_EXCERPT_BYTES, Said, excerpt, message_excerpt, page_excerpt};
 
 /// The next step after every broken answer.
 const TRY_AGAIN: &str = "Press Ctrl-] to try again.";
@@ -58,8 +58,8 @@ pub(crate) fn no_stream(said: &Said) -> Problem {
             )
         }
         Said::Page(text) => format!(
-            "The provider answered with a web page instead of an event stream ({}).",
-            excerpt(text, MAX_EXCERPT_BYTES)
+            "The provider answered with {} instead of an event stream.",
+            page_excerpt(text)
         ),
         Said::Text(text) => format!(
             "The provider's answer is no event stream ({}).",

@@ -21,6 +21,7 @@ mod explain;
 mod failure;
 mod gemini;
 mod ids;
+mod page;
 mod parameters;
 mod responses;
 mod retry;

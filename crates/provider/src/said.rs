@@ -6,6 +6,8 @@
 
 use serde_json::Value;
 
+use crate::page::words;
+
 /// Most bytes of a page or another foreign text that a user is shown.
 pub(crate) const MAX_EXCERPT_BYTES: usize = 200;
 /// Most bytes of a server's own error message: they end in the useful part.
@@ -72,6 +74,16 @@ pub(crate) fn error_message(json: &Value) -> Option<String> {
         .iter()
         .find_map(|place| place.as_str().filter(|text| !text.trim().is_empty()));
     found.map(str::to_owned)
+}
+
+/// What a page says, fit to stand inside a sentence.
+pub(crate) fn page_excerpt(page: &str) -> String {
+    let words = excerpt(&words(page), MAX_EXCERPT_BYTES);
+    if words.is_empty() {
+        "a web page without words".to_owned()
+    } else {
+        format!("a web page that says \"{words}\"")
+    }
 }
 
 /// A server's message, fit to stand inside a sentence.

@@ -109,7 +109,9 @@ mod tests {
             assert_eq!(schema["required"], json!(names), "{}", tool.name());
             assert_eq!(schema["additionalProperties"], json!(false));
             for (name, property) in properties {
-                assert!(property["description"].is_string(), "{name} says nothing");
+                let said = property["description"].as_str().unwrap_or_default();
+                assert!(!said.is_empty(), "{name} says nothing");
+                assert!(!said.contains('\n'), "{name} is wrapped: {said}");
             }
         }
     }

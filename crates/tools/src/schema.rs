@@ -28,6 +28,7 @@ pub(crate) fn strict<T: JsonSchema>() -> Value {
             names.push(name.clone());
             if let Value::Object(property) = property {
                 drop_keywords(property);
+                join_lines(property);
             }
         }
     }
@@ -39,6 +40,13 @@ pub(crate) fn strict<T: JsonSchema>() -> Value {
 fn drop_keywords(schema: &mut Map<String, Value>) {
     for keyword in DROPPED {
         schema.remove(keyword);
+    }
+}
+
+/// A description is wrapped where its comment is; to the model it is one line.
+fn join_lines(schema: &mut Map<String, Value>) {
+    if let Some(Value::String(description)) = schema.get_mut("description") {
+        *description = description.split_whitespace().collect::<Vec<_>>().join(" ");
     }
 }
 

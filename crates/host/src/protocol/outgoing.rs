@@ -41,6 +41,9 @@ pub struct Apply<'a> {
     pub join: bool,
     /// Whether windows whose cursor is on the last line stay there.
     pub follow: bool,
+    /// Whether the user may change the text again with it: the last result and the
+    /// end of the lock are seen together.
+    pub unlock: bool,
 }
 
 /// `append`: insert text at an anchor, which moves behind it.

@@ -68,6 +68,7 @@ impl Session {
             changes: &changes,
             join: false,
             follow,
+            unlock: self.running.is_empty() && !self.cycle.has_queue(),
         };
         self.editor.send("apply", &apply);
         changes

@@ -64,7 +64,7 @@ impl Job {
     pub(super) async fn run(mut self, limit: Duration) -> Report {
         let end = self.follow(limit).await;
         let by_itself = matches!(end, End::Exited(_));
-        let stopped = if by_itself && self.running.tree.is_surely_gone() {
+        let stopped = if by_itself && self.running.is_surely_gone() {
             0
         } else {
             self.stop_what_is_left(by_itself).await
@@ -84,8 +84,10 @@ impl Job {
     async fn stop_what_is_left(&mut self, by_itself: bool) -> usize {
         if by_itself {
             self.drain().await;
+        } else {
+            self.running.ask_to_end();
         }
-        self.running.tree.stop().await
+        self.running.stop().await
     }
 
     async fn follow(&mut self, limit: Duration) -> End {

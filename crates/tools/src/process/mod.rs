@@ -18,10 +18,11 @@ use std::process::Stdio;
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessGroup, ProcessSession};
 use tokio::net::unix::pipe;
+use tokio::runtime::Handle;
 
 pub(crate) use environment::child_environment;
 pub use orphans::end_descendants;
-pub(crate) use tree::Tree;
+use tree::Tree;
 pub use user_program::{Program, Said};
 pub use watched::watched_by;
 
@@ -44,7 +45,9 @@ pub(crate) struct Running {
     /// Standard output and standard error, in the order they were written.
     pub output: pipe::Receiver,
     /// The shell and all that it started.
-    pub tree: Tree,
+    tree: Tree,
+    /// Whether somebody sees to it that they end.
+    is_stopped: bool,
 }
 
 impl Running {
@@ -87,7 +90,44 @@ impl Running {
             child: child.into_inner(),
             output: pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?,
             tree: Tree::new(leader, mark),
+            is_stopped: false,
         })
+    }
+
+    /// Asks the shell and its group to end, without a look at the processes, which
+    /// takes its time when there are many. Only while the shell was not waited for:
+    /// its id may be another's afterwards.
+    pub(crate) fn ask_to_end(&self) {
+        self.tree.ask_to_end();
+    }
+
+    /// Whether nothing of the call can be left, now that its shell has ended; `false`
+    /// says nothing.
+    pub(crate) fn is_surely_gone(&mut self) -> bool {
+        self.is_stopped = self.tree.is_surely_gone();
+        self.is_stopped
+    }
+
+    /// Ends every process, also those that left the group; tells how many there
+    /// were. Goes on when nobody waits for it any more.
+    pub(crate) async fn stop(&mut self) -> usize {
+        self.is_stopped = true;
+        let tree = self.tree.clone();
+        let stopping = tokio::spawn(async move { tree.stop().await });
+        stopping.await.unwrap_or_default()
+    }
+}
+
+impl Drop for Running {
+    /// A call that was given up, or whose task panicked, leaves no process behind.
+    fn drop(&mut self) {
+        // Without a runtime the host is ending, and looks for all of them itself.
+        if !self.is_stopped
+            && let Ok(runtime) = Handle::try_current()
+        {
+            let tree = self.tree.clone();
+            runtime.spawn(async move { tree.stop().await });
+        }
     }
 }
 

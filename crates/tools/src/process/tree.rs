@@ -28,7 +28,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// The processes of one call.
 #[derive(Debug, Clone)]
-pub(crate) struct Tree {
+pub(super) struct Tree {
     leader: u32,
     mark: String,
     since: Instant,
@@ -53,13 +53,13 @@ impl Tree {
     /// Whether nothing of the call can be left, now that its shell has ended: its
     /// children would be orphans. Cheap, where [`Tree::stop`] looks at processes one
     /// by one; `false` says nothing.
-    pub(crate) fn is_surely_gone(&self) -> bool {
+    pub(super) fn is_surely_gone(&self) -> bool {
         super::watched::orphans().is_some_and(|orphans| orphans.is_empty())
     }
 
     /// Ends every process: SIGTERM, a second of patience, SIGKILL until none is
     /// left. Tells how many there were.
-    pub(crate) async fn stop(&self) -> usize {
+    pub(super) async fn stop(&self) -> usize {
         let mut known = HashSet::new();
         let found = self.living(&mut known).await;
         if found.is_empty() {
@@ -99,6 +99,12 @@ impl Tree {
             }
             sleep(LOOK_EVERY).await;
         }
+    }
+
+    /// Sends SIGTERM to the shell's group.
+    pub(super) fn ask_to_end(&self) {
+        self.signal(&[], Signal::TERM);
+        self.signal(&[], Signal::CONT);
     }
 
     /// Errors are left alone: a process that is gone is what was wanted.

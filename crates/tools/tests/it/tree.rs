@@ -4,8 +4,9 @@
 use std::fs;
 use std::time::Duration;
 
-use chat::tool::ToolOutcome;
+use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::{Value, json};
+use tools::Registry;
 
 use crate::place::{Place, eventually};
 
@@ -142,4 +143,19 @@ async fn fifty_cancelled_commands_all_end() {
 
     let cancelled = ToolOutcome::Cancelled("Cancelled by the user.".to_owned());
     assert!(outcomes.iter().all(|outcome| *outcome == cancelled));
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_leaves_nothing_running() {
+    let place = Place::new();
+    let started = place.path("pid");
+    let bash = Registry::builtin().get("bash").unwrap();
+    let ctx = place.ctx.clone();
+    let script = command(&format!("setsid {STUBBORN} & wait"));
+    let call = tokio::spawn(async move { bash.execute(&ToolUseId::new("t"), script, ctx).await });
+
+    eventually(|| started.exists()).await;
+    call.abort();
+
+    eventually(|| !runs(&place)).await;
 }

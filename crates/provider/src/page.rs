@@ -1,0 +1,116 @@
+//! What a web page says to who reads it, without its markup: a proxy or a router
+//! answers with one where a model's answer was expected.
+//!
+//! Reads any text and trusts none of it: no page can be so broken that this fails.
+
+/// Elements whose content is nothing to read.
+const HIDDEN: [&str; 3] = ["script", "style", "template"];
+
+/// The page's title, else its words.
+pub(crate) fn words(page: &str) -> String {
+    let title = element(page, "title").map(text);
+    title
+        .filter(|title| !title.trim().is_empty())
+        .unwrap_or_else(|| text(page))
+}
+
+/// What stands between the tags of the first element of this name.
+fn element<'p>(page: &'p str, name: &str) -> Option<&'p str> {
+    let start = find(page, &format!("<{name}"))?;
+    let inside = &page[start + page[start..].find('>')? + 1..];
+    Some(&inside[..find(inside, "</")?])
+}
+
+/// The text outside all tags, with a blank for each of them.
+fn text(page: &str) -> String {
+    let mut words = String::new();
+    let mut rest = page;
+    while let Some(open) = rest.find('<') {
+        words.push_str(&rest[..open]);
+        words.push(' ');
+        let tag = &rest[open..];
+        rest = HIDDEN
+            .iter()
+            .find_map(|name| behind(tag, name))
+            .or_else(|| tag.find('>').map(|close| &tag[close + 1..]))
+            .unwrap_or_default();
+    }
+    words.push_str(rest);
+    plain(&words)
+}
+
+/// What follows an element of this name that starts here, or nothing when it does
+/// not end.
+fn behind<'p>(tag: &'p str, name: &str) -> Option<&'p str> {
+    if find(tag, &format!("<{name}")) != Some(0) {
+        return None;
+    }
+    let end = find(tag, &format!("</{name}"));
+    Some(end.map_or("", |end| {
+        tag[end..]
+            .find('>')
+            .map_or("", |close| &tag[end + close + 1..])
+    }))
+}
+
+/// Where ASCII text stands, in either case.
+fn find(page: &str, text: &str) -> Option<usize> {
+    let (page, text) = (page.as_bytes(), text.as_bytes());
+    page.windows(text.len())
+        .position(|it| it.eq_ignore_ascii_case(text))
+}
+
+fn plain(words: &str) -> String {
+    let named = [
+        ("&nbsp;", " "),
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+        ("&amp;", "&"),
+    ];
+    named.iter().fold(words.to_owned(), |words, (name, sign)| {
+        words.replace(name, sign)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[track_caller]
+    fn check(page: &str, expected: &str) {
+        let said = words(page);
+        let said: Vec<&str> = said.split_whitespace().collect();
+        assert_eq!(said.join(" "), expected, "{page}");
+    }
+
+    #[test]
+    fn a_page_says_its_title() {
+        check(
+            "<html><HEAD><Title lang=en>502 Bad Gateway</TITLE></head><body><h1>502</h1>nginx",
+            "502 Bad Gateway",
+        );
+    }
+
+    #[test]
+    fn a_page_without_a_title_says_its_words() {
+        check("<html>\r\n<h1>Bad Gateway</h1>\n", "Bad Gateway");
+        check(
+            "<html><title> </title><style>p { color: <b> }</style><script>x()</script>\
+             <p>Log in &amp; <b>try</b> again&nbsp;&lt;soon&gt;",
+            "Log in & try again <soon>",
+        );
+        check("no page at all", "no page at all");
+    }
+
+    #[test]
+    fn a_broken_page_is_read_as_far_as_it_goes() {
+        check("<html><p>One<script>two", "One");
+        check("<html><p>One</script", "One");
+        check("<title>One", "One");
+        check("<title", "");
+        check("<", "");
+        check("<ä><ß>ü</ß", "ü");
+    }
+}
