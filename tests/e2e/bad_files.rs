@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use harness::{Answer, Editor, Provider};
+use serde_json::json;
 
 use crate::processes::{commands_in, host};
-use crate::stage::{QUESTION, open, wait_end};
+use crate::stage::{QUESTION, open, wait_end, with_options};
 use crate::traces::settle;
 
 #[allow(dead_code)]
@@ -132,4 +133,44 @@ fn an_invalid_byte_is_sent_as_a_replacement_and_stays_in_the_file() {
     editor.command("write!");
     let file = fs::read(&path).unwrap();
     assert!(file.starts_with(b"@You:\na\xff\xfeb \0 c\n\n@Assistant:\nYes.\n"));
+}
+
+#[test]
+fn lines_keep_their_ends_and_the_model_sees_none_of_them() {
+    // All of them CRLF, of which Neovim knows; and all but one, of which it does not.
+    for (last, format) in [("\r\n", "dos"), ("\n", "unix")] {
+        let call = json!({"label": "sum", "expression": "6*7"});
+        let provider = Provider::anthropic([
+            Answer::new().tool_use("toolu_1", "calculator", call),
+            Answer::says("42.\nIs it?"),
+        ]);
+        let options = json!({"tools": {"require_approval": false}});
+        let editor = with_options(&provider, options).start();
+        let path = editor.dir().join("windows.chat");
+        let before = format!("@You:\r\nWhat is\r\nit?\r\n\r\n```\r\ncode\r\n```{last}");
+        fs::write(&path, &before).unwrap();
+        editor.command("edit windows.chat");
+        let ends = editor.lua("return vim.bo.fileformat", json!([]));
+        assert_eq!(ends, json!(format));
+        editor.keys("<C-]>");
+        wait_end(&editor, "42.\nIs it?\n\n@You:\n\n");
+        editor.command("write");
+        let after = String::from_utf8(fs::read(&path).unwrap()).unwrap();
+        let after = after
+            .strip_prefix(&before)
+            .unwrap_or_else(|| panic!("{after:?}"));
+        let crs = after.matches("\r\n").count();
+        assert_eq!(
+            crs,
+            if format == "dos" {
+                after.matches('\n').count()
+            } else {
+                0
+            }
+        );
+        assert!(after.contains("**Tool Result:** `toolu_1`"), "{after}");
+        for request in provider.requests() {
+            assert!(!request.body["messages"].to_string().contains("\\r"));
+        }
+    }
 }

@@ -2,14 +2,16 @@
 //! can be edited and saved, and one message says what to do.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use harness::{Editor, Setup};
+use harness::{Answer, Editor, Gate, Provider, Setup};
 use rmpv::Value;
+use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::stage::{QUESTION, wait_message};
+use crate::processes::{self, signal};
+use crate::stage::{QUESTION, setup, wait_end, wait_message};
 
 /// Takes what comes until Neovim closes, and keeps its own output open.
 const READ: &str = "while read -r line; do :; done";
@@ -122,4 +124,40 @@ fn one_that_talks_nonsense_does_no_harm() {
         wait_message(&editor, "host");
         assert_usable(&editor);
     }
+}
+
+#[test]
+fn one_that_is_replaced_while_it_runs_ends_its_work_and_the_next_start_sees_the_new_one() {
+    let gate = Gate::new();
+    let provider = Provider::anthropic([
+        Answer::says("One, ").gate(&gate).text("two."),
+        Answer::says("Three."),
+    ]);
+    let (folder, other) = program(&format!("cat \"${{0%/*}}/frame\"; {READ}"));
+    fs::write(folder.path().join("frame"), welcome(99)).unwrap();
+    let installed = folder.path().join("flemma");
+    let install = |program: &Path| {
+        let _ = fs::remove_file(&installed);
+        symlink(program, &installed).unwrap();
+    };
+    install(Path::new(env!("CARGO_BIN_EXE_flemma")));
+    let setup = setup(&provider).host(&installed);
+    let editor = setup.file("a.chat", QUESTION).start();
+    editor.keys("<C-]>");
+    editor.wait_text("One, ");
+    let old = processes::host(&editor);
+
+    install(&other);
+    gate.open();
+    wait_end(&editor, "@Assistant:\nOne, two.\n\n@You:\n\n");
+    assert_eq!(processes::host(&editor).worker, old.worker);
+    let answered = editor.text();
+    signal(old.worker, Signal::KILL);
+    wait_message(&editor, "The host speaks protocol 99, the plugin 1");
+    assert_eq!(editor.text(), answered);
+
+    install(Path::new(env!("CARGO_BIN_EXE_flemma")));
+    editor.keys("GiAnd?<Esc>:Flemma restart<CR><C-]>");
+    wait_end(&editor, "And?\n\n@Assistant:\nThree.\n\n@You:\n\n");
+    assert_eq!(provider.requests().len(), 2);
 }

@@ -315,3 +315,40 @@ fn a_stopped_host_holds_up_no_key_and_its_work_goes_on_afterwards() {
     assert_eq!(editor.text(), format!("{seen}two.\n\n@You:\n\n"));
     assert_eq!(provider.requests().len(), 1);
 }
+
+#[test]
+fn while_a_file_is_written_it_is_the_old_one_or_the_new_one_and_nothing_is_left() {
+    let (old, new) = ("old\n".repeat(1000), "new\n".repeat(50_000));
+    let call = json!({"label": "write", "path": "target", "content": new});
+    // Killed at another moment each time.
+    for patience in [0, 1, 3, 6, 10] {
+        let provider = Provider::anthropic([
+            Answer::new().tool_use("toolu_1", "write", call.clone()),
+            Answer::says("I see."),
+        ]);
+        let editor = ask_with(&provider, unasked());
+        fs::write(editor.dir().join("target"), &old).unwrap();
+        let first = host(&editor);
+        let kill = "
+            local pid, patience = ...
+            vim.api.nvim_create_autocmd('User', { pattern = 'FlemmaToolStarted', callback = function()
+              vim.uv.sleep(patience)
+              vim.uv.kill(pid, 'sigkill')
+            end })
+        ";
+        editor.lua(kill, json!([first.worker, patience]));
+        editor.keys("<C-]>");
+        next_host(&editor, &first);
+        editor.wait_text("**Tool Result:** `toolu_1`");
+        editor.wait_for("its result", |editor| {
+            !editor.text().contains("flemma:tool")
+        });
+        let target = fs::read_to_string(editor.dir().join("target")).unwrap();
+        assert!(target == old || target == new, "{} bytes", target.len());
+        let names = fs::read_dir(editor.dir()).unwrap().flatten();
+        let mut names: Vec<_> = names.map(|it| it.file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["question.chat", "target"]);
+        settle(&editor);
+    }
+}

@@ -30,6 +30,7 @@ mod origin;
 mod parameters;
 mod preview;
 mod processes;
+mod random_keys;
 mod references;
 mod refusals;
 mod requests;

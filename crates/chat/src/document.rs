@@ -309,15 +309,38 @@ impl<'t> Document<'t> {
     /// `column` is where the content starts on the first line.
     pub fn prose(&self, lines: Lines, column: usize) -> String {
         let mut text = String::new();
+        let end = self.carriage_return();
         for line in lines.clone() {
             if line > lines.start {
                 text.push('\n');
             }
             let skip = if line == lines.start { column } else { 0 };
             let bytes = self.text.line(line).get(skip..).unwrap_or_default();
+            let bytes = bytes.strip_suffix(end).unwrap_or(bytes);
             text.push_str(&String::from_utf8_lossy(unescape_line(bytes)));
         }
         text
+    }
+
+    /// What stands in a fence, as the model reads it.
+    pub fn content(&self, lines: Lines) -> Cow<'t, str> {
+        let text = self.lossy(lines);
+        if self.carriage_return().is_empty() || !text.contains('\r') {
+            return text;
+        }
+        let text = text.strip_suffix('\r').unwrap_or(&text);
+        Cow::Owned(text.replace("\r\n", "\n"))
+    }
+
+    /// What lines may end in besides their LF. Some programs leave a file with CRLF at
+    /// most lines and not at all, which editors take for one with LF; the first marker
+    /// tells, because nobody types a CR behind it.
+    fn carriage_return(&self) -> &'static [u8] {
+        let first = self.messages.first().map(|first| first.lines.start);
+        match first {
+            Some(line) if self.text.line(line).ends_with(b"\r") => b"\r",
+            _ => b"",
+        }
     }
 
     /// Whether every one of `lines` is blank.

@@ -106,7 +106,7 @@ impl Builder<'_, '_> {
                     id: ids.next()?.clone(),
                     name: call.name.clone(),
                     input: match self.document.input(call) {
-                        Ok(_) => self.document.lossy(call.body.clone()).into_owned(),
+                        Ok(_) => self.document.content(call.body.clone()).into_owned(),
                         Err(_) => "{}".to_owned(),
                     },
                 }),
@@ -182,7 +182,7 @@ impl Builder<'_, '_> {
     fn answer(&self, call: &Call<'_>, aborted: Option<&str>) -> (String, bool) {
         match call.result.map(|result| (result.kind, result)) {
             Some((ResultKind::Final { is_error }, result)) => (
-                self.document.lossy(result.body.clone()).into_owned(),
+                self.document.content(result.body.clone()).into_owned(),
                 is_error,
             ),
             _ => (

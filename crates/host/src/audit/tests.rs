@@ -273,14 +273,18 @@ fn a_call_that_started_and_did_not_end_is_found_again() {
     let (chat, other) = (Path::new("/p/a.chat"), Path::new("/p/b.chat"));
     let quoted = call("\"quoted\\");
     for started in [&call("cut"), &call("ended"), &call("twice"), &quoted] {
-        desk.audit.begun(Some(chat), &[(started, None)], "none").unwrap();
+        desk.audit
+            .begun(Some(chat), &[(started, None)], "none")
+            .unwrap();
     }
     desk.audit
         .begun(Some(other), &[(&call("other"), None)], "none")
         .unwrap();
     let outcome = ToolOutcome::Failed("No.".to_owned());
     for ended in ["ended", "twice"] {
-        let done = desk.audit.ended(Some(chat), &[(call(ended), outcome.clone())]);
+        let done = desk
+            .audit
+            .ended(Some(chat), &[(call(ended), outcome.clone())]);
         done.unwrap();
     }
     desk.audit

@@ -1,6 +1,7 @@
 //! Writes a file whole or not at all.
 //!
-//! A new file is written beside the old one, synced, and renamed over it. Kept are
+//! A new file is written beside the old one, where the system can without a name,
+//! synced, and renamed over it. Kept are
 //! the mode and, where allowed, the owner; a hard link is broken, so that no other
 //! name changes. Nothing is left behind after a failure.
 
@@ -9,10 +10,14 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, Gid, Uid, access, fchown};
+use rustix::fs::{Access, AtFlags, CWD, Gid, Uid, access, fchown, linkat};
+use tempfile::TempPath;
 
 /// Mode of a new file before the user's umask.
 const NEW_FILE: u32 = 0o666;
+
+/// How the names of files begin that are to be renamed.
+const PREFIX: &str = ".flemma-";
 
 /// Makes `content` the content of `path`. `path` is no symbolic link and, if it
 /// exists, a regular file. Missing parents are made. Returns what the new file was
@@ -41,22 +46,61 @@ fn replace(path: &Path, parent: &Path, content: &[u8]) -> io::Result<Metadata> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
+    if let Ok(mut new) = nameless(parent) {
+        let written = fill(&mut new, content, old.as_ref())?;
+        if let Ok(named) = give_name(&new, parent) {
+            named.persist(path)?;
+            return Ok(written);
+        }
+    }
+    // Not every file system can do that.
     let mut new = tempfile::Builder::new()
-        .prefix(".flemma-")
+        .prefix(PREFIX)
         .permissions(Permissions::from_mode(NEW_FILE))
         .tempfile_in(parent)?;
+    let written = fill(new.as_file_mut(), content, old.as_ref())?;
+    new.persist(path).map_err(|error| error.error)?;
+    Ok(written)
+}
+
+/// Writes a new file, and makes it what the old one was.
+fn fill(new: &mut File, content: &[u8], old: Option<&Metadata>) -> io::Result<Metadata> {
     new.write_all(content)?;
     if let Some(old) = old {
         let owner = (Uid::from_raw(old.uid()), Gid::from_raw(old.gid()));
         // Only the superuser may give files away; others own what they can replace.
-        let _ = fchown(new.as_file(), Some(owner.0), Some(owner.1));
+        let _ = fchown(&*new, Some(owner.0), Some(owner.1));
         let mode = Permissions::from_mode(old.mode() & 0o7777);
-        new.as_file().set_permissions(mode)?;
+        new.set_permissions(mode)?;
     }
-    new.as_file().sync_all()?;
-    let written = new.as_file().metadata()?;
-    new.persist(path).map_err(|error| error.error)?;
-    Ok(written)
+    new.sync_all()?;
+    new.metadata()
+}
+
+/// A file without a name: the system takes it away when we are killed.
+#[cfg(target_os = "linux")]
+fn nameless(parent: &Path) -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags, open};
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    Ok(open(parent, flags, Mode::from_raw_mode(NEW_FILE))?.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nameless(_: &Path) -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Names it for the moment until it is renamed over another: no file can be linked
+/// over one that is there.
+fn give_name(new: &File, parent: &Path) -> io::Result<TempPath> {
+    use std::os::fd::AsRawFd;
+    let link = format!("/proc/self/fd/{}", new.as_raw_fd());
+    let named = tempfile::Builder::new()
+        .prefix(PREFIX)
+        .make_in(parent, |name| {
+            linkat(CWD, &*link, CWD, name, AtFlags::SYMLINK_FOLLOW).map_err(Into::into)
+        })?;
+    Ok(named.into_temp_path())
 }
 
 /// Directories that were made on the way; removed again unless kept.

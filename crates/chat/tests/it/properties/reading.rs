@@ -98,6 +98,13 @@ proptest! {
     }
 
     #[test]
+    fn a_chat_says_the_same_whichever_way_its_lines_end(text in prop_oneof![soup(), chat_with_calls()]) {
+        prop_assume!(!text.contains('\r'));
+        let sent = |text: &str| prompt::build(&Document::parse(&Text::from(text)), &[]);
+        prop_assert_eq!(sent(&text), sent(&text.replace('\n', "\r\n")));
+    }
+
+    #[test]
     fn what_follows_a_change_is_all_that_must_be_read_again(
         text in prop_oneof![soup(), chat_with_calls()],
         changes in prop::collection::vec((any::<prop::sample::Index>(), 0usize..4, soup()), 1..4),

@@ -1,0 +1,270 @@
+//! Random keys on random chats: nothing crashes, no word that was typed is lost, and
+//! what the host would send is what stands in the buffer. A seed says which keys; a
+//! failure names it, and `FLEMMA_SEEDS=7..8` plays it again.
+
+use std::fmt::Write;
+
+use harness::{Answer, Editor, Provider};
+use serde_json::{Value as Json, json};
+
+use crate::processes::host;
+use crate::stage::{at_rest, command, events, file, watch, with_options};
+use crate::traces::settle;
+
+/// Keys of one seed, and seeds of one run.
+const KEYS: usize = 40;
+const SEEDS: std::ops::Range<u64> = 0..6;
+
+/// Numbers that look random and are the same for the same seed (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((bits ^ (bits >> 31)) % bound as u64).unwrap()
+    }
+
+    fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
+        from[self.below(from.len())]
+    }
+}
+
+const LINES: &[&str] = &[
+    "@You:",
+    "@Assistant:",
+    "@System:",
+    "@You: here",
+    "@Nobody:",
+    "Words, and more words.",
+    "日本 🙂",
+    "",
+    "```",
+    "````lua",
+    "~~~",
+    "<thinking>",
+    "</thinking>",
+    "<!-- flemma:aborted: why -->",
+    "**Tool Use:** `bash` (`old_1`)",
+    "**Tool Use:** `read` (`old_1`)",
+    "**Tool Result:** `old_1`",
+    "**Tool Result:** `old_2` (error)",
+    "```json\n{\"label\":\"l\",\"command\":\"true\",\"timeout\":null}\n```",
+    "```json\n{\"broken\":\n```",
+    "```flemma:tool status=approved\n```",
+    "```flemma:tool status=pending\n```",
+    "```flemma:tool status=rejected\nno\n```",
+    "{{ 1 + 1 }}",
+    "\\@You:",
+];
+
+fn chat(random: &mut Random) -> String {
+    let mut text = "@You:\nGo.\n".to_owned();
+    for _ in 0..random.below(25) {
+        text.push_str(random.pick(LINES));
+        text.push('\n');
+    }
+    text.push_str("\n@You:\nAnd go.\n");
+    text
+}
+
+fn answer(random: &mut Random, number: usize) -> Answer {
+    let id = format!("t_{number}");
+    let text = "Some words.\n@You:\n```\nand ";
+    match random.below(8) {
+        0 => Answer::new().tool_use(&id, "bash", command("echo out")),
+        1 => Answer::new().tool_use(&id, "bash", command("sleep 0.05; exit 3")),
+        2 => Answer::says(text).tool_use(&id, "read", file("question.chat")),
+        3 => Answer::new().tool_use(&id, "no_such_tool", json!({"a": 1})),
+        4 => Answer::status(400, "{\"error\": \"no\"}"),
+        5 => Answer::says(text).stall(),
+        _ => Answer::says(text),
+    }
+}
+
+/// What a user does: keys in Normal mode, back in Normal mode afterwards. `token`
+/// is typed where anything is.
+fn keys(random: &mut Random, wild: bool, token: &str) -> String {
+    let gentle = [
+        "<C-]>",
+        "<C-]>",
+        "<M-CR>",
+        "<C-c>",
+        "GoTOKEN<Esc>",
+        "ggoTOKEN<Esc>",
+        "}OTOKEN<Esc>",
+        "{oTOKEN<C-]>",
+        "oTOKEN<CR>@You:<CR>TOKEN<Esc>",
+        "A TOKEN<Esc>",
+        "gg",
+        "G",
+        "<C-u>",
+        "}",
+        "{",
+        ":Flemma send<CR>",
+        ":Flemma tool:cancel<CR>",
+        ":write<CR>",
+        ":split<CR>",
+        ":close<CR>",
+        "yyp",
+    ];
+    let rude = [
+        "u",
+        "<C-r>",
+        "3u",
+        "dd",
+        "5dd",
+        "dG",
+        "p",
+        "J",
+        "x",
+        ":%s/pending/approved/e<CR>",
+        ":%s/approved/denied/e<CR>",
+        ":edit!<CR>",
+        ":Flemma fix<CR>",
+        ":Flemma restart<CR>",
+        "ggVGyGp",
+        "d",
+        "<Esc>",
+        ":",
+        "<Esc>",
+        "q:",
+        ":close<CR>",
+    ];
+    let all = if wild {
+        [&gentle[..], &rude].concat()
+    } else {
+        gentle.to_vec()
+    };
+    random.pick(&all).replace("TOKEN", token)
+}
+
+/// The request that the host makes of the chat as it is now, without what depends on
+/// its place in the conversation. None when it refuses to.
+#[track_caller]
+fn sent(editor: &Editor, provider: &Provider) -> Option<Vec<Json>> {
+    let before = provider.requests().len();
+    editor.lua(
+        "vim.api.nvim_buf_set_lines(0, -1, -1, false, { '@You:', 'Checked.' })",
+        json!([]),
+    );
+    let seen = |name: &str| {
+        let events = events(editor);
+        events.iter().filter(|it| it.starts_with(name)).count()
+    };
+    let started = seen("FlemmaRequestStarted");
+    editor.command("Flemma send");
+    at_rest(editor);
+    if seen("FlemmaRequestStarted") > started {
+        editor.wait_for("a request, or its end", |_| {
+            provider.requests().len() > before || seen("FlemmaRequestFinished") > started
+        });
+    }
+    settle(editor);
+    let mut body = provider.requests().get(before)?.body.clone();
+    strip(&mut body);
+    Some(body["messages"].as_array().unwrap().clone())
+}
+
+fn parts(message: &Json) -> &[Json] {
+    message["content"].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn strip(value: &mut Json) {
+    match value {
+        Json::Object(fields) => {
+            fields.remove("cache_control");
+            fields.values_mut().for_each(strip);
+        }
+        Json::Array(items) => items.iter_mut().for_each(strip),
+        _ => {}
+    }
+}
+
+#[track_caller]
+fn play(seed: u64) {
+    let mut random = Random(seed);
+    let wild = seed % 2 == 1;
+    let answers: Vec<Answer> = (0..30).map(|n| answer(&mut random, n)).collect();
+    let provider = Provider::anthropic(answers);
+    let unasked = random.below(2) == 0;
+    let options = json!({"tools": {"require_approval": !unasked}});
+    let setup = with_options(&provider, options);
+    let editor = setup.file("question.chat", &chat(&mut random)).start();
+    watch(&editor);
+    let first = host(&editor);
+    let mut typed = Vec::new();
+    let mut story = String::new();
+    for step in 0..KEYS {
+        let token = format!("tok{seed}x{step}y");
+        let keys = keys(&mut random, wild, &token);
+        let _ = write!(story, "{keys} ");
+        editor.keys(&keys);
+        // A chat in which a tool runs takes none.
+        if keys.contains(&token) && editor.text().contains(&token) {
+            typed.push(token);
+        }
+    }
+    eprintln!("seed {seed}: {story}");
+    editor.keys("<Esc><C-\\><C-n>:silent! only<CR>");
+    settle(&editor);
+    let text = editor.text();
+    if !wild {
+        let lost: Vec<_> = typed.iter().filter(|it| !text.contains(*it)).collect();
+        assert!(
+            lost.is_empty(),
+            "seed {seed} lost {lost:?} in\n{text}\n{story}"
+        );
+        assert_eq!(
+            host(&editor).worker,
+            first.worker,
+            "seed {seed}: the host died"
+        );
+    }
+    let messages = editor.messages();
+    let faults = [
+        "could not be carried out",
+        "traceback",
+        "refused a change",
+        "panicked",
+    ];
+    for fault in faults {
+        assert!(
+            !messages.contains(fault),
+            "seed {seed}: {messages}\n{story}"
+        );
+    }
+    let mirror = sent(&editor, &provider);
+    editor.command("Flemma restart");
+    host(&editor);
+    let fresh = sent(&editor, &provider);
+    // The first of them may have had an answer, which stands behind it.
+    match (mirror, fresh) {
+        (Some(mirror), Some(fresh)) => {
+            let (last, others) = mirror.split_last().unwrap();
+            let same =
+                fresh.starts_with(others) && parts(&fresh[others.len()]).starts_with(parts(last));
+            assert!(
+                same,
+                "seed {seed}: {mirror:#?}\nis not\n{fresh:#?}\n{story}\n{}",
+                editor.text()
+            );
+        }
+        (None, None) => {}
+        other => panic!("seed {seed}: {other:?}\n{story}\n{}", editor.text()),
+    }
+}
+
+#[test]
+fn random_keys_on_random_chats_lose_nothing() {
+    let given = std::env::var("FLEMMA_SEEDS").ok();
+    let range = given.as_deref().and_then(|range| {
+        let (first, last) = range.split_once("..")?;
+        Some(first.parse().ok()?..last.parse().ok()?)
+    });
+    for seed in range.unwrap_or(SEEDS) {
+        play(seed);
+    }
+}
