@@ -217,7 +217,7 @@ fn a_running_call_shows_a_spinner_that_counts_seconds_and_its_output() {
     editor.wait_screen("a second", |rows| spins(rows, "1s"));
     std::fs::write(editor.dir().join("go"), "").unwrap();
     editor.wait_screen("the check mark", |rows| {
-        rows.contains(&format!("{header}  ✓"))
+        rows.contains(&format!("{header} ✓"))
     });
     editor.wait_screen("the mark is gone again", |rows| {
         rows.contains(&header.to_owned())
@@ -234,8 +234,8 @@ fn a_call_that_failed_shows_a_cross() {
     let editor = ask_with(&provider, options);
     editor.keys("<C-]>");
     editor.wait_screen("two crosses", |rows| {
-        rows.contains(&"**Tool Result:** `t_1` (error)  ✗".to_owned())
-            && rows.contains(&"**Tool Result:** `t_2`  ✗".to_owned())
+        rows.contains(&"**Tool Result:** `t_1` (error) ✗".to_owned())
+            && rows.contains(&"**Tool Result:** `t_2` ✗".to_owned())
     });
 }
 

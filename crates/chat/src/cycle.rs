@@ -21,18 +21,15 @@ use std::collections::VecDeque;
 use crate::approval::{Answers, CallKey};
 use crate::document::Document;
 use crate::prompt;
-use crate::tool::{ToolOutcome, ToolUseId};
+use crate::tool::ToolOutcome;
 use decided::Ledger;
 use provenance::Provenance;
 
+pub use cancel::INTERRUPTED;
 pub use decided::{Decided, Ruling};
 pub use event::{AnswerEnd, CursorAfterResult, Effect, Event, Level, Notice, Options};
 pub(crate) use judge::read;
 pub use judge::{DENIED, REJECTED, key};
-
-/// The result of a call that ran when its host ended.
-pub const INTERRUPTED: &str = "The host stopped, or the chat was closed, while this call was running. It may have \
-     had effects; nobody saw its end.";
 
 /// What is alive in one buffer and cannot be in its text.
 #[derive(Debug, Default)]
@@ -330,21 +327,6 @@ impl Cycle {
             }
         }
         self.settle(document, options)
-    }
-
-    fn interrupted(&mut self, document: &Document<'_>, ids: &[ToolUseId]) {
-        for turn in document.turns() {
-            for call in turn
-                .calls
-                .iter()
-                .filter(|call| call.status().is_some() && ids.contains(&call.tool_use.id))
-            {
-                self.finished.push((
-                    judge::key(document, call.tool_use),
-                    ToolOutcome::Failed(INTERRUPTED.to_owned()),
-                ));
-            }
-        }
     }
 
     fn answer_ended(

@@ -1,11 +1,30 @@
-//! Stopping what goes on, by the user's own act. What is stopped still ends with a
-//! result of its own.
+//! Stopping what goes on, by the user's own act or because a host ended. What is
+//! stopped still ends with a result of its own.
 
 use super::{Cycle, Decided, Effect, Options, find_at, judge};
 use crate::document::Document;
-use crate::tool::ToolOutcome;
+use crate::tool::{ToolOutcome, ToolUseId};
+
+/// The result of a call that ran when its host ended.
+pub const INTERRUPTED: &str = "The host stopped, or the chat was closed, while this call was running. It may have \
+     had effects; nobody saw its end.";
 
 impl Cycle {
+    pub(super) fn interrupted(&mut self, document: &Document<'_>, ids: &[ToolUseId]) {
+        for turn in document.turns() {
+            for call in turn
+                .calls
+                .iter()
+                .filter(|call| call.status().is_some() && ids.contains(&call.tool_use.id))
+            {
+                self.finished.push((
+                    judge::key(document, call.tool_use),
+                    ToolOutcome::Failed(INTERRUPTED.to_owned()),
+                ));
+            }
+        }
+    }
+
     pub(super) fn cancel(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         self.disarmed = true;
         if let Some(batch) = &mut self.batch {
