@@ -113,7 +113,6 @@ pub fn start(
         rules,
         rule: dispatch::Rule::default(),
         audit: Audit::open(&state_folder()),
-        cut_off: Vec::new(),
         approved: BTreeSet::new(),
         remarks: BTreeSet::new(),
         references: references::References::default(),
@@ -153,8 +152,6 @@ pub(crate) struct Session {
     rule: dispatch::Rule,
     /// The log of decisions.
     audit: Audit,
-    /// Calls that ran for this file when its host ended, until a key says so in it.
-    cut_off: Vec<CallKey>,
     /// Calls whose approval is in the log and that did not start since.
     approved: BTreeSet<CallKey>,
     /// What was said about requests, so that it is said once.
@@ -209,9 +206,8 @@ impl Session {
             }
             // What has arrived meanwhile is handled before anything is decided or
             // drawn: one look at the document serves all of it. Not without end: a
-            // stream that is faster than this would never be seen. And what follows an
-            // edit is decided on the text that the edit made: what the user did to it
-            // next, such as an undo, comes after.
+            // stream that is faster than this would never be seen. What follows an edit
+            // is decided on the text it made, before what was done to that, as an undo.
             for _ in 0..AT_A_LOOK {
                 if self.waiting.front() == Some(&Event::Continue) {
                     break;

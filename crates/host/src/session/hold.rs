@@ -3,6 +3,8 @@
 //! It is asked for when the chat is opened, so that the user hears at once who has
 //! it, and again at each key, so that it is here when the other one has gone.
 
+use chat::approval::CallKey;
+
 use super::Session;
 use crate::lease::{self, HeldBy, Lease, Program, Refusal};
 use crate::protocol::Taken;
@@ -16,6 +18,8 @@ pub(super) struct Hold {
     process: u32,
     /// Whether another program was seen to have it.
     elsewhere: bool,
+    /// Calls that ran for the file when their host ended, until a key says so in it.
+    pub(super) cut_off: Vec<CallKey>,
 }
 
 impl Hold {

@@ -78,12 +78,12 @@ impl Session {
 
     /// Looks for calls that ran for this file when its host ended.
     pub(super) fn find_cut_off(&mut self) {
-        self.cut_off = self.calls_without_end();
+        self.hold.cut_off = self.calls_without_end();
     }
 
     /// Lets the cycle answer them.
     pub(super) fn tell_cut_off(&mut self) {
-        let calls = std::mem::take(&mut self.cut_off);
+        let calls = std::mem::take(&mut self.hold.cut_off);
         if !calls.is_empty() {
             let ids = self.end_interrupted(&calls);
             self.waiting.push_back(Event::Interrupted(ids));
