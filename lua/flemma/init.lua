@@ -159,6 +159,8 @@ local OPTIONS = {
           thinking_min = { "integer", 1 },
           thinking_max = { "integer", 1 },
           thinking_off = "boolean",
+          thinking_shown = "boolean",
+          temperature = "boolean",
         },
       },
     },

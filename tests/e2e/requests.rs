@@ -297,3 +297,33 @@ fn openai_receives_reasoning_calls_and_results_as_its_documentation_says() {
         first["prompt_cache_key"]
     );
 }
+
+#[test]
+fn deepseek_receives_its_own_thinking_again() {
+    let thinks =
+        Answer::new()
+            .thinking("Let me see.", None)
+            .tool_use("call_1", "read", file("f.txt"));
+    let provider = Provider::chat_completions([thinks, Answer::says("Well.")]);
+    let options = json!({
+        "provider": "deepseek",
+        "model": "deepseek-v4-pro",
+        "parameters": {"thinking": "low", "deepseek": {"base_url": provider.url(), "api_key": "k"}},
+    });
+    let setup = offline().options(options).with("f.txt", "a\n");
+    let editor = setup.file("question.chat", QUESTION).start();
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nWell.");
+    assert!(
+        editor
+            .text()
+            .contains("<thinking deepseek:signature=\"\">\nLet me see.\n</thinking>")
+    );
+
+    let requests = provider.requests();
+    assert_eq!(requests[0].header("authorization"), Some("Bearer k"));
+    assert_eq!(requests[0].body["thinking"], json!({"type": "enabled"}));
+    let answer = &requests[1].body["messages"][1];
+    assert_eq!(answer["reasoning_content"], "Let me see.");
+    assert_eq!(answer["tool_calls"][0]["id"], "call_1");
+}

@@ -42,6 +42,10 @@ pub struct Model {
     pub thinking_max: Option<u32>,
     /// Whether thinking can be turned off; `None` means that it can.
     pub thinking_off: Option<bool>,
+    /// Whether it shows what it thinks without being asked; `None` means that it does.
+    pub thinking_shown: Option<bool>,
+    /// Whether it takes a temperature; `None` means that it does.
+    pub temperature: Option<bool>,
     /// Whether it can call tools. `false` turns the text protocol on.
     pub tools: Option<bool>,
     /// Whether it sees pictures.

@@ -7,8 +7,8 @@
 use std::collections::HashSet;
 
 use crate::{
-    Protocol, StreamEvent, ToolUse, anthropic, arguments, chat_completions, failure, gemini,
-    responses, retry,
+    Endpoint, Protocol, StreamEvent, ToolUse, anthropic, arguments, chat_completions, failure,
+    gemini, responses, retry,
     said::Said,
     sse::{SseDecoder, SseEvent},
 };
@@ -42,6 +42,16 @@ enum Answer {
 pub(crate) struct NotJson;
 
 impl Decoder {
+    /// A decoder for one answer of this endpoint.
+    pub fn of(endpoint: &Endpoint) -> Self {
+        let mut decoder = Self::new(endpoint.protocol);
+        let is_chat = endpoint.protocol == Protocol::ChatCompletions;
+        if is_chat && chat_completions::returns_thinking(&endpoint.provider) {
+            decoder.answer = Answer::ChatCompletions(chat_completions::Answer::signed());
+        }
+        decoder
+    }
+
     /// A decoder for one answer.
     pub fn new(protocol: Protocol) -> Self {
         let answer = match protocol {

@@ -82,6 +82,8 @@ pub enum StopReason {
     ToolUse,
     /// The answer reached its token limit; a call being written was dropped.
     MaxTokens,
+    /// Question and answer fill the model's context; a call being written was dropped.
+    ContextFull,
     /// The model or the provider declined to go on.
     Refusal,
     /// Another reason, in the provider's word.

@@ -184,13 +184,16 @@ impl Session {
                 "The answer reached its token limit in the middle of its calls, so none of them runs.",
                 "Raise parameters.max_tokens, or press Ctrl-] to let the model go on.",
             )),
+            StopReason::ContextFull => self.failed(&Problem::new(
+                "Question and answer fill the model's context window, so the answer ends there and none of its calls runs.",
+                "Delete earlier turns or large results, or choose a model with a larger context window.",
+            )),
             _ if empty => self.failed(&Problem::new("The model sent an empty answer.", "Press Ctrl-] to ask again; the conversation is unchanged.")),
             reason => {
                 open.writer.finish(None);
                 open.end = Some(AnswerEnd::Complete);
-                if reason == StopReason::MaxTokens {
-                    let text = "The answer reached its token limit and is cut there. Raise parameters.max_tokens for longer ones.";
-                    self.editor.notify(&Notice { level: Level::Warning, text: text.to_owned() });
+                if let Some(text) = cut_short(&reason) {
+                    self.editor.notify(&Notice { level: Level::Warning, text });
                 }
             }
         }
@@ -354,6 +357,15 @@ impl Session {
         );
         self.view.redraw();
         self.waiting.push_back(Event::AnswerEnded(end));
+    }
+}
+
+/// What the user is told about an answer that ended early and stands as it is.
+fn cut_short(reason: &StopReason) -> Option<String> {
+    match reason {
+        StopReason::MaxTokens => Some("The answer reached its token limit and is cut there. Raise parameters.max_tokens for longer ones.".to_owned()),
+        StopReason::Other(word) => Some(format!("The provider ended the answer early ({word}). Press Ctrl-] to let the model go on.")),
+        _ => None,
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) async fn make(
         events,
         begun: false,
     };
-    let mut decoder = Decoder::new(endpoint.protocol);
+    let mut decoder = Decoder::of(endpoint);
     let mut bytes = response.bytes_stream();
     let mut broke = false;
     let mut silence = Silence::starts(idle);

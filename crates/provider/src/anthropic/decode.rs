@@ -196,7 +196,7 @@ impl Answer {
     fn accept_message_delta(&mut self, json: &Value, events: &mut Vec<StreamEvent>) {
         if let Some(reason) = json["delta"]["stop_reason"].as_str() {
             self.stop_reason = Some(reason.to_owned());
-            if reason == "max_tokens" {
+            if matches!(reason, "max_tokens" | "model_context_window_exceeded") {
                 self.held = None;
             }
             self.release_held(events);
@@ -212,6 +212,7 @@ impl Answer {
                 Some("tool_use") | None if self.called => StopReason::ToolUse,
                 Some("end_turn" | "stop_sequence" | "tool_use") | None => StopReason::EndTurn,
                 Some("max_tokens") => StopReason::MaxTokens,
+                Some("model_context_window_exceeded") => StopReason::ContextFull,
                 Some("refusal" | "sensitive") => StopReason::Refusal,
                 Some(other) => StopReason::Other(other.to_owned()),
             },
@@ -271,7 +272,7 @@ fn usage(usage: &Value) -> Option<StreamEvent> {
     let usage = Usage {
         input: usage["input_tokens"].as_u64(),
         output: usage["output_tokens"].as_u64(),
-        thoughts: None,
+        thoughts: usage["output_tokens_details"]["thinking_tokens"].as_u64(),
         cache_read: usage["cache_read_input_tokens"].as_u64(),
         cache_creation: usage["cache_creation_input_tokens"].as_u64(),
     };

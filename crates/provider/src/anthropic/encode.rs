@@ -13,18 +13,18 @@ use chat::{
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
+use super::thinking::{Config, Plan, plan};
 use crate::{
-    CacheRetention, Endpoint, HeaderValue, HttpRequest, Parameters, Protocol, Thinking, arguments,
+    CacheRetention, Endpoint, HeaderValue, HttpRequest, Parameters, Protocol, arguments,
     attachment,
     endpoint::{stream_headers, to_json},
     ids::WireIds,
 };
 
-/// Tokens for an answer when nothing is set; the API wants a figure.
-const DEFAULT_MAX_TOKENS: u32 = 8192;
-/// The least thinking budget that the API accepts.
-const MIN_THINKING_BUDGET: u32 = 1024;
 const VERSION: &str = "2023-06-01";
+/// Lets a model with a thinking budget think again between calls. Those that
+/// decide for themselves do so anyway.
+const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
 /// The provider's name in signatures of thinking.
 const SIGNER: &str = "anthropic";
 const SPOKEN: Protocol = Protocol::AnthropicMessages;
@@ -36,7 +36,9 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    thinking: Option<ThinkingConfig>,
+    thinking: Option<Config>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig<'a>>,
     stream: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
@@ -48,9 +50,8 @@ struct Body<'a> {
 }
 
 #[derive(Serialize)]
-struct ThinkingConfig {
-    r#type: &'static str,
-    budget_tokens: u32,
+struct OutputConfig<'a> {
+    effort: &'a str,
 }
 
 #[derive(Serialize)]
@@ -183,12 +184,13 @@ pub(crate) fn encode(
             .map(|key| ("x-api-key".to_owned(), key)),
     );
     let ids = WireIds::new(prompt);
-    let body = to_json(&body(
-        prompt,
-        &ids,
-        parameters.named_model(endpoint)?,
-        parameters,
-    ))?;
+    let model = parameters.named_model(endpoint)?;
+    let plan = plan(parameters);
+    if plan.has_budget() && !prompt.tools.is_empty() {
+        let beta = HeaderValue::Plain(INTERLEAVED.to_owned());
+        headers.push(("anthropic-beta".to_owned(), beta));
+    }
+    let body = to_json(&body(prompt, &ids, model, parameters, plan))?;
     Ok(HttpRequest {
         url: format!("{base}/v1/messages"),
         headers,
@@ -201,8 +203,8 @@ fn body<'a>(
     ids: &'a WireIds<'a>,
     model: &'a str,
     parameters: &Parameters,
+    plan: Plan<'a>,
 ) -> Body<'a> {
-    let (max_tokens, thinking) = limits(parameters);
     let cache_control = CacheControl::new(parameters.cache);
     let system = prompt.system.iter().filter(|text| !text.trim().is_empty());
     let mut messages = messages(prompt, ids);
@@ -211,12 +213,13 @@ fn body<'a>(
     }
     Body {
         model,
-        max_tokens,
-        // The API accepts no temperature beside thinking.
+        max_tokens: plan.max_tokens,
+        // The API accepts no temperature beside thinking, and newer models none.
         temperature: parameters
             .finite_temperature()
-            .filter(|_| thinking.is_none()),
-        thinking,
+            .filter(|_| !plan.thinks() && parameters.about.temperature != Some(false)),
+        thinking: plan.thinking,
+        output_config: plan.effort.map(|effort| OutputConfig { effort }),
         stream: true,
         tools: tools(&prompt.tools, cache_control),
         tool_choice: (!prompt.tools.is_empty()).then_some(ToolChoice { r#type: "auto" }),
@@ -228,29 +231,6 @@ fn body<'a>(
             .collect(),
         messages,
     }
-}
-
-/// The answer's token limit, and the thinking that fits below it.
-///
-/// A limit that the user set holds; ours grows with the thinking budget.
-fn limits(parameters: &Parameters) -> (u32, Option<ThinkingConfig>) {
-    let budget = parameters
-        .thinking
-        .map(Thinking::budget)
-        .filter(|&budget| budget > 0)
-        .map(|budget| budget.max(MIN_THINKING_BUDGET));
-    let max_tokens = parameters
-        .max_tokens
-        .unwrap_or_else(|| DEFAULT_MAX_TOKENS.saturating_add(budget.unwrap_or(0)))
-        .max(1);
-    let thinking = budget
-        .map(|budget| budget.min(max_tokens - 1))
-        .filter(|&budget| budget >= MIN_THINKING_BUDGET)
-        .map(|budget_tokens| ThinkingConfig {
-            r#type: "enabled",
-            budget_tokens,
-        });
-    (max_tokens, thinking)
 }
 
 fn tools(definitions: &[ToolDefinition], cache_control: Option<CacheControl>) -> Vec<Tool<'_>> {

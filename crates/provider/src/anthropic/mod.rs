@@ -5,6 +5,7 @@
 
 mod decode;
 mod encode;
+mod thinking;
 
 pub(crate) use decode::Answer;
 pub(crate) use encode::encode;

@@ -13,11 +13,23 @@ use crate::{
     said::error_message, sse::SseEvent,
 };
 
+/// The words for an answer that is complete, OpenAI's first.
+const NATURAL: [&str; 6] = [
+    "stop",
+    "tool_calls",
+    "function_call",
+    "eos",
+    "end_turn",
+    "stop_sequence",
+];
+
 /// An answer that is being streamed.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     /// Thinking has been given out and not closed.
     thinks: bool,
+    /// Thinking is marked as the provider's own, because it goes back there.
+    signs: bool,
     calls: Calls,
     /// The model declined in words; the finish reason does not say so.
     refused: bool,
@@ -26,6 +38,14 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    /// An answer whose thinking is marked as the provider's own.
+    pub(crate) fn signed() -> Self {
+        Self {
+            signs: true,
+            ..Self::default()
+        }
+    }
+
     /// Reads one event.
     pub(crate) fn accept(
         &mut self,
@@ -98,7 +118,10 @@ impl Answer {
     fn accept_delta(&mut self, delta: &Value, events: &mut Vec<StreamEvent>) {
         // DeepSeek and llama.cpp use one name, OpenRouter and vLLM the other, and
         // some send both with the same text.
-        if let Some(text) = text_in(&delta["reasoning_content"]).or(text_in(&delta["reasoning"])) {
+        let thought = text_in(&delta["reasoning_content"])
+            .or(text_in(&delta["reasoning"]))
+            .or(text_in(&delta["thinking"]));
+        if let Some(text) = thought {
             self.thinks = true;
             events.push(StreamEvent::Thinking(text));
         }
@@ -130,9 +153,9 @@ impl Answer {
             "length" => StopReason::MaxTokens,
             "content_filter" => StopReason::Refusal,
             // Some servers say "stop" after calls as well.
-            "stop" | "tool_calls" | "function_call" if has_calls => StopReason::ToolUse,
-            "stop" | "tool_calls" | "function_call" if self.refused => StopReason::Refusal,
-            "stop" | "tool_calls" | "function_call" => StopReason::EndTurn,
+            reason if NATURAL.contains(&reason) && has_calls => StopReason::ToolUse,
+            reason if NATURAL.contains(&reason) && self.refused => StopReason::Refusal,
+            reason if NATURAL.contains(&reason) => StopReason::EndTurn,
             other => StopReason::Other(other.to_owned()),
         };
         // Some servers repeat the reason; what counts is the one that ended calls.
@@ -149,7 +172,8 @@ impl Answer {
 
     fn close_thinking(&mut self, events: &mut Vec<StreamEvent>) {
         if mem::take(&mut self.thinks) {
-            events.push(StreamEvent::ThinkingEnd { signature: None });
+            let signature = self.signs.then(String::new);
+            events.push(StreamEvent::ThinkingEnd { signature });
         }
     }
 }

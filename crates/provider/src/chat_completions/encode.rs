@@ -1,6 +1,7 @@
 //! A prompt as the body of `POST /chat/completions`.
 //!
-//! Knows no stream. Thinking is not sent back: the protocol has no signed form.
+//! Knows no stream. Thinking goes back only to servers that want their own again:
+//! the protocol has no signed form.
 
 use std::borrow::Cow;
 
@@ -12,6 +13,10 @@ use chat::{
 use serde::Serialize;
 use serde_json::Value;
 
+use super::{
+    dialects::dialect,
+    thinking::{Asked, asked},
+};
 use crate::{
     Endpoint, HttpRequest, Parameters, Protocol, arguments, attachment,
     endpoint::{stream_headers, to_json},
@@ -28,6 +33,10 @@ struct Body<'a> {
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(flatten)]
+    asked: Asked<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parallel_tool_calls: Option<bool>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     messages: Vec<Message<'a>>,
@@ -65,6 +74,8 @@ enum Message<'a> {
     Assistant {
         /// `null` beside calls alone, as OpenAI writes it.
         content: Option<Cow<'a, str>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_content: Option<String>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCall<'a>>,
     },
@@ -122,24 +133,35 @@ pub(crate) fn encode(
     let key = endpoint.key_header("Bearer ")?;
     headers.extend(key.map(|key| ("authorization".to_owned(), key)));
     let system = prompt.system.iter().filter(|text| !text.trim().is_empty());
+    let model = parameters.named_model(endpoint)?;
+    let dialect = dialect(&endpoint.provider, model);
+    let returned_to = dialect.returns_thinking.then_some(&*endpoint.provider);
+    let spelled = prompt
+        .messages
+        .iter()
+        .flat_map(|message| messages(message, returned_to));
     let body = to_json(&Body {
-        model: parameters.named_model(endpoint)?,
+        model,
         stream: true,
         stream_options: StreamOptions {
             include_usage: true,
         },
         max_tokens: parameters.max_tokens,
-        temperature: parameters.finite_temperature(),
-        tools: tools(&prompt.tools),
+        temperature: parameters
+            .finite_temperature()
+            .filter(|_| parameters.about.temperature != Some(false)),
+        asked: asked(dialect.ask, parameters),
+        parallel_tool_calls: (dialect.asks_parallel && !prompt.tools.is_empty()).then_some(true),
+        tools: tools(&prompt.tools, dialect.strict),
         messages: system
             .map(|content| Message::System { content })
-            .chain(prompt.messages.iter().flat_map(messages))
+            .chain(spelled)
             .collect(),
     })?;
     Ok(HttpRequest { url, headers, body })
 }
 
-fn tools(definitions: &[ToolDefinition]) -> Vec<Tool<'_>> {
+fn tools(definitions: &[ToolDefinition], may_be_strict: bool) -> Vec<Tool<'_>> {
     let mut sorted: Vec<&ToolDefinition> = definitions.iter().collect();
     sorted.sort_by_key(|tool| &tool.name);
     let spelled = sorted.into_iter().map(|tool| Tool {
@@ -148,14 +170,15 @@ fn tools(definitions: &[ToolDefinition]) -> Vec<Tool<'_>> {
             name: &tool.name,
             description: &tool.description,
             parameters: &tool.input_schema,
-            strict: tool.strict,
+            strict: tool.strict && may_be_strict,
         },
     });
     spelled.collect()
 }
 
 /// One message of a prompt is several here: each result is one of its own.
-fn messages(message: &PromptMessage) -> Vec<Message<'_>> {
+/// `returned_to` is the provider, if it wants its thinking again.
+fn messages<'a>(message: &'a PromptMessage, returned_to: Option<&str>) -> Vec<Message<'a>> {
     match message.role {
         PromptRole::User => {
             let results = message.parts.iter().filter_map(tool_message);
@@ -171,11 +194,32 @@ fn messages(message: &PromptMessage) -> Vec<Message<'_>> {
             if content.is_none() && tool_calls.is_empty() {
                 return Vec::new();
             }
+            let calls = !tool_calls.is_empty();
             vec![Message::Assistant {
                 content,
+                reasoning_content: returned_to
+                    .and_then(|provider| own_thinking(&message.parts, provider, calls)),
                 tool_calls,
             }]
         }
+    }
+}
+
+/// What this provider's model thought. Before calls there must be some: a turn of
+/// another provider, or one that was not kept, has a blank in its place.
+fn own_thinking(parts: &[Part], provider: &str, calls: bool) -> Option<String> {
+    let own = parts.iter().filter_map(|part| match part {
+        Part::Thinking {
+            text,
+            signature: Some(signature),
+            redacted: false,
+        } if signature.provider == provider && !text.is_empty() => Some(text.as_str()),
+        _ => None,
+    });
+    let own: Vec<&str> = own.collect();
+    match own.is_empty() {
+        true => calls.then(|| " ".to_owned()),
+        false => Some(own.join("\n\n")),
     }
 }
 

@@ -5,7 +5,10 @@
 
 mod calls;
 mod decode;
+mod dialects;
 mod encode;
+mod thinking;
 
 pub(crate) use decode::Answer;
+pub(crate) use dialects::returns_thinking;
 pub(crate) use encode::encode;

@@ -194,6 +194,22 @@ fn a_call_cut_before_its_arguments_is_no_call_without_arguments() {
 }
 
 #[test]
+fn a_call_cut_by_a_full_context_is_dropped() {
+    check(
+        ANTHROPIC,
+        "context_full_in_a_call",
+        r#"
+        usage input=12 output=1
+        call begins: read
+        call read toolu_01 {"path":"a"}
+        call begins: write
+        usage output=9 thoughts=4
+        stop: ContextFull
+    "#,
+    );
+}
+
+#[test]
 fn a_refusal_is_told() {
     check(
         ANTHROPIC,

@@ -1,5 +1,7 @@
 //! Chat Completions: streams and their events.
 
+use provider::Endpoint;
+
 use super::*;
 
 #[test]
@@ -248,4 +250,38 @@ fn a_stream_cut_anywhere_ends_in_an_error_and_gives_no_partial_call() {
         // The chunk with the finish reason is the first with a quoted one.
         check_cuts(CHAT_COMPLETIONS, name, "\"finish_reason\": \"");
     }
+}
+
+#[test]
+fn thinking_may_have_a_field_of_its_own_and_the_end_another_word() {
+    check(
+        CHAT_COMPLETIONS,
+        "thinking_field",
+        r#"
+        thinking "Hmm."
+        thinking ends
+        text "Done."
+        stop: EndTurn
+    "#,
+    );
+}
+
+#[test]
+fn thinking_that_goes_back_is_marked_as_the_providers_own() {
+    let endpoint = |provider: &str| Endpoint {
+        provider: provider.to_owned(),
+        protocol: Protocol::ChatCompletions,
+        base_url: String::new(),
+        api_key: None,
+        key_source: String::new(),
+    };
+    let ends = |provider: &str| {
+        let mut decoder = Decoder::of(&endpoint(provider));
+        let events = decoder.push(&stream(CHAT_COMPLETIONS, "reasoning_content"));
+        show(&events)
+            .into_iter()
+            .find(|line| line.starts_with("thinking ends"))
+    };
+    assert_eq!(ends("deepseek").as_deref(), Some("thinking ends, signed "));
+    assert_eq!(ends("ollama").as_deref(), Some("thinking ends"));
 }

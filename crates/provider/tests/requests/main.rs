@@ -3,6 +3,7 @@
 
 mod anthropic;
 mod chat_completions;
+mod dialects;
 mod gemini;
 mod responses;
 

@@ -29,7 +29,8 @@ models = {
 `output` is the most tokens of an answer. `thinking` is how the model is told
 how much to think: \"none\", \"budget\" (tokens, from `thinking_min` to
 `thinking_max`), or \"levels\" (the words in `levels`, the least first);
-`thinking_off = false` is a model that always thinks.",
+`thinking_off = false` is a model that always thinks, `thinking_shown = false`
+one that shows it only when asked, `temperature = false` one that takes none.",
 );
 
 const MODEL: &[Field] = &[
@@ -56,4 +57,6 @@ const MODEL: &[Field] = &[
     Field::new("thinking_min", Kind::Whole(1, MANY), "null", ""),
     Field::new("thinking_max", Kind::Whole(1, MANY), "null", ""),
     Field::new("thinking_off", Kind::Flag, "null", ""),
+    Field::new("thinking_shown", Kind::Flag, "null", ""),
+    Field::new("temperature", Kind::Flag, "null", ""),
 ];
