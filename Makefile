@@ -2,7 +2,7 @@
 # how is in scripts/install.sh, what is checked is in scripts/check.sh.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench clean-tools
+.PHONY: help demo test test-wire check bench clean-tools
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -16,6 +16,12 @@ test: ## Run every test
 	@scripts/install.sh nvim
 	cargo test --workspace
 	@scripts/lua-tests.sh
+
+test-wire: ## Compare requests with the types of the providers' own SDKs
+	@scripts/install.sh sdks
+	rm -rf target/wire
+	FLEMMA_WIRE_CORPUS="$$PWD/target/wire" cargo test -q -p flemma-provider --test requests corpus
+	.tools/sdks/bin/python tests/wire/validate.py target/wire
 
 check: ## Check formatting, lints, licences and help tags
 	@scripts/install.sh nvim stylua luacheck cargo-deny

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the named tools into .tools/ at pinned versions: nvim, stylua,
-# luacheck, cargo-deny. What is already there is left alone, so a second run
+# luacheck, cargo-deny, sdks. What is already there is left alone, so a second run
 # is instant. Needs cargo, python3 with pip, and npm; nothing here touches the
 # system, except luacheck, which is a Debian package.
 set -euo pipefail
@@ -64,6 +64,15 @@ install_cargo_deny() {
   "$tools/bin/cargo-deny" --version
 }
 
+# The providers' Python SDKs, for their types alone; see tests/wire.
+install_sdks() {
+  rm -rf "$tools/sdks"
+  python3 -m venv "$tools/sdks"
+  "$tools/sdks/bin/python" -m pip install --quiet --disable-pip-version-check \
+    --requirement tests/wire/requirements.txt
+  "$tools/sdks/bin/python" -m pip list --disable-pip-version-check | grep -E '^(anthropic|openai) '
+}
+
 # A stamp names the version, so that a new version in this file installs anew.
 once() {
   local stamp="$tools/stamps/$1" works="$2" install="$3"
@@ -83,7 +92,11 @@ for tool in "$@"; do
       ;;
     stylua) once "stylua-$STYLUA_VERSION" "$tools/bin/stylua" install_stylua ;;
     luacheck) once luacheck luacheck install_luacheck ;;
+    sdks)
+      wanted=$(cksum <tests/wire/requirements.txt | cut -d ' ' -f 1)
+      once "sdks-$wanted" "$tools/sdks/bin/python" install_sdks
+      ;;
     cargo-deny) once "cargo-deny-$CARGO_DENY_VERSION" "$tools/bin/cargo-deny" install_cargo_deny ;;
-    *) fail "no tool named \"$tool\". Tools: nvim, stylua, luacheck, cargo-deny." ;;
+    *) fail "no tool named \"$tool\". Tools: nvim, stylua, luacheck, cargo-deny, sdks." ;;
   esac
 done

@@ -282,6 +282,6 @@ fn thinking_that_goes_back_is_marked_as_the_providers_own() {
             .into_iter()
             .find(|line| line.starts_with("thinking ends"))
     };
-    assert_eq!(ends("deepseek").as_deref(), Some("thinking ends, signed "));
+    assert_eq!(ends("deepseek").as_deref(), Some("thinking ends, signed"));
     assert_eq!(ends("ollama").as_deref(), Some("thinking ends"));
 }

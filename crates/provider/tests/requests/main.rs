@@ -3,6 +3,7 @@
 
 mod anthropic;
 mod chat_completions;
+mod corpus;
 mod dialects;
 mod gemini;
 mod responses;

@@ -1,0 +1,163 @@
+//! Requests of every kind, for the types of the providers' own SDKs to judge.
+//!
+//! With `FLEMMA_WIRE_CORPUS` set to a folder, each is written there below the name
+//! of its API; `make test-wire` does so and has them checked. Without it, that
+//! each can be made is all that is checked.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use provider::{Level, catalogue};
+
+use super::*;
+
+/// Provider, models and the folder of the API. Of the named servers only those stand
+/// here that are sent nothing beyond OpenAI's own fields.
+const DESTINATIONS: [(&str, Protocol, &[&str], &str); 4] = [
+    (
+        "anthropic",
+        Protocol::AnthropicMessages,
+        &[
+            "claude-sonnet-4-6",
+            "claude-sonnet-4-5",
+            "claude-opus-4-7",
+            "claude-fable-5-2",
+            "m",
+        ],
+        "messages",
+    ),
+    (
+        "openai",
+        Protocol::Responses,
+        &["gpt-5.4", "gpt-5", "gpt-5.6-sol", "gpt-4.1", "o3", "m"],
+        "responses",
+    ),
+    (
+        "openai_compatible",
+        Protocol::ChatCompletions,
+        &["m"],
+        "chat_completions",
+    ),
+    (
+        "ollama",
+        Protocol::ChatCompletions,
+        &["m"],
+        "chat_completions",
+    ),
+];
+
+/// Everything that a conversation may hold: files, thinking of every provider,
+/// calls at once and in a row, an error, an empty result, odd ids.
+fn everything() -> Prompt {
+    let item = r#"{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"T"}],"encrypted_content":"gAA="}"#;
+    let reasoning = STANDARD.encode(item);
+    let schema = json!({
+        "type": "object", "additionalProperties": false, "required": ["path", "limit"],
+        "properties": {"path": {"type": "string"}, "limit": {"type": ["integer", "null"]}},
+    });
+    let mut strict = tool("read", true);
+    strict.input_schema = schema;
+    Prompt {
+        system: Some("Be brief.\n\n  Indented.".to_owned()),
+        messages: vec![
+            user(vec![
+                text("See"),
+                image("image/png"),
+                pdf(),
+                text_file(),
+                image("image/tiff"),
+            ]),
+            assistant(vec![
+                thinking("T1", Some(("anthropic", "c2ln"))),
+                thinking("", Some(("openai", &reasoning))),
+                thinking("T3", None),
+                Part::Thinking {
+                    text: "b3BhcXVl".to_owned(),
+                    signature: None,
+                    redacted: true,
+                },
+                text("I look."),
+                call("urn:x:1", "read", r#"{"path": "a", "limit": 1e3}"#),
+                call("call_2", "bash", "{}"),
+            ]),
+            user(vec![
+                result("urn:x:1", "", false),
+                result("call_2", "no such file\n", true),
+                text("Go on."),
+            ]),
+            assistant(vec![thinking("", Some(("openai", &reasoning)))]),
+            user(vec![text("Again.")]),
+            assistant(vec![call("call_3", "bash", "not json")]),
+            user(vec![result("call_3", "a", false)]),
+        ],
+        tools: vec![strict, tool("bash", false)],
+    }
+}
+
+fn prompts() -> [(&'static str, Prompt); 3] {
+    [
+        ("everything", everything()),
+        ("conversation", prompt(conversation())),
+        ("question", prompt(vec![user(vec![text("Hi")])])),
+    ]
+}
+
+fn all_parameters(provider: &str, model: &str) -> Vec<Parameters> {
+    let thinking = [
+        None,
+        Some(Thinking::Off),
+        Some(Thinking::Level(Level::Minimal)),
+        Some(Thinking::Level(Level::Max)),
+        Some(Thinking::Budget(3000)),
+    ];
+    let caches = [
+        CacheRetention::None,
+        CacheRetention::Short,
+        CacheRetention::Long,
+    ];
+    let limits = [None, Some(4000)];
+    let of = |thinking, cache, max_tokens: Option<u32>| Parameters {
+        model: model.to_owned(),
+        about: Box::new(catalogue::model(provider, model, None)),
+        thinking,
+        cache,
+        max_tokens,
+        temperature: max_tokens.map(|_| 0.5),
+        cache_key: Some("0123456789abcdef".to_owned()),
+        ..Parameters::default()
+    };
+    let mut all = Vec::new();
+    for thinking in thinking {
+        for cache in caches {
+            all.extend(limits.map(|limit| of(thinking, cache, limit)));
+        }
+    }
+    all
+}
+
+#[test]
+fn every_kind_of_request_can_be_made_and_is_written_where_the_sdks_are_asked() {
+    let folder = std::env::var_os("FLEMMA_WIRE_CORPUS").map(std::path::PathBuf::from);
+    let mut made = 0;
+    for (provider, protocol, models, api) in DESTINATIONS {
+        let endpoint = Endpoint {
+            provider: provider.to_owned(),
+            ..endpoint(protocol)
+        };
+        let below = folder.as_ref().map(|folder| folder.join(api));
+        below
+            .iter()
+            .for_each(|folder| std::fs::create_dir_all(folder).unwrap());
+        for model in models {
+            for (at, parameters) in all_parameters(provider, model).iter().enumerate() {
+                for (name, prompt) in prompts() {
+                    let request = encode(&prompt, &endpoint, parameters).unwrap();
+                    made += 1;
+                    if let Some(folder) = &below {
+                        let file = folder.join(format!("{provider}-{model}-{name}-{at:02}.json"));
+                        std::fs::write(file, request.body).unwrap();
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(made, 13 * 30 * 3);
+}
