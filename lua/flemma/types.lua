@@ -4,7 +4,7 @@
 
 -- Options:
 ---@class flemma.Options
----@field provider? "anthropic"|"openai"|"gemini"|"vertex"|"openai_compatible"|"ollama"|"llamacpp"|"groq"|"together"|"openrouter"|"deepseek"|"moonshot"|"tutor"|"auto" Whom to send to; see |flemma-providers| for where each is and which key it takes from the environment. "auto" takes the provider whose key or address is set, else a server on this machine, else the built-in tutor.
+---@field provider? "anthropic"|"openai"|"gemini"|"vertex"|"local"|"openai_compatible"|"ollama"|"llamacpp"|"groq"|"together"|"openrouter"|"deepseek"|"moonshot"|"tutor"|"auto" Whom to send to; see |flemma-providers| for where each is and which key it takes from the environment. "auto" takes the provider whose key or address is set, else a server on this machine, else the built-in tutor.
 ---@field model? string The model's name in the provider's words. nil: the provider's default.
 ---@field parameters? flemma.Options.parameters What goes with each request. A table named after a provider holds parameters for that provider alone, and wins:
 ---@field models? table<string, { context?: integer, output?: integer, price?: { input?: number, output?: number, cache_read?: number, cache_write?: number, cache_write_long?: number }, thinking?: "none"|"budget"|"levels", levels?: string[], thinking_min?: integer, thinking_max?: integer, thinking_off?: boolean, thinking_shown?: boolean, temperature?: boolean }> What you know of models, by their names in the provider's words. It is laid over what the plugin knows; a model that neither knows works as well. Prices are dollars for a million tokens:
@@ -27,6 +27,7 @@
 ---@field openai? flemma.Options.parameters.openai
 ---@field gemini? flemma.Options.parameters.gemini
 ---@field vertex? flemma.Options.parameters.vertex
+---@field ["local"] flemma.Options.parameters.local|nil A llama.cpp server that Flemma starts, see |flemma-local|. The name is a word of Lua, so it stands in brackets:
 ---@field openai_compatible? flemma.Options.parameters.server
 ---@field ollama? flemma.Options.parameters.server
 ---@field llamacpp? flemma.Options.parameters.server
@@ -94,6 +95,19 @@
 ---@field thinking_budget? integer Tokens to think with; wins over `thinking`. A model that takes no number gets the nearest level.
 ---@field project_id? string The project that pays. Otherwise $GOOGLE_CLOUD_PROJECT.
 ---@field location? string Where the model runs. Otherwise $GOOGLE_CLOUD_LOCATION, or "global".
+
+---@class flemma.Options.parameters.local
+---@field model_path? string The model, a GGUF file. `flemma local` says how to get one.
+---@field server? string llama.cpp's server program. nil: `llama-server` in $PATH.
+---@field extra_args? string[] Further arguments for it.
+---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
+---@field temperature? number How freely the model chooses its words. nil: not sent.
+---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
+---@field cache_retention? "none"|"short"|"long" How long the provider may keep what was sent, so that the next request costs less. "none" asks it not to.
+---@field timeout? number Seconds in which nothing arrives, before or in an answer, after which it is given up. nil: 120.
+---@field connect_timeout? number Seconds a connection may take. nil: 10.
+---@field max_retries? integer How often a request is sent again that failed before its answer began: too many requests, an overloaded server, a connection that broke. nil: 5.
+---@field max_retry_wait? number The longest wait in seconds that a server may ask for with `Retry-After`. If it wants more, you are told when to try again. nil: 60.
 
 ---@class flemma.Options.parameters.server
 ---@field api_key? string The key, for those who do not have it in the environment.

@@ -202,3 +202,32 @@ fn a_call_of_a_tool_that_was_not_offered_is_an_error_for_the_model() {
         assert!(!editor.dir().join("ran").exists());
     }
 }
+
+#[test]
+fn a_proxy_of_the_environment_is_used_and_its_exceptions_are_heeded() {
+    let proxy = Provider::anthropic(["Through the proxy."]);
+    let at_proxy = format!("http://{}", proxy.address());
+    let setup = |base_url: &str| {
+        offline()
+            .env("HTTP_PROXY", &at_proxy)
+            .env("http_proxy", &at_proxy)
+            .env("NO_PROXY", "127.0.0.1")
+            .env("ANTHROPIC_API_KEY", "test-key")
+            .env("ANTHROPIC_BASE_URL", base_url)
+            .file("question.chat", QUESTION)
+            .start()
+    };
+    let editor = setup("http://no-such-name.invalid");
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nThrough the proxy.");
+    assert_eq!(
+        proxy.requests()[0].path,
+        "http://no-such-name.invalid/v1/messages"
+    );
+
+    let direct = Provider::anthropic(["Directly."]);
+    let editor = setup(&direct.url());
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nDirectly.");
+    assert_eq!(proxy.requests().len(), 1);
+}

@@ -21,6 +21,7 @@ mod files;
 mod frontmatter;
 mod gemini;
 mod host_dies;
+mod local;
 mod malicious;
 mod meanwhile;
 mod mirror;

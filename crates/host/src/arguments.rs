@@ -71,6 +71,8 @@ pub enum Command {
     },
     /// Serve a Neovim over standard input and output; the plugin starts this.
     Host,
+    /// Say how to get a server and a model for the provider `local`.
+    Local,
     /// Show what was decided lately, what ran, and how it ended.
     Log {
         /// How many records.

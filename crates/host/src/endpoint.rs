@@ -29,6 +29,10 @@ pub enum Destination {
 /// The provider whose address is made of a project and a location.
 const VERTEX: &str = "vertex";
 
+/// The provider whose server the host starts, and the name under which [`destination`]
+/// is told where it is: no environment holds a variable of that name by chance.
+pub const LOCAL: &str = "local";
+
 /// The providers that have parameters of their own.
 pub fn provider_names() -> Vec<String> {
     KNOWN.iter().map(|known| known.name.to_owned()).collect()
@@ -261,7 +265,7 @@ mod tests {
     fn an_unknown_provider_is_an_error_with_the_known_ones() {
         let problem = at(json!({"provider": "antropic"}), &[]).unwrap_err();
         assert!(
-            problem.contains("anthropic, openai, gemini, vertex, openai_compatible"),
+            problem.contains("anthropic, openai, gemini, vertex, local, openai_compatible"),
             "{problem}"
         );
     }

@@ -55,6 +55,7 @@ fn main() -> ExitCode {
     match command {
         Command::Host if inner => host::run(collected),
         Command::Host => supervise::watch_host(),
+        Command::Local => local::guide::print(),
         Command::Log { count, json } => log::print(count, json),
         Command::Tools { config } => commands::tools(config),
         Command::Backends { config } => commands::backends(config),

@@ -22,6 +22,11 @@ pub async fn find(
     note: &(dyn Fn(String) + Sync),
 ) -> Result<Destination, Problem> {
     let variables = |name: &str| std::env::var(name).ok();
+    if settings.provider == endpoint::LOCAL {
+        let base_url = local::server::base_url(&settings, note).await?;
+        let at = |name: &str| (name == endpoint::LOCAL).then(|| base_url.clone());
+        return endpoint::destination(&settings, &at);
+    }
     if settings.provider != "auto" {
         return with_key(&settings, note).await;
     }

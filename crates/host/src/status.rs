@@ -137,6 +137,9 @@ fn destination_lines(settings: &Settings, is_tutor: bool) -> Vec<String> {
     let wanted = endpoint::wanted_key(settings, &variables);
     let at = |name: &str| {
         let is_wanted = wanted.as_ref().is_some_and(|it| it.variable == name);
+        if name == endpoint::LOCAL {
+            return Some("http://127.0.0.1".to_owned());
+        }
         if is_wanted {
             return Some("looked for later".to_owned());
         }
@@ -155,10 +158,14 @@ fn destination_lines(settings: &Settings, is_tutor: bool) -> Vec<String> {
             } else {
                 &parameters.model
             };
+            let key = match endpoint.provider.as_str() {
+                endpoint::LOCAL => "server     llama-server, started when you send".to_owned(),
+                _ => format!("key        {} is {key}", endpoint.key_source),
+            };
             vec![
                 format!("provider   {}", endpoint.provider),
                 format!("model      {model}"),
-                format!("key        {} is {key}", endpoint.key_source),
+                key,
             ]
         }
         Err(problem) => vec![format!("provider   {}: {problem}", settings.provider)],

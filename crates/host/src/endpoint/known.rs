@@ -63,6 +63,16 @@ pub const KNOWN: &[Known] = &[
         model: "gemini-2.5-pro",
     },
     Known {
+        name: super::LOCAL,
+        protocol: Protocol::ChatCompletions,
+        // The host starts it, on whatever port is free.
+        base_url: "",
+        base_url_variable: super::LOCAL,
+        key_variable: "",
+        needs_key: false,
+        model: "",
+    },
+    Known {
         name: "openai_compatible",
         protocol: Protocol::ChatCompletions,
         base_url: "",

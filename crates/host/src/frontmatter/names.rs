@@ -18,7 +18,7 @@ pub const GENERAL: [&str; 6] = [
 
 /// Words below a provider, `tools` or `sandbox` that name a program, a module, an
 /// address or a secret. A document never sets them, trusted or not.
-const NEVER: [&str; 20] = [
+const NEVER: [&str; 22] = [
     "api_key",
     "api_key_command",
     "args",
@@ -34,9 +34,11 @@ const NEVER: [&str; 20] = [
     "headers",
     "host",
     "mcp",
+    "model_path",
     "module",
     "path",
     "proxy",
+    "server",
     "shell",
     "url",
 ];

@@ -226,6 +226,14 @@ fn defaults(values: &Value, indent: usize, text: &mut String) {
     }
 }
 
+/// A name as the key of a table.
+fn as_lua_key(name: &str) -> String {
+    match name {
+        "local" => format!("[\"{name}\"]"),
+        _ => name.to_owned(),
+    }
+}
+
 fn indented(text: &str, pad: &str) -> String {
     text.lines().map(|line| format!("{pad}{line}\n")).collect()
 }
@@ -241,7 +249,12 @@ fn classes(kind: &Kind, class: &str, text: &mut String) {
         let prose = field.help.split(">lua").next().unwrap_or_default();
         let help = prose.split_whitespace().collect::<Vec<_>>().join(" ");
         let annotation = annotation(&field.kind, &inner_class(class, field));
-        let line = format!("---@field {}? {annotation} {help}", field.name);
+        // LuaLS takes a word of Lua in brackets only, and without the mark of what
+        // may be missing.
+        let line = match as_lua_key(field.name) {
+            name if name == field.name => format!("---@field {name}? {annotation} {help}"),
+            name => format!("---@field {name} {annotation}|nil {help}"),
+        };
         writeln!(text, "{}", line.trim_end()).unwrap();
     }
     if matches!(kind, Kind::Tools(_)) {
@@ -353,7 +366,7 @@ fn options(
     let pad = " ".repeat(indent);
     write!(text, "{{\n{pad}  \"{word}\",\n{pad}  {{\n").unwrap();
     for field in fields {
-        write!(text, "{pad}    {} = ", field.name).unwrap();
+        write!(text, "{pad}    {} = ", as_lua_key(field.name)).unwrap();
         schema(&field.kind, indent + 4, text);
         text.push_str(",\n");
     }

@@ -1,7 +1,7 @@
 //! A program that the user named, with its arguments and without a shell: one that
 //! answers and ends, or one that serves for as long as it is held.
 //!
-//! It has the user's whole environment, no terminal and no input. Nothing a model
+//! It has the user's environment without keys of providers, no terminal and no input. Nothing a model
 //! wrote is ever run here.
 
 use std::io;
@@ -58,6 +58,12 @@ impl Program {
         let mut wrap = CommandWrap::with_new(name, |process| {
             process.args(arguments);
             process.env(Mark::NAME, mark.value());
+            for (name, _) in std::env::vars_os() {
+                // The keys of providers are for their servers alone.
+                if name.to_string_lossy().ends_with("_API_KEY") {
+                    process.env_remove(name);
+                }
+            }
             process.stdin(Stdio::null());
             process.stdout(Stdio::piped()).stderr(Stdio::piped());
         });
@@ -106,6 +112,11 @@ impl Program {
     /// The operating system cannot say.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         self.child.wait().await
+    }
+
+    /// Whether it has not ended yet.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Ends it and all it has started, and waits until none of it is left.

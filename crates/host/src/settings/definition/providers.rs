@@ -8,6 +8,7 @@ pub const NAMES: &[&str] = &[
     "openai",
     "gemini",
     "vertex",
+    "local",
     "openai_compatible",
     "ollama",
     "llamacpp",
@@ -65,6 +66,16 @@ pub const PROVIDERS: &[Field] = &[
         "",
     ),
     Field::table("vertex", Kind::Table(&[CONNECTION, GENERAL, VERTEX]), ""),
+    Field::table(
+        "local",
+        Kind::Table(&[LOCAL, GENERAL]),
+        "\
+A llama.cpp server that Flemma starts, see |flemma-local|. The name is a word of
+Lua, so it stands in brackets: >lua
+
+parameters = { [\"local\"] = { model_path = \"~/models/NAME.gguf\" } }
+<",
+    ),
     server("openai_compatible"),
     server("ollama"),
     server("llamacpp"),
@@ -73,6 +84,31 @@ pub const PROVIDERS: &[Field] = &[
     server("openrouter"),
     server("deepseek"),
     server("moonshot"),
+];
+
+const LOCAL: &[Field] = &[
+    Field::new(
+        "model_path",
+        Kind::Text,
+        "null",
+        "The model, a GGUF file. `flemma local` says how to get one.",
+    ),
+    Field::new(
+        "server",
+        Kind::Text,
+        "null",
+        "llama.cpp's server program. nil: `llama-server` in $PATH.",
+    ),
+    Field::new(
+        "extra_args",
+        Kind::List(&Kind::Text),
+        "null",
+        "\
+Further arguments for it. >lua
+
+extra_args = { \"--ctx-size\", \"32768\" }
+<",
+    ),
 ];
 
 const VERTEX: &[Field] = &[

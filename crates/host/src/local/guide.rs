@@ -1,0 +1,42 @@
+//! `flemma local`: how to get a llama.cpp server and a model, and what is there.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const GUIDE: &str = "\
+The provider \"local\" runs a model on this machine, without a network.
+
+1. llama.cpp's server, `llama-server`:
+     macOS, Linux  brew install llama.cpp
+     Windows       winget install llama.cpp
+     otherwise     a release of github.com/ggml-org/llama.cpp, unpacked; name the
+                   program in parameters.local.server, or put it on $PATH
+2. A model as a GGUF file that can call tools, such as a Qwen3 or gpt-oss in a
+   quantization that fits: its size on disk is about the memory it takes.
+3. In your configuration:
+
+     require(\"flemma\").setup({
+       provider = \"local\",
+       parameters = { [\"local\"] = {
+         model_path = \"~/models/NAME.gguf\",
+         -- server = \"/path/to/llama-server\",
+         -- extra_args = { \"--ctx-size\", \"32768\" },
+       } },
+     })
+";
+
+/// Prints the guide, and whether `llama-server` is found.
+pub fn print() -> ExitCode {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found: Option<PathBuf> = std::env::split_paths(&path)
+        .map(|folder| folder.join("llama-server"))
+        .find(|file| file.is_file());
+    let here = match found {
+        Some(file) => format!("llama-server is here: {}", file.display()),
+        None => "llama-server is not on $PATH.".to_owned(),
+    };
+    // Who closed the pipe has read enough.
+    let _ = writeln!(std::io::stdout(), "{GUIDE}\n{here}");
+    ExitCode::SUCCESS
+}
