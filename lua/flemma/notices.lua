@@ -29,10 +29,16 @@ local GROUPS = { error = "ErrorMsg", warn = "WarningMsg" }
 local function echo(text, level)
   local shortmess = vim.o.shortmess
   vim.opt.shortmess:append("T")
-  vim.cmd.redraw()
-  local command = "echohl %s | echomsg %s | echohl None"
-  vim.cmd(command:format(GROUPS[level] or "None", vim.fn.string(text)))
+  local command = ("redraw | echohl %s | echomsg %s | echohl None"):format(GROUPS[level] or "None", vim.fn.string(text))
+  -- A Ctrl-C that comes just now is taken for an interrupt of this: it is said again.
+  local ok, why = pcall(vim.cmd, command)
+  if not ok then
+    ok, why = pcall(vim.cmd, command)
+  end
   vim.o.shortmess = shortmess
+  if not ok then
+    require("flemma.host").log(("not shown: %s (%s)"):format(text, why))
+  end
 end
 
 --- Runs `job` once Neovim has started; messages before that pile up.
