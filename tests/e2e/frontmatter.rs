@@ -68,7 +68,7 @@ flemma.opt.tools:remove("calculator")           -- remove from defaults
 flemma.opt.tools:append("calculator_async")     -- add a tool
 flemma.opt.tools = flemma.opt.tools + "read"    -- operator overloads work too"#;
 
-const PARAMETERS: &str = r#"-- General parameters (work across all providers)
+pub const PARAMETERS: &str = r#"-- General parameters (work across all providers)
 flemma.opt.thinking = "medium"          -- override the unified thinking level
 flemma.opt.cache_retention = "long"     -- override prompt caching strategy
 flemma.opt.max_tokens = 8000            -- override max output tokens

@@ -1,9 +1,35 @@
-//! What a chat asks of its requests and cannot have as it stands: it is said.
+//! What a chat asks of its requests: what becomes of it at a provider, and that it is
+//! said where it cannot be had.
 
 use harness::{Answer, Provider};
 use serde_json::json;
 
+use crate::frontmatter::PARAMETERS;
 use crate::stage::*;
+
+#[test]
+fn the_printed_parameters_hold_with_openai_and_its_own_win() {
+    let provider = Provider::responses([Answer::says("Well.")]);
+    let editor = type_below(&provider, PARAMETERS);
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nWell.");
+    let body = &provider.requests()[0].body;
+    assert_eq!(body["max_output_tokens"], 8000);
+    // The general level is "medium".
+    assert_eq!(body["reasoning"]["effort"], "high");
+}
+
+#[test]
+fn a_chats_general_parameter_beats_what_setup_says_of_the_provider() {
+    let provider = Provider::anthropic([Answer::says("Well.")]);
+    let options = json!({"parameters": {"max_tokens": 1, "anthropic": {"max_tokens": 2}}});
+    let setup = with_options(&provider, options).file("question.chat", "");
+    let editor = setup.start();
+    editor.paste(&below("flemma.opt.max_tokens = 3000"));
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nWell.");
+    assert_eq!(provider.requests()[0].body["max_tokens"], 3000);
+}
 
 #[test]
 fn a_share_of_what_the_model_can_say_is_reckoned_or_said_to_be_unknown() {

@@ -3,6 +3,7 @@
 
 mod cycle;
 mod placing;
+mod policy;
 mod reading;
 mod statuses;
 mod writing;
