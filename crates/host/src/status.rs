@@ -86,7 +86,10 @@ pub fn report(rules: &Rules, is_tutor: bool, doing: &str) -> Report<'static> {
 
 /// What the chat's own frontmatter comes to, if it has one.
 fn frontmatter_lines(rules: &Rules) -> Vec<String> {
-    let mut lines = Vec::new();
+    let idle = rules.idle.iter();
+    let mut lines: Vec<String> = idle
+        .map(|(line, what)| format!("frontmatter  line {line}: {what}"))
+        .collect();
     match &rules.options.frontmatter {
         None => {}
         Some(Err(problem)) => {
@@ -102,8 +105,6 @@ fn frontmatter_lines(rules: &Rules) -> Vec<String> {
             lines.extend(withheld.map(|it| format!("             line {}: {}", it.line, it.what)));
         }
     }
-    let idle = rules.idle.iter();
-    lines.extend(idle.map(|(line, what)| format!("             line {line}: {what}")));
     lines
 }
 
