@@ -157,3 +157,42 @@ fn two_runs_do_not_work_on_one_file() {
     assert_eq!(end(child).code, Some(0));
     assert!(shell.read("question.chat").ends_with("three.\n\n@You:\n\n"));
 }
+
+#[test]
+fn an_interrupt_at_a_question_leaves_the_call_waiting() {
+    let provider = Provider::anthropic([Answer::new().tool_use("t", "bash", command("touch ran"))]);
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let mut started = shell.command(&["send", "question.chat"]);
+    // Somebody is there and says nothing.
+    let mut child = started.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let silent = child.stdin.take();
+    shell.wait_file("question.chat", "status=pending");
+    let mut asked = std::io::BufReader::new(child.stderr.take().unwrap());
+    wait_line(&mut asked, "[flemma]   command: touch ran");
+    signal(child.id(), Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    drop(silent);
+    assert!(
+        shell
+            .read("question.chat")
+            .ends_with("```flemma:tool status=pending\n```\n")
+    );
+    assert!(!shell.path("ran").exists());
+}
+
+fn wait_line(from: impl std::io::BufRead, line: &str) {
+    let mut lines = from.lines().map_while(Result::ok);
+    assert!(lines.any(|it| it == line), "no line {line:?}");
+}
+
+#[test]
+fn a_delay_is_told_and_the_answer_comes() {
+    let busy = Answer::status(529, r#"{"error":{"message":"Overloaded"}}"#);
+    let provider = Provider::anthropic([busy.header("retry-after", "0"), Answer::says("Yes.")]);
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let ran = shell.run(&["send", "question.chat"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "Yes.\n"), "{ran:?}");
+    assert!(ran.err.contains("try 2 of "), "{ran:?}");
+}

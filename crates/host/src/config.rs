@@ -157,7 +157,9 @@ fn approved(given: &Given, presets: Option<Value>, registry: &Registry) -> Resul
     if let Some(presets) = presets {
         set(&mut options, &["tools", "presets"], presets);
     }
-    let (settings, problems) = Settings::read(&options, registry);
+    let (settings, found) = Settings::examine(&options, registry);
+    // No tool is still to come here, as it may be in Neovim.
+    let problems = [found.all(), found.remarks].concat();
     if problems.is_empty() {
         return Ok(settings.policy());
     }
@@ -243,11 +245,13 @@ mod tests {
             let error = with(file, Given::default()).unwrap_err();
             assert!(error.starts_with(said), "{error}");
         }
-        let given = Given {
-            approve: vec!["bahs".to_owned()],
+        let approving = |name: &str| Given {
+            approve: vec![name.to_owned()],
             ..Given::default()
         };
-        let error = with("", given).unwrap_err();
+        let error = with("", approving("task")).unwrap_err();
+        assert!(error.starts_with("usage: --approve: there is no tool named \"task\""));
+        let error = with("", approving("bahs")).unwrap_err();
         assert_eq!(
             error,
             "usage: --approve: nothing is named \"bahs\". Did you mean \"bash\"?"

@@ -52,8 +52,9 @@ impl Editor {
         self.sender.is_rehearsal()
     }
 
-    /// Tells what would be done, were this no rehearsal.
-    pub fn would(&self, name: &str, what: &impl serde::Serialize) {
+    /// Tells a front end in this process what a screen would show elsewhere, or what
+    /// would be done, were this no rehearsal.
+    pub fn tell_here(&self, name: &str, what: &impl serde::Serialize) {
         self.sender.send_here(name, what);
     }
 

@@ -30,6 +30,8 @@ pub enum FromHost {
     ReplaceText(OpenText),
     /// The model said something.
     AnswerText(String),
+    /// What the request waits for.
+    Note(String),
     /// In a rehearsal: the request that would be sent.
     WouldSend(Value),
     /// In a rehearsal: the call that would run.
@@ -159,6 +161,7 @@ pub fn read(message: Message) -> Result<FromHost, serde_json::Error> {
         "open_text" => FromHost::OpenText(typed(payload)?),
         "replace_text" => FromHost::ReplaceText(typed(payload)?),
         "answer_text" => FromHost::AnswerText(typed(payload)?),
+        "note" => FromHost::Note(typed(payload)?),
         "would_send" => FromHost::WouldSend(payload),
         "would_run" => FromHost::WouldRun(payload),
         _ => FromHost::Drawing,

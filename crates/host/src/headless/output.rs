@@ -38,6 +38,8 @@ pub struct Output {
     fresh: bool,
     /// Whether the last thing on standard output ended in the middle of a line.
     open_line: bool,
+    /// What the request waited for last, without the seconds that are left.
+    note: String,
 }
 
 impl Output {
@@ -50,6 +52,7 @@ impl Output {
             words: String::new(),
             fresh: false,
             open_line: false,
+            note: String::new(),
         }
     }
 
@@ -155,6 +158,20 @@ impl Output {
             return self.event("notice", data);
         }
         self.tell(&in_a_shell(&notice.message));
+    }
+
+    /// The request waits for something: told once, and not again for each second.
+    pub fn note(&mut self, note: &str) {
+        let what = note.rsplit_once(" in ").map_or(note, |(what, _)| what);
+        if self.note == what {
+            return;
+        }
+        what.clone_into(&mut self.note);
+        if self.show == Show::Events {
+            self.event("note", json!({"message": note}));
+        } else {
+            self.tell(note);
+        }
     }
 
     /// Says something on standard error, on one line.

@@ -17,7 +17,7 @@ impl Session {
     pub(super) fn rehearse_call(&mut self, call: CallKey, input: &Value, by: &str) {
         let id = call.id.as_str();
         let would = json!({"id": id, "name": call.name, "input": input, "by": by});
-        self.editor.would("would_run", &would);
+        self.editor.tell_here("would_run", &would);
         let outcome = ToolOutcome::Cancelled("This was a rehearsal.".to_owned());
         let ended = Event::ToolsFinished(vec![(call, outcome)]);
         self.waiting.push_back(ended);
@@ -42,7 +42,7 @@ pub(super) fn rehearse_request(
             request(&prompt, &endpoint, &parameters)?
         }
     };
-    editor.would("would_send", &would);
+    editor.tell_here("would_send", &would);
     Ok(())
 }
 

@@ -117,6 +117,7 @@ impl Session {
     /// What the request waits for, shown in place of its label.
     pub(super) fn note(&mut self, number: u64, note: String) {
         if let Some(open) = self.request.as_mut().filter(|open| open.number == number) {
+            self.editor.tell_here("note", &note);
             open.note = Some(note);
             self.view.redraw();
         }
