@@ -16,6 +16,9 @@ fn play(folder: &Path) -> Output {
     let repository = harness::repository();
     for example in fs::read_dir(repository.join("examples")).unwrap() {
         let example = example.unwrap();
+        if !example.file_type().unwrap().is_file() {
+            continue;
+        }
         fs::copy(example.path(), folder.join(example.file_name())).unwrap();
     }
     fs::write(folder.join("init.lua"), INIT).unwrap();
