@@ -109,8 +109,11 @@ impl<'t> Document<'t> {
 
 /// Gives each call its result, the first of an id to the first of that id, and
 /// returns the results that are left, in order. Sorting both by id keeps this
-/// quick for any number of calls, and cheap for the usual two.
+/// quick for any number of calls; the usual few are compared with each other.
 fn pair<'d>(calls: &mut [Call<'d>], mut results: Vec<&'d ToolResult>) -> Vec<&'d ToolResult> {
+    if calls.len() <= FEW && results.len() <= FEW {
+        return pair_few(calls, results);
+    }
     let mut order: Vec<usize> = (0..calls.len()).collect();
     order.sort_by_key(|at| calls[*at].tool_use.id.as_str());
     results.sort_by_key(|result| result.tool_use_id.as_str());
@@ -131,6 +134,21 @@ fn pair<'d>(calls: &mut [Call<'d>], mut results: Vec<&'d ToolResult>) -> Vec<&'d
     orphans.extend(results);
     orphans.sort_by_key(|result| result.lines.start);
     orphans
+}
+
+/// Up to so many a comparison of each with each is the quickest.
+const FEW: usize = 8;
+
+fn pair_few<'d>(calls: &mut [Call<'d>], mut results: Vec<&'d ToolResult>) -> Vec<&'d ToolResult> {
+    for at in 0..calls.len() {
+        let id = &calls[at].tool_use.id;
+        let mut others = calls.iter().enumerate().filter(|(other, _)| *other != at);
+        let duplicate = others.any(|(_, other)| other.tool_use.id == *id);
+        let result = results.iter().position(|result| result.tool_use_id == *id);
+        calls[at].result = result.map(|found| results.remove(found));
+        calls[at].duplicate = duplicate;
+    }
+    results
 }
 
 fn calls_of(message: &Message) -> impl Iterator<Item = &ToolUse> {
