@@ -84,6 +84,7 @@ impl Session {
             }
             return;
         }
+        self.view.wait_a_frame();
         let recorded = self.record_starts(&runs);
         if let Err(problem) = &recorded {
             self.editor.report_problem(problem);

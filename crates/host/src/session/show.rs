@@ -60,6 +60,14 @@ impl View {
             .get_or_insert_with(|| Instant::now() + OUTPUT_EVERY);
     }
 
+    /// What starts now may have ended within the frame: it is not drawn before that.
+    pub(super) fn wait_a_frame(&mut self) {
+        // One frame, however much else starts in it.
+        if self.draw_at.is_none() {
+            self.drawn = Some(Instant::now());
+        }
+    }
+
     /// Whether the frame is over in which was drawn last; else it is drawn then.
     fn takes_its_turn(&mut self) -> bool {
         let now = Instant::now();
