@@ -75,10 +75,7 @@ impl Host {
     pub fn new(editor: Editor) -> Self {
         let registry = Registry::builtin();
         let (settings, _) = Settings::read(&Value::Null, &registry);
-        let shared = Arc::new(Shared {
-            settings,
-            registry: registry.clone(),
-        });
+        let shared = Arc::new(Shared::new(settings, registry.clone()));
         Self {
             editor,
             registry,
@@ -152,10 +149,7 @@ impl Host {
     }
 
     fn share(&mut self, settings: Settings) {
-        self.shared = Arc::new(Shared {
-            settings,
-            registry: self.registry.clone(),
-        });
+        self.shared = Arc::new(Shared::new(settings, self.registry.clone()));
         self.sessions
             .retain(|_, session| session.send(Input::Settings(self.shared.clone())).is_ok());
     }

@@ -21,6 +21,7 @@ use crate::settings::{FrontmatterTrust, Settings, UnrecognizedCalls};
 use crate::trust::{Loosening, loosening};
 
 /// What a chat goes by until its next key.
+#[derive(Clone)]
 pub struct Rules {
     /// What the cycle goes by.
     pub options: Options,
@@ -68,9 +69,9 @@ impl Rules {
         }
     }
 
-    /// Lays a frontmatter over the options.
-    pub fn with(settings: &Settings, registry: &Registry, reading: Reading) -> Self {
-        let mut rules = Self::plain(settings, registry);
+    /// Lays a frontmatter over the rules of a chat that has none.
+    pub fn with(plain: &Self, registry: &Registry, reading: Reading) -> Self {
+        let (mut rules, settings) = (plain.clone(), &plain.settings);
         let evaluated = match reading.result {
             Ok(evaluated) => evaluated,
             Err(failure) => {
@@ -228,7 +229,7 @@ mod tests {
         let result = evaluate(&source, &known(&settings, &registry));
         let text = frontmatter.to_owned();
         Rules::with(
-            &settings,
+            &Rules::plain(&settings, &registry),
             &registry,
             Reading {
                 text,

@@ -55,6 +55,20 @@ pub struct Shared {
     pub settings: Settings,
     /// The tools.
     pub registry: Registry,
+    /// What a chat without frontmatter goes by.
+    pub plain: Arc<Rules>,
+}
+
+impl Shared {
+    /// Works out what follows from the options, once for all chats and keys.
+    pub fn new(settings: Settings, registry: Registry) -> Self {
+        let plain = Arc::new(Rules::plain(&settings, &registry));
+        Self {
+            settings,
+            registry,
+            plain,
+        }
+    }
 }
 
 /// Something that a session has to know.
@@ -105,7 +119,7 @@ pub fn start(
     inbox: mpsc::UnboundedSender<Input>,
     inputs: mpsc::UnboundedReceiver<Input>,
 ) {
-    let rules = Arc::new(Rules::plain(&shared.settings, &shared.registry));
+    let rules = shared.plain.clone();
     let session = Session {
         buffer,
         editor,
@@ -239,7 +253,7 @@ impl Session {
             Input::Command(command) => self.command(command),
             Input::Detached => self.gone = true,
             Input::Settings(shared) => {
-                self.rules = Arc::new(Rules::plain(&shared.settings, &shared.registry));
+                self.rules = shared.plain.clone();
                 self.shared = shared;
                 self.view.redraw();
             }

@@ -50,7 +50,7 @@ impl Session {
             return true;
         }
         let Some(source) = self.frontmatter_source() else {
-            self.set_rules(Rules::plain(&self.shared.settings, &self.shared.registry));
+            self.set_rules(self.shared.plain.clone());
             return true;
         };
         self.rule = Rule::Reading;
@@ -92,7 +92,7 @@ impl Session {
     pub(crate) fn with_rules_now(&self, show: impl FnOnce(&Rules) + Send + 'static) {
         let shared = self.shared.clone();
         let Some(source) = self.frontmatter_source() else {
-            let mut rules = Rules::plain(&shared.settings, &shared.registry);
+            let mut rules = Rules::clone(&shared.plain);
             let document = self.text.document();
             let broken = document.frontmatter.as_ref();
             rules.options.frontmatter = broken.and_then(|it| it.problem.clone()).map(Err);
@@ -123,12 +123,14 @@ impl Session {
             });
         }
         self.rule = Rule::Fresh;
-        self.set_rules(rules);
+        self.set_rules(Arc::new(rules));
     }
 
-    fn set_rules(&mut self, rules: Rules) {
-        self.rules = Arc::new(rules);
-        self.view.redraw();
+    fn set_rules(&mut self, rules: Arc<Rules>) {
+        if !Arc::ptr_eq(&self.rules, &rules) {
+            self.rules = rules;
+            self.view.redraw();
+        }
     }
 
     /// What is to be said about the frontmatter, beside what the document says.
@@ -242,5 +244,5 @@ fn read(shared: &Shared, source: Source, trusted: bool) -> Rules {
         result,
         trusted,
     };
-    Rules::with(&shared.settings, &shared.registry, reading)
+    Rules::with(&shared.plain, &shared.registry, reading)
 }
