@@ -63,6 +63,8 @@ impl Running {
         let (reader, writer) = io::pipe()?;
         let shell = program::find(command.shell, &command.environment);
         let mut wrap = CommandWrap::with_new(shell, |process| {
+            // Scripts see the name that was given.
+            process.arg0(command.shell);
             process.arg("-c").arg(command.script);
             process.current_dir(command.cwd);
             process.env_clear().envs(command.environment);
