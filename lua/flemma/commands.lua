@@ -18,6 +18,7 @@ M.COMMANDS = {
   ["trust"] = { help = "Agree to what this chat's frontmatter allows." },
   ["trust!"] = { help = "Take that back." },
   ["status"] = { help = "Show provider, model and tools of this chat; with `verbose` every option." },
+  ["usage"] = { help = "Show what answers took and cost, in this chat and in all." },
   ["log"] = { help = "Show what was decided lately, and what ran." },
   ["tool:cancel"] = { help = "Cancel the call at the cursor." },
   ["tool:cancel-all"] = { help = "Cancel all running calls." },

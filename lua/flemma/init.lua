@@ -215,6 +215,12 @@ local OPTIONS = {
         unrecognized_calls = { "choice", "review", "policy" },
       },
     },
+    ui = {
+      "options",
+      {
+        usage = { "any", { "integer", 1, 3600 }, "off" },
+      },
+    },
     keymaps = {
       "options",
       {

@@ -31,6 +31,7 @@ M.RECEIVERS = {
   notify = "flemma.notices",
   event = "flemma.notices",
   statusline = "flemma.notices",
+  usage = "flemma.usage",
   taken = "flemma.lease",
 }
 
@@ -249,6 +250,13 @@ M.IN_ORDER = {
 ---@class flemma.protocol.Statusline
 ---@field buffer integer
 ---@field text string
+
+---@class flemma.protocol.Usage
+---@field buffer integer
+---@field lines string[] What is shown for a moment.
+---@field seconds integer For how long; 0 is not at all.
+---@field request flemma.session.Request
+---@field session flemma.session.Totals
 
 ---@class flemma.protocol.Ask
 ---@field ask integer

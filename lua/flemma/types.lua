@@ -10,6 +10,7 @@
 ---@field models? table<string, { context?: integer, output?: integer, price?: { input?: number, output?: number, cache_read?: number, cache_write?: number, cache_write_long?: number }, thinking?: "none"|"budget"|"levels", levels?: string[], thinking_min?: integer, thinking_max?: integer, thinking_off?: boolean, thinking_shown?: boolean, temperature?: boolean }> What you know of models, by their names in the provider's words. It is laid over what the plugin knows; a model that neither knows works as well. Prices are dollars for a million tokens:
 ---@field tools? flemma.Options.tools
 ---@field trust? flemma.Options.trust
+---@field ui? flemma.Options.ui
 ---@field keymaps? flemma.Options.keymaps Keys in chat buffers.
 ---@field highlights? table<string, string|table> A group by its name in lower case, to the group it links to or to a definition as in |nvim_set_hl()|:
 ---@field host? flemma.Options.host
@@ -146,6 +147,9 @@
 ---@class flemma.Options.trust
 ---@field frontmatter? "ask"|"always" What frontmatter that you did not type may loosen. "ask": nothing until `:Flemma trust`. "always": whatever it says.
 ---@field unrecognized_calls? "review"|"policy" Calls that stood in the file when it was opened and that no provider made here. "review": they wait for you. "policy": the rules decide.
+
+---@class flemma.Options.ui
+---@field usage? integer|false Seconds for which a window in the corner of a chat shows what an answer took and cost. false: no window; |:Flemma-usage| and the status line say it.
 
 ---@class flemma.Options.keymaps
 ---@field enabled? boolean false: no keys.

@@ -50,6 +50,7 @@ mod trust;
 mod tutor;
 mod two_editors;
 mod undo;
+mod usage;
 mod while_it_runs;
 mod while_it_streams;
 mod wire;

@@ -109,9 +109,11 @@ pub fn open_gate(editor: &Editor, name: &str) {
 #[track_caller]
 pub fn wait_request_over(editor: &Editor) {
     editor.wait_for("the end of the request", |editor| {
-        editor.lua(
+        let said = editor.lua(
             "return require('flemma.notices').text(vim.api.nvim_get_current_buf())",
             json!([]),
-        ) == json!("")
+        );
+        // While one is open its state stands there; afterwards, what it took.
+        !said.as_str().unwrap_or_default().contains(": ")
     });
 }

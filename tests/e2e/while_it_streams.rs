@@ -183,7 +183,9 @@ fn cursors_of_other_windows_and_tabs_stay_where_they_are() {
     editor.keys("5G:split<CR>20G<C-w>j:tab split<CR>30Ggt");
     let cursors = "return vim.tbl_map(function(window)
         return { window, vim.api.nvim_win_get_cursor(window), vim.fn.getwininfo(window)[1].topline }
-      end, vim.tbl_filter(function(window) return window ~= vim.api.nvim_get_current_win() end, vim.api.nvim_list_wins()))";
+      end, vim.tbl_filter(function(window)
+        return window ~= vim.api.nvim_get_current_win() and vim.api.nvim_win_get_config(window).relative == ''
+      end, vim.api.nvim_list_wins()))";
     let before = editor.lua(cursors, json!([]));
     let focus = editor.lua("return vim.api.nvim_get_current_win()", json!([]));
     editor.keys("<C-]>");

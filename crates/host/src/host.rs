@@ -19,6 +19,7 @@ use crate::front::Sender;
 use crate::protocol::*;
 use crate::session::{self, Input, Shared};
 use crate::settings::Settings;
+use crate::usage::Ledger;
 use crate::{logging, rpc, supervise};
 
 /// Serves the Neovim at our standard streams until it is gone. `collected` is whether
@@ -75,7 +76,7 @@ impl Host {
     pub fn new(editor: Editor) -> Self {
         let registry = Registry::builtin();
         let (settings, _) = Settings::read(&Value::Null, &registry);
-        let shared = Arc::new(Shared::new(settings, registry.clone()));
+        let shared = Arc::new(Shared::new(settings, registry.clone(), Ledger::default()));
         Self {
             editor,
             registry,
@@ -149,7 +150,8 @@ impl Host {
     }
 
     fn share(&mut self, settings: Settings) {
-        self.shared = Arc::new(Shared::new(settings, self.registry.clone()));
+        let (registry, ledger) = (self.registry.clone(), self.shared.ledger.clone());
+        self.shared = Arc::new(Shared::new(settings, registry, ledger));
         self.sessions
             .retain(|_, session| session.send(Input::Settings(self.shared.clone())).is_ok());
     }

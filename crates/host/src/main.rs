@@ -38,6 +38,7 @@ mod supervise;
 mod transport;
 mod trust;
 mod tutor;
+mod usage;
 mod written;
 
 use std::process::ExitCode;

@@ -19,8 +19,10 @@ mod rehearsal;
 mod requests;
 mod rest;
 mod running;
+mod shared;
 mod show;
 mod trusting;
+mod usage;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::path::PathBuf;
@@ -33,43 +35,21 @@ use chat::tool::ToolOutcome;
 use provider::StreamEvent;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
-use tools::Registry;
 
 use self::mirror::{Loading, Mirror};
+pub use self::shared::Shared;
 use crate::audit::Audit;
 use crate::editor::Editor;
 use crate::protocol::*;
 use crate::rules::Rules;
-use crate::settings::Settings;
 use crate::status::state_folder;
 use crate::trust::Origin;
+use crate::usage::Tariff;
 
 /// One frame of a 60 Hz screen: nothing is written or drawn more often.
 const FRAME: Duration = Duration::from_millis(16);
 /// Most inputs that are handled between two looks at the document.
 const AT_A_LOOK: usize = 64;
-
-/// What all sessions have in common.
-pub struct Shared {
-    /// The options as the user gave them.
-    pub settings: Settings,
-    /// The tools.
-    pub registry: Registry,
-    /// What a chat without frontmatter goes by.
-    pub plain: Arc<Rules>,
-}
-
-impl Shared {
-    /// Works out what follows from the options, once for all chats and keys.
-    pub fn new(settings: Settings, registry: Registry) -> Self {
-        let plain = Arc::new(Rules::plain(&settings, &registry));
-        Self {
-            settings,
-            registry,
-            plain,
-        }
-    }
-}
 
 /// Something that a session has to know.
 pub enum Input {
@@ -103,8 +83,8 @@ pub enum Input {
     ToolOutput(CallKey, String),
     /// A call ended.
     ToolEnded(CallKey, ToolOutcome),
-    /// Where the request of this number goes.
-    Label(u64, String),
+    /// Where the request of this number goes, and by what it is charged.
+    Label(u64, String, Option<Tariff>),
     /// What the request of this number waits for, before its answer begins.
     Note(u64, String),
     /// The request of this number said something.
@@ -263,7 +243,7 @@ impl Session {
             Input::Functions(answers) => self.waiting.push_back(Event::ResolverAnswered(answers)),
             Input::ToolOutput(call, output) => self.tool_output(&call, &output),
             Input::ToolEnded(call, outcome) => self.tool_ended(call, outcome),
-            Input::Label(number, label) => self.label(number, label),
+            Input::Label(number, label, tariff) => self.label(number, label, tariff),
             Input::Note(number, note) => self.note(number, note),
             Input::Stream(number, events) => self.stream(number, events),
         }

@@ -42,6 +42,8 @@ pub struct Settings {
     pub tools: ToolSettings,
     /// See [`TrustSettings`].
     pub trust: TrustSettings,
+    /// See [`UiSettings`].
+    pub ui: UiSettings,
     /// Who else has a say about calls.
     #[serde(skip)]
     pub resolvers: Resolvers,
@@ -102,6 +104,13 @@ pub struct Preset {
     /// Tools to deny.
     #[serde(default)]
     pub deny: Vec<String>,
+}
+
+/// `ui.*`
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct UiSettings {
+    /// Seconds that the figures of an answer are shown, or `false`.
+    pub usage: Value,
 }
 
 /// `trust.*`

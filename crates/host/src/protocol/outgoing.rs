@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{BufferId, WindowId};
+use crate::usage::Sums;
 
 /// `welcome`: who answers.
 #[derive(Debug, Serialize)]
@@ -227,6 +228,41 @@ pub struct Statusline {
     pub buffer: BufferId,
     /// Plain text.
     pub text: String,
+}
+
+/// `usage`: what an answer took and cost.
+#[derive(Debug, Serialize)]
+pub struct UsageNote<'a> {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// What is shown for a moment.
+    pub lines: Vec<String>,
+    /// For how many seconds; 0 is not at all.
+    pub seconds: u64,
+    /// The request itself.
+    pub request: UsageEntry<'a>,
+    /// Sums of all requests of this host.
+    pub session: Sums,
+}
+
+/// One request of a [`UsageNote`].
+#[derive(Debug, Serialize)]
+pub struct UsageEntry<'a> {
+    /// The provider's name.
+    pub provider: &'a str,
+    /// The model's name.
+    pub model: &'a str,
+    /// The chat's file.
+    pub path: Option<&'a str>,
+    /// When it was sent, in milliseconds since 1970.
+    pub started_at: u64,
+    /// When it ended.
+    pub completed_at: u64,
+    /// Dollars, if the prices are known.
+    pub cost: Option<f64>,
+    /// Its figures.
+    #[serde(flatten)]
+    pub sums: Sums,
 }
 
 /// `ask`: call the user's functions.

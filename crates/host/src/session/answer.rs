@@ -16,6 +16,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::usage::Meter;
 use super::{FRAME, Session};
 use crate::protocol::Anchor;
 
@@ -35,6 +36,8 @@ pub(super) struct Open {
     calls: usize,
     /// Ids of the calls in the chat.
     ids: HashSet<ToolUseId>,
+    /// What it takes.
+    pub(super) meter: Meter,
     /// The editor's anchor, once the marker line stands.
     anchor: Option<u64>,
     /// What stands before the anchor.
@@ -74,6 +77,7 @@ impl Open {
             unwritten: String::new(),
             calls: 0,
             ids,
+            meter: Meter::start(),
             anchor: None,
             column: 0,
             tail: String::new(),
@@ -163,7 +167,7 @@ impl Session {
                 open.writer.tool_use(&call.name, &call.id, &call.input);
                 self.waiting.extend(recorded(&call));
             }
-            StreamEvent::Usage(usage) => tracing::info!(?usage, "usage"),
+            StreamEvent::Usage(usage) => open.meter.read(usage),
             StreamEvent::Stop(reason) => self.stopped(reason),
             StreamEvent::Error(problem) => self.failed(&problem),
         }
@@ -345,6 +349,7 @@ impl Session {
                 },
             );
         }
+        self.note_usage(open.meter);
         let end = open.end.unwrap_or(AnswerEnd::Failed);
         let status = match end {
             AnswerEnd::Complete => "success",

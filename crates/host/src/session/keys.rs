@@ -36,6 +36,7 @@ impl Session {
             "cancel" | "tool:cancel-all" => self.waiting.push_back(Event::Cancel),
             "tool:cancel" => self.waiting.push_back(Event::CancelTool { line }),
             "tool:list" => self.list_tools(),
+            "usage" => self.report_usage(),
             "log" => self.report_log(),
             "status" => {
                 let word = command.arguments.get("1");

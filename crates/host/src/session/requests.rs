@@ -16,6 +16,7 @@ use super::{Input, Session};
 use crate::digest::sha256;
 use crate::endpoint::{self, Destination};
 use crate::settings::Settings;
+use crate::usage::Tariff;
 use crate::{route, status, transport, tutor};
 
 impl Session {
@@ -61,7 +62,8 @@ impl Session {
             }
             let label = destination.as_ref().map(route::label).unwrap_or_default();
             let unmet = destination.as_ref().ok().and_then(|it| unmet(it, &given));
-            drop(inbox.send(Input::Label(number, label)));
+            let tariff = destination.as_ref().ok().and_then(tariff);
+            drop(inbox.send(Input::Label(number, label, tariff)));
             let prompt = match (plain, expansion) {
                 (Some(prompt), _) => Ok(prompt),
                 (None, Some(expansion)) => expansion.prompt().await,
@@ -95,9 +97,10 @@ impl Session {
         Some(digest)
     }
 
-    pub(super) fn label(&mut self, number: u64, label: String) {
+    pub(super) fn label(&mut self, number: u64, label: String, tariff: Option<Tariff>) {
         if let Some(open) = self.request.as_mut().filter(|open| open.number == number) {
             open.set_label(label);
+            open.meter.tariff = tariff;
             open.note = None;
             self.view.redraw();
         }
@@ -165,5 +168,13 @@ async fn exchange(
         (Err(problem), _) | (_, Err(problem)) => {
             drop(events.send(vec![StreamEvent::Error(problem)]))
         }
+    }
+}
+
+/// By what a request is charged; the tutor costs nothing.
+fn tariff(destination: &Destination) -> Option<Tariff> {
+    match destination {
+        Destination::Tutor => None,
+        Destination::Server(endpoint, parameters) => Some(Tariff::of(endpoint, parameters)),
     }
 }

@@ -301,7 +301,7 @@ impl Session {
         };
         let text = match request.state {
             "idle" if self.hold.is_elsewhere() => "open in another program".to_owned(),
-            "idle" => String::new(),
+            "idle" => self.usage_text(),
             state => format!("{state}: {}", request.label.as_deref().unwrap_or_default()),
         };
         let statusline = Statusline { buffer, text };

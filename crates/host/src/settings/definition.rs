@@ -112,6 +112,7 @@ parameters = { max_tokens = 4000, anthropic = { max_tokens = 8000 } }
     MODELS,
     Field::table("tools", Kind::Tools(&[TOOLS]), ""),
     Field::table("trust", Kind::Table(&[TRUST]), ""),
+    Field::table("ui", Kind::Table(&[UI]), ""),
     Field::table("keymaps", Kind::Table(&[KEYMAPS]), "Keys in chat buffers."),
     Field::new(
         "highlights",
@@ -219,6 +220,15 @@ Calls that stood in the file when it was opened and that no provider made
 here. \"review\": they wait for you. \"policy\": the rules decide.",
     ),
 ];
+
+const UI: &[Field] = &[Field::new(
+    "usage",
+    Kind::Any(&[Kind::Whole(1, 3600), Kind::Off]),
+    "8",
+    "\
+Seconds for which a window in the corner of a chat shows what an answer
+took and cost. false: no window; |:Flemma-usage| and the status line say it.",
+)];
 
 const KEYMAPS: &[Field] = &[
     Field::new("enabled", Kind::Flag, "true", "false: no keys."),

@@ -1,0 +1,284 @@
+//! What requests took and cost since this process started: sums, and how they are
+//! said.
+//!
+//! Kept in memory alone. Knows no buffer's text and no provider; the figures come
+//! from the provider, the prices from the catalogue.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use provider::catalogue::{Cost, Price};
+use provider::{CacheRetention, Endpoint, Parameters, Usage};
+use serde::Serialize;
+
+use crate::protocol::BufferId;
+
+/// What a request is charged by, known when it is sent.
+#[derive(Debug, Clone, Default)]
+pub struct Tariff {
+    /// The provider's name in the configuration.
+    pub provider: String,
+    /// The model, in the provider's words.
+    pub model: String,
+    /// What its tokens cost, if that is known.
+    pub price: Option<Price>,
+    /// Whether the cache keeps the prompt for an hour, which costs more.
+    pub long_cache: bool,
+}
+
+/// One request that has ended.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The chat's buffer.
+    pub buffer: BufferId,
+    /// The chat's file, if it has one.
+    pub path: Option<PathBuf>,
+    /// What it was charged by.
+    pub tariff: Tariff,
+    /// What it took.
+    pub usage: Usage,
+    /// When it was sent and when it ended, in milliseconds since 1970.
+    pub time: (u64, u64),
+}
+
+/// The requests of all chats.
+#[derive(Debug, Clone, Default)]
+pub struct Ledger(Arc<Mutex<Vec<Entry>>>);
+
+/// Sums of some requests, as Lua gets them.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Sums {
+    /// How many.
+    pub requests: u64,
+    /// Tokens read, without those from or into a cache.
+    pub input: u64,
+    /// Tokens written, thinking included.
+    pub output: u64,
+    /// Of `output`, thinking.
+    pub thoughts: u64,
+    /// Tokens read from a cache.
+    pub cache_read: u64,
+    /// Tokens written into a cache.
+    pub cache_creation: u64,
+    /// Dollars for what was read, caches included, as far as prices are known.
+    pub input_cost: f64,
+    /// Dollars for what was written, likewise.
+    pub output_cost: f64,
+    /// How many of the requests have no known price.
+    pub unpriced: u64,
+}
+
+impl Tariff {
+    /// By what a request to `endpoint` is charged.
+    pub fn of(endpoint: &Endpoint, parameters: &Parameters) -> Self {
+        Self {
+            provider: endpoint.provider.clone(),
+            model: parameters.model.clone(),
+            price: parameters.about.price,
+            long_cache: parameters.cache == CacheRetention::Long,
+        }
+    }
+}
+
+impl Ledger {
+    /// Adds a request.
+    pub fn add(&self, entry: Entry) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.push(entry);
+    }
+
+    /// The sums of one buffer's requests, or of all.
+    pub fn sums(&self, buffer: Option<BufferId>) -> Sums {
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = entries
+            .iter()
+            .filter(|it| buffer.is_none_or(|buffer| it.buffer == buffer));
+        wanted.fold(Sums::default(), |mut sums, entry| {
+            sums.add(&entry.sums());
+            sums
+        })
+    }
+
+    /// The last request of a buffer.
+    pub fn latest(&self, buffer: BufferId) -> Option<Entry> {
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.iter().rfind(|it| it.buffer == buffer).cloned()
+    }
+}
+
+impl Entry {
+    /// What it cost, if its prices are known.
+    pub fn cost(&self) -> Option<Cost> {
+        let tariff = &self.tariff;
+        tariff
+            .price
+            .map(|price| price.cost(&self.usage, tariff.long_cache))
+    }
+
+    /// Its figures.
+    pub fn sums(&self) -> Sums {
+        let (usage, cost) = (&self.usage, self.cost());
+        Sums {
+            requests: 1,
+            input: usage.input.unwrap_or_default(),
+            output: usage.output.unwrap_or_default(),
+            thoughts: usage.thoughts.unwrap_or_default(),
+            cache_read: usage.cache_read.unwrap_or_default(),
+            cache_creation: usage.cache_creation.unwrap_or_default(),
+            input_cost: cost.map_or(0.0, |cost| cost.input),
+            output_cost: cost.map_or(0.0, |cost| cost.output),
+            unpriced: u64::from(cost.is_none()),
+        }
+    }
+}
+
+impl Sums {
+    fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.input += other.input;
+        self.output += other.output;
+        self.thoughts += other.thoughts;
+        self.cache_read += other.cache_read;
+        self.cache_creation += other.cache_creation;
+        self.input_cost += other.input_cost;
+        self.output_cost += other.output_cost;
+        self.unpriced += other.unpriced;
+    }
+
+    /// One line: what was read and written, and what it cost.
+    pub fn line(&self) -> String {
+        let cached = match self.cache_read {
+            0 => String::new(),
+            cached => format!(" + {} cached", count(cached)),
+        };
+        let (read, written) = (count(self.input + self.cache_creation), count(self.output));
+        let cost = self.cost().map(|cost| format!(", {cost}"));
+        format!(
+            "{read}{cached} in, {written} out{}",
+            cost.unwrap_or_default()
+        )
+    }
+
+    /// The cost, if any of it is known.
+    fn cost(&self) -> Option<String> {
+        let known = self.requests > self.unpriced;
+        known.then(|| dollars(self.input_cost + self.output_cost))
+    }
+
+    /// What `:Flemma usage` says of some requests.
+    pub fn table(&self) -> Vec<String> {
+        let all = self.input + self.cache_read + self.cache_creation;
+        let share = (self.cache_read * 100).checked_div(all).unwrap_or_default();
+        let row = |name: &str, value: String| format!("  {name:<14} {value}");
+        let mut rows = vec![
+            row("requests", self.requests.to_string()),
+            row("read", count(self.input)),
+            row(
+                "from cache",
+                format!("{} ({share} % of the prompts)", count(self.cache_read)),
+            ),
+            row("into cache", count(self.cache_creation)),
+            row(
+                "written",
+                format!(
+                    "{} (thinking: {})",
+                    count(self.output),
+                    count(self.thoughts)
+                ),
+            ),
+            row(
+                "cost",
+                self.cost().unwrap_or_else(|| "not known".to_owned()),
+            ),
+        ];
+        if self.unpriced > 0 && self.requests > self.unpriced {
+            rows.push(row(
+                "",
+                format!(
+                    "without {} requests whose prices are not known",
+                    self.unpriced
+                ),
+            ));
+        }
+        rows
+    }
+}
+
+/// A number of tokens, in thousands where it has many digits.
+pub fn count(tokens: u64) -> String {
+    match tokens {
+        0..10_000 => tokens.to_string(),
+        10_000..1_000_000 => format!("{:.1}k", tokens as f64 / 1e3),
+        _ => format!("{:.2}M", tokens as f64 / 1e6),
+    }
+}
+
+/// Dollars: whole cents, rounded up, and below ten cents as exact as it is small.
+pub fn dollars(cost: f64) -> String {
+    match cost {
+        _ if cost <= 0.0 => "$0".to_owned(),
+        _ if cost < 0.1 => format!("${cost:.4}"),
+        _ => format!("${:.2}", (cost * 100.0).ceil() / 100.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(buffer: BufferId, price: Option<Price>) -> Entry {
+        Entry {
+            buffer,
+            path: None,
+            tariff: Tariff {
+                price,
+                ..Tariff::default()
+            },
+            usage: Usage {
+                input: Some(1000),
+                output: Some(200),
+                thoughts: Some(50),
+                cache_read: Some(9000),
+                cache_creation: None,
+            },
+            time: (0, 1),
+        }
+    }
+
+    #[test]
+    fn a_chat_and_all_chats_are_summed() {
+        let price = provider::catalogue::model("anthropic", "claude-sonnet-4-5", None).price;
+        let ledger = Ledger::default();
+        for entry in [entry(1, price), entry(2, price), entry(1, None)] {
+            ledger.add(entry);
+        }
+        let sums = ledger.sums(Some(1));
+        assert_eq!((sums.requests, sums.input, sums.unpriced), (2, 2000, 1));
+        assert_eq!(ledger.sums(None).requests, 3);
+        assert_eq!(sums.line(), "2000 + 18.0k cached in, 400 out, $0.0087");
+        let table = sums.table().join("\n");
+        assert!(table.contains("18.0k (90 % of the prompts)"), "{table}");
+        assert!(table.contains("without 1 requests"), "{table}");
+    }
+
+    #[test]
+    fn without_prices_there_is_no_cost() {
+        let ledger = Ledger::default();
+        ledger.add(entry(1, None));
+        let sums = ledger.sums(None);
+        assert_eq!(sums.line(), "1000 + 9000 cached in, 200 out");
+        assert!(sums.table().join("\n").contains("not known"));
+    }
+
+    #[test]
+    fn small_costs_are_exact_and_others_are_rounded_up() {
+        for (cost, shown) in [
+            (0.0, "$0"),
+            (0.00012, "$0.0001"),
+            (0.0987, "$0.0987"),
+            (1.201, "$1.21"),
+        ] {
+            assert_eq!(dollars(cost), shown);
+        }
+    }
+}

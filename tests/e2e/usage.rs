@@ -1,0 +1,105 @@
+//! What an answer took and cost: shown for a moment, kept for the session.
+
+use harness::{Answer, Editor, Provider};
+use serde_json::{Value as Json, json};
+
+use crate::stage::*;
+
+/// The texts of all floating windows.
+fn floats(editor: &Editor) -> Vec<String> {
+    let code = "return vim.tbl_map(function(window)
+        local lines = vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false)
+        return table.concat(lines, '\\n')
+      end, vim.tbl_filter(function(window)
+        return vim.api.nvim_win_get_config(window).relative ~= ''
+      end, vim.api.nvim_list_wins()))";
+    let found = editor.lua(code, json!([]));
+    let texts = found.as_array().into_iter().flatten();
+    texts
+        .map(|text| text.as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
+fn statusline(editor: &Editor) -> Json {
+    editor.lua("return require('flemma').statusline()", json!([]))
+}
+
+#[test]
+fn an_answer_says_what_it_took_and_the_next_one_what_the_chat_did() {
+    let provider = Provider::anthropic([
+        Answer::says("One.").usage(1000, 200),
+        Answer::says("Two.").usage(2000, 100),
+    ]);
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    editor.wait_for("the figures", |editor| {
+        floats(editor) == ["claude-sonnet-4-6\n1000 in, 200 out, $0.0060"]
+    });
+    editor.wait_for("the status line", |editor| {
+        statusline(editor) == "1000 in, 200 out, $0.0060"
+    });
+    wait_end(&editor, "@You:\n\n");
+    editor.keys("GiAgain.<Esc><C-]>");
+    editor.wait_for("the sums", |editor| {
+        floats(editor)
+            == ["claude-sonnet-4-6\n2000 in, 100 out, $0.0075\nchat: 3000 in, 300 out, $0.0135"]
+    });
+
+    let api = "local session = require('flemma.session')
+        local latest, totals = session.latest(), session.totals()
+        return { session.count(), latest.model, latest.output, latest.cost, totals.input }";
+    let found = editor.lua(api, json!([]));
+    assert_eq!(found, json!([2, "claude-sonnet-4-6", 100, 0.0075, 3000]));
+    editor.command("Flemma usage");
+    editor.wait_for("the report", |editor| {
+        editor.text().contains("This chat, since Neovim started")
+    });
+    let text = editor.text();
+    assert!(text.contains("requests       2"), "{text}");
+    assert!(text.contains("cost           $0.0135"), "{text}");
+}
+
+#[test]
+fn the_figures_are_shown_for_as_long_as_the_option_says() {
+    let provider = Provider::anthropic([Answer::says("One.")]);
+    let editor = ask_with(&provider, json!({"ui": {"usage": 1}}));
+    editor.keys("<C-]>");
+    editor.wait_for("the figures", |editor| floats(editor).len() == 1);
+    editor.wait_for("the end of them", |editor| floats(editor).is_empty());
+}
+
+#[test]
+fn without_the_window_the_figures_are_kept_all_the_same() {
+    let provider = Provider::anthropic([Answer::says("One.")]);
+    let editor = ask_with(&provider, json!({"ui": {"usage": false}}));
+    editor.keys("<C-]>");
+    editor.wait_for("the figures", |editor| {
+        statusline(editor) == "25 in, 10 out, $0.0002"
+    });
+    assert!(floats(&editor).is_empty());
+}
+
+#[test]
+fn what_a_model_costs_is_said_in_the_options() {
+    let provider = Provider::chat_completions([Answer::says("One.").usage(500_000, 0)]);
+    let price = json!({"input": 2, "output": 4});
+    let editor = ask_with(
+        &provider,
+        json!({"model": "mine", "models": {"mine": {"price": price}}}),
+    );
+    editor.keys("<C-]>");
+    editor.wait_for("the figures", |editor| {
+        statusline(editor) == "500.0k in, 0 out, $1.00"
+    });
+}
+
+#[test]
+fn a_model_without_prices_has_figures_and_no_cost() {
+    let provider = Provider::chat_completions([Answer::says("One.")]);
+    let editor = ask_with(&provider, json!({"model": "unheard-of"}));
+    editor.keys("<C-]>");
+    editor.wait_for("the figures", |editor| {
+        statusline(editor) == "25 in, 10 out"
+    });
+    assert_eq!(floats(&editor), ["unheard-of\n25 in, 10 out"]);
+}
