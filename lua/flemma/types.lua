@@ -7,7 +7,7 @@
 ---@field provider? "anthropic"|"openai"|"gemini"|"vertex"|"local"|"openai_compatible"|"ollama"|"llamacpp"|"groq"|"together"|"openrouter"|"deepseek"|"moonshot"|"tutor"|"auto" Whom to send to; see |flemma-providers| for where each is and which key it takes from the environment. "auto" takes the provider whose key or address is set, else a server on this machine, else the built-in tutor.
 ---@field model? string The model's name in the provider's words. nil: the provider's default.
 ---@field parameters? flemma.Options.parameters What goes with each request. A table named after a provider holds parameters for that provider alone, and wins:
----@field models? table<string, { context?: integer, output?: integer, price?: { input?: number, output?: number, cache_read?: number, cache_write?: number, cache_write_long?: number }, thinking?: "none"|"budget"|"levels", levels?: string[], thinking_min?: integer, thinking_max?: integer, thinking_off?: boolean, thinking_shown?: boolean, temperature?: boolean }> What you know of models, by their names in the provider's words. It is laid over what the plugin knows; a model that neither knows works as well. Prices are dollars for a million tokens:
+---@field models? table<string, { context?: integer, output?: integer, price?: { input?: number, output?: number, cache_read?: number, cache_write?: number, cache_write_long?: number }, thinking?: "none"|"budget"|"levels", levels?: string[], thinking_min?: integer, thinking_max?: integer, thinking_off?: boolean, thinking_shown?: boolean, temperature?: boolean, tools?: boolean }> What you know of models, by their names in the provider's words. It is laid over what the plugin knows; a model that neither knows works as well. Prices are dollars for a million tokens:
 ---@field tools? flemma.Options.tools
 ---@field trust? flemma.Options.trust
 ---@field ui? flemma.Options.ui
@@ -16,6 +16,7 @@
 ---@field host? flemma.Options.host
 
 ---@class flemma.Options.parameters
+---@field tool_protocol? "auto"|"native"|"text" How the model is told of tools. "native": as its provider has it. "text": in the system prompt, and its calls are read from its words; see |flemma-text-tools|. nil or "auto": "text" for models that `models` or the catalogue calls unable to call tools.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
@@ -42,6 +43,7 @@
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
+---@field tool_protocol? "auto"|"native"|"text" How the model is told of tools. "native": as its provider has it. "text": in the system prompt, and its calls are read from its words; see |flemma-text-tools|. nil or "auto": "text" for models that `models` or the catalogue calls unable to call tools.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
@@ -56,6 +58,7 @@
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
+---@field tool_protocol? "auto"|"native"|"text" How the model is told of tools. "native": as its provider has it. "text": in the system prompt, and its calls are read from its words; see |flemma-text-tools|. nil or "auto": "text" for models that `models` or the catalogue calls unable to call tools.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
@@ -71,6 +74,7 @@
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
+---@field tool_protocol? "auto"|"native"|"text" How the model is told of tools. "native": as its provider has it. "text": in the system prompt, and its calls are read from its words; see |flemma-text-tools|. nil or "auto": "text" for models that `models` or the catalogue calls unable to call tools.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
@@ -85,6 +89,7 @@
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
+---@field tool_protocol? "auto"|"native"|"text" How the model is told of tools. "native": as its provider has it. "text": in the system prompt, and its calls are read from its words; see |flemma-text-tools|. nil or "auto": "text" for models that `models` or the catalogue calls unable to call tools.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
@@ -114,6 +119,7 @@
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
+---@field tool_protocol? "auto"|"native"|"text" How the model is told of tools. "native": as its provider has it. "text": in the system prompt, and its calls are read from its words; see |flemma-text-tools|. nil or "auto": "text" for models that `models` or the catalogue calls unable to call tools.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.

@@ -356,8 +356,11 @@ impl Cycle {
         self.begin(Goal::All, None);
         if let Some(batch) = &mut self.batch {
             batch.worked = true;
+            batch.may_send &= !rest::is_malformed_again(document);
         }
-        self.settle(document, options)
+        let mut effects = self.settle(document, options);
+        effects.extend(rest::malformed_again(document));
+        effects
     }
 }
 

@@ -26,6 +26,10 @@ impl fmt::Display for ToolUseId {
     }
 }
 
+/// The name of a call that a model wrote in words and that could not be read. Its
+/// arguments are `why` and `text`; it ends in an error result, whatever the tools are.
+pub const MALFORMED_CALL: &str = "malformed_call";
+
 /// What the model may call: the shape that providers, MCP and the prompt share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition {

@@ -27,6 +27,7 @@ mod responses;
 mod retry;
 mod said;
 mod sse;
+mod text_tools;
 mod thinking;
 
 pub use attachment::not_taken;
@@ -36,6 +37,7 @@ pub use event::{StopReason, StreamEvent, ToolUse, Usage};
 pub use explain::explain;
 pub use parameters::{CacheRetention, Parameters};
 pub use retry::{Failure, Patience, Tries, Verdict};
+pub use text_tools::TextCalls;
 pub use thinking::{Level, Thinking};
 
 use chat::{Problem, prompt::Prompt};
@@ -51,6 +53,17 @@ use chat::{Problem, prompt::Prompt};
 /// The base URL is no `http://` or `https://` address, no model is named, or the
 /// key holds a character that no header can carry.
 pub fn encode(
+    prompt: &Prompt,
+    endpoint: &Endpoint,
+    parameters: &Parameters,
+) -> Result<HttpRequest, Problem> {
+    if parameters.text_tools {
+        return spell(&text_tools::in_words(prompt), endpoint, parameters);
+    }
+    spell(prompt, endpoint, parameters)
+}
+
+fn spell(
     prompt: &Prompt,
     endpoint: &Endpoint,
     parameters: &Parameters,

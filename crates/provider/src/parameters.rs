@@ -19,6 +19,8 @@ pub struct Parameters {
     pub thinking: Option<Thinking>,
     /// How long the provider may keep the prompt.
     pub cache: CacheRetention,
+    /// Whether tools are described in words, and calls read from the answer's text.
+    pub text_tools: bool,
     /// What is known of the model.
     pub about: Box<Model>,
     /// How long and how often to wait for the answer; no part of the request.

@@ -8,6 +8,7 @@ use crate::document::{Document, ResultKind, Status, ToolUse};
 use crate::json;
 use crate::pairing::{Call, Turn};
 use crate::prompt::aborted_call;
+use crate::tool::MALFORMED_CALL;
 
 /// What the model is told about a call that a policy refused.
 pub const DENIED: &str = "The tool was denied by a policy.";
@@ -134,6 +135,14 @@ fn runnable(
             tool_use.id
         );
         return Err(("two calls had one id", told));
+    }
+    if tool_use.name == MALFORMED_CALL {
+        let input = document.input(tool_use).unwrap_or_default();
+        let why = input["why"].as_str().unwrap_or("it has another form");
+        let told = format!(
+            "The call could not be read, so nothing was run: {why}. Write it again in the form that was given."
+        );
+        return Err(("it could not be read", told));
     }
     let Some(tool) = options.tools.get(&tool_use.name) else {
         let known: Vec<&str> = options.tools.keys().map(String::as_str).collect();

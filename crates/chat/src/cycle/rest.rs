@@ -3,9 +3,32 @@
 
 use super::{Cycle, Effect, Goal, Options};
 use crate::approval::CallKey;
-use crate::document::{Block, Document, Role, Status};
+use crate::document::{Block, Document, Message, Role, Status};
 use crate::prompt;
+use crate::tool::MALFORMED_CALL;
 use crate::write::{self, TextEdit};
+
+/// Whether the last answer has a call that cannot be read, as the one before had:
+/// the model was told once, and would be told again for ever.
+pub(super) fn is_malformed_again(document: &Document<'_>) -> bool {
+    let answers = document.messages.iter().rev();
+    let mut answers = answers.filter(|it| it.role == Role::Assistant);
+    let is_malformed =
+        |block: &Block| matches!(block, Block::ToolUse(call) if call.name == MALFORMED_CALL);
+    let has_one =
+        |message: Option<&Message>| message.is_some_and(|it| it.blocks.iter().any(is_malformed));
+    has_one(answers.next()) && has_one(answers.next())
+}
+
+/// What the user is told then.
+pub(super) fn malformed_again(document: &Document<'_>) -> Option<Effect> {
+    is_malformed_again(document).then(|| {
+        Effect::warn(
+            "The model wrote a call that cannot be read a second time, so it is not told again by itself. Press Ctrl-] \
+             to send the error, or write what it should do.",
+        )
+    })
+}
 
 impl Cycle {
     /// Moves the cursor to what wants the user's attention.

@@ -30,9 +30,15 @@ pub(super) fn given(known: &Known, settings: &Settings) -> Parameters {
         .unwrap_or_else(|| known.model.to_owned());
     let own = settings.models.get(&model);
     let about = Box::new(catalogue::model(known.name, &model, own));
+    let text_tools = match word("tool_protocol").as_deref() {
+        Some("text") => true,
+        Some("native") => false,
+        _ => about.tools == Some(false),
+    };
     let shared = tokens(known.name, settings, &about);
     Parameters {
         about,
+        text_tools,
         model,
         max_tokens: whole("max_tokens").or(shared),
         temperature: number("temperature"),

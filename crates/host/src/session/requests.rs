@@ -5,7 +5,7 @@
 use chat::Problem;
 use chat::cycle::{Level, Notice};
 use chat::prompt::Prompt;
-use provider::StreamEvent;
+use provider::{StreamEvent, TextCalls};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -74,6 +74,7 @@ impl Session {
             for text in unmet.into_iter().chain(lost) {
                 drop(inbox.send(Input::Remark(text)));
             }
+            let mut calls = text_calls(&destination, &prompt);
             if let Some(editor) = rehearsal {
                 let Err(problem) = rehearse_request(&editor, destination, prompt) else {
                     return;
@@ -82,7 +83,10 @@ impl Session {
             } else {
                 tokio::spawn(exchange(destination, prompt, events, note, cancel));
             }
-            while let Some(batch) = batches.recv().await {
+            while let Some(mut batch) = batches.recv().await {
+                if let Some(calls) = &mut calls {
+                    batch = calls.read(batch);
+                }
                 drop(inbox.send(Input::Stream(number, batch)));
             }
         });
@@ -168,6 +172,19 @@ async fn exchange(
         (Err(problem), _) | (_, Err(problem)) => {
             drop(events.send(vec![StreamEvent::Error(problem)]))
         }
+    }
+}
+
+/// Who reads the calls out of the answer's text, if the model can make none.
+fn text_calls(
+    destination: &Result<Destination, Problem>,
+    prompt: &Result<Prompt, Problem>,
+) -> Option<TextCalls> {
+    match (destination, prompt) {
+        (Ok(Destination::Server(_, parameters)), Ok(prompt)) if parameters.text_tools => {
+            Some(TextCalls::new(prompt.tools.clone()))
+        }
+        _ => None,
     }
 }
 

@@ -130,6 +130,16 @@ highlights = { tool_preview = \"NonText\", user = { bold = true } }
 
 const GENERAL: &[Field] = &[
     Field::new(
+        "tool_protocol",
+        Kind::Choice(&["auto", "native", "text"]),
+        "null",
+        "\
+How the model is told of tools. \"native\": as its provider has it. \"text\":
+in the system prompt, and its calls are read from its words; see
+|flemma-text-tools|. nil or \"auto\": \"text\" for models that `models` or the
+catalogue calls unable to call tools.",
+    ),
+    Field::new(
         "max_tokens",
         Kind::Any(&[Kind::Whole(1, MANY), Kind::Share]),
         "null",

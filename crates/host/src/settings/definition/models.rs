@@ -30,7 +30,8 @@ models = {
 how much to think: \"none\", \"budget\" (tokens, from `thinking_min` to
 `thinking_max`), or \"levels\" (the words in `levels`, the least first);
 `thinking_off = false` is a model that always thinks, `thinking_shown = false`
-one that shows it only when asked, `temperature = false` one that takes none.",
+one that shows it only when asked, `temperature = false` one that takes none,
+`tools = false` one that cannot call tools (|flemma-text-tools|).",
 );
 
 const MODEL: &[Field] = &[
@@ -59,4 +60,5 @@ const MODEL: &[Field] = &[
     Field::new("thinking_off", Kind::Flag, "null", ""),
     Field::new("thinking_shown", Kind::Flag, "null", ""),
     Field::new("temperature", Kind::Flag, "null", ""),
+    Field::new("tools", Kind::Flag, "null", ""),
 ];

@@ -1,0 +1,124 @@
+//! One call as a model writes it in JSON, and what is made of its arguments.
+//!
+//! Where the text stood in the answer is not known here.
+
+use chat::tool::{MALFORMED_CALL, ToolDefinition};
+use serde::Deserialize;
+use serde_json::{Map, Value, json, value::RawValue};
+
+use crate::ToolUse;
+
+/// What a model writes between the tags. Models were taught different names.
+#[derive(Deserialize)]
+struct Written<'a> {
+    name: String,
+    #[serde(borrow, alias = "parameters", alias = "input")]
+    arguments: Option<&'a RawValue>,
+}
+
+/// Whether a text is a JSON object, or may become one.
+pub(super) enum Extent {
+    /// It is one.
+    Whole,
+    /// It may become one.
+    Open,
+    /// It never will.
+    Broken,
+}
+
+/// How far a call's JSON has come.
+pub(super) fn extent(body: &str) -> Extent {
+    match serde_json::from_str::<&RawValue>(unfenced(body)) {
+        Ok(_) => Extent::Whole,
+        Err(error) if error.is_eof() => Extent::Open,
+        Err(_) => Extent::Broken,
+    }
+}
+
+/// The calls in a JSON body: one, or a list of them. `text` is all that was written,
+/// for a call that cannot be read.
+pub(super) fn in_json(body: &str, text: &str, tools: &[ToolDefinition]) -> Vec<ToolUse> {
+    let body = unfenced(body);
+    let written = match body.starts_with('[') {
+        true => serde_json::from_str::<Vec<Written<'_>>>(body),
+        false => serde_json::from_str::<Written<'_>>(body).map(|it| vec![it]),
+    };
+    let read = written.map_err(|error| error.to_string()).and_then(|all| {
+        let calls = all.into_iter().map(|it| {
+            Ok(ToolUse {
+                input: arguments(it.arguments, &it.name, tools)?,
+                name: it.name,
+                id: String::new(),
+            })
+        });
+        calls.collect::<Result<Vec<_>, String>>()
+    });
+    read.unwrap_or_else(|why| vec![malformed(&why, text)])
+}
+
+/// A call that stands for what could not be read: it ends in an error that says why.
+pub(super) fn malformed(why: &str, text: &str) -> ToolUse {
+    ToolUse {
+        id: String::new(),
+        name: MALFORMED_CALL.to_owned(),
+        input: json!({"why": why, "text": text}).to_string(),
+    }
+}
+
+/// The arguments in the model's bytes, unless something has to be added.
+fn arguments(
+    raw: Option<&RawValue>,
+    name: &str,
+    tools: &[ToolDefinition],
+) -> Result<String, String> {
+    let raw = raw.map_or("{}", RawValue::get);
+    // Some write the object as text, as the APIs of others have it.
+    let text = match serde_json::from_str::<String>(raw) {
+        Ok(inner) => inner,
+        Err(_) => raw.to_owned(),
+    };
+    let Ok(mut object) = serde_json::from_str::<Map<String, Value>>(&text) else {
+        return Err("its arguments are no JSON object".to_owned());
+    };
+    Ok(match add_absent(&mut object, name, tools) {
+        true => Value::Object(object).to_string(),
+        false => text,
+    })
+}
+
+/// Adds `null` for what a tool wants and may be `null`: nobody writes that who was
+/// not made to. Whether anything was added.
+pub(super) fn add_absent(
+    object: &mut Map<String, Value>,
+    name: &str,
+    tools: &[ToolDefinition],
+) -> bool {
+    let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
+        return false;
+    };
+    let schema = &tool.input_schema;
+    let wanted = schema["required"].as_array().into_iter().flatten();
+    let absent = wanted.filter_map(Value::as_str).filter(|name| {
+        let types = &schema["properties"][name]["type"];
+        let nullable = types
+            .as_array()
+            .is_some_and(|it| it.contains(&json!("null")));
+        nullable && !object.contains_key(*name)
+    });
+    let absent: Vec<String> = absent.map(str::to_owned).collect();
+    let any = !absent.is_empty();
+    object.extend(absent.into_iter().map(|name| (name, Value::Null)));
+    any
+}
+
+/// A body without the code fence that some models put around it.
+fn unfenced(body: &str) -> &str {
+    let body = body.trim();
+    let inner = body
+        .strip_prefix("```json")
+        .or_else(|| body.strip_prefix("```"));
+    match inner {
+        Some(inner) => inner.strip_suffix("```").unwrap_or(inner).trim(),
+        None => body,
+    }
+}

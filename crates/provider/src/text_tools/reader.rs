@@ -1,0 +1,291 @@
+//! Finds the calls in the text of an answer, delta by delta.
+//!
+//! What may yet become a call waits; all other text passes at once. An answer that
+//! was cut makes no call of what it was cut in.
+
+use chat::tool::ToolDefinition;
+
+use super::call::{Extent, extent, in_json, malformed};
+use super::{CLOSE, OPEN, xml};
+use crate::{StopReason, StreamEvent, ToolUse, arguments::MAX_HELD_BYTES};
+
+/// The start of a block of XML.
+const XML_FENCE: &str = "```xml";
+
+/// Reads the calls of one answer out of its text, for a model that was sent a prompt
+/// with [`Parameters::text_tools`](crate::Parameters::text_tools).
+#[derive(Debug)]
+pub struct TextCalls {
+    tools: Vec<ToolDefinition>,
+    place: Place,
+    /// What waits: the start of a line, or of a call.
+    held: String,
+    /// Up to where `held` was searched for the end of its call.
+    searched: usize,
+    /// How many calls there were.
+    count: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// At the start of a line, outside of any fence.
+    Start,
+    /// In a line that is no call, outside of any fence.
+    Line,
+    /// In a fence of this mark and length.
+    Fence(char, usize),
+    /// In a line of such a fence that does not close it.
+    FencedLine(char, usize),
+    /// In a call of JSON.
+    Call,
+    /// In a fence that is one of XML; whether it holds calls is not yet known.
+    Xml,
+}
+
+impl TextCalls {
+    /// For an answer of a model that was told of `tools`.
+    pub fn new(tools: Vec<ToolDefinition>) -> Self {
+        Self {
+            tools,
+            place: Place::Start,
+            held: String::new(),
+            searched: 0,
+            count: 0,
+        }
+    }
+
+    /// What events of the answer come to; text that may yet become a call waits.
+    pub fn read(&mut self, received: Vec<StreamEvent>) -> Vec<StreamEvent> {
+        let mut events = Vec::with_capacity(received.len());
+        for event in received {
+            self.accept(event, &mut events);
+        }
+        events
+    }
+
+    fn accept(&mut self, event: StreamEvent, events: &mut Vec<StreamEvent>) {
+        match event {
+            StreamEvent::Text(text) => {
+                self.held.push_str(&text);
+                while self.step(events) {}
+            }
+            StreamEvent::Stop(reason) => {
+                self.end(
+                    matches!(reason, StopReason::EndTurn | StopReason::ToolUse),
+                    events,
+                );
+                let reason = match reason {
+                    StopReason::EndTurn if self.count > 0 => StopReason::ToolUse,
+                    reason => reason,
+                };
+                events.push(StreamEvent::Stop(reason));
+            }
+            StreamEvent::Error(_) => {
+                self.release(events);
+                events.push(event);
+            }
+            StreamEvent::Usage(_) => events.push(event),
+            other => {
+                // A thought between two pieces of text ends the first.
+                self.release(events);
+                self.place = Place::Start;
+                events.push(other);
+            }
+        }
+    }
+
+    /// Decides on the start of what is held. Whether there is more to decide on.
+    fn step(&mut self, events: &mut Vec<StreamEvent>) -> bool {
+        if self.held.is_empty() {
+            return false;
+        }
+        match self.place {
+            Place::Start => self.start_of_line(events),
+            Place::Line => self.rest_of_line(Place::Start, events),
+            Place::FencedLine(mark, length) => {
+                self.rest_of_line(Place::Fence(mark, length), events)
+            }
+            Place::Fence(mark, length) => self.start_in_fence(mark, length, events),
+            Place::Call => self.call(events),
+            Place::Xml => self.xml(events),
+        }
+    }
+
+    fn start_of_line(&mut self, events: &mut Vec<StreamEvent>) -> bool {
+        if self.held.starts_with(OPEN) {
+            self.place = Place::Call;
+            self.searched = OPEN.len();
+            return true;
+        }
+        let may_fence = self.held.starts_with(['`', '~']);
+        let line = self.held.find('\n');
+        match line {
+            Some(end) if may_fence => {
+                let fence = fence(&self.held[..end]);
+                if self.held[..end].trim_end() == XML_FENCE {
+                    self.place = Place::Xml;
+                    self.searched = end + 1;
+                    return true;
+                }
+                let next =
+                    fence.map_or(Place::Start, |(mark, length, _)| Place::Fence(mark, length));
+                self.pass(end + 1, next, events)
+            }
+            None if may_fence || OPEN.starts_with(self.held.as_str()) => false,
+            _ => {
+                self.place = Place::Line;
+                true
+            }
+        }
+    }
+
+    fn start_in_fence(&mut self, mark: char, length: usize, events: &mut Vec<StreamEvent>) -> bool {
+        if !self.held.starts_with(mark) {
+            self.place = Place::FencedLine(mark, length);
+            return true;
+        }
+        let Some(end) = self.held.find('\n') else {
+            return false;
+        };
+        let closes = closes(&self.held[..end], mark, length);
+        let next = if closes {
+            Place::Start
+        } else {
+            Place::Fence(mark, length)
+        };
+        self.pass(end + 1, next, events)
+    }
+
+    fn rest_of_line(&mut self, next: Place, events: &mut Vec<StreamEvent>) -> bool {
+        match self.held.find('\n') {
+            Some(end) => self.pass(end + 1, next, events),
+            None => {
+                let place = self.place;
+                self.pass(self.held.len(), place, events)
+            }
+        }
+    }
+
+    fn call(&mut self, events: &mut Vec<StreamEvent>) -> bool {
+        // The tag may be split between this delta and the last.
+        let mut from = self.searched.saturating_sub(CLOSE.len()).max(OPEN.len());
+        while !self.held.is_char_boundary(from) {
+            from -= 1;
+        }
+        for (at, _) in self.held[from..].match_indices(CLOSE) {
+            let body = &self.held[OPEN.len()..from + at];
+            // The tag can stand in an argument, too.
+            if matches!(extent(body), Extent::Open) && !body.trim().is_empty() {
+                continue;
+            }
+            let text = &self.held[..from + at + CLOSE.len()];
+            let calls = in_json(body, text, &self.tools);
+            return self.made(calls, text.len(), events);
+        }
+        self.searched = self.held.len();
+        self.give_up_if_large(events)
+    }
+
+    fn xml(&mut self, events: &mut Vec<StreamEvent>) -> bool {
+        let start = self.held.find('\n').map_or(self.held.len(), |end| end + 1);
+        let body = self.held[start..].trim_start();
+        if ["<tools", "<tool"]
+            .iter()
+            .all(|tag| !body.starts_with(tag) && !tag.starts_with(body))
+        {
+            return self.pass(start, Place::Fence('`', 3), events);
+        }
+        while let Some(end) = self.held[self.searched..].find('\n') {
+            let line = self.searched..self.searched + end;
+            self.searched = line.end + 1;
+            if closes(&self.held[line.clone()], '`', 3) {
+                let calls = xml::calls(
+                    &self.held[start..line.start],
+                    &self.held[..line.end],
+                    &self.tools,
+                );
+                return self.made(calls, line.end, events);
+            }
+        }
+        self.give_up_if_large(events)
+    }
+
+    /// Gives calls out in the place of the first `length` bytes that are held.
+    fn made(&mut self, calls: Vec<ToolUse>, length: usize, events: &mut Vec<StreamEvent>) -> bool {
+        for mut call in calls {
+            self.count += 1;
+            call.id = format!("call_{}", self.count);
+            let name = call.name.clone();
+            events.push(StreamEvent::ToolUseStart { name });
+            events.push(StreamEvent::ToolUse(call));
+        }
+        self.held.drain(..length);
+        self.place = Place::Line;
+        true
+    }
+
+    fn give_up_if_large(&mut self, events: &mut Vec<StreamEvent>) -> bool {
+        if self.held.len() > MAX_HELD_BYTES {
+            self.release(events);
+            self.place = Place::Line;
+        }
+        false
+    }
+
+    /// Lets the first `length` bytes that are held pass as text.
+    fn pass(&mut self, length: usize, next: Place, events: &mut Vec<StreamEvent>) -> bool {
+        let text: String = self.held.drain(..length).collect();
+        if !text.is_empty() {
+            events.push(StreamEvent::Text(text));
+        }
+        self.place = next;
+        !self.held.is_empty()
+    }
+
+    /// Lets all that is held pass as text.
+    fn release(&mut self, events: &mut Vec<StreamEvent>) {
+        self.pass(self.held.len(), self.place, events);
+    }
+
+    /// The answer is over. In a whole one, the end takes the place of the tag or the
+    /// fence that many models leave out.
+    fn end(&mut self, whole: bool, events: &mut Vec<StreamEvent>) {
+        let calls = match self.place {
+            Place::Call if whole => {
+                let body = &self.held[OPEN.len()..];
+                match extent(body) {
+                    Extent::Whole => in_json(body, &self.held, &self.tools),
+                    _ => vec![malformed(&format!("it has no {CLOSE}"), &self.held)],
+                }
+            }
+            Place::Xml if whole => {
+                let start = self.held.find('\n').map_or(self.held.len(), |end| end + 1);
+                let body = self.held[start..].trim_end();
+                let body = body.strip_suffix("```").unwrap_or(body);
+                if !body.trim_start().starts_with("<tool") {
+                    return self.release(events);
+                }
+                xml::calls(body, &self.held, &self.tools)
+            }
+            _ => return self.release(events),
+        };
+        let length = self.held.len();
+        self.made(calls, length, events);
+    }
+}
+
+/// A line that opens a fence: its mark, its length, and what stands behind it.
+fn fence(line: &str) -> Option<(char, usize, &str)> {
+    let mark = line
+        .chars()
+        .next()
+        .filter(|mark| matches!(mark, '`' | '~'))?;
+    let rest = line.trim_start_matches(mark);
+    let length = line.len() - rest.len();
+    (length >= 3 && (mark == '~' || !rest.contains('`'))).then_some((mark, length, rest.trim()))
+}
+
+fn closes(line: &str, mark: char, length: usize) -> bool {
+    let found = fence(line);
+    found.is_some_and(|(it, count, info)| it == mark && count >= length && info.is_empty())
+}

@@ -1,0 +1,213 @@
+//! The calls of a block of XML: `<tools><tool name="…">` with an element for each
+//! argument.
+//!
+//! Everything in XML is text; what it stands for is told by the tool's schema.
+
+use chat::tool::ToolDefinition;
+use quick_xml::{Reader, escape::resolve_predefined_entity, events::Event};
+use serde_json::{Map, Value};
+
+use super::call::{add_absent, malformed};
+use crate::ToolUse;
+
+/// Most elements inside each other; no arguments are that deep.
+const MAX_DEPTH: usize = 64;
+
+/// An element: its attribute `name`, its text, and the elements in it.
+#[derive(Debug, Default)]
+struct Element {
+    tag: String,
+    name: Option<String>,
+    text: String,
+    children: Vec<Element>,
+}
+
+/// The calls of a block. `text` is all that was written, for one that cannot be read.
+pub(super) fn calls(body: &str, text: &str, tools: &[ToolDefinition]) -> Vec<ToolUse> {
+    let read = read(body).and_then(|root| {
+        let found = match root.tag.as_str() {
+            "tool" => vec![root],
+            "tools" => root.children,
+            other => return Err(format!("it begins with <{other}> and not with <tools>")),
+        };
+        if found.is_empty() {
+            return Err("there is no <tool> in it".to_owned());
+        }
+        let calls = found.into_iter().map(|tool| call(tool, tools));
+        calls.collect::<Result<Vec<_>, String>>()
+    });
+    read.unwrap_or_else(|why| vec![malformed(&why, text)])
+}
+
+fn call(tool: Element, tools: &[ToolDefinition]) -> Result<ToolUse, String> {
+    let name = match tool.name {
+        Some(name) if tool.tag == "tool" && !name.is_empty() => name,
+        _ => return Err(format!("a <{}> has no attribute \"name\"", tool.tag)),
+    };
+    let definition = tools.iter().find(|tool| tool.name == name);
+    let schema = definition.map_or(&Value::Null, |tool| &tool.input_schema);
+    let mut children = tool.children;
+    // The form that documents this protocol wraps the arguments in `<action>`.
+    if children.len() == 1
+        && children[0].tag == "action"
+        && schema["properties"]["action"].is_null()
+    {
+        children = std::mem::take(&mut children[0].children);
+    }
+    let mut arguments = object(children, schema);
+    add_absent(&mut arguments, &name, tools);
+    Ok(ToolUse {
+        id: String::new(),
+        name,
+        input: Value::Object(arguments).to_string(),
+    })
+}
+
+fn object(children: Vec<Element>, schema: &Value) -> Map<String, Value> {
+    let mut object = Map::new();
+    for child in children {
+        let schema = &schema["properties"][&child.tag];
+        let is_list = is(schema, "array") && !child.children.is_empty();
+        let key = child.tag.clone();
+        // An element that stands twice is a list of its own, unless it holds one.
+        match object.get_mut(&key) {
+            Some(Value::Array(list)) if !is_list => list.push(value(child, item_of(schema))),
+            Some(first) => {
+                let first = first.take();
+                let second = value(child, item_of(schema));
+                object.insert(key, Value::Array(vec![first, second]));
+            }
+            None if is(schema, "array") && !is_list => {
+                let only = value(child, item_of(schema));
+                object.insert(key, Value::Array(vec![only]));
+            }
+            None => drop(object.insert(key, value(child, schema))),
+        }
+    }
+    object
+}
+
+/// The schema of a list's items, or the schema itself when it is of no list.
+fn item_of(schema: &Value) -> &Value {
+    match schema.get("items") {
+        Some(items) if is(schema, "array") => items,
+        _ => schema,
+    }
+}
+
+fn value(element: Element, schema: &Value) -> Value {
+    if is(schema, "array") && !element.children.is_empty() {
+        let items = &schema["items"];
+        let list = element.children.into_iter().map(|item| value(item, items));
+        return Value::Array(list.collect());
+    }
+    if !element.children.is_empty() {
+        return Value::Object(object(element.children, schema));
+    }
+    let text = element.text;
+    let word = text.trim();
+    if is(schema, "null") && matches!(word, "" | "null" | "nil") {
+        return Value::Null;
+    }
+    if is(schema, "integer") || is(schema, "number") || is(schema, "boolean") {
+        let read = serde_json::from_str::<Value>(word);
+        if let Ok(read @ (Value::Number(_) | Value::Bool(_))) = read {
+            return read;
+        }
+    }
+    if is(schema, "object") && word.is_empty() {
+        return Value::Object(Map::new());
+    }
+    // The line ends that set a text apart from its tags are no part of it.
+    let inner = text.strip_prefix('\n').unwrap_or(&text);
+    let inner = match inner.len() < text.len() {
+        true => inner
+            .trim_end_matches([' ', '\t'])
+            .strip_suffix('\n')
+            .unwrap_or(inner),
+        false => inner,
+    };
+    Value::String(inner.to_owned())
+}
+
+/// Whether a schema takes this type.
+fn is(schema: &Value, kind: &str) -> bool {
+    match &schema["type"] {
+        Value::String(only) => only == kind,
+        Value::Array(types) => types.iter().any(|it| it == kind),
+        _ => false,
+    }
+}
+
+/// Reads one element and what is in it.
+fn read(body: &str) -> Result<Element, String> {
+    let mut reader = Reader::from_str(body.trim());
+    let mut open: Vec<Element> = Vec::new();
+    loop {
+        let event = reader.read_event().map_err(|error| error.to_string())?;
+        let closed = match event {
+            Event::Start(start) => {
+                if open.len() >= MAX_DEPTH {
+                    return Err("it is nested too deep".to_owned());
+                }
+                open.push(begun(&start)?);
+                None
+            }
+            Event::Empty(start) => Some(begun(&start)?),
+            Event::End(_) => open.pop(),
+            Event::Text(text) => {
+                let text = text.decode().map_err(|error| error.to_string())?;
+                append(&mut open, &text);
+                None
+            }
+            Event::CData(text) => {
+                let text = text.decode().map_err(|error| error.to_string())?;
+                append(&mut open, &text);
+                None
+            }
+            Event::GeneralRef(name) => {
+                let character = name.resolve_char_ref().map_err(|error| error.to_string())?;
+                let name = name.decode().map_err(|error| error.to_string())?;
+                match (character, resolve_predefined_entity(&name)) {
+                    (Some(character), _) => append(&mut open, &character.to_string()),
+                    (None, Some(text)) => append(&mut open, text),
+                    (None, None) => return Err(format!("there is no entity \"&{name};\"")),
+                }
+                None
+            }
+            Event::Eof => return Err("it ends before its first element does".to_owned()),
+            _ => None,
+        };
+        if let Some(element) = closed {
+            match open.last_mut() {
+                Some(parent) => parent.children.push(element),
+                None => return Ok(element),
+            }
+        }
+    }
+}
+
+fn append(open: &mut [Element], text: &str) {
+    if let Some(element) = open.last_mut() {
+        element.text.push_str(text);
+    }
+}
+
+fn begun(start: &quick_xml::events::BytesStart<'_>) -> Result<Element, String> {
+    let tag = String::from_utf8_lossy(start.name().as_ref()).into_owned();
+    let name = start.try_get_attribute("name");
+    let name = name.map_err(|error| error.to_string())?;
+    let name = match name {
+        Some(name) => Some(
+            name.unescape_value()
+                .map_err(|error| error.to_string())?
+                .into_owned(),
+        ),
+        None => None,
+    };
+    Ok(Element {
+        tag,
+        name,
+        ..Element::default()
+    })
+}
