@@ -380,14 +380,4 @@ impl Session {
             .flatten()
             .min()
     }
-
-    /// The buffer is gone: nothing goes on without it.
-    fn close(&mut self) {
-        if let Some(open) = self.request.take() {
-            open.stop();
-        }
-        for call in self.running.values() {
-            call.stop();
-        }
-    }
 }

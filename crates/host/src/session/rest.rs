@@ -23,4 +23,14 @@ impl Session {
         let runs = self.request.is_some() || !self.running.is_empty();
         nothing_waits && !reads && !runs && self.cycle.is_at_rest()
     }
+
+    /// The buffer is gone: nothing goes on without it.
+    pub(super) fn close(&mut self) {
+        if let Some(open) = self.request.take() {
+            open.stop();
+        }
+        for call in self.running.values() {
+            call.stop();
+        }
+    }
 }
