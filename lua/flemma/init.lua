@@ -3,8 +3,7 @@
 ---@class flemma
 local M = {}
 
--- What each option must be, as the tests of the host write it from its
--- definitions; see CONTRIBUTING.md.
+-- What each option must be; the host's tests write it, see CONTRIBUTING.md.
 -- The options:
 local TOOLS = { bash = true, calculator = true, calculator_async = true, edit = true, read = true, write = true }
 local PRESETS = { ["$default"] = true, ["$readonly"] = true }
@@ -14,7 +13,6 @@ local SERVER = {
     api_key = "string",
     api_key_command = { "list", "string" },
     base_url = "string",
-    tool_protocol = { "choice", "auto", "native", "text" },
     max_tokens = { "any", { "integer", 1 }, "share" },
     temperature = { "number", 0, 2 },
     thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
@@ -50,7 +48,6 @@ local OPTIONS = {
     parameters = {
       "options",
       {
-        tool_protocol = { "choice", "auto", "native", "text" },
         max_tokens = { "any", { "integer", 1 }, "share" },
         temperature = { "number", 0, 2 },
         thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
@@ -59,13 +56,13 @@ local OPTIONS = {
         connect_timeout = { "number", 0.1, 86400 },
         max_retries = { "integer", 0, 100 },
         max_retry_wait = { "number", 0, 86400 },
+        tool_protocol = { "choice", "auto", "native", "text" },
         anthropic = {
           "options",
           {
             api_key = "string",
             api_key_command = { "list", "string" },
             base_url = "string",
-            tool_protocol = { "choice", "auto", "native", "text" },
             max_tokens = { "any", { "integer", 1 }, "share" },
             temperature = { "number", 0, 2 },
             thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
@@ -83,7 +80,6 @@ local OPTIONS = {
             api_key = "string",
             api_key_command = { "list", "string" },
             base_url = "string",
-            tool_protocol = { "choice", "auto", "native", "text" },
             max_tokens = { "any", { "integer", 1 }, "share" },
             temperature = { "number", 0, 2 },
             thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
@@ -102,7 +98,6 @@ local OPTIONS = {
             api_key = "string",
             api_key_command = { "list", "string" },
             base_url = "string",
-            tool_protocol = { "choice", "auto", "native", "text" },
             max_tokens = { "any", { "integer", 1 }, "share" },
             temperature = { "number", 0, 2 },
             thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
@@ -120,7 +115,6 @@ local OPTIONS = {
             api_key = "string",
             api_key_command = { "list", "string" },
             base_url = "string",
-            tool_protocol = { "choice", "auto", "native", "text" },
             max_tokens = { "any", { "integer", 1 }, "share" },
             temperature = { "number", 0, 2 },
             thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },

@@ -16,7 +16,6 @@
 ---@field host? flemma.Options.host
 
 ---@class flemma.Options.parameters
----@field tool_protocol? "auto"|"native"|"text" How the model is told of tools. "native": as its provider has it. "text": in the system prompt, and its calls are read from its words; see |flemma-text-tools|. nil or "auto": "text" for models that `models` or the catalogue calls unable to call tools.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
@@ -25,6 +24,7 @@
 ---@field connect_timeout? number Seconds a connection may take. nil: 10.
 ---@field max_retries? integer How often a request is sent again that failed before its answer began: too many requests, an overloaded server, a connection that broke. nil: 5.
 ---@field max_retry_wait? number The longest wait in seconds that a server may ask for with `Retry-After`. If it wants more, you are told when to try again. nil: 60.
+---@field tool_protocol? "auto"|"native"|"text" How the model is told of tools. "native": as its provider has it. "text": in the system prompt, and its calls are read from its words; see |flemma-text-tools|. nil or "auto": "text" for models that `models` or the catalogue calls unable to call tools.
 ---@field anthropic? flemma.Options.parameters.anthropic
 ---@field openai? flemma.Options.parameters.openai
 ---@field gemini? flemma.Options.parameters.gemini
@@ -43,7 +43,6 @@
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
----@field tool_protocol? "auto"|"native"|"text" How the model is told of tools. "native": as its provider has it. "text": in the system prompt, and its calls are read from its words; see |flemma-text-tools|. nil or "auto": "text" for models that `models` or the catalogue calls unable to call tools.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
@@ -58,7 +57,6 @@
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
----@field tool_protocol? "auto"|"native"|"text" How the model is told of tools. "native": as its provider has it. "text": in the system prompt, and its calls are read from its words; see |flemma-text-tools|. nil or "auto": "text" for models that `models` or the catalogue calls unable to call tools.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
@@ -74,7 +72,6 @@
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
----@field tool_protocol? "auto"|"native"|"text" How the model is told of tools. "native": as its provider has it. "text": in the system prompt, and its calls are read from its words; see |flemma-text-tools|. nil or "auto": "text" for models that `models` or the catalogue calls unable to call tools.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
@@ -89,7 +86,6 @@
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
----@field tool_protocol? "auto"|"native"|"text" How the model is told of tools. "native": as its provider has it. "text": in the system prompt, and its calls are read from its words; see |flemma-text-tools|. nil or "auto": "text" for models that `models` or the catalogue calls unable to call tools.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
@@ -119,7 +115,6 @@
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
----@field tool_protocol? "auto"|"native"|"text" How the model is told of tools. "native": as its provider has it. "text": in the system prompt, and its calls are read from its words; see |flemma-text-tools|. nil or "auto": "text" for models that `models` or the catalogue calls unable to call tools.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.

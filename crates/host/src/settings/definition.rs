@@ -101,7 +101,7 @@ is set, else a server on this machine, else the built-in tutor.",
     ),
     Field::table(
         "parameters",
-        Kind::Table(&[GENERAL, PROVIDERS]),
+        Kind::Table(&[GENERAL, TOOL_PROTOCOL, PROVIDERS]),
         "\
 What goes with each request. A table named after a provider holds
 parameters for that provider alone, and wins: >lua
@@ -128,17 +128,19 @@ highlights = { tool_preview = \"NonText\", user = { bold = true } }
     Field::table("host", Kind::Table(&[HOST]), ""),
 ]]);
 
-const GENERAL: &[Field] = &[
-    Field::new(
-        "tool_protocol",
-        Kind::Choice(&["auto", "native", "text"]),
-        "null",
-        "\
+/// Of every provider; which models need it is told by the model.
+const TOOL_PROTOCOL: &[Field] = &[Field::new(
+    "tool_protocol",
+    Kind::Choice(&["auto", "native", "text"]),
+    "null",
+    "\
 How the model is told of tools. \"native\": as its provider has it. \"text\":
 in the system prompt, and its calls are read from its words; see
 |flemma-text-tools|. nil or \"auto\": \"text\" for models that `models` or the
 catalogue calls unable to call tools.",
-    ),
+)];
+
+const GENERAL: &[Field] = &[
     Field::new(
         "max_tokens",
         Kind::Any(&[Kind::Whole(1, MANY), Kind::Share]),
