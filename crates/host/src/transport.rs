@@ -39,6 +39,9 @@ pub async fn send(
         () = cancel.cancelled() => return,
         ended = work => ended,
     };
+    // Thousands of parts take milliseconds to free, which whoever waits for the end of
+    // the answer does not have.
+    tokio::task::spawn_blocking(move || drop(prompt));
     if let Err(problem) = ended {
         drop(events.send(vec![StreamEvent::Error(endpoint.redact(problem))]));
     }

@@ -76,17 +76,13 @@ impl Cycle {
 
     /// Sends, when there is something to send and a turn left.
     pub(super) fn send(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
-        let built = prompt::build(document, &[]);
-        if built
-            .messages
-            .first()
-            .is_some_and(|it| it.role == prompt::PromptRole::Assistant)
-        {
+        let ends = prompt::ends(document);
+        if ends.is_some_and(|(first, _)| first == prompt::PromptRole::Assistant) {
             return vec![Effect::warn(
                 "The conversation begins with \"@Assistant:\", which models refuse. Put a \"@You:\" message before it.",
             )];
         }
-        match built.messages.last().map(|message| message.role) {
+        match ends.map(|(_, last)| last) {
             None => {
                 return vec![Effect::warn(
                     "There is nothing to send. Write your message below \"@You:\".",

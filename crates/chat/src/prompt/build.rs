@@ -27,28 +27,10 @@ pub fn build(document: &Document<'_>, tools: &[ToolDefinition]) -> Prompt {
 
 /// Puts the request together with the own text of some messages replaced.
 pub fn build_with(document: &Document<'_>, tools: &[ToolDefinition], own: &Own) -> Prompt {
-    let mut builder = Builder {
-        document,
-        own,
-        messages: Vec::new(),
-        system: Vec::new(),
-        ids: BTreeSet::new(),
-    };
+    let mut builder = Builder::new(document, own);
     let mut index = 0;
     while let Some(message) = document.messages.get(index) {
-        index += match message.role {
-            Role::System => {
-                let parts = builder.own(index, message);
-                builder.system.extend(as_text(&parts));
-                1
-            }
-            Role::You => {
-                let parts = builder.own(index, message);
-                builder.push(PromptRole::User, parts);
-                1
-            }
-            Role::Assistant => builder.assistant(index, message),
-        };
+        index += builder.message(index, message);
     }
     let mut tools = tools.to_vec();
     tools.sort_by(|a, b| a.name.cmp(&b.name));
@@ -60,6 +42,39 @@ pub fn build_with(document: &Document<'_>, tools: &[ToolDefinition], own: &Own) 
     }
 }
 
+/// Who speaks first and last in the request, when anybody does. Reads no more of the
+/// document than that takes.
+pub fn ends(document: &Document<'_>) -> Option<(PromptRole, PromptRole)> {
+    let own = Own::new();
+    let said = |index: usize| {
+        let mut builder = Builder::new(document, &own);
+        let count = builder.message(index, &document.messages[index]);
+        (builder.messages, count)
+    };
+    let count = document.messages.len();
+    let mut index = 0;
+    let first = loop {
+        let (messages, more) = (index < count).then(|| said(index))?;
+        if let Some(first) = messages.first() {
+            break first.role;
+        }
+        index += more;
+    };
+    let mut end = count;
+    while end > index {
+        // The results of an answer's calls are read with it.
+        let before = end.checked_sub(2).filter(|at| {
+            let turn = document.turn(*at);
+            turn.is_some_and(|turn| turn.answers == Some(end - 1))
+        });
+        end = before.unwrap_or(end - 1);
+        if let Some(last) = said(end).0.last() {
+            return Some((first, last.role));
+        }
+    }
+    Some((first, first))
+}
+
 struct Builder<'b, 't> {
     document: &'b Document<'t>,
     own: &'b Own,
@@ -69,7 +84,34 @@ struct Builder<'b, 't> {
     ids: BTreeSet<String>,
 }
 
-impl Builder<'_, '_> {
+impl<'b, 't> Builder<'b, 't> {
+    fn new(document: &'b Document<'t>, own: &'b Own) -> Self {
+        Self {
+            document,
+            own,
+            messages: Vec::new(),
+            system: Vec::new(),
+            ids: BTreeSet::new(),
+        }
+    }
+
+    /// Adds a message; returns how many messages of the document that took.
+    fn message(&mut self, index: usize, message: &Message) -> usize {
+        match message.role {
+            Role::System => {
+                let parts = self.own(index, message);
+                self.system.extend(as_text(&parts));
+                1
+            }
+            Role::You => {
+                let parts = self.own(index, message);
+                self.push(PromptRole::User, parts);
+                1
+            }
+            Role::Assistant => self.assistant(index, message),
+        }
+    }
+
     /// Adds an assistant message and the answers to its calls; returns how many
     /// messages of the document that took.
     fn assistant(&mut self, index: usize, message: &Message) -> usize {

@@ -145,6 +145,17 @@ proptest! {
     }
 
     #[test]
+    fn who_speaks_first_and_last_is_known_without_the_whole_request(
+        text in prop_oneof![soup(), chat_with_calls()],
+    ) {
+        let text = Text::from(text.as_str());
+        let document = Document::parse(&text);
+        let messages = prompt::build(&document, &[]).messages;
+        let ends = messages.first().zip(messages.last());
+        prop_assert_eq!(prompt::ends(&document), ends.map(|(first, last)| (first.role, last.role)));
+    }
+
+    #[test]
     fn whatever_stands_in_a_file_can_be_sent(text in prop_oneof![soup(), chat_with_calls()]) {
         let text = Text::from(text.as_str());
         assert_valid(&prompt::build(&Document::parse(&text), &[]));
