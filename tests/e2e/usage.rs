@@ -69,6 +69,21 @@ fn the_figures_are_shown_for_as_long_as_the_option_says() {
 }
 
 #[test]
+fn the_figures_give_way_to_the_cursor() {
+    let provider = Provider::anthropic([Answer::says("One.")]);
+    let editor = open(&provider, &format!("@You:\n{}Why?", "a line\n".repeat(80)));
+    editor.keys("G<C-]>");
+    wait_end(&editor, "@You:\n\n");
+    editor.wait_for("the figures", |editor| floats(editor).len() == 1);
+    editor.keys("M");
+    assert_eq!(floats(&editor).len(), 1);
+    editor.keys("H");
+    editor.wait_for("nothing over the cursor", |editor| {
+        floats(editor).is_empty()
+    });
+}
+
+#[test]
 fn without_the_window_the_figures_are_kept_all_the_same() {
     let provider = Provider::anthropic([Answer::says("One.")]);
     let editor = ask_with(&provider, json!({"ui": {"usage": false}}));
