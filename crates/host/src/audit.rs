@@ -166,6 +166,9 @@ impl Audit {
     }
 
     fn append(&self, document: Option<&Path>, acts: Vec<(&CallKey, Act)>) -> io::Result<()> {
+        // First of all, so that threads of ours wait for each other here: whoever waits
+        // for the lock file sleeps between two tries.
+        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         let _lock = private::lock(&self.folder, LOCK)?;
         self.rotate()?;
         let path = self.file(0);
@@ -174,8 +177,8 @@ impl Audit {
             .append(true)
             .mode(private::FILE_MODE)
             .open(&path)?;
-        let (inode, length) = (file.metadata()?.ino(), file.metadata()?.len());
-        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let metadata = file.metadata()?;
+        let (inode, length) = (metadata.ino(), metadata.len());
         let known = end
             .take()
             .filter(|end| (end.file, end.length) == (inode, length));

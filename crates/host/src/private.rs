@@ -16,8 +16,8 @@ const FOLDER_MODE: u32 = 0o700;
 /// How long another host may hold a lock. It holds it for microseconds, unless it
 /// was stopped right there.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Pause between two tries.
-const PAUSE: Duration = Duration::from_millis(2);
+/// Pause between two tries: some times as long as it is usually held.
+const PAUSE: Duration = Duration::from_micros(200);
 
 /// Makes a folder, and takes it from everybody else.
 ///
