@@ -101,8 +101,13 @@ impl Tree {
         }
     }
 
-    /// Sends SIGTERM to the shell's group.
+    /// Sends SIGTERM to the shell's group, before it is known what belongs to it. Only
+    /// where orphans are found: elsewhere, what the shell started is told by its parent
+    /// alone, and has to be seen before that one ends.
     pub(super) fn ask_to_end(&self) {
+        if super::watched::orphans().is_none() {
+            return;
+        }
         self.signal(&[], Signal::TERM);
         self.signal(&[], Signal::CONT);
     }
