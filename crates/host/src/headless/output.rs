@@ -245,6 +245,7 @@ fn harmless(text: &str) -> String {
 /// Messages name keys of Neovim; here the command is given again.
 fn in_a_shell(message: &str) -> String {
     [
+        ("ress Ctrl-] again", "ress Ctrl-]"),
         (", or press Ctrl-]", ", or run it again"),
         ("press Ctrl-]", "run it again"),
         ("Press Ctrl-]", "Run it again"),
@@ -276,6 +277,10 @@ mod tests {
             (
                 "Raise it, or press Ctrl-] to let the model go on.",
                 "Raise it, or run it again to let the model go on.",
+            ),
+            (
+                "Start it, then press Ctrl-] again.",
+                "Start it, then run it again.",
             ),
             (
                 "Press Ctrl-] to ask again; it is unchanged.",
