@@ -160,3 +160,35 @@ fn text_that_was_typed_into_the_prompt_before_the_results_is_not_lost() {
     editor.wait_text("(no output)");
     assert!(editor.text().contains("my own words"), "{}", editor.text());
 }
+
+#[test]
+fn a_key_pressed_while_a_result_is_held_back_is_about_the_call_it_was_pressed_on() {
+    let answer = Answer::new()
+        .tool_use(
+            "toolu_1",
+            "bash",
+            command(&format!("{}; seq 30", gate("gate"))),
+        )
+        .tool_use("toolu_2", "bash", command("echo second"))
+        .tool_use("toolu_3", "bash", command("echo third"));
+    let provider = Provider::anthropic([answer]);
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    editor.wait_for("three calls that wait", |editor| {
+        editor.text().matches("status=pending").count() == 3
+    });
+    editor.keys("gg/Result:.*_1<CR><M-CR>");
+    wait_gate(&editor, "gate");
+    editor.keys("/Result:.*_2<CR>d");
+    open_gate(&editor, "gate");
+    editor.wait_for("a result that is held back", |editor| {
+        let held = "return pcall(vim.api.nvim_get_autocmds, { group = 'flemma.queue' })";
+        editor.lua(held, json!([])) == json!(true)
+    });
+    // What the key does, while the operator still waits for its motion.
+    editor.lua("require('flemma.buffer').command('resolve')", json!([]));
+    editor.keys("<Esc>");
+    editor.wait_text("```\nsecond\n```");
+    assert!(result(&editor, "toolu_3").contains("status=pending"));
+    assert!(result(&editor, "toolu_1").contains("\n30\n"));
+}

@@ -128,7 +128,7 @@ impl Session {
 
     fn splice(&mut self, changes: &[Change]) {
         for change in changes.iter().rev() {
-            self.text.splice(change.first..change.last, &change.lines);
+            self.change_text(change.first..change.last, &change.lines);
         }
     }
 
@@ -147,7 +147,7 @@ impl Session {
             last.extend_from_slice(&old[column..]);
         }
         let last_row = row + new.len() - 1;
-        self.text.splice(row..row + 1, &new);
+        self.change_text(row..row + 1, &new);
         self.answer_grew(last_row, end);
     }
 

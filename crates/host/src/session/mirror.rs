@@ -107,7 +107,30 @@ impl Loading {
     }
 }
 
+/// Where a line stands after `lines` were replaced by `count` others. One of those
+/// that were replaced stays within what came in their place.
+fn moved(line: usize, lines: &Lines, count: usize) -> usize {
+    if line < lines.start {
+        line
+    } else if line >= lines.end {
+        line - lines.len() + count
+    } else {
+        lines.start + (line - lines.start).min(count.saturating_sub(1))
+    }
+}
+
 impl Session {
+    /// Changes the text. A key that waits for its turn was pressed on a line of the
+    /// text as it was, and is about the same line now.
+    pub(super) fn change_text<L: AsRef<[u8]>>(&mut self, lines: Lines, new: &[L]) {
+        for event in &mut self.waiting {
+            if let Event::Resolve { line } | Event::CancelTool { line } = event {
+                *line = moved(*line, &lines, new.len());
+            }
+        }
+        self.text.splice(lines, new);
+    }
+
     pub(super) fn snapshot(&mut self, snapshot: Snapshot) {
         let done = snapshot.done;
         let seq = snapshot.seq;
@@ -171,7 +194,7 @@ impl Session {
         {
             self.step(loaded);
         }
-        self.text.splice(changed.first..changed.last, &lines);
+        self.change_text(changed.first..changed.last, &lines);
         self.seq = changed.seq;
         self.note_approvals(&lines);
         if !changed.more {
@@ -182,6 +205,26 @@ impl Session {
             if let Some(origin) = &mut self.origin {
                 origin.changed(self.text.text());
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_keeps_its_place_in_the_text_whatever_is_written_around_it() {
+        for (line, lines, count, now) in [
+            (3, 5..6, 9, 3),
+            (8, 5..6, 4, 11),
+            (8, 2..6, 1, 5),
+            (5, 5..5, 2, 7),
+            (6, 5..9, 7, 6),
+            (8, 5..9, 2, 6),
+            (8, 5..9, 0, 5),
+        ] {
+            assert_eq!(moved(line, &lines, count), now, "{line} {lines:?} {count}");
         }
     }
 }
