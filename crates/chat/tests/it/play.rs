@@ -289,6 +289,13 @@ impl Play {
         }
     }
 
+    /// No call has run since the last look.
+    #[track_caller]
+    pub fn expect_no_run(&self) {
+        let ran = self.log.iter().filter(|line| line.starts_with("run"));
+        assert_eq!(ran.collect::<Vec<_>>(), [""; 0]);
+    }
+
     pub fn decide_always(&mut self, decision: Decision) {
         let source = Source::Always(decision);
         self.options.chain = ResolverChain::new(vec![Resolver::new("all", 0, source)]);

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod anthropic;
+mod anthropic_thinking;
 mod chat_completions;
 mod corpus;
 mod dialects;

@@ -1,0 +1,150 @@
+//! Anthropic's Messages: how each model is asked to think, and what that leaves of the
+//! other limits.
+
+use provider::{Level, catalogue};
+
+use super::*;
+
+const ANTHROPIC: Protocol = Protocol::AnthropicMessages;
+
+#[track_caller]
+fn check_limits(max_tokens: Option<u32>, budget: u32, expected: (u32, Option<u32>)) {
+    let thinking = Some(Thinking::Budget(budget));
+    let temperature = Some(0.5);
+    let parameters = Parameters {
+        max_tokens,
+        temperature,
+        thinking,
+        ..parameters()
+    };
+    let body = body(ANTHROPIC, &prompt(conversation()), &parameters);
+    let sent = body["thinking"]["budget_tokens"].as_u64();
+    assert_eq!(body["max_tokens"], expected.0);
+    assert_eq!(sent, expected.1.map(u64::from));
+    assert_eq!(
+        body["temperature"].is_null(),
+        sent.is_some(),
+        "no temperature with thinking"
+    );
+}
+
+#[test]
+fn a_thinking_budget_stays_between_its_least_and_the_token_limit() {
+    check_limits(None, 0, (8192, None));
+    check_limits(None, 128, (8192 + 1024, Some(1024)));
+    check_limits(None, 16384, (8192 + 16384, Some(16384)));
+    check_limits(Some(4000), 8192, (4000, Some(3999)));
+    check_limits(Some(1024), 8192, (1024, None));
+}
+
+/// What a model of the catalogue is sent for a value of `thinking`: its config, the
+/// effort, the limit, and whether a temperature.
+#[track_caller]
+fn check_thinking(model: &str, thinking: Option<Thinking>, expected: Value) {
+    let parameters = Parameters {
+        model: model.to_owned(),
+        about: Box::new(catalogue::model("anthropic", model, None)),
+        temperature: Some(0.5),
+        thinking,
+        ..parameters()
+    };
+    let body = body(ANTHROPIC, &prompt(conversation()), &parameters);
+    let sent = json!([
+        body["thinking"],
+        body["output_config"]["effort"],
+        body["max_tokens"],
+        body["temperature"].is_f64()
+    ]);
+    assert_eq!(sent, expected, "{model} {thinking:?}");
+}
+
+#[test]
+fn each_model_is_told_to_think_in_the_form_that_it_takes() {
+    let level = |level| Some(Thinking::Level(level));
+    let budget = |tokens| Some(Thinking::Budget(tokens));
+    let off = Some(Thinking::Off);
+    let adaptive = json!({"type": "adaptive"});
+    let shown = json!({"type": "adaptive", "display": "summarized"});
+    let disabled = json!({"type": "disabled"});
+    let enabled = |tokens: u32| json!({"type": "enabled", "budget_tokens": tokens});
+    for (model, thinking, expected) in [
+        ("claude-sonnet-4-6", None, json!([null, null, 32_000, true])),
+        (
+            "claude-sonnet-4-6",
+            level(Level::Minimal),
+            json!([adaptive, "low", 32_128, false]),
+        ),
+        (
+            "claude-sonnet-4-6",
+            level(Level::Max),
+            json!([adaptive, "high", 64_000, false]),
+        ),
+        (
+            "claude-sonnet-4-6",
+            budget(2000),
+            json!([enabled(2000), null, 34_000, false]),
+        ),
+        ("claude-sonnet-4-6", off, json!([null, null, 32_000, true])),
+        (
+            "claude-opus-4-6",
+            level(Level::Max),
+            json!([adaptive, "max", 64_768, false]),
+        ),
+        (
+            "claude-opus-4-7",
+            level(Level::High),
+            json!([shown, "high", 48_384, false]),
+        ),
+        (
+            "claude-opus-4-7",
+            budget(2000),
+            json!([shown, "low", 34_000, false]),
+        ),
+        ("claude-opus-5-5", None, json!([null, null, 8192, false])),
+        ("claude-opus-5-5", off, json!([disabled, null, 8192, false])),
+        ("claude-fable-5-2", off, json!([null, "low", 8192, false])),
+        (
+            "claude-sonnet-4-5",
+            level(Level::Low),
+            json!([enabled(2048), null, 34_048, false]),
+        ),
+        (
+            "claude-sonnet-4-5",
+            level(Level::Minimal),
+            json!([enabled(1024), null, 33_024, false]),
+        ),
+        ("claude-sonnet-4-5", off, json!([null, null, 32_000, true])),
+        (
+            "claude-haiku-4-5",
+            level(Level::Low),
+            json!([enabled(2048), null, 34_048, false]),
+        ),
+        (
+            "claude-3-haiku",
+            level(Level::Low),
+            json!([null, null, 4096, true]),
+        ),
+    ] {
+        check_thinking(model, thinking, expected);
+    }
+}
+
+#[test]
+fn a_model_with_a_budget_may_think_between_calls() {
+    let thinks = |thinking, tools| {
+        let parameters = Parameters {
+            thinking,
+            ..parameters()
+        };
+        let prompt = Prompt {
+            tools,
+            ..prompt(conversation())
+        };
+        let request = request(ANTHROPIC, &prompt, &parameters);
+        headers(&request).contains(&("anthropic-beta", "interleaved-thinking-2025-05-14"))
+    };
+    let budget = Some(Thinking::Budget(2000));
+    assert!(thinks(budget, vec![tool("bash", false)]));
+    assert!(!thinks(budget, Vec::new()));
+    assert!(!thinks(None, vec![tool("bash", false)]));
+}
