@@ -41,6 +41,20 @@ enum Answer {
 #[derive(Debug)]
 pub(crate) struct NotJson;
 
+/// Reads an event whose text is not JSON: the error that it tells of, if it tells of one.
+///
+/// # Errors
+///
+/// Nobody sends such an event.
+pub(crate) fn not_json(event: &SseEvent) -> Result<Option<StreamEvent>, NotJson> {
+    match event.text.trim() {
+        // Gateways add Chat Completions' end mark, and blank events keep alive.
+        "" | "[DONE]" => Ok(None),
+        text if event.name == "error" => Ok(Some(StreamEvent::Error(failure::reported(text)))),
+        _ => Err(NotJson),
+    }
+}
+
 impl Decoder {
     /// A decoder for one answer of this endpoint.
     pub fn of(endpoint: &Endpoint) -> Self {

@@ -12,7 +12,7 @@ use super::{calls::Calls, reasoning};
 use crate::{
     StopReason, StreamEvent, ToolUse, Usage,
     arguments::{MAX_HELD_BYTES, whole_object},
-    decoder::NotJson,
+    decoder::{NotJson, not_json},
     failure,
     said::error_message,
     sse::SseEvent,
@@ -57,7 +57,12 @@ impl Answer {
         events: &mut Vec<StreamEvent>,
     ) -> Result<(), NotJson> {
         let Ok(json) = serde_json::from_str::<Value>(&event.text) else {
-            return self.accept_foreign(event, events);
+            let error = not_json(event)?;
+            if error.is_some() {
+                self.abandon(events);
+            }
+            events.extend(error);
+            return Ok(());
         };
         let kind = json["type"].as_str().unwrap_or(&event.name);
         match kind.strip_prefix("response.").unwrap_or(kind) {
@@ -105,23 +110,6 @@ impl Answer {
         self.held
             .take_if(|call| whole_object(&call.input).is_none());
         self.release_held(events);
-    }
-
-    fn accept_foreign(
-        &mut self,
-        event: &SseEvent,
-        events: &mut Vec<StreamEvent>,
-    ) -> Result<(), NotJson> {
-        match event.text.trim() {
-            // Gateways add Chat Completions' end mark, and blank events keep alive.
-            "" | "[DONE]" => Ok(()),
-            text if event.name == "error" => {
-                self.abandon(events);
-                events.push(StreamEvent::Error(failure::reported(text)));
-                Ok(())
-            }
-            _ => Err(NotJson),
-        }
     }
 
     fn say(&mut self, delta: &Value, events: &mut Vec<StreamEvent>) {
