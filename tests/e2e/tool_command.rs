@@ -95,3 +95,21 @@ fn the_list_says_what_becomes_of_a_call() {
             .contains("read               runs    Read a text file.")
     );
 }
+
+#[test]
+fn a_search_lists_what_fits_the_best_first() {
+    let shell = Shell::offline();
+    let ran = shell.run(&["tools", "--search", "calculator"]);
+    let names: Vec<&str> = ran
+        .out
+        .lines()
+        .filter_map(|it| it.split(' ').next())
+        .collect();
+    assert_eq!(
+        (ran.code, names[0], names[1]),
+        (Some(0), "calculator", "calculator_async")
+    );
+    let ran = shell.run(&["tools", "--search", "zzz"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
+    assert!(ran.err.contains("No tool fits \"zzz\""), "{}", ran.err);
+}

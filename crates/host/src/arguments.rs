@@ -46,11 +46,7 @@ pub enum Command {
     /// Exit codes: as of `send`.
     Run(Run),
     /// List the tools, and whether each runs, asks or is denied.
-    Tools {
-        /// Read the options from this file instead of `flemma/config.toml`.
-        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-        config: Option<PathBuf>,
-    },
+    Tools(Tools),
     /// List the providers: where each is, its model, and whether somebody answers.
     ///
     /// Nothing is asked of a model and no key is sent.
@@ -156,6 +152,17 @@ pub struct Tool {
     /// How it goes about it.
     #[command(flatten)]
     pub options: Options,
+}
+
+/// `flemma tools`
+#[derive(Debug, Args)]
+pub struct Tools {
+    /// Only those that fit these words, the best first.
+    #[arg(long, value_name = "WORDS")]
+    pub search: Option<String>,
+    /// Read the options from this file instead of `flemma/config.toml`.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
 }
 
 /// What all commands have in common that run tools.

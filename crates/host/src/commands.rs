@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use tools::Registry;
 
-use crate::arguments::{Model, Options, Run, Send, Tool};
+use crate::arguments::{Model, Options, Run, Send, Tool, Tools};
 use crate::config::{self, Config, Given, Wrong};
 use crate::headless::{self, Chat, Code, Job, Show};
 use crate::spec::{self, Spec};
@@ -160,13 +160,13 @@ pub fn tool(tool: Tool) -> ExitCode {
 }
 
 /// `flemma tools`
-pub fn tools(file: Option<PathBuf>) -> ExitCode {
+pub fn tools(tools: Tools) -> ExitCode {
     let given = Given {
-        file,
+        file: tools.config,
         ..Given::default()
     };
     match configured(&given) {
-        Ok(config) => direct::list(&config, &Registry::builtin()),
+        Ok(config) => direct::list(&config, &Registry::builtin(), tools.search.as_deref()),
         Err(code) => code,
     }
 }

@@ -5,11 +5,12 @@
 
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use chat::approval::{Answers, CallKey, Decision, Verdict};
+use chat::approval::{Answers, CallKey, Decision, ResolverChain, Verdict};
 use chat::tool::ToolUseId;
 use serde_json::{Map, Value, json};
-use tools::Registry;
+use tools::{Registry, Tool};
 
 use crate::config::Config;
 use crate::headless::Code;
@@ -56,30 +57,43 @@ fn fill(input: &mut Map<String, Value>, schema: &Value) {
     }
 }
 
-/// Prints the tools, what becomes of a call of each, and what each is for.
-pub fn list(config: &Config, registry: &Registry) -> ExitCode {
-    let options = config.settings.options(registry);
-    let lines = registry.iter().map(|tool| {
-        let call = CallKey {
-            id: ToolUseId::new("list"),
-            name: tool.name().to_owned(),
-            input: "{}".to_owned(),
-        };
-        let verdict = chat::approval::decide(&options.chain, &call, &Answers::new());
-        let word = match verdict {
-            Verdict::Decided(Decision::Approve, _) => "runs",
-            Verdict::Decided(Decision::Deny, _) => "denied",
-            _ => "asks",
-        };
-        let description = tool.definition().description;
-        let first = description.split_inclusive(". ").next().unwrap_or_default();
-        format!("{:<18} {word:<7} {}", tool.name(), first.trim())
-    });
-    let lines: Vec<String> = lines.collect();
+/// Prints the tools, what becomes of a call of each, and what each is for: all by
+/// name, or those that fit some words, the best first.
+pub fn list(config: &Config, registry: &Registry, words: Option<&str>) -> ExitCode {
+    let tools: Vec<&Arc<dyn Tool>> = match words {
+        Some(words) => registry.search(words).into_iter().map(|it| it.1).collect(),
+        None => registry.iter().collect(),
+    };
+    if tools.is_empty() {
+        let words = words.unwrap_or_default();
+        eprintln!("flemma: No tool fits {words:?}. `flemma tools` lists all of them.");
+        return Code::Error.into();
+    }
+    let chain = config.settings.options(registry).chain;
+    let lines: Vec<String> = tools
+        .iter()
+        .map(|tool| line(&chain, tool.as_ref()))
+        .collect();
     match writeln!(io::stdout(), "{}", lines.join("\n")) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Code::Error.into(),
         _ => Code::Ok.into(),
     }
+}
+
+fn line(chain: &ResolverChain, tool: &dyn Tool) -> String {
+    let call = CallKey {
+        id: ToolUseId::new("list"),
+        name: tool.name().to_owned(),
+        input: "{}".to_owned(),
+    };
+    let word = match chat::approval::decide(chain, &call, &Answers::new()) {
+        Verdict::Decided(Decision::Approve, _) => "runs",
+        Verdict::Decided(Decision::Deny, _) => "denied",
+        _ => "asks",
+    };
+    let first = tool.description().split_inclusive(". ").next();
+    let first = first.unwrap_or_default().trim();
+    format!("{:<18} {word:<7} {first}", tool.name())
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ fn main() -> ExitCode {
         Command::Host => supervise::watch_host(),
         Command::Local => local::guide::print(),
         Command::Log { count, json } => log::print(count, json),
-        Command::Tools { config } => commands::tools(config),
+        Command::Tools(tools) => commands::tools(tools),
         Command::Backends { config } => commands::backends(config),
         Command::Completions { shell } => written::completions(shell),
         Command::Man { command } => written::manual(command.as_deref()),

@@ -15,6 +15,7 @@ mod read;
 mod registry;
 mod run;
 mod schema;
+mod search;
 mod tool;
 mod write;
 
@@ -24,4 +25,5 @@ pub use files::{resolve, write_whole};
 pub use process::{Program, Said, end_descendants, watched_by};
 pub use registry::Registry;
 pub use run::run;
+pub use search::{Entry, Hit, search};
 pub use tool::{BashOptions, Progress, Tool, ToolContext, ToolError, ToolResult};

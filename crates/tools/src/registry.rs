@@ -13,6 +13,7 @@ use crate::calculator::{Calculator, CalculatorAsync};
 use crate::edit::Edit;
 use crate::files::FileLocks;
 use crate::read::Read;
+use crate::search::{Entry, search};
 use crate::tool::Tool;
 use crate::write::Write;
 
@@ -73,6 +74,19 @@ impl Registry {
     /// The tools under names of other systems, sorted by name.
     pub fn aliases(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         self.aliases.values()
+    }
+
+    /// The tools that fit a few words, the best first, with how well they do: 1 is a
+    /// tool's own name. Without a word, all of them.
+    pub fn search(&self, query: &str) -> Vec<(f64, &Arc<dyn Tool>)> {
+        let tools: Vec<&Arc<dyn Tool>> = self.iter().collect();
+        let entries = tools.iter().map(|tool| Entry {
+            name: tool.name(),
+            description: tool.description(),
+            keywords: tool.keywords(),
+        });
+        let hits = search(query, entries);
+        hits.iter().map(|hit| (hit.score, tools[hit.at])).collect()
     }
 
     /// What models are offered, sorted by name so that requests stay the same

@@ -26,6 +26,11 @@ pub trait Tool: Send + Sync {
     /// What the tool does, for the model.
     fn description(&self) -> &str;
 
+    /// Words that somebody who looks for such a tool may use.
+    fn keywords(&self) -> &[String] {
+        &[]
+    }
+
     /// JSON Schema of the arguments, an object schema.
     fn input_schema(&self) -> Value;
 

@@ -1,0 +1,277 @@
+//! Which tools a few words are about, the best first: what `tool_search` and
+//! `flemma tools --search` go by.
+//!
+//! Pure. Reads names, keywords and descriptions, and knows no tool and no policy.
+
+use std::cmp::Ordering;
+
+/// What a tool can be found by.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What it does.
+    pub description: &'a str,
+    /// Words that its author expects to be asked for.
+    pub keywords: &'a [String],
+}
+
+/// A tool that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit {
+    /// Its place among the entries.
+    pub at: usize,
+    /// Its name.
+    pub name: String,
+    /// How well it fits: 1 is its name, anything else is above 0 and below 1.
+    pub score: f64,
+}
+
+/// How well one word of a query fits, by where it was found.
+mod weight {
+    pub(super) const NAME: f64 = 0.9;
+    pub(super) const KEYWORD: f64 = 0.8;
+    pub(super) const PART_OF_NAME: f64 = 0.7;
+    pub(super) const PART_OF_KEYWORD: f64 = 0.6;
+    pub(super) const DESCRIPTION: f64 = 0.4;
+    pub(super) const PART_OF_DESCRIPTION: f64 = 0.3;
+    pub(super) const SLIP: f64 = 0.2;
+}
+
+/// Shortest beginning by which a word is recognised.
+const LEAST_PREFIX: usize = 3;
+
+/// Words that say nothing about a tool.
+const EMPTY_WORDS: [&str; 18] = [
+    "a", "an", "and", "by", "can", "do", "find", "for", "how", "i", "in", "of", "on", "that",
+    "the", "to", "tool", "with",
+];
+
+/// The entries that fit `query`, best first and then by name. A query without a
+/// word finds all of them, with score 0.
+pub fn search<'a>(query: &str, entries: impl IntoIterator<Item = Entry<'a>>) -> Vec<Hit> {
+    let query = Query::read(query);
+    let scored = entries.into_iter().enumerate().map(|(at, entry)| Hit {
+        at,
+        name: entry.name.to_owned(),
+        score: query.score(&entry),
+    });
+    let everything = query.words.is_empty();
+    let mut hits: Vec<Hit> = scored.filter(|hit| everything || hit.score > 0.0).collect();
+    hits.sort_by(|a, b| {
+        let by_score = b.score.partial_cmp(&a.score).unwrap_or(Ordering::Equal);
+        by_score.then_with(|| a.name.cmp(&b.name))
+    });
+    hits
+}
+
+struct Query {
+    /// The words in a row, to be compared with a whole name or keyword.
+    whole: String,
+    words: Vec<String>,
+}
+
+impl Query {
+    fn read(query: &str) -> Self {
+        let all: Vec<String> = words(query).collect();
+        let telling = all.iter().filter(|it| !EMPTY_WORDS.contains(&it.as_str()));
+        let telling: Vec<String> = telling.cloned().collect();
+        Self {
+            whole: all.join(" "),
+            words: if telling.is_empty() { all } else { telling },
+        }
+    }
+
+    /// The mean of what its words come to, or more where all of them together are a
+    /// name or a keyword.
+    fn score(&self, entry: &Entry<'_>) -> f64 {
+        if self.words.is_empty() {
+            return 0.0;
+        }
+        let target = Target::read(entry);
+        if target.name.join(" ") == self.whole {
+            return 1.0;
+        }
+        let sum: f64 = self.words.iter().map(|word| target.weigh(word)).sum();
+        #[expect(clippy::cast_precision_loss, reason = "a query has few words")]
+        let mean = sum / self.words.len() as f64;
+        if target.keywords.contains(&self.whole) {
+            mean.max(weight::KEYWORD)
+        } else {
+            mean
+        }
+    }
+}
+
+/// An entry in words.
+struct Target {
+    name: Vec<String>,
+    /// Each in one piece.
+    keywords: Vec<String>,
+    keyword_words: Vec<String>,
+    description: Vec<String>,
+}
+
+impl Target {
+    fn read(entry: &Entry<'_>) -> Self {
+        let keywords = entry.keywords.iter();
+        let keywords: Vec<Vec<String>> = keywords.map(|it| words(it).collect()).collect();
+        Self {
+            name: words(entry.name).collect(),
+            keywords: keywords.iter().map(|it| it.join(" ")).collect(),
+            keyword_words: keywords.into_iter().flatten().collect(),
+            description: words(entry.description).collect(),
+        }
+    }
+
+    fn weigh(&self, word: &str) -> f64 {
+        let is = |it: &String| it == word;
+        let begins = |it: &String| same_beginning(it, word);
+        if self.name.iter().any(is) {
+            weight::NAME
+        } else if self.keywords.iter().any(is) {
+            weight::KEYWORD
+        } else if self.name.iter().any(begins) {
+            weight::PART_OF_NAME
+        } else if self.keyword_words.iter().any(begins) {
+            weight::PART_OF_KEYWORD
+        } else if self.description.iter().any(is) {
+            weight::DESCRIPTION
+        } else if self.description.iter().any(begins) {
+            weight::PART_OF_DESCRIPTION
+        } else if self.name.iter().any(|it| is_slip(it, word)) {
+            weight::SLIP
+        } else {
+            0.0
+        }
+    }
+}
+
+/// Whether one of two words begins with the other: "calculate" and "calc".
+fn same_beginning(a: &str, b: &str) -> bool {
+    let shorter = a.chars().count().min(b.chars().count());
+    shorter >= LEAST_PREFIX && (a.starts_with(b) || b.starts_with(a))
+}
+
+/// Whether a word of some length was mistyped: two letters at the most.
+fn is_slip(known: &str, word: &str) -> bool {
+    let (longer, shorter) = (known.len().max(word.len()), known.len().min(word.len()));
+    shorter > 4 && longer - shorter <= 2 && strsim::levenshtein(known, word) <= 2
+}
+
+/// The words of a text in lower case, `snake_case` and `camelCase` taken apart.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    let pieces = text.split(|c: char| !c.is_alphanumeric());
+    pieces
+        .flat_map(humps)
+        .map(str::to_lowercase)
+        .filter(|it| !it.is_empty())
+}
+
+/// `parseJSON` is "parse" and "JSON"; a change from small to capital letters parts.
+fn humps(piece: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(piece);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let mut small = false;
+        let cut = text.char_indices().find_map(|(at, c)| {
+            let parts = small && c.is_uppercase();
+            small = c.is_lowercase();
+            parts.then_some(at)
+        });
+        let (hump, tail) = match cut {
+            Some(at) => (&text[..at], Some(&text[at..])),
+            None => (text, None),
+        };
+        rest = tail;
+        Some(hump)
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Name, description, keywords.
+    type Row = (&'static str, &'static str, &'static [&'static str]);
+
+    const ROWS: &[Row] = &[
+        (
+            "calculator",
+            "Performs basic arithmetic operations on two numbers",
+            &["calculator", "math", "arithmetic", "add", "subtract"],
+        ),
+        ("calculator_async", "Evaluate slowly", &[]),
+        (
+            "weather",
+            "Current conditions of a place",
+            &["unit conversion", "forecast"],
+        ),
+        ("parseJSON", "Reads a document", &[]),
+        ("bash", "Run a shell command in the working directory", &[]),
+    ];
+
+    fn found(query: &str) -> Vec<(String, f64)> {
+        let keywords = |row: &Row| row.2.iter().map(|it| (*it).to_owned()).collect();
+        let keywords: Vec<Vec<String>> = ROWS.iter().map(keywords).collect();
+        let entries = ROWS.iter().zip(&keywords).map(|(row, keywords)| Entry {
+            name: row.0,
+            description: row.1,
+            keywords,
+        });
+        let hits = search(query, entries);
+        hits.into_iter().map(|hit| (hit.name, hit.score)).collect()
+    }
+
+    #[track_caller]
+    fn check(query: &str, names: &[&str]) {
+        let hits = found(query);
+        let found: Vec<&str> = hits.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(found, names, "{query:?}: {hits:?}");
+    }
+
+    #[test]
+    fn a_name_is_found_first_and_with_score_1() {
+        let hits = found("calculator");
+        assert_eq!(hits[0], ("calculator".to_owned(), 1.0));
+        assert_eq!(hits[1].0, "calculator_async");
+        assert!(hits[1].1 < 1.0);
+        assert_eq!(found("Parse JSON")[0], ("parseJSON".to_owned(), 1.0));
+        assert_eq!(found("calculator-async")[0].1, 1.0);
+    }
+
+    #[test]
+    fn keywords_and_descriptions_find_a_tool_as_well() {
+        check("math", &["calculator"]);
+        check("unit conversion", &["weather"]);
+        check("arithmetic on numbers", &["calculator"]);
+        check("run a command", &["bash"]);
+        check("calc", &["calculator", "calculator_async"]);
+        check("wether", &["weather"]);
+    }
+
+    #[test]
+    fn a_word_in_a_name_weighs_more_than_one_in_a_description() {
+        let rank = |query: &str| found(query)[0].0.clone();
+        assert_eq!(rank("weather conditions"), "weather");
+        assert_eq!(rank("shell"), "bash");
+        assert!(found("add").iter().all(|(name, _)| name == "calculator"));
+    }
+
+    #[test]
+    fn words_that_say_nothing_count_only_where_there_are_no_others() {
+        check("how do I find the weather", &["weather"]);
+        check("zzz", &[]);
+        assert_eq!(found("").len(), ROWS.len());
+        assert_eq!(found(" ?! ").len(), ROWS.len());
+        check("in the", &["bash"]);
+    }
+
+    #[test]
+    fn odd_queries_are_only_words() {
+        for query in ["*", "\0", "a".repeat(100_000).as_str(), "ÄÖ ß ﬃ", "📦"] {
+            assert!(found(query).iter().all(|(_, score)| *score < 1.0));
+        }
+    }
+}
