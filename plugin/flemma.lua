@@ -54,7 +54,7 @@ vim.api.nvim_create_user_command("Flemma", function(command)
 end, {
   nargs = "*",
   desc = "Flemma: talk to a model in a .chat buffer",
-  complete = function(lead, line)
-    return require("flemma.commands").complete(lead, line)
+  complete = function(lead, line, column)
+    return require("flemma.commands").complete(lead, line:sub(1, column))
   end,
 })

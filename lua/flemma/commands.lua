@@ -8,6 +8,7 @@ local M = {}
 ---@field help string One line.
 ---@field run? fun(arguments: string[]) Done here instead of by the host.
 ---@field anywhere? boolean Whether it needs no chat.
+---@field complete? fun(before: string[], lead: string): string[] What its next word can be.
 
 ---@type table<string, flemma.commands.Command>
 M.COMMANDS = {
@@ -18,6 +19,13 @@ M.COMMANDS = {
   ["trust"] = { help = "Agree to what this chat's frontmatter allows." },
   ["trust!"] = { help = "Take that back." },
   ["status"] = { help = "Show provider, model and tools of this chat; with `verbose` every option." },
+  ["switch"] = {
+    help = "Send to another provider, model or preset; without words, pick one.",
+    anywhere = true,
+    complete = function(before)
+      return require("flemma.switch").complete(before)
+    end,
+  },
   ["usage"] = { help = "Show what answers took and cost, in this chat and in all." },
   ["log"] = { help = "Show what was decided lately, and what ran." },
   ["tool:cancel"] = { help = "Cancel the call at the cursor." },
@@ -32,6 +40,9 @@ M.COMMANDS = {
     anywhere = true,
     run = function(words)
       require("flemma.buffer").command("run", { words = words, cwd = vim.uv.cwd() })
+    end,
+    complete = function(before, lead)
+      return require("flemma.switch").complete_run(before, lead)
     end,
   },
   ["restart"] = {
@@ -136,17 +147,20 @@ function M.run(words)
   end
 end
 
---- Completes the sub-command.
+--- Completes the sub-command, or what it takes.
 ---@param lead string What stands before the cursor in this word.
----@param line string The whole command line.
+---@param line string The command line up to the cursor.
 ---@return string[]
 function M.complete(lead, line)
-  if #vim.split(vim.trim(line), "%s+") > (lead == "" and 1 or 2) then
-    return {}
+  local words = vim.split(vim.trim(line:sub(1, #line - #lead)), "%s+", { trimempty = true })
+  local candidates = names()
+  if #words > 1 then
+    local command = M.COMMANDS[words[2]] or {}
+    candidates = command.complete and command.complete(vim.list_slice(words, 3), lead) or {}
   end
   return vim.tbl_filter(function(name)
     return vim.startswith(name, lead)
-  end, names())
+  end, candidates)
 end
 
 return M

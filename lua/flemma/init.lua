@@ -182,6 +182,7 @@ local OPTIONS = {
         },
       },
     },
+    presets = { "map", { "any", "string", "table" } },
     tools = {
       "tools",
       {
@@ -259,8 +260,7 @@ M.options = {}
 ---@type table The part of it that fits.
 M.fitting = {}
 
---- Where a whole number ends that has no end of its own.
-local MANY = 2 ^ 32 - 1
+local MANY = 2 ^ 32 - 1 -- where a whole number ends that has no end of its own
 
 ---@alias flemma.Report fun(kind: any, value: any, path: string, name: string?)
 

@@ -32,6 +32,7 @@ M.RECEIVERS = {
   event = "flemma.notices",
   statusline = "flemma.notices",
   usage = "flemma.usage",
+  choices = "flemma.switch",
   taken = "flemma.lease",
 }
 
@@ -250,6 +251,16 @@ M.IN_ORDER = {
 ---@class flemma.protocol.Statusline
 ---@field buffer integer
 ---@field text string
+
+---@class flemma.protocol.Choices
+---@field ask boolean Whether the user is asked what to switch to.
+---@field items flemma.protocol.Choice[]
+---@field commands string[] Folders of commands.
+
+---@class flemma.protocol.Choice
+---@field name string
+---@field models string[]
+---@field parameters string[] Such as "thinking=low" and "max_tokens=".
 
 ---@class flemma.protocol.Usage
 ---@field buffer integer

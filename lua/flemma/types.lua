@@ -8,6 +8,7 @@
 ---@field model? string The model's name in the provider's words. nil: the provider's default.
 ---@field parameters? flemma.Options.parameters What goes with each request. A table named after a provider holds parameters for that provider alone, and wins:
 ---@field models? table<string, { context?: integer, output?: integer, price?: { input?: number, output?: number, cache_read?: number, cache_write?: number, cache_write_long?: number }, thinking?: "none"|"budget"|"levels", levels?: string[], thinking_min?: integer, thinking_max?: integer, thinking_off?: boolean, thinking_shown?: boolean, temperature?: boolean, tools?: boolean }> What you know of models, by their names in the provider's words. It is laid over what the plugin knows; a model that neither knows works as well. Prices are dollars for a million tokens:
+---@field presets? table<string, string|table> Names, each beginning with `$`, for whom to send to: a provider, a model and parameters of it, as one writes them behind |:Flemma-switch|, or as a table:
 ---@field tools? flemma.Options.tools
 ---@field trust? flemma.Options.trust
 ---@field ui? flemma.Options.ui

@@ -44,6 +44,7 @@ mod send_stops;
 mod shell;
 mod stage;
 mod subcommands;
+mod switch;
 mod text_tools;
 mod tool_command;
 mod traces;

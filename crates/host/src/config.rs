@@ -130,6 +130,13 @@ fn lay_over(options: &mut Value, given: &Given) {
         set(options, &["provider"], json!(provider));
     }
     if let Some(model) = &given.model {
+        // A preset says whom to send to, and beats what the file says of that.
+        if model.starts_with('$')
+            && given.provider.is_none()
+            && let Some(options) = options.as_object_mut()
+        {
+            options.remove("provider");
+        }
         set(options, &["model"], json!(model));
     }
     if let Some(max_turns) = given.max_turns {
@@ -215,6 +222,35 @@ mod tests {
         assert_eq!(settings.model.as_deref(), Some("m"));
         assert_eq!(settings.tools.autopilot.max_turns, 2);
         assert_eq!(settings.parameter("x", "temperature"), Some(&json!(0.5)));
+    }
+
+    #[test]
+    fn a_preset_named_on_the_command_line_beats_the_provider_of_the_file() {
+        let file = "provider = \"openai\"\n[presets]\n\"$fast\" = \"gemini g-1 thinking=low\"\n";
+        let model = Some("$fast".to_owned());
+        let given = Given {
+            model: model.clone(),
+            ..Given::default()
+        };
+        let settings = with(file, given).unwrap().settings;
+        assert_eq!(
+            (settings.provider.as_str(), settings.model.as_deref()),
+            ("gemini", Some("g-1"))
+        );
+        let provider = Some("openai".to_owned());
+        let problem = with(
+            file,
+            Given {
+                model,
+                provider,
+                ..Given::default()
+            },
+        )
+        .unwrap_err();
+        assert!(
+            problem.contains("a preset of gemini, but provider is \"openai\""),
+            "{problem}"
+        );
     }
 
     #[test]

@@ -70,6 +70,14 @@ pub fn destination(settings: &Settings, variables: Variables<'_>) -> Result<Dest
             format!("Set provider to one of: {}.", names.join(", ")),
         ));
     };
+    if let Some(name) = preset_not_taken(settings) {
+        return Err(Problem::new(
+            format!(
+                "The model is \"{name}\", a preset that could not be taken, so nothing was sent."
+            ),
+            "Mend what setup{} said of it, or take another with `:Flemma switch`.",
+        ));
+    }
     let endpoint = endpoint(known, settings, variables)?;
     let parameters = Box::new(parameters::given(known, settings));
     if known.needs_key && parameters.model.trim().is_empty() {
@@ -102,6 +110,9 @@ pub fn from_environment(variables: Variables<'_>) -> Option<&'static str> {
 /// neither they nor the environment have.
 pub fn wanted_key(settings: &Settings, variables: Variables<'_>) -> Option<Wanted> {
     let known = KNOWN.iter().find(|known| known.name == settings.provider)?;
+    if preset_not_taken(settings).is_some() {
+        return None;
+    }
     let own = |name: &str| settings.parameter(known.name, name);
     let command = own("api_key_command")
         .and_then(Value::as_array)
@@ -118,6 +129,12 @@ pub fn wanted_key(settings: &Settings, variables: Variables<'_>) -> Option<Wante
         command,
         needed: known.needs_key,
     })
+}
+
+/// The preset that the option `model` still names, because it could not be taken.
+fn preset_not_taken(settings: &Settings) -> Option<&str> {
+    let model = settings.model.as_deref();
+    model.filter(|model| model.starts_with('$'))
 }
 
 fn endpoint(

@@ -20,7 +20,7 @@ use crate::protocol::*;
 use crate::session::{self, Input, Shared};
 use crate::settings::Settings;
 use crate::usage::Ledger;
-use crate::{logging, rpc, supervise};
+use crate::{logging, rpc, supervise, switch};
 
 /// Serves the Neovim at our standard streams until it is gone. `collected` is whether
 /// the watcher collects orphans.
@@ -146,6 +146,7 @@ impl Host {
             });
         }
         settings.resolvers = configure.resolvers;
+        self.editor.send("choices", &choices(&settings, false));
         self.share(settings.keep_switched(&self.shared.settings));
     }
 
@@ -176,6 +177,7 @@ impl Host {
         match command.name.as_str() {
             "tutor" => self.open_tutor(),
             "run" => self.run(&command.arguments),
+            "switch" => self.switch(&command.arguments),
             "autopilot:enable" => self.set_autopilot(true),
             "autopilot:disable" => self.set_autopilot(false),
             _ if self.sessions.contains_key(&command.buffer) => {
@@ -185,6 +187,23 @@ impl Host {
                 "This buffer is not a chat.",
                 "Open a file whose name ends in .chat, or :set filetype=chat.",
             )),
+        }
+    }
+
+    /// `:Flemma switch`; without words Lua asks what to switch to.
+    fn switch(&mut self, arguments: &Value) {
+        let settings = &self.shared.settings;
+        if arguments.as_object().is_none_or(|it| it.is_empty()) {
+            return self.editor.send("choices", &choices(settings, true));
+        }
+        match switch::switch(settings, arguments) {
+            Ok(settings) => {
+                let text = switch::said(&settings);
+                self.share(settings);
+                let level = chat::cycle::Level::Info;
+                self.editor.notify(&chat::cycle::Notice { level, text });
+            }
+            Err(problem) => self.editor.report_problem(&problem),
         }
     }
 
@@ -238,5 +257,16 @@ impl Host {
         {
             self.sessions.remove(&buffer);
         }
+    }
+}
+
+/// What Lua completes, and asks for when `ask`.
+fn choices(settings: &Settings, ask: bool) -> Choices {
+    let folders = crate::spec::folders(Path::new(""));
+    let names = folders.iter().map(|it| it.to_string_lossy().into_owned());
+    Choices {
+        ask,
+        items: switch::choices(settings),
+        commands: names.collect(),
     }
 }

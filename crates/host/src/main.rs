@@ -35,6 +35,7 @@ mod settings;
 mod spec;
 mod status;
 mod supervise;
+mod switch;
 mod transport;
 mod trust;
 mod tutor;

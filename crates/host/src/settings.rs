@@ -8,6 +8,7 @@ mod definition;
 mod kind;
 mod layers;
 mod policy;
+mod target;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -24,8 +25,10 @@ use tools::{BashOptions, Registry};
 use crate::protocol::Resolvers;
 
 pub use check::nearest;
+pub use definition::parameter_words;
 pub use kind::share;
 pub use layers::Row;
+pub use target::{Target, value_of};
 
 /// Every option that the host goes by.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -36,6 +39,8 @@ pub struct Settings {
     pub model: Option<String>,
     /// General parameters, and tables of them by provider.
     pub parameters: Map<String, Value>,
+    /// What `:Flemma switch $name` stands for: a line, or a table.
+    pub presets: BTreeMap<String, Value>,
     /// What the user says of models, by their names.
     pub models: BTreeMap<String, Value>,
     /// See [`ToolSettings`].
@@ -181,6 +186,7 @@ impl Settings {
             // One that does not exist sends nothing; the default is somebody else.
             name.clone_into(&mut settings.provider);
         }
+        settings.take_preset(given, &mut problems);
         let mut all = problems.values.iter().chain(&problems.names);
         if all.any(|problem| problem.contains("tools") || problem.starts_with("setup()")) {
             settings.close();

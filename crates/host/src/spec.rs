@@ -15,7 +15,7 @@ use chat::escape::escape_line;
 use serde::Deserialize;
 use serde_json::Value;
 
-pub use find::{all, find};
+pub use find::{all, find, folders};
 
 /// A command.
 #[derive(Debug, Deserialize)]

@@ -163,8 +163,13 @@ fn destination_lines(settings: &Settings, is_tutor: bool) -> Vec<String> {
                 endpoint::LOCAL => "server     llama-server, started when you send".to_owned(),
                 _ => format!("key        {} is {key}", endpoint.key_source),
             };
+            let by = if settings.is_switched() {
+                "  (by :Flemma switch)"
+            } else {
+                ""
+            };
             vec![
-                format!("provider   {}", endpoint.provider),
+                format!("provider   {}{by}", endpoint.provider),
                 format!("model      {model}"),
                 key,
             ]

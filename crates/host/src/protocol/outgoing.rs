@@ -230,6 +230,28 @@ pub struct Statusline {
     pub text: String,
 }
 
+/// `choices`: what `:Flemma switch` and `:Flemma run` take.
+#[derive(Debug, Serialize)]
+pub struct Choices {
+    /// Whether the user is asked what to switch to.
+    pub ask: bool,
+    /// What can be switched to, presets first.
+    pub items: Vec<Choice>,
+    /// Folders of commands; one that is not absolute is in the working directory.
+    pub commands: Vec<String>,
+}
+
+/// A preset or a provider.
+#[derive(Debug, Serialize, PartialEq)]
+pub struct Choice {
+    /// Its name.
+    pub name: String,
+    /// The models that are known of it; of a preset none.
+    pub models: Vec<String>,
+    /// Its parameters, each with `=` and, where there are few, a value.
+    pub parameters: Vec<String>,
+}
+
 /// `usage`: what an answer took and cost.
 #[derive(Debug, Serialize)]
 pub struct UsageNote<'a> {

@@ -10,12 +10,16 @@ use serde_json::{Map, Value};
 use super::kind::{Kind, MANY};
 
 mod models;
+mod presets;
 mod providers;
 mod tools;
 
 use models::MODELS;
-use providers::{NAMES, PROVIDERS};
+use presets::PRESETS;
+use providers::PROVIDERS;
 use tools::TOOLS;
+
+pub use providers::{NAMES, parameter_words};
 
 #[cfg(test)]
 pub use providers::SERVER;
@@ -110,6 +114,7 @@ parameters = { max_tokens = 4000, anthropic = { max_tokens = 8000 } }
 <",
     ),
     MODELS,
+    PRESETS,
     Field::table("tools", Kind::Tools(&[TOOLS]), ""),
     Field::table("trust", Kind::Table(&[TRUST]), ""),
     Field::table("ui", Kind::Table(&[UI]), ""),

@@ -55,6 +55,17 @@ impl Kind {
         }
     }
 
+    /// The words that it takes, where these are few.
+    pub fn values(&self) -> Vec<String> {
+        match self {
+            Self::Flag => ["true", "false"].map(str::to_owned).into(),
+            Self::Off => vec!["false".to_owned()],
+            Self::Choice(words) => words.iter().map(|&word| word.to_owned()).collect(),
+            Self::Any(kinds) => kinds.iter().flat_map(Self::values).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether the value is one of these. Tables are looked at by whoever asks,
     /// because of them a part can be right.
     pub fn takes(&self, value: &Value) -> bool {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::definition::{self, Field};
-use super::{Settings, check};
+use super::{Settings, Target, check};
 
 /// Where a value came from. A later one wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,14 +84,71 @@ impl Settings {
         self.with_runtime(runtime)
     }
 
+    /// Switches provider, model and parameters for the rest of this host's life, over
+    /// `setup()` and in place of an earlier switch. Without a model it is that of
+    /// `setup()` if the provider is its own, else the provider's.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit, a sentence each; then nothing is switched.
+    pub fn switched_to(&self, target: &Target) -> Result<Self, Vec<String>> {
+        let options = target.options()?;
+        let mut runtime = self.layers.runtime.as_object().cloned().unwrap_or_default();
+        let own = at(&self.layers.setup, "provider").cloned();
+        runtime.remove("model");
+        if own.unwrap_or_else(|| definition::defaults()["provider"].take()) != target.provider {
+            runtime.insert("model".to_owned(), Value::Null);
+        }
+        runtime.extend(options.as_object().cloned().unwrap_or_default());
+        Ok(self.with_runtime(Value::Object(runtime)))
+    }
+
+    /// Switches the parameters of `target` alone. One that is null is as `setup()` has
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit, a sentence each; then nothing is switched.
+    pub fn with_parameters(&self, target: &Target) -> Result<Self, Vec<String>> {
+        let mut options = target.options()?;
+        let mut runtime = self.layers.runtime.clone();
+        if let Some(own) = runtime.pointer_mut(&format!("/parameters/{}", target.provider))
+            && let Some(own) = own.as_object_mut()
+        {
+            own.retain(|name, _| !target.parameters.contains_key(name));
+        }
+        let parameters = json!({"parameters": options["parameters"].take()});
+        if runtime.is_null() {
+            runtime = parameters;
+        } else {
+            check::lay_over(&mut runtime, parameters);
+        }
+        Ok(self.with_runtime(runtime))
+    }
+
+    /// Whether `:Flemma switch` chose whom to send to.
+    pub fn is_switched(&self) -> bool {
+        self.layers.runtime["provider"].is_string()
+    }
+
     /// These settings, with what was switched in others.
     pub fn keep_switched(&self, before: &Self) -> Self {
         self.with_runtime(before.layers.runtime.clone())
     }
 
+    /// These settings, with options that fit laid over those of `setup()`. A model that
+    /// they do not name is the provider's.
+    pub(super) fn with_setup(&self, options: Value) -> Self {
+        let mut setup = self.layers.setup.clone();
+        setup["model"] = Value::Null;
+        check::lay_over(&mut setup, options);
+        Self::of(setup, Value::Null)
+    }
+
     fn with_runtime(&self, runtime: Value) -> Self {
+        let switched = runtime["provider"].as_str().map(str::to_owned);
         let mut settings = Self::of(self.layers.setup.clone(), runtime);
-        settings.provider.clone_from(&self.provider);
+        settings.provider = switched.unwrap_or_else(|| self.provider.clone());
         settings.tools.auto_approve = self.tools.auto_approve.clone();
         settings.tools.require_approval = self.tools.require_approval;
         settings.resolvers = self.resolvers.clone();

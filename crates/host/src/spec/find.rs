@@ -22,7 +22,7 @@ impl Found {
 }
 
 /// The folders of commands, the first one wins.
-fn folders(project: &Path) -> Vec<PathBuf> {
+pub fn folders(project: &Path) -> Vec<PathBuf> {
     let own = crate::config::folder().map(|folder| folder.join("commands"));
     let projects = project.join(".flemma/commands");
     own.into_iter().chain([projects]).collect()

@@ -86,6 +86,26 @@ parameters = { [\"local\"] = { model_path = \"~/models/NAME.gguf\" } }
     server("moonshot"),
 ];
 
+/// The parameters of a provider as one writes them: with `=`, and with each value of
+/// those that have few. What is about keys is left out.
+pub fn parameter_words(provider: &str) -> Vec<String> {
+    let table = PROVIDERS.iter().find(|field| field.name == provider);
+    let fields = table.and_then(|field| field.kind.fields());
+    let open = |field: &&Field| !field.name.starts_with("api_key");
+    let words = fields.into_iter().flatten().filter(open).map(|field| {
+        let values = field.kind.values();
+        let empty = [String::new()];
+        let values = if values.is_empty() {
+            &empty[..]
+        } else {
+            &values
+        };
+        let words = values.iter().map(|value| format!("{}={value}", field.name));
+        words.collect::<Vec<_>>()
+    });
+    words.flatten().collect()
+}
+
 const LOCAL: &[Field] = &[
     Field::new(
         "model_path",

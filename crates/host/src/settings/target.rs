@@ -1,0 +1,156 @@
+//! Whom to send to, as `:Flemma switch` and `presets` name it: a provider, a model and
+//! parameters. Reads and checks them; when they count is not known here.
+
+use serde_json::{Map, Value, json};
+
+use super::{Problems, Settings, check, definition, nearest};
+
+/// Whom to send to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Target {
+    /// A provider's name.
+    pub provider: String,
+    /// A model, in the provider's words.
+    pub model: Option<String>,
+    /// Parameters for that provider alone; null takes an earlier one back.
+    pub parameters: Map<String, Value>,
+}
+
+impl Target {
+    /// Reads words as they stand behind `:Flemma switch`, names and pairs mixed.
+    pub fn of_line(line: &str) -> Self {
+        let mut target = Self::default();
+        let mut names = line.split_whitespace().filter(|word| !word.contains('='));
+        names
+            .next()
+            .unwrap_or_default()
+            .clone_into(&mut target.provider);
+        target.model = names.next().map(str::to_owned);
+        let pairs = line
+            .split_whitespace()
+            .filter_map(|word| word.split_once('='));
+        let pairs = pairs.map(|(name, value)| (name.to_owned(), value_of(value)));
+        target.parameters = pairs.collect();
+        target
+    }
+
+    /// Reads one of `presets`: a line, or a table whose further names are parameters.
+    fn of_preset(preset: &Value) -> Self {
+        let table = match preset {
+            Value::String(line) => return Self::of_line(line),
+            table => table.as_object().cloned().unwrap_or_default(),
+        };
+        let text = |name: &str| table.get(name).and_then(Value::as_str).map(str::to_owned);
+        let nested = table.get("parameters").and_then(Value::as_object).cloned();
+        let own = table.iter();
+        let own =
+            own.filter(|(name, _)| !["provider", "model", "parameters"].contains(&name.as_str()));
+        let own = own.map(|(name, value)| (name.clone(), value.clone()));
+        Self {
+            provider: text("provider").unwrap_or_default(),
+            model: text("model"),
+            parameters: nested.unwrap_or_default().into_iter().chain(own).collect(),
+        }
+    }
+
+    /// The same as options.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit, a sentence each.
+    pub fn options(&self) -> Result<Value, Vec<String>> {
+        if !definition::NAMES.contains(&self.provider.as_str()) {
+            let meant = nearest(&self.provider, definition::NAMES.iter().copied());
+            return Err(vec![format!(
+                "There is no provider \"{}\".{meant}",
+                self.provider
+            )]);
+        }
+        if self.parameters.contains_key("api_key") {
+            return Err(vec![format!(
+                "A key has no place here, but in parameters.{}.api_key or the environment.",
+                self.provider
+            )]);
+        }
+        let mut options = json!({"provider": self.provider});
+        if let Some(model) = &self.model {
+            options["model"] = json!(model);
+        }
+        // The tutor and `auto` have no table of their own.
+        options["parameters"] = match self.provider.as_str() {
+            "tutor" | "auto" => json!(self.parameters),
+            provider => json!({ provider: self.parameters }),
+        };
+        let mut problems = Vec::new();
+        let fitting = check::fitting(&definition::ROOT, &options, "", &mut problems);
+        match problems.is_empty() {
+            true => Ok(fitting.unwrap_or_default()),
+            false => Err(problems),
+        }
+    }
+}
+
+/// A word as the value that it spells; nothing at all is `nil`.
+pub fn value_of(word: &str) -> Value {
+    match word {
+        "" | "nil" | "null" => Value::Null,
+        _ => match serde_json::from_str(word) {
+            Ok(value @ (Value::Bool(_) | Value::Number(_))) => value,
+            _ => Value::from(word),
+        },
+    }
+}
+
+impl Settings {
+    /// What a preset's name, which begins with `$`, stands for.
+    ///
+    /// # Errors
+    ///
+    /// There is none of that name.
+    pub fn preset(&self, name: &str) -> Result<Target, String> {
+        let preset = self.presets.get(name).map(Target::of_preset);
+        preset.ok_or_else(|| {
+            let meant = nearest(name, self.presets.keys().map(String::as_str));
+            format!("There is no preset \"{name}\".{meant}")
+        })
+    }
+
+    /// Says what is wrong with `presets`, and takes the one that `model` names. One that
+    /// cannot be taken stays named, and as no provider has such a model nothing is sent.
+    pub(super) fn take_preset(&mut self, given: &Value, problems: &mut Problems) {
+        for (name, preset) in &self.presets {
+            if !name.starts_with('$') {
+                let problem = format!("presets: the name \"{name}\" must start with \"$\".");
+                problems.names.push(problem);
+            }
+            let wrong = Target::of_preset(preset)
+                .options()
+                .err()
+                .unwrap_or_default();
+            let wrong = wrong.iter().map(|it| format!("presets.{name}: {it}"));
+            problems.names.extend(wrong);
+        }
+        let Some(name) = self.model.clone().filter(|model| model.starts_with('$')) else {
+            return;
+        };
+        match self.chosen(&name, given) {
+            Ok(options) => *self = self.with_setup(options),
+            Err(problem) => problems.names.push(problem),
+        }
+    }
+
+    /// The options of the preset that the option `model` names.
+    fn chosen(&self, name: &str, given: &Value) -> Result<Value, String> {
+        let target = self
+            .preset(name)
+            .map_err(|problem| format!("model: {problem}"))?;
+        match given["provider"].as_str() {
+            Some(provider) if provider != target.provider => Err(format!(
+                "model is \"{name}\", a preset of {}, but provider is \"{provider}\". Nothing is sent \
+                 until one of the two is gone.",
+                target.provider
+            )),
+            _ => target.options().map_err(|problems| problems.join(" ")),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! `:Flemma switch`: another provider, model or parameters for every chat, until
+//! Neovim ends. What can be named, and what it comes to.
+//!
+//! Decides only; the settings it makes are shared by the host.
+
+use chat::Problem;
+use provider::catalogue;
+use serde_json::Value;
+
+use crate::endpoint;
+use crate::protocol::Choice;
+use crate::settings::{Settings, Target, parameter_words, value_of};
+
+/// The settings after `:Flemma switch` with these words: a provider or `$preset`, a
+/// model, and parameters as `name=value`. Parameters alone are those of whoever is
+/// asked now.
+///
+/// # Errors
+///
+/// A name that nothing has, or a parameter that does not fit.
+pub fn switch(settings: &Settings, arguments: &Value) -> Result<Settings, Problem> {
+    let word = |name: &str| arguments[name].as_str();
+    let (first, model) = (word("1"), word("2").map(str::to_owned));
+    if let Some(more) = word("3") {
+        return Err(nothing(format!("What \"{more}\" is about is not clear.")));
+    }
+    let mut target = match first {
+        Some(name) if name.starts_with('$') => settings.preset(name).map_err(nothing)?,
+        Some(name) => Target {
+            provider: name.to_owned(),
+            ..Target::default()
+        },
+        None => Target {
+            provider: settings.provider.clone(),
+            ..Target::default()
+        },
+    };
+    target.model = model.or(target.model);
+    let named = arguments.as_object().into_iter().flatten();
+    let named = named.filter(|(name, _)| name.parse::<usize>().is_err());
+    let named =
+        named.map(|(name, value)| (name.clone(), value_of(value.as_str().unwrap_or_default())));
+    target.parameters.extend(named);
+    let switched = match first {
+        Some(_) => settings.switched_to(&target),
+        None => settings.with_parameters(&target),
+    };
+    switched.map_err(|problems| nothing(problems.join(" ")))
+}
+
+fn nothing(why: String) -> Problem {
+    let fix = "`:Flemma switch` takes a provider or a $preset, a model, and name=value.";
+    Problem::new(format!("{why} Nothing was switched."), fix)
+}
+
+/// What can be switched to: the presets, and each provider with the models that are
+/// known of it.
+pub fn choices(settings: &Settings) -> Vec<Choice> {
+    let own = settings.models.keys();
+    let providers = endpoint::provider_names().into_iter().map(|name| Choice {
+        models: {
+            let known = catalogue::names(&name).into_iter().map(str::to_owned);
+            known.chain(own.clone().cloned()).collect()
+        },
+        parameters: parameter_words(&name),
+        name,
+    });
+    let presets = settings.presets.keys().map(|name| Choice {
+        models: Vec::new(),
+        parameters: parameter_words(&settings.preset(name).unwrap_or_default().provider),
+        name: name.clone(),
+    });
+    let tutor = Choice {
+        name: "tutor".to_owned(),
+        models: Vec::new(),
+        parameters: Vec::new(),
+    };
+    presets.chain(providers).chain([tutor]).collect()
+}
+
+/// Who is asked from now on, for a message.
+pub fn said(settings: &Settings) -> String {
+    let model = settings.model.as_deref().unwrap_or("its default model");
+    let whom = match settings.provider.as_str() {
+        "tutor" => "the built-in tutor".to_owned(),
+        provider => format!("{provider} ({model})"),
+    };
+    format!("Every chat of this Neovim is sent to {whom} from now on.")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn settings() -> Settings {
+        let given = json!({
+            "model": "mine",
+            "parameters": {"gemini": {"base_url": "http://127.0.0.1:1"}},
+            "presets": {
+                "$fast": "gemini gemini-2.5-flash thinking=low max_tokens=100",
+                "$deep": {"provider": "openai", "thinking": "high"},
+            },
+        });
+        let (settings, problems) = Settings::read(&given, &tools::Registry::builtin());
+        assert_eq!(problems, Vec::<String>::new());
+        settings
+    }
+
+    fn switched(arguments: Value) -> Result<Settings, String> {
+        switch(&settings(), &arguments).map_err(|problem| problem.to_string())
+    }
+
+    fn whom(settings: &Settings) -> (&str, Option<&str>) {
+        (&settings.provider, settings.model.as_deref())
+    }
+
+    #[test]
+    fn another_provider_comes_with_its_own_default_model_and_ones_own_with_that_of_setup() {
+        let other = switched(json!({"1": "openai"})).unwrap();
+        assert_eq!(whom(&other), ("openai", None));
+        let back = switch(&other, &json!({"1": "anthropic"})).unwrap();
+        assert_eq!(whom(&back), ("anthropic", Some("mine")));
+    }
+
+    #[test]
+    fn parameters_are_those_of_the_provider_and_of_the_last_switch() {
+        let first = switched(json!({"1": "gemini", "2": "m", "temperature": "0.5"})).unwrap();
+        assert_eq!(whom(&first), ("gemini", Some("m")));
+        assert_eq!(first.parameter("gemini", "temperature"), Some(&json!(0.5)));
+        let again = switch(&first, &json!({"1": "gemini", "thinking": "low"})).unwrap();
+        assert_eq!(again.parameter("gemini", "temperature"), None);
+        assert_eq!(again.parameter("gemini", "thinking"), Some(&json!("low")));
+        let address = again.parameter("gemini", "base_url");
+        assert_eq!(address, Some(&json!("http://127.0.0.1:1")), "of setup()");
+    }
+
+    #[test]
+    fn parameters_alone_change_nothing_else_and_nil_takes_one_back() {
+        let first = switched(json!({"1": "gemini", "2": "m", "temperature": "0.5"})).unwrap();
+        let again = switch(&first, &json!({"thinking": "low"})).unwrap();
+        assert_eq!(whom(&again), ("gemini", Some("m")));
+        assert_eq!(again.parameter("gemini", "temperature"), Some(&json!(0.5)));
+        let back = switch(&again, &json!({"temperature": ""})).unwrap();
+        assert_eq!(back.parameter("gemini", "temperature"), None);
+        assert_eq!(back.parameter("gemini", "thinking"), Some(&json!("low")));
+    }
+
+    #[test]
+    fn a_preset_is_a_line_or_a_table_and_words_behind_it_win() {
+        let fast = switched(json!({"1": "$fast", "max_tokens": "200"})).unwrap();
+        assert_eq!(whom(&fast), ("gemini", Some("gemini-2.5-flash")));
+        assert_eq!(fast.parameter("gemini", "thinking"), Some(&json!("low")));
+        assert_eq!(fast.parameter("gemini", "max_tokens"), Some(&json!(200)));
+        let deep = switched(json!({"1": "$deep", "2": "gpt-5"})).unwrap();
+        assert_eq!(whom(&deep), ("openai", Some("gpt-5")));
+        assert_eq!(deep.parameter("openai", "thinking"), Some(&json!("high")));
+    }
+
+    #[test]
+    fn a_slip_switches_nothing_and_is_named() {
+        for (arguments, said) in [
+            (json!({"1": "gemni"}), "Did you mean \"gemini\"?"),
+            (json!({"1": "$fats"}), "Did you mean \"$fast\"?"),
+            (
+                json!({"1": "gemini", "thinking": "lots"}),
+                "parameters.gemini.thinking is \"lots\"",
+            ),
+            (json!({"thinkng": "low"}), "Did you mean \"thinking\"?"),
+            (
+                json!({"1": "gemini", "2": "a", "3": "b"}),
+                "What \"b\" is about",
+            ),
+        ] {
+            let problem = switched(arguments).unwrap_err();
+            assert!(problem.contains(said), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_switch_outlives_another_setup_and_other_switches() {
+        let switched = switched(json!({"1": "openai"})).unwrap();
+        let other = switched.switched("tools.autopilot.enabled", &json!(false));
+        assert_eq!(other.provider, "openai");
+        assert_eq!(settings().keep_switched(&other).provider, "openai");
+    }
+
+    #[test]
+    fn presets_come_first_and_a_parameter_with_few_values_shows_them() {
+        let choices = choices(&settings());
+        assert_eq!(choices[0].name, "$deep");
+        let words = &choices
+            .iter()
+            .find(|it| it.name == "openai")
+            .unwrap()
+            .parameters;
+        for word in [
+            "thinking=low",
+            "thinking=false",
+            "max_tokens=",
+            "reasoning=xhigh",
+        ] {
+            assert!(words.iter().any(|it| it == word), "{word} in {words:?}");
+        }
+        assert!(
+            !words.iter().any(|it| it.starts_with("api_key")),
+            "{words:?}"
+        );
+    }
+}

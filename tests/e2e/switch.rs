@@ -1,0 +1,107 @@
+//! `:Flemma switch`: other providers, models and parameters while Neovim runs.
+
+use harness::{Answer, Provider};
+use serde_json::{Value as Json, json};
+
+use crate::stage::*;
+
+#[test]
+fn a_switch_holds_for_the_next_request_and_shows() {
+    let provider = Provider::anthropic([Answer::says("Well.")]);
+    let editor = open(&provider, QUESTION);
+    editor.command("Flemma switch anthropic claude-haiku-4-5 max_tokens=77");
+    wait_message(&editor, "sent to anthropic (claude-haiku-4-5) from now on");
+    editor.command("Flemma status");
+    editor.wait_text("provider   anthropic  (by :Flemma switch)");
+    editor.keys("q");
+    editor.keys("<C-]>");
+    let body = &provider.wait_requests(1)[0].body;
+    assert_eq!(body["model"], "claude-haiku-4-5");
+    assert_eq!(body["max_tokens"], 77);
+}
+
+#[test]
+fn without_words_one_picks_a_preset_or_a_provider_and_its_model() {
+    let provider = Provider::anthropic([Answer::says("Well.")]);
+    let options = json!({"presets": {"$brief": "anthropic claude-opus-4-1 max_tokens=50"}});
+    let editor = ask_with(&provider, options);
+    let pick = "asked = {}
+        local answers = { 'anthropic', 'claude-sonnet-4-5' }
+        vim.ui.select = function(items, _, done)
+          table.insert(asked, items[1])
+          done(table.remove(answers, 1))
+        end";
+    editor.lua(pick, json!([]));
+    editor.command("Flemma switch");
+    wait_message(&editor, "sent to anthropic (claude-sonnet-4-5)");
+    let asked = editor.lua("return asked[1]", json!([]));
+    assert_eq!(asked, "$brief");
+    editor.command("Flemma switch $brief");
+    wait_message(&editor, "sent to anthropic (claude-opus-4-1)");
+    editor.keys("<C-]>");
+    assert_eq!(provider.wait_requests(1)[0].body["max_tokens"], 50);
+}
+
+#[test]
+fn a_provider_that_does_not_exist_is_said_and_nothing_changes() {
+    let provider = Provider::anthropic([Answer::says("Well.")]);
+    let editor = open(&provider, QUESTION);
+    editor.command("Flemma switch antropic");
+    wait_message(&editor, "Did you mean \"anthropic\"?");
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nWell.");
+}
+
+#[test]
+fn providers_models_and_parameters_are_completed() {
+    let provider = Provider::anthropic([Answer::says("Well.")]);
+    let options = json!({"presets": {"$brief": "anthropic claude-opus-4-1 max_tokens=50"}});
+    let editor = ask_with(&provider, options);
+    let complete =
+        |line: &str| editor.lua("return vim.fn.getcompletion(..., 'cmdline')", json!([line]));
+    let first = |line: &str| complete(line)[0].clone();
+    editor.wait_for("the host's choices", |_| {
+        first("Flemma switch ") == "$brief"
+    });
+    assert_eq!(
+        complete("Flemma switch open"),
+        json!(["openai", "openai_compatible", "openrouter"])
+    );
+    assert_eq!(
+        first("Flemma switch anthropic claude-h"),
+        "claude-haiku-4-5"
+    );
+    assert_eq!(
+        complete("Flemma switch anthropic claude-haiku-4-5 cache"),
+        json!([
+            "cache_retention=none",
+            "cache_retention=short",
+            "cache_retention=long"
+        ])
+    );
+    assert_eq!(
+        complete("Flemma switch $brief max_t"),
+        json!(["max_tokens="])
+    );
+    assert_eq!(complete("Flemma switch nobody "), json!([]));
+}
+
+#[test]
+fn setup_can_name_a_preset_and_two_providers_send_nothing() {
+    let provider = Provider::anthropic([Answer::says("Well.")]);
+    let presets = json!({"$brief": {"provider": "anthropic", "model": "m-1", "max_tokens": 50}});
+    let editor = open(&provider, QUESTION);
+    let setup = |options: Json| editor.lua("require('flemma').setup(...)", json!([options]));
+    setup(json!({"presets": presets, "model": "$brief", "provider": "openai"}));
+    wait_message(&editor, "a preset of anthropic, but provider is \"openai\"");
+    editor.keys("<CR><C-]>");
+    wait_message(
+        &editor,
+        "a preset that could not be taken, so nothing was sent",
+    );
+    setup(json!({"presets": presets, "model": "$brief"}));
+    editor.keys("<CR><C-]>");
+    let body = &provider.wait_requests(1)[0].body;
+    assert_eq!(body["model"], "m-1");
+    assert_eq!(body["max_tokens"], 50);
+}
