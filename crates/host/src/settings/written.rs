@@ -66,18 +66,14 @@ fn lua_annotates_all_options() {
 
 #[test]
 fn lua_checks_all_options() {
-    let mut text = names();
-    text.push_str("local SERVER = ");
-    let fields = SERVER.fields().into_iter().flatten();
-    options("options", fields, 0, &mut text);
-    text.push_str("\nlocal OPTIONS = ");
-    schema(&ROOT, 0, &mut text);
-    compare(
-        "lua/flemma/init.lua",
-        "-- The options:",
-        "-- End.",
-        &(text + "\n"),
+    let server = options("options", SERVER.fields().into_iter().flatten());
+    let text = format!(
+        "-- stylua: ignore start\n{}{}{}-- stylua: ignore end\n",
+        names(),
+        statement("SERVER", &server),
+        statement("OPTIONS", &schema(&ROOT)),
     );
+    compare("lua/flemma/init.lua", "-- The options:", "-- End.", &text);
 }
 
 /// The names that rules may give without anything being registered.
@@ -90,11 +86,8 @@ fn names() -> String {
         .iter()
         .map(|it| format!("[\"{it}\"] = true"))
         .collect();
-    format!(
-        "local TOOLS = {{ {} }}\nlocal PRESETS = {{ {} }}\n",
-        tools.join(", "),
-        presets.join(", ")
-    )
+    let tools = statement("TOOLS", &format!("{{ {} }}", tools.join(", ")));
+    tools + &statement("PRESETS", &format!("{{ {} }}", presets.join(", ")))
 }
 
 #[test]
@@ -310,10 +303,9 @@ fn annotation(kind: &Kind, class: &str) -> String {
     }
 }
 
-/// What a value must be, as the check in Lua reads it.
-fn schema(kind: &Kind, indent: usize, text: &mut String) {
-    let pad = " ".repeat(indent);
-    let simple = match kind {
+/// What a value must be, as the check in Lua reads it, in one line.
+fn schema(kind: &Kind) -> String {
+    match kind {
         Kind::Flag => "\"boolean\"".to_owned(),
         Kind::Off => "\"off\"".to_owned(),
         Kind::Text => "\"string\"".to_owned(),
@@ -323,63 +315,45 @@ fn schema(kind: &Kind, indent: usize, text: &mut String) {
         Kind::Free => "\"table\"".to_owned(),
         Kind::Choice(words) => {
             let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-            let line = format!("{{ \"choice\", {} }}", words.join(", "));
-            if line.len() + indent > WIDTH + 30 {
-                let lines = words.iter().map(|word| format!("{pad}  {word},\n"));
-                let lines: String = lines.collect();
-                write!(text, "{{\n{pad}  \"choice\",\n{lines}{pad}}}").unwrap();
-                return;
-            }
-            line
+            format!("{{ \"choice\", {} }}", words.join(", "))
         }
         Kind::Number(from, to) => format!("{{ \"number\", {from}, {to} }}"),
         Kind::Whole(from, to) if *to >= MANY => format!("{{ \"integer\", {from} }}"),
         Kind::Whole(from, to) => format!("{{ \"integer\", {from}, {to} }}"),
-        Kind::List(inner) => one_line("list", std::slice::from_ref(inner)),
-        Kind::Map(inner) => {
-            let line = one_line("map", std::slice::from_ref(inner));
-            if line.len() + indent > WIDTH + 30 {
-                write!(text, "{{\n{pad}  \"map\",\n{pad}  ").unwrap();
-                schema(inner, indent + 2, text);
-                write!(text, ",\n{pad}}}").unwrap();
-                return;
-            }
-            line
-        }
-        Kind::Any(kinds) => one_line("any", kinds),
+        Kind::List(inner) => one_of("list", std::slice::from_ref(inner)),
+        Kind::Map(inner) => one_of("map", std::slice::from_ref(inner)),
+        Kind::Any(kinds) => one_of("any", kinds),
         Kind::Table(_) if is_server(kind) => "SERVER".to_owned(),
-        Kind::Table(_) | Kind::Tools(_) => {
-            let is_tools = matches!(kind, Kind::Tools(_));
-            let word = if is_tools { "tools" } else { "options" };
-            return options(word, kind.fields().into_iter().flatten(), indent, text);
+        Kind::Table(_) => options("options", kind.fields().into_iter().flatten()),
+        Kind::Tools(_) => options("tools", kind.fields().into_iter().flatten()),
+    }
+}
+
+fn options(word: &str, fields: impl Iterator<Item = &'static Field>) -> String {
+    let fields =
+        fields.map(|field| format!("{} = {}", as_lua_key(field.name), schema(&field.kind)));
+    let fields: Vec<String> = fields.collect();
+    format!("{{ \"{word}\", {{ {} }} }}", fields.join(", "))
+}
+
+fn one_of(word: &str, kinds: &[impl std::borrow::Borrow<Kind>]) -> String {
+    let kinds: Vec<String> = kinds.iter().map(|kind| schema(kind.borrow())).collect();
+    format!("{{ \"{word}\", {} }}", kinds.join(", "))
+}
+
+/// A statement over as few lines as hold it: the plugin's one file that is read at
+/// start-up is a small one.
+fn statement(name: &str, value: &str) -> String {
+    let mut text = format!("local {name} =");
+    let mut column = text.len();
+    for word in value.split(' ') {
+        if column + 1 + word.len() > WIDTH + 40 {
+            text.push_str("\n ");
+            column = 1;
         }
-    };
-    text.push_str(&simple);
-}
-
-fn options(
-    word: &str,
-    fields: impl Iterator<Item = &'static Field>,
-    indent: usize,
-    text: &mut String,
-) {
-    let pad = " ".repeat(indent);
-    write!(text, "{{\n{pad}  \"{word}\",\n{pad}  {{\n").unwrap();
-    for field in fields {
-        write!(text, "{pad}    {} = ", as_lua_key(field.name)).unwrap();
-        schema(&field.kind, indent + 4, text);
-        text.push_str(",\n");
+        text.push(' ');
+        text.push_str(word);
+        column += 1 + word.len();
     }
-    write!(text, "{pad}  }},\n{pad}}}").unwrap();
-}
-
-fn one_line(word: &str, kinds: &[impl std::borrow::Borrow<Kind>]) -> String {
-    let mut text = format!("{{ \"{word}\"");
-    for kind in kinds {
-        let mut inner = String::new();
-        schema(kind.borrow(), 0, &mut inner);
-        let flat: Vec<&str> = inner.split_whitespace().collect();
-        write!(text, ", {}", flat.join(" ").replace(", }", " }")).unwrap();
-    }
-    text + " }"
+    text + "\n"
 }
