@@ -17,10 +17,38 @@ use crate::search::{Entry, search};
 use crate::tool::Tool;
 use crate::write::Write;
 
+/// The source of the tools that are always there.
+pub const BUILTIN: &str = "builtin";
+
+/// Whose tool has a name that two sources give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Precedence {
+    /// The user wrote it into their own configuration: it stands in place of a
+    /// built-in tool.
+    Own,
+    /// Always there.
+    BuiltIn,
+    /// Found somewhere: it takes no name that means something already, as somebody
+    /// may have approved that name.
+    Found,
+}
+
+/// A tool that is left out because its name is taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clash {
+    /// The name.
+    pub name: String,
+    /// The source whose tool is left out.
+    pub source: String,
+    /// The source whose tool has the name.
+    pub holder: String,
+}
+
 /// Tools by name. Cloning is cheap and shares the tools.
 #[derive(Clone, Default)]
 pub struct Registry {
-    tools: BTreeMap<String, Arc<dyn Tool>>,
+    sources: BTreeMap<(Precedence, String), Arc<[Arc<dyn Tool>]>>,
+    tools: BTreeMap<String, (Arc<dyn Tool>, String)>,
     /// Under names of other systems.
     aliases: BTreeMap<String, Arc<dyn Tool>>,
 }
@@ -39,21 +67,67 @@ impl Registry {
         let bash: Arc<dyn Tool> = Arc::new(Bash);
         let read: Arc<dyn Tool> = Arc::new(Read);
         let write: Arc<dyn Tool> = Arc::new(Write::new(locks.clone()));
-        registry.register(bash.clone());
-        registry.register(read.clone());
-        registry.register(write.clone());
-        registry.register(Arc::new(Edit::new(locks.clone())));
-        registry.add_alias(Arc::new(Shell(bash)));
-        registry.add_alias(Arc::new(ReadFile(read)));
-        registry.add_alias(Arc::new(WriteFile { write, locks }));
-        registry.register(Arc::new(Calculator));
-        registry.register(Arc::new(CalculatorAsync));
+        registry.add_alias(Arc::new(Shell(bash.clone())));
+        registry.add_alias(Arc::new(ReadFile(read.clone())));
+        registry.add_alias(Arc::new(WriteFile {
+            write: write.clone(),
+            locks: locks.clone(),
+        }));
+        let tools: Vec<Arc<dyn Tool>> = vec![
+            bash,
+            read,
+            write,
+            Arc::new(Edit::new(locks)),
+            Arc::new(Calculator),
+            Arc::new(CalculatorAsync),
+        ];
+        registry.set_source(BUILTIN, Precedence::BuiltIn, tools);
         registry
     }
 
-    /// Adds a tool, in place of one with the same name.
-    pub fn register(&mut self, tool: Arc<dyn Tool>) {
-        self.tools.insert(tool.name().to_owned(), tool);
+    /// Puts the tools of a source in place of those it gave before, and returns
+    /// which tools of any source have no name of their own now.
+    pub fn set_source(
+        &mut self,
+        source: &str,
+        precedence: Precedence,
+        tools: Vec<Arc<dyn Tool>>,
+    ) -> Vec<Clash> {
+        self.sources.retain(|(_, name), _| name != source);
+        self.sources
+            .insert((precedence, source.to_owned()), tools.into());
+        self.merge()
+    }
+
+    /// Takes the tools of a source away.
+    pub fn remove_source(&mut self, source: &str) {
+        self.sources.retain(|(_, name), _| name != source);
+        self.merge();
+    }
+
+    /// Names what the sources give, the first in precedence first.
+    fn merge(&mut self) -> Vec<Clash> {
+        self.tools.clear();
+        let mut clashes = Vec::new();
+        for ((precedence, source), tools) in &self.sources {
+            for tool in tools.iter() {
+                let name = tool.name();
+                let is_alias = *precedence == Precedence::Found && self.aliases.contains_key(name);
+                let holder = self.tools.get(name).map(|(_, holder)| holder.as_str());
+                match holder.or(is_alias.then_some(BUILTIN)) {
+                    Some(holder) => clashes.push(Clash {
+                        name: name.to_owned(),
+                        source: source.clone(),
+                        holder: holder.to_owned(),
+                    }),
+                    None => {
+                        let entry = (tool.clone(), source.clone());
+                        self.tools.insert(name.to_owned(), entry);
+                    }
+                }
+            }
+        }
+        clashes
     }
 
     fn add_alias(&mut self, tool: Arc<dyn Tool>) {
@@ -62,13 +136,20 @@ impl Registry {
 
     /// The tool with this name, offered or not.
     pub fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
-        let tool = self.tools.get(name).or_else(|| self.aliases.get(name));
-        tool.cloned()
+        let tool = self.tools.get(name).map(|(tool, _)| tool);
+        tool.or_else(|| self.aliases.get(name)).cloned()
+    }
+
+    /// Where the tool with this name comes from.
+    pub fn source_of(&self, name: &str) -> Option<&str> {
+        let alias = self.aliases.get(name).map(|_| BUILTIN);
+        let source = self.tools.get(name).map(|(_, source)| source.as_str());
+        source.or(alias)
     }
 
     /// All tools, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        self.tools.values()
+        self.tools.values().map(|(tool, _)| tool)
     }
 
     /// The tools under names of other systems, sorted by name.
@@ -110,6 +191,68 @@ mod tests {
         let names: Vec<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, ["bash", "calculator", "edit", "read", "write"]);
         assert!(Registry::builtin().get("calculator_async").is_some());
+    }
+
+    /// A tool that does nothing under a name of one's own.
+    struct Named(&'static str);
+
+    #[async_trait::async_trait]
+    impl Tool for Named {
+        fn name(&self) -> &str {
+            self.0
+        }
+        fn label(&self) -> &str {
+            self.0
+        }
+        fn description(&self) -> &str {
+            "Does nothing."
+        }
+        fn input_schema(&self) -> Value {
+            json!({"type": "object"})
+        }
+        async fn execute(
+            &self,
+            _id: &chat::tool::ToolUseId,
+            _input: Value,
+            _ctx: crate::ToolContext,
+        ) -> Result<crate::ToolResult, crate::ToolError> {
+            Ok(crate::ToolResult::default())
+        }
+    }
+
+    fn clash(name: &str, source: &str, holder: &str) -> Clash {
+        Clash {
+            name: name.to_owned(),
+            source: source.to_owned(),
+            holder: holder.to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_is_found_takes_no_name_that_means_something_and_what_is_the_users_does() {
+        let mut registry = Registry::builtin();
+        let found = |name| Arc::new(Named(name)) as Arc<dyn Tool>;
+        let tools = vec![found("read"), found("shell"), found("weather")];
+
+        let clashes = registry.set_source("scripts", Precedence::Found, tools);
+        assert_eq!(
+            clashes,
+            [
+                clash("read", "scripts", BUILTIN),
+                clash("shell", "scripts", BUILTIN)
+            ]
+        );
+        assert_eq!(registry.source_of("weather"), Some("scripts"));
+        assert_eq!(registry.source_of("read"), Some(BUILTIN));
+
+        registry.set_source("lua", Precedence::Own, vec![found("read")]);
+        assert_eq!(registry.source_of("read"), Some("lua"));
+        assert_eq!(registry.get("read").unwrap().description(), "Does nothing.");
+
+        registry.remove_source("lua");
+        assert_eq!(registry.source_of("read"), Some(BUILTIN));
+        registry.set_source("scripts", Precedence::Found, vec![]);
+        assert!(registry.get("weather").is_none());
     }
 
     #[test]

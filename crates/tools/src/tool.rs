@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::buffers::{NoBuffers, OpenBuffers};
+use crate::nested::{Nested, NoOthers};
 
 /// Something a model can ask for.
 #[async_trait]
@@ -82,12 +83,18 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// What relative paths start from: the `.chat` file's directory, or Neovim's.
     pub cwd: PathBuf,
+    /// The `.chat` file, when there is one.
+    pub chat: Option<PathBuf>,
+    /// Its buffer in the editor; 0 without one.
+    pub buffer: i64,
     /// How long a call may take that does not say so itself.
     pub timeout: Duration,
     /// Where live output goes.
     pub progress: Progress,
     /// The files that are open in the editor.
     pub buffers: Arc<dyn OpenBuffers>,
+    /// The other tools.
+    pub nested: Arc<dyn Nested>,
     /// The user's settings for `bash`.
     pub bash: BashOptions,
     /// The directory for full outputs; created with mode 0700 when needed.
@@ -102,9 +109,12 @@ impl ToolContext {
         Self {
             cancel: CancellationToken::new(),
             cwd: cwd.into(),
+            chat: None,
+            buffer: 0,
             timeout: Duration::from_secs(30),
             progress: Progress::default(),
             buffers: Arc::new(NoBuffers),
+            nested: Arc::new(NoOthers),
             bash: BashOptions::default(),
             output_dir: output_dir.into(),
         }
