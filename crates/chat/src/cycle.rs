@@ -29,7 +29,7 @@ pub use cancel::INTERRUPTED;
 pub use decided::{Decided, Ruling};
 pub use event::{AnswerEnd, CursorAfterResult, Effect, Event, Level, Notice, Options};
 pub(crate) use judge::read;
-pub use judge::{DENIED, REJECTED, key};
+pub use judge::{DENIED, REJECTED, callable, key, verdict};
 
 /// What is alive in one buffer and cannot be in its text.
 #[derive(Debug, Default)]

@@ -320,6 +320,7 @@ impl Front {
             let save = self.saving.due();
             tokio::select! {
                 Some(message) = messages.recv() => self.receive(message),
+                change = self.host.next_change() => self.host.take_change(change),
                 () = signals.stop() => self.stop(),
                 answer = waiting::answer(&mut self.question) => self.answered(answer),
                 () = sleep_until(save.unwrap_or_else(Instant::now)), if save.is_some() => self.save(),

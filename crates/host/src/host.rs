@@ -11,7 +11,6 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
-use tools::Registry;
 
 use crate::ask::Reply;
 use crate::editor::Editor;
@@ -19,6 +18,7 @@ use crate::front::Sender;
 use crate::protocol::*;
 use crate::session::{self, Input, Shared};
 use crate::settings::Settings;
+use crate::sources::{Catalogue, Change, Sources};
 use crate::usage::Ledger;
 use crate::{logging, rpc, supervise, switch};
 
@@ -57,6 +57,7 @@ async fn serve(collected: bool) {
     loop {
         tokio::select! {
             Some(message) = messages.recv() => host.receive(message),
+            change = host.next_change() => host.take_change(change),
             () = &mut channel => return,
             _ = terminate.recv() => return,
         }
@@ -66,7 +67,9 @@ async fn serve(collected: bool) {
 /// What all chats of one front end share, and their sessions.
 pub struct Host {
     editor: Editor,
-    registry: Registry,
+    catalogue: Catalogue,
+    sources: Sources,
+    changes: mpsc::UnboundedReceiver<Change>,
     shared: Arc<Shared>,
     sessions: HashMap<BufferId, mpsc::UnboundedSender<Input>>,
 }
@@ -74,15 +77,48 @@ pub struct Host {
 impl Host {
     /// Speaks to `editor`; the options are at their defaults.
     pub fn new(editor: Editor) -> Self {
-        let registry = Registry::builtin();
-        let (settings, _) = Settings::read(&Value::Null, &registry);
-        let shared = Arc::new(Shared::new(settings, registry.clone(), Ledger::default()));
+        let catalogue = Catalogue::builtin();
+        let (settings, _) = Settings::read(&Value::Null, &catalogue.registry);
+        let shared = Shared::new(settings, &catalogue, Ledger::default());
+        let shared = Arc::new(shared);
+        let (sources, changes) = Sources::new();
         Self {
             editor,
-            registry,
+            catalogue,
+            sources,
+            changes,
             shared,
             sessions: HashMap::new(),
         }
+    }
+
+    /// For whoever finds tools.
+    #[expect(dead_code, reason = "as that of `sources`")]
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// The next change of the tools, for [`Host::take_change`]. Nothing is lost when
+    /// it is dropped.
+    pub async fn next_change(&mut self) -> Change {
+        match self.changes.recv().await {
+            Some(change) => change,
+            // We hold a sender ourselves.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Gives all chats the tools as they are after a change, and those that come with
+    /// it.
+    pub fn take_change(&mut self, change: Change) {
+        let mut problems = self.catalogue.take(change);
+        while let Ok(change) = self.changes.try_recv() {
+            problems.extend(self.catalogue.take(change));
+        }
+        for problem in problems {
+            self.editor.report_problem(&chat::Problem::new(problem, ""));
+        }
+        self.share(self.shared.settings.clone());
     }
 
     /// Takes a message where it belongs.
@@ -129,7 +165,8 @@ impl Host {
     }
 
     fn configure(&mut self, configure: Configure) {
-        let (mut settings, problems) = Settings::examine(&configure.options, &self.registry);
+        let (mut settings, problems) =
+            Settings::examine(&configure.options, &self.catalogue.registry);
         let told = if configure.checked {
             problems.names
         } else {
@@ -151,8 +188,8 @@ impl Host {
     }
 
     fn share(&mut self, settings: Settings) {
-        let (registry, ledger) = (self.registry.clone(), self.shared.ledger.clone());
-        self.shared = Arc::new(Shared::new(settings, registry, ledger));
+        let ledger = self.shared.ledger.clone();
+        self.shared = Arc::new(Shared::new(settings, &self.catalogue, ledger));
         self.sessions
             .retain(|_, session| session.send(Input::Settings(self.shared.clone())).is_ok());
     }

@@ -26,15 +26,22 @@ mod logging;
 mod private;
 mod protected;
 mod protocol;
+mod questions;
 mod references;
 mod route;
 mod rpc;
 mod rules;
 mod session;
 mod settings;
+#[expect(
+    dead_code,
+    reason = "the first source of tools that are not built in takes this line away"
+)]
+mod sources;
 mod spec;
 mod status;
 mod supervise;
+mod surroundings;
 mod switch;
 mod transport;
 mod trust;

@@ -9,6 +9,7 @@ mod answer;
 mod dispatch;
 mod edits;
 mod expand;
+mod gate;
 mod hold;
 mod keys;
 mod mirror;
@@ -123,6 +124,7 @@ pub fn start(
         insert: false,
         cycle: Cycle::default(),
         waiting: VecDeque::new(),
+        told_waiting: false,
         edit: None,
         last_number: 0,
         request: None,
@@ -171,6 +173,8 @@ pub(crate) struct Session {
     cycle: Cycle,
     /// What happened and is not decided on yet.
     waiting: VecDeque<Event>,
+    /// Whether it was said that a key waits for tools.
+    told_waiting: bool,
     /// The edit that is on its way.
     edit: Option<edits::InFlight>,
     /// Numbers edits, anchors and requests.

@@ -44,10 +44,12 @@ pub struct Clash {
     pub holder: String,
 }
 
+type Tools = Arc<[Arc<dyn Tool>]>;
+
 /// Tools by name. Cloning is cheap and shares the tools.
 #[derive(Clone, Default)]
 pub struct Registry {
-    sources: BTreeMap<(Precedence, String), Arc<[Arc<dyn Tool>]>>,
+    sources: BTreeMap<(Precedence, String), Tools>,
     tools: BTreeMap<String, (Arc<dyn Tool>, String)>,
     /// Under names of other systems.
     aliases: BTreeMap<String, Arc<dyn Tool>>,

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::{Options, Ruling};
-use crate::approval::CallKey;
+use crate::approval::{self, Answers, CallKey, Decision, Function, FunctionId, GUARD, Verdict};
 use crate::document::{Document, ResultKind, Status, ToolUse};
 use crate::json;
 use crate::pairing::{Call, Turn};
 use crate::prompt::aborted_call;
-use crate::tool::MALFORMED_CALL;
+use crate::tool::{MALFORMED_CALL, ToolDefinition};
 
 /// What the model is told about a call that a policy refused.
 pub const DENIED: &str = "The tool was denied by a policy.";
@@ -145,27 +145,61 @@ fn runnable(
         return Err(("it could not be read", told));
     }
     let Some(tool) = options.tools.get(&tool_use.name) else {
-        let known: Vec<&str> = options.tools.keys().map(String::as_str).collect();
-        let told = format!(
-            "There is no tool named \"{}\". Tools: {}.",
-            tool_use.name,
-            known.join(", ")
-        );
-        return Err(("there is no such tool here", told));
+        return Err((
+            "there is no such tool here",
+            unknown(&tool_use.name, options),
+        ));
     };
     let input = document.input(tool_use).map_err(|error| {
         let told = format!("The arguments could not be read, so the call was not run: {error}.");
         ("its arguments could not be read", told)
     })?;
-    let fits = options
-        .checks
-        .check(&tool_use.name, &tool.input_schema, &input);
-    fits.map_err(|error| {
-        let told = format!(
-            "The arguments do not fit the schema of \"{}\", so the call was not run: {error}.",
-            tool_use.name
-        );
-        ("its arguments do not fit", told)
-    })?;
+    fits(tool, &input, options).map_err(|told| ("its arguments do not fit", told))?;
     Ok(input)
+}
+
+fn unknown(name: &str, options: &Options) -> String {
+    let known: Vec<&str> = options.tools.keys().map(String::as_str).collect();
+    format!(
+        "There is no tool named \"{name}\". Tools: {}.",
+        known.join(", ")
+    )
+}
+
+fn fits(tool: &ToolDefinition, input: &Value, options: &Options) -> Result<(), String> {
+    let name = &tool.name;
+    let fits = options.checks.check(name, &tool.input_schema, input);
+    fits.map_err(|error| {
+        format!(
+            "The arguments do not fit the schema of \"{name}\", so the call was not run: {error}."
+        )
+    })
+}
+
+/// Whether a call that no document holds can run at all.
+///
+/// # Errors
+///
+/// There is no such tool here or the arguments do not fit; in words for the model.
+pub fn callable(name: &str, input: &Value, options: &Options) -> Result<(), String> {
+    let tool = options
+        .tools
+        .get(name)
+        .ok_or_else(|| unknown(name, options))?;
+    fits(tool, input, options)
+}
+
+/// The chain's word, and where it approves a tool that can write, the guard's: some
+/// files are written on no automatic approval.
+pub fn verdict(key: &CallKey, answers: &Answers, options: &Options) -> Verdict {
+    let verdict = approval::decide(&options.chain, key, answers);
+    let approves = matches!(verdict, Verdict::Decided(Decision::Approve, _));
+    if !approves || !options.guarded.contains(&key.name) {
+        return verdict;
+    }
+    match answers.get(&(key.clone(), FunctionId::Guard)) {
+        None => Verdict::Ask(Function::guard()),
+        Some(None) => verdict,
+        Some(Some(decision)) => Verdict::Decided(*decision, GUARD.to_owned()),
+    }
 }

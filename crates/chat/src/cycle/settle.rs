@@ -10,7 +10,7 @@ use super::decided::{CHAT, CYCLE};
 use super::judge::{self, Judgement};
 use super::plan::Plan;
 use super::{Cycle, Effect, Goal, Options, Ruling};
-use crate::approval::{self, CallKey, Decision, Function, FunctionId, GUARD, Question, Verdict};
+use crate::approval::{self, CallKey, Decision, Question, Verdict};
 use crate::document::{Document, Status};
 use crate::pairing::{Call, Turn};
 use crate::scan;
@@ -223,7 +223,11 @@ impl Cycle {
         options: &Options,
         plan: &mut Plan,
     ) -> Option<BlockLines> {
-        let (mut decision, mut by) = match self.guarded(&key, by_user, options) {
+        let verdict = match by_user {
+            true => approval::decide(&options.chain, &key, &self.answers),
+            false => judge::verdict(&key, &self.answers, options),
+        };
+        let (mut decision, mut by) = match verdict {
             Verdict::Ask(function) => {
                 plan.questions.push(Question {
                     call: key,
@@ -269,21 +273,6 @@ impl Cycle {
                 plan.decided.push((key, by));
                 Some(block)
             }
-        }
-    }
-
-    /// The chain's word, and where it approves a tool that can write, the guard's:
-    /// some files are written on no automatic approval.
-    fn guarded(&self, key: &CallKey, by_user: bool, options: &Options) -> Verdict {
-        let verdict = approval::decide(&options.chain, key, &self.answers);
-        let approves = matches!(verdict, Verdict::Decided(Decision::Approve, _));
-        if by_user || !approves || !options.guarded.contains(&key.name) {
-            return verdict;
-        }
-        match self.answers.get(&(key.clone(), FunctionId::Guard)) {
-            None => Verdict::Ask(Function::guard()),
-            Some(None) => verdict,
-            Some(Some(decision)) => Verdict::Decided(*decision, GUARD.to_owned()),
         }
     }
 

@@ -6,14 +6,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use chat::approval::{Answers, Decision, FunctionId, Question, Returned};
+use chat::approval::{FunctionId, Question};
 use chat::cycle::{AnswerEnd, Event, Level, Notice};
-use serde_json::json;
 
 use super::{Input, Session, Shared};
 use crate::frontmatter::{self, Source};
-use crate::protected::needs_review;
 use crate::protocol::DiagnosticItem;
+use crate::questions;
 use crate::rules::{self, Reading, Rules};
 use crate::status::state_folder;
 use crate::trust::Trust;
@@ -48,6 +47,9 @@ impl Session {
         if !Self::starts_work(event) || self.rule == Rule::Fresh {
             self.rule = Rule::Old;
             return true;
+        }
+        if self.waits_for_tools(event) {
+            return false;
         }
         let Some(source) = self.frontmatter_source() else {
             self.set_rules(self.shared.plain.clone());
@@ -173,26 +175,10 @@ impl Session {
             self.ask_frontmatter(frontmatter);
         }
         if !guard.is_empty() {
-            let answers = self.look_closer(guard);
+            let (answers, told) = questions::look_closer(guard, &self.folder());
+            told.iter().for_each(|it| self.inform(it));
             self.waiting.push_front(Event::ResolverAnswered(answers));
         }
-    }
-
-    /// Whether calls that a policy approves would write what no policy may let them.
-    fn look_closer(&self, questions: Vec<Question>) -> Answers {
-        let folder = self.folder();
-        let look = |question: Question| {
-            let reason = needs_review(&question.call.name, &question.input, &folder);
-            if let Some(reason) = &reason {
-                self.inform(&format!(
-                    "The call \"{}\" waits: {reason}",
-                    question.call.id
-                ));
-            }
-            let decision = reason.map(|_| Decision::RequireApproval);
-            ((question.call, FunctionId::Guard), decision)
-        };
-        questions.into_iter().map(look).collect()
     }
 
     /// Asks the policy function of the frontmatter, on a thread that may wait.
@@ -202,28 +188,7 @@ impl Session {
         };
         let (rules, buffer) = (self.rules.clone(), self.buffer);
         tokio::task::spawn_blocking(move || {
-            let mut answers = Answers::new();
-            for question in questions {
-                let context = json!({"bufnr": buffer, "tool_id": question.call.id.as_str()});
-                let name = &question.call.name;
-                let said = match &rules.evaluated {
-                    Some(it) => it.call_policy(name, &question.input, &context),
-                    None => Err("the frontmatter is gone".to_owned()),
-                };
-                let returned = match &said {
-                    Ok(value) => Returned::Value(value),
-                    Err(message) => Returned::Error(message),
-                };
-                let (decision, problem) = question.function.read(returned);
-                if let Some(problem) = problem {
-                    tracing::warn!(
-                        tool = name,
-                        "the policy function of the frontmatter {problem}"
-                    );
-                }
-                let decision = rules.limited(name, decision);
-                answers.insert((question.call, FunctionId::Frontmatter), decision);
-            }
+            let answers = questions::ask_frontmatter(&rules, buffer, questions);
             drop(inbox.send(Input::Functions(answers)));
         });
     }

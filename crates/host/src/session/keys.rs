@@ -28,11 +28,15 @@ impl Session {
                 return;
             }
             self.tell_cut_off();
+            if self.is_waiting_for_tools() {
+                return self.inform("Waiting for tool definitions to load...");
+            }
         }
         match command.name.as_str() {
             "advance" => self.waiting.push_back(Event::Advance),
             "send" => self.waiting.push_back(Event::Send),
             "resolve" | "tool:execute" => self.waiting.push_back(Event::Resolve { line }),
+            "cancel" if self.take_back_waiting() => {}
             "cancel" | "tool:cancel-all" => self.waiting.push_back(Event::Cancel),
             "tool:cancel" => self.waiting.push_back(Event::CancelTool { line }),
             "tool:list" => self.list_tools(),

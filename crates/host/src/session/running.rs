@@ -1,21 +1,18 @@
 //! Calls that run, and the user's functions that are asked about them.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::time::Duration;
 
-use chat::approval::{Answers, CallKey, Function, FunctionId, Question, Returned};
+use chat::approval::{CallKey, Question};
 use chat::cycle::{Effect, Event, step};
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tools::{Progress, ToolContext};
+use tools::Progress;
 
 use super::{Input, Session};
-use crate::buffers::EditorBuffers;
-use crate::editor::Editor;
-use crate::protocol::{BufferId, FunctionAnswer, FunctionCall};
+use crate::questions;
+use crate::surroundings::Surroundings;
 
 /// Most lines of live output that are kept for showing.
 const OUTPUT_LINES: usize = 5;
@@ -114,17 +111,7 @@ impl Session {
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
-        let mut context =
-            ToolContext::new(self.folder(), crate::status::state_folder().join("outputs"));
-        let seconds = self
-            .shared
-            .settings
-            .tools
-            .default_timeout
-            .clamp(0.1, 86_400.0);
-        context.timeout = Duration::from_secs_f64(seconds);
-        context.buffers = Arc::new(EditorBuffers(self.editor.clone()));
-        context.bash = self.shared.settings.bash();
+        let mut context = self.surroundings().context(&call.id);
         context.progress = self.progress(&call);
         let running = Call {
             cancel: context.cancel.clone(),
@@ -141,6 +128,18 @@ impl Session {
             let outcome = tools::run(tool, id, input, context).await;
             drop(inbox.send(Input::ToolEnded(call, outcome)));
         });
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            editor: self.editor.clone(),
+            shared: self.shared.clone(),
+            rules: self.rules.clone(),
+            audit: self.audit.clone(),
+            path: self.path.clone(),
+            buffer: self.buffer,
+            folder: self.folder(),
+        }
     }
 
     fn progress(&self, call: &CallKey) -> Progress {
@@ -203,157 +202,11 @@ impl Session {
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
-        let asked = questions
-            .into_iter()
-            .map(|question| {
-                let (first, name) = (question.function.id, &question.call.name);
-                let functions = self.rules.options.chain.asked_together(first, name);
-                (question, functions)
-            })
-            .collect();
+        let asked = questions::together(&self.rules, questions);
         let (editor, buffer) = (self.editor.clone(), self.buffer);
         tokio::spawn(async move {
-            let answers = ask_functions(&editor, buffer, asked).await;
+            let answers = questions::ask_functions(&editor, buffer, asked).await;
             drop(inbox.send(Input::Functions(answers)));
         });
-    }
-}
-
-/// Asks the editor; each question goes to the functions beside it until one of
-/// them says something.
-async fn ask_functions(
-    editor: &Editor,
-    buffer: BufferId,
-    asked: Vec<(Question, Vec<Function>)>,
-) -> Answers {
-    let call = |(question, functions): &(Question, Vec<Function>)| FunctionCall {
-        functions: functions.iter().filter_map(editor_number).collect(),
-        arguments: vec![
-            question.call.name.clone().into(),
-            question.input.clone(),
-            json!({"bufnr": buffer, "tool_id": question.call.id.as_str()}),
-        ],
-    };
-    let replies = editor
-        .call_functions(asked.iter().map(call).collect())
-        .await
-        .unwrap_or_default();
-    let mut replies = replies.into_iter();
-    let mut answers = Answers::new();
-    for (question, functions) in asked {
-        read(
-            &question,
-            &functions,
-            &replies.next().unwrap_or_default(),
-            &mut answers,
-        );
-    }
-    answers
-}
-
-fn editor_number(function: &Function) -> Option<u64> {
-    match function.id {
-        FunctionId::Editor(number) => Some(number),
-        FunctionId::Frontmatter | FunctionId::Guard => None,
-    }
-}
-
-/// Adds what the functions said. The one that the cycle asked for always gets an
-/// answer, because otherwise it would be asked for ever.
-fn read(
-    question: &Question,
-    functions: &[Function],
-    replies: &[FunctionAnswer],
-    answers: &mut Answers,
-) {
-    let mut add = |function: &Function, returned: Returned<'_>| {
-        let (decision, problem) = function.read(returned);
-        if let Some(problem) = problem {
-            tracing::warn!(tool = question.call.name, call = %question.call.id, "a policy function {problem}");
-        }
-        answers.insert((question.call.clone(), function.id), decision);
-    };
-    for (function, reply) in functions.iter().zip(replies) {
-        add(function, returned(reply));
-    }
-    if functions.is_empty() || replies.is_empty() {
-        add(&question.function, Returned::Gone);
-    }
-}
-
-fn returned(reply: &FunctionAnswer) -> Returned<'_> {
-    match reply {
-        FunctionAnswer { ok: true, .. } if reply.kind != "nil" && reply.value.is_null() => {
-            Returned::Error("it returned a value that is no answer")
-        }
-        FunctionAnswer {
-            ok: true, value, ..
-        } => Returned::Value(value),
-        FunctionAnswer { kind, .. } if kind == "gone" => Returned::Gone,
-        FunctionAnswer { message, .. } => Returned::Error(message.as_deref().unwrap_or_default()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use chat::approval::{Decision, OnError};
-
-    fn answer(ok: bool, value: Value, kind: &str) -> FunctionAnswer {
-        FunctionAnswer {
-            ok,
-            value,
-            kind: kind.to_owned(),
-            message: None,
-        }
-    }
-
-    fn decisions(functions: &[Function], replies: &[FunctionAnswer]) -> Vec<Option<Decision>> {
-        let question = Question {
-            call: CallKey {
-                id: ToolUseId::new("t"),
-                name: "bash".to_owned(),
-                input: "{}".to_owned(),
-            },
-            input: json!({}),
-            function: functions[0],
-        };
-        let mut answers = Answers::new();
-        read(&question, functions, replies, &mut answers);
-        answers.into_values().collect()
-    }
-
-    #[test]
-    fn a_function_that_throws_or_answers_oddly_makes_the_call_wait() {
-        let wait = [Some(Decision::RequireApproval)];
-        let policy = [Function::auto_approve(1)];
-        for (reply, expected) in [
-            (
-                answer(true, json!(true), "boolean"),
-                Some(Decision::Approve),
-            ),
-            (answer(true, Value::Null, "nil"), None),
-            (answer(true, json!("deny"), "string"), Some(Decision::Deny)),
-            (answer(true, json!("approve"), "string"), wait[0]),
-            (answer(true, Value::Null, "table"), wait[0]),
-            (answer(false, json!(true), "nil"), wait[0]),
-            (answer(false, Value::Null, "gone"), wait[0]),
-        ] {
-            assert_eq!(decisions(&policy, &[reply]), [expected]);
-        }
-        assert_eq!(decisions(&policy, &[]), wait);
-    }
-
-    #[test]
-    fn resolvers_that_were_asked_together_each_have_their_answer() {
-        let functions = [1, 2, 3].map(|id| Function::resolver(id, OnError::Pass));
-        let replies = [
-            answer(false, Value::Null, "nil"),
-            answer(true, json!("approve"), "string"),
-        ];
-        assert_eq!(
-            decisions(&functions, &replies),
-            [None, Some(Decision::Approve)]
-        );
     }
 }

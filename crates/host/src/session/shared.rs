@@ -1,4 +1,5 @@
-//! What all sessions have in common, made once for each change of the options.
+//! What all sessions have in common, made once for each change of the options and
+//! of the tools.
 
 use std::sync::Arc;
 
@@ -6,6 +7,7 @@ use tools::Registry;
 
 use crate::rules::Rules;
 use crate::settings::Settings;
+use crate::sources::Catalogue;
 use crate::usage::Ledger;
 
 /// What all sessions have in common.
@@ -14,6 +16,8 @@ pub struct Shared {
     pub settings: Settings,
     /// The tools.
     pub registry: Registry,
+    /// Whether sources of tools are not there yet, which are waited for.
+    pub loading: bool,
     /// What a chat without frontmatter goes by.
     pub plain: Arc<Rules>,
     /// What requests took and cost.
@@ -22,11 +26,13 @@ pub struct Shared {
 
 impl Shared {
     /// Works out what follows from the options, once for all chats and keys.
-    pub fn new(settings: Settings, registry: Registry, ledger: Ledger) -> Self {
+    pub fn new(settings: Settings, catalogue: &Catalogue, ledger: Ledger) -> Self {
+        let registry = catalogue.registry.clone();
         let plain = Arc::new(Rules::plain(&settings, &registry));
         Self {
             settings,
             registry,
+            loading: !catalogue.loading.is_empty(),
             plain,
             ledger,
         }

@@ -1,0 +1,208 @@
+//! Whoever has a say about calls beside the lists: the user's functions in the
+//! editor, the frontmatter's, and the guard of protected files.
+//!
+//! Asks, and reads what comes back; what follows from it is decided elsewhere.
+
+use std::path::Path;
+
+use chat::approval::{Answers, Decision, Function, FunctionId, Question, Returned};
+use serde_json::json;
+
+use crate::editor::Editor;
+use crate::protected::needs_review;
+use crate::protocol::{BufferId, FunctionAnswer, FunctionCall};
+use crate::rules::Rules;
+
+/// Each question with all functions that are asked in the same message.
+pub fn together(rules: &Rules, questions: Vec<Question>) -> Vec<(Question, Vec<Function>)> {
+    let functions = |question: Question| {
+        let (first, name) = (question.function.id, &question.call.name);
+        let functions = rules.options.chain.asked_together(first, name);
+        (question, functions)
+    };
+    questions.into_iter().map(functions).collect()
+}
+
+/// Whether calls that a policy approves would write what no policy may let them, and
+/// what to say about those. Blocking: looks at files.
+pub fn look_closer(questions: Vec<Question>, folder: &Path) -> (Answers, Vec<String>) {
+    let mut told = Vec::new();
+    let look = |question: Question| {
+        let reason = needs_review(&question.call.name, &question.input, folder);
+        let waits =
+            reason.map(|reason| format!("The call \"{}\" waits: {reason}", question.call.id));
+        let decision = waits.is_some().then_some(Decision::RequireApproval);
+        told.extend(waits);
+        ((question.call, FunctionId::Guard), decision)
+    };
+    let answers = questions.into_iter().map(look).collect();
+    (answers, told)
+}
+
+/// Asks the policy function of the frontmatter. Blocking.
+pub fn ask_frontmatter(rules: &Rules, buffer: BufferId, questions: Vec<Question>) -> Answers {
+    let mut answers = Answers::new();
+    for question in questions {
+        let context = json!({"bufnr": buffer, "tool_id": question.call.id.as_str()});
+        let name = &question.call.name;
+        let said = match &rules.evaluated {
+            Some(it) => it.call_policy(name, &question.input, &context),
+            None => Err("the frontmatter is gone".to_owned()),
+        };
+        let returned = match &said {
+            Ok(value) => Returned::Value(value),
+            Err(message) => Returned::Error(message),
+        };
+        let (decision, problem) = question.function.read(returned);
+        if let Some(problem) = problem {
+            tracing::warn!(
+                tool = name,
+                "the policy function of the frontmatter {problem}"
+            );
+        }
+        let decision = rules.limited(name, decision);
+        answers.insert((question.call, FunctionId::Frontmatter), decision);
+    }
+    answers
+}
+
+/// Asks the editor; each question goes to the functions beside it until one of
+/// them says something.
+pub async fn ask_functions(
+    editor: &Editor,
+    buffer: BufferId,
+    asked: Vec<(Question, Vec<Function>)>,
+) -> Answers {
+    let call = |(question, functions): &(Question, Vec<Function>)| FunctionCall {
+        functions: functions.iter().filter_map(editor_number).collect(),
+        arguments: vec![
+            question.call.name.clone().into(),
+            question.input.clone(),
+            json!({"bufnr": buffer, "tool_id": question.call.id.as_str()}),
+        ],
+    };
+    let replies = editor
+        .call_functions(asked.iter().map(call).collect())
+        .await
+        .unwrap_or_default();
+    let mut replies = replies.into_iter();
+    let mut answers = Answers::new();
+    for (question, functions) in asked {
+        read(
+            &question,
+            &functions,
+            &replies.next().unwrap_or_default(),
+            &mut answers,
+        );
+    }
+    answers
+}
+
+fn editor_number(function: &Function) -> Option<u64> {
+    match function.id {
+        FunctionId::Editor(number) => Some(number),
+        FunctionId::Frontmatter | FunctionId::Guard => None,
+    }
+}
+
+/// Adds what the functions said. The one that the cycle asked for always gets an
+/// answer, because otherwise it would be asked for ever.
+fn read(
+    question: &Question,
+    functions: &[Function],
+    replies: &[FunctionAnswer],
+    answers: &mut Answers,
+) {
+    let mut add = |function: &Function, returned: Returned<'_>| {
+        let (decision, problem) = function.read(returned);
+        if let Some(problem) = problem {
+            tracing::warn!(tool = question.call.name, call = %question.call.id, "a policy function {problem}");
+        }
+        answers.insert((question.call.clone(), function.id), decision);
+    };
+    for (function, reply) in functions.iter().zip(replies) {
+        add(function, returned(reply));
+    }
+    if functions.is_empty() || replies.is_empty() {
+        add(&question.function, Returned::Gone);
+    }
+}
+
+fn returned(reply: &FunctionAnswer) -> Returned<'_> {
+    match reply {
+        FunctionAnswer { ok: true, .. } if reply.kind != "nil" && reply.value.is_null() => {
+            Returned::Error("it returned a value that is no answer")
+        }
+        FunctionAnswer {
+            ok: true, value, ..
+        } => Returned::Value(value),
+        FunctionAnswer { kind, .. } if kind == "gone" => Returned::Gone,
+        FunctionAnswer { message, .. } => Returned::Error(message.as_deref().unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chat::approval::{CallKey, OnError};
+    use chat::tool::ToolUseId;
+    use serde_json::Value;
+
+    fn answer(ok: bool, value: Value, kind: &str) -> FunctionAnswer {
+        FunctionAnswer {
+            ok,
+            value,
+            kind: kind.to_owned(),
+            message: None,
+        }
+    }
+
+    fn decisions(functions: &[Function], replies: &[FunctionAnswer]) -> Vec<Option<Decision>> {
+        let question = Question {
+            call: CallKey {
+                id: ToolUseId::new("t"),
+                name: "bash".to_owned(),
+                input: "{}".to_owned(),
+            },
+            input: json!({}),
+            function: functions[0],
+        };
+        let mut answers = Answers::new();
+        read(&question, functions, replies, &mut answers);
+        answers.into_values().collect()
+    }
+
+    #[test]
+    fn a_function_that_throws_or_answers_oddly_makes_the_call_wait() {
+        let wait = [Some(Decision::RequireApproval)];
+        let policy = [Function::auto_approve(1)];
+        for (reply, expected) in [
+            (
+                answer(true, json!(true), "boolean"),
+                Some(Decision::Approve),
+            ),
+            (answer(true, Value::Null, "nil"), None),
+            (answer(true, json!("deny"), "string"), Some(Decision::Deny)),
+            (answer(true, json!("approve"), "string"), wait[0]),
+            (answer(true, Value::Null, "table"), wait[0]),
+            (answer(false, json!(true), "nil"), wait[0]),
+            (answer(false, Value::Null, "gone"), wait[0]),
+        ] {
+            assert_eq!(decisions(&policy, &[reply]), [expected]);
+        }
+        assert_eq!(decisions(&policy, &[]), wait);
+    }
+
+    #[test]
+    fn resolvers_that_were_asked_together_each_have_their_answer() {
+        let functions = [1, 2, 3].map(|id| Function::resolver(id, OnError::Pass));
+        let replies = [
+            answer(false, Value::Null, "nil"),
+            answer(true, json!("approve"), "string"),
+        ];
+        assert_eq!(
+            decisions(&functions, &replies),
+            [None, Some(Decision::Approve)]
+        );
+    }
+}

@@ -1,0 +1,43 @@
+//! A key that is pressed before all tools are there waits for them.
+//!
+//! A request that went out without them would have the model do without, and a call
+//! of one would be answered with an error.
+
+use chat::cycle::Event;
+
+use super::Session;
+
+impl Session {
+    /// Whether the user's own act has to wait for tools; it is said once.
+    pub(super) fn waits_for_tools(&mut self, event: &Event) -> bool {
+        if !self.shared.loading || !is_of_user(event) {
+            self.told_waiting = false;
+            return false;
+        }
+        if !std::mem::replace(&mut self.told_waiting, true) {
+            // The words of the tools specification, "Async tool sources".
+            self.inform("Waiting for tool definitions to load...");
+        }
+        true
+    }
+
+    /// Whether a key waits for tools already: a second one would send twice.
+    pub(super) fn is_waiting_for_tools(&self) -> bool {
+        self.told_waiting && self.waiting.iter().any(is_of_user)
+    }
+
+    /// Ctrl-C takes back a key that waits for tools. Whether there was one.
+    pub(super) fn take_back_waiting(&mut self) -> bool {
+        if !self.is_waiting_for_tools() {
+            return false;
+        }
+        self.waiting.retain(|event| !is_of_user(event));
+        self.told_waiting = false;
+        self.inform("Nothing was sent: you took it back before the tools were there.");
+        true
+    }
+}
+
+fn is_of_user(event: &Event) -> bool {
+    matches!(event, Event::Advance | Event::Send | Event::Resolve { .. })
+}

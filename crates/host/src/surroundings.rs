@@ -1,0 +1,218 @@
+//! What a call of a chat runs in, and how it calls other tools: by the same rules,
+//! into the same log, and no deeper than three.
+//!
+//! A call inside a call cannot wait for the user, as it stands in no document: what
+//! the rules do not approve is not run, and its caller is told what would let it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chat::approval::{Answers, CallKey, Decision, FunctionId, Question, Verdict};
+use chat::cycle::{Decided, Ruling, callable, verdict};
+use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tools::{Nested, ToolContext};
+
+use crate::audit::Audit;
+use crate::buffers::EditorBuffers;
+use crate::editor::Editor;
+use crate::protocol::BufferId;
+use crate::questions;
+use crate::rules::Rules;
+use crate::session::Shared;
+use crate::status::state_folder;
+
+/// Most calls in one another: "depth" in the script tools specification.
+const DEEPEST: usize = 3;
+
+/// What a call of a chat runs in.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// Who holds open files and the user's functions.
+    pub editor: Editor,
+    /// The tools, and the options as the user gave them.
+    pub shared: Arc<Shared>,
+    /// What the chat goes by.
+    pub rules: Arc<Rules>,
+    /// The log of decisions.
+    pub audit: Audit,
+    /// The chat's file.
+    pub path: Option<PathBuf>,
+    /// Its buffer.
+    pub buffer: BufferId,
+    /// What relative paths start from.
+    pub folder: PathBuf,
+}
+
+impl Surroundings {
+    /// What a call of this id gets; it is in no other call.
+    pub fn context(self, id: &ToolUseId) -> ToolContext {
+        self.inside(id, 1)
+    }
+
+    fn inside(self, id: &ToolUseId, depth: usize) -> ToolContext {
+        let mut context = ToolContext::new(&self.folder, state_folder().join("outputs"));
+        let settings = &self.shared.settings;
+        let seconds = settings.tools.default_timeout.clamp(0.1, 86_400.0);
+        context.timeout = Duration::from_secs_f64(seconds);
+        context.buffers = Arc::new(EditorBuffers(self.editor.clone()));
+        context.bash = settings.bash();
+        context.chat.clone_from(&self.path);
+        context.buffer = self.buffer;
+        context.nested = Arc::new(Inside {
+            around: self,
+            outer: id.clone(),
+            depth,
+            calls: AtomicU64::new(0),
+        });
+        context
+    }
+
+    /// The rules' word on a call, with everybody asked who has a say.
+    async fn decide(&self, call: &CallKey, input: &Value) -> (Decision, String) {
+        let mut answers = Answers::new();
+        loop {
+            let function = match verdict(call, &answers, &self.rules.options) {
+                Verdict::Decided(decision, by) => return (decision, by),
+                Verdict::Ask(function) => function,
+            };
+            let question = Question {
+                call: call.clone(),
+                input: input.clone(),
+                function,
+            };
+            let said = self.ask(question).await;
+            // Somebody who says nothing would be asked for ever.
+            if said.is_empty() {
+                return (Decision::RequireApproval, String::new());
+            }
+            answers.extend(said);
+        }
+    }
+
+    async fn ask(&self, question: Question) -> Answers {
+        let (rules, buffer, folder) = (self.rules.clone(), self.buffer, self.folder.clone());
+        let asked = match question.function.id {
+            FunctionId::Editor(_) => {
+                let asked = questions::together(&self.rules, vec![question]);
+                return questions::ask_functions(&self.editor, buffer, asked).await;
+            }
+            FunctionId::Frontmatter => tokio::task::spawn_blocking(move || {
+                questions::ask_frontmatter(&rules, buffer, vec![question])
+            }),
+            FunctionId::Guard => tokio::task::spawn_blocking(move || {
+                questions::look_closer(vec![question], &folder).0
+            }),
+        };
+        asked.await.unwrap_or_default()
+    }
+}
+
+/// The other tools, as one call sees them.
+struct Inside {
+    around: Surroundings,
+    outer: ToolUseId,
+    depth: usize,
+    /// Calls that it made.
+    calls: AtomicU64,
+}
+
+#[async_trait]
+impl Nested for Inside {
+    fn tools(&self) -> Vec<ToolDefinition> {
+        self.around.rules.options.tools.values().cloned().collect()
+    }
+
+    async fn call(&self, name: &str, input: Value, cancel: &CancellationToken) -> ToolOutcome {
+        match self.run(name, input, cancel).await {
+            Ok(outcome) => outcome,
+            Err(why) => ToolOutcome::Failed(why),
+        }
+    }
+}
+
+impl Inside {
+    async fn run(
+        &self,
+        name: &str,
+        input: Value,
+        cancel: &CancellationToken,
+    ) -> Result<ToolOutcome, String> {
+        let around = &self.around;
+        if self.depth >= DEEPEST {
+            return Err(format!(
+                "\"{name}\" was not run: calls stand in one another {DEEPEST} deep already."
+            ));
+        }
+        let options = &around.rules.options;
+        callable(name, &input, options)?;
+        let tool = around.shared.registry.get(name);
+        let tool = tool.ok_or_else(|| format!("There is no tool named \"{name}\" any more."))?;
+        let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let call = CallKey {
+            id: ToolUseId::new(format!("{}/{number}", self.outer)),
+            name: name.to_owned(),
+            input: chat::json::canonical(&input),
+        };
+        self.may_run(&call, &input).await?;
+        let mut context = around.clone().inside(&call.id, self.depth + 1);
+        context.cancel = cancel.child_token();
+        let outcome = tools::run(tool, call.id.clone(), input, context).await;
+        let (audit, path, ended) = (around.audit.clone(), around.path.clone(), outcome.clone());
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = audit.ended(path.as_deref(), &[(call, ended)]) {
+                tracing::warn!(%error, "the end of a call is not in the log of decisions");
+            }
+        });
+        Ok(outcome)
+    }
+
+    /// Has a call decided on, and the decision written before anything follows.
+    async fn may_run(&self, call: &CallKey, input: &Value) -> Result<(), String> {
+        let around = &self.around;
+        let (decision, by) = around.decide(call, input).await;
+        let (ruling, refusal) = match decision {
+            Decision::Approve => (Ruling::Approved, None),
+            Decision::Deny => {
+                let told = format!("\"{}\" was not run: a policy denies it.", call.name);
+                (Ruling::Denied, Some(told))
+            }
+            Decision::RequireApproval => {
+                let told = format!(
+                    "\"{0}\" was not run: no policy approves it, and a call inside a call cannot wait for the user. It \
+                     runs when the user adds \"{0}\" to tools.auto_approve, or when you call it yourself.",
+                    call.name
+                );
+                (Ruling::Unfit, Some(told))
+            }
+        };
+        let decided = Decided {
+            call: call.clone(),
+            ruling,
+            by: if by.is_empty() {
+                "default".to_owned()
+            } else {
+                by
+            },
+            reason: None,
+        };
+        let (audit, path, begins) = (around.audit.clone(), around.path.clone(), call.clone());
+        let recorded = tokio::task::spawn_blocking(move || {
+            audit.decided(path.as_deref(), &[decided])?;
+            match ruling {
+                Ruling::Approved => audit.begun(path.as_deref(), &[(&begins, None)], "none"),
+                _ => Ok(()),
+            }
+        });
+        match (refusal, recorded.await) {
+            (Some(refusal), _) => Err(refusal),
+            (None, Ok(Ok(()))) => Ok(()),
+            (None, Ok(Err(error))) => Err(around.audit.refusal(&error).what),
+            (None, Err(error)) => Err(format!("\"{}\" was not run: {error}.", call.name)),
+        }
+    }
+}
