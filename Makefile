@@ -2,7 +2,7 @@
 # how is in scripts/install.sh, what is checked is in scripts/check.sh.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wire check bench clean-tools
+.PHONY: help demo test test-wire test-peers test-model check bench clean-tools
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -22,6 +22,14 @@ test-wire: ## Compare requests with the types of the providers' own SDKs
 	rm -rf target/wire
 	FLEMMA_WIRE_CORPUS="$$PWD/target/wire" cargo test -q -p flemma-provider --test requests corpus
 	.tools/sdks/bin/python tests/wire/validate.py target/wire
+
+test-peers: ## Talk to somebody else's idea of each provider
+	@scripts/install.sh peers
+	cargo test -p flemma --test e2e -- --ignored outside::peers
+
+test-model: ## Talk to a real model, which llama.cpp runs here
+	@scripts/install.sh model
+	cargo test -p flemma --test e2e -- --ignored --test-threads 1 outside::model
 
 check: ## Check formatting, lints, licences and help tags
 	@scripts/install.sh nvim stylua luacheck cargo-deny

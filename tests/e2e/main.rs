@@ -28,6 +28,7 @@ mod mirror;
 mod misuse;
 mod opening;
 mod origin;
+mod outside;
 mod parameters;
 mod preview;
 mod processes;

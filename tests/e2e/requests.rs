@@ -284,10 +284,8 @@ fn openai_receives_reasoning_calls_and_results_as_its_documentation_says() {
     assert_eq!(input[0], first["input"][0]);
     assert_eq!(input[1]["encrypted_content"], "ZW5jcnlwdGVk");
     assert_eq!(input[1]["summary"][0]["text"], "Let me see.\n@You: no");
-    assert_eq!(
-        input[2],
-        json!({"role": "assistant", "content": "I'll look.", "phase": "commentary"})
-    );
+    assert_eq!(input[2]["content"][0]["text"], "I'll look.");
+    assert_eq!(input[2]["phase"], "commentary");
     let results: Vec<&Json> = (5..7).map(|at| &input[at]["call_id"]).collect();
     assert_eq!(results, ["call_1", "call_2"]);
     assert_eq!(input[5]["output"], "a");

@@ -190,7 +190,8 @@ impl Answer {
     fn finish(&mut self, reason: &str, message: Option<&str>, events: &mut Vec<StreamEvent>) {
         self.stop = Some(match reason {
             "FINISH_REASON_UNSPECIFIED" | "" => return,
-            "STOP" if self.called => StopReason::ToolUse,
+            // Google says STOP after calls as well; a peer that speaks its format does not.
+            "STOP" | "FUNCTION_CALL" if self.called => StopReason::ToolUse,
             "STOP" => StopReason::EndTurn,
             "MAX_TOKENS" => StopReason::MaxTokens,
             _ => return self.fail(broken_off(reason, message), events),

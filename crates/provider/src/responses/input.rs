@@ -18,8 +18,10 @@ const SPOKEN: Protocol = Protocol::Responses;
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Item<'a> {
-    /// Text, from either side.
-    Message(Message<'a>),
+    /// The user's text and files.
+    User(User<'a>),
+    /// Text of the model's.
+    Said(Said<'a>),
     /// Reasoning as the model sent it.
     Reasoning(Map<String, Value>),
     /// A call or its result.
@@ -27,16 +29,30 @@ pub(super) enum Item<'a> {
 }
 
 #[derive(Serialize)]
-#[serde(tag = "role", rename_all = "lowercase")]
-pub(super) enum Message<'a> {
-    User {
-        content: Vec<Piece<'a>>,
-    },
-    Assistant {
-        content: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        phase: Option<&'static str>,
-    },
+#[serde(tag = "role", rename = "user")]
+pub(super) struct User<'a> {
+    content: Vec<Piece<'a>>,
+}
+
+/// A message of the model's in the form in which it sent it. OpenAI itself takes a
+/// shorter one; llama.cpp's server does not.
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "message")]
+pub(super) struct Said<'a> {
+    /// One of our own, by its place: nobody kept the message.
+    id: String,
+    role: &'static str,
+    status: &'static str,
+    content: [OutputText<'a>; 1],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phase: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "output_text")]
+struct OutputText<'a> {
+    text: &'a str,
+    annotations: [(); 0],
 }
 
 #[derive(Serialize)]
@@ -92,7 +108,7 @@ fn user<'a>(message: &'a PromptMessage, ids: &'a WireIds<'a>, items: &mut Vec<It
     items.extend(message.parts.iter().filter_map(|part| output(part, ids)));
     let content: Vec<Piece<'a>> = message.parts.iter().filter_map(piece).collect();
     if !content.is_empty() {
-        items.push(Item::Message(Message::User { content }));
+        items.push(Item::User(User { content }));
     }
 }
 
@@ -164,8 +180,14 @@ fn assistant<'a>(
             Part::Text(content) if says(part) => {
                 let before_calls = last_call.is_some_and(|call| at < call);
                 let phase = ["final_answer", "commentary"][usize::from(before_calls)];
-                items.push(Item::Message(Message::Assistant {
-                    content,
+                items.push(Item::Said(Said {
+                    id: format!("msg_{}", items.len()),
+                    role: "assistant",
+                    status: "completed",
+                    content: [OutputText {
+                        text: content,
+                        annotations: [],
+                    }],
                     phase: has_phases.then_some(phase),
                 }));
             }

@@ -11,7 +11,7 @@ use super::*;
 
 /// Provider, models and the folder of the API. Of the named servers only those stand
 /// here that are sent nothing beyond OpenAI's own fields.
-const DESTINATIONS: [(&str, Protocol, &[&str], &str); 4] = [
+const DESTINATIONS: [(&str, Protocol, &[&str], &str); 6] = [
     (
         "anthropic",
         Protocol::AnthropicMessages,
@@ -42,6 +42,18 @@ const DESTINATIONS: [(&str, Protocol, &[&str], &str); 4] = [
         &["m"],
         "chat_completions",
     ),
+    (
+        "gemini",
+        Protocol::Gemini,
+        &[
+            "gemini-2.5-pro",
+            "gemini-2.5-flash",
+            "gemini-3.1-pro-preview",
+            "m",
+        ],
+        "gemini",
+    ),
+    ("vertex", Protocol::Gemini, &["gemini-2.5-pro"], "gemini"),
 ];
 
 /// Everything that a conversation may hold: files, thinking of every provider,
@@ -69,6 +81,7 @@ fn everything() -> Prompt {
                 thinking("T1", Some(("anthropic", "c2ln"))),
                 thinking("", Some(("openai", &reasoning))),
                 thinking("T3", None),
+                thinking("", Some(("gemini", "c2ln"))),
                 Part::Thinking {
                     text: "b3BhcXVl".to_owned(),
                     signature: None,
@@ -159,5 +172,5 @@ fn every_kind_of_request_can_be_made_and_is_written_where_the_sdks_are_asked() {
             }
         }
     }
-    assert_eq!(made, 13 * 30 * 3);
+    assert_eq!(made, 18 * 30 * 3);
 }

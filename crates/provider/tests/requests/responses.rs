@@ -27,6 +27,12 @@ fn reasoning(id: &str) -> (Value, String) {
     (item, signature)
 }
 
+/// A message of the model's as it goes back.
+fn said(id: &str, text: &str) -> Value {
+    let content = json!([{"type": "output_text", "text": text, "annotations": []}]);
+    json!({"type": "message", "id": id, "role": "assistant", "status": "completed", "content": content})
+}
+
 #[test]
 fn a_whole_request() {
     let prompt = Prompt {
@@ -70,7 +76,7 @@ fn a_whole_request() {
             "instructions": "Be brief.",
             "input": [
                 {"role": "user", "content": [{"type": "input_text", "text": "List the files.\n\n    indented"}]},
-                {"role": "assistant", "content": "I look."},
+                said("msg_1", "I look."),
                 {"type": "function_call", "call_id": "call_1", "name": "bash", "arguments": "{\"z\": 1.0, \"a\": \"ls\"}"},
                 {"type": "function_call_output", "call_id": "call_1", "output": "a.rs"},
                 {"role": "user", "content": [{"type": "input_text", "text": "And then?"}]},
@@ -104,7 +110,7 @@ fn every_reasoning_item_goes_back_in_its_place() {
         json!([
             {"role": "user", "content": [{"type": "input_text", "text": "Hi"}]},
             one,
-            {"role": "assistant", "content": "A"},
+            said("msg_2", "A"),
             two,
             {"type": "function_call", "call_id": "c1", "name": "bash", "arguments": "{}"},
             {"type": "function_call_output", "call_id": "c1", "output": "Error: no such file"},

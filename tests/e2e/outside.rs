@@ -1,0 +1,262 @@
+//! Servers of other people on the loopback, each with an idea of its own of the
+//! formats: npm `@copilotkit/aimock`, and llama.cpp with a small model. They are
+//! fetched into `.tools/` by `make test-peers` and `make test-model`, which run what is
+//! marked as ignored here; `make test` needs neither.
+
+use std::fs::{self, File};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::shell::{Ran, Shell, wait};
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
+}
+
+/// A program that serves until the test ends.
+struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Server {
+    /// Starts it with a free port behind `arguments`, and waits until it listens.
+    #[track_caller]
+    fn start(program: &Path, arguments: &[&str], log: &Path) -> Self {
+        assert!(
+            program.exists(),
+            "{} is missing: see CONTRIBUTING.md",
+            program.display()
+        );
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let log = File::create(log).unwrap();
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .args(["--port", &port.to_string()])
+            .stdin(Stdio::null());
+        let child = command
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let server = Self { child, port };
+        wait("the server", || {
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        server
+    }
+
+    /// Where each provider that speaks one of its protocols is.
+    fn environment(&self) -> Vec<(&'static str, String)> {
+        let origin = format!("http://127.0.0.1:{}", self.port);
+        let at = |name, path: &str| (name, format!("{origin}{path}"));
+        let key = |name| (name, "not-a-key".to_owned());
+        vec![
+            at("ANTHROPIC_BASE_URL", ""),
+            at("GEMINI_BASE_URL", ""),
+            at("OPENAI_BASE_URL", "/v1"),
+            at("OPENAI_COMPATIBLE_BASE_URL", "/v1"),
+            at("LLAMACPP_BASE_URL", "/v1"),
+            at("OPENROUTER_BASE_URL", "/api/v1"),
+            key("ANTHROPIC_API_KEY"),
+            key("GEMINI_API_KEY"),
+            key("OPENAI_API_KEY"),
+            key("OPENROUTER_API_KEY"),
+        ]
+    }
+
+    /// `flemma send` of a question to one of them.
+    #[track_caller]
+    fn ask(&self, shell: &Shell, provider: &str, question: &str) -> Ran {
+        let name = format!("{provider}.chat");
+        shell.write(&name, &format!("@You:\n{question}\n"));
+        let mut command = shell.command(&["send", "--provider", provider, &name]);
+        command.envs(self.environment());
+        crate::shell::end(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+mod peers {
+    use super::*;
+
+    const PROVIDERS: [&str; 5] = [
+        "anthropic",
+        "openai",
+        "gemini",
+        "openai_compatible",
+        "openrouter",
+    ];
+
+    fn peer(shell: &Shell) -> Server {
+        let program = root().join(".tools/npm-peers/node_modules/.bin/llmock");
+        let fixtures = root().join("tests/peers/fixtures.json");
+        let fixtures = ["--fixtures", fixtures.to_str().unwrap()];
+        let arguments = [&fixtures[..], &["--strict", "--validate-on-load"]].concat();
+        Server::start(&program, &arguments, &shell.path("peer.log"))
+    }
+
+    fn shell() -> Shell {
+        let shell = Shell::offline();
+        shell.configure("model = \"m\"\n[parameters]\nthinking = \"low\"\nmax_retries = 0\n");
+        shell.write("one.txt", "the first");
+        shell
+    }
+
+    /// Two calls at once, of which one fails. The peer refuses a turn that does not
+    /// begin with the thinking that it signed.
+    #[test]
+    #[ignore = "make test-peers"]
+    fn calls_results_and_thinking_go_there_and_back() {
+        let shell = shell();
+        let peer = peer(&shell);
+        for provider in PROVIDERS {
+            let ran = peer.ask(&shell, provider, "Look at both.");
+            assert_eq!(ran.code, Some(0), "{provider}: {ran:?}");
+            assert_eq!(
+                ran.out, "I look.\nOne has *one*, the other is missing.\n",
+                "{provider}"
+            );
+            let chat = shell.read(&format!("{provider}.chat"));
+            for part in [
+                "Two files, so two calls.",
+                "```\nthe first\n```",
+                "two.txt does not exist.",
+            ] {
+                assert!(chat.contains(part), "{part} in {provider}:\n{chat}");
+            }
+            assert_eq!(chat.matches("(error)").count(), 1, "{chat}");
+        }
+    }
+
+    #[test]
+    #[ignore = "make test-peers"]
+    fn a_marker_in_the_text_stays_text() {
+        let shell = shell();
+        let peer = peer(&shell);
+        for provider in PROVIDERS {
+            let ran = peer.ask(&shell, provider, "Hello.");
+            assert_eq!(
+                ran.out, "Grüße & 🎉\n\n@You: not a marker\n",
+                "{provider}: {ran:?}"
+            );
+            let chat = shell.read(&format!("{provider}.chat"));
+            assert!(chat.contains("\n\\@You: not a marker\n\n@You:\n"), "{chat}");
+        }
+    }
+
+    #[test]
+    #[ignore = "make test-peers"]
+    fn a_refusal_is_told_and_a_line_that_breaks_keeps_what_came() {
+        let shell = shell();
+        let peer = peer(&shell);
+        for provider in PROVIDERS {
+            let ran = peer.ask(&shell, provider, "Refuse.");
+            assert_eq!(ran.code, Some(1), "{provider}: {ran:?}");
+            assert!(
+                ran.err.contains("(400, no such model here)"),
+                "{provider}: {ran:?}"
+            );
+            assert_eq!(shell.read(&format!("{provider}.chat")), "@You:\nRefuse.\n");
+
+            let ran = peer.ask(&shell, provider, "Be cut.");
+            assert_eq!(ran.code, Some(1), "{provider}: {ran:?}");
+            let chat = shell.read(&format!("{provider}.chat"));
+            assert!(chat.contains("\nThis is "), "{provider}:\n{chat}");
+            assert!(chat.contains("<!-- flemma:aborted:"), "{provider}:\n{chat}");
+        }
+    }
+}
+
+mod model {
+    use super::*;
+
+    fn server() -> PathBuf {
+        root().join(".tools/model/bin/llama-server")
+    }
+
+    fn weights() -> PathBuf {
+        root().join(".tools/model/SmolLM2-135M-Instruct.Q4_1.gguf")
+    }
+
+    /// What the model said; `ran` is how it was asked.
+    #[track_caller]
+    fn said(shell: &Shell, provider: &str, ran: &Ran) -> String {
+        assert_eq!(ran.code, Some(0), "{provider}: {ran:?}");
+        let chat = shell.read(&format!("{provider}.chat"));
+        let answer = chat.split_once("@Assistant:\n").unwrap().1.to_owned();
+        let (answer, rest) = answer.rsplit_once("\n\n@You:\n").unwrap();
+        assert_eq!(rest.trim(), "", "{chat}");
+        assert!(answer.chars().any(char::is_alphabetic), "{chat}");
+        answer.to_owned()
+    }
+
+    #[test]
+    #[ignore = "make test-model"]
+    fn llama_cpp_streams_on_chat_completions_messages_and_responses() {
+        let shell = Shell::offline();
+        shell.configure("[parameters]\nmax_tokens = 24\n");
+        let weights = weights();
+        let arguments = [
+            "--model",
+            weights.to_str().unwrap(),
+            "--jinja",
+            "--threads",
+            "1",
+        ];
+        let server = Server::start(&server(), &arguments, &shell.path("server.log"));
+        for provider in ["llamacpp", "anthropic", "openai"] {
+            let ran = server.ask(&shell, provider, "Say hello.");
+            let answer = said(&shell, provider, &ran);
+            assert_eq!(ran.out.trim_end(), answer, "{provider}");
+            // The same once more: what it said goes back to it.
+            let name = format!("{provider}.chat");
+            let again = shell.read(&name).trim_end().to_owned() + "\nSay it again.\n";
+            shell.write(&name, &again);
+            let mut command =
+                shell.command(&["send", "--provider", provider, "--events", "jsonl", &name]);
+            let ran = crate::shell::end(command.envs(server.environment()).spawn().unwrap());
+            said(&shell, provider, &ran);
+            let deltas = ran.out.matches("\"event\":\"text\"").count();
+            assert!(deltas > 1, "{provider}: {ran:?}");
+        }
+    }
+
+    #[test]
+    #[ignore = "make test-model"]
+    fn the_provider_local_starts_it_and_ends_it() {
+        let shell = Shell::offline();
+        fs::write(shell.path("local.chat"), "@You:\nSay hello.\n").unwrap();
+        shell.configure(&format!(
+            "provider = \"local\"\n[parameters]\nmax_tokens = 24\n[parameters.local]\n\
+             server = \"{}\"\nmodel_path = \"{}\"\nextra_args = [\"--threads\", \"1\"]\n",
+            server().display(),
+            weights().display(),
+        ));
+        let ran = shell.run(&["send", "local.chat"]);
+        said(&shell, "local", &ran);
+        wait("the end of the server", || {
+            let own = shell.dir();
+            let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+            let mut folders =
+                entries.filter_map(|entry| fs::read_link(entry.path().join("cwd")).ok());
+            !folders.any(|folder| folder == own)
+        });
+    }
+}
