@@ -18,6 +18,7 @@ mod editor_busy;
 mod editor_leaves;
 mod faults;
 mod files;
+mod four_protocols;
 mod frontmatter;
 mod gemini;
 mod host_dies;

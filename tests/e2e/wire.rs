@@ -67,6 +67,52 @@ pub fn expect_valid_completion(body: &Json) {
     assert!(open.is_empty(), "{messages:#?}");
 }
 
+/// Fails when OpenAI's Responses API would refuse the conversation: each call has its
+/// result, behind it and before anybody speaks again, and no reasoning stands alone.
+#[track_caller]
+pub fn expect_valid_input(body: &Json) {
+    let items = list(&body["input"]);
+    let mut open: Vec<&Json> = Vec::new();
+    for (at, item) in items.iter().enumerate() {
+        match item["type"].as_str() {
+            Some("function_call") => open.push(&item["call_id"]),
+            Some("function_call_output") => {
+                let found = open.iter().position(|it| *it == &item["call_id"]);
+                open.remove(found.unwrap_or_else(|| panic!("{item} in {items:#?}")));
+            }
+            Some("reasoning") => {
+                let next = items.get(at + 1).unwrap_or(&Json::Null);
+                let is_models = next["role"] == "assistant" || next["type"] != "message";
+                assert!(is_models && next["role"] != "user", "{items:#?}");
+            }
+            _ => assert!(item["role"] == "assistant" || open.is_empty(), "{items:#?}"),
+        }
+        expect_unique(&open);
+    }
+    assert!(open.is_empty(), "{items:#?}");
+}
+
+/// Fails when Gemini's API would refuse the conversation: roles take turns, nothing is
+/// empty, and as many results as calls stand in the message after the calls.
+#[track_caller]
+pub fn expect_valid_contents(body: &Json) {
+    let contents = list(&body["contents"]);
+    let mut open: Vec<&Json> = Vec::new();
+    for (at, content) in contents.iter().enumerate() {
+        let role = if at % 2 == 0 { "user" } else { "model" };
+        assert_eq!(content["role"], role, "{contents:#?}");
+        let parts = list(&content["parts"]);
+        assert!(!parts.is_empty(), "{contents:#?}");
+        let names = |key: &str| -> Vec<&Json> {
+            let calls = parts.iter().filter(|part| part.get(key).is_some());
+            calls.map(|part| &part[key]["name"]).collect()
+        };
+        assert_eq!(names("functionResponse"), open, "{contents:#?}");
+        open = names("functionCall");
+    }
+    assert!(open.is_empty(), "{contents:#?}");
+}
+
 #[track_caller]
 fn list(value: &Json) -> &[Json] {
     value
