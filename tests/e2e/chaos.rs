@@ -1,4 +1,4 @@
-//! Sixty broken answers, each at a seeded place: cuts, resets, stalls, wrong codes
+//! Ninety broken answers in four formats, each at a seeded place: cuts, resets, stalls, wrong codes
 //! and garbage. Whatever comes, the chat stays valid, the next key goes on, and no
 //! call of a turn that broke off ever runs.
 
@@ -6,7 +6,7 @@ use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};
 
 use crate::stage::*;
-use crate::wire::{expect_valid_completion, expect_valid_messages};
+use crate::wire::*;
 
 /// Answers are longer than this, in either format, behind their calls.
 const LONG: usize = 3000;
@@ -169,4 +169,14 @@ fn fifteen_more_chat_completions() {
         expect_valid_completion,
         45..60,
     );
+}
+
+#[test]
+fn fifteen_broken_answers_in_the_responses_format() {
+    play_all(&Provider::responses(NONE), expect_valid_input, 60..75);
+}
+
+#[test]
+fn fifteen_broken_answers_in_geminis_format() {
+    play_all(&Provider::gemini(NONE), expect_valid_contents, 75..90);
 }
