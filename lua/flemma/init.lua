@@ -8,11 +8,11 @@ local M = {}
 -- stylua: ignore start
 local TOOLS = { bash = true, calculator = true, calculator_async = true, edit = true, read = true, write = true }
 local PRESETS = { ["$default"] = true, ["$readonly"] = true }
-local SERVER = { "options", { api_key = "string", api_key_command = { "list", "string" }, base_url = "string",
-  max_tokens = { "any", { "integer", 1 }, "share" }, temperature = { "number", 0, 2 }, thinking = { "any", { "choice",
-  "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" }, cache_retention = { "choice", "none",
-  "short", "long" }, timeout = { "number", 1, 86400 }, connect_timeout = { "number", 0.1, 86400 }, max_retries = {
-  "integer", 0, 100 }, max_retry_wait = { "number", 0, 86400 } } }
+local SERVER = { "options", { api_key = "string", api_key_command = { "list", "string" }, base_url = "string", ca_file
+  = "string", max_tokens = { "any", { "integer", 1 }, "share" }, temperature = { "number", 0, 2 }, thinking = { "any",
+  { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" }, cache_retention = { "choice",
+  "none", "short", "long" }, timeout = { "number", 1, 86400 }, connect_timeout = { "number", 0.1, 86400 }, max_retries
+  = { "integer", 0, 100 }, max_retry_wait = { "number", 0, 86400 } } }
 local OPTIONS = { "options", { provider = { "choice", "anthropic", "openai", "gemini", "vertex", "local",
   "openai_compatible", "ollama", "llamacpp", "groq", "together", "openrouter", "deepseek", "moonshot", "tutor", "auto"
   }, model = "string", parameters = { "options", { max_tokens = { "any", { "integer", 1 }, "share" }, temperature = {
@@ -20,49 +20,49 @@ local OPTIONS = { "options", { provider = { "choice", "anthropic", "openai", "ge
   "off" }, cache_retention = { "choice", "none", "short", "long" }, timeout = { "number", 1, 86400 }, connect_timeout
   = { "number", 0.1, 86400 }, max_retries = { "integer", 0, 100 }, max_retry_wait = { "number", 0, 86400 },
   tool_protocol = { "choice", "auto", "native", "text" }, anthropic = { "options", { api_key = "string",
-  api_key_command = { "list", "string" }, base_url = "string", max_tokens = { "any", { "integer", 1 }, "share" },
-  temperature = { "number", 0, 2 }, thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, {
-  "integer", 0 }, "off" }, cache_retention = { "choice", "none", "short", "long" }, timeout = { "number", 1, 86400 },
-  connect_timeout = { "number", 0.1, 86400 }, max_retries = { "integer", 0, 100 }, max_retry_wait = { "number", 0,
-  86400 }, thinking_budget = { "integer", 1 } } }, openai = { "options", { api_key = "string", api_key_command = {
-  "list", "string" }, base_url = "string", max_tokens = { "any", { "integer", 1 }, "share" }, temperature = {
-  "number", 0, 2 }, thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 },
-  "off" }, cache_retention = { "choice", "none", "short", "long" }, timeout = { "number", 1, 86400 }, connect_timeout
-  = { "number", 0.1, 86400 }, max_retries = { "integer", 0, 100 }, max_retry_wait = { "number", 0, 86400 }, reasoning
-  = { "choice", "none", "minimal", "low", "medium", "high", "xhigh", "max" }, reasoning_summary = { "choice", "auto",
-  "concise", "detailed", "none" } } }, gemini = { "options", { api_key = "string", api_key_command = { "list",
-  "string" }, base_url = "string", max_tokens = { "any", { "integer", 1 }, "share" }, temperature = { "number", 0, 2
-  }, thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
-  cache_retention = { "choice", "none", "short", "long" }, timeout = { "number", 1, 86400 }, connect_timeout = {
-  "number", 0.1, 86400 }, max_retries = { "integer", 0, 100 }, max_retry_wait = { "number", 0, 86400 },
-  thinking_budget = { "integer", 1 } } }, vertex = { "options", { api_key = "string", api_key_command = { "list",
-  "string" }, base_url = "string", max_tokens = { "any", { "integer", 1 }, "share" }, temperature = { "number", 0, 2
-  }, thinking = { "any", { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" },
-  cache_retention = { "choice", "none", "short", "long" }, timeout = { "number", 1, 86400 }, connect_timeout = {
-  "number", 0.1, 86400 }, max_retries = { "integer", 0, 100 }, max_retry_wait = { "number", 0, 86400 },
-  thinking_budget = { "integer", 1 }, project_id = "string", location = "string" } }, ["local"] = { "options", {
-  model_path = "string", server = "string", extra_args = { "list", "string" }, max_tokens = { "any", { "integer", 1 },
-  "share" }, temperature = { "number", 0, 2 }, thinking = { "any", { "choice", "minimal", "low", "medium", "high",
-  "max" }, { "integer", 0 }, "off" }, cache_retention = { "choice", "none", "short", "long" }, timeout = { "number",
-  1, 86400 }, connect_timeout = { "number", 0.1, 86400 }, max_retries = { "integer", 0, 100 }, max_retry_wait = {
-  "number", 0, 86400 } } }, openai_compatible = SERVER, ollama = SERVER, llamacpp = SERVER, groq = SERVER, together =
-  SERVER, openrouter = SERVER, deepseek = SERVER, moonshot = SERVER } }, models = { "map", { "options", { context = {
-  "integer", 1 }, output = { "integer", 1 }, price = { "options", { input = { "number", 0, 1000000 }, output = {
-  "number", 0, 1000000 }, cache_read = { "number", 0, 1000000 }, cache_write = { "number", 0, 1000000 },
-  cache_write_long = { "number", 0, 1000000 } } }, thinking = { "choice", "none", "budget", "levels" }, levels = {
-  "list", "string" }, thinking_min = { "integer", 1 }, thinking_max = { "integer", 1 }, thinking_off = "boolean",
-  thinking_shown = "boolean", temperature = "boolean", tools = "boolean" } } }, presets = { "map", { "any", "string",
-  "table" } }, tools = { "tools", { require_approval = "boolean", auto_approve = { "any", { "list", "string" },
-  "function", "module" }, presets = { "map", { "options", { approve = { "list", "string" }, deny = { "list", "string"
-  } } } }, autopilot = { "options", { enabled = "boolean", max_turns = { "integer", 1 } } }, default_timeout = {
-  "number", 0.1, 86400 }, max_concurrent = { "integer", 0 }, show_spinner = "boolean", cursor_after_result = {
-  "choice", "result", "stay", "next" }, bash = { "options", { shell = "string", cwd = "string", env = { "map",
-  "string" } } } } }, trust = { "options", { frontmatter = { "choice", "ask", "always" }, unrecognized_calls = {
-  "choice", "review", "policy" } } }, ui = { "options", { usage = { "any", { "integer", 1, 3600 }, "off" } } },
-  keymaps = { "options", { enabled = "boolean", normal = { "options", { send = { "any", "string", "off" },
-  tool_execute = { "any", "string", "off" }, cancel = { "any", "string", "off" } } }, insert = { "options", { send = {
-  "any", "string", "off" } } } } }, highlights = { "map", { "any", "string", "table" } }, host = { "options", { path =
-  "string", log = "string" } } } }
+  api_key_command = { "list", "string" }, base_url = "string", ca_file = "string", max_tokens = { "any", { "integer",
+  1 }, "share" }, temperature = { "number", 0, 2 }, thinking = { "any", { "choice", "minimal", "low", "medium",
+  "high", "max" }, { "integer", 0 }, "off" }, cache_retention = { "choice", "none", "short", "long" }, timeout = {
+  "number", 1, 86400 }, connect_timeout = { "number", 0.1, 86400 }, max_retries = { "integer", 0, 100 },
+  max_retry_wait = { "number", 0, 86400 }, thinking_budget = { "integer", 1 } } }, openai = { "options", { api_key =
+  "string", api_key_command = { "list", "string" }, base_url = "string", ca_file = "string", max_tokens = { "any", {
+  "integer", 1 }, "share" }, temperature = { "number", 0, 2 }, thinking = { "any", { "choice", "minimal", "low",
+  "medium", "high", "max" }, { "integer", 0 }, "off" }, cache_retention = { "choice", "none", "short", "long" },
+  timeout = { "number", 1, 86400 }, connect_timeout = { "number", 0.1, 86400 }, max_retries = { "integer", 0, 100 },
+  max_retry_wait = { "number", 0, 86400 }, reasoning = { "choice", "none", "minimal", "low", "medium", "high",
+  "xhigh", "max" }, reasoning_summary = { "choice", "auto", "concise", "detailed", "none" } } }, gemini = { "options",
+  { api_key = "string", api_key_command = { "list", "string" }, base_url = "string", ca_file = "string", max_tokens =
+  { "any", { "integer", 1 }, "share" }, temperature = { "number", 0, 2 }, thinking = { "any", { "choice", "minimal",
+  "low", "medium", "high", "max" }, { "integer", 0 }, "off" }, cache_retention = { "choice", "none", "short", "long"
+  }, timeout = { "number", 1, 86400 }, connect_timeout = { "number", 0.1, 86400 }, max_retries = { "integer", 0, 100
+  }, max_retry_wait = { "number", 0, 86400 }, thinking_budget = { "integer", 1 } } }, vertex = { "options", { api_key
+  = "string", api_key_command = { "list", "string" }, base_url = "string", ca_file = "string", max_tokens = { "any", {
+  "integer", 1 }, "share" }, temperature = { "number", 0, 2 }, thinking = { "any", { "choice", "minimal", "low",
+  "medium", "high", "max" }, { "integer", 0 }, "off" }, cache_retention = { "choice", "none", "short", "long" },
+  timeout = { "number", 1, 86400 }, connect_timeout = { "number", 0.1, 86400 }, max_retries = { "integer", 0, 100 },
+  max_retry_wait = { "number", 0, 86400 }, thinking_budget = { "integer", 1 }, project_id = "string", location =
+  "string" } }, ["local"] = { "options", { model_path = "string", server = "string", extra_args = { "list", "string"
+  }, max_tokens = { "any", { "integer", 1 }, "share" }, temperature = { "number", 0, 2 }, thinking = { "any", {
+  "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" }, cache_retention = { "choice",
+  "none", "short", "long" }, timeout = { "number", 1, 86400 }, connect_timeout = { "number", 0.1, 86400 }, max_retries
+  = { "integer", 0, 100 }, max_retry_wait = { "number", 0, 86400 } } }, openai_compatible = SERVER, ollama = SERVER,
+  llamacpp = SERVER, groq = SERVER, together = SERVER, openrouter = SERVER, deepseek = SERVER, moonshot = SERVER } },
+  models = { "map", { "options", { context = { "integer", 1 }, output = { "integer", 1 }, price = { "options", { input
+  = { "number", 0, 1000000 }, output = { "number", 0, 1000000 }, cache_read = { "number", 0, 1000000 }, cache_write =
+  { "number", 0, 1000000 }, cache_write_long = { "number", 0, 1000000 } } }, thinking = { "choice", "none", "budget",
+  "levels" }, levels = { "list", "string" }, thinking_min = { "integer", 1 }, thinking_max = { "integer", 1 },
+  thinking_off = "boolean", thinking_shown = "boolean", temperature = "boolean", tools = "boolean" } } }, presets = {
+  "map", { "any", "string", "table" } }, tools = { "tools", { require_approval = "boolean", auto_approve = { "any", {
+  "list", "string" }, "function", "module" }, presets = { "map", { "options", { approve = { "list", "string" }, deny =
+  { "list", "string" } } } }, autopilot = { "options", { enabled = "boolean", max_turns = { "integer", 1 } } },
+  default_timeout = { "number", 0.1, 86400 }, max_concurrent = { "integer", 0 }, show_spinner = "boolean",
+  cursor_after_result = { "choice", "result", "stay", "next" }, bash = { "options", { shell = "string", cwd =
+  "string", env = { "map", "string" } } } } }, trust = { "options", { frontmatter = { "choice", "ask", "always" },
+  unrecognized_calls = { "choice", "review", "policy" } } }, ui = { "options", { usage = { "any", { "integer", 1, 3600
+  }, "off" } } }, keymaps = { "options", { enabled = "boolean", normal = { "options", { send = { "any", "string",
+  "off" }, tool_execute = { "any", "string", "off" }, cancel = { "any", "string", "off" } } }, insert = { "options", {
+  send = { "any", "string", "off" } } } } }, highlights = { "map", { "any", "string", "table" } }, host = { "options",
+  { path = "string", log = "string" } } } }
 -- stylua: ignore end
 -- End.
 

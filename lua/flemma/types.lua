@@ -44,6 +44,7 @@
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
+---@field ca_file? string A file of certificate authorities in PEM that are trusted for this provider beside those of the system, as for a gateway of your own; see |flemma-network|.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
@@ -58,6 +59,7 @@
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
+---@field ca_file? string A file of certificate authorities in PEM that are trusted for this provider beside those of the system, as for a gateway of your own; see |flemma-network|.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
@@ -73,6 +75,7 @@
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
+---@field ca_file? string A file of certificate authorities in PEM that are trusted for this provider beside those of the system, as for a gateway of your own; see |flemma-network|.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
@@ -87,6 +90,7 @@
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
+---@field ca_file? string A file of certificate authorities in PEM that are trusted for this provider beside those of the system, as for a gateway of your own; see |flemma-network|.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
@@ -116,6 +120,7 @@
 ---@field api_key? string The key, for those who do not have it in the environment.
 ---@field api_key_command? string[] A program and its arguments that print the key: the last place that is asked, see |flemma-keys-of-providers|. No shell is involved.
 ---@field base_url? string The server's address, for all but Anthropic and Gemini with its version, mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.
+---@field ca_file? string A file of certificate authorities in PEM that are trusted for this provider beside those of the system, as for a gateway of your own; see |flemma-network|.
 ---@field max_tokens? integer|string Most tokens of an answer, or a share of what the model can say, such as "50%", at least 1024. nil: what the provider allows, with Anthropic 8192 and what it may think. So it is where the model's limit is not known.
 ---@field temperature? number How freely the model chooses its words. nil: not sent.
 ---@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.

@@ -48,6 +48,7 @@ mod stage;
 mod subcommands;
 mod switch;
 mod text_tools;
+mod tls;
 mod tool_command;
 mod traces;
 mod trust;

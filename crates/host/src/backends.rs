@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use futures::future::join_all;
+use provider::Endpoint;
 
 use crate::config::Config;
 use crate::endpoint::{self, Destination};
@@ -54,7 +55,7 @@ async fn row(name: &str, settings: &Settings) -> Row {
                 "" => "the server's first",
                 model => model,
             };
-            let reachable = reachable(&endpoint.base_url).await;
+            let reachable = reachable(&endpoint).await;
             let tools = match parameters.about.tools {
                 Some(true) => "yes",
                 Some(false) => "no",
@@ -80,9 +81,11 @@ async fn row(name: &str, settings: &Settings) -> Row {
 }
 
 /// Any answer will do: it says that somebody is there.
-async fn reachable(base_url: &str) -> String {
-    let Ok(client) = transport::client(PATIENCE) else {
-        return "no".to_owned();
+async fn reachable(endpoint: &Endpoint) -> String {
+    let (base_url, ca_file) = (&endpoint.base_url, endpoint.ca_file.as_deref());
+    let client = match transport::client(base_url, ca_file, PATIENCE) {
+        Ok(client) => client,
+        Err(problem) => return format!("no: {}", problem.what),
     };
     match client.get(base_url).timeout(PATIENCE).send().await {
         Ok(_) => "yes".to_owned(),

@@ -131,6 +131,14 @@ pub fn wanted_key(settings: &Settings, variables: Variables<'_>) -> Option<Wante
     })
 }
 
+/// A path as a user writes it, with `~`.
+pub fn expand(path: &str) -> String {
+    match (path.strip_prefix("~/"), std::env::var("HOME")) {
+        (Some(rest), Ok(home)) => format!("{home}/{rest}"),
+        _ => path.to_owned(),
+    }
+}
+
 /// The preset that the option `model` still names, because it could not be taken.
 fn preset_not_taken(settings: &Settings) -> Option<&str> {
     let model = settings.model.as_deref();
@@ -189,6 +197,7 @@ fn endpoint(
         base_url,
         api_key: api_key.map(Secret::new),
         key_source,
+        ca_file: text("ca_file").map(|path| expand(path).into()),
     })
 }
 

@@ -34,7 +34,8 @@ pub async fn find(
         settings.provider = name.to_owned();
         return with_key(&settings, note).await;
     }
-    let client = transport::client(endpoint::patience("openai_compatible", &settings).connect)?;
+    let connect = endpoint::patience("openai_compatible", &settings).connect;
+    let client = transport::client(endpoint::LOCAL_SERVERS[0].1, None, connect)?;
     match local::find_server(&client).await {
         Some((_, base_url)) => {
             settings.provider = "openai_compatible".to_owned();

@@ -56,7 +56,8 @@ async fn answer(
     notes: Notes<'_>,
 ) -> Result<(), Problem> {
     let patience = parameters.patience;
-    let client = client(patience.connect)?;
+    let ca_file = endpoint.ca_file.as_deref();
+    let client = client(&endpoint.base_url, ca_file, patience.connect)?;
     if parameters.model.is_empty() {
         parameters.model = crate::local::first_model(&client, &endpoint.base_url)
             .await

@@ -4,6 +4,7 @@
 //! and from where, is the caller's business.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use chat::Problem;
 
@@ -35,6 +36,8 @@ pub struct Endpoint {
     pub api_key: Option<Secret>,
     /// Where the key comes from or would, for messages: `$ANTHROPIC_API_KEY`.
     pub key_source: String,
+    /// A file of certificate authorities in PEM that are trusted for this address.
+    pub ca_file: Option<PathBuf>,
 }
 
 impl Endpoint {
@@ -219,6 +222,7 @@ mod tests {
             base_url: base_url.to_owned(),
             api_key: Some(Secret::new(key)),
             key_source: "$ANTHROPIC_API_KEY".to_owned(),
+            ca_file: None,
         }
     }
 

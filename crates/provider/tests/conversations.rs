@@ -25,6 +25,7 @@ fn endpoint(provider: &str, protocol: Protocol) -> Endpoint {
         base_url: "http://127.0.0.1:1/v1".to_owned(),
         api_key: None,
         key_source: String::new(),
+        ca_file: None,
     }
 }
 

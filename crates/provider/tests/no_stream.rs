@@ -13,6 +13,7 @@ fn anthropic() -> Endpoint {
         base_url: "https://api.anthropic.com".to_owned(),
         api_key: Some(Secret::new(KEY)),
         key_source: "$ANTHROPIC_API_KEY".to_owned(),
+        ca_file: None,
     }
 }
 
@@ -23,6 +24,7 @@ fn local() -> Endpoint {
         base_url: "http://127.0.0.1:8080".to_owned(),
         api_key: None,
         key_source: "$OPENAI_API_KEY".to_owned(),
+        ca_file: None,
     }
 }
 

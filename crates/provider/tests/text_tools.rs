@@ -223,6 +223,7 @@ fn calls_and_results_go_back_as_words_and_no_result_ends_its_block() {
         base_url: "http://127.0.0.1:1/v1".to_owned(),
         api_key: None,
         key_source: String::new(),
+        ca_file: None,
     };
     let parameters = Parameters {
         model: "m".to_owned(),

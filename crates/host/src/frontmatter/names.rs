@@ -18,13 +18,14 @@ pub const GENERAL: [&str; 6] = [
 
 /// Words below a provider, `tools` or `sandbox` that name a program, a module, an
 /// address or a secret. A document never sets them, trusted or not.
-const NEVER: [&str; 22] = [
+const NEVER: [&str; 23] = [
     "api_key",
     "api_key_command",
     "args",
     "backends",
     "base_url",
     "bwrap",
+    "ca_file",
     "cmd",
     "command",
     "cwd",

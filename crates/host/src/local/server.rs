@@ -14,6 +14,7 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 use tools::Program;
 
+use crate::endpoint::expand;
 use crate::settings::Settings;
 use crate::transport;
 
@@ -117,14 +118,6 @@ impl Wanted {
     }
 }
 
-/// A path as a user writes it, with `~`.
-fn expand(path: &str) -> String {
-    match (path.strip_prefix("~/"), std::env::var("HOME")) {
-        (Some(rest), Ok(home)) => format!("{home}/{rest}"),
-        _ => path.to_owned(),
-    }
-}
-
 async fn start(wanted: Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Serving, Problem> {
     let port = free_port()?;
     let mut program =
@@ -133,7 +126,7 @@ async fn start(wanted: Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Serving
     words.follow(program.stdout.take());
     words.follow(program.stderr.take());
     let health = format!("http://127.0.0.1:{port}/health");
-    let client = transport::client(Duration::from_secs(2))?;
+    let client = transport::client(&health, None, Duration::from_secs(2))?;
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
         let seconds = begun.elapsed().as_secs();

@@ -256,9 +256,13 @@ fn no_answer(error: &reqwest::Error, endpoint: &Endpoint) -> Failed {
         ),
     };
     let fix = if distrusts(error) {
-        "If you trust its certificate, name the authority's file in $SSL_CERT_FILE and restart Neovim; the conversation is unchanged."
+        format!(
+            "If you trust it, name its authority's file in parameters.{}.ca_file, or in $SSL_CERT_FILE and restart Neovim; the conversation is unchanged.",
+            endpoint.provider
+        )
     } else {
         "Check the address and the network, then press Ctrl-] again; the conversation is unchanged."
+            .to_owned()
     };
     Failed {
         failure,
@@ -273,22 +277,36 @@ fn cause(error: &reqwest::Error) -> String {
     while let Some(source) = cause.source() {
         cause = source;
     }
-    cause.to_string()
+    let text = cause.to_string();
+    // rustls ends with where programmers read on.
+    text.split(": https://")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Whether the other side's certificate is not one that we trust.
 fn distrusts(error: &reqwest::Error) -> bool {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
-        let inside = error
-            .downcast_ref::<std::io::Error>()
-            .and_then(std::io::Error::get_ref)
-            .and_then(|inner| inner.downcast_ref::<rustls::Error>());
-        let bare = error.downcast_ref::<rustls::Error>();
-        if let Some(rustls::Error::InvalidCertificate(_)) = inside.or(bare) {
+        if let Some(rustls::Error::InvalidCertificate(_)) = innermost(error).downcast_ref() {
             return true;
         }
         cause = error.source();
     }
     false
+}
+
+/// What an I/O error was made of: it does not call that its source, and may be made of
+/// another one.
+fn innermost<'a>(
+    mut error: &'a (dyn std::error::Error + 'static),
+) -> &'a (dyn std::error::Error + 'static) {
+    while let Some(inner) = error
+        .downcast_ref::<std::io::Error>()
+        .and_then(|it| it.get_ref())
+    {
+        error = inner;
+    }
+    error
 }

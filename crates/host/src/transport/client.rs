@@ -1,45 +1,125 @@
-//! The HTTP client: what it trusts, and whom it asks on the way.
+//! HTTP clients: what they trust, and whom they ask on the way.
 //!
 //! Proxies come from the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`,
-//! `NO_PROXY`), certificates from the system or `SSL_CERT_FILE`. Knows no provider.
+//! `NO_PROXY`), certificates from the system, `SSL_CERT_FILE` or a file of the user's.
+//! Knows no provider.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use chat::Problem;
-use reqwest::Client;
+use reqwest::{Certificate, Client, ClientBuilder, Url};
 
-/// The client whose connections may take `connect` to come about. It is made when
-/// it is first needed, because its certificates cost memory, and kept.
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Way {
+    /// How long a connection may take to come about.
+    connect: Duration,
+    /// Authorities that are trusted beside those of the system.
+    ca_file: Option<PathBuf>,
+    /// Whether no proxy is asked: none can reach this machine for us.
+    direct: bool,
+}
+
+/// The client for what is at `base_url`, whose connections may take `connect` to come
+/// about. It trusts the authorities in `ca_file` as well. It is made when it is first
+/// needed, because its certificates cost memory, and kept.
 ///
 /// # Errors
 ///
-/// No client can be made on this machine.
-pub fn client(connect: Duration) -> Result<Client, Problem> {
-    static CLIENTS: OnceLock<Mutex<HashMap<Duration, Client>>> = OnceLock::new();
+/// The file has no certificates, or no client can be made on this machine.
+pub fn client(
+    base_url: &str,
+    ca_file: Option<&Path>,
+    connect: Duration,
+) -> Result<Client, Problem> {
+    static CLIENTS: OnceLock<Mutex<HashMap<Way, Client>>> = OnceLock::new();
+    let way = Way {
+        connect,
+        ca_file: ca_file.map(Path::to_owned),
+        direct: is_this_machine(base_url),
+    };
     let clients = CLIENTS.get_or_init(Mutex::default);
     let mut clients = clients.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(client) = clients.get(&connect) {
+    if let Some(client) = clients.get(&way) {
         return Ok(client.clone());
     }
-    let client = make(connect)?;
-    clients.insert(connect, client.clone());
+    let client = make(&way)?;
+    clients.insert(way, client.clone());
     Ok(client)
 }
 
-fn make(connect: Duration) -> Result<Client, Problem> {
+/// Whether a server is on this machine by its address alone.
+fn is_this_machine(base_url: &str) -> bool {
+    let Some(host) = Url::parse(base_url)
+        .ok()
+        .and_then(|url| url.host_str().map(str::to_owned))
+    else {
+        return false;
+    };
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|it| it.is_loopback())
+}
+
+fn make(way: &Way) -> Result<Client, Problem> {
     // A provider that was installed before is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let made = Client::builder()
-        .connect_timeout(connect)
+    let mut builder = Client::builder()
+        .connect_timeout(way.connect)
         .user_agent(concat!("flemma/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .build();
-    made.map_err(|error| {
+        .redirect(reqwest::redirect::Policy::none());
+    if way.direct {
+        builder = builder.no_proxy();
+    }
+    if let Some(file) = &way.ca_file {
+        builder = trusting(builder, file)?;
+    }
+    builder.build().map_err(|error| {
         Problem::new(
             format!("HTTP does not work on this machine: {error}."),
             "Look at $SSL_CERT_FILE and the proxy variables, if they are set.",
         )
     })
+}
+
+fn trusting(builder: ClientBuilder, file: &Path) -> Result<ClientBuilder, Problem> {
+    let unusable = |why: String| {
+        Problem::new(
+            format!("{why}, so nothing was sent."),
+            "Correct ca_file in parameters; it names a file of certificates in PEM.",
+        )
+    };
+    let shown = file.display();
+    let text = std::fs::read(file).map_err(|error| {
+        unusable(format!(
+            "The certificates in {shown} cannot be read ({error})"
+        ))
+    })?;
+    let found = Certificate::from_pem_bundle(&text).unwrap_or_default();
+    if found.is_empty() {
+        return Err(unusable(format!("{shown} holds no certificate")));
+    }
+    Ok(builder.tls_certs_merge(found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_proxy_is_asked_for_what_is_on_this_machine() {
+        for (url, here) in [
+            ("http://127.0.0.1:8080/v1", true),
+            ("http://localhost:11434/v1", true),
+            ("http://[::1]:8080/v1", true),
+            ("https://api.anthropic.com", false),
+            ("http://127.0.0.1.example.com", false),
+            ("http://192.168.1.7:8080", false),
+            ("nonsense", false),
+        ] {
+            assert_eq!(is_this_machine(url), here, "{url}");
+        }
+    }
 }

@@ -274,6 +274,7 @@ fn thinking_that_goes_back_is_marked_as_the_providers_own() {
         base_url: String::new(),
         api_key: None,
         key_source: String::new(),
+        ca_file: None,
     };
     let ends = |provider: &str| {
         let mut decoder = Decoder::of(&endpoint(provider));

@@ -133,6 +133,7 @@ fn endpoint(protocol: Protocol) -> Endpoint {
         base_url: base_url.to_owned(),
         api_key: Some(Secret::new("sk-1")),
         key_source: "$KEY".to_owned(),
+        ca_file: None,
     }
 }
 

@@ -205,6 +205,7 @@ fn programs_modules_addresses_and_secrets_never_come_from_a_document() {
         "flemma.opt.anthropic = { base_url = 'https://evil.example' }",
         "flemma.opt.openai = { more = { api_key = 'x' } }",
         "flemma.opt.openai.api_key = 'x'",
+        "flemma.opt.openai.ca_file = './evil.pem'",
         "flemma.opt.vertex.location = 'evil.example/x'",
         "flemma.opt.host = { path = './evil' }",
         "flemma.opt.mcp = {}",

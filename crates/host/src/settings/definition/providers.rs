@@ -47,6 +47,14 @@ api_key_command = { \"pass\", \"show\", \"anthropic\" }
 The server's address, for all but Anthropic and Gemini with its version,
 mostly `/v1`. nil: that of the environment, else the usual; see |flemma-providers|.",
     ),
+    Field::new(
+        "ca_file",
+        Kind::Text,
+        "null",
+        "\
+A file of certificate authorities in PEM that are trusted for this provider
+beside those of the system, as for a gateway of your own; see |flemma-network|.",
+    ),
 ];
 
 /// The options of a provider that has no parameters of its own.

@@ -1,0 +1,224 @@
+//! Certificates and proxies: a gateway on the loopback that speaks TLS with a
+//! certificate of its own authority, and a proxy that opens tunnels to it.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use harness::{Answer, Provider};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::{ServerConfig, crypto::ring};
+
+use crate::shell::{Ran, Shell, end};
+use crate::stage::QUESTION;
+
+/// A name that no resolver knows: only the proxy can lead there.
+const NAME: &str = "gateway.invalid";
+
+/// What is between a user and a provider in a company.
+struct Company {
+    provider: Provider,
+    shell: Shell,
+    gateway: SocketAddr,
+    proxy: SocketAddr,
+    /// What the proxy was asked to lead to.
+    asked: Arc<Mutex<Vec<String>>>,
+    _runtime: Runtime,
+}
+
+impl Company {
+    fn new<const N: usize>(answers: [Answer; N]) -> Self {
+        let provider = Provider::anthropic(answers);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let shell = Shell::new(&provider);
+        shell.write("question.chat", QUESTION);
+        shell.configure("[parameters]\nmax_retries = 0\n");
+        let acceptor = acceptor(&shell);
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let bind = || runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let (tls, tunnels) = (bind(), bind());
+        let addresses = (tls.local_addr().unwrap(), tunnels.local_addr().unwrap());
+        runtime.spawn(unwrap_tls(tls, acceptor, provider.address()));
+        runtime.spawn(open_tunnels(tunnels, addresses.0, Arc::clone(&asked)));
+        Self {
+            provider,
+            shell,
+            gateway: addresses.0,
+            proxy: addresses.1,
+            asked,
+            _runtime: runtime,
+        }
+    }
+
+    /// `flemma send` with these variables.
+    #[track_caller]
+    fn send(&self, variables: &[(&str, &str)]) -> Ran {
+        let mut command = self.shell.command(&["send", "question.chat"]);
+        let at = format!("https://{}", self.gateway);
+        command
+            .env("ANTHROPIC_BASE_URL", at)
+            .envs(variables.iter().copied());
+        end(command.spawn().unwrap())
+    }
+
+    fn authority(&self) -> String {
+        self.shell.path("ca.pem").to_string_lossy().into_owned()
+    }
+
+    /// A failure that sent nothing, and what it said.
+    #[track_caller]
+    fn fails(&self, variables: &[(&str, &str)], said: &[&str]) {
+        let ran = self.send(variables);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        for part in said {
+            assert!(ran.err.contains(part), "{part:?} in {ran:?}");
+        }
+        assert_eq!(self.shell.read("question.chat"), QUESTION);
+    }
+
+    #[track_caller]
+    fn works(&self, variables: &[(&str, &str)]) {
+        let ran = self.send(variables);
+        assert_eq!(
+            (ran.code, ran.out.as_str()),
+            (Some(0), "Well.\n"),
+            "{ran:?}"
+        );
+    }
+}
+
+/// A certificate of an authority that nobody knows, which is written to `ca.pem`.
+fn acceptor(shell: &Shell) -> TlsAcceptor {
+    let mut authority = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = authority.self_signed(&key).unwrap();
+    fs::write(shell.path("ca.pem"), certificate.pem()).unwrap();
+    let issuer = rcgen::Issuer::new(authority, key);
+    let own = rcgen::KeyPair::generate().unwrap();
+    let names = ["127.0.0.1", NAME].map(str::to_owned);
+    let params = rcgen::CertificateParams::new(names).unwrap();
+    let certificate = params.signed_by(&own, &issuer).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let config = config
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth();
+    let config = config
+        .with_single_cert(vec![certificate.der().clone()], own.into())
+        .unwrap();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+async fn unwrap_tls(listener: TcpListener, acceptor: TlsAcceptor, provider: SocketAddr) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let acceptor = acceptor.clone();
+        tokio::spawn(async move {
+            // Who does not trust us hangs up here.
+            let Ok(mut stream) = acceptor.accept(stream).await else {
+                return;
+            };
+            let mut behind = TcpStream::connect(provider).await.unwrap();
+            let _ = copy_bidirectional(&mut stream, &mut behind).await;
+        });
+    }
+}
+
+/// A proxy that leads every name to the gateway.
+async fn open_tunnels(listener: TcpListener, to: SocketAddr, asked: Arc<Mutex<Vec<String>>>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let asked = Arc::clone(&asked);
+        tokio::spawn(async move {
+            let mut stream = BufReader::new(stream);
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n")
+                && stream.read_line(&mut head).await.is_ok_and(|it| it > 0)
+            {}
+            asked
+                .lock()
+                .unwrap()
+                .push(head.lines().next().unwrap_or_default().to_owned());
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+            let mut behind = TcpStream::connect(to).await.unwrap();
+            let _ = copy_bidirectional(&mut stream, &mut behind).await;
+        });
+    }
+}
+
+fn answering() -> [Answer; 1] {
+    [Answer::says("Well.")]
+}
+
+#[test]
+fn a_certificate_of_an_unknown_authority_is_refused_with_what_to_do() {
+    let company = Company::new(answering());
+    let said = [
+        "UnknownIssuer",
+        "so nothing was sent",
+        "parameters.anthropic.ca_file",
+        "$SSL_CERT_FILE",
+    ];
+    company.fails(&[], &said);
+    assert_eq!(company.provider.requests().len(), 0);
+}
+
+#[test]
+fn a_file_in_the_environment_or_in_the_options_makes_it_known() {
+    let company = Company::new(["Well.", "Well."].map(Answer::says));
+    let authority = company.authority();
+    company.works(&[("SSL_CERT_FILE", authority.as_str())]);
+    company.shell.write("question.chat", QUESTION);
+    company.shell.configure(&format!(
+        "[parameters.anthropic]\nca_file = \"{authority}\"\n"
+    ));
+    company.works(&[]);
+}
+
+#[test]
+fn a_file_without_certificates_is_named() {
+    let company = Company::new(answering());
+    for (name, said) in [
+        ("none.pem", "cannot be read"),
+        ("question.chat", "holds no certificate"),
+    ] {
+        let path = company.shell.path(name);
+        let path = path.to_string_lossy();
+        company
+            .shell
+            .configure(&format!("[parameters.anthropic]\nca_file = \"{path}\"\n"));
+        company.fails(&[], &[&path, said, "ca_file in parameters"]);
+    }
+}
+
+#[test]
+fn a_proxy_leads_where_it_is_asked_to_unless_it_is_not_to_be_asked() {
+    let company = Company::new(answering());
+    let (proxy, authority) = (format!("http://{}", company.proxy), company.authority());
+    let base_url = format!("https://{NAME}");
+    let through = [
+        ("HTTPS_PROXY", proxy.as_str()),
+        ("SSL_CERT_FILE", &authority),
+        ("ANTHROPIC_BASE_URL", &base_url),
+    ];
+    let past = [&through[..], &[("NO_PROXY", NAME)]].concat();
+    company.fails(&past, &[NAME, "cannot be reached"]);
+    assert_eq!(*company.asked.lock().unwrap(), Vec::<String>::new());
+    company.works(&through);
+    let asked = company.asked.lock().unwrap().join("");
+    assert_eq!(asked, format!("CONNECT {NAME}:443 HTTP/1.1"));
+}
+
+#[test]
+fn no_proxy_is_asked_for_this_machine() {
+    let company = Company::new(answering());
+    let (proxy, authority) = (format!("http://{}", company.proxy), company.authority());
+    company.works(&[("ALL_PROXY", &proxy), ("SSL_CERT_FILE", &authority)]);
+    assert_eq!(company.asked.lock().unwrap().len(), 0);
+}
