@@ -111,6 +111,14 @@ local function attach(buffer, reason)
   end
 end
 
+--- Tells the host what was registered as a tool, which the options may name.
+local function send_tools()
+  local tools = package.loaded["flemma.tools"]
+  if tools then
+    host.send("tools", tools.wire())
+  end
+end
+
 --- Tells the host the options, and who has a say about calls with them.
 local function send_options()
   host.send("configure", { options = config.wire(flemma.options), checked = true, resolvers = approval.wire() })
@@ -119,6 +127,7 @@ end
 --- The host answered: it gets the options and every chat.
 ---@param reason "open"|"restart"
 local function on_ready(reason)
+  send_tools()
   send_options()
   for buffer in pairs(chats) do
     if api.nvim_buf_is_loaded(buffer) then
@@ -132,6 +141,10 @@ end
 --- doing is remembered for the next one.
 local function on_lost()
   notices.forget()
+  local calls = package.loaded["flemma.tools.calls"]
+  if calls then
+    calls.stop_all()
+  end
   for buffer, chat in pairs(chats) do
     chat.interrupted = render.running(buffer)
     chat.streaming = api.nvim_buf_is_loaded(buffer) and apply.is_writing(buffer)
@@ -171,6 +184,11 @@ function M.command(name, arguments)
   lease.refresh(buffer)
   mirror.check_undo(buffer)
   host.when_ready(function()
+    -- A tool that was registered a moment ago is there for this key.
+    local tools = package.loaded["flemma.tools"]
+    if tools then
+      tools.flush()
+    end
     host.send("command", {
       buffer = buffer,
       seq = mirror.seq(buffer),

@@ -16,5 +16,8 @@ return {
   },
   highlights = {},
   host = {},
+  tools = {
+    default_timeout = 30,
+  },
 }
 -- End.

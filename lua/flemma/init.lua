@@ -6,7 +6,6 @@ local M = {}
 -- What each option must be; the host's tests write it, see CONTRIBUTING.md.
 -- The options:
 -- stylua: ignore start
-local TOOLS = { bash = true, calculator = true, calculator_async = true, edit = true, read = true, write = true }
 local PRESETS = { ["$default"] = true, ["$readonly"] = true }
 local SERVER = { "options", { api_key = "string", api_key_command = { "list", "string" }, base_url = "string", ca_file
   = "string", max_tokens = { "any", { "integer", 1 }, "share" }, temperature = { "number", 0, 2 }, thinking = { "any",
@@ -156,24 +155,23 @@ local function fitting(kind, value, path, report)
   return part
 end
 
---- Reports the names in the rules that nothing has, as far as is known here.
+--- Reports the presets in the rules that nothing has. Which tools there are only the
+--- host knows.
 ---@param tools table The part of `tools` that fits.
 ---@param report flemma.Report
 local function check_names(tools, report)
   local presets = vim.tbl_extend("force", PRESETS, tools.presets or {})
-  local function look(names, path, allowed)
+  local function look(names, path, known)
     for _, name in ipairs(type(names) == "table" and names or {}) do
-      local is_preset = allowed and name:sub(1, 1) == "$"
-      local known = is_preset and presets or TOOLS
-      if not known[name] and (is_preset or not (allowed and name:find(".", 1, true))) then
+      if name:sub(1, 1) == "$" and not known[name] then
         report({ "name", known }, name, path)
       end
     end
   end
-  look(tools.auto_approve, "tools.auto_approve.", true)
+  look(tools.auto_approve, "tools.auto_approve.", presets)
   for preset, lists in pairs(tools.presets or {}) do
-    look(lists.approve, ("tools.presets.%s.approve."):format(preset))
-    look(lists.deny, ("tools.presets.%s.deny."):format(preset))
+    look(lists.approve, ("tools.presets.%s.approve."):format(preset), {})
+    look(lists.deny, ("tools.presets.%s.deny."):format(preset), {})
   end
 end
 

@@ -23,6 +23,8 @@ M.RECEIVERS = {
   spans = "flemma.spans",
   diagnostics = "flemma.diagnostics",
   ask = "flemma.functions",
+  tool_call = "flemma.tools.calls",
+  tool_stop = "flemma.tools.calls",
   open_text = "flemma.files",
   replace_text = "flemma.files",
   open = "flemma.report",
@@ -140,6 +142,29 @@ M.IN_ORDER = {
 ---@field value any A boolean, a string, a number, or nil as `vim.NIL`.
 ---@field kind string The type of what it returned; "gone" when there is no such function.
 ---@field message string? The error it raised.
+
+---@class flemma.protocol.Tools What is registered in Lua; comes anew whenever that changes.
+---@field items flemma.protocol.Tool[]
+---@field loading boolean Whether more are being found, which are waited for.
+
+---@class flemma.protocol.Tool
+---@field name string
+---@field description string
+---@field input_schema table
+---@field output_schema table?
+---@field strict boolean
+---@field enabled boolean Whether models are offered it by default.
+---@field async boolean? Whether it calls back, if it says so.
+---@field timeout number? Seconds.
+---@field execute integer? Number of its function.
+---@field preview integer?
+
+---@class flemma.protocol.ToolReturned What a call came to, or a piece of it.
+---@field call integer
+---@field ok boolean
+---@field text string? At most 48 KB.
+---@field value any An output that is no text.
+---@field more boolean? Whether another piece follows.
 
 ---@class flemma.protocol.OpenFiles
 ---@field paths string[] Absolute names of loaded buffers that are files.
@@ -276,6 +301,20 @@ M.IN_ORDER = {
 ---@class flemma.protocol.FunctionCall
 ---@field functions integer[] Whom to ask, in this order, until one returns something.
 ---@field arguments any[] What each gets.
+
+---@class flemma.protocol.ToolCall
+---@field buffer integer The chat's.
+---@field call integer
+---@field function integer
+---@field async boolean?
+---@field tool string
+---@field input table
+---@field cwd string
+---@field path string The chat's file, or empty.
+---@field timeout number Seconds that a call may take by default.
+
+---@class flemma.protocol.ToolStop
+---@field call integer
 
 ---@class flemma.protocol.OpenText
 ---@field ask integer

@@ -23,6 +23,7 @@ mod frontmatter;
 mod gemini;
 mod host_dies;
 mod local;
+mod lua_tools;
 mod malicious;
 mod meanwhile;
 mod mirror;

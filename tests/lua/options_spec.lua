@@ -56,8 +56,6 @@ end)
 test("a name in the rules that nothing has is told, unless a tool may come that has it", function()
   local rows = {
     { { auto_approve = { "$readnly" } }, 'tools.auto_approve: nothing is named "$readnly". Did you mean "$readonly"?' },
-    { { auto_approve = { "bsah" } }, 'tools.auto_approve: nothing is named "bsah". Did you mean "bash"?' },
-    { { presets = { ["$x"] = { deny = { "bsh" } } } }, 'tools.presets.$x.deny: nothing is named "bsh".' },
     { { presets = { ["$x"] = { approve = { "$default" } } } }, 'nothing is named "$default".' },
     { { presets = { ["$yolo"] = {} }, auto_approve = { "$yol" } }, 'Did you mean "$yolo"?' },
   }

@@ -41,6 +41,7 @@ for _, name in ipairs({
   "host_spec",
   "options_spec",
   "approval_spec",
+  "tools_spec",
 }) do
   require(name)
 end

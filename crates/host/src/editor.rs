@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::ask::{Asks, Reply};
 use crate::buffers::OpenFiles;
 use crate::front::Sender;
+use crate::lua_tools::Calls;
 use crate::protocol::*;
 
 /// The editor, as far as the host can speak to it. Cheap to clone.
@@ -20,6 +21,7 @@ pub struct Editor {
     sender: Sender,
     asks: Arc<Asks>,
     open: Arc<OpenFiles>,
+    calls: Calls,
 }
 
 impl Editor {
@@ -29,6 +31,7 @@ impl Editor {
             sender,
             asks: Arc::default(),
             open: Arc::default(),
+            calls: Calls::default(),
         }
     }
 
@@ -104,6 +107,11 @@ impl Editor {
             Ok(Reply::Functions(answered)) => Some(answered.values),
             _ => None,
         }
+    }
+
+    /// The calls that run in Lua.
+    pub fn calls(&self) -> &Calls {
+        &self.calls
     }
 
     /// Remembers which files are open.

@@ -3,6 +3,8 @@
 //! Holds what all buffers share, the options and the tools, and nothing of any
 //! one buffer.
 
+mod options;
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::ExitCode;
@@ -11,10 +13,12 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
+use tools::Precedence;
 
 use crate::ask::Reply;
 use crate::editor::Editor;
 use crate::front::Sender;
+use crate::lua_tools::{self, LuaTools};
 use crate::protocol::*;
 use crate::session::{self, Input, Shared};
 use crate::settings::Settings;
@@ -70,6 +74,9 @@ pub struct Host {
     catalogue: Catalogue,
     sources: Sources,
     changes: mpsc::UnboundedReceiver<Change>,
+    /// The options as they were given, for when the tools that they name change.
+    options: options::Given,
+    lua_tools: LuaTools,
     shared: Arc<Shared>,
     sessions: HashMap<BufferId, mpsc::UnboundedSender<Input>>,
 }
@@ -87,6 +94,8 @@ impl Host {
             catalogue,
             sources,
             changes,
+            options: options::Given::default(),
+            lua_tools: LuaTools::default(),
             shared,
             sessions: HashMap::new(),
         }
@@ -118,7 +127,24 @@ impl Host {
         for problem in problems {
             self.editor.report_problem(&chat::Problem::new(problem, ""));
         }
-        self.share(self.shared.settings.clone());
+        self.read_options();
+    }
+
+    /// Takes over the tools that are registered in Lua now, before the next message.
+    fn take_lua_tools(&mut self, told: RegisteredTools) {
+        let loading = told.loading;
+        let (tools, problems) = self.lua_tools.take(&self.editor, told);
+        for problem in problems {
+            self.editor.report_problem(&chat::Problem::new(problem, ""));
+        }
+        let source = lua_tools::SOURCE.to_owned();
+        let waited = if loading {
+            Change::Loading(lua_tools::FINDING.to_owned())
+        } else {
+            Change::Gone(lua_tools::FINDING.to_owned())
+        };
+        self.catalogue.take(waited);
+        self.take_change(Change::Ready(source, Precedence::Own, tools));
     }
 
     /// Takes a message where it belongs.
@@ -142,6 +168,8 @@ impl Host {
                 self.pass(it.buffer, Input::Detached);
                 self.sessions.remove(&it.buffer);
             }
+            FromEditor::Tools(told) => self.take_lua_tools(told),
+            FromEditor::ToolReturned(it) => self.editor.calls().pass(it),
             FromEditor::Answered(it) => self.editor.answered(it.ask, Reply::Functions(it)),
             FromEditor::OpenFiles(it) => self.editor.open_files(&it.paths),
             FromEditor::BuffersAnswered(it) => self.editor.answered(it.ask, Reply::Buffers(it)),
@@ -162,29 +190,6 @@ impl Host {
                 version: env!("CARGO_PKG_VERSION"),
             },
         );
-    }
-
-    fn configure(&mut self, configure: Configure) {
-        let (mut settings, problems) =
-            Settings::examine(&configure.options, &self.catalogue.registry);
-        let told = if configure.checked {
-            problems.names
-        } else {
-            problems.all()
-        };
-        for problem in told {
-            self.editor
-                .report_problem(&chat::Problem::new(format!("setup(): {problem}"), ""));
-        }
-        for text in problems.remarks {
-            self.editor.notify(&chat::cycle::Notice {
-                level: chat::cycle::Level::Info,
-                text: format!("setup(): {text}"),
-            });
-        }
-        settings.resolvers = configure.resolvers;
-        self.editor.send("choices", &choices(&settings, false));
-        self.share(settings.keep_switched(&self.shared.settings));
     }
 
     fn share(&mut self, settings: Settings) {

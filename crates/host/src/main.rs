@@ -23,6 +23,7 @@ mod lease;
 mod local;
 mod log;
 mod logging;
+mod lua_tools;
 mod private;
 mod protected;
 mod protocol;

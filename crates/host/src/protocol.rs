@@ -5,9 +5,11 @@
 //! counts the text changes of one buffer; it is the only clock both sides share.
 
 mod incoming;
+mod lua_tools;
 mod outgoing;
 
 pub use incoming::*;
+pub use lua_tools::*;
 pub use outgoing::*;
 
 /// Compared by `hello` and `welcome` before anything else is said.

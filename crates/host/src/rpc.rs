@@ -114,6 +114,8 @@ fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
         "command" => FromEditor::Command(typed(payload)?),
         "viewport" => FromEditor::Viewport(typed(payload)?),
         "applied" => FromEditor::Applied(typed(payload)?),
+        "tools" => FromEditor::Tools(typed(payload)?),
+        "tool_returned" => FromEditor::ToolReturned(typed(payload)?),
         "answered" => FromEditor::Answered(typed(payload)?),
         "open_files" => FromEditor::OpenFiles(typed(payload)?),
         "buffers_answered" => FromEditor::BuffersAnswered(typed(payload)?),

@@ -14,6 +14,7 @@ mod hold;
 mod keys;
 mod mirror;
 mod pace;
+mod previews;
 mod record;
 mod references;
 mod rehearsal;
@@ -84,6 +85,8 @@ pub enum Input {
     ToolOutput(CallKey, String),
     /// A call ended.
     ToolEnded(CallKey, ToolOutcome),
+    /// What a tool says of a call that waits, for windows of that width.
+    Preview(CallKey, usize, previews::Said),
     /// Where the request of this number goes, and by what it is charged.
     Label(u64, String, Option<Tariff>),
     /// What the request of this number waits for, before its answer begins.
@@ -131,6 +134,7 @@ pub fn start(
         running: HashMap::new(),
         pace: pace::Pace::default(),
         view: show::View::default(),
+        previews: previews::Previews::default(),
         interrupted: false,
         unsettled: false,
         gone: false,
@@ -183,6 +187,7 @@ pub(crate) struct Session {
     running: HashMap<CallKey, running::Call>,
     pace: pace::Pace,
     view: show::View,
+    previews: previews::Previews,
     /// Whether a former host died in the middle of an answer and nobody said so yet.
     interrupted: bool,
     /// Whether a key was pressed and it was not said since that everything rests.
@@ -247,6 +252,7 @@ impl Session {
             Input::Functions(answers) => self.waiting.push_back(Event::ResolverAnswered(answers)),
             Input::ToolOutput(call, output) => self.tool_output(&call, &output),
             Input::ToolEnded(call, outcome) => self.tool_ended(call, outcome),
+            Input::Preview(call, width, said) => self.previewed(call, width, said),
             Input::Label(number, label, tariff) => self.label(number, label, tariff),
             Input::Note(number, note) => self.note(number, note),
             Input::Stream(number, events) => self.stream(number, events),

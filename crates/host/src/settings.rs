@@ -156,6 +156,8 @@ pub struct Problems {
     pub values: Vec<String>,
     /// What only the host can tell.
     pub names: Vec<String>,
+    /// Names that no tool has, and that look like one's: right once there is one.
+    pub unknown: Vec<String>,
     /// What is not wrong and may not be meant so.
     pub remarks: Vec<String>,
 }
@@ -163,7 +165,7 @@ pub struct Problems {
 impl Problems {
     /// All of them.
     pub fn all(&self) -> Vec<String> {
-        [self.values.as_slice(), &self.names].concat()
+        [self.values.as_slice(), &self.unknown, &self.names].concat()
     }
 }
 
@@ -186,12 +188,16 @@ impl Settings {
             // One that does not exist sends nothing; the default is somebody else.
             name.clone_into(&mut settings.provider);
         }
+        const CONSEQUENCE: &str = "Until the tools options are right, every call waits for you.";
+        let is_serious = |it: &String| it.contains("tools") || it.starts_with("setup()");
         settings.take_preset(given, &mut problems);
         let mut all = problems.values.iter().chain(&problems.names);
-        if all.any(|problem| problem.contains("tools") || problem.starts_with("setup()")) {
+        if all.any(is_serious) {
             settings.close();
-            let consequence = "Until the tools options are right, every call waits for you.";
-            problems.names.push(consequence.to_owned());
+            problems.names.push(CONSEQUENCE.to_owned());
+        } else if !problems.unknown.is_empty() {
+            settings.close();
+            problems.unknown.push(CONSEQUENCE.to_owned());
         }
         (settings, problems)
     }

@@ -53,6 +53,17 @@ pub trait Tool: Send + Sync {
         default
     }
 
+    /// Whether it says itself what a call would do, see [`Tool::preview`].
+    fn has_preview(&self) -> bool {
+        false
+    }
+
+    /// One line that says what a call with this `input` would do, of at most `width`
+    /// columns; `None` when it has nothing to say after all.
+    async fn preview(&self, _input: &Value, _width: usize) -> Option<String> {
+        None
+    }
+
     /// Does it. Stops soon after `ctx.cancel` and leaves nothing running.
     ///
     /// # Errors

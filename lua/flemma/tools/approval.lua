@@ -75,17 +75,6 @@ local function configured()
   return paths, rest
 end
 
----@param path string
----@return boolean
-local function exists(path)
-  if package.loaded[path] or package.preload[path] or package.searchpath(path, package.path) then
-    return true
-  end
-  local file = path:gsub("%.", "/")
-  return #vim.api.nvim_get_runtime_file(("lua/%s.lua"):format(file), false) > 0
-    or #vim.api.nvim_get_runtime_file(("lua/%s/init.lua"):format(file), false) > 0
-end
-
 --- Asks a module, which is loaded by its first question. Rules that cannot be
 --- loaded are not passed over: the call waits.
 ---@param path string
@@ -292,7 +281,7 @@ end
 function M.problems()
   local problems = {}
   for _, path in ipairs((configured())) do
-    if not exists(path) then
+    if not require("flemma.modules").exists(path) then
       problems[#problems + 1] = (
         "setup(): tools.auto_approve names the module \"%s\", which is nowhere in 'runtimepath', "
         .. "so every call waits for you. Install it or correct the name."

@@ -11,3 +11,4 @@ mod foreign;
 mod going_on;
 mod play;
 mod properties;
+mod truncate;

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_bytes::ByteBuf;
 use serde_json::Value;
 
-use super::{BufferId, WindowId};
+use super::{BufferId, RegisteredTools, ToolReturned, WindowId};
 
 /// What the plugin says. The name of a message is its variant in snake case.
 #[derive(Debug)]
@@ -33,6 +33,10 @@ pub enum FromEditor {
     Applied(Applied),
     /// What the user's functions answered.
     Answered(Answered),
+    /// The tools that are registered in Lua.
+    Tools(RegisteredTools),
+    /// What one of them said.
+    ToolReturned(ToolReturned),
     /// What is known of an open file.
     BuffersAnswered(BuffersAnswered),
     /// Which files are open.

@@ -145,15 +145,16 @@ impl Session {
             self.view.width
         };
         let waiting = chat::marks::marks(document, &self.cycle, width);
+        self.previews.keep(&waiting);
         let mut items: Vec<MarkItem> = waiting
             .into_iter()
-            .map(|mark| self.mark_item(mark))
+            .map(|mark| self.mark_item(mark, width))
             .collect();
         items.extend(self.ended_items(document));
         items
     }
 
-    fn mark_item(&self, mark: Mark) -> MarkItem {
+    fn mark_item(&self, mark: Mark, width: usize) -> MarkItem {
         let running = self
             .running
             .get(&mark.call)
@@ -169,7 +170,7 @@ impl Session {
             id: mark.key,
             line: mark.fence_line,
             header_line: mark.header_line,
-            preview: mark.preview,
+            preview: self.preview(&mark.call, width, mark.preview),
             state,
             label: None,
             elapsed_ms: running.map(elapsed),

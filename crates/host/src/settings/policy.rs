@@ -48,7 +48,11 @@ fn check_name(path: &str, name: &str, known: &BTreeSet<String>, problems: &mut P
     if meant.is_some() || name.starts_with('$') {
         let meant = meant.unwrap_or_default();
         let problem = format!("{path}: nothing is named \"{name}\".{meant}");
-        problems.values.push(problem);
+        if name.starts_with('$') {
+            problems.values.push(problem);
+        } else {
+            problems.unknown.push(problem);
+        }
     } else {
         problems.remarks.push(format!(
             "{path}: there is no tool named \"{name}\" so far. What is said of it counts once there is one."

@@ -5,7 +5,6 @@
 //! the file instead.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -76,18 +75,14 @@ fn lua_checks_all_options() {
     compare("lua/flemma/init.lua", "-- The options:", "-- End.", &text);
 }
 
-/// The names that rules may give without anything being registered.
+/// The presets that rules may name without their being defined.
 fn names() -> String {
-    let registry = tools::Registry::builtin();
-    let tools: BTreeSet<&str> = registry.iter().map(|tool| tool.name()).collect();
-    let tools: Vec<String> = tools.iter().map(|it| format!("{it} = true")).collect();
     let presets = super::Settings::default().preset_names();
     let presets: Vec<String> = presets
         .iter()
         .map(|it| format!("[\"{it}\"] = true"))
         .collect();
-    let tools = statement("TOOLS", &format!("{{ {} }}", tools.join(", ")));
-    tools + &statement("PRESETS", &format!("{{ {} }}", presets.join(", ")))
+    statement("PRESETS", &format!("{{ {} }}", presets.join(", ")))
 }
 
 #[test]
@@ -95,7 +90,11 @@ fn lua_has_the_defaults_of_the_options_it_reads() {
     let Value::Object(mut all) = definition::defaults() else {
         panic!("the defaults are no table")
     };
+    // How long a source of tools is waited for.
+    let timeout = all["tools"]["default_timeout"].clone();
     all.retain(|name, _| EDITOR_OPTIONS.contains(&name.as_str()));
+    let tools = serde_json::json!({ "default_timeout": timeout });
+    all.insert("tools".to_owned(), tools);
     let mut text = "return {\n".to_owned();
     defaults(&Value::Object(all), 2, &mut text);
     compare(

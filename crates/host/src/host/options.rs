@@ -1,0 +1,79 @@
+//! The options of `setup()`: taken over, and looked at again whenever the tools are
+//! others, because rules name tools.
+
+use std::collections::BTreeSet;
+
+use chat::cycle::{Level, Notice};
+use serde_json::Value;
+
+use super::{Host, choices};
+use crate::protocol::{Configure, Resolvers};
+use crate::settings::{Problems, Settings};
+
+/// What was given last, and what was said about the names in it.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    options: Option<Value>,
+    told: BTreeSet<String>,
+}
+
+impl Host {
+    /// Takes the options over and says what is wrong with them.
+    pub(super) fn configure(&mut self, configure: Configure) {
+        let (settings, problems) = Settings::examine(&configure.options, &self.catalogue.registry);
+        self.editor.send("choices", &choices(&settings, false));
+        let told = if configure.checked {
+            problems.names
+        } else {
+            [problems.values, problems.names].concat()
+        };
+        for problem in told {
+            self.complain(&problem);
+        }
+        self.options = Given {
+            options: Some(configure.options),
+            told: BTreeSet::new(),
+        };
+        self.read_options_with(configure.resolvers);
+    }
+
+    /// Makes the settings of the options and of the tools that there are now.
+    pub(super) fn read_options(&mut self) {
+        self.read_options_with(self.shared.settings.resolvers.clone());
+    }
+
+    fn read_options_with(&mut self, resolvers: Resolvers) {
+        let Some(options) = &self.options.options else {
+            return self.share(self.shared.settings.clone());
+        };
+        let (mut settings, problems) = Settings::examine(options, &self.catalogue.registry);
+        settings.resolvers = resolvers;
+        // A name may be that of a tool that is being found.
+        if self.catalogue.loading.is_empty() {
+            self.tell_of_names(problems);
+        }
+        self.share(settings.keep_switched(&self.shared.settings));
+    }
+
+    fn tell_of_names(&mut self, problems: Problems) {
+        let is_new = |told: &mut BTreeSet<String>, text: &String| told.insert(text.clone());
+        for problem in problems.unknown {
+            if is_new(&mut self.options.told, &problem) {
+                self.complain(&problem);
+            }
+        }
+        for remark in problems.remarks {
+            if is_new(&mut self.options.told, &remark) {
+                self.editor.notify(&Notice {
+                    level: Level::Info,
+                    text: format!("setup(): {remark}"),
+                });
+            }
+        }
+    }
+
+    fn complain(&self, problem: &str) {
+        let problem = chat::Problem::new(format!("setup(): {problem}"), "");
+        self.editor.report_problem(&problem);
+    }
+}

@@ -1,0 +1,184 @@
+//! Tools that the user registered in Lua: they run in their Neovim, called with a
+//! message and answered by messages.
+//!
+//! Nobody waits: the call ends when its answer is there, when it is cancelled, or at
+//! its deadline, whatever Neovim does meanwhile. What a tool does is not known here.
+
+mod calls;
+mod schema;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chat::tool::ToolUseId;
+use serde_json::Value;
+use tools::{End, Tool, ToolContext, ToolError, ToolResult};
+
+pub use calls::Calls;
+use calls::Said;
+
+use crate::editor::Editor;
+use crate::protocol::{FunctionCall, RegisteredTool, RegisteredTools, ToolCall};
+
+/// The name of this source of tools.
+pub const SOURCE: &str = "lua";
+/// What is waited for while functions still look for tools.
+pub const FINDING: &str = "sources in Lua";
+
+/// What a tool that says nothing has said.
+const NOTHING: &str = "(no output)";
+
+/// The registered tools as they were last told. Those that stay the same are kept.
+#[derive(Default)]
+pub struct LuaTools(HashMap<String, (RegisteredTool, Result<Arc<LuaTool>, String>)>);
+
+impl LuaTools {
+    /// Takes over what is registered now: the tools, and why others can not be used.
+    pub fn take(
+        &mut self,
+        editor: &Editor,
+        told: RegisteredTools,
+    ) -> (Vec<Arc<dyn Tool>>, Vec<String>) {
+        let mut before = std::mem::take(&mut self.0);
+        for item in told.items {
+            let name = item.name.clone();
+            let entry = match before.remove(&name) {
+                Some(entry) if entry.0 == item => entry,
+                _ => (item.clone(), LuaTool::of(editor.clone(), item)),
+            };
+            self.0.insert(name, entry);
+        }
+        let tools = self.0.values().filter_map(|(_, tool)| tool.as_ref().ok());
+        let tools = tools.map(|tool| tool.clone() as Arc<dyn Tool>).collect();
+        let problems = self.0.values().filter_map(|(_, tool)| tool.as_ref().err());
+        (tools, problems.cloned().collect())
+    }
+}
+
+/// One of them.
+struct LuaTool {
+    editor: Editor,
+    item: RegisteredTool,
+    description: String,
+    input_schema: Value,
+}
+
+impl LuaTool {
+    /// A tool, or why the model cannot be offered it.
+    fn of(editor: Editor, item: RegisteredTool) -> Result<Arc<Self>, String> {
+        let input_schema = schema::arguments(&item.input_schema).map_err(|why| {
+            format!(
+                "tools.register(): \"{}\" is left out, because {why}.",
+                item.name
+            )
+        })?;
+        Ok(Arc::new(Self {
+            editor,
+            description: schema::description(&item.description, item.output_schema.as_ref()),
+            input_schema,
+            item,
+        }))
+    }
+}
+
+#[async_trait]
+impl Tool for LuaTool {
+    fn name(&self) -> &str {
+        &self.item.name
+    }
+
+    fn label(&self) -> &str {
+        &self.item.name
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    fn input_schema(&self) -> Value {
+        self.input_schema.clone()
+    }
+
+    fn strict(&self) -> bool {
+        self.item.strict
+    }
+
+    fn enabled(&self) -> bool {
+        self.item.enabled
+    }
+
+    fn deadline(&self, _input: &Value, default: Duration) -> Duration {
+        let own = self.item.timeout.map(|it| it.clamp(0.001, 86_400.0));
+        own.map_or(default, Duration::from_secs_f64)
+    }
+
+    fn has_preview(&self) -> bool {
+        self.item.preview.is_some()
+    }
+
+    async fn preview(&self, input: &Value, width: usize) -> Option<String> {
+        let function = self.item.preview?;
+        let call = FunctionCall {
+            functions: vec![function],
+            arguments: vec![input.clone(), width.into()],
+        };
+        let answers = self.editor.call_functions(vec![call]).await?;
+        let answer = answers.into_iter().next()?.into_iter().next()?;
+        match answer.value {
+            Value::String(text) if answer.ok => Some(text),
+            _ => {
+                let (tool, message) = (&self.item.name, answer.message.unwrap_or_default());
+                tracing::warn!(tool, message, "format_preview gave no string");
+                None
+            }
+        }
+    }
+
+    async fn execute(
+        &self,
+        id: &ToolUseId,
+        input: Value,
+        ctx: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let Some(function) = self.item.execute else {
+            return Err(ToolError::Failed(format!(
+                "The tool {} has no function `execute`, so it cannot run.",
+                self.item.name
+            )));
+        };
+        let mut call = self.editor.calls().start(self.editor.clone());
+        let path = ctx.chat.as_ref();
+        self.editor.send(
+            "tool_call",
+            &ToolCall {
+                buffer: ctx.buffer,
+                call: call.number(),
+                function,
+                is_async: self.item.is_async,
+                tool: &self.item.name,
+                input,
+                cwd: ctx.cwd.to_string_lossy().into_owned(),
+                path: path.map_or_else(String::new, |it| it.to_string_lossy().into_owned()),
+                timeout: ctx.timeout.as_secs_f64(),
+            },
+        );
+        let said = tokio::select! {
+            biased;
+            () = ctx.cancel.cancelled() => return Err(ToolError::Cancelled),
+            said = call.ended() => said,
+        };
+        match said {
+            Said::Output(text) if text.is_empty() => Ok(ToolResult::text(NOTHING)),
+            Said::Output(text) => {
+                let text = tools::within_limits(text, End::Head, id, &ctx).await;
+                Ok(ToolResult::text(text))
+            }
+            Said::Problem(text) => {
+                let text = tools::within_limits(text, End::Tail, id, &ctx).await;
+                Err(ToolError::Failed(text))
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The calls that run in Lua, by the number that both sides know each by.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::editor::Editor;
+use crate::protocol::{ToolReturned, ToolStop};
+
+/// Stands for a NUL byte, which a buffer line cannot hold.
+const NUL_SHOWN: &str = "␀";
+
+/// The calls that run. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Calls(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    last: u64,
+    running: HashMap<u64, mpsc::UnboundedSender<ToolReturned>>,
+}
+
+/// What a call came to.
+#[derive(Debug, PartialEq)]
+pub enum Said {
+    /// Its output.
+    Output(String),
+    /// Why it failed.
+    Problem(String),
+}
+
+/// A call that runs; when this is dropped before its end, Lua is told to stop it.
+pub struct Call {
+    calls: Calls,
+    editor: Editor,
+    number: u64,
+    returned: mpsc::UnboundedReceiver<ToolReturned>,
+    is_over: bool,
+}
+
+impl Calls {
+    /// A number for a new call, and what arrives for it.
+    pub fn start(&self, editor: Editor) -> Call {
+        let (sender, returned) = mpsc::unbounded_channel();
+        let mut state = self.state();
+        state.last += 1;
+        let number = state.last;
+        state.running.insert(number, sender);
+        Call {
+            calls: self.clone(),
+            editor,
+            number,
+            returned,
+            is_over: false,
+        }
+    }
+
+    /// Takes what Lua says to the call that it is about; one that is over hears nothing.
+    pub fn pass(&self, returned: ToolReturned) {
+        if let Some(call) = self.state().running.get(&returned.call) {
+            drop(call.send(returned));
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Call {
+    /// What Lua knows it by.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Waits for its end.
+    pub async fn ended(&mut self) -> Said {
+        let mut bytes = Vec::new();
+        while let Some(piece) = self.returned.recv().await {
+            if let Some(text) = &piece.text {
+                bytes.extend_from_slice(text);
+            }
+            if piece.more {
+                continue;
+            }
+            self.is_over = true;
+            let text = match (piece.text, piece.value) {
+                (None, Some(value)) => json(&value),
+                _ => String::from_utf8_lossy(&bytes).replace('\0', NUL_SHOWN),
+            };
+            return if piece.ok {
+                Said::Output(text)
+            } else {
+                Said::Problem(text)
+            };
+        }
+        Said::Problem("Neovim is gone, so nobody knows what the tool did.".to_owned())
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.calls.state().running.remove(&self.number);
+        if !self.is_over {
+            self.editor
+                .send("tool_stop", &ToolStop { call: self.number });
+        }
+    }
+}
+
+/// A table of Lua's, the same text whenever it holds the same.
+fn json(value: &Value) -> String {
+    let sorted = super::schema::sorted(value);
+    serde_json::to_string_pretty(&sorted).unwrap_or_default()
+}

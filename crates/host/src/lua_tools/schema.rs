@@ -1,0 +1,183 @@
+//! Schemas as Lua tables hold them: their keys come in any order, and an empty object
+//! looks like an empty list.
+
+use chat::schema::Checks;
+use serde_json::{Map, Value, json};
+
+/// Keywords whose value is an object.
+const OBJECTS: [&str; 6] = [
+    "properties",
+    "patternProperties",
+    "dependentSchemas",
+    "dependentRequired",
+    "$defs",
+    "definitions",
+];
+/// Keywords whose value is a schema.
+const SCHEMAS: [&str; 8] = [
+    "items",
+    "additionalProperties",
+    "contains",
+    "propertyNames",
+    "not",
+    "if",
+    "then",
+    "else",
+];
+
+/// The schema of a tool's arguments: the same bytes in each request, whatever order
+/// Lua gives.
+///
+/// # Errors
+///
+/// It is no schema of an object; the words complete "because …".
+pub fn arguments(given: &Value) -> Result<Value, String> {
+    let mut schema = mended(&sorted(given));
+    let Some(object) = schema.as_object_mut() else {
+        return Err("its input_schema is no table of keywords".to_owned());
+    };
+    match object.get("type") {
+        None => drop(object.insert("type".to_owned(), json!("object"))),
+        Some(Value::String(kind)) if kind == "object" => {}
+        Some(other) => {
+            return Err(format!(
+                "its input_schema has the type {other}; arguments are an \"object\""
+            ));
+        }
+    }
+    object
+        .entry("properties")
+        .or_insert_with(|| Value::Object(Map::new()));
+    match Checks::default().check("", &schema, &json!({})) {
+        Err(why) if why.starts_with("the tool's schema is broken") => {
+            Err(why.replacen("the tool's schema is broken", "its input_schema is none", 1))
+        }
+        _ => Ok(schema),
+    }
+}
+
+/// A description with what is returned.
+pub fn description(text: &str, output: Option<&Value>) -> String {
+    match output {
+        Some(schema) => {
+            let schema = mended(&sorted(schema));
+            format!("{text}\n\nReturns (JSON Schema): {schema}")
+        }
+        None => text.to_owned(),
+    }
+}
+
+/// The value with the keys of its objects in order.
+pub fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut pairs: Vec<(&String, &Value)> = map.iter().collect();
+            pairs.sort_by_key(|(name, _)| *name);
+            let pairs = pairs.into_iter();
+            Value::Object(pairs.map(|(name, it)| (name.clone(), sorted(it))).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+        other => other.clone(),
+    }
+}
+
+/// A schema in which an empty table is an object where one belongs.
+fn mended(schema: &Value) -> Value {
+    let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+    let map = match schema {
+        Value::Object(map) => map,
+        other if is_empty(other) => return Value::Object(Map::new()),
+        other => return other.clone(),
+    };
+    let pairs = map.iter().map(|(name, value)| {
+        let value = match value {
+            value if OBJECTS.contains(&name.as_str()) => named(value),
+            value if SCHEMAS.contains(&name.as_str()) && !is_list(value) => mended(value),
+            Value::Array(items)
+                if ["anyOf", "allOf", "oneOf", "prefixItems"].contains(&name.as_str()) =>
+            {
+                Value::Array(items.iter().map(mended).collect())
+            }
+            other => other.clone(),
+        };
+        (name.clone(), value)
+    });
+    Value::Object(pairs.collect())
+}
+
+fn is_list(value: &Value) -> bool {
+    value.as_array().is_some_and(|items| !items.is_empty())
+}
+
+/// Schemas by their names.
+fn named(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let pairs = map.iter().map(|(name, it)| (name.clone(), mended(it)));
+            Value::Object(pairs.collect())
+        }
+        Value::Array(items) if items.is_empty() => Value::Object(Map::new()),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_table_is_an_object_where_the_schema_wants_one() {
+        let given = json!({"type": "object", "properties": []});
+        assert_eq!(
+            arguments(&given).unwrap(),
+            json!({"properties": {}, "type": "object"})
+        );
+        let nested =
+            json!({"properties": {"a": [], "b": {"type": "array", "items": []}}, "required": []});
+        assert_eq!(
+            arguments(&nested).unwrap().to_string(),
+            r#"{"properties":{"a":{},"b":{"items":{},"type":"array"}},"required":[],"type":"object"}"#
+        );
+        assert_eq!(
+            arguments(&json!([])).unwrap(),
+            json!({"type": "object", "properties": {}})
+        );
+    }
+
+    #[test]
+    fn what_is_no_schema_of_an_object_says_why() {
+        for (given, why) in [
+            (
+                json!({"type": "string"}),
+                "its input_schema has the type \"string\"",
+            ),
+            (json!([1]), "its input_schema is no table of keywords"),
+            (
+                json!({"properties": {"a": {"type": "strin"}}}),
+                "its input_schema is none",
+            ),
+        ] {
+            let said = arguments(&given).unwrap_err();
+            assert!(said.starts_with(why), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_same_schema_is_the_same_text_in_whatever_order_it_came() {
+        let one = json!({"properties": {"b": {"type": "string", "enum": ["z", "a"]}, "a": {}}, "type": "object"});
+        let other = json!({"type": "object", "properties": {"a": {}, "b": {"enum": ["z", "a"], "type": "string"}}});
+        assert_eq!(
+            arguments(&one).unwrap().to_string(),
+            arguments(&other).unwrap().to_string()
+        );
+    }
+
+    #[test]
+    fn what_a_tool_returns_stands_below_its_description() {
+        assert_eq!(
+            description("Adds.", Some(&json!({"type": "number"}))),
+            "Adds.\n\nReturns (JSON Schema): {\"type\":\"number\"}"
+        );
+    }
+}

@@ -1,0 +1,207 @@
+--- Runs registered tools for the host: starts them, passes a cancel on, and says how
+--- they ended, once for each. How long one may take is known to the host alone.
+---@class flemma.tools.calls
+local M = {}
+
+local callbacks = require("flemma.callbacks")
+local host = require("flemma.host")
+local queue = require("flemma.queue")
+
+--- A message is at most this long, in bytes: reading a longer one holds up others.
+local CHUNK = 48 * 1024
+--- A tool returns no more than this.
+local MOST = 16 * 1024 * 1024
+
+---@class flemma.tools.Run
+---@field call integer
+---@field over boolean Whether it has ended or was stopped.
+---@field stopped boolean
+---@field cancel fun()? Stops it.
+
+---@type table<integer, flemma.tools.Run> By the host's number of the call.
+local running = {}
+
+--- Turns the wire's nil, which is a value in a table, into no value.
+---@param value any
+---@return any
+local function without_nil(value)
+  if value == vim.NIL then
+    return nil
+  end
+  if type(value) == "table" then
+    for key, item in pairs(value) do
+      value[key] = without_nil(item)
+    end
+  end
+  return value
+end
+
+--- Tells the host what a call came to.
+---@param run flemma.tools.Run
+---@param ok boolean
+---@param output any A string, or what the model gets as JSON.
+local function answer(run, ok, output)
+  if type(output) ~= "string" then
+    host.send("tool_returned", { call = run.call, ok = ok, value = output })
+    return
+  end
+  for at = 1, math.max(#output, 1), CHUNK do
+    local more = at + CHUNK <= #output
+    host.send("tool_returned", { call = run.call, ok = ok, text = output:sub(at, at + CHUNK - 1), more = more })
+  end
+end
+
+--- What a tool returned, as far as it can be sent.
+---@param result any
+---@return boolean ok
+---@return any output
+local function read(result)
+  if type(result) ~= "table" then
+    return false,
+      ("The tool returned a %s; it must return { success = true, output = … } or { success = false, error = … }."):format(
+        type(result)
+      )
+  elseif not result.success then
+    local why = result.error
+    if why == nil then
+      why = "The tool failed and gave no reason."
+    end
+    return false, type(why) == "table" and vim.inspect(why) or tostring(why)
+  end
+  local output = result.output
+  if output == nil or output == vim.NIL then
+    return true, ""
+  elseif type(output) ~= "table" then
+    output = tostring(output)
+  end
+  if #output > MOST and type(output) == "string" then
+    return false, ("The tool returned %.1f MB; it may return at most %d MB."):format(#output / 2 ^ 20, MOST / 2 ^ 20)
+  end
+  -- What is no JSON would be lost on the way.
+  local fits, why = pcall(vim.json.encode, output)
+  if type(output) == "table" and not fits then
+    return false, ("The tool returned a table that is no JSON: %s"):format(why)
+  end
+  return true, output
+end
+
+--- A call has ended; a second end is none.
+---@param run flemma.tools.Run
+---@param result any
+local function finish(run, result)
+  if run.over then
+    return
+  end
+  run.over, running[run.call] = true, nil
+  if vim.in_fast_event() then
+    vim.schedule(function()
+      answer(run, read(result))
+    end)
+    return
+  end
+  answer(run, read(result))
+end
+
+---@param tool string
+---@param why any
+---@return flemma.tools.Result
+local function failure(tool, why)
+  local text = type(why) == "table" and vim.inspect(why) or tostring(why)
+  return { success = false, error = ("The tool %s raised an error: %s"):format(tool, text) }
+end
+
+--- Whether a tool that returned nothing means to call back.
+---@param message flemma.protocol.ToolCall
+---@param execute function
+---@return boolean
+local function calls_back(message, execute)
+  local async = message.async
+  if async ~= nil or type(execute) ~= "function" then
+    return async ~= false
+  end
+  local shape = debug.getinfo(execute, "u")
+  return shape.isvararg or shape.nparams >= 3
+end
+
+---@param run flemma.tools.Run
+---@param message flemma.protocol.ToolCall
+local function start(run, message)
+  if run.over then
+    return
+  end
+  local execute = callbacks.get(message["function"])
+  if not execute then
+    return finish(run, { success = false, error = ("The tool %s is registered no more."):format(message.tool) })
+  end
+  local context = require("flemma.tools.context").new(message)
+  local trace
+  local ok, result = xpcall(
+    execute,
+    function(why)
+      trace = debug.traceback(type(why) == "table" and vim.inspect(why) or tostring(why), 2)
+      return why
+    end,
+    without_nil(message.input),
+    context,
+    function(result)
+      finish(run, result)
+    end
+  )
+  if not ok then
+    host.log(("the tool %s: %s"):format(message.tool, trace or result))
+    return finish(run, failure(message.tool, result))
+  end
+  if type(result) == "function" then
+    run.cancel = result
+    if run.over and run.stopped then
+      pcall(result)
+    end
+  elseif result ~= nil then
+    finish(run, result)
+  elseif not run.over and not calls_back(message, execute) then
+    finish(run, {
+      success = false,
+      error = (
+        "The tool %s returned nothing; it must return { success = true, output = … }, or say `async = true` and "
+        .. "call its callback."
+      ):format(message.tool),
+    })
+  end
+end
+
+--- The host wants a call to run. It starts when Neovim can take it, as a change of
+--- the chat would.
+---@param message flemma.protocol.ToolCall
+function M.tool_call(message)
+  local run = { call = message.call, over = false, stopped = false }
+  running[message.call] = run
+  queue.push(message.buffer, function()
+    start(run, message)
+  end)
+end
+
+--- The host waits for a call no more.
+---@param message flemma.protocol.ToolStop
+function M.tool_stop(message)
+  local run = running[message.call]
+  if not run then
+    return
+  end
+  running[message.call] = nil
+  run.over, run.stopped = true, true
+  if run.cancel then
+    local ok, why = pcall(run.cancel)
+    if not ok then
+      host.log(("a tool's cancel function: %s"):format(why))
+    end
+  end
+end
+
+--- Stops everything: the host is gone.
+function M.stop_all()
+  for call in pairs(running) do
+    M.tool_stop({ call = call })
+  end
+end
+
+return M

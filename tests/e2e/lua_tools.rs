@@ -1,0 +1,524 @@
+//! Tools that the user registered in Lua: offered, approved, run and stopped like
+//! any other.
+
+use harness::{Answer, Editor, Provider};
+use serde_json::json;
+
+use crate::stage::*;
+
+/// An editor on a question after `init` ran, in which every call is approved; the
+/// key was pressed.
+#[track_caller]
+fn ask(provider: &Provider, init: &str) -> Editor {
+    let name = provider.name();
+    let init = format!(
+        "require('flemma').setup({{ provider = '{name}', tools = {{ require_approval = false,
+           export = {{ max_size = 100 }} }} }})
+         local tools = require('flemma.tools')\n{init}"
+    );
+    let setup = offline().provider(provider).init(&init);
+    let editor = setup.file("question.chat", QUESTION).start();
+    watch(&editor);
+    editor.keys("<C-]>");
+    editor
+}
+
+/// A tool of that name and body; the body is that of `execute(input, ctx, callback)`.
+fn tool(name: &str, body: &str) -> String {
+    format!(
+        "tools.register('{name}', {{
+           description = 'Does it',
+           input_schema = {{ type = 'object', properties = {{ word = {{ type = 'string' }} }} }},
+           execute = function(input, ctx, callback) {body} end,
+         }})\n"
+    )
+}
+
+/// A provider that calls `name` and says "Well." to its result.
+fn calls(name: &str, input: serde_json::Value) -> Provider {
+    let call = Answer::new().tool_use("t_1", name, input);
+    Provider::anthropic([call, Answer::says("Well.")])
+}
+
+/// The block of the call once there is one that is no placeholder.
+#[track_caller]
+fn ended(editor: &Editor) -> String {
+    editor.wait_for("the end of the call", |editor| {
+        let block = result(editor, "t_1");
+        !block.is_empty() && !block.contains("status=")
+    });
+    result(editor, "t_1")
+}
+
+fn done(text: &str) -> String {
+    format!("**Tool Result:** `t_1`\n\n```\n{text}\n```")
+}
+
+fn failed(text: &str) -> String {
+    format!("**Tool Result:** `t_1` (error)\n\n```\n{text}\n```")
+}
+
+/// The first form of the specification, word for word.
+const MY_TOOL: &str = r#"
+local tools = require("flemma.tools")
+tools.register("my_tool", {
+  name = "my_tool",
+  description = "Does something useful",
+  input_schema = {
+    type = "object",
+    properties = {
+      query = { type = "string", description = "The input query" },
+    },
+    required = { "query" },
+  },
+  format_preview = function(input, max_length)
+    return '"' .. input.query:sub(1, max_length - 2) .. '"'
+  end,
+  execute = function(input)
+    return { success = true, output = "done: " .. input.query }
+  end,
+})
+"#;
+
+#[test]
+fn a_registered_tool_is_offered_and_its_result_is_sent() {
+    let provider = calls("my_tool", json!({"query": "this"}));
+    let editor = ask(&provider, MY_TOOL);
+    wait_end(&editor, "@Assistant:\nWell.\n\n@You:\n\n");
+    assert_eq!(result(&editor, "t_1"), done("done: this"));
+    let requests = provider.requests();
+    let offered = requests[0].body["tools"].as_array().unwrap();
+    let mine = offered.iter().find(|it| it["name"] == "my_tool").unwrap();
+    assert_eq!(
+        mine["input_schema"].to_string(),
+        r#"{"properties":{"query":{"description":"The input query","type":"string"}},"required":["query"],"type":"object"}"#
+    );
+    assert_eq!(
+        requests[1].body["messages"][2]["content"][0]["content"],
+        "done: this"
+    );
+}
+
+#[test]
+fn a_tool_ends_in_one_result_whatever_it_does() {
+    for (body, block) in [
+        (
+            "return { success = true, output = 'x' .. input.word }",
+            done("xhey"),
+        ),
+        (
+            "return { success = true, output = { b = 1, a = { 'z' } } }",
+            done("{\n  \"a\": [\n    \"z\"\n  ],\n  \"b\": 1\n}"),
+        ),
+        ("return { success = true }", done("(no output)")),
+        ("return { success = true, output = 7 }", done("7")),
+        (
+            "return { success = false, error = 'no such word' }",
+            failed("no such word"),
+        ),
+        (
+            "return { success = false }",
+            failed("The tool failed and gave no reason."),
+        ),
+        (
+            "error('boom', 0)",
+            failed("The tool t raised an error: boom"),
+        ),
+        (
+            "return 'text'",
+            failed(
+                "The tool returned a string; it must return { success = true, output = … } or { success = false, error = … }.",
+            ),
+        ),
+        (
+            "callback({ success = true, output = 'a' }) callback({ success = true, output = 'b' })",
+            done("a"),
+        ),
+        (
+            "vim.schedule(function() callback({ success = true, output = 'later' }) end)",
+            done("later"),
+        ),
+        (
+            "return { success = true, output = ('`'):rep(4) .. '\\n@You: x' }",
+            "**Tool Result:** `t_1`\n\n`````\n````\n@You: x\n`````\n".to_owned(),
+        ),
+    ] {
+        let provider = calls("t", json!({"word": "hey"}));
+        let editor = ask(&provider, &tool("t", body));
+        assert_eq!(ended(&editor), block, "{body}");
+    }
+}
+
+#[test]
+fn a_tool_that_returns_nothing_and_takes_no_callback_says_so() {
+    let provider = calls("t", json!({}));
+    let init = "tools.register('t', { description = 'Does it', execute = function(input) end })";
+    let editor = ask(&provider, init);
+    let block = ended(&editor);
+    assert!(block.contains("The tool t returned nothing"), "{block}");
+}
+
+#[test]
+fn the_context_holds_what_the_manual_says_and_nothing_else() {
+    let body = "return { success = true, output = {
+        vim.inspect(input), ctx.bufnr == vim.api.nvim_get_current_buf(), ctx.cwd, ctx.timeout, ctx.__dirname,
+        ctx.__filename, ctx.path.resolve('a/b.txt'), ctx.path.resolve('/a'), ctx.nothing == nil,
+        ctx.truncate.format_size(12345), ctx.truncate.MAX_LINES, ctx.truncate.MAX_BYTES,
+        ctx.truncate.truncate_tail('a\\nb', { max_lines = 1 }).content } }";
+    let provider = calls("t", json!({"word": null, "list": [1, 2]}));
+    let init = tool("t", body).replace(
+        "properties = { word = { type = 'string' } }",
+        "properties = {}",
+    );
+    let editor = ask(&provider, &init);
+    let block = ended(&editor);
+    let json: serde_json::Value = serde_json::from_str(
+        block
+            .trim_start_matches("**Tool Result:** `t_1`\n\n```\n")
+            .trim_end_matches("\n```"),
+    )
+    .unwrap();
+    let here = editor.dir().to_string_lossy().into_owned();
+    assert_eq!(
+        json,
+        json!([
+            "{\n  list = { 1, 2 }\n}",
+            true,
+            here,
+            30,
+            here,
+            format!("{here}/question.chat"),
+            format!("{here}/a/b.txt"),
+            "/a",
+            true,
+            "12.1 KB",
+            2000,
+            51200,
+            "b"
+        ])
+    );
+}
+
+#[test]
+fn a_tools_own_options_are_a_copy() {
+    let body = "local config = ctx:get_config()
+        local before = config.max_size
+        config.max_size = 1
+        return { success = true, output = before .. ' ' .. ctx:get_config().max_size }";
+    let provider = calls("export", json!({}));
+    assert_eq!(
+        ended(&ask(&provider, &tool("export", body))),
+        done("100 100")
+    );
+    let provider = calls("other", json!({}));
+    let body = "return { success = true, output = tostring(ctx:get_config()) }";
+    assert_eq!(ended(&ask(&provider, &tool("other", body))), done("nil"));
+}
+
+#[test]
+fn a_cancel_reaches_the_tool_and_what_it_says_later_is_dropped() {
+    let provider = calls("t", json!({}));
+    let body = "started = true
+        return function()
+          stopped = true
+          callback({ success = true, output = 'too late' })
+        end";
+    let editor = ask(&provider, &tool("t", body));
+    editor.wait_for("the tool", |editor| {
+        editor.lua("return started", json!([])) == json!(true)
+    });
+    editor.keys("<C-c>");
+    assert_eq!(ended(&editor), failed("Cancelled by the user."));
+    editor.wait_for("the cancel", |editor| {
+        editor.lua("return stopped", json!([])) == json!(true)
+    });
+    assert_eq!(ended(&editor), failed("Cancelled by the user."));
+}
+
+#[test]
+fn a_tool_that_never_calls_back_is_stopped_at_its_deadline() {
+    let provider = calls("t", json!({}));
+    let init = tool("t", "return function() stopped = true end")
+        .replace("description", "timeout = 0.2, description");
+    let editor = ask(&provider, &init);
+    assert_eq!(
+        ended(&editor),
+        failed("The tool was stopped after 0.2 seconds, its time limit.")
+    );
+    assert_eq!(editor.lua("return stopped", json!([])), json!(true));
+}
+
+#[test]
+fn a_registered_tool_waits_for_approval_like_any_other() {
+    let provider = calls("my_tool", json!({"query": "this"}));
+    let init = format!("require('flemma').setup({{ provider = 'anthropic' }})\n{MY_TOOL}");
+    let editor = offline()
+        .provider(&provider)
+        .init(&init)
+        .file("question.chat", QUESTION)
+        .start();
+    editor.keys("<C-]>");
+    wait_result(
+        &editor,
+        "t_1",
+        "**Tool Result:** `t_1`\n\n```flemma:tool status=pending\n```",
+    );
+    editor.keys("<M-CR>");
+    wait_result(&editor, "t_1", &done("done: this"));
+}
+
+#[test]
+fn one_that_is_registered_or_taken_away_while_a_chat_is_open_counts_from_then_on() {
+    let provider = calls("late", json!({"word": "now"}));
+    let editor = ask_with(&provider, json!({"tools": {"auto_approve": ["late"]}}));
+    let init = "tools = require('flemma.tools')\n".to_owned()
+        + &tool("late", "return { success = true, output = input.word }");
+    editor.lua(&init, json!([]));
+    editor.keys("<C-]>");
+    wait_result(&editor, "t_1", &done("now"));
+    editor.wait_text("@Assistant:\nWell.\n\n@You:\n");
+    let gone = "return { tools.unregister('late'), tools.unregister('late'), tools.count() }";
+    assert_eq!(editor.lua(gone, json!([])), json!([true, false, 0]));
+    provider.then(Answer::new().tool_use("t_2", "late", json!({})));
+    editor.keys("GoAgain.<Esc><C-]>");
+    editor.wait_text("There is no tool named \"late\".");
+}
+
+#[test]
+fn one_of_a_built_in_name_takes_its_place() {
+    let provider = calls("calculator", json!({"word": "two"}));
+    let editor = ask(
+        &provider,
+        &tool(
+            "calculator",
+            "return { success = true, output = input.word .. '!' }",
+        ),
+    );
+    assert_eq!(ended(&editor), done("two!"));
+}
+
+#[test]
+fn a_schema_that_is_none_leaves_the_tool_out_and_sends_the_rest() {
+    let provider = Provider::anthropic([Answer::says("Well.")]);
+    let init =
+        "tools.register('bad', { description = 'Bad', input_schema = { type = 'string' } })\n"
+            .to_owned()
+            + &tool("good", "return { success = true }");
+    let editor = ask(&provider, &init);
+    wait_message(
+        &editor,
+        "\"bad\" is left out, because its input_schema has the type \"string\"",
+    );
+    editor.wait_text("@Assistant:\nWell.");
+    let offered = provider.requests()[0].body["tools"].to_string();
+    assert!(
+        offered.contains("\"good\"") && !offered.contains("\"bad\""),
+        "{offered}"
+    );
+}
+
+#[test]
+fn a_long_output_is_cut_and_all_of_it_is_in_a_file() {
+    let provider = calls("t", json!({}));
+    let body = "local lines = {}
+        for line = 1, 3000 do lines[line] = 'line ' .. line end
+        return { success = true, output = table.concat(lines, '\\n') }";
+    let editor = ask(&provider, &tool("t", body));
+    let block = ended(&editor);
+    assert!(
+        block.contains("line 2000\n\n[Showing lines 1-2000 of 3000. Full output: "),
+        "{}",
+        &block[block.len() - 300..]
+    );
+    let path = block
+        .split("Full output: ")
+        .nth(1)
+        .unwrap()
+        .split(']')
+        .next()
+        .unwrap();
+    assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), 3000);
+}
+
+/// A chat in which a call of `t` waits, whose preview is made by `body`.
+#[track_caller]
+fn waits_with_preview(provider: &Provider, body: &str) -> Editor {
+    let init = format!(
+        "require('flemma').setup({{ provider = 'anthropic' }})
+         require('flemma.tools').register('t', {{
+           description = 'Does it',
+           execute = function() return {{ success = true }} end,
+           format_preview = function(input, max_length) {body} end,
+         }})"
+    );
+    let setup = offline().provider(provider).init(&init).size(60, 30);
+    let editor = setup.file("question.chat", QUESTION).start();
+    editor.keys("<C-]>");
+    editor.wait_text("status=pending");
+    editor
+}
+
+#[test]
+fn a_waiting_call_is_shown_in_the_tools_own_words() {
+    for (body, line) in [
+        (
+            "return '\"' .. input.q .. '\" ' .. max_length",
+            "t: \"x⤶y\" 57",
+        ),
+        ("return 'a\\nb' .. ('z'):rep(80)", "t: a⤶bzz"),
+        ("error('boom')", "t: q=\"x⤶y\""),
+        ("return 7", "t: q=\"x⤶y\""),
+    ] {
+        let provider = calls("t", json!({"q": "x\ny"}));
+        let editor = waits_with_preview(&provider, body);
+        editor.wait_screen(&format!("the preview {line:?}"), |rows| {
+            rows.iter().any(|row| row.contains(line))
+        });
+    }
+}
+
+#[test]
+fn a_key_waits_for_sources_and_sends_once_when_they_are_there() {
+    let provider = calls("found", json!({"word": "now"}));
+    let init = format!(
+        "require('flemma').setup({{ provider = 'anthropic', tools = {{ auto_approve = {{ 'found' }} }} }})
+         tools = require('flemma.tools')
+         tools.register(function(register, done)
+           finish = function()
+             {}
+             done()
+             done()
+           end
+         end)",
+        tool("found", "return { success = true, output = input.word }").replace("tools.register", "register")
+    );
+    let editor = offline()
+        .provider(&provider)
+        .init(&init)
+        .file("question.chat", QUESTION)
+        .start();
+    watch(&editor);
+    editor.keys("<C-]>");
+    wait_message(&editor, "Waiting for tool definitions to load...");
+    editor.keys("<C-]>");
+    assert_eq!(provider.requests().len(), 0);
+    editor.lua("finish()", json!([]));
+    wait_end(&editor, "@Assistant:\nWell.\n\n@You:\n\n");
+    assert_eq!(result(&editor, "t_1"), done("now"));
+    expect_requests(&editor, 2);
+    assert!(
+        !editor.messages().contains("no tool named"),
+        "{}",
+        editor.messages()
+    );
+}
+
+#[test]
+fn a_source_that_throws_fails_or_never_ends_is_told_and_costs_only_its_own_tools() {
+    for (source, told) in [
+        ("function() error('boom', 0) end", "failed: boom"),
+        (
+            "function(register, done) register('kept', kept) done('no server') end",
+            "failed: no server",
+        ),
+        (
+            "{ timeout = 0.05, resolve = function(register) register('kept', kept) end }",
+            "it was not done within 0.05 seconds",
+        ),
+    ] {
+        let provider = Provider::anthropic([Answer::says("Well.")]);
+        let init = format!(
+            "kept = {{ description = 'Kept', execute = function() end }}
+             tools.register({source})"
+        );
+        let editor = ask(&provider, &init);
+        wait_message(&editor, told);
+        editor.wait_text("@Assistant:\nWell.");
+        let offered = provider.requests()[0].body["tools"].to_string();
+        assert_eq!(
+            offered.contains("\"kept\""),
+            source.contains("kept"),
+            "{offered}"
+        );
+    }
+}
+
+#[test]
+fn a_name_in_the_rules_may_be_that_of_a_tool_that_is_still_to_come() {
+    // "bosh" is one letter from a built-in tool.
+    let provider = calls("bosh", json!({"word": "now"}));
+    let editor = ask_with(&provider, json!({}));
+    let init = format!(
+        "require('flemma').setup({{ provider = 'anthropic', tools = {{ auto_approve = {{ 'bosh' }} }} }})
+         local tools = require('flemma.tools')\n{}",
+        tool("bosh", "return { success = true, output = input.word }")
+    );
+    drop(editor);
+    let editor = offline()
+        .provider(&provider)
+        .init(&init)
+        .file("question.chat", QUESTION)
+        .start();
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nWell.");
+    assert_eq!(result(&editor, "t_1"), done("now"));
+    assert!(!editor.messages().contains("bosh"), "{}", editor.messages());
+}
+
+#[test]
+fn strict_reaches_a_provider_that_knows_it_only_where_it_was_said() {
+    let provider = Provider::responses([Answer::says("Well.")]);
+    let schema =
+        "input_schema = { type = 'object', properties = { q = { type = { 'string', 'null' } } },
+        required = { 'q' }, additionalProperties = false }";
+    let init = format!(
+        "tools.register('exact', {{ description = 'Exact', strict = true, {schema} }})
+         tools.register('loose', {{ description = 'Loose', {schema} }})"
+    );
+    let editor = ask(&provider, &init);
+    editor.wait_text("Well.");
+    let body = provider.requests()[0].body.clone();
+    let named = |name: &str| {
+        let tools = body["tools"].as_array().unwrap();
+        tools.iter().find(|it| it["name"] == name).unwrap().clone()
+    };
+    assert_eq!(named("exact")["strict"], json!(true));
+    assert_eq!(named("loose").get("strict"), None);
+    assert_eq!(
+        named("exact")["parameters"].to_string(),
+        r#"{"additionalProperties":false,"properties":{"q":{"type":["string","null"]}},"required":["q"],"type":"object"}"#
+    );
+}
+
+/// The first Lua snippet of the manual behind a tag.
+fn snippet(tag: &str) -> String {
+    let manual = harness::repository().join("doc/flemma.txt");
+    let text = std::fs::read_to_string(manual).unwrap();
+    let rest = text.split(&format!("*{tag}*")).nth(1).unwrap();
+    let code = rest.split(">lua\n").nth(1).unwrap();
+    code.split("\n<").next().unwrap().to_owned()
+}
+
+#[test]
+fn the_first_tool_of_the_manual_works_as_it_stands() {
+    for (path, block) in [
+        ("question.chat", done("2 lines")),
+        ("none.txt", "none.txt is no file.".to_owned()),
+    ] {
+        let provider = calls("line_count", json!({"path": path}));
+        let editor = ask(&provider, &snippet("flemma-lua-tools"));
+        let said = ended(&editor);
+        assert!(said.contains(&block), "{said}");
+    }
+}
+
+#[test]
+fn the_manuals_example_of_a_tool_that_calls_back_works_as_it_stands() {
+    let provider = calls("fetch", json!({"url": "file:///etc/hostname/nothing"}));
+    let init = format!(
+        "tools.register('fetch', {{ description = 'Fetches', {} }})",
+        snippet("flemma-tools-execute")
+    );
+    let said = ended(&ask(&provider, &init));
+    assert!(said.contains("(error)") && said.contains("curl"), "{said}");
+}

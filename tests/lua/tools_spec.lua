@@ -1,0 +1,242 @@
+--- Tools as users register and see them, and what becomes of a call without a host.
+-- luacheck: globals test same
+
+local host = require("flemma.host")
+local tools = require("flemma.tools")
+local truncate = require("flemma.tools.truncate")
+
+--- Runs `body`, in which nothing is registered but what it registers.
+---@param body fun()
+local function clean(body)
+  local ok, why = xpcall(body, debug.traceback)
+  tools.clear()
+  assert(ok, why)
+end
+
+---@param ... any For `register`.
+---@return string problem
+local function refused(...)
+  local ok, why = pcall(tools.register, ...)
+  assert(not ok, "it was registered")
+  return (tostring(why):gsub("^.-tools%.register%(%): ", ""))
+end
+
+---@param fields table?
+---@return table
+local function definition(fields)
+  return vim.tbl_extend("force", { description = "Does it", execute = function() end }, fields or {})
+end
+
+---@return string[]
+local function names()
+  local all = vim.tbl_keys(tools.get_all({ include_disabled = true }))
+  table.sort(all)
+  return all
+end
+
+test("every form of register() takes its tools", function()
+  clean(function()
+    package.preload["spec.definitions"] = function()
+      return { definitions = { definition({ name = "m_1" }), definition({ name = "m_2" }) } }
+    end
+    package.preload["spec.resolve"] = function()
+      return {
+        resolve = function(register, done)
+          register("r_1", definition())
+          done()
+        end,
+      }
+    end
+    tools.register("named", definition())
+    tools.register(definition({ name = "own_name" }))
+    tools.register({ definition({ name = "b_1" }), definition({ name = "b_2" }) })
+    tools.register({ by_key = definition() })
+    tools.register("spec.definitions")
+    tools.register("spec.resolve")
+    tools.register(function(register, done)
+      register("f_1", definition())
+      register("f_2", definition())
+      done()
+    end)
+    tools.register({
+      timeout = 60,
+      resolve = function(register, done)
+        register("t_1", definition())
+        done()
+      end,
+    })
+    local all = { "b_1", "b_2", "by_key", "f_1", "f_2", "m_1", "m_2", "named", "own_name", "r_1", "t_1" }
+    same(names(), all)
+    same(tools.count(), #all)
+    same(tools.is_ready(), true)
+    same(tools.unregister("named"), true)
+    same(tools.unregister("named"), false)
+    same(tools.get("named"), nil)
+  end)
+end)
+
+test("what is wrong with a definition is said where it was registered", function()
+  clean(function()
+    for _, row in ipairs({
+      { { "a b", definition() }, 'the name "a b" cannot be sent to models' },
+      { { "../../bash", definition() }, 'the name "../../bash" cannot' },
+      { { ("x"):rep(65), definition() }, "at most 64" },
+      { { "", definition() }, "a tool needs a name" },
+      { { 7 }, "give it a name and a definition" },
+      { { "t", {} }, '"t": it needs a description' },
+      { { "t", definition({ name = "u" }) }, 'registered with the name "u" inside' },
+      { { "t", definition({ input_schema = 7 }) }, "input_schema is a number; it must be a table" },
+      { { "t", definition({ input_schema = { f = print } }) }, "input_schema.f is a function, which is no JSON" },
+      { { "t", definition({ execute = 7 }) }, "execute is a number; it must be a function" },
+      { { "t", definition({ timeout = 0 }) }, "timeout is in seconds" },
+      { { { definition({ name = "fine" }), definition() } }, "the tool at 2: a tool needs a name" },
+      { { { resolve = 7 } }, "resolve is a number; it must be a function" },
+      { { { timeout = "x", resolve = print } }, 'timeout is "x"' },
+      { { "no.such.module" }, 'there is no module "no.such.module"' },
+    }) do
+      local why = refused(unpack(row[1]))
+      assert(why:find(row[2], 1, true), why)
+    end
+    local endless = {}
+    endless.properties = endless
+    local why = refused("t", definition({ input_schema = endless }))
+    assert(why:find("holds itself", 1, true), why)
+    same(names(), {})
+  end)
+end)
+
+test("a source that throws, fails or says it is done twice is told once", function()
+  clean(function()
+    local told, notices = {}, require("flemma.notices")
+    local notify = notices.notify
+    notices.notify = function(message)
+      told[#told + 1] = message.message
+    end
+    tools.register(function()
+      error("boom", 0)
+    end)
+    tools.register(function(register, done)
+      register("kept", definition())
+      register("a b", definition())
+      done("the server is away")
+      done("again")
+    end)
+    same(names(), { "kept" })
+    notices.notify = notify
+    same(tools.is_ready(), true)
+    same(#told, 3)
+    assert(told[1]:find("failed: boom", 1, true), told[1])
+    assert(told[2]:find('the name "a b"', 1, true), told[2])
+    assert(told[3]:find("failed: the server is away", 1, true), told[3])
+  end)
+end)
+
+test("a source is waited for until it is done, and then somebody is told", function()
+  clean(function()
+    local finish
+    tools.register(function(_, done)
+      finish = done
+    end)
+    same(tools.is_ready(), false)
+    local ready = false
+    tools.on_ready(function()
+      ready = true
+    end)
+    same(tools.wire().loading, true)
+    finish()
+    same(tools.wire().loading, false)
+    vim.wait(1000, function()
+      return ready
+    end)
+    same(ready, true)
+  end)
+end)
+
+test("a source that is never done is given up", function()
+  clean(function()
+    local told, notices = "", require("flemma.notices")
+    local notify = notices.notify
+    notices.notify = function(message)
+      told = message.message
+    end
+    tools.register({ timeout = 0.01, resolve = function() end })
+    same(tools.is_ready(), false)
+    tools.get_all()
+    vim.wait(1000, tools.is_ready)
+    notices.notify = notify
+    same(tools.is_ready(), true)
+    assert(told:find("it was not done within 0.01 seconds", 1, true), told)
+  end)
+end)
+
+test("one that is not enabled is registered and not offered", function()
+  clean(function()
+    require("flemma").options = { tools = { mine = { on = true } } }
+    tools.register("off", definition({ enabled = false }))
+    tools.register(
+      "mine",
+      definition({
+        enabled = function(config)
+          return config.on
+        end,
+      })
+    )
+    same(vim.tbl_keys(tools.get_all()), { "mine" })
+    same(names(), { "mine", "off" })
+    require("flemma").options = {}
+  end)
+end)
+
+test("head and tail are cut by the same cases as in the host", function()
+  local file = assert(io.open(vim.fs.joinpath(vim.o.runtimepath:match("^[^,]+"), "tests/cases/truncate.json")))
+  local cases = vim.json.decode(file:read("*a"), { luanil = { object = true } })
+  file:close()
+  for _, case in ipairs(cases) do
+    local limits = { max_lines = case.max_lines, max_bytes = case.max_bytes }
+    local head, tail = truncate.truncate_head(case.text, limits), truncate.truncate_tail(case.text, limits)
+    for _, name in ipairs({ "content", "truncated_by", "output_lines", "first_line_exceeds_limit" }) do
+      same({ case.text, name, head[name] }, { case.text, name, case.head[name] })
+    end
+    for _, name in ipairs({ "content", "truncated_by", "output_lines", "last_line_partial" }) do
+      same({ case.text, name, tail[name] }, { case.text, name, case.tail[name] })
+    end
+    same({ head.total_lines, head.total_bytes }, { case.total_lines, case.total_bytes })
+    same(head.truncated, case.head.truncated_by ~= nil)
+  end
+  same(vim.tbl_map(truncate.format_size, { 3, 1023, 1024, 12345, 1572864, 1048575 }), {
+    "3 B",
+    "1023 B",
+    "1.0 KB",
+    "12.1 KB",
+    "1.5 MB",
+    "1.0 MB",
+  })
+end)
+
+test("a long output travels in pieces", function()
+  clean(function()
+    local sent, send = {}, host.send
+    host.send = function(method, payload)
+      if method == "tool_returned" then
+        sent[#sent + 1] = payload
+      end
+      return true
+    end
+    local calls, callbacks = require("flemma.tools.calls"), require("flemma.callbacks")
+    local text = ("x"):rep(100000)
+    local id = callbacks.add(function()
+      return { success = true, output = text }
+    end)
+    local message =
+      { buffer = 0, call = 1, ["function"] = id, tool = "t", input = {}, cwd = "/", path = "", timeout = 1 }
+    calls.tool_call(message)
+    host.send = send
+    same(#sent, 3)
+    local all = ""
+    for index, piece in ipairs(sent) do
+      same(piece.more, index < 3)
+      all = all .. piece.text
+    end
+    same(all, text)
+  end)
+end)
