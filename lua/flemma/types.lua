@@ -133,7 +133,8 @@
 ---@class flemma.Options.tools
 ---@field require_approval? boolean false: calls that no rule speaks of run without asking.
 ---@field auto_approve? string[]|(fun(tool_name: string, input: table, context: table): boolean|"deny"|nil)|string A list of tool names, presets and modules that say what runs without asking, or a function:
----@field presets? table<string, { approve?: string[], deny?: string[] }> Named lists, to be used in `auto_approve`. What one denies, no other approves. There are "$readonly" (read) and "$default" (read, write, edit).
+---@field presets? table<string, { approve?: string[], deny?: string[] }> Named lists, to be used in `auto_approve`. What one denies, no other approves. There are "$readonly" (read), "$default" (read, write, edit) and "$standard" (those of "$default", find, grep, ls).
+---@field offer? string[] Tools that models are offered beside those that always are: `grep`, `find` and `ls` are there and not offered.
 ---@field autopilot? flemma.Options.tools.autopilot
 ---@field default_timeout? number Seconds a tool may run before it is stopped.
 ---@field max_concurrent? integer Most calls of a chat that run at the same time; 0 is any number.

@@ -47,6 +47,9 @@ fn known(name: &str, input: &Value) -> Option<String> {
         "read" => read(input),
         "edit" => edit(input),
         "write" => write(input),
+        "grep" => grep(input),
+        "find" => find(input),
+        "ls" => list(input),
         _ => None,
     }
 }
@@ -87,6 +90,39 @@ fn write(input: &Map<String, Value>) -> Option<String> {
     Some(format!("{}  ({size}){}", path(input)?, label(input)?))
 }
 
+fn grep(input: &Map<String, Value>) -> Option<String> {
+    let pattern = text(input, "pattern")?;
+    let glob = match optional(input, "glob", Value::as_str)? {
+        Some(glob) => format!("  ({glob})"),
+        None => String::new(),
+    };
+    Some(format!(
+        "/{pattern}/{}{glob}{}",
+        place(input)?,
+        label(input)?
+    ))
+}
+
+fn find(input: &Map<String, Value>) -> Option<String> {
+    let pattern = text(input, "pattern")?;
+    Some(format!("{pattern}{}{}", place(input)?, label(input)?))
+}
+
+fn list(input: &Map<String, Value>) -> Option<String> {
+    let folder = optional(input, "path", Value::as_str)?.map_or(".".to_owned(), visible_ends);
+    let depth = match optional(input, "max_depth", Value::as_f64)? {
+        Some(depth) => format!("  {depth} levels"),
+        None => String::new(),
+    };
+    Some(format!("{folder}{depth}{}", label(input)?))
+}
+
+/// Where a call looks, if it says so.
+fn place(input: &Map<String, Value>) -> Option<String> {
+    let path = optional(input, "path", Value::as_str)?;
+    Some(path.map_or(String::new(), |path| format!("  in {}", visible_ends(path))))
+}
+
 fn text<'a>(input: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     input.get(key)?.as_str()
 }
@@ -112,17 +148,16 @@ fn label(input: &Map<String, Value>) -> Option<String> {
     })
 }
 
-/// The path, with blanks at its ends made visible: `a` and `a ` are two files.
 fn path(input: &Map<String, Value>) -> Option<String> {
-    let path = text(input, "path")?;
+    text(input, "path").map(visible_ends)
+}
+
+/// A path with blanks at its ends made visible: `a` and `a ` are two files.
+fn visible_ends(path: &str) -> String {
     let inner = path.trim_matches(' ');
     let before = path.len() - path.trim_start_matches(' ').len();
     let after = path.len() - before - inner.len();
-    Some(format!(
-        "{}{inner}{}",
-        "␣".repeat(before),
-        "␣".repeat(after)
-    ))
+    format!("{}{inner}{}", "␣".repeat(before), "␣".repeat(after))
 }
 
 /// `key="value"` pairs: scalars first, then arrays and objects, each by name.
@@ -212,6 +247,24 @@ mod tests {
             "read: src/config.lua  +0,50  # reading config",
         );
         check("read", json!({"path": "a", "offset": 3}), "read: a  +3");
+    }
+
+    #[test]
+    fn a_look_around_says_for_what_and_where() {
+        check(
+            "grep",
+            json!({"pattern": "TODO", "path": "src", "glob": "*.rs", "limit": 5, "label": "open work"}),
+            "grep: /TODO/  in src  (*.rs)  # open work",
+        );
+        check("grep", json!({"pattern": "a", "path": null}), "grep: /a/");
+        check("find", json!({"pattern": "*.md"}), "find: *.md");
+        check(
+            "ls",
+            json!({"path": null, "max_depth": 2}),
+            "ls: .  2 levels",
+        );
+        check("ls", json!({"path": "src "}), "ls: src␣");
+        check("grep", json!({"pattern": 7}), "grep: pattern=7");
     }
 
     #[test]

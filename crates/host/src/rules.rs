@@ -60,7 +60,7 @@ impl Rules {
         Self {
             options,
             settings: settings.clone(),
-            offered: registry.definitions(),
+            offered: settings.offered(registry),
             evaluated: None,
             withheld: Vec::new(),
             idle: None,
@@ -191,8 +191,8 @@ pub fn known(settings: &Settings, registry: &Registry) -> Known {
     let is_list = settings.tools.auto_approve.is_array();
     Known {
         tools: registry.iter().map(|tool| tool.name().to_owned()).collect(),
-        default_tools: registry
-            .definitions()
+        default_tools: settings
+            .offered(registry)
             .into_iter()
             .map(|it| it.name)
             .collect(),

@@ -64,6 +64,8 @@ pub struct ToolSettings {
     pub require_approval: bool,
     /// Names, presets, modules, or a function.
     pub auto_approve: Value,
+    /// Tools that models are offered beside those that always are.
+    pub offer: Vec<String>,
     /// The user's presets by name.
     pub presets: BTreeMap<String, Preset>,
     /// See [`AutopilotSettings`].

@@ -15,8 +15,10 @@ use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
 /// Each name and the tool it stands for. Whatever approves or denies that one, holds
 /// for both.
-pub const ALIASES: [(&str, &str); 3] = [
+pub const ALIASES: [(&str, &str); 5] = [
+    ("list_files", "ls"),
     ("read_file", "read"),
+    ("search", "grep"),
     ("shell", "bash"),
     ("write_file", "write"),
 ];

@@ -11,6 +11,7 @@ mod calculator;
 mod edit;
 mod files;
 mod limits;
+mod look;
 mod nested;
 mod process;
 mod read;

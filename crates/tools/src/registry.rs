@@ -12,6 +12,7 @@ use crate::bash::Bash;
 use crate::calculator::{Calculator, CalculatorAsync};
 use crate::edit::Edit;
 use crate::files::FileLocks;
+use crate::look::{Find, Grep, List, ListFiles, Search};
 use crate::read::Read;
 use crate::search::{Entry, search};
 use crate::tool::Tool;
@@ -61,7 +62,7 @@ impl Registry {
         Self::default()
     }
 
-    /// The six built-in tools, and the names that others know them by. Those that
+    /// The built-in tools, and the names that others know them by. Those that
     /// change files share one set of locks, so calls on one file follow each other.
     pub fn builtin() -> Self {
         let locks = FileLocks::default();
@@ -75,7 +76,18 @@ impl Registry {
             write: write.clone(),
             locks: locks.clone(),
         }));
+        let grep: Arc<dyn Tool> = Arc::new(Grep);
+        let find: Arc<dyn Tool> = Arc::new(Find);
+        let list: Arc<dyn Tool> = Arc::new(List);
+        registry.add_alias(Arc::new(Search(grep.clone())));
+        registry.add_alias(Arc::new(ListFiles {
+            list: list.clone(),
+            find: find.clone(),
+        }));
         let tools: Vec<Arc<dyn Tool>> = vec![
+            grep,
+            find,
+            list,
             bash,
             read,
             write,
@@ -192,7 +204,16 @@ mod tests {
 
         let names: Vec<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, ["bash", "calculator", "edit", "read", "write"]);
-        assert!(Registry::builtin().get("calculator_async").is_some());
+        for more in [
+            "calculator_async",
+            "grep",
+            "find",
+            "ls",
+            "search",
+            "list_files",
+        ] {
+            assert!(Registry::builtin().get(more).is_some(), "{more}");
+        }
     }
 
     /// A tool that does nothing under a name of one's own.

@@ -3,23 +3,30 @@
 //! Knows names and priorities; what a decision leads to is the cycle's business.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use chat::approval::{
     CATCH_ALL, CONFIG, Decision, FRONTMATTER, Function, OnError, Policy, Resolver, ResolverChain,
     Source,
 };
 use chat::cycle::Options;
+use chat::tool::ToolDefinition;
 use serde_json::Value;
-use tools::Registry;
+use tools::{Registry, Tool};
 
 use super::{Problems, Settings};
 use crate::protocol::RegisteredResolver;
 
-/// Presets that exist without being defined: "Built-in presets" in the tools
-/// specification.
-const BUILT_IN: [(&str, &[&str]); 2] = [
+/// Presets that exist without being defined. The first two are the "Built-in presets"
+/// of the tools specification and approve what it says they do; the third is the
+/// second and the tools that look around.
+const BUILT_IN: [(&str, &[&str]); 3] = [
     ("$readonly", &["read"]),
     ("$default", &["read", "write", "edit"]),
+    (
+        "$standard",
+        &["read", "write", "edit", "find", "grep", "ls"],
+    ),
 ];
 
 /// Where the resolvers that the options make stand: "Approval resolvers" in the
@@ -67,6 +74,9 @@ impl Settings {
         let tools = registry.iter().chain(registry.aliases());
         let tools: BTreeSet<String> = tools.map(|it| it.name().to_owned()).collect();
         let presets = self.preset_names();
+        for name in &self.tools.offer {
+            check_name("tools.offer", name, &tools, problems);
+        }
         for name in self.approved_names() {
             let known = if name.starts_with('$') {
                 &presets
@@ -187,6 +197,17 @@ impl Settings {
         links.retain(|link| !self.resolvers.without.contains(&link.name));
         links.extend(items.iter().map(link));
         ResolverChain::new(links)
+    }
+
+    /// What models are offered where no chat says otherwise, sorted by name.
+    pub fn offered(&self, registry: &Registry) -> Vec<ToolDefinition> {
+        let is_offered = |tool: &&Arc<dyn Tool>| {
+            tool.enabled() || self.tools.offer.iter().any(|name| name == tool.name())
+        };
+        let tools = registry.iter().chain(registry.aliases());
+        let mut offered: Vec<_> = tools.filter(is_offered).map(|it| it.definition()).collect();
+        offered.sort_by(|a, b| a.name.cmp(&b.name));
+        offered
     }
 
     /// What the cycle goes by.

@@ -4,6 +4,7 @@
 
 mod bash;
 mod edit;
+mod look;
 mod place;
 mod read;
 mod run;

@@ -42,10 +42,23 @@ A name with a dot is a module with a function `resolve`, see
         "{}",
         "\
 Named lists, to be used in `auto_approve`. What one denies, no other
-approves. There are \"$readonly\" (read) and \"$default\" (read, write, edit).
+approves. There are \"$readonly\" (read), \"$default\" (read, write, edit) and
+\"$standard\" (those of \"$default\", find, grep, ls).
 >lua
 presets = { [\"$no-bash\"] = { deny = { \"bash\" } } }
 <",
+    ),
+    Field::new(
+        "offer",
+        Kind::List(&Kind::Text),
+        "[]",
+        "\
+Tools that models are offered beside those that always are: `grep`, `find`
+and `ls` are there and not offered. >lua
+
+tools = { offer = { \"grep\", \"find\", \"ls\" }, auto_approve = { \"$standard\" } }
+<
+In one chat: `flemma.opt.tools:append(\"grep\")`.",
     ),
     Field::table("autopilot", Kind::Table(&[AUTOPILOT]), ""),
     Field::new(

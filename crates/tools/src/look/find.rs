@@ -1,0 +1,126 @@
+//! The `find` tool: files and folders whose name or path fits a glob.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chat::tool::ToolUseId;
+use ignore::overrides::Override;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::grep::only;
+use super::{Place, SLACK, Until, counted, limit, walk};
+use crate::files::blocking;
+use crate::schema;
+use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+
+/// Paths that are shown unless a call says how many, and the most it can say.
+///
+/// Source of the first: `find` in the reference.
+const PATHS: (usize, usize) = (500, 2000);
+
+/// Finds files by name.
+pub(crate) struct Find;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// What is looked for, in a few words.
+    #[serde(default, rename = "label")]
+    _label: String,
+    /// A glob, such as *.rs, Makefile or src/**/*_test.lua. Without a slash it is about the name.
+    pattern: String,
+    /// The folder to look in. Null for the working directory.
+    path: Option<String>,
+    /// Most paths. Null for 500.
+    limit: Option<f64>,
+}
+
+#[async_trait]
+impl Tool for Find {
+    fn name(&self) -> &str {
+        "find"
+    }
+
+    fn label(&self) -> &str {
+        "Find"
+    }
+
+    fn description(&self) -> &str {
+        "Find files and folders by a glob and print their paths, sorted; folders end in a slash. \
+         What .gitignore names is left out."
+    }
+
+    fn input_schema(&self) -> Value {
+        schema::strict::<Arguments>()
+    }
+
+    fn strict(&self) -> bool {
+        true
+    }
+
+    fn enabled(&self) -> bool {
+        false
+    }
+
+    fn deadline(&self, _input: &Value, default: Duration) -> Duration {
+        default + SLACK
+    }
+
+    async fn execute(
+        &self,
+        _id: &ToolUseId,
+        input: Value,
+        ctx: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let asked: Arguments = schema::arguments(self.name(), input)?;
+        let place = Place::find(&ctx, asked.path.as_deref())?;
+        if !place.path.is_dir() {
+            let why = format!("{} is no folder; use read.", place.path.display());
+            return Err(ToolError::InvalidInput(why));
+        }
+        let Some(glob) = only(&place.path, Some(&asked.pattern))? else {
+            let why = "The pattern is empty. * finds everything. Nothing was searched.";
+            return Err(ToolError::InvalidInput(why.to_owned()));
+        };
+        let (most, until) = (limit(asked.limit, PATHS.0, PATHS.1), Until::new(&ctx));
+        let text = blocking(move || Ok(search(&place, &glob, most, &until))).await?;
+        if ctx.cancel.is_cancelled() {
+            return Err(ToolError::Cancelled);
+        }
+        Ok(ToolResult::text(text))
+    }
+}
+
+fn search(place: &Place, glob: &Override, most: usize, until: &Until) -> String {
+    let mut found = Vec::new();
+    let mut remarks = Vec::new();
+    for entry in walk(&place.path) {
+        if until.is_over() {
+            remarks.push(until.remark());
+            break;
+        }
+        let is_folder = entry.file_type().is_some_and(|it| it.is_dir());
+        if !glob.matched(entry.path(), is_folder).is_whitelist() {
+            continue;
+        }
+        if found.len() == most {
+            remarks.push(format!(
+                "[The first {most}; there are more. Narrow the pattern or the path, or set limit.]"
+            ));
+            break;
+        }
+        let slash = if is_folder { "/" } else { "" };
+        found.push(format!("{}{slash}", place.shown(entry.path())));
+    }
+    if found.is_empty() {
+        found.push("Nothing found.".to_owned());
+    } else if remarks.is_empty() {
+        remarks.push(format!("[{}]", counted(found.len(), "path", "paths")));
+    }
+    if remarks.is_empty() {
+        return found.concat();
+    }
+    format!("{}\n\n{}", found.join("\n"), remarks.join("\n"))
+}

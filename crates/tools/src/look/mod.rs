@@ -1,0 +1,165 @@
+//! The tools that look around: `grep`, `find` and `ls`.
+//!
+//! Here is what they have in common: how folders are walked, how long that may take,
+//! and how a path is shown. They only read, and what they print are paths as the
+//! call wrote them, so that the next call can use them.
+
+mod aliases;
+mod find;
+mod grep;
+mod list;
+mod matches;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ignore::{DirEntry, WalkBuilder};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use aliases::{ListFiles, Search};
+pub(crate) use find::Find;
+pub(crate) use grep::Grep;
+pub(crate) use list::List;
+
+use crate::files::{file_error, resolve};
+use crate::tool::{ToolContext, ToolError};
+
+/// Folders that hold no work of the user's: never looked into, unless a call names
+/// them.
+const SKIPPED: [&str; 7] = [
+    ".git",
+    ".hg",
+    ".jj",
+    ".svn",
+    ".venv",
+    "__pycache__",
+    "node_modules",
+];
+
+/// On top of a call's time limit before anybody else gives it up: what was found by
+/// then is worth something.
+const SLACK: Duration = Duration::from_secs(5);
+
+/// The place that a call looks in.
+struct Place {
+    /// As the call wrote it; empty for the working directory.
+    written: String,
+    /// Where that is.
+    path: PathBuf,
+}
+
+impl Place {
+    /// The place that `path` names, which must exist; none is the working directory.
+    ///
+    /// # Errors
+    ///
+    /// It does not exist, or cannot be looked at.
+    fn find(ctx: &ToolContext, path: Option<&str>) -> Result<Self, ToolError> {
+        let written = match path {
+            None | Some("" | "." | "./") => String::new(),
+            Some(path) => path.to_owned(),
+        };
+        let path = match written.as_str() {
+            "" => ctx.cwd.clone(),
+            written => resolve(&ctx.cwd, written)?,
+        };
+        let metadata = path.metadata();
+        metadata.map_err(|error| file_error("looked at", &path, &error))?;
+        Ok(Self { written, path })
+    }
+
+    /// A path below this one as the call would write it, on one line.
+    fn shown(&self, path: &Path) -> String {
+        let inner = path.strip_prefix(&self.path).unwrap_or(path);
+        let inner = inner.to_string_lossy();
+        let outer = self.written.strip_suffix('/').unwrap_or(&self.written);
+        let whole = match (outer, &*inner) {
+            // Of the root only the slash was cut off.
+            ("", inner) if self.written.is_empty() => inner.to_owned(),
+            (outer, "") => outer.to_owned(),
+            (outer, inner) => format!("{outer}/{inner}"),
+        };
+        on_one_line(&whole)
+    }
+}
+
+/// A name with what would break its line spelled out: a file name may contain any
+/// character.
+fn on_one_line(name: &str) -> String {
+    let mut shown = String::with_capacity(name.len());
+    for character in name.chars() {
+        if character.is_control() {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+/// Everything below `root` that is neither ignored by the user's own ignore files nor
+/// [`SKIPPED`], sorted by name. Links are not followed.
+fn walk(root: &Path) -> impl Iterator<Item = DirEntry> {
+    let is_wanted = |entry: &DirEntry| {
+        let is_folder = entry.file_type().is_some_and(|it| it.is_dir());
+        entry.depth() == 0 || !is_folder || !is_skipped(entry.file_name())
+    };
+    WalkBuilder::new(root)
+        .hidden(false)
+        .require_git(false)
+        .follow_links(false)
+        .sort_by_file_name(Ord::cmp)
+        .filter_entry(is_wanted)
+        .build()
+        .filter_map(Result::ok)
+        .filter(|entry| entry.depth() > 0 || !entry.file_type().is_some_and(|it| it.is_dir()))
+}
+
+fn is_skipped(name: &std::ffi::OsStr) -> bool {
+    SKIPPED.iter().any(|skipped| name == *skipped)
+}
+
+/// When a look around has to end.
+#[derive(Clone)]
+struct Until {
+    cancel: CancellationToken,
+    limit: Duration,
+    end: Instant,
+}
+
+impl Until {
+    fn new(ctx: &ToolContext) -> Self {
+        Self {
+            cancel: ctx.cancel.clone(),
+            limit: ctx.timeout,
+            end: Instant::now() + ctx.timeout,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.cancel.is_cancelled() || Instant::now() >= self.end
+    }
+
+    /// What is said of a look that did not get to its end.
+    fn remark(&self) -> String {
+        format!(
+            "[Stopped after {} seconds, so this is not all. Name a smaller path.]",
+            self.limit.as_secs_f64()
+        )
+    }
+}
+
+/// A limit that a call asks for, from 1 to `most`.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates, which is what is wanted"
+)]
+fn limit(asked: Option<f64>, usual: usize, most: usize) -> usize {
+    asked.map_or(usual, |it| it as usize).clamp(1, most)
+}
+
+/// `1 match`, `2 matches`.
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
