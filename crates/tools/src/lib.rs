@@ -4,6 +4,7 @@
 //! `.chat` file looks like and who asked are known elsewhere; the editor is only
 //! known as somebody who may have a file open ([`OpenBuffers`]).
 
+mod address;
 mod aliases;
 mod bash;
 mod buffers;
@@ -19,6 +20,7 @@ mod registry;
 mod run;
 mod schema;
 mod search;
+mod shell;
 mod tool;
 mod write;
 
@@ -31,4 +33,5 @@ pub use process::{Program, Said, end_descendants, watched_by};
 pub use registry::{BUILTIN, Clash, Precedence, Registry};
 pub use run::run;
 pub use search::{Entry, Hit, search};
+pub use shell::{ShellLists, Unsafe, forbidden, review};
 pub use tool::{BashOptions, Progress, Tool, ToolContext, ToolError, ToolResult};

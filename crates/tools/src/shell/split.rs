@@ -1,0 +1,143 @@
+//! The second reader of a line: quotes, backslashes, blanks and operators, and nothing
+//! else. What it does not know it refuses.
+//!
+//! Pure, and written without regard to any grammar: it is there to disagree.
+
+use super::words::Builder;
+
+/// The words of each command of a line, redirections left out.
+///
+/// # Errors
+///
+/// Something stands in it that this reader does not know.
+pub(super) fn split(text: &str) -> Result<Vec<Vec<String>>, &'static str> {
+    let mut reader = Reader {
+        rest: text.chars().collect::<Vec<char>>(),
+        at: 0,
+        commands: Vec::new(),
+        words: Vec::new(),
+    };
+    reader.read()?;
+    Ok(reader.commands)
+}
+
+struct Reader {
+    rest: Vec<char>,
+    at: usize,
+    commands: Vec<Vec<String>>,
+    words: Vec<String>,
+}
+
+impl Reader {
+    fn peek(&self, ahead: usize) -> Option<char> {
+        self.rest.get(self.at + ahead).copied()
+    }
+
+    fn read(&mut self) -> Result<(), &'static str> {
+        while let Some(character) = self.peek(0) {
+            match character {
+                ' ' | '\t' => self.at += 1,
+                '#' => {
+                    while self.peek(0).is_some_and(|it| it != '\n') {
+                        self.at += 1;
+                    }
+                }
+                '\n' | ';' | '|' => self.end(character)?,
+                '&' if self.peek(1) == Some('&') => self.end(character)?,
+                '&' | '<' | '>' => self.redirect()?,
+                '0'..='2' if matches!(self.peek(1), Some('<' | '>')) => {
+                    self.at += 1;
+                    self.redirect()?;
+                }
+                '(' | ')' => return Err("a group of commands"),
+                _ => {
+                    let word = self.word()?;
+                    self.words.push(word);
+                }
+            }
+        }
+        self.take();
+        Ok(())
+    }
+
+    fn end(&mut self, operator: char) -> Result<(), &'static str> {
+        self.at += 1;
+        match (operator, self.peek(0)) {
+            ('|', Some('|')) | ('&', Some('&')) => self.at += 1,
+            ('|', Some('&')) => return Err("something that is no plain command"),
+            (';', Some(';' | '&')) => return Err("something that is no plain command"),
+            _ => {}
+        }
+        self.take();
+        Ok(())
+    }
+
+    fn take(&mut self) {
+        if !self.words.is_empty() {
+            self.commands.push(std::mem::take(&mut self.words));
+        }
+    }
+
+    fn redirect(&mut self) -> Result<(), &'static str> {
+        let from = self.at;
+        while matches!(self.peek(0), Some('&' | '<' | '>')) {
+            self.at += 1;
+        }
+        let operator: String = self.rest[from..self.at].iter().collect();
+        if !matches!(operator.as_str(), "<" | ">" | ">>" | ">&" | "&>" | "&>>") {
+            return Err("something that is no plain command");
+        }
+        while matches!(self.peek(0), Some(' ' | '\t')) {
+            self.at += 1;
+        }
+        self.word().map(drop)
+    }
+
+    fn word(&mut self) -> Result<String, &'static str> {
+        let mut word = Builder::new();
+        let from = self.at;
+        while let Some(character) = self.peek(0) {
+            match character {
+                ' ' | '\t' | '\n' | ';' | '|' | '&' | '<' | '>' => break,
+                '(' | ')' => return Err("a group of commands"),
+                '\'' => word.quoted(&self.until('\'')?),
+                '"' => {
+                    let inner = self.until('"')?;
+                    word.double_quoted(&inner)?;
+                }
+                '\\' => {
+                    let pair: String = [Some('\\'), self.peek(1)].into_iter().flatten().collect();
+                    word.bare(&pair)?;
+                    self.at += 2;
+                }
+                other => {
+                    word.bare(other.encode_utf8(&mut [0; 4]))?;
+                    self.at += 1;
+                }
+            }
+        }
+        if self.at == from {
+            return Err("a redirection to nowhere");
+        }
+        Ok(word.finish().value)
+    }
+
+    /// What stands between two quotes.
+    fn until(&mut self, quote: char) -> Result<String, &'static str> {
+        self.at += 1;
+        let from = self.at;
+        while let Some(character) = self.peek(0) {
+            if character == quote {
+                let inner = self.rest[from..self.at].iter().collect();
+                self.at += 1;
+                return Ok(inner);
+            }
+            self.at += if character == '\\' && quote == '"' {
+                2
+            } else {
+                1
+            };
+        }
+        Err("a quote that does not end")
+    }
+}
