@@ -16,8 +16,18 @@ M.COMMANDS = {
   ["cancel"] = { help = "Stop the request, or all running calls." },
   ["fix"] = { help = "Mend what the diagnostic on this line says." },
   ["allow-file"] = { help = "Let this chat send the file outside the project that this line names." },
-  ["trust"] = { help = "Agree to what this chat's frontmatter allows." },
-  ["trust!"] = { help = "Take that back." },
+  ["trust"] = {
+    help = "Agree to what this chat's frontmatter allows; with `tools`, to the project's tools.",
+    complete = function()
+      return { "tools" }
+    end,
+  },
+  ["trust!"] = {
+    help = "Take that back.",
+    complete = function()
+      return { "tools" }
+    end,
+  },
   ["status"] = { help = "Show provider, model and tools of this chat; with `verbose` every option." },
   ["switch"] = {
     help = "Send to another provider, model or preset; without words, pick one.",

@@ -55,13 +55,14 @@ local OPTIONS = { "options", { provider = { "choice", "anthropic", "openai", "ge
   "list", "string" }, "function", "module" }, presets = { "map", { "options", { approve = { "list", "string" }, deny =
   { "list", "string" } } } }, offer = { "list", "string" }, autopilot = { "options", { enabled = "boolean", max_turns
   = { "integer", 1 } } }, default_timeout = { "number", 0.1, 86400 }, max_concurrent = { "integer", 0 }, show_spinner
-  = "boolean", cursor_after_result = { "choice", "result", "stay", "next" }, bash = { "options", { shell = "string",
-  cwd = "string", env = { "map", "string" } } } } }, trust = { "options", { frontmatter = { "choice", "ask", "always"
-  }, unrecognized_calls = { "choice", "review", "policy" } } }, ui = { "options", { usage = { "any", { "integer", 1,
-  3600 }, "off" } } }, keymaps = { "options", { enabled = "boolean", normal = { "options", { send = { "any", "string",
-  "off" }, tool_execute = { "any", "string", "off" }, cancel = { "any", "string", "off" } } }, insert = { "options", {
-  send = { "any", "string", "off" } } } } }, highlights = { "map", { "any", "string", "table" } }, host = { "options",
-  { path = "string", log = "string" } } } }
+  = "boolean", cursor_after_result = { "choice", "result", "stay", "next" }, script_paths = { "list", "string" },
+  script_libraries = { "list", "string" }, bash = { "options", { shell = "string", cwd = "string", env = { "map",
+  "string" } } } } }, trust = { "options", { frontmatter = { "choice", "ask", "always" }, unrecognized_calls = {
+  "choice", "review", "policy" } } }, ui = { "options", { usage = { "any", { "integer", 1, 3600 }, "off" } } },
+  keymaps = { "options", { enabled = "boolean", normal = { "options", { send = { "any", "string", "off" },
+  tool_execute = { "any", "string", "off" }, cancel = { "any", "string", "off" } } }, insert = { "options", { send = {
+  "any", "string", "off" } } } } }, highlights = { "map", { "any", "string", "table" } }, host = { "options", { path =
+  "string", log = "string" } } } }
 -- stylua: ignore end
 -- End.
 

@@ -140,6 +140,8 @@
 ---@field max_concurrent? integer Most calls of a chat that run at the same time; 0 is any number.
 ---@field show_spinner? boolean Whether running calls show that they run.
 ---@field cursor_after_result? "result"|"stay"|"next" Where the cursor goes when a result arrives: to the result, nowhere, or to the next `@You:`.
+---@field script_paths? string[] Folders with tools of yours, each a folder with a `tool.toml` and a script, beside `flemma/tools` in your configuration folder; see |flemma-script-tools|.
+---@field script_libraries? string[] Folders with Python modules for all of them, beside each folder's `lib`.
 ---@field bash? flemma.Options.tools.bash
 ---@field [string] table Of the tool of that name.
 

@@ -42,6 +42,7 @@ mod resolvers;
 mod responsive;
 mod retries;
 mod run_command;
+mod script_tools;
 mod send;
 mod send_stops;
 mod shell;

@@ -42,6 +42,8 @@ pub struct ToolDefinition {
     /// Whether the schema meets OpenAI's strict mode and is to be sent with
     /// `strict: true`.
     pub strict: bool,
+    /// Words that somebody who looks for such a tool may use; no provider gets them.
+    pub keywords: Vec<String>,
 }
 
 /// How a call ended, as a runner reports it.

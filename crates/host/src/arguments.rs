@@ -47,6 +47,11 @@ pub enum Command {
     Run(Run),
     /// List the tools, and whether each runs, asks or is denied.
     Tools(Tools),
+    /// Let the tools run that came with a project, in its folder `.flemma/tools`.
+    ///
+    /// They are listed and you are asked; what you agree to is what stands there now.
+    /// Each call goes by the rules all the same.
+    Trust(Trust),
     /// List the providers: where each is, its model, and whether somebody answers.
     ///
     /// Nothing is asked of a model and no key is sent.
@@ -143,9 +148,14 @@ pub struct Model {
 
 /// `flemma tool`
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Tool {
+    /// What else can be done with tools.
+    #[command(subcommand)]
+    pub other: Option<OtherThanRun>,
     /// Its name.
-    pub name: String,
+    #[arg(required = true)]
+    pub name: Option<String>,
     /// Its arguments, as a JSON object.
     #[arg(default_value = "{}")]
     pub json: String,
@@ -160,9 +170,56 @@ pub struct Tools {
     /// Only those that fit these words, the best first.
     #[arg(long, value_name = "WORDS")]
     pub search: Option<String>,
+    /// A folder with tools of yours, beside those of the options.
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub tools_dir: Vec<PathBuf>,
     /// Read the options from this file instead of `flemma/config.toml`.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
+}
+
+/// `flemma trust`
+#[derive(Debug, Args)]
+pub struct Trust {
+    /// The project, instead of the current folder.
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub folder: Option<PathBuf>,
+    /// Take it back.
+    #[arg(long)]
+    pub revoke: bool,
+    /// Agree without being asked.
+    #[arg(short, long)]
+    pub yes: bool,
+}
+
+/// What can be done with tools beside running them.
+#[derive(Debug, Subcommand)]
+pub enum OtherThanRun {
+    /// Write a tool of your own that works at once, to go on from: a folder with a
+    /// `tool.toml` and a script.
+    New(NewTool),
+}
+
+/// `flemma tool new`
+#[derive(Debug, Args)]
+pub struct NewTool {
+    /// Its name.
+    pub name: String,
+    /// What its script is written in.
+    #[arg(long, value_name = "LANGUAGE", default_value = "python")]
+    pub lang: Language,
+    /// The folder of tools it is written to, instead of `flemma/tools` beside the options.
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub tools_dir: Option<PathBuf>,
+}
+
+/// What a script is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Language {
+    /// With the modules `llmr.mcp` and `llmr.ai`.
+    Python,
+    /// With its arguments in variables.
+    Bash,
 }
 
 /// What all commands have in common that run tools.
@@ -174,6 +231,9 @@ pub struct Options {
     /// Answer every question with yes.
     #[arg(short, long)]
     pub yes: bool,
+    /// A folder with tools of yours, beside those of the options.
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub tools_dir: Vec<PathBuf>,
     /// Print everything that happens, in this form.
     #[arg(long, value_name = "FORM")]
     pub events: Option<Events>,

@@ -4,8 +4,6 @@ use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tools::Registry;
-
 use crate::arguments::{Model, Options, Run, Send, Tool, Tools};
 use crate::config::{self, Config, Given, Wrong};
 use crate::headless::{self, Chat, Code, Job, Show};
@@ -138,19 +136,22 @@ fn takes(spec: &Spec) -> String {
 
 /// `flemma tool`
 pub fn tool(tool: Tool) -> ExitCode {
-    let input = match direct::input(&Registry::builtin(), &tool.name, &tool.json) {
-        Ok(input) => input,
-        Err(problem) => return fail(Code::Usage, &[problem]),
-    };
     let given = Given {
         // The result is what was asked for; nothing is sent.
         autopilot: Some(false),
         ..given(&tool.options)
     };
+    let name = tool.name.unwrap_or_default();
+    let (registry, problems) = config::registry(&given);
+    let input = match direct::input(&registry, &name, &tool.json) {
+        Ok(input) => input,
+        // A tool that cannot be used is one that is not there.
+        Err(problem) => return fail(Code::Usage, &[&problems[..], &[problem]].concat()),
+    };
     match configured(&given) {
         Ok(config) => {
             let chat = Chat::Typed {
-                lines: headless::call(&tool.name, &input),
+                lines: headless::call(&name, &input),
                 keep: None,
             };
             headless::run(job(config, &tool.options, chat, Show::Results))
@@ -163,12 +164,18 @@ pub fn tool(tool: Tool) -> ExitCode {
 pub fn tools(tools: Tools) -> ExitCode {
     let given = Given {
         file: tools.config,
+        tools_dir: tools.tools_dir,
         ..Given::default()
     };
-    match configured(&given) {
-        Ok(config) => direct::list(&config, &Registry::builtin(), tools.search.as_deref()),
+    let (registry, problems) = config::registry(&given);
+    let code = match configured(&given) {
+        Ok(config) => direct::list(&config, &registry, tools.search.as_deref()),
         Err(code) => code,
+    };
+    for problem in problems {
+        eprintln!("flemma: {problem}");
     }
+    code
 }
 
 /// `flemma backends`
@@ -187,6 +194,7 @@ fn given(options: &Options) -> Given {
     Given {
         file: options.config.clone(),
         approve: options.approve.clone(),
+        tools_dir: options.tools_dir.clone(),
         ..Given::default()
     }
 }
@@ -201,7 +209,8 @@ fn with_model(options: &Options, model: &Model) -> Given {
 }
 
 fn configured(given: &Given) -> Result<Config, ExitCode> {
-    config::read(given, &Registry::builtin()).map_err(|wrong| match wrong {
+    let (registry, _) = config::registry(given);
+    config::read(given, &registry).map_err(|wrong| match wrong {
         Wrong::Usage(problems) => fail(Code::Usage, &problems),
         Wrong::File(problems) => fail(Code::Error, &problems),
     })

@@ -35,6 +35,8 @@ pub struct Given {
     pub max_turns: Option<u32>,
     /// `--approve`
     pub approve: Vec<String>,
+    /// `--tools-dir`
+    pub tools_dir: Vec<PathBuf>,
     /// Whether a result is followed by a request.
     pub autopilot: Option<bool>,
 }
@@ -68,17 +70,41 @@ pub fn folder() -> Option<PathBuf> {
     Some(folder.join("flemma"))
 }
 
+/// The tools that there are, by the options and in the folder we are in, and what is to
+/// be said about those that cannot be used. What is wrong with the options is not told.
+pub fn registry(given: &Given) -> (Registry, Vec<String>) {
+    let mut options = read_options(given).unwrap_or_else(|_| json!({}));
+    add_tools(&mut options, given);
+    let folder = std::env::current_dir().unwrap_or_default();
+    crate::scripts::registry(&options, &folder)
+}
+
+fn read_options(given: &Given) -> Result<Value, Wrong> {
+    match (&given.file, folder()) {
+        (Some(file), _) => read_file(file, true),
+        (None, Some(folder)) => read_file(&folder.join("config.toml"), false),
+        (None, None) => Ok(json!({})),
+    }
+}
+
+/// Adds the folders of `--tools-dir`.
+fn add_tools(options: &mut Value, given: &Given) {
+    let more = given.tools_dir.iter().map(|it| json!(it.to_string_lossy()));
+    let listed = options.pointer("/tools/script_paths");
+    let listed = listed.and_then(Value::as_array).cloned();
+    let all: Vec<Value> = listed.into_iter().flatten().chain(more).collect();
+    if !given.tools_dir.is_empty() {
+        set(options, &["tools", "script_paths"], json!(all));
+    }
+}
+
 /// Reads the file and lays over it what was said.
 ///
 /// # Errors
 ///
 /// Something is wrong with either.
 pub fn read(given: &Given, registry: &Registry) -> Result<Config, Wrong> {
-    let mut options = match (&given.file, folder()) {
-        (Some(file), _) => read_file(file, true)?,
-        (None, Some(folder)) => read_file(&folder.join("config.toml"), false)?,
-        (None, None) => json!({}),
-    };
+    let mut options = read_options(given)?;
     let (_, problems) = Settings::read(&options, registry);
     if !problems.is_empty() {
         let file = given
@@ -130,6 +156,7 @@ fn read_file(file: &Path, required: bool) -> Result<Value, Wrong> {
 }
 
 fn lay_over(options: &mut Value, given: &Given) {
+    add_tools(options, given);
     if options.pointer("/tools/auto_approve").is_none() {
         set(options, &["tools", "auto_approve"], json!(APPROVED));
     }

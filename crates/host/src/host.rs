@@ -20,6 +20,7 @@ use crate::editor::Editor;
 use crate::front::Sender;
 use crate::lua_tools::{self, LuaTools};
 use crate::protocol::*;
+use crate::scripts::Scripts;
 use crate::session::{self, Input, Shared};
 use crate::settings::Settings;
 use crate::sources::{Catalogue, Change, Sources};
@@ -73,6 +74,7 @@ pub struct Host {
     editor: Editor,
     catalogue: Catalogue,
     sources: Sources,
+    scripts: Scripts,
     changes: mpsc::UnboundedReceiver<Change>,
     /// The options as they were given, for when the tools that they name change.
     options: options::Given,
@@ -86,13 +88,15 @@ impl Host {
     pub fn new(editor: Editor) -> Self {
         let catalogue = Catalogue::builtin();
         let (settings, _) = Settings::read(&Value::Null, &catalogue.registry);
-        let shared = Shared::new(settings, &catalogue, Ledger::default());
-        let shared = Arc::new(shared);
         let (sources, changes) = Sources::new();
+        let scripts = Scripts::new(sources.clone());
+        let shared = Shared::new(settings, &catalogue, Ledger::default(), scripts.clone());
+        let shared = Arc::new(shared);
         Self {
             editor,
             catalogue,
             sources,
+            scripts,
             changes,
             options: options::Given::default(),
             lua_tools: LuaTools::default(),
@@ -120,14 +124,13 @@ impl Host {
     /// Gives all chats the tools as they are after a change, and those that come with
     /// it.
     pub fn take_change(&mut self, change: Change) {
-        let mut problems = self.catalogue.take(change);
-        while let Ok(change) = self.changes.try_recv() {
-            problems.extend(self.catalogue.take(change));
+        let (changed, reached) = self.take_in(Some(change));
+        if changed {
+            self.read_options();
         }
-        for problem in problems {
-            self.editor.report_problem(&chat::Problem::new(problem, ""));
+        for then in reached {
+            then();
         }
-        self.read_options();
     }
 
     /// Takes over the tools that are registered in Lua now, before the next message.
@@ -145,6 +148,32 @@ impl Host {
         };
         self.catalogue.take(waited);
         self.take_change(Change::Ready(source, Precedence::Own, tools));
+    }
+
+    fn warn(&self, text: String) {
+        let level = chat::cycle::Level::Warning;
+        self.editor.notify(&chat::cycle::Notice { level, text });
+    }
+
+    /// Takes in what sources have said. Whether that changes anything, and what is to be
+    /// called when all chats know.
+    fn take_in(&mut self, first: Option<Change>) -> (bool, Vec<Box<dyn FnOnce() + Send>>) {
+        let (mut changed, mut reached) = (false, Vec::new());
+        let mut next = first;
+        while let Some(change) = next.take().or_else(|| self.changes.try_recv().ok()) {
+            match change {
+                Change::Reached(then) => reached.push(then),
+                Change::Remark(text) => self.warn(text),
+                change => {
+                    changed = true;
+                    // A tool that is missing is no failure of what is done without it.
+                    for problem in self.catalogue.take(change) {
+                        self.warn(problem);
+                    }
+                }
+            }
+        }
+        (changed, reached)
     }
 
     /// Takes a message where it belongs.
@@ -194,13 +223,25 @@ impl Host {
 
     fn share(&mut self, settings: Settings) {
         let ledger = self.shared.ledger.clone();
-        self.shared = Arc::new(Shared::new(settings, &self.catalogue, ledger));
+        self.shared = Arc::new(Shared::new(
+            settings,
+            &self.catalogue,
+            ledger,
+            self.scripts.clone(),
+        ));
         self.sessions
             .retain(|_, session| session.send(Input::Settings(self.shared.clone())).is_ok());
     }
 
     fn attach(&mut self, attach: Attach) {
         let buffer = attach.buffer;
+        let folder = Path::new(&attach.path)
+            .parent()
+            .filter(|it| it.is_absolute());
+        self.scripts.visit(folder.unwrap_or(Path::new(&attach.cwd)));
+        if !self.scripts.is_idle() {
+            self.scripts.look_and(|| {});
+        }
         let session = self.sessions.entry(buffer).or_insert_with(|| {
             let (inbox, inputs) = mpsc::unbounded_channel();
             session::start(

@@ -3,6 +3,7 @@
 //! Reads the command line and starts what it names. Under `host` standard output is
 //! the wire to Neovim, so nothing prints to it there.
 
+mod agreeing;
 mod arguments;
 mod ask;
 mod audit;
@@ -32,6 +33,8 @@ mod references;
 mod route;
 mod rpc;
 mod rules;
+mod scaffold;
+mod scripts;
 mod session;
 mod settings;
 #[expect(
@@ -54,7 +57,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, OtherThanRun, Tool};
 
 fn main() -> ExitCode {
     let Arguments {
@@ -68,9 +71,14 @@ fn main() -> ExitCode {
         Command::Local => local::guide::print(),
         Command::Log { count, json } => log::print(count, json),
         Command::Tools(tools) => commands::tools(tools),
+        Command::Trust(trust) => agreeing::trust(&trust),
         Command::Backends { config } => commands::backends(config),
         Command::Completions { shell } => written::completions(shell),
         Command::Man { command } => written::manual(command.as_deref()),
+        Command::Tool(Tool {
+            other: Some(OtherThanRun::New(new)),
+            ..
+        }) => scaffold::write(&new),
         Command::Run(run) if run.command.is_none() => commands::run(run),
         // What runs tools is watched, so that nothing outlives it.
         _ if !inner => supervise::watch_command(),

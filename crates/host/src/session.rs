@@ -75,6 +75,8 @@ pub enum Input {
     Settings(Arc<Shared>),
     /// The user's functions answered.
     Functions(Answers),
+    /// The folders of tools were looked at.
+    Looked,
     /// The frontmatter was read.
     Rules(Box<Rules>),
     /// A request does not do something that it was asked to.
@@ -246,6 +248,7 @@ impl Session {
                 self.shared = shared;
                 self.view.redraw();
             }
+            Input::Looked => self.looked(),
             Input::Rules(rules) => self.rules_made(*rules),
             Input::Remark(text) => self.remark(text),
             Input::Unresolved(places) => self.unresolved(places),

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use tools::{Clash, Precedence, Registry, Tool};
+use tools::{BUILTIN, Clash, Precedence, Registry, Tool};
 
 /// Something that a source has to say.
 pub enum Change {
@@ -19,6 +19,10 @@ pub enum Change {
     Failed(String, String),
     /// It is there no more.
     Gone(String),
+    /// Something that the user should know and that is no problem.
+    Remark(String),
+    /// What was said before is to reach all chats, and then this is called.
+    Reached(Box<dyn FnOnce() + Send>),
 }
 
 /// Says what becomes of sources. Cheap to clone; without a host nobody hears it.
@@ -51,6 +55,16 @@ impl Sources {
     /// A source is there no more, and its tools with it.
     pub fn gone(&self, source: &str) {
         self.say(Change::Gone(source.to_owned()));
+    }
+
+    /// Something that the user should know and that is no problem.
+    pub fn remark(&self, text: String) {
+        self.say(Change::Remark(text));
+    }
+
+    /// Calls `then` when all that was said before has reached all chats.
+    pub fn reached(&self, then: impl FnOnce() + Send + 'static) {
+        self.say(Change::Reached(Box::new(then)));
     }
 
     fn say(&self, change: Change) {
@@ -88,7 +102,9 @@ impl Catalogue {
             Change::Ready(source, precedence, tools) => {
                 self.loading.remove(&source);
                 let clashes = self.registry.set_source(&source, precedence, tools);
-                clashes.iter().map(taken).collect()
+                // That a tool of the user's stands in place of a built-in one is meant so.
+                let odd = clashes.iter().filter(|it| it.source != BUILTIN);
+                odd.map(taken).collect()
             }
             Change::Failed(source, problem) => {
                 self.loading.remove(&source);
@@ -101,6 +117,8 @@ impl Catalogue {
                 self.registry.remove_source(&source);
                 Vec::new()
             }
+            // These are for whoever has an editor.
+            Change::Remark(_) | Change::Reached(_) => Vec::new(),
         };
         problems
             .into_iter()

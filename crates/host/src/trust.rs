@@ -1,9 +1,11 @@
 //! What the user agreed to for a chat, by its real path: the digest of the
-//! frontmatter that was read, and files outside the project that it may send.
+//! frontmatter that was read, and files outside the project that it may send. And
+//! folders of programs, by the digest of what is in them.
 //!
 //! Knows nothing of what a frontmatter says; [`loosening`] does. What of a text came
 //! with its file is told by [`Origin`].
 
+mod folders;
 mod loosening;
 mod origin;
 
@@ -59,6 +61,8 @@ pub struct Sendable {
 struct Store {
     trusted: Vec<Trusted>,
     files: Vec<Sendable>,
+    /// Folders whose content may run.
+    folders: Vec<Trusted>,
 }
 
 /// The trust store. It is read anew each time, so that all Neovims agree.
@@ -196,10 +200,17 @@ impl Trust {
             fs::rename(self.file(), self.folder.join("trust.json.damaged"))?;
         }
         edit(&mut store);
-        let Store { trusted, files } = &mut store;
+        let Store {
+            trusted,
+            files,
+            folders,
+        } = &mut store;
         trusted.drain(..trusted.len().saturating_sub(MAX_ENTRIES));
         files.drain(..files.len().saturating_sub(MAX_ENTRIES));
-        let store = serde_json::json!({"version": 1, "trusted": trusted, "files": files});
+        folders.drain(..folders.len().saturating_sub(MAX_ENTRIES));
+        let store = serde_json::json!(
+            {"version": 1, "trusted": trusted, "files": files, "folders": folders}
+        );
         private::replace(&self.file(), format!("{store:#}\n").as_bytes())
     }
 }
@@ -229,10 +240,11 @@ fn read_store(path: &Path) -> io::Result<Store> {
     let Some(entries) = store.get("trusted").and_then(Value::as_array) else {
         return Err(damaged("it has no list of trusted chats"));
     };
-    let files = store.get("files").and_then(Value::as_array);
+    let list = |name: &str| store.get(name).and_then(Value::as_array);
     Ok(Store {
         trusted: readable(entries),
-        files: files.map_or_else(Vec::new, |files| readable(files)),
+        files: list("files").map_or_else(Vec::new, |it| readable(it)),
+        folders: list("folders").map_or_else(Vec::new, |it| readable(it)),
     })
 }
 

@@ -16,6 +16,7 @@ fn tools() -> Vec<ToolDefinition> {
             "additionalProperties": false,
         }),
         strict: true,
+        keywords: Vec::new(),
     };
     let number = json!({"type": "number"});
     vec![

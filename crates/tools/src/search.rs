@@ -5,6 +5,8 @@
 
 use std::cmp::Ordering;
 
+use chat::tool::ToolDefinition;
+
 /// What a tool can be found by.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
@@ -14,6 +16,16 @@ pub struct Entry<'a> {
     pub description: &'a str,
     /// Words that its author expects to be asked for.
     pub keywords: &'a [String],
+}
+
+impl<'a> From<&'a ToolDefinition> for Entry<'a> {
+    fn from(tool: &'a ToolDefinition) -> Self {
+        Self {
+            name: &tool.name,
+            description: &tool.description,
+            keywords: &tool.keywords,
+        }
+    }
 }
 
 /// A tool that was found.

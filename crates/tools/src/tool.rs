@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::buffers::{NoBuffers, OpenBuffers};
+use crate::models::{Models, NoModels};
 use crate::nested::{Nested, NoOthers};
 
 /// Something a model can ask for.
@@ -83,6 +84,7 @@ pub trait Tool: Send + Sync {
             description: self.description().to_owned(),
             input_schema: self.input_schema(),
             strict: self.strict(),
+            keywords: self.keywords().to_vec(),
         }
     }
 }
@@ -106,6 +108,8 @@ pub struct ToolContext {
     pub buffers: Arc<dyn OpenBuffers>,
     /// The other tools.
     pub nested: Arc<dyn Nested>,
+    /// Whoever asks models.
+    pub models: Arc<dyn Models>,
     /// The user's settings for `bash`.
     pub bash: BashOptions,
     /// The directory for full outputs; created with mode 0700 when needed.
@@ -126,6 +130,7 @@ impl ToolContext {
             progress: Progress::default(),
             buffers: Arc::new(NoBuffers),
             nested: Arc::new(NoOthers),
+            models: Arc::new(NoModels),
             bash: BashOptions::default(),
             output_dir: output_dir.into(),
         }

@@ -53,6 +53,7 @@ pub fn options() -> Options {
             _ => json!({"type": "object"}),
         },
         strict: false,
+        keywords: Vec::new(),
     };
     let tools =
         ["read", "write", "bash", "slow", "typed"].map(|name| (name.to_owned(), tool(name)));

@@ -20,6 +20,12 @@ pub(super) struct Given {
 impl Host {
     /// Takes the options over and says what is wrong with them.
     pub(super) fn configure(&mut self, configure: Configure) {
+        // Before the rules are read, which name tools.
+        self.scripts.configure(&configure.options);
+        self.scripts.look();
+        for then in self.take_in(None).1 {
+            then();
+        }
         let (settings, problems) = Settings::examine(&configure.options, &self.catalogue.registry);
         self.editor.send("choices", &choices(&settings, false));
         let told = if configure.checked {

@@ -23,8 +23,10 @@ pub(super) enum Rule {
     /// Of an earlier key.
     #[default]
     Old,
-    /// It is being read.
+    /// It is being read, or the folders of tools are looked at before it is.
     Reading,
+    /// Those were looked at for this key.
+    Looked,
     /// Of this key.
     Fresh,
 }
@@ -48,16 +50,38 @@ impl Session {
             self.rule = Rule::Old;
             return true;
         }
-        if self.waits_for_tools(event) {
+        if self.waits_for_tools(event) || self.looks_for_tools() {
             return false;
         }
         let Some(source) = self.frontmatter_source() else {
+            self.rule = Rule::Old;
             self.set_rules(self.shared.plain.clone());
             return true;
         };
         self.rule = Rule::Reading;
         self.evaluate(source);
         false
+    }
+
+    /// Whether folders of tools are looked at first, as they may have changed.
+    fn looks_for_tools(&mut self) -> bool {
+        let scripts = &self.shared.scripts;
+        if self.rule == Rule::Looked || scripts.is_idle() {
+            return false;
+        }
+        let Some(inbox) = self.inbox.upgrade() else {
+            return false;
+        };
+        self.rule = Rule::Reading;
+        scripts.look_and(move || drop(inbox.send(Input::Looked)));
+        true
+    }
+
+    /// They were looked at, and what was found is here.
+    pub(super) fn looked(&mut self) {
+        if self.rule == Rule::Reading {
+            self.rule = Rule::Looked;
+        }
     }
 
     fn frontmatter_source(&self) -> Option<Source> {

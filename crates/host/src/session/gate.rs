@@ -6,6 +6,7 @@
 use chat::cycle::Event;
 
 use super::Session;
+use super::dispatch::Rule;
 
 impl Session {
     /// Whether the user's own act has to wait for tools; it is said once.
@@ -33,6 +34,7 @@ impl Session {
         }
         self.waiting.retain(|event| !is_of_user(event));
         self.told_waiting = false;
+        self.rule = Rule::Old;
         self.inform("Nothing was sent: you took it back before the tools were there.");
         true
     }

@@ -9,6 +9,14 @@ use chat::write::TextEdit;
 use super::Session;
 use crate::protocol::{Command, Cursor};
 
+/// Whether `:Flemma trust` is about the tools of the project.
+fn names_tools(command: &Command) -> bool {
+    command
+        .arguments
+        .get("1")
+        .is_some_and(|word| word == "tools")
+}
+
 impl Session {
     pub(super) fn command(&mut self, command: Command) {
         self.window = Some(command.window);
@@ -46,6 +54,8 @@ impl Session {
                 let word = command.arguments.get("1");
                 self.report_status(word.is_some_and(|word| word == "verbose"));
             }
+            "trust" if names_tools(&command) => self.trust_tools(true),
+            "trust!" if names_tools(&command) => self.trust_tools(false),
             "trust" => self.trust(),
             "trust!" => self.distrust(),
             "fix" => self.fix(line),

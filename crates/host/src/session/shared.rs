@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tools::Registry;
 
 use crate::rules::Rules;
+use crate::scripts::Scripts;
 use crate::settings::Settings;
 use crate::sources::Catalogue;
 use crate::usage::Ledger;
@@ -22,11 +23,18 @@ pub struct Shared {
     pub plain: Arc<Rules>,
     /// What requests took and cost.
     pub ledger: Ledger,
+    /// The folders of tools, which are looked at before each key's work.
+    pub scripts: Scripts,
 }
 
 impl Shared {
     /// Works out what follows from the options, once for all chats and keys.
-    pub fn new(settings: Settings, catalogue: &Catalogue, ledger: Ledger) -> Self {
+    pub fn new(
+        settings: Settings,
+        catalogue: &Catalogue,
+        ledger: Ledger,
+        scripts: Scripts,
+    ) -> Self {
         let registry = catalogue.registry.clone();
         let plain = Arc::new(Rules::plain(&settings, &registry));
         Self {
@@ -35,6 +43,7 @@ impl Shared {
             loading: !catalogue.loading.is_empty(),
             plain,
             ledger,
+            scripts,
         }
     }
 }

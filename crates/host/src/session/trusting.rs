@@ -9,6 +9,7 @@ use super::Session;
 use super::dispatch::is_trusted;
 use crate::editor::Editor;
 use crate::protocol::Came;
+use crate::scripts;
 use crate::status::state_folder;
 use crate::trust::{Loosening, Origin, Trust};
 
@@ -54,6 +55,27 @@ impl Session {
             origin.agree(&text);
         }
         self.view.redraw();
+    }
+
+    /// `:Flemma trust tools`: agrees to the tools of the project as they stand, or takes
+    /// that back.
+    pub(super) fn trust_tools(&self, agree: bool) {
+        let Some(root) = scripts::project_of(&self.folder()) else {
+            return self.inform("This chat's project has no folder .flemma/tools.");
+        };
+        let (editor, scripts) = (self.editor.clone(), self.shared.scripts.clone());
+        tokio::task::spawn_blocking(move || {
+            let said = if agree {
+                scripts::agree(&root)
+            } else {
+                scripts::disagree(&root)
+            };
+            match said {
+                Ok(text) => inform(&editor, text),
+                Err(why) => editor.report_problem(&Problem::new(why, "")),
+            }
+            scripts.look_and(|| {});
+        });
     }
 
     /// `:Flemma trust!`: takes it back.

@@ -101,6 +101,7 @@ fn prompt(messages: &[PromptMessage]) -> Prompt {
         description: "Runs.".to_owned(),
         input_schema: json!({"type": "object", "properties": {}}),
         strict: false,
+        keywords: Vec::new(),
     };
     Prompt {
         system: Some("Be brief.".to_owned()),

@@ -109,6 +109,7 @@ fn tool(name: &str, strict: bool) -> ToolDefinition {
         description: format!("Runs {name}."),
         input_schema: json!({"type": "object", "properties": {}}),
         strict,
+        keywords: Vec::new(),
     }
 }
 

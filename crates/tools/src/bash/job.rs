@@ -11,9 +11,8 @@ use tokio::io::AsyncReadExt;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::capture::Capture;
-use super::live::Live;
 use super::report::Report;
+use crate::output::{Capture, Live};
 use crate::process::Running;
 use crate::tool::ToolContext;
 
@@ -52,7 +51,7 @@ impl Job {
         Self {
             running,
             cancel: ctx.cancel.clone(),
-            capture: Capture::new(&ctx.output_dir, id.as_str()),
+            capture: Capture::new(&ctx.output_dir, "bash", id.as_str()),
             live: Live::new(ctx.progress.clone()),
             chunk: Vec::with_capacity(CHUNK),
             is_open: true,

@@ -1,12 +1,9 @@
 //! The `bash` tool: one command, its output and how it ended.
 //!
-//! Checks the arguments and starts the command. `job` follows and stops it,
-//! `capture` keeps its output, `report` words the result.
+//! Checks the arguments and starts the command. `job` follows and stops it, `report`
+//! words the result.
 
-mod capture;
 mod job;
-mod live;
-mod overflow;
 mod report;
 
 use std::path::Path;

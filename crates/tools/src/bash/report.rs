@@ -5,12 +5,11 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use chat::truncate::{Limit, MAX_BYTES, Truncated, format_size, truncate_tail};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::capture::{Captured, FullOutput};
 use super::job::End;
+use crate::output::{Captured, FullOutput, tail};
 use crate::tool::{ToolError, ToolResult};
 
 /// Everything that is known about a command that is over.
@@ -26,7 +25,7 @@ pub(super) struct Report {
 impl Report {
     /// The result; a command that fails is one, a command that we stopped is not.
     pub(super) fn into_result(self) -> Result<ToolResult, ToolError> {
-        let mut content = output(&self.captured);
+        let mut content = tail(&self.captured);
         if self.leftovers > 0 {
             content.push_str(&leftovers(self.leftovers));
         }
@@ -51,41 +50,6 @@ impl Report {
             ))),
         }
     }
-}
-
-fn output(captured: &Captured) -> String {
-    if captured.text.is_empty() {
-        return "(no output)".to_owned();
-    }
-    let kept = truncate_tail(&captured.text);
-    // The text in memory is itself only the end when there was much more.
-    let is_whole = kept.output_lines == captured.total_lines && kept.truncated_by.is_none();
-    if is_whole {
-        return kept.content.to_owned();
-    }
-    format!("{}\n\n{}", kept.content, notice(&kept, captured))
-}
-
-fn notice(kept: &Truncated<'_>, captured: &Captured) -> String {
-    let total = captured.total_lines;
-    let shown = if kept.last_line_partial {
-        let size = format_size(kept.output_bytes as u64);
-        format!("Showing the last {size} of line {total}, the last one")
-    } else {
-        let first = total + 1 - kept.output_lines;
-        let by_size = match kept.truncated_by {
-            Some(Limit::Bytes) => format!(" ({} limit)", format_size(MAX_BYTES as u64)),
-            _ => String::new(),
-        };
-        format!("Showing lines {first}-{total} of {total}{by_size}")
-    };
-    let full = match &captured.full {
-        Some(FullOutput::Whole(path)) => format!("Full output: {}", path.display()),
-        Some(FullOutput::Start(path)) => format!("The first 100 MB: {}", path.display()),
-        Some(FullOutput::Lost(reason)) => format!("The full output could not be kept: {reason}"),
-        None => return format!("[{shown}.]"),
-    };
-    format!("[{shown}. {full}]")
 }
 
 fn leftovers(count: usize) -> String {

@@ -4,7 +4,9 @@
 //! processes come out.
 
 mod environment;
+mod held;
 mod orphans;
+mod piped;
 mod program;
 mod tree;
 mod user_program;
@@ -16,12 +18,13 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Stdio;
 
-use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessGroup, ProcessSession};
+use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::net::unix::pipe;
-use tokio::runtime::Handle;
 
 pub(crate) use environment::child_environment;
+pub(crate) use held::Held;
 pub use orphans::end_descendants;
+pub(crate) use piped::{Launch, Piped};
 use tree::Tree;
 pub use user_program::{Program, Said};
 pub use watched::watched_by;
@@ -45,9 +48,7 @@ pub(crate) struct Running {
     /// Standard output and standard error, in the order they were written.
     pub output: pipe::Receiver,
     /// The shell and all that it started.
-    tree: Tree,
-    /// Whether somebody sees to it that they end.
-    is_stopped: bool,
+    held: Held,
 }
 
 impl Running {
@@ -72,64 +73,27 @@ impl Running {
         });
         let same_pipe = writer.try_clone()?;
         wrap.command_mut().stdout(writer).stderr(same_pipe);
-        wrap.wrap(KillOnDrop);
-        if watched::has_no_terminal() {
-            // A process that has as much memory as ours takes longer to copy, which a
-            // session of its own would need, than most commands take.
-            wrap.wrap(ProcessGroup::leader());
-        } else {
-            wrap.wrap(ProcessSession);
-        }
-        let child = wrap.spawn()?;
-        // The command still holds the pipe's writing end; the end of the output
-        // would never come.
-        drop(wrap);
-        let leader = child
-            .id()
-            .ok_or_else(|| io::Error::other("the shell has no process id"))?;
+        let (child, held) = Held::start(wrap, mark)?;
         Ok(Self {
-            // The bare child: the wrapper's own wait would look at the whole group.
-            child: child.into_inner(),
+            child,
             output: pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?,
-            tree: Tree::new(leader, mark),
-            is_stopped: false,
+            held,
         })
     }
 
-    /// Asks the shell and its group to end, without a look at the processes, which
-    /// takes its time when there are many. Only while the shell was not waited for:
-    /// its id may be another's afterwards.
+    /// See [`Held::ask_to_end`].
     pub(crate) fn ask_to_end(&self) {
-        self.tree.ask_to_end();
+        self.held.ask_to_end();
     }
 
-    /// Whether nothing of the call can be left, now that its shell has ended; `false`
-    /// says nothing.
+    /// See [`Held::is_surely_gone`].
     pub(crate) fn is_surely_gone(&mut self) -> bool {
-        self.is_stopped = self.tree.is_surely_gone();
-        self.is_stopped
+        self.held.is_surely_gone()
     }
 
-    /// Ends every process, also those that left the group; tells how many there
-    /// were. Goes on when nobody waits for it any more.
+    /// See [`Held::stop`].
     pub(crate) async fn stop(&mut self) -> usize {
-        self.is_stopped = true;
-        let tree = self.tree.clone();
-        let stopping = tokio::spawn(async move { tree.stop().await });
-        stopping.await.unwrap_or_default()
-    }
-}
-
-impl Drop for Running {
-    /// A call that was given up, or whose task panicked, leaves no process behind.
-    fn drop(&mut self) {
-        // Without a runtime the host is ending, and looks for all of them itself.
-        if !self.is_stopped
-            && let Ok(runtime) = Handle::try_current()
-        {
-            let tree = self.tree.clone();
-            runtime.spawn(async move { tree.stop().await });
-        }
+        self.held.stop().await
     }
 }
 

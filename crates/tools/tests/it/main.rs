@@ -8,5 +8,6 @@ mod look;
 mod place;
 mod read;
 mod run;
+mod scripts;
 mod tree;
 mod write;

@@ -87,6 +87,21 @@ In one chat: `flemma.opt.tools:append(\"grep\")`.",
 Where the cursor goes when a result arrives: to the result, nowhere, or to
 the next `@You:`.",
     ),
+    Field::new(
+        "script_paths",
+        Kind::List(&Kind::Text),
+        "[]",
+        "\
+Folders with tools of yours, each a folder with a `tool.toml` and a script,
+beside `flemma/tools` in your configuration folder; see
+|flemma-script-tools|.",
+    ),
+    Field::new(
+        "script_libraries",
+        Kind::List(&Kind::Text),
+        "[]",
+        "Folders with Python modules for all of them, beside each folder's `lib`.",
+    ),
     Field::table("bash", Kind::Table(&[BASH]), ""),
 ];
 

@@ -18,14 +18,14 @@ const EVERY: Duration = Duration::from_millis(50);
 const BATCH: usize = 16 * 1024;
 
 /// Output that waits to be shown.
-pub(super) struct Live {
+pub(crate) struct Live {
     progress: Progress,
     waiting: String,
     next: Instant,
 }
 
 impl Live {
-    pub(super) fn new(progress: Progress) -> Self {
+    pub(crate) fn new(progress: Progress) -> Self {
         Self {
             progress,
             waiting: String::new(),
@@ -34,7 +34,7 @@ impl Live {
     }
 
     /// Adds output. Of more than [`BATCH`] bytes only the end is kept.
-    pub(super) fn push(&mut self, text: &str) {
+    pub(crate) fn push(&mut self, text: &str) {
         if !self.progress.is_heard() {
             return;
         }
@@ -45,7 +45,7 @@ impl Live {
     }
 
     /// Waits until there is something to send and it is time to.
-    pub(super) async fn due(&self) {
+    pub(crate) async fn due(&self) {
         if self.waiting.is_empty() {
             pending::<()>().await;
         }
@@ -53,7 +53,7 @@ impl Live {
     }
 
     /// Sends what waits, if anything.
-    pub(super) fn send(&mut self) {
+    pub(crate) fn send(&mut self) {
         if !self.waiting.is_empty() {
             self.progress.output(&self.waiting);
             self.waiting.clear();

@@ -18,7 +18,7 @@ const CUT_AT: usize = 4 * MAX_BYTES;
 
 /// What was kept of an output.
 #[derive(Debug, Default)]
-pub(super) struct Captured {
+pub(crate) struct Captured {
     /// The end of the output, or all of it, without trailing white space.
     pub text: String,
     /// Lines of the whole output, trailing blank ones left out.
@@ -29,7 +29,7 @@ pub(super) struct Captured {
 
 /// The file with a long output.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum FullOutput {
+pub(crate) enum FullOutput {
     /// All of it.
     Whole(PathBuf),
     /// Its first bytes, as many as one output may take on disk.
@@ -39,7 +39,7 @@ pub(super) enum FullOutput {
 }
 
 /// Collects output as it arrives.
-pub(super) struct Capture {
+pub(crate) struct Capture {
     /// Bytes of a character whose rest is still to come.
     unfinished: Vec<u8>,
     /// The text of the last push.
@@ -54,8 +54,8 @@ pub(super) struct Capture {
 }
 
 impl Capture {
-    /// Long output goes to a file in `output_dir` named after `id`.
-    pub(super) fn new(output_dir: &Path, id: &str) -> Self {
+    /// Long output goes to a file in `output_dir` named after the tool and the call.
+    pub(crate) fn new(output_dir: &Path, name: &str, id: &str) -> Self {
         Self {
             unfinished: Vec::new(),
             latest: String::new(),
@@ -64,12 +64,12 @@ impl Capture {
             newlines: 0,
             newlines_at_ink: 0,
             has_ink: false,
-            overflow: Overflow::new(output_dir, id),
+            overflow: Overflow::new(output_dir, name, id),
         }
     }
 
     /// Adds what was read and gives it back as text.
-    pub(super) async fn push(&mut self, bytes: &[u8]) -> &str {
+    pub(crate) async fn push(&mut self, bytes: &[u8]) -> &str {
         self.unfinished.extend_from_slice(bytes);
         let rest = unfinished_character(&self.unfinished);
         let whole = self.unfinished.len() - rest;
@@ -80,7 +80,7 @@ impl Capture {
     }
 
     /// Ends the output: an unfinished character becomes `U+FFFD`.
-    pub(super) async fn finish(mut self) -> Captured {
+    pub(crate) async fn finish(mut self) -> Captured {
         self.latest = as_text(&self.unfinished);
         self.add_latest().await;
         let total_lines = if self.has_ink {
@@ -159,7 +159,7 @@ mod tests {
 
     async fn capture(chunks: impl Iterator<Item = &[u8]>) -> Captured {
         let folder = tempfile::tempdir().unwrap();
-        let mut capture = Capture::new(folder.path(), "t");
+        let mut capture = Capture::new(folder.path(), "bash", "t");
         for chunk in chunks {
             capture.push(chunk).await;
         }
@@ -196,7 +196,7 @@ mod tests {
         let output: String = (0..200_000).map(|n| format!("line {n}\n")).collect();
 
         let captured = run(async {
-            let mut capture = Capture::new(folder.path(), "t");
+            let mut capture = Capture::new(folder.path(), "bash", "t");
             for chunk in output.as_bytes().chunks(60_000) {
                 capture.push(chunk).await;
                 assert!(capture.tail.len() < CUT_AT);

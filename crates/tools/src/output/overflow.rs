@@ -21,7 +21,7 @@ const MAX_ON_DISK: usize = 100 * 1024 * 1024;
 const BUFFER: usize = 256 * 1024;
 
 /// A file that is made when it is needed.
-pub(super) struct Overflow {
+pub(crate) struct Overflow {
     directory: PathBuf,
     prefix: String,
     state: State,
@@ -39,25 +39,26 @@ enum State {
 }
 
 impl Overflow {
-    /// The file will be in `directory`, its name will start with the call's `id`.
-    pub(super) fn new(directory: &Path, id: &str) -> Self {
+    /// The file will be in `directory`; its name will start with the tool's `name` and
+    /// the call's `id`.
+    pub(crate) fn new(directory: &Path, name: &str, id: &str) -> Self {
         let safe: String = id
             .chars()
             .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
             .collect();
         Self {
             directory: directory.to_owned(),
-            prefix: format!("bash-{safe:.40}-"),
+            prefix: format!("{name}-{safe:.40}-"),
             state: State::NotNeeded,
         }
     }
 
     /// Whether the file was needed, also when it could not be kept.
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         !matches!(self.state, State::NotNeeded)
     }
 
-    pub(super) async fn open(&mut self) {
+    pub(crate) async fn open(&mut self) {
         self.state = match create(&self.directory, &self.prefix) {
             Ok((file, path)) => State::Open {
                 file: BufWriter::with_capacity(BUFFER, File::from_std(file)),
@@ -68,7 +69,7 @@ impl Overflow {
         };
     }
 
-    pub(super) async fn write(&mut self, text: &str) {
+    pub(crate) async fn write(&mut self, text: &str) {
         let State::Open {
             file,
             path,
@@ -94,7 +95,7 @@ impl Overflow {
     }
 
     /// Closes the file; removes it when the output turned out short enough.
-    pub(super) async fn finish(self, is_short: bool) -> Option<FullOutput> {
+    pub(crate) async fn finish(self, is_short: bool) -> Option<FullOutput> {
         let full = match self.state {
             State::NotNeeded => return None,
             State::Open { mut file, path, .. } => match file.flush().await {

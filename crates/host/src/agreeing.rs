@@ -1,0 +1,56 @@
+//! `flemma trust`: the user reads what a project brings along and agrees to it.
+
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::arguments::Trust;
+use crate::headless::Code;
+use crate::scripts;
+
+/// `flemma trust`
+pub fn trust(trust: &Trust) -> ExitCode {
+    let folder = trust.folder.clone().unwrap_or_else(|| PathBuf::from("."));
+    let Some(root) = std::path::absolute(&folder)
+        .ok()
+        .and_then(|folder| scripts::project_of(&folder))
+    else {
+        eprintln!(
+            "flemma: There is no folder .flemma/tools in this project, so there is nothing to trust."
+        );
+        return Code::Error.into();
+    };
+    if !trust.revoke && !trust.yes {
+        let mut lines = vec![format!("The tools in {}:", root.display())];
+        lines.extend(scripts::lines(&root).iter().map(|line| format!("  {line}")));
+        eprintln!("{}", lines.join("\n"));
+        if !is_agreed() {
+            eprintln!("flemma: Nothing was changed.");
+            return Code::Denied.into();
+        }
+    }
+    let said = if trust.revoke {
+        scripts::disagree(&root)
+    } else {
+        scripts::agree(&root)
+    };
+    match said {
+        Ok(text) => {
+            eprintln!("flemma: {text}");
+            Code::Ok.into()
+        }
+        Err(problem) => {
+            eprintln!("flemma: {problem}");
+            Code::Error.into()
+        }
+    }
+}
+
+/// Asks, and takes nobody's silence for a yes.
+fn is_agreed() -> bool {
+    eprint!("Have you read their files, and may they run? [y/N]: ");
+    let _ = io::stderr().flush();
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}

@@ -1,0 +1,216 @@
+//! Which folders of tools there are, and whether what is in them has changed: the user's
+//! own, those that the options name, and the projects' of open chats.
+//!
+//! Knows where folders are and who may trust one; what is in one, `tools` knows.
+
+mod project;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use tools::{Place, Precedence, Registry, ScriptFolder};
+
+use crate::config;
+use crate::sources::{Catalogue, Change, Sources};
+use crate::status::state_folder;
+use crate::trust::Trust;
+
+use project::Standing;
+pub use project::{agree, disagree, lines, project_of, remark, standing};
+
+/// The folders of tools of one host. Clones are the same.
+#[derive(Clone)]
+pub struct Scripts {
+    state: Arc<Mutex<State>>,
+    sources: Sources,
+}
+
+#[derive(Default)]
+struct State {
+    own: Vec<PathBuf>,
+    libraries: Vec<PathBuf>,
+    projects: BTreeSet<PathBuf>,
+    found: BTreeMap<PathBuf, Found>,
+    /// What was said about projects that nobody trusts.
+    remarks: BTreeMap<PathBuf, String>,
+}
+
+struct Found {
+    folder: ScriptFolder,
+    /// What was said about tools that cannot be used.
+    problems: BTreeSet<String>,
+}
+
+impl Scripts {
+    /// No folders; what is found in them goes to `sources`.
+    pub fn new(sources: Sources) -> Self {
+        Self {
+            state: Arc::default(),
+            sources,
+        }
+    }
+
+    /// Takes the user's folders from the options, which nobody has checked yet.
+    pub fn configure(&self, options: &Value) {
+        let named = |pointer| folders(options.pointer(pointer));
+        let own = config::folder().map(|folder| folder.join("tools"));
+        let mut state = self.state();
+        state.own = own
+            .into_iter()
+            .chain(named("/tools/script_paths"))
+            .collect();
+        state.libraries = named("/tools/script_libraries");
+    }
+
+    /// A chat in this folder was opened: its project may have tools.
+    pub fn visit(&self, folder: &Path) {
+        if let Some(project) = project_of(folder) {
+            self.state().projects.insert(project);
+        }
+    }
+
+    /// Whether there is any folder to look at.
+    pub fn is_idle(&self) -> bool {
+        let state = self.state();
+        let none = |folder: &PathBuf| !folder.is_dir();
+        state.found.is_empty() && state.own.iter().chain(&state.projects).all(none)
+    }
+
+    /// Looks at all folders and says what has changed. Blocking.
+    pub fn look(&self) {
+        let mut state = self.state();
+        let mut there = BTreeSet::new();
+        for root in state.own.clone() {
+            let place = state.place(&root, None);
+            state.look_at(place, Precedence::Own, &self.sources);
+            there.insert(root);
+        }
+        for root in state.projects.clone() {
+            if there.contains(&root) || !root.is_dir() {
+                continue;
+            }
+            match standing(&root, &Trust::open(&state_folder())) {
+                Ok(Standing::Trusted(digest)) => {
+                    state.remarks.remove(&root);
+                    let place = state.place(&root, Some(digest));
+                    state.look_at(place, Precedence::Found, &self.sources);
+                    there.insert(root);
+                }
+                Ok(standing) => {
+                    state.remark(&root, remark(&root, &standing), &self.sources);
+                }
+                Err(problem) => state.remark(&root, problem, &self.sources),
+            }
+        }
+        state.found.retain(|root, _| {
+            let stays = there.contains(root);
+            if !stays {
+                self.sources.gone(&source(root));
+            }
+            stays
+        });
+    }
+
+    /// Looks without holding anybody up, and calls `then` when every chat has what was
+    /// found.
+    pub fn look_and(&self, then: impl FnOnce() + Send + 'static) {
+        let scripts = self.clone();
+        tokio::task::spawn_blocking(move || {
+            scripts.look();
+            scripts.sources.reached(then);
+        });
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn place(&self, root: &Path, agreed: Option<String>) -> Place {
+        Place {
+            root: root.to_owned(),
+            libraries: self.libraries.clone(),
+            agreed,
+        }
+    }
+
+    fn look_at(&mut self, place: Place, precedence: Precedence, sources: &Sources) {
+        let root = place.root.clone();
+        let same = self
+            .found
+            .get(&root)
+            .is_some_and(|it| *it.folder.place() == place);
+        if !same {
+            let folder = ScriptFolder::new(place);
+            let problems = BTreeSet::new();
+            self.found.insert(root.clone(), Found { folder, problems });
+        }
+        let Some(found) = self.found.get_mut(&root) else {
+            return;
+        };
+        if !found.folder.look() && same {
+            return;
+        }
+        let source = source(&root);
+        sources.ready(&source, precedence, found.folder.tools());
+        let problems = found.folder.problems();
+        let problems: BTreeSet<String> = problems
+            .iter()
+            .map(|it| format!("{it}. Until then that tool is left out."))
+            .collect();
+        for problem in problems.difference(&found.problems) {
+            sources.remark(problem.clone());
+        }
+        found.problems = problems;
+    }
+
+    /// Says something about a project, once.
+    fn remark(&mut self, root: &Path, text: String, sources: &Sources) {
+        if self.remarks.get(root) != Some(&text) {
+            self.remarks.insert(root.to_owned(), text.clone());
+            sources.remark(text);
+        }
+    }
+}
+
+/// What the registry knows the tools of a folder by.
+fn source(root: &Path) -> String {
+    format!("scripts:{}", root.display())
+}
+
+/// The folders that an option lists.
+fn folders(list: Option<&Value>) -> Vec<PathBuf> {
+    let list = list.and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(Value::as_str).map(folder).collect()
+}
+
+/// A folder that somebody wrote, relative to where we are or to their home.
+fn folder(text: &str) -> PathBuf {
+    let home = |rest: &str| std::env::home_dir().map(|home| home.join(rest));
+    let written = match text.strip_prefix("~/") {
+        Some(rest) => home(rest).unwrap_or_else(|| text.into()),
+        None => text.into(),
+    };
+    std::path::absolute(&written).unwrap_or(written)
+}
+
+/// The tools of a command line in `folder` with these options, and what is to be said
+/// about them. Blocking.
+pub fn registry(options: &Value, folder: &Path) -> (Registry, Vec<String>) {
+    let (sources, mut changes) = Sources::new();
+    let scripts = Scripts::new(sources);
+    scripts.configure(options);
+    scripts.visit(folder);
+    scripts.look();
+    let (mut catalogue, mut said) = (Catalogue::builtin(), Vec::new());
+    while let Ok(change) = changes.try_recv() {
+        match change {
+            Change::Remark(text) => said.push(text),
+            change => said.extend(catalogue.take(change)),
+        }
+    }
+    (catalogue.registry, said)
+}

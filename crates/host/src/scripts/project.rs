@@ -1,0 +1,126 @@
+//! The tools of a project: where they are, and whether the user agreed to them.
+
+use std::path::{Path, PathBuf};
+
+use tools::{Place, ScriptFolder, digest};
+
+use crate::status::state_folder;
+use crate::trust::Trust;
+
+/// Where a project keeps its tools.
+const FOLDER: &str = ".flemma/tools";
+
+/// What the user said about the tools of a project.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// They agreed to what stands there, which has this digest.
+    Trusted(String),
+    /// They agreed to something else that stood there.
+    Changed(String),
+    /// Nothing.
+    New(String),
+}
+
+/// The folder of tools of the project that `folder` is in: the nearest one upwards,
+/// below the home folder.
+pub fn project_of(folder: &Path) -> Option<PathBuf> {
+    let home = std::env::home_dir();
+    let inside = |it: &&Path| home.as_deref() != Some(*it) && it.parent().is_some();
+    let mut folders = folder.ancestors().take_while(inside);
+    let found = folders.find_map(|it| Some(it.join(FOLDER)).filter(|it| it.is_dir()))?;
+    found.canonicalize().ok()
+}
+
+/// What the user said about a folder of tools. Blocking.
+///
+/// # Errors
+///
+/// It cannot be told what is in it.
+pub fn standing(root: &Path, trust: &Trust) -> Result<Standing, String> {
+    let digest = digest(root).map_err(|error| {
+        format!(
+            "The tools in {} cannot be used: {error}. Mend that, then agree to them.",
+            root.display()
+        )
+    })?;
+    Ok(match trust.agreed(root) {
+        Some(agreed) if agreed == digest => Standing::Trusted(digest),
+        Some(_) => Standing::Changed(digest),
+        None => Standing::New(digest),
+    })
+}
+
+/// The tools in a folder, a line each. Nothing of them runs.
+pub fn lines(root: &Path) -> Vec<String> {
+    let mut folder = ScriptFolder::new(Place {
+        root: root.to_owned(),
+        libraries: Vec::new(),
+        agreed: None,
+    });
+    folder.look();
+    let tools = folder.tools();
+    let mut lines: Vec<String> = tools
+        .iter()
+        .map(|it| format!("{:<18} {}", it.name(), it.description().replace('\n', " ")))
+        .collect();
+    lines.extend(folder.problems().iter().map(|it| format!("{it}.")));
+    lines
+}
+
+/// What is said about tools that nobody agreed to.
+pub fn remark(root: &Path, standing: &Standing) -> String {
+    let what = match standing {
+        Standing::Changed(_) => "has changed since you agreed to its tools",
+        _ => "has tools that came with this project",
+    };
+    format!(
+        "{} {what}. They do not run until you have read what is there and agree with :Flemma trust tools, or \
+         `flemma trust` in a shell.",
+        root.display()
+    )
+}
+
+/// Remembers that the user agrees to a folder of tools as it stands; what that means.
+///
+/// # Errors
+///
+/// It cannot be told what is in it, or nothing can be remembered.
+pub fn agree(root: &Path) -> Result<String, String> {
+    let trust = Trust::open(&state_folder());
+    let (Standing::Trusted(digest) | Standing::Changed(digest) | Standing::New(digest)) =
+        standing(root, &trust)?;
+    trust.agree(root, &digest).map_err(kept_no_trust)?;
+    let mut folder = ScriptFolder::new(Place {
+        root: root.to_owned(),
+        libraries: Vec::new(),
+        agreed: None,
+    });
+    folder.look();
+    let tools = folder.tools();
+    let names: Vec<&str> = tools.iter().map(|it| it.name()).collect();
+    Ok(format!(
+        "The tools in {} can be called as they stand: {}. Each call still goes by your rules. When something in there \
+         changes, you are asked to agree again; :Flemma trust! tools takes this back.",
+        root.display(),
+        names.join(", ")
+    ))
+}
+
+/// Takes that back; what that means.
+///
+/// # Errors
+///
+/// Nothing can be remembered.
+pub fn disagree(root: &Path) -> Result<String, String> {
+    let trust = Trust::open(&state_folder());
+    let was = trust.disagree(root).map_err(kept_no_trust)?;
+    let what = if was { "are no longer" } else { "were not" };
+    Ok(format!(
+        "The tools in {} {what} trusted, and do not run.",
+        root.display()
+    ))
+}
+
+fn kept_no_trust(error: std::io::Error) -> String {
+    format!("The trust store cannot be changed: {error}.")
+}

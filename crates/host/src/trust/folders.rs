@@ -1,0 +1,72 @@
+//! Folders whose content may run, because the user agreed to it as it stood.
+
+use std::io;
+use std::path::Path;
+
+use super::{Trust, Trusted, now, real_path};
+
+impl Trust {
+    /// The digest of what the user agreed to in this folder.
+    pub fn agreed(&self, folder: &Path) -> Option<String> {
+        let folder = real_path(folder).ok()?;
+        let (store, _) = self.read();
+        let mut folders = store.folders.into_iter();
+        folders.find(|it| it.path == folder).map(|it| it.sha256)
+    }
+
+    /// Remembers that the user agreed to what is in this folder and has this digest.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trust::trust`].
+    pub fn agree(&self, folder: &Path, digest: &str) -> io::Result<()> {
+        let entry = Trusted {
+            path: real_path(folder)?,
+            sha256: digest.to_owned(),
+            since: now(),
+        };
+        self.change(|store| {
+            store.folders.retain(|it| it.path != entry.path);
+            store.folders.push(entry);
+        })
+    }
+
+    /// Takes that back; whether there was anything.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trust::trust`].
+    pub fn disagree(&self, folder: &Path) -> io::Result<bool> {
+        let path = real_path(folder)?;
+        let mut found = false;
+        self.change(|store| {
+            let before = store.folders.len();
+            store.folders.retain(|it| it.path != path);
+            found = store.folders.len() != before;
+        })?;
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_trusted_by_what_was_in_it_until_that_is_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let trust = Trust::open(&folder.path().join("state"));
+        let tools = folder.path().join("tools");
+        std::fs::create_dir(&tools).unwrap();
+        assert_eq!(trust.agreed(&tools), None);
+        trust.agree(&tools, "one").unwrap();
+        trust.agree(&tools, "two").unwrap();
+        assert_eq!(trust.agreed(&tools).as_deref(), Some("two"));
+        trust.trust(&folder.path().join("a.chat"), "x").unwrap();
+        assert_eq!(trust.agreed(&tools).as_deref(), Some("two"), "it stays");
+        assert!(trust.disagree(&tools).unwrap());
+        assert!(!trust.disagree(&tools).unwrap());
+        assert_eq!(trust.agreed(&tools), None);
+    }
+}

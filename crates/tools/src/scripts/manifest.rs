@@ -1,0 +1,127 @@
+//! What a `tool.toml` says: the tool's name, its words and its script.
+//!
+//! Pure. The names of its fields are document 5's, "tool.toml Configuration"; `timeout`
+//! is ours. Fields of other programs are left alone; one that is nearly one of ours is
+//! a slip.
+
+use std::time::Duration;
+
+use super::parameters::{self, Parameter};
+use super::reader::{Table, Wrong};
+
+/// Longest description, in bytes: it is sent with every request.
+const LONGEST: usize = 8 * 1024;
+/// Most keywords.
+const MOST_KEYWORDS: usize = 100;
+/// Longest name: OpenAI takes no longer one.
+const LONGEST_NAME: usize = 64;
+/// Shortest and longest time limit, in seconds.
+const TIMEOUT_RANGE: (f64, f64) = (0.1, 86_400.0);
+/// The fields.
+const FIELDS: [&str; 6] = [
+    "name",
+    "description",
+    "keywords",
+    "script",
+    "parameters",
+    "timeout",
+];
+
+/// A `tool.toml` that can be used.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Manifest {
+    /// The name that the model uses.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// What else somebody may look for.
+    pub keywords: Vec<String>,
+    /// The script's path below the tool's folder.
+    pub script: String,
+    /// What it takes, in the file's order.
+    pub parameters: Vec<Parameter>,
+    /// How long a call may take, when it says so.
+    pub timeout: Option<Duration>,
+}
+
+/// Reads a `tool.toml` from the folder of this name.
+///
+/// # Errors
+///
+/// The first thing that is wrong: its line, what it is and what to do.
+pub(crate) fn parse(text: &str, folder: &str) -> Result<Manifest, Wrong> {
+    let file = Table::parse(text)?;
+    file.no_slips(&FIELDS)?;
+    let name = match file.text("name")? {
+        Some(name) => name,
+        None => folder.to_owned(),
+    };
+    check_name(&name, &file)?;
+    let description = file.required("description", "say what the tool does, for the model")?;
+    parameters::check_text(&description, LONGEST)
+        .map_err(|why| file.wrong("description", format!("The description {why}")))?;
+    Ok(Manifest {
+        keywords: keywords(&file)?,
+        script: script(&file)?,
+        parameters: parameters::read(&file)?,
+        timeout: timeout(&file)?,
+        name,
+        description,
+    })
+}
+
+fn check_name(name: &str, file: &Table<'_>) -> Result<(), Wrong> {
+    let of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if begins && name.chars().all(of_name) && name.len() <= LONGEST_NAME {
+        return Ok(());
+    }
+    let shown: String = name.escape_debug().take(80).collect();
+    Err(file.wrong(
+        "name",
+        format!(
+            "\"{shown}\" cannot be a tool's name. Use a letter, then letters, digits, _ and -, {LONGEST_NAME} at the most"
+        ),
+    ))
+}
+
+fn keywords(file: &Table<'_>) -> Result<Vec<String>, Wrong> {
+    let keywords = file.texts("keywords")?;
+    if keywords.len() > MOST_KEYWORDS {
+        let why = format!("There are more than {MOST_KEYWORDS} keywords. Leave some out");
+        return Err(file.wrong("keywords", why));
+    }
+    for keyword in &keywords {
+        parameters::check_text(keyword, 200)
+            .map_err(|why| file.wrong("keywords", format!("A keyword {why}")))?;
+    }
+    Ok(keywords)
+}
+
+/// A path that stays in the tool's folder, as whoever trusts that folder expects.
+fn script(file: &Table<'_>) -> Result<String, Wrong> {
+    use std::path::{Component, Path};
+    let script = file.required("script", "name the file that is run, such as \"script.py\"")?;
+    let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    if !script.is_empty() && Path::new(&script).components().all(inside) {
+        return Ok(script);
+    }
+    let why = "The script must be a file in the tool's own folder. Name it relative to tool.toml";
+    Err(file.wrong("script", why.to_owned()))
+}
+
+fn timeout(file: &Table<'_>) -> Result<Option<Duration>, Wrong> {
+    let Some(seconds) = file.number("timeout")? else {
+        return Ok(None);
+    };
+    let (least, most) = TIMEOUT_RANGE;
+    if (least..=most).contains(&seconds) {
+        return Ok(Some(Duration::from_secs_f64(seconds)));
+    }
+    let why = format!("The timeout is {seconds}. It must be seconds, from {least} to {most}");
+    Err(file.wrong("timeout", why))
+}
+
+#[cfg(test)]
+#[path = "manifest_tests.rs"]
+mod tests;

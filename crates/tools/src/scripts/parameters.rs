@@ -1,0 +1,229 @@
+//! What a script takes: its parameters as JSON Schema, and a call's arguments as the
+//! script is to see them.
+//!
+//! Pure. Types and properties are document 5's, "Parameter Types"; `integer`,
+//! `object`, `default`, `enum` and `items` are ours.
+
+use chat::schema::Checks;
+use serde_json::{Map, Value, json};
+
+use super::reader::{Table, Wrong};
+
+/// Most parameters.
+const MOST: usize = 100;
+/// Longest description, in bytes.
+const LONGEST: usize = 4 * 1024;
+/// The properties of a parameter.
+const PROPERTIES: [&str; 6] = [
+    "type",
+    "description",
+    "required",
+    "default",
+    "enum",
+    "items",
+];
+
+/// One thing that a script takes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Parameter {
+    /// Its name.
+    pub name: String,
+    kind: Kind,
+    description: String,
+    required: bool,
+    default: Option<Value>,
+    choices: Vec<Value>,
+    items: Option<Kind>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    String,
+    Number,
+    Integer,
+    Boolean,
+    Array,
+    Object,
+}
+
+impl Kind {
+    const ALL: [(&str, Self); 6] = [
+        ("string", Self::String),
+        ("number", Self::Number),
+        ("boolean", Self::Boolean),
+        ("array", Self::Array),
+        ("integer", Self::Integer),
+        ("object", Self::Object),
+    ];
+
+    fn name(self) -> &'static str {
+        let named = Self::ALL.iter().find(|(_, kind)| *kind == self);
+        named.map_or("string", |(name, _)| name)
+    }
+
+    fn read(table: &Table<'_>, field: &str, name: &str) -> Result<Self, Wrong> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        found.map(|(_, kind)| *kind).ok_or_else(|| {
+            let known: Vec<&str> = Self::ALL.iter().map(|(known, _)| *known).collect();
+            let near = known.iter().find(|it| strsim::levenshtein(it, name) <= 2);
+            let meant = near.map_or_else(
+                || format!(" Types: {}", known.join(", ")),
+                |it| format!(" Did you mean \"{it}\"?"),
+            );
+            let name: String = name.escape_debug().take(80).collect();
+            table.wrong(field, format!("There is no type \"{name}\".{meant}"))
+        })
+    }
+}
+
+/// Reads the table `parameters` of a tool.
+///
+/// # Errors
+///
+/// The first thing that is wrong.
+pub(crate) fn read(file: &Table<'_>) -> Result<Vec<Parameter>, Wrong> {
+    let tables = file.tables("parameters")?;
+    if tables.len() > MOST {
+        return Err(file.wrong(
+            "parameters",
+            format!("There are more than {MOST} parameters"),
+        ));
+    }
+    let mut parameters = Vec::new();
+    for (name, table) in tables {
+        parameters.push(parameter(name, &table)?);
+    }
+    Ok(parameters)
+}
+
+fn parameter(name: String, table: &Table<'_>) -> Result<Parameter, Wrong> {
+    table.no_slips(&PROPERTIES)?;
+    check_text(&name, 100).map_err(|why| table.wrong("", format!("The parameter's name {why}")))?;
+    let advice = "write type = \"string\", \"number\", \"boolean\" or \"array\"";
+    let kind = table.required("type", advice)?;
+    let description = table.required("description", "say what it is, for the model")?;
+    check_text(&description, LONGEST)
+        .map_err(|why| table.wrong("description", format!("The description {why}")))?;
+    let items = table.text("items")?;
+    let items = items
+        .map(|it| Kind::read(table, "items", &it))
+        .transpose()?;
+    let choices = match table.value("enum")? {
+        None => Vec::new(),
+        Some(Value::Array(choices)) if !choices.is_empty() => choices,
+        Some(_) => return Err(table.wrong("enum", "\"enum\" must be a list of values".to_owned())),
+    };
+    let parameter = Parameter {
+        kind: Kind::read(table, "type", &kind)?,
+        required: table.flag("required")?,
+        default: table.value("default")?,
+        name,
+        description,
+        choices,
+        items,
+    };
+    parameter.check(table)?;
+    Ok(parameter)
+}
+
+impl Parameter {
+    fn check(&self, table: &Table<'_>) -> Result<(), Wrong> {
+        if self.items.is_some() && self.kind != Kind::Array {
+            return Err(table.wrong("items", "Only an \"array\" has \"items\"".to_owned()));
+        }
+        let Some(default) = &self.default else {
+            return Ok(());
+        };
+        let fits = Checks::default().check("", &self.schema(), default);
+        fits.map_err(|why| table.wrong("default", format!("The default does not fit: {why}")))
+    }
+
+    fn schema(&self) -> Value {
+        let mut schema = json!({"type": self.kind.name(), "description": self.description});
+        if !self.choices.is_empty() {
+            schema["enum"] = json!(self.choices);
+        }
+        if let Some(items) = self.items {
+            schema["items"] = json!({"type": items.name()});
+        }
+        if let Some(default) = &self.default {
+            schema["default"] = default.clone();
+        }
+        schema
+    }
+
+    /// A value as the script sees it: a number is a float and an integer is none,
+    /// however the model wrote it.
+    fn typed(&self, value: &Value) -> Value {
+        match (self.kind, self.items, value) {
+            (Kind::Array, Some(kind), Value::Array(items)) => {
+                items.iter().map(|it| number(kind, it)).collect()
+            }
+            (kind, _, value) => number(kind, value),
+        }
+    }
+}
+
+fn number(kind: Kind, value: &Value) -> Value {
+    match (kind, value.as_f64()) {
+        (Kind::Number, Some(float)) => json!(float),
+        #[expect(clippy::cast_possible_truncation, reason = "just below it is checked")]
+        (Kind::Integer, Some(float)) if value.is_f64() && float.abs() < 9e15 => json!(float as i64),
+        _ => value.clone(),
+    }
+}
+
+/// The schema of a call's arguments.
+pub(crate) fn schema(parameters: &[Parameter]) -> Value {
+    let properties = parameters.iter().map(|it| (it.name.clone(), it.schema()));
+    let required = parameters.iter().filter(|it| it.required);
+    let required: Vec<&str> = required.map(|it| it.name.as_str()).collect();
+    json!({
+        "type": "object",
+        "properties": properties.collect::<Map<_, _>>(),
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+/// The arguments of a call as the script gets them, with defaults filled in.
+///
+/// # Errors
+///
+/// What is missing or does not fit, for the model.
+pub(crate) fn fit(parameters: &[Parameter], input: &Value) -> Result<Map<String, Value>, String> {
+    Checks::default().check("", &schema(parameters), input)?;
+    let given = |it: &Parameter| match input.get(&it.name) {
+        Some(value) => Some(it.typed(value)),
+        None => it.default.as_ref().map(|default| it.typed(default)),
+    };
+    let fitted = parameters
+        .iter()
+        .filter_map(|it| Some((it.name.clone(), given(it)?)));
+    Ok(fitted.collect())
+}
+
+/// Whether people see all of a text that a model reads.
+///
+/// # Errors
+///
+/// What is wrong with it, to follow "the description".
+pub(crate) fn check_text(text: &str, longest: usize) -> Result<(), String> {
+    if text.len() > longest {
+        return Err(format!("is longer than {longest} bytes. Make it shorter"));
+    }
+    match text.chars().find(|c| is_hidden(*c)) {
+        None => Ok(()),
+        Some(c) => Err(format!(
+            "has a character that nobody sees (U+{:04X}). Take it out",
+            c as u32
+        )),
+    }
+}
+
+/// Control characters, and those that hide text or turn it round.
+fn is_hidden(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}

@@ -1,0 +1,232 @@
+//! TOML with the line of everything in it, so that what is wrong can be found.
+//!
+//! The one place that names the `toml` crate. Knows no field.
+
+use serde_json::{Value, json};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// What is wrong with a file: a sentence without its full stop, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong and what to do about it.
+    pub what: String,
+}
+
+/// A table of a file.
+pub(crate) struct Table<'a> {
+    text: &'a str,
+    /// Where it begins, for what it lacks.
+    at: usize,
+    entries: DeTable<'a>,
+}
+
+impl<'a> Table<'a> {
+    /// The whole file.
+    ///
+    /// # Errors
+    ///
+    /// It is no TOML.
+    pub(crate) fn parse(text: &'a str) -> Result<Self, Wrong> {
+        let parsed = DeTable::parse(text).map_err(|error| Wrong {
+            line: line(text, error.span().map_or(0, |span| span.start)),
+            what: format!("This is no TOML: {}", error.message().trim()),
+        })?;
+        Ok(Self {
+            text,
+            at: 0,
+            entries: parsed.into_inner(),
+        })
+    }
+
+    /// What is wrong with a field, at its line, or at the table's when it is missing.
+    pub(crate) fn wrong(&self, field: &str, what: String) -> Wrong {
+        let key = self.entries.keys().find(|key| key.get_ref() == field);
+        let at = key.map_or(self.at, |key| key.span().start);
+        Wrong {
+            line: line(self.text, at),
+            what,
+        }
+    }
+
+    /// Refuses fields that are nearly one of `known`; others are somebody else's.
+    ///
+    /// # Errors
+    ///
+    /// Which field was meant.
+    pub(crate) fn no_slips(&self, known: &[&str]) -> Result<(), Wrong> {
+        for key in self.entries.keys().map(Spanned::get_ref) {
+            // Another first letter is another word.
+            let near = |it: &&&str| {
+                it.chars().next() == key.chars().next() && strsim::levenshtein(it, key) <= 2
+            };
+            if let Some(meant) = known.iter().find(near).filter(|it| **it != key) {
+                let why = format!("There is no field \"{key}\". Did you mean \"{meant}\"?");
+                return Err(self.wrong(key, why));
+            }
+        }
+        Ok(())
+    }
+
+    fn get(&self, field: &str) -> Option<&DeValue<'a>> {
+        self.entries.get(field).map(Spanned::get_ref)
+    }
+
+    fn not(&self, field: &str, kind: &str) -> Wrong {
+        self.wrong(field, format!("\"{field}\" must be {kind}"))
+    }
+
+    /// A field that is text.
+    ///
+    /// # Errors
+    ///
+    /// It is something else.
+    pub(crate) fn text(&self, field: &str) -> Result<Option<String>, Wrong> {
+        match self.get(field) {
+            None => Ok(None),
+            Some(DeValue::String(text)) => Ok(Some(text.clone().into_owned())),
+            Some(_) => Err(self.not(field, "text in quotes")),
+        }
+    }
+
+    /// Text that must be there.
+    ///
+    /// # Errors
+    ///
+    /// It is not, and what to do; or it is something else.
+    pub(crate) fn required(&self, field: &str, advice: &str) -> Result<String, Wrong> {
+        let missing = || self.wrong(field, format!("\"{field}\" is missing: {advice}"));
+        match self.text(field)? {
+            Some(text) if !text.trim().is_empty() => Ok(text),
+            _ => Err(missing()),
+        }
+    }
+
+    /// A list of text; empty when the field is missing.
+    ///
+    /// # Errors
+    ///
+    /// It is something else.
+    pub(crate) fn texts(&self, field: &str) -> Result<Vec<String>, Wrong> {
+        let wrong = || self.not(field, "a list of text, as [\"one\", \"two\"]");
+        let Some(value) = self.get(field) else {
+            return Ok(Vec::new());
+        };
+        let DeValue::Array(items) = value else {
+            return Err(wrong());
+        };
+        let text = |item: &Spanned<DeValue<'a>>| match item.get_ref() {
+            DeValue::String(text) => Ok(text.clone().into_owned()),
+            _ => Err(wrong()),
+        };
+        items.iter().map(text).collect()
+    }
+
+    /// A field that is true or false; false when it is missing.
+    ///
+    /// # Errors
+    ///
+    /// It is something else.
+    pub(crate) fn flag(&self, field: &str) -> Result<bool, Wrong> {
+        match self.get(field) {
+            None => Ok(false),
+            Some(DeValue::Boolean(flag)) => Ok(*flag),
+            Some(_) => Err(self.not(field, "true or false, without quotes")),
+        }
+    }
+
+    /// A field that is a number.
+    ///
+    /// # Errors
+    ///
+    /// It is something else.
+    pub(crate) fn number(&self, field: &str) -> Result<Option<f64>, Wrong> {
+        match self.value(field)? {
+            None => Ok(None),
+            Some(value) => match value.as_f64() {
+                Some(number) => Ok(Some(number)),
+                None => Err(self.not(field, "a number")),
+            },
+        }
+    }
+
+    /// Whatever a field holds.
+    ///
+    /// # Errors
+    ///
+    /// JSON has no such value.
+    pub(crate) fn value(&self, field: &str) -> Result<Option<Value>, Wrong> {
+        let wrong = || self.not(field, "text, a number, true, false, a list or a table");
+        self.get(field)
+            .map(|it| as_json(it).ok_or_else(wrong))
+            .transpose()
+    }
+
+    /// The tables in the table `field` by name, in the order of the file.
+    ///
+    /// # Errors
+    ///
+    /// It, or something in it, is no table.
+    pub(crate) fn tables(&self, field: &str) -> Result<Vec<(String, Table<'a>)>, Wrong> {
+        let Some(value) = self.get(field) else {
+            return Ok(Vec::new());
+        };
+        let DeValue::Table(inner) = value else {
+            return Err(self.not(field, &format!("a table, as [{field}.name]")));
+        };
+        let mut all: Vec<_> = inner.iter().collect();
+        // The map sorts by name.
+        all.sort_by_key(|(key, _)| key.span().start);
+        let table = |(key, value): (&Spanned<_>, &Spanned<DeValue<'a>>)| {
+            let name: &std::borrow::Cow<'_, str> = key.get_ref();
+            let at = key.span().start;
+            match value.get_ref() {
+                DeValue::Table(entries) => Ok((
+                    name.clone().into_owned(),
+                    Table {
+                        text: self.text,
+                        at,
+                        entries: entries.clone(),
+                    },
+                )),
+                _ => Err(Wrong {
+                    line: line(self.text, at),
+                    what: format!("\"{name}\" must be a table, as [{field}.{name}]"),
+                }),
+            }
+        };
+        all.into_iter().map(table).collect()
+    }
+}
+
+fn as_json(value: &DeValue<'_>) -> Option<Value> {
+    Some(match value {
+        DeValue::String(text) => json!(text),
+        DeValue::Integer(number) => {
+            let digits = i64::from_str_radix(number.as_str(), number.radix());
+            json!(digits.ok()?)
+        }
+        DeValue::Float(number) => json!(number.as_str().parse::<f64>().ok()?),
+        DeValue::Boolean(flag) => json!(flag),
+        DeValue::Datetime(_) => return None,
+        DeValue::Array(items) => items
+            .iter()
+            .map(|item| as_json(item.get_ref()))
+            .collect::<Option<Vec<_>>>()?
+            .into(),
+        DeValue::Table(entries) => Value::Object(
+            entries
+                .iter()
+                .map(|(key, value)| Some((key.get_ref().to_string(), as_json(value.get_ref())?)))
+                .collect::<Option<_>>()?,
+        ),
+    })
+}
+
+/// The number of the line, from 1, that holds the byte at `at`.
+fn line(text: &str, at: usize) -> usize {
+    let before = text.as_bytes().iter().take(at);
+    before.filter(|&&byte| byte == b'\n').count() + 1
+}

@@ -1,0 +1,474 @@
+//! Tools that are folders with a `tool.toml` and a script, from a shell and in a chat.
+//! `examples/tools` are those of document 5, word for word.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use harness::{Answer, Editor, Provider, Setup, repository};
+use serde_json::{Value as Json, json};
+
+use crate::shell::Shell;
+use crate::stage::*;
+
+const HELLO: &str = "description = \"Says hello\"\nscript = \"s.py\"\n";
+
+/// A shell whose user has the tools of the examples.
+fn with_examples() -> Shell {
+    let shell = Shell::offline();
+    copy(&repository().join("examples/tools"), &own(&shell));
+    shell
+}
+
+/// The user's folder of tools.
+fn own(shell: &Shell) -> PathBuf {
+    shell.dir().join("../config/flemma/tools")
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().flatten() {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            fs::copy(from, to).unwrap();
+        }
+    }
+}
+
+/// Writes the tool `name`, which prints what `python` prints.
+fn write_tool(root: &Path, name: &str, python: &str) {
+    fs::create_dir_all(root.join(name)).unwrap();
+    fs::write(root.join(name).join("tool.toml"), HELLO).unwrap();
+    fs::write(root.join(name).join("s.py"), python).unwrap();
+}
+
+#[test]
+fn the_documents_calculator_runs_on_the_command_line() {
+    let shell = with_examples();
+    let call = r#"{"operation": "add", "a": 5, "b": 3}"#;
+    let ran = shell.run(&["tool", "calculator", call]);
+    assert_eq!(
+        (ran.code, ran.out.as_str(), ran.err.as_str()),
+        (Some(0), "8.0\n", "")
+    );
+    let ran = shell.run(&["tool", "calculator", r#"{"operation": "add", "a": 5}"#]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.out.contains("\"b\" is a required property"), "{ran:?}");
+}
+
+#[test]
+fn a_script_is_asked_about_like_any_tool() {
+    let shell = with_examples();
+    let call = ["tool", "shout", r#"{"text": "abc"}"#];
+    assert_eq!(shell.run(&call).code, Some(4));
+    let ran = shell.run_with(&call, "y\n");
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "ABC\n"), "{ran:?}");
+    let ran = shell.run(&[&call[..], &["--approve", "shout"]].concat());
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "ABC\n"), "{ran:?}");
+}
+
+#[test]
+fn tools_are_found_by_their_keywords() {
+    let shell = with_examples();
+    let ran = shell.run(&["tools", "--search", "arithmetic"]);
+    assert!(
+        ran.out
+            .starts_with("calculator         runs    Performs basic"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        shell
+            .run(&["tools", "--search", "uppercase"])
+            .out
+            .starts_with("shout ")
+    );
+}
+
+#[test]
+fn folders_are_named_by_options_and_on_the_command_line() {
+    let shell = Shell::offline();
+    write_tool(
+        &shell.path("one"),
+        "hello_one",
+        "import shared\nprint(shared.x)",
+    );
+    write_tool(&shell.path("two"), "hello_two", "print(2)");
+    shell.write("library/shared.py", "x = 1");
+    let dir = shell.dir();
+    shell.configure(&format!(
+        "[tools]\nauto_approve = [\"hello_one\", \"hello_two\"]\nscript_paths = [\"{0}/one\"]\nscript_libraries = [\"{0}/library\"]\n",
+        dir.display()
+    ));
+    let ran = shell.run(&["tool", "hello_one"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "1\n"), "{ran:?}");
+    let ran = shell.run(&["tool", "hello_two", "--tools-dir", "two"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "2\n"), "{ran:?}");
+    let ran = shell.run(&["tool", "hello_two"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+}
+
+#[test]
+fn a_broken_tool_is_named_and_the_others_run() {
+    let shell = with_examples();
+    let broken = own(&shell).join("broken");
+    fs::create_dir_all(&broken).unwrap();
+    fs::write(
+        broken.join("tool.toml"),
+        "description = \"d\"\nscript = 5\n",
+    )
+    .unwrap();
+    let call = r#"{"operation": "multiply", "a": 7, "b": 8}"#;
+    let ran = shell.run(&["tool", "calculator", call]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "56.0\n"));
+    let said = "broken/tool.toml, line 2: \"script\" must be text in quotes. Until then that tool is left out.";
+    assert!(ran.err.contains(said), "{}", ran.err);
+    let ran = shell.run(&["tool", "broken"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains(said) && ran.err.contains("There is no tool \"broken\""));
+    assert!(shell.run(&["tools"]).err.contains(said));
+}
+
+#[test]
+fn a_projects_tools_run_once_the_user_has_agreed_and_only_as_they_stood() {
+    let shell = Shell::offline();
+    let root = shell.path(".flemma/tools");
+    write_tool(&root, "deploy", "print('out')");
+    write_tool(&root, "read", "print('taken')");
+    shell.write("f.txt", "text\n");
+    shell.write("sub/x", "");
+    let call = ["tool", "deploy", "--yes"];
+    let ran = shell.run(&call);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(
+        ran.err.contains("has tools that came with this project"),
+        "{}",
+        ran.err
+    );
+
+    let ran = shell.run(&["trust"]);
+    assert_eq!(ran.code, Some(4));
+    assert!(
+        ran.err.contains("  deploy             Says hello\n"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(shell.run(&call).code, Some(2));
+    assert_eq!(shell.run_with(&["trust", "sub"], "y\n").code, Some(0));
+    let ran = shell.run(&call);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "out\n"), "{ran:?}");
+    let ran = shell.run(&["tool", "read", r#"{"path": "f.txt"}"#]);
+    assert_eq!(
+        (ran.code, ran.out.trim_end()),
+        (Some(0), "text"),
+        "a name that means something"
+    );
+
+    write_tool(&root, "deploy", "print('other')");
+    let ran = shell.run(&call);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(
+        ran.err
+            .contains("has changed since you agreed to its tools"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(shell.run(&["trust", "--yes"]).code, Some(0));
+    assert_eq!(shell.run(&call).out, "other\n");
+    assert_eq!(shell.run(&["trust", "--revoke"]).code, Some(0));
+    assert_eq!(shell.run(&call).code, Some(2));
+}
+
+#[test]
+fn without_tools_there_is_nothing_to_trust() {
+    let ran = Shell::offline().run(&["trust"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("no folder .flemma/tools"), "{}", ran.err);
+}
+
+#[test]
+fn a_new_tool_works_at_once() {
+    let shell = Shell::offline();
+    for (name, language) in [("greet", "python"), ("greet2", "bash")] {
+        let ran = shell.run(&["tool", "new", name, "--lang", language]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let told = format!("flemma tool {name} '{{\"name\": \"Ann\"}}' --approve {name}\n");
+        assert!(ran.err.contains(&told), "{}", ran.err);
+        let call = [
+            "tool",
+            name,
+            r#"{"name": "Ann", "times": 2}"#,
+            "--approve",
+            name,
+        ];
+        let ran = shell.run(&call);
+        assert_eq!(
+            (ran.code, ran.out.as_str()),
+            (Some(0), "Hello, Ann!\nHello, Ann!\n"),
+            "{ran:?}"
+        );
+        let ran = shell.run(&["tool", name, r#"{"name": "Ann"}"#, "--approve", name]);
+        assert_eq!(ran.out, "Hello, Ann!\n", "the default: {ran:?}");
+    }
+    let ran = shell.run(&["tool", "new", "greet"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.err.contains("is there already, so nothing was written"),
+        "{}",
+        ran.err
+    );
+    let ran = shell.run(&["tool", "new", "../x"]);
+    assert!(ran.err.contains("cannot be a tool's name"), "{}", ran.err);
+    let ran = shell.run(&["tool", "new", "here", "--tools-dir", "mine"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(shell.path("mine/here/tool.toml").exists());
+    assert_eq!(shell.run(&["tool"]).code, Some(2));
+}
+
+#[test]
+fn the_first_tool_of_the_manual_works_as_it_stands_there() {
+    let manual = fs::read_to_string(repository().join("doc/flemma.txt")).unwrap();
+    let section = manual.split("*flemma-script-tools*\n").nth(1).unwrap();
+    // The blocks of a language, without their indentation.
+    let blocks = |language: &str| {
+        let begins = format!(">{language}\n");
+        let parts: Vec<&str> = section.split(begins.as_str()).skip(1).collect();
+        let block = |part: &&str| {
+            let lines = part.split("\n<").next().unwrap().lines().map(str::trim_end);
+            lines
+                .map(|it| it.strip_prefix("    ").unwrap_or(it))
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
+        parts.iter().map(block).collect::<Vec<_>>()
+    };
+    let shell = Shell::offline();
+    let commands = blocks("sh");
+    let [new, run] = &commands[..2] else {
+        panic!("{commands:?}")
+    };
+    let new: Vec<&str> = new.split_whitespace().skip(1).collect();
+    assert_eq!(shell.run(&new).code, Some(0));
+    let folder = own(&shell).join(new[2]);
+    fs::write(folder.join("tool.toml"), &blocks("toml")[0]).unwrap();
+    fs::write(folder.join("script.py"), &blocks("python")[0]).unwrap();
+    let [_, json, _] = run.split('\'').collect::<Vec<_>>()[..] else {
+        panic!("{run}")
+    };
+    let ran = shell.run(&["tool", "word_count", json, "--approve", "word_count"]);
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (Some(0), "{\"words\": 4, \"longest\": \"not\"}\n"),
+        "{ran:?}"
+    );
+}
+
+fn editor_with_examples(provider: &Provider, options: Json) -> Editor {
+    let mut setup = with_options(provider, options);
+    let root = repository().join("examples/tools");
+    for file in [
+        "calculator/tool.toml",
+        "calculator/calculator.py",
+        "shout/tool.toml",
+        "shout/script.py",
+        "lib/string_utils.py",
+    ] {
+        let text = fs::read(root.join(file)).unwrap();
+        setup = setup.with(&format!("../config/flemma/tools/{file}"), text);
+    }
+    start(setup)
+}
+
+fn start(setup: Setup) -> Editor {
+    let editor = setup.file("question.chat", QUESTION).start();
+    watch(&editor);
+    editor
+}
+
+fn tools_of(editor: &Editor) -> PathBuf {
+    editor.dir().join("../config/flemma/tools")
+}
+
+/// The names of the tools in the request of this number.
+fn offered(provider: &Provider, number: usize) -> Vec<String> {
+    let body = provider.wait_requests(number + 1)[number].body.clone();
+    let tools = body["tools"].as_array().unwrap();
+    tools
+        .iter()
+        .map(|it| it["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn in_a_chat_a_script_is_offered_waits_and_gives_its_result() {
+    let multiply = json!({"operation": "multiply", "a": 7, "b": 8});
+    let provider = Provider::anthropic([
+        Answer::new().tool_use("t_1", "calculator", multiply),
+        Answer::says("It is 56."),
+    ]);
+    let editor = editor_with_examples(&provider, json!({}));
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_1"]), ["waits"]);
+    let body = provider.wait_requests(1)[0].body.clone();
+    let tools = body["tools"].as_array().unwrap();
+    let calculator = tools.iter().find(|it| it["name"] == "calculator").unwrap();
+    assert_eq!(
+        calculator["input_schema"]["required"],
+        json!(["operation", "a", "b"])
+    );
+    editor.keys(&format!("gg{APPROVE}<C-]>"));
+    editor.wait_text("It is 56.\n\n@You:\n");
+    assert!(
+        result(&editor, "t_1").contains("```\n56.0\n```"),
+        "{}",
+        editor.text()
+    );
+}
+
+#[test]
+fn what_changes_in_the_folders_counts_at_the_next_turn_with_neovim_running() {
+    let call = |id: &str, name: &str, input: Json| Answer::new().tool_use(id, name, input);
+    let text = json!({"text": "abc"});
+    let provider = Provider::anthropic([
+        call("t_1", "shout", text.clone()),
+        Answer::says("One."),
+        call("t_2", "shout", text.clone()),
+        Answer::says("Two."),
+        call("t_3", "renamed", json!({})),
+        Answer::says("Three."),
+    ]);
+    let approve = json!({"tools": {"auto_approve": ["shout", "renamed", "added"]}});
+    let editor = editor_with_examples(&provider, approve);
+    editor.keys("<C-]>");
+    editor.wait_text("One.\n\n@You:\n");
+    assert!(result(&editor, "t_1").contains("```\nABC\n```"));
+    assert_eq!(
+        offered(&provider, 0),
+        ["bash", "calculator", "edit", "read", "shout", "write"]
+    );
+
+    // A library, a tool that is added, and one that is removed.
+    let root = tools_of(&editor);
+    fs::write(
+        root.join("lib/string_utils.py"),
+        "def to_uppercase(t):\n    return t[::-1]\n",
+    )
+    .unwrap();
+    write_tool(&root, "added", "print('new')");
+    fs::remove_dir_all(root.join("calculator")).unwrap();
+    editor.keys("GiAgain.<Esc><C-]>");
+    editor.wait_text("Two.\n\n@You:\n");
+    assert!(result(&editor, "t_2").contains("```\ncba\n```"));
+    let names = offered(&provider, 2);
+    assert_eq!(
+        names,
+        [
+            "added",
+            "bash",
+            "calculator",
+            "edit",
+            "read",
+            "shout",
+            "write"
+        ]
+    );
+    let body = provider.requests()[2].body.clone();
+    let built_in = body["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["name"] == "calculator");
+    assert!(
+        built_in.unwrap()["input_schema"]
+            .to_string()
+            .contains("expression")
+    );
+
+    // A name, a definition and a script.
+    fs::write(
+        root.join("added/tool.toml"),
+        format!("name = \"renamed\"\n{HELLO}").replace("hello", "bye"),
+    )
+    .unwrap();
+    fs::write(root.join("added/s.py"), "print('newer')").unwrap();
+    editor.keys("GiAgain.<Esc><C-]>");
+    editor.wait_text("Three.\n\n@You:\n");
+    assert!(result(&editor, "t_3").contains("```\nnewer\n```"));
+    let body = provider.requests()[4].body.clone();
+    let renamed = body["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["name"] == "renamed");
+    assert_eq!(renamed.unwrap()["description"], "Says bye");
+}
+
+#[test]
+fn a_broken_tool_is_told_and_offered_once_it_is_mended() {
+    let provider = Provider::anthropic([Answer::says("One."), Answer::says("Two.")]);
+    let setup = with_options(&provider, json!({}));
+    let editor = start(setup.with(
+        "../config/flemma/tools/bad/tool.toml",
+        "description = \"d\"\nscript = 5\n",
+    ));
+    wait_message(
+        &editor,
+        "bad/tool.toml, line 2: \"script\" must be text in quotes.",
+    );
+    let bad = tools_of(&editor).join("bad");
+    fs::write(bad.join("tool.toml"), HELLO).unwrap();
+    fs::write(bad.join("s.py"), "").unwrap();
+    editor.keys("<C-]>");
+    editor.wait_text("One.\n\n@You:\n");
+    assert!(offered(&provider, 0).contains(&"bad".to_owned()));
+}
+
+#[test]
+fn a_projects_tools_are_trusted_in_neovim_with_a_command() {
+    let provider = Provider::anthropic([
+        Answer::says("One."),
+        Answer::says("Two."),
+        Answer::says("Three."),
+    ]);
+    let setup = with_options(&provider, json!({}));
+    let setup = setup
+        .with(".flemma/tools/hi/tool.toml", HELLO)
+        .with(".flemma/tools/hi/s.py", "");
+    let editor = start(setup);
+    wait_message(
+        &editor,
+        "has tools that came with this project. They do not run until",
+    );
+    editor.keys("<C-]>");
+    editor.wait_text("One.\n\n@You:\n");
+    assert!(!offered(&provider, 0).contains(&"hi".to_owned()));
+    editor.command("Flemma trust tools");
+    wait_message(&editor, "can be called as they stand: hi.");
+    editor.keys("GiAgain.<Esc><C-]>");
+    editor.wait_text("Two.\n\n@You:\n");
+    assert!(offered(&provider, 1).contains(&"hi".to_owned()));
+    editor.command("Flemma trust! tools");
+    wait_message(&editor, "are no longer trusted");
+    editor.keys("GiAgain.<Esc><C-]>");
+    editor.wait_text("Three.\n\n@You:\n");
+    assert!(!offered(&provider, 2).contains(&"hi".to_owned()));
+}
+
+#[test]
+fn cancelling_ends_a_script_and_what_it_started() {
+    let provider = Provider::anthropic([Answer::new().tool_use("t_1", "slow", json!({}))]);
+    let setup = with_options(&provider, json!({"tools": {"auto_approve": ["slow"]}}));
+    let python = "import subprocess, os\nchild = subprocess.Popen(['sleep', '600'])\n\
+                  open('pid', 'w').write(str(child.pid))\nchild.wait()\n";
+    let setup = setup.with("../config/flemma/tools/slow/tool.toml", HELLO);
+    let editor = start(setup.with("../config/flemma/tools/slow/s.py", python));
+    editor.keys("<C-]>");
+    let pid = || fs::read_to_string(editor.dir().join("pid")).unwrap_or_default();
+    editor.wait_for("the script's child", |_| !pid().is_empty());
+    editor.keys("<C-c>");
+    editor.wait_for("its end", |_| {
+        !Path::new("/proc").join(pid()).join("exe").exists()
+    });
+    editor.wait_for("its result", |editor| became(editor, "t_1") == "failed");
+}
