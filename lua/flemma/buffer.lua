@@ -294,6 +294,9 @@ function M.open(buffer)
   local known = chats[buffer] ~= nil
   chats[buffer] = chats[buffer] or { interrupted = {}, streaming = false, empty = false, seq = 0 }
   vim.bo[buffer].modeline = false
+  if vim.bo[buffer].omnifunc == "" then
+    vim.bo[buffer].omnifunc = "v:lua.require'flemma.complete'.omni"
+  end
   if not known then
     set_keys(buffer)
   end

@@ -40,7 +40,7 @@ M.COMMANDS = {
   ["log"] = { help = "Show what was decided lately, and what ran." },
   ["tool:cancel"] = { help = "Cancel the call at the cursor." },
   ["tool:cancel-all"] = { help = "Cancel all running calls." },
-  ["tool:list"] = { help = "List the running calls." },
+  ["tool:list"] = { help = "List the running calls, and all tools." },
   ["autopilot:enable"] = { help = "Go on by itself after approved calls." },
   ["autopilot:disable"] = { help = "Stop after each step." },
   ["autopilot:status"] = { help = "Say whether it goes on by itself." },

@@ -18,6 +18,7 @@ M.LINKS = {
   FlemmaAborted = "DiagnosticWarn",
   FlemmaFence = "NonText",
   FlemmaFrontmatter = "PreProc",
+  FlemmaToolName = "Identifier",
   FlemmaToolPreview = "Comment",
   FlemmaToolOutput = "Comment",
   FlemmaToolPending = "DiagnosticInfo",

@@ -51,18 +51,51 @@ local function when_entered(job)
   end
 end
 
+--- Whether the user has no notifier of their own.
+---@return boolean
+local function is_plain()
+  return debug.getinfo(vim.notify, "S").source:find("vim/_editor", 1, true) ~= nil
+end
+
+---@param text string
+---@param level "info"|"warn"|"error"
+local function echo_soon(text, level)
+  -- After the message that Neovim itself is about to give, as on opening a file.
+  vim.schedule(function()
+    when_entered(function()
+      echo(text, level)
+    end)
+  end)
+end
+
+local LEVELS = { [vim.log.levels.WARN] = "warn", [vim.log.levels.ERROR] = "error" }
+
+--- Runs `job`, whose own calls of `vim.notify` raise no "Press ENTER" prompt either.
+---@param job fun(): ...
+---@return ... What `pcall` returns.
+function M.quietly(job)
+  if not is_plain() or vim.in_fast_event() then
+    return pcall(job)
+  end
+  local notify = vim.notify
+  local function show(text, level)
+    echo_soon(M.escape(tostring(text)), LEVELS[level] or "info")
+  end
+  vim.notify = show
+  local ok, result = pcall(job)
+  if vim.notify == show then
+    vim.notify = notify
+  end
+  return ok, result
+end
+
 --- Shows a message to the user, through their own notifier if they have one.
 ---@param message flemma.protocol.Notify
 function M.notify(message)
   local level = message.level or "info"
   local text = "Flemma: " .. M.escape(message.message)
-  if debug.getinfo(vim.notify, "S").source:find("vim/_editor", 1, true) then
-    -- After the message that Neovim itself is about to give, as on opening a file.
-    vim.schedule(function()
-      when_entered(function()
-        echo(text, level)
-      end)
-    end)
+  if is_plain() then
+    echo_soon(text, level)
   else
     vim.notify(text, vim.log.levels[level:upper()] or vim.log.levels.INFO)
   end

@@ -25,6 +25,7 @@ M.RECEIVERS = {
   ask = "flemma.functions",
   tool_call = "flemma.tools.calls",
   tool_stop = "flemma.tools.calls",
+  command_ended = "flemma.tools.calls",
   open_text = "flemma.files",
   replace_text = "flemma.files",
   open = "flemma.report",
@@ -33,6 +34,7 @@ M.RECEIVERS = {
   notify = "flemma.notices",
   event = "flemma.notices",
   statusline = "flemma.notices",
+  known_tools = "flemma.complete",
   usage = "flemma.usage",
   choices = "flemma.switch",
   taken = "flemma.lease",
@@ -158,6 +160,9 @@ M.IN_ORDER = {
 ---@field timeout number? Seconds.
 ---@field execute integer? Number of its function.
 ---@field preview integer?
+---@field rejected integer?
+---@field tail boolean Whether the end of a long output says more than its start.
+---@field requires_approval boolean Whether its calls wait unless a rule approves it by name.
 
 ---@class flemma.protocol.ToolReturned What a call came to, or a piece of it.
 ---@field call integer
@@ -165,6 +170,11 @@ M.IN_ORDER = {
 ---@field text string? At most 48 KB.
 ---@field value any An output that is no text.
 ---@field more boolean? Whether another piece follows.
+
+---@class flemma.protocol.ToolCommand A command that a call wants to run.
+---@field call integer
+---@field command integer
+---@field argv string[]
 
 ---@class flemma.protocol.OpenFiles
 ---@field paths string[] Absolute names of loaded buffers that are files.
@@ -302,6 +312,14 @@ M.IN_ORDER = {
 ---@field functions integer[] Whom to ask, in this order, until one returns something.
 ---@field arguments any[] What each gets.
 
+---@class flemma.protocol.KnownTools Comes anew whenever that changes.
+---@field items flemma.protocol.KnownTool[] Sorted by name.
+
+---@class flemma.protocol.KnownTool
+---@field name string
+---@field source string
+---@field about string The beginning of its description.
+
 ---@class flemma.protocol.ToolCall
 ---@field buffer integer The chat's.
 ---@field call integer
@@ -312,6 +330,15 @@ M.IN_ORDER = {
 ---@field cwd string
 ---@field path string The chat's file, or empty.
 ---@field timeout number Seconds that a call may take by default.
+
+---@class flemma.protocol.CommandEnded How a command of a call ended.
+---@field buffer integer
+---@field call integer
+---@field command integer
+---@field code integer? Its exit code; nil when a signal ended it.
+---@field stdout string[] Its lines.
+---@field stderr string[]
+---@field problem string? Why it could not run.
 
 ---@class flemma.protocol.ToolStop
 ---@field call integer

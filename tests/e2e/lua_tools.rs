@@ -490,15 +490,6 @@ fn strict_reaches_a_provider_that_knows_it_only_where_it_was_said() {
     );
 }
 
-/// The first Lua snippet of the manual behind a tag.
-fn snippet(tag: &str) -> String {
-    let manual = harness::repository().join("doc/flemma.txt");
-    let text = std::fs::read_to_string(manual).unwrap();
-    let rest = text.split(&format!("*{tag}*")).nth(1).unwrap();
-    let code = rest.split(">lua\n").nth(1).unwrap();
-    code.split("\n<").next().unwrap().to_owned()
-}
-
 #[test]
 fn the_first_tool_of_the_manual_works_as_it_stands() {
     for (path, block) in [
@@ -506,7 +497,7 @@ fn the_first_tool_of_the_manual_works_as_it_stands() {
         ("none.txt", "none.txt is no file.".to_owned()),
     ] {
         let provider = calls("line_count", json!({"path": path}));
-        let editor = ask(&provider, &snippet("flemma-lua-tools"));
+        let editor = ask(&provider, &manual_snippet("flemma-lua-tools"));
         let said = ended(&editor);
         assert!(said.contains(&block), "{said}");
     }
@@ -517,8 +508,120 @@ fn the_manuals_example_of_a_tool_that_calls_back_works_as_it_stands() {
     let provider = calls("fetch", json!({"url": "file:///etc/hostname/nothing"}));
     let init = format!(
         "tools.register('fetch', {{ description = 'Fetches', {} }})",
-        snippet("flemma-tools-execute")
+        manual_snippet("flemma-tools-execute")
     );
     let said = ended(&ask(&provider, &init));
     assert!(said.contains("(error)") && said.contains("curl"), "{said}");
+}
+
+/// What the request offers, sorted.
+fn offered(body: &serde_json::Value) -> Vec<String> {
+    let tools = body["tools"].as_array().into_iter().flatten();
+    tools
+        .map(|it| it["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Keeps the groups that are drawn.
+const GROUPS: &str = "
+    groups = {}
+    local spans = require('flemma.spans')
+    local show = spans.spans
+    spans.spans = function(message)
+      for _, line in ipairs(message.lines) do
+        for _, span in ipairs(line) do groups[span[3]] = true end
+      end
+      return show(message)
+    end";
+
+#[test]
+fn a_tool_that_is_addressed_is_the_chats_from_then_on() {
+    let provider = Provider::anthropic([
+        Answer::says("Yes."),
+        Answer::new().tool_use(
+            "t_1",
+            "calculator_async",
+            json!({"expression": "100*50", "delay": 1}),
+        ),
+        Answer::says("Well."),
+        Answer::says("No."),
+    ]);
+    let editor = ask_with(&provider, json!({"tools": {"require_approval": false}}));
+    editor.keys("<C-]>");
+    editor.wait_text("Yes.\n\n@You:\n");
+    editor.lua(GROUPS, json!([]));
+    // It is not offered unless somebody asks for it, and an unknown name is text.
+    editor.keys("Go@calculator_async what is 100*50? @nobody<Esc>");
+    editor.wait_for("the name to stand out", |editor| {
+        editor.lua("return groups.FlemmaToolName", json!([])) == json!(true)
+    });
+    editor.keys("<C-]>");
+    wait_result(&editor, "t_1", "**Tool Result:** `t_1`\n\n```\n5000\n```");
+    editor.wait_text("Well.\n\n@You:\n");
+    editor.command("Flemma status");
+    editor.wait_text("addressed  @calculator_async");
+    editor.command("close");
+    editor.keys(":%s/@calculator_async//<CR>G<C-]>");
+    editor.keys("GoAnd now?<Esc><C-]>");
+    editor.wait_text("No.\n\n@You:\n");
+    let requests = provider.requests();
+    let has = |at: usize| offered(&requests[at].body).contains(&"calculator_async".to_owned());
+    assert_eq!([has(0), has(1), has(2), has(3)], [false, true, true, false]);
+    let asked = requests[1].body["messages"].to_string();
+    assert!(
+        asked.contains("@calculator_async what is 100*50? @nobody"),
+        "{asked}"
+    );
+}
+
+#[test]
+fn a_tools_name_is_completed_behind_an_at() {
+    let provider = calls("t", json!({}));
+    let init = format!(
+        "require('flemma').setup({{ provider = 'anthropic' }}) local tools = require('flemma.tools')\n{}",
+        tool("zebra_one", "return { success = true }")
+    );
+    let editor = offline()
+        .provider(&provider)
+        .init(&init)
+        .file("question.chat", QUESTION)
+        .start();
+    editor.wait_for("the host", |editor| {
+        editor.lua(
+            "return #require('flemma.complete').omni(0, '@zeb')",
+            json!([]),
+        ) == json!(1)
+    });
+    editor.keys("GoAsk @zeb<C-x><C-o><Esc>");
+    editor.wait_text("Ask @zebra_one");
+}
+
+#[test]
+fn the_list_of_tools_says_where_each_comes_from() {
+    let provider = calls("t", json!({}));
+    let init = format!(
+        "require('flemma').setup({{ provider = 'anthropic' }}) local tools = require('flemma.tools')\n{}",
+        tool("zebra_one", "return { success = true }")
+    );
+    let editor = offline()
+        .provider(&provider)
+        .init(&init)
+        .file("question.chat", QUESTION)
+        .start();
+    editor.command("Flemma tool:list");
+    editor.wait_text("All tools");
+    let text = editor.text();
+    let row = |name: &str| {
+        let line = text
+            .lines()
+            .find(|line| line.starts_with(name))
+            .unwrap_or_default();
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(row("zebra_one"), "zebra_one offered lua Does it");
+    assert!(
+        row("calculator_async").starts_with("calculator_async - builtin "),
+        "{text}"
+    );
+    assert!(text.contains("No tool is running here."), "{text}");
 }

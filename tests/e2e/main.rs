@@ -47,6 +47,7 @@ mod send;
 mod send_stops;
 mod shell;
 mod stage;
+mod step_tools;
 mod subcommands;
 mod switch;
 mod text_tools;

@@ -228,3 +228,12 @@ pub fn expect_requests(editor: &Editor, count: usize) {
         editor.text()
     );
 }
+
+/// The first Lua snippet of the manual behind a tag.
+pub fn manual_snippet(tag: &str) -> String {
+    let manual = harness::repository().join("doc/flemma.txt");
+    let text = std::fs::read_to_string(manual).unwrap();
+    let rest = text.split(&format!("*{tag}*")).nth(1).unwrap();
+    let code = rest.split(">lua\n").nth(1).unwrap();
+    code.split("\n<").next().unwrap().to_owned()
+}

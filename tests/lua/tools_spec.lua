@@ -92,6 +92,8 @@ test("what is wrong with a definition is said where it was registered", function
       { { { definition({ name = "fine" }), definition() } }, "the tool at 2: a tool needs a name" },
       { { { resolve = 7 } }, "resolve is a number; it must be a function" },
       { { { timeout = "x", resolve = print } }, 'timeout is "x"' },
+      { { "t", { cmds = { "make test" } } }, '"t": cmds[1] must be a function or a list of strings' },
+      { { "t", { cmds = {}, output = { success = 1 } } }, "output.success is a number" },
       { { "no.such.module" }, 'there is no module "no.such.module"' },
     }) do
       local why = refused(unpack(row[1]))

@@ -79,6 +79,9 @@ pub enum Source {
     Function(Function),
     /// The same answer for every call.
     Always(Decision),
+    /// The same answer for every call but those of tools with these names, on which it
+    /// has no opinion.
+    Unless(Decision, BTreeSet<String>),
 }
 
 /// Tool names to approve and to deny. Deny wins.
@@ -189,6 +192,7 @@ pub fn decide(chain: &ResolverChain, call: &CallKey, answers: &Answers) -> Verdi
         let opinion = match &resolver.source {
             Source::List(policy) => policy.decide(&call.name),
             Source::Always(decision) => Some(*decision),
+            Source::Unless(decision, names) => (!names.contains(&call.name)).then_some(*decision),
             Source::Function(function) => match answers.get(&(call.clone(), function.id)) {
                 Some(answer) => *answer,
                 None => return Verdict::Ask(*function),

@@ -16,7 +16,7 @@ mod rest;
 mod settle;
 mod start;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::approval::{Answers, CallKey};
 use crate::document::Document;
@@ -56,6 +56,8 @@ pub struct Cycle {
     answers: Answers,
     /// What was decided, for a log.
     ledger: Ledger,
+    /// What tools have to say to the model when their calls are refused.
+    refusals: BTreeMap<CallKey, String>,
 }
 
 /// The work that one key, or one answer under autopilot, started.

@@ -3,6 +3,7 @@
 //! Pure: no I/O, no clock, no async, no RPC. The buffer is the state; everything
 //! here is a function of text, options and what is running right now.
 
+pub mod address;
 pub mod answer;
 pub mod approval;
 pub mod cycle;

@@ -79,6 +79,8 @@ pub struct Host {
     /// The options as they were given, for when the tools that they name change.
     options: options::Given,
     lua_tools: LuaTools,
+    /// What the editor was told of the tools.
+    known: KnownTools,
     shared: Arc<Shared>,
     sessions: HashMap<BufferId, mpsc::UnboundedSender<Input>>,
 }
@@ -100,6 +102,7 @@ impl Host {
             changes,
             options: options::Given::default(),
             lua_tools: LuaTools::default(),
+            known: KnownTools::default(),
             shared,
             sessions: HashMap::new(),
         }
@@ -198,7 +201,8 @@ impl Host {
                 self.sessions.remove(&it.buffer);
             }
             FromEditor::Tools(told) => self.take_lua_tools(told),
-            FromEditor::ToolReturned(it) => self.editor.calls().pass(it),
+            FromEditor::ToolReturned(it) => self.editor.calls().returned(it),
+            FromEditor::ToolCommand(it) => self.editor.calls().asked(it),
             FromEditor::Answered(it) => self.editor.answered(it.ask, Reply::Functions(it)),
             FromEditor::OpenFiles(it) => self.editor.open_files(&it.paths),
             FromEditor::BuffersAnswered(it) => self.editor.answered(it.ask, Reply::Buffers(it)),
@@ -229,8 +233,19 @@ impl Host {
             ledger,
             self.scripts.clone(),
         ));
+        self.tell_tools();
         self.sessions
             .retain(|_, session| session.send(Input::Settings(self.shared.clone())).is_ok());
+    }
+
+    /// Tells the editor which tools there are, for what it completes.
+    fn tell_tools(&mut self) {
+        let items = crate::status::known_tools(&self.shared.registry).collect();
+        let known = KnownTools { items };
+        if self.known != known {
+            self.editor.send("known_tools", &known);
+            self.known = known;
+        }
     }
 
     fn attach(&mut self, attach: Attach) {

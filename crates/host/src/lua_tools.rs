@@ -20,7 +20,9 @@ pub use calls::Calls;
 use calls::Said;
 
 use crate::editor::Editor;
-use crate::protocol::{FunctionCall, RegisteredTool, RegisteredTools, ToolCall};
+use crate::protocol::{
+    CommandEnded, FunctionCall, RegisteredTool, RegisteredTools, ToolCall, ToolCommand,
+};
 
 /// The name of this source of tools.
 pub const SOURCE: &str = "lua";
@@ -83,6 +85,61 @@ impl LuaTool {
     }
 }
 
+impl LuaTool {
+    /// Runs a command of a call, and says how it ended.
+    async fn command(
+        &self,
+        command: &ToolCommand,
+        id: &ToolUseId,
+        ctx: &ToolContext,
+    ) -> Result<(), ToolError> {
+        let (said, problem) = match tools::run_argv(&command.argv, id, ctx).await {
+            Ok(ended) => (Some(ended), None),
+            Err(ToolError::Cancelled) => return Err(ToolError::Cancelled),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let lines = |text: &'_ str| -> Vec<String> { text.lines().map(str::to_owned).collect() };
+        self.editor.send(
+            "command_ended",
+            &CommandEnded {
+                buffer: ctx.buffer,
+                call: command.call,
+                command: command.command,
+                code: said.as_ref().and_then(|it| it.code),
+                stdout: said
+                    .as_ref()
+                    .map(|it| lines(&it.stdout))
+                    .unwrap_or_default(),
+                stderr: said
+                    .as_ref()
+                    .map(|it| lines(&it.stderr))
+                    .unwrap_or_default(),
+                problem,
+            },
+        );
+        Ok(())
+    }
+
+    /// What one of its functions says, if that is a text.
+    async fn ask(&self, function: u64, what: &str, arguments: Vec<Value>) -> Option<String> {
+        let call = FunctionCall {
+            functions: vec![function],
+            arguments,
+        };
+        let answers = self.editor.call_functions(vec![call]).await?;
+        let answer = answers.into_iter().next()?.into_iter().next()?;
+        match answer.value {
+            Value::String(text) if answer.ok => Some(text),
+            Value::Null if answer.ok => None,
+            _ => {
+                let (tool, message) = (&self.item.name, answer.message.unwrap_or_default());
+                tracing::warn!(tool, what, message, "a function of a tool gave no text");
+                None
+            }
+        }
+    }
+}
+
 #[async_trait]
 impl Tool for LuaTool {
     fn name(&self) -> &str {
@@ -114,26 +171,28 @@ impl Tool for LuaTool {
         own.map_or(default, Duration::from_secs_f64)
     }
 
+    fn asks_always(&self) -> bool {
+        self.item.requires_approval
+    }
+
+    fn hears_refusals(&self) -> bool {
+        self.item.rejected.is_some()
+    }
+
+    async fn refused(&self, input: &Value, buffer: i64) -> Option<String> {
+        let arguments = vec![input.clone(), buffer.into()];
+        self.ask(self.item.rejected?, "output.rejected", arguments)
+            .await
+    }
+
     fn has_preview(&self) -> bool {
         self.item.preview.is_some()
     }
 
     async fn preview(&self, input: &Value, width: usize) -> Option<String> {
-        let function = self.item.preview?;
-        let call = FunctionCall {
-            functions: vec![function],
-            arguments: vec![input.clone(), width.into()],
-        };
-        let answers = self.editor.call_functions(vec![call]).await?;
-        let answer = answers.into_iter().next()?.into_iter().next()?;
-        match answer.value {
-            Value::String(text) if answer.ok => Some(text),
-            _ => {
-                let (tool, message) = (&self.item.name, answer.message.unwrap_or_default());
-                tracing::warn!(tool, message, "format_preview gave no string");
-                None
-            }
-        }
+        let arguments = vec![input.clone(), width.into()];
+        self.ask(self.item.preview?, "format_preview", arguments)
+            .await
     }
 
     async fn execute(
@@ -164,20 +223,24 @@ impl Tool for LuaTool {
                 timeout: ctx.timeout.as_secs_f64(),
             },
         );
-        let said = tokio::select! {
-            biased;
-            () = ctx.cancel.cancelled() => return Err(ToolError::Cancelled),
-            said = call.ended() => said,
-        };
-        match said {
-            Said::Output(text) if text.is_empty() => Ok(ToolResult::text(NOTHING)),
-            Said::Output(text) => {
-                let text = tools::within_limits(text, End::Head, id, &ctx).await;
-                Ok(ToolResult::text(text))
-            }
-            Said::Problem(text) => {
-                let text = tools::within_limits(text, End::Tail, id, &ctx).await;
-                Err(ToolError::Failed(text))
+        let end = if self.item.tail { End::Tail } else { End::Head };
+        loop {
+            let said = tokio::select! {
+                biased;
+                () = ctx.cancel.cancelled() => return Err(ToolError::Cancelled),
+                said = call.next() => said,
+            };
+            match said {
+                Said::Command(command) => self.command(&command, id, &ctx).await?,
+                Said::Output(text) if text.is_empty() => return Ok(ToolResult::text(NOTHING)),
+                Said::Output(text) => {
+                    let text = tools::within_limits(text, end, id, &ctx).await;
+                    return Ok(ToolResult::text(text));
+                }
+                Said::Problem(text) => {
+                    let text = tools::within_limits(text, End::Tail, id, &ctx).await;
+                    return Err(ToolError::Failed(text));
+                }
             }
         }
     }

@@ -115,6 +115,7 @@ fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
         "viewport" => FromEditor::Viewport(typed(payload)?),
         "applied" => FromEditor::Applied(typed(payload)?),
         "tools" => FromEditor::Tools(typed(payload)?),
+        "tool_command" => FromEditor::ToolCommand(typed(payload)?),
         "tool_returned" => FromEditor::ToolReturned(typed(payload)?),
         "answered" => FromEditor::Answered(typed(payload)?),
         "open_files" => FromEditor::OpenFiles(typed(payload)?),

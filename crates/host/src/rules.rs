@@ -37,6 +37,8 @@ pub struct Rules {
     pub idle: Option<(usize, &'static str)>,
     /// The line of a frontmatter that could not be read, and why.
     pub failure: Option<Failure>,
+    /// Tools that the user's messages address, beside those that are offered anyway.
+    pub addressed: BTreeSet<String>,
     /// Of an untrusted policy function: what it may approve at the most.
     at_most: Option<Policy>,
 }
@@ -65,6 +67,7 @@ impl Rules {
             withheld: Vec::new(),
             idle: None,
             failure: None,
+            addressed: BTreeSet::new(),
             at_most: None,
         }
     }
@@ -95,6 +98,29 @@ impl Rules {
         rules.lay_over(&evaluated.overrides, registry);
         rules.evaluated = Some(Arc::new(evaluated));
         rules
+    }
+
+    /// Offers tools that the chat addresses by their names as well.
+    pub fn addressing(self: Arc<Self>, names: BTreeSet<String>, registry: &Registry) -> Arc<Self> {
+        let is_new = |name: &String| !self.offered.iter().any(|it| it.name == *name);
+        let tools: Vec<_> = names
+            .iter()
+            .filter(|name| is_new(name))
+            .filter_map(|name| registry.get(name))
+            .collect();
+        if tools.is_empty() {
+            return self;
+        }
+        let mut rules = Self::clone(&self);
+        for tool in tools {
+            let definition = tool.definition();
+            let name = definition.name.clone();
+            rules.options.tools.insert(name.clone(), definition.clone());
+            rules.offered.push(definition);
+            rules.addressed.insert(name);
+        }
+        rules.offered.sort_by(|a, b| a.name.cmp(&b.name));
+        Arc::new(rules)
     }
 
     fn is_withheld(&self, option: &str) -> bool {

@@ -17,6 +17,7 @@ mod pace;
 mod previews;
 mod record;
 mod references;
+mod refusals;
 mod rehearsal;
 mod requests;
 mod rest;
@@ -89,6 +90,8 @@ pub enum Input {
     ToolEnded(CallKey, ToolOutcome),
     /// What a tool says of a call that waits, for windows of that width.
     Preview(CallKey, usize, previews::Said),
+    /// A tool was told that its call was refused, and what it said.
+    Refused(CallKey, Option<String>),
     /// Where the request of this number goes, and by what it is charged.
     Label(u64, String, Option<Tariff>),
     /// What the request of this number waits for, before its answer begins.
@@ -137,6 +140,7 @@ pub fn start(
         pace: pace::Pace::default(),
         view: show::View::default(),
         previews: previews::Previews::default(),
+        refusals: refusals::Refusals::default(),
         interrupted: false,
         unsettled: false,
         gone: false,
@@ -190,6 +194,7 @@ pub(crate) struct Session {
     pace: pace::Pace,
     view: show::View,
     previews: previews::Previews,
+    refusals: refusals::Refusals,
     /// Whether a former host died in the middle of an answer and nobody said so yet.
     interrupted: bool,
     /// Whether a key was pressed and it was not said since that everything rests.
@@ -256,6 +261,7 @@ impl Session {
             Input::ToolOutput(call, output) => self.tool_output(&call, &output),
             Input::ToolEnded(call, outcome) => self.tool_ended(call, outcome),
             Input::Preview(call, width, said) => self.previewed(call, width, said),
+            Input::Refused(call, words) => self.heard_refusal(call, words),
             Input::Label(number, label, tariff) => self.label(number, label, tariff),
             Input::Note(number, note) => self.note(number, note),
             Input::Stream(number, events) => self.stream(number, events),
@@ -271,7 +277,7 @@ impl Session {
                 continue;
             }
             match self.waiting.pop_front() {
-                Some(event) if !self.has_rules_for(&event) => {
+                Some(event) if !self.has_heard_refusals(&event) || !self.has_rules_for(&event) => {
                     self.waiting.push_front(event);
                     return;
                 }
@@ -380,17 +386,5 @@ impl Session {
             level: Level::Info,
             text: text.to_owned(),
         });
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        let write = self
-            .request
-            .as_ref()
-            .and_then(|open| open.next_write(self.edit.is_some()));
-        let results = self.pace.due.filter(|_| self.edit.is_none());
-        [write, results, self.view.next_draw()]
-            .into_iter()
-            .flatten()
-            .min()
     }
 }

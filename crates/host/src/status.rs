@@ -7,12 +7,16 @@ use std::path::{Path, PathBuf};
 use chat::approval::{CallKey, Decision, Verdict, decide};
 use chat::tool::ToolUseId;
 use serde_json::Value;
+use tools::Registry;
 
 use crate::endpoint::{self, Destination};
-use crate::protocol::Report;
+use crate::protocol::{KnownTool, Report};
 use crate::rules::Rules;
 use crate::settings::{Row, Settings};
 use crate::tutor;
+
+/// How much of a tool's description stands in a list, in columns.
+const ABOUT: usize = 80;
 
 /// Where state is kept: `stdpath("state")/flemma` of the Neovim that started us.
 pub fn state_folder() -> PathBuf {
@@ -70,6 +74,10 @@ pub fn report(rules: &Rules, is_tutor: bool, doing: &str) -> Report<'static> {
         options.max_turns
     ));
     lines.push(format!("at once    {} calls", options.max_concurrent));
+    if !rules.addressed.is_empty() {
+        let names: Vec<String> = rules.addressed.iter().map(|it| format!("@{it}")).collect();
+        lines.push(format!("addressed  {}", names.join(" ")));
+    }
     lines.extend(frontmatter_lines(rules));
     if !matches!(options.frontmatter, Some(Err(_))) {
         lines.push(String::new());
@@ -178,6 +186,39 @@ fn destination_lines(settings: &Settings, is_tutor: bool) -> Vec<String> {
     }
 }
 
+/// The tools that there are, in a few words each.
+pub fn known_tools(registry: &Registry) -> impl Iterator<Item = KnownTool> {
+    registry.iter().map(|tool| {
+        let name = tool.name().to_owned();
+        let about = tool.description().lines().next().unwrap_or_default();
+        KnownTool {
+            source: registry.source_of(&name).unwrap_or_default().to_owned(),
+            about: chat::preview::one_line(about, ABOUT),
+            name,
+        }
+    })
+}
+
+fn tool_lines(rules: &Rules, registry: &Registry) -> Vec<String> {
+    let is_offered = |name: &str| rules.offered.iter().any(|it| it.name == name);
+    let known: Vec<KnownTool> = known_tools(registry).collect();
+    let width = known
+        .iter()
+        .map(|it| it.name.len())
+        .max()
+        .unwrap_or_default();
+    let line = |tool: KnownTool| {
+        let offered = if is_offered(&tool.name) {
+            "offered"
+        } else {
+            "-"
+        };
+        let (name, source, about) = (tool.name, tool.source, tool.about);
+        format!("{name:<width$}  {offered:<7}  {source:<10}  {about}")
+    };
+    known.into_iter().map(line).collect()
+}
+
 fn policy_of(rules: &Rules, name: &str) -> String {
     let call = CallKey {
         id: ToolUseId::new("status"),
@@ -237,12 +278,12 @@ impl crate::session::Session {
         if lines.is_empty() {
             lines.push("No tool is running here.".to_owned());
         }
-        self.editor().send(
-            "report",
-            &Report {
-                title: "tools that run",
-                lines,
-            },
-        );
+        let (editor, shared) = (self.editor().clone(), self.shared().clone());
+        self.with_rules_now(move |rules| {
+            lines.extend([String::new(), "All tools".to_owned()]);
+            lines.extend(tool_lines(rules, &shared.registry));
+            let title = "tools";
+            editor.send("report", &Report { title, lines });
+        });
     }
 }

@@ -33,7 +33,7 @@ pub use files::{resolve, write_whole};
 pub use limits::{End, within_limits};
 pub use models::{Asked, Message, Models};
 pub use nested::Nested;
-pub use process::{Program, Said, end_descendants, watched_by};
+pub use process::{Ended, Program, Said, end_descendants, run_argv, watched_by};
 pub use registry::{BUILTIN, Clash, Precedence, Registry};
 pub use run::run;
 pub use scripts::{Place, ScriptFolder, ScriptProblem, digest};

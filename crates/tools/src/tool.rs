@@ -65,6 +65,24 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Whether a call waits for the user unless a rule approves this tool by its name:
+    /// what approves all that no rule speaks of does not approve it.
+    fn asks_always(&self) -> bool {
+        false
+    }
+
+    /// Whether it has something to say, or to do, when the user refuses a call, see
+    /// [`Tool::refused`].
+    fn hears_refusals(&self) -> bool {
+        false
+    }
+
+    /// The user refused a call with this `input` in the chat of this buffer. What the
+    /// model is told unless the user gave a reason; `None` for the usual words.
+    async fn refused(&self, _input: &Value, _buffer: i64) -> Option<String> {
+        None
+    }
+
     /// Does it. Stops soon after `ctx.cancel` and leaves nothing running.
     ///
     /// # Errors

@@ -17,6 +17,8 @@ local MOST = 16 * 1024 * 1024
 ---@field over boolean Whether it has ended or was stopped.
 ---@field stopped boolean
 ---@field cancel fun()? Stops it.
+---@field commands table<integer, fun(ended: flemma.protocol.CommandEnded)> What waits for commands.
+---@field command fun(argv: string[], done: fun(ended: flemma.protocol.CommandEnded)) Has the host run one.
 
 ---@type table<integer, flemma.tools.Run> By the host's number of the call.
 local running = {}
@@ -145,7 +147,8 @@ local function start(run, message)
     context,
     function(result)
       finish(run, result)
-    end
+    end,
+    run
   )
   if not ok then
     host.log(("the tool %s: %s"):format(message.tool, trace or result))
@@ -173,11 +176,30 @@ end
 --- the chat would.
 ---@param message flemma.protocol.ToolCall
 function M.tool_call(message)
-  local run = { call = message.call, over = false, stopped = false }
+  local run = { call = message.call, over = false, stopped = false, commands = {} }
+  function run.command(argv, done)
+    local number = #run.commands + 1
+    run.commands[number] = done
+    host.send("tool_command", { call = run.call, command = number, argv = argv })
+  end
   running[message.call] = run
   queue.push(message.buffer, function()
     start(run, message)
   end)
+end
+
+--- A command of a call has ended.
+---@param message flemma.protocol.CommandEnded
+function M.command_ended(message)
+  local run = running[message.call]
+  local done = run and run.commands[message.command]
+  if done then
+    queue.push(message.buffer, function()
+      if not run.over then
+        done(message)
+      end
+    end)
+  end
 end
 
 --- The host waits for a call no more.

@@ -1,4 +1,5 @@
 --- What a tool's definition must be, and the form in which it travels to the host.
+--- Tools made of commands and functions become such definitions in |flemma.tools.steps|.
 ---@class flemma.tools.definition
 local M = {}
 
@@ -90,6 +91,12 @@ function M.read(name, given)
     return nil, ("%s is a %s; a definition is a table"):format(of, type(given))
   end
   local problem
+  if given.cmds ~= nil or type(given.callback) == "table" then
+    given, problem = require("flemma.tools.steps").definition(name, given)
+    if problem then
+      return nil, problem
+    end
+  end
   name = name or given.name
   problem = wrong_name(name)
   if problem then
@@ -131,13 +138,34 @@ function M.enabled(definition)
   return enabled ~= false
 end
 
+--- What the model is told of a tool; one made of steps may have a prompt of its own.
+---@param definition flemma.tools.Definition
+---@return string
+local function description(definition)
+  if not definition.describe then
+    return definition.description
+  end
+  local ok, text = pcall(definition.describe)
+  if ok then
+    return text
+  end
+  require("flemma.notices").notify({
+    level = "warn",
+    message = ("The system_prompt of the tool %s raised an error, so the model sees its description alone: %s"):format(
+      definition.name,
+      tostring(text)
+    ),
+  })
+  return definition.description
+end
+
 ---@param entry flemma.tools.Entry
 ---@return flemma.protocol.Tool
 function M.wire(entry)
   local definition = entry.definition
   return {
     name = definition.name,
-    description = definition.description,
+    description = description(definition),
     input_schema = definition.input_schema or vim.empty_dict(),
     output_schema = definition.output_schema,
     strict = definition.strict == true,
@@ -146,6 +174,9 @@ function M.wire(entry)
     timeout = definition.timeout,
     execute = entry.execute,
     preview = entry.preview,
+    rejected = entry.rejected,
+    tail = definition.tail == true,
+    requires_approval = definition.requires_approval == true,
   }
 end
 

@@ -22,12 +22,16 @@ local callbacks = require("flemma.callbacks")
 ---@field enabled? boolean|fun(config: table?): boolean Whether the model is offered it; `config` is `tools.<name>` of the options.
 ---@field timeout? number Seconds a call may take; `tools.default_timeout` when absent.
 ---@field format_preview? fun(input: table, max_length: integer): string One line that stands beside a call that waits.
+---@field tail? boolean Whether the end of a long output says more than its start.
+---@field requires_approval? boolean Whether a call waits unless a rule approves this tool by its name.
+---@field rejected? fun(input: table, buffer: integer): string? What the model is told when the user refuses a call without a word.
 ---@field execute? fun(input: table, context: flemma.tools.Context, callback: fun(result: flemma.tools.Result)): flemma.tools.Result|fun()|nil Does it. Returns a result, or a function that cancels it and calls back later.
 
 ---@class flemma.tools.Entry
 ---@field definition flemma.tools.Definition
 ---@field execute integer? Number of its function.
 ---@field preview integer? Likewise.
+---@field rejected integer? Likewise.
 
 ---@type table<string, flemma.tools.Entry>
 local registered = {}
@@ -55,7 +59,7 @@ M.announce = announce
 ---@param entry flemma.tools.Entry?
 local function release(entry)
   if entry then
-    for _, id in pairs({ entry.execute, entry.preview }) do
+    for _, id in pairs({ entry.execute, entry.preview, entry.rejected }) do
       callbacks.drop({ id })
     end
   end
@@ -69,6 +73,7 @@ local function add(definition)
     definition = definition,
     execute = definition.execute and callbacks.add(definition.execute),
     preview = definition.format_preview and callbacks.add(definition.format_preview),
+    rejected = definition.rejected and callbacks.add(definition.rejected),
   }
   announce()
 end
@@ -132,7 +137,7 @@ local function register(first, second)
     return require("flemma.tools.sources").add(first)
   elseif first.definitions ~= nil then
     return M.add_all(first.definitions)
-  elseif first.name ~= nil then
+  elseif first.name ~= nil or first.cmds ~= nil or type(first.callback) == "table" then
     return M.add(first.name, first)
   elseif vim.islist(first) then
     return M.add_all(first)

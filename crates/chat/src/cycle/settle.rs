@@ -19,6 +19,11 @@ use crate::tool::ToolOutcome;
 use crate::write::{self, BlockLines};
 
 impl Cycle {
+    /// What the model is told when the user refuses this call without a word.
+    pub fn word_refusal(&mut self, call: CallKey, words: String) {
+        self.refusals.insert(call, words);
+    }
+
     /// Takes the batch one step further.
     pub(super) fn settle(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         let mut effects = self.drop_written(document);
@@ -182,7 +187,12 @@ impl Cycle {
                         key.id, key.name
                     )));
                 }
-                let block = write::tool_result(key.id.as_str(), &content, is_error);
+                let own = self
+                    .refusals
+                    .get(&key)
+                    .filter(|_| content == judge::REJECTED);
+                let content = own.unwrap_or(&content);
+                let block = write::tool_result(key.id.as_str(), content, is_error);
                 let by = if ruling == Ruling::Unfit { CYCLE } else { CHAT };
                 plan.rule(key, ruling, by, reason);
                 Some(block)

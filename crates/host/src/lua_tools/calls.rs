@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::editor::Editor;
-use crate::protocol::{ToolReturned, ToolStop};
+use crate::protocol::{ToolCommand, ToolReturned, ToolStop};
 
 /// Stands for a NUL byte, which a buffer line cannot hold.
 const NUL_SHOWN: &str = "␀";
@@ -19,16 +19,25 @@ pub struct Calls(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 struct State {
     last: u64,
-    running: HashMap<u64, mpsc::UnboundedSender<ToolReturned>>,
+    running: HashMap<u64, mpsc::UnboundedSender<News>>,
+}
+
+/// What arrives for a call.
+#[derive(Debug)]
+enum News {
+    Returned(ToolReturned),
+    Command(ToolCommand),
 }
 
 /// What a call came to.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub enum Said {
     /// Its output.
     Output(String),
     /// Why it failed.
     Problem(String),
+    /// It wants this command to run, and goes on when that has ended.
+    Command(ToolCommand),
 }
 
 /// A call that runs; when this is dropped before its end, Lua is told to stop it.
@@ -36,14 +45,16 @@ pub struct Call {
     calls: Calls,
     editor: Editor,
     number: u64,
-    returned: mpsc::UnboundedReceiver<ToolReturned>,
+    news: mpsc::UnboundedReceiver<News>,
+    /// What it has returned so far.
+    bytes: Vec<u8>,
     is_over: bool,
 }
 
 impl Calls {
     /// A number for a new call, and what arrives for it.
     pub fn start(&self, editor: Editor) -> Call {
-        let (sender, returned) = mpsc::unbounded_channel();
+        let (sender, news) = mpsc::unbounded_channel();
         let mut state = self.state();
         state.last += 1;
         let number = state.last;
@@ -52,15 +63,25 @@ impl Calls {
             calls: self.clone(),
             editor,
             number,
-            returned,
+            news,
+            bytes: Vec::new(),
             is_over: false,
         }
     }
 
-    /// Takes what Lua says to the call that it is about; one that is over hears nothing.
-    pub fn pass(&self, returned: ToolReturned) {
-        if let Some(call) = self.state().running.get(&returned.call) {
-            drop(call.send(returned));
+    /// Takes what a call returned to it; one that is over hears nothing.
+    pub fn returned(&self, returned: ToolReturned) {
+        self.pass(returned.call, News::Returned(returned));
+    }
+
+    /// Takes a command to the call that wants it.
+    pub fn asked(&self, command: ToolCommand) {
+        self.pass(command.call, News::Command(command));
+    }
+
+    fn pass(&self, call: u64, news: News) {
+        if let Some(call) = self.state().running.get(&call) {
+            drop(call.send(news));
         }
     }
 
@@ -75,12 +96,15 @@ impl Call {
         self.number
     }
 
-    /// Waits for its end.
-    pub async fn ended(&mut self) -> Said {
-        let mut bytes = Vec::new();
-        while let Some(piece) = self.returned.recv().await {
+    /// Waits for what it says next.
+    pub async fn next(&mut self) -> Said {
+        while let Some(news) = self.news.recv().await {
+            let piece = match news {
+                News::Command(command) => return Said::Command(command),
+                News::Returned(piece) => piece,
+            };
             if let Some(text) = &piece.text {
-                bytes.extend_from_slice(text);
+                self.bytes.extend_from_slice(text);
             }
             if piece.more {
                 continue;
@@ -88,7 +112,7 @@ impl Call {
             self.is_over = true;
             let text = match (piece.text, piece.value) {
                 (None, Some(value)) => json(&value),
-                _ => String::from_utf8_lossy(&bytes).replace('\0', NUL_SHOWN),
+                _ => String::from_utf8_lossy(&self.bytes).replace('\0', NUL_SHOWN),
             };
             return if piece.ok {
                 Said::Output(text)

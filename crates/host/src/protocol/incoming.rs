@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_bytes::ByteBuf;
 use serde_json::Value;
 
-use super::{BufferId, RegisteredTools, ToolReturned, WindowId};
+use super::{BufferId, RegisteredTools, ToolCommand, ToolReturned, WindowId};
 
 /// What the plugin says. The name of a message is its variant in snake case.
 #[derive(Debug)]
@@ -37,6 +37,8 @@ pub enum FromEditor {
     Tools(RegisteredTools),
     /// What one of them said.
     ToolReturned(ToolReturned),
+    /// One of them wants a command to run.
+    ToolCommand(ToolCommand),
     /// What is known of an open file.
     BuffersAnswered(BuffersAnswered),
     /// Which files are open.

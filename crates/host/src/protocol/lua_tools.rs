@@ -47,6 +47,15 @@ pub struct RegisteredTool {
     /// The id of the function that words its preview.
     #[serde(default)]
     pub preview: Option<u64>,
+    /// The id of the function that is told when the user refuses a call.
+    #[serde(default)]
+    pub rejected: Option<u64>,
+    /// Whether the end of a long output says more than its start.
+    #[serde(default)]
+    pub tail: bool,
+    /// Whether its calls wait unless a rule approves it by name.
+    #[serde(default)]
+    pub requires_approval: bool,
 }
 
 /// What a call of a registered tool came to, or a piece of it.
@@ -65,6 +74,54 @@ pub struct ToolReturned {
     /// Whether another piece follows.
     #[serde(default)]
     pub more: bool,
+}
+
+/// A command that a call wants to run.
+#[derive(Debug, Deserialize)]
+pub struct ToolCommand {
+    /// Which call.
+    pub call: u64,
+    /// Comes back in [`CommandEnded`].
+    pub command: u64,
+    /// A program and its arguments.
+    pub argv: Vec<String>,
+}
+
+/// `command_ended`: how a command of a call ended.
+#[derive(Debug, Serialize)]
+pub struct CommandEnded {
+    /// The chat's buffer.
+    pub buffer: BufferId,
+    /// Which call.
+    pub call: u64,
+    /// Which command, by its number in [`ToolCommand`].
+    pub command: u64,
+    /// Its exit code; absent when a signal ended it.
+    pub code: Option<i32>,
+    /// The lines it wrote.
+    pub stdout: Vec<String>,
+    /// Likewise, on standard error.
+    pub stderr: Vec<String>,
+    /// Why it could not run.
+    pub problem: Option<String>,
+}
+
+/// `known_tools`: all tools that there are, wherever they come from.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct KnownTools {
+    /// Sorted by name.
+    pub items: Vec<KnownTool>,
+}
+
+/// One of [`KnownTools`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct KnownTool {
+    /// What the model calls.
+    pub name: String,
+    /// Where it comes from.
+    pub source: String,
+    /// The beginning of its description.
+    pub about: String,
 }
 
 /// `tool_call`: run a registered tool.

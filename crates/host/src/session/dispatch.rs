@@ -3,6 +3,7 @@
 //! The evaluation runs on a thread that may wait; what happened stays in the queue
 //! until its value is there.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -117,17 +118,21 @@ impl Session {
     /// changes nothing by that.
     pub(crate) fn with_rules_now(&self, show: impl FnOnce(&Rules) + Send + 'static) {
         let shared = self.shared.clone();
+        let addressed = self.addressed();
+        let show = move |rules: Rules, shared: &Shared| {
+            show(&Arc::new(rules).addressing(addressed, &shared.registry));
+        };
         let Some(source) = self.frontmatter_source() else {
             let mut rules = Rules::clone(&shared.plain);
             let document = self.text.document();
             let broken = document.frontmatter.as_ref();
             rules.options.frontmatter = broken.and_then(|it| it.problem.clone()).map(Err);
-            return show(&rules);
+            return show(rules, &shared);
         };
         let (typed_here, path) = (self.is_typed(&source.text), self.path.clone());
         tokio::task::spawn_blocking(move || {
             let trusted = typed_here || is_trusted(path.as_deref(), &source.text);
-            show(&read(&shared, source, trusted));
+            show(read(&shared, source, trusted), &shared);
         });
     }
 
@@ -152,7 +157,14 @@ impl Session {
         self.set_rules(Arc::new(rules));
     }
 
+    /// The tools that the user's messages address.
+    fn addressed(&self) -> BTreeSet<String> {
+        let document = self.text.document();
+        chat::address::names(&document, |name| self.shared.registry.get(name).is_some())
+    }
+
     fn set_rules(&mut self, rules: Arc<Rules>) {
+        let rules = rules.addressing(self.addressed(), &self.shared.registry);
         if !Arc::ptr_eq(&self.rules, &rules) {
             self.rules = rules;
             self.view.redraw();

@@ -28,6 +28,19 @@ impl Pace {
 }
 
 impl Session {
+    /// When something is due that nobody asks for.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let write = self
+            .request
+            .as_ref()
+            .and_then(|open| open.next_write(self.edit.is_some()));
+        let results = self.pace.due.filter(|_| self.edit.is_none());
+        [write, results, self.view.next_draw()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
     /// Calls ended; while others run, their results are written when it is time.
     pub(super) fn collect_results(&mut self) {
         if self.cycle.collects_results() {

@@ -237,6 +237,11 @@ impl Session {
             let end = span.end.map_or(-1, |end| i64::try_from(end).unwrap_or(-1));
             lines[span.line - first].push((span.start, end, span.group));
         }
+        let is_tool = |name: &str| self.shared.registry.get(name).is_some();
+        for mention in chat::address::mentions(document, &(first..last), is_tool) {
+            let end = i64::try_from(mention.columns.end).unwrap_or(-1);
+            lines[mention.line - first].push((mention.columns.start, end, "FlemmaToolName"));
+        }
         Spans {
             buffer: self.buffer,
             seq: self.seq,

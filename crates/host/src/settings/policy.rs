@@ -168,8 +168,8 @@ impl Settings {
     }
 
     /// Who is asked: our own links, less those that the user took away, and what
-    /// was registered.
-    pub(super) fn chain(&self) -> ResolverChain {
+    /// was registered. `asking` are the tools that only their own name approves.
+    pub(super) fn chain(&self, asking: BTreeSet<String>) -> ResolverChain {
         let config = match self.function() {
             Some(function) => Source::Function(Function::auto_approve(function)),
             None => Source::List(self.policy()),
@@ -182,7 +182,7 @@ impl Settings {
             links.push(Resolver::new(
                 CATCH_ALL,
                 0,
-                Source::Always(Decision::Approve),
+                Source::Unless(Decision::Approve, asking),
             ));
         }
         // Rules that nobody answers for must not mean that there are none.
@@ -217,8 +217,9 @@ impl Settings {
             .chain(registry.aliases())
             .map(|tool| (tool.name().to_owned(), tool.definition()))
             .collect();
+        let asking = registry.iter().filter(|tool| tool.asks_always());
         Options {
-            chain: self.chain(),
+            chain: self.chain(asking.map(|tool| tool.name().to_owned()).collect()),
             tools,
             autopilot: self.tools.autopilot.enabled,
             max_turns: self.tools.autopilot.max_turns.max(1),
@@ -267,7 +268,7 @@ mod tests {
             items,
             without: without.iter().map(|it| (*it).to_owned()).collect(),
         };
-        settings.chain()
+        settings.chain(BTreeSet::new())
     }
 
     fn names(chain: &ResolverChain) -> Vec<&str> {

@@ -63,7 +63,7 @@ fn a_function_is_asked_and_without_approval_all_is_approved_below_it() {
     let (settings, problems) =
         read(json!({"tools": {"auto_approve": {"function": 3}, "require_approval": false}}));
     assert_eq!(problems, "");
-    let chain = settings.chain();
+    let chain = settings.chain(Default::default());
     assert_eq!(
         chain.resolvers()[0].source,
         Source::Function(Function::auto_approve(3))

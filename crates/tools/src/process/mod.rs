@@ -3,6 +3,7 @@
 //! Knows nothing of tools or models: a command goes in, a pipe and a tree of
 //! processes come out.
 
+mod argv;
 mod environment;
 mod held;
 mod orphans;
@@ -21,6 +22,7 @@ use std::process::Stdio;
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::net::unix::pipe;
 
+pub use argv::{Ended, run_argv};
 pub(crate) use environment::child_environment;
 pub(crate) use held::Held;
 pub use orphans::end_descendants;

@@ -1,0 +1,170 @@
+//! Tools that the user's own text addresses, as in `@calculator what is 2*2?`: from
+//! then on they are the chat's, whatever else it is offered.
+//!
+//! Knows no tool: whether a name is one's is asked. A name that is none is text, and in
+//! code, by Markdown's rules, nothing is addressed.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use crate::document::{Block, Document, Message, Role};
+use crate::markdown;
+use crate::prompt::own_paragraphs;
+use crate::text::Lines;
+
+/// A tool that is addressed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mention {
+    /// The tool's name.
+    pub name: String,
+    /// The line, zero-based.
+    pub line: usize,
+    /// Its bytes there, the `@` included.
+    pub columns: Range<usize>,
+}
+
+/// The names that the user's messages address.
+pub fn names(document: &Document<'_>, is_tool: impl Fn(&str) -> bool) -> BTreeSet<String> {
+    let whole = 0..document.text().line_count();
+    let mentions = mentions(document, &whole, is_tool);
+    mentions.into_iter().map(|it| it.name).collect()
+}
+
+/// Where they are addressed in messages that have some of `lines`.
+pub fn mentions(
+    document: &Document<'_>,
+    lines: &Lines,
+    is_tool: impl Fn(&str) -> bool,
+) -> Vec<Mention> {
+    let messages = document.messages.iter().filter(|message| {
+        let is_near = message.lines.start < lines.end && lines.start < message.lines.end;
+        is_near && message.role == Role::You && has_sign(document, message)
+    });
+    let mut found = Vec::new();
+    for message in messages {
+        for (first, text) in own_paragraphs(document, message) {
+            let named = in_text(&text).filter(|(name, _)| is_tool(name));
+            let placed = named.filter_map(|(name, at)| place(document, &text, first, name, at));
+            found.extend(placed.filter(|it| lines.contains(&it.line)));
+        }
+    }
+    found
+}
+
+/// Whether there may be anything: most messages are not read as Markdown at all.
+fn has_sign(document: &Document<'_>, message: &Message) -> bool {
+    let prose = message.blocks.iter().filter_map(|block| match block {
+        Block::Prose(lines) => Some(lines.clone()),
+        _ => None,
+    });
+    prose.flatten().any(|line| {
+        let from = if line == message.lines.start { 1 } else { 0 };
+        let text = document.text().line(line);
+        text.get(from..)
+            .is_some_and(|rest| memchr::memchr(b'@', rest).is_some())
+    })
+}
+
+/// The names behind an `@` that stands where a word begins, and where it stands.
+fn in_text(text: &str) -> impl Iterator<Item = (&str, usize)> {
+    let code = markdown::code(text);
+    text.match_indices('@').filter_map(move |(at, _)| {
+        let before = text[..at].chars().next_back();
+        let begins = before.is_none_or(|it| it.is_whitespace() || "([{\"'".contains(it));
+        if !begins || code.iter().any(|range| range.contains(&at)) {
+            return None;
+        }
+        let rest = &text[at + 1..];
+        let end = rest.find(|it: char| !it.is_ascii_alphanumeric() && it != '_' && it != '-');
+        let name = &rest[..end.unwrap_or(rest.len())];
+        let mut after = rest[name.len()..].chars();
+        let goes_on = match after.next() {
+            // An address of another kind, as of a mailbox or a path.
+            Some('@' | '/' | '\\') => true,
+            Some('.' | ':') => after.next().is_some_and(char::is_alphanumeric),
+            next => next.is_some_and(char::is_alphanumeric),
+        };
+        (!name.is_empty() && !goes_on).then_some((name, at))
+    })
+}
+
+/// Where it is in the document: a message's first line may begin behind its marker.
+fn place(
+    document: &Document<'_>,
+    text: &str,
+    first: usize,
+    name: &str,
+    at: usize,
+) -> Option<Mention> {
+    let above = &text[..at];
+    let line = first + above.matches('\n').count();
+    let column = at - above.rfind('\n').map_or(0, |it| it + 1);
+    let written = document.text().line(line);
+    let sign = format!("@{name}");
+    let behind = written.get(column..)?;
+    let start = column + memchr::memmem::find(behind, sign.as_bytes())?;
+    Some(Mention {
+        name: name.to_owned(),
+        line,
+        columns: start..start + sign.len(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Text;
+
+    fn found(text: &str) -> Vec<(String, usize, Range<usize>)> {
+        let text = Text::from(text);
+        let document = Document::parse(&text);
+        let is_tool = |name: &str| ["calculator", "bash", "my-tool_2"].contains(&name);
+        let whole = 0..text.line_count();
+        let mentions = mentions(&document, &whole, is_tool);
+        mentions
+            .into_iter()
+            .map(|it| (it.name, it.line, it.columns))
+            .collect()
+    }
+
+    fn names_in(line: &str) -> Vec<String> {
+        let all = found(&format!("@You:\n{line}\n"));
+        all.into_iter().map(|(name, ..)| name).collect()
+    }
+
+    #[test]
+    fn a_tools_name_behind_an_at_addresses_it() {
+        for (line, names) in [
+            ("@calculator what is 100*50?", &["calculator"][..]),
+            (
+                "Use @calculator, (@bash) and @my-tool_2.",
+                &["calculator", "bash", "my-tool_2"],
+            ),
+            ("@unknown stays text", &[]),
+            ("me@calculator is a mailbox", &[]),
+            (
+                "@calculator.org, @calculator/x and @calculator@x are not meant",
+                &[],
+            ),
+            ("@calculators", &[]),
+            ("in `@calculator` code", &[]),
+            ("@./bash is a file", &[]),
+            ("@", &[]),
+        ] {
+            assert_eq!(names_in(line), names, "{line}");
+        }
+    }
+
+    #[test]
+    fn only_the_users_own_words_address_anything() {
+        let text = "@System:\n@bash\n\n@You: use @calculator\n\n@Assistant:\n@bash\n\n```\n@bash\n```\n\n@You:\n```\n@bash\n```\n";
+        assert_eq!(found(text), [("calculator".to_owned(), 3, 10..21)]);
+    }
+
+    #[test]
+    fn it_is_found_where_it_stands() {
+        let text = "@You:\n\né @bash @bash\n";
+        let bash = |columns| ("bash".to_owned(), 2, columns);
+        assert_eq!(found(text), [bash(3..8), bash(9..14)]);
+    }
+}

@@ -1,0 +1,181 @@
+//! Runs a program with its arguments, each of them as it is: no shell reads them. Its two
+//! outputs are told apart, and nothing of it is left when this ends.
+
+use std::ffi::OsString;
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use chat::tool::ToolUseId;
+use chat::truncate::ceil_char_boundary;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::timeout;
+
+use super::{Launch, Mark, Piped, child_environment};
+use crate::tool::{Progress, ToolContext, ToolError};
+
+/// Most of an output that is kept, in bytes: its end.
+const MOST: usize = 1024 * 1024;
+/// How much is read at once.
+const CHUNK: usize = 64 * 1024;
+/// How long output is still read once the program has ended: what it left behind may
+/// hold the pipe open for ever.
+const DRAIN: Duration = Duration::from_millis(200);
+/// Stands for a NUL byte, which a buffer line cannot hold.
+const NUL_SHOWN: &str = "␀";
+
+/// How a program ended, and what it wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// Its exit code; absent when a signal ended it.
+    pub code: Option<i32>,
+    /// Its standard output, or the last megabyte of it.
+    pub stdout: String,
+    /// Its standard error, likewise.
+    pub stderr: String,
+}
+
+/// Runs `argv` in the context's directory until it ends or the call is cancelled.
+///
+/// # Errors
+///
+/// It cannot be started, which [`ToolError::Failed`] says, or it was cancelled.
+pub async fn run_argv(
+    argv: &[String],
+    id: &ToolUseId,
+    ctx: &ToolContext,
+) -> Result<Ended, ToolError> {
+    let name = argv.first().cloned().unwrap_or_default();
+    let not_started = |error: &io::Error| {
+        ToolError::Failed(format!(
+            "The command {name:?} could not be started: {error}. Nothing was run."
+        ))
+    };
+    let Piped {
+        mut child,
+        stdout: out,
+        stderr: err,
+        mut held,
+    } = start(argv, id, ctx).map_err(|error| not_started(&error))?;
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let mut reading = Box::pin(async {
+        tokio::join!(
+            read(out, &mut stdout, &ctx.progress),
+            read(err, &mut stderr, &ctx.progress)
+        )
+    });
+    let mut is_read = false;
+    let status = loop {
+        tokio::select! {
+            biased;
+            () = ctx.cancel.cancelled() => break Err(ToolError::Cancelled),
+            status = child.wait() => break status.map_err(|error| not_started(&error)),
+            _ = &mut reading, if !is_read => is_read = true,
+        }
+    };
+    if !is_read && status.is_ok() {
+        let _ = timeout(DRAIN, &mut reading).await;
+    }
+    drop(reading);
+    if status.is_err() {
+        held.ask_to_end();
+    }
+    if status.is_err() || !held.is_surely_gone() {
+        held.stop().await;
+    }
+    let code = status.map(|status: ExitStatus| status.code())?;
+    Ok(Ended {
+        code,
+        stdout: text(&stdout),
+        stderr: text(&stderr),
+    })
+}
+
+fn start(argv: &[String], id: &ToolUseId, ctx: &ToolContext) -> io::Result<Piped> {
+    let Some((name, arguments)) = argv.split_first() else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is empty"));
+    };
+    if !ctx.cwd.is_dir() {
+        let folder = ctx.cwd.display();
+        return Err(io::Error::other(format!(
+            "the working directory {folder} does not exist"
+        )));
+    }
+    let mark = Mark::new(id.as_str());
+    let launch = Launch {
+        program: name,
+        arguments: arguments.iter().map(OsString::from).collect(),
+        cwd: &ctx.cwd,
+        environment: child_environment(std::env::vars_os(), &[], &mark),
+        stdin: Stdio::null(),
+    };
+    Piped::start(launch, &mark)
+}
+
+async fn read(pipe: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>, progress: &Progress) {
+    let Some(mut pipe) = pipe else { return };
+    let mut chunk = Vec::with_capacity(CHUNK);
+    while pipe.read_buf(&mut chunk).await.is_ok_and(|bytes| bytes > 0) {
+        progress.output(&String::from_utf8_lossy(&chunk));
+        kept.append(&mut chunk);
+        if kept.len() > 2 * MOST {
+            kept.drain(..kept.len() - MOST);
+        }
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes).replace('\0', NUL_SHOWN);
+    text[ceil_char_boundary(&text, text.len().saturating_sub(MOST))..].to_owned()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn run(words: &[&str]) -> Result<Ended, ToolError> {
+        let folder = tempfile::tempdir().unwrap();
+        let ctx = ToolContext::new(folder.path(), folder.path());
+        let argv: Vec<String> = words.iter().map(|it| (*it).to_owned()).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(run_argv(&argv, &ToolUseId::new("t"), &ctx))
+    }
+
+    #[test]
+    fn each_word_is_one_argument_and_the_outputs_are_told_apart() {
+        let ended = run(&["printf", "%s|", "a b; '$HOME'", "*"]).unwrap();
+        assert_eq!(ended.stdout, "a b; '$HOME'|*|");
+        let ended = run(&["sh", "-c", "echo out; echo err >&2; exit 3"]).unwrap();
+        let expected = Ended {
+            code: Some(3),
+            stdout: "out\n".to_owned(),
+            stderr: "err\n".to_owned(),
+        };
+        assert_eq!(ended, expected);
+    }
+
+    #[test]
+    fn what_cannot_be_started_says_so() {
+        for words in [&["no-such-program"][..], &[]] {
+            let error = run(words).unwrap_err().to_string();
+            assert!(error.contains("could not be started"), "{error}");
+        }
+    }
+
+    #[test]
+    fn of_a_flood_the_end_is_kept() {
+        let ended = run(&["sh", "-c", "yes | head -c 5000000; echo end"]).unwrap();
+        assert_eq!(ended.stdout.len(), MOST);
+        assert!(ended.stdout.ends_with("\nend\n"));
+    }
+
+    #[test]
+    fn what_it_leaves_behind_does_not_hold_it_up() {
+        let ended = run(&["sh", "-c", "sleep 60 & echo done"]).unwrap();
+        assert_eq!(ended.stdout, "done\n");
+    }
+}
