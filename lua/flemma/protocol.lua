@@ -330,6 +330,12 @@ M.IN_ORDER = {
 ---@field cwd string
 ---@field path string The chat's file, or empty.
 ---@field timeout number Seconds that a call may take by default.
+---@field sandbox flemma.protocol.Held? Absent when nothing is held.
+
+---@class flemma.protocol.Held
+---@field writable string[] Folders below which files may be written; links are followed.
+---@field prefix string[] What stands before the words of a command.
+---@field problem string? Why no command may run.
 
 ---@class flemma.protocol.CommandEnded How a command of a call ended.
 ---@field buffer integer

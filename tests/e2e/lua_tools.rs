@@ -625,3 +625,59 @@ fn the_list_of_tools_says_where_each_comes_from() {
     );
     assert!(text.contains("No tool is running here."), "{text}");
 }
+
+/// The complete example of the specification, word for word.
+const EXPORT: &str = r#"
+tools.register("export", {
+  name = "export",
+  description = "Save content to a file in the project",
+  input_schema = {
+    type = "object",
+    properties = {
+      path = { type = "string", description = "Output file path (relative or absolute)" },
+      content = { type = "string", description = "Content to write" },
+    },
+    required = { "path", "content" },
+    additionalProperties = false,
+  },
+  strict = true,
+  async = false,
+  execute = function(input, ctx)
+    local path = ctx.path.resolve(input.path)
+
+    if not ctx.sandbox.is_path_writable(path) then
+      return { success = false, error = "Sandbox: write denied for " .. input.path }
+    end
+
+    -- Use tool-specific config (e.g. config.tools.export = { max_size = 102400 })
+    local tool_config = ctx:get_config()
+    local max_size = (tool_config and tool_config.max_size) or ctx.truncate.MAX_BYTES
+
+    if #input.content > max_size then
+      return {
+        success = false,
+        error = "Content exceeds " .. ctx.truncate.format_size(max_size) .. " limit",
+      }
+    end
+
+    -- ... write logic ...
+
+    return { success = true, output = "Saved " .. #input.content .. " bytes to " .. input.path }
+  end,
+})
+"#;
+
+#[test]
+fn the_complete_example_of_the_specification_goes_by_its_context() {
+    for (size, block) in [
+        (100, done("Saved 100 bytes to out.txt")),
+        (101, failed("Content exceeds 100 B limit")),
+    ] {
+        let provider = calls(
+            "export",
+            json!({"path": "out.txt", "content": "x".repeat(size)}),
+        );
+        let editor = ask(&provider, EXPORT);
+        assert_eq!(ended(&editor), block);
+    }
+}

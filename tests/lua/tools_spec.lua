@@ -242,3 +242,33 @@ test("a long output travels in pieces", function()
     same(all, text)
   end)
 end)
+
+test("a path is writable below the folders of the policy alone, wherever links lead", function()
+  local root = assert(vim.uv.fs_realpath(vim.fn.tempname():match("(.*)/")))
+  root = root .. "/sandbox_spec"
+  vim.fn.mkdir(root .. "/in/deep", "p")
+  vim.fn.mkdir(root .. "/out", "p")
+  assert(vim.uv.fs_symlink(root .. "/out", root .. "/in/link"))
+  local policy = { writable = { root .. "/in" }, prefix = { "held", "--" } }
+  local held = require("flemma.tools.sandbox").new(policy, function(path)
+    return path:sub(1, 1) == "/" and path or root .. "/in/" .. path
+  end)
+  for path, writable in pairs({
+    ["new/file.txt"] = true,
+    [root .. "/in"] = true,
+    [root .. "/inside"] = false,
+    ["../out/x"] = false,
+    ["deep/../../out"] = false,
+    ["link/x"] = false,
+    ["/etc/passwd"] = false,
+  }) do
+    same({ path, held.is_path_writable(path) }, { path, writable })
+  end
+  same({ held.wrap_command({ "ls", "a b" }) }, { { "held", "--", "ls", "a b" } })
+  vim.fn.delete(root, "rf")
+  local free = require("flemma.tools.sandbox").new(nil, tostring)
+  same(free.is_path_writable("/etc/passwd"), true)
+  same(free.wrap_command({ "ls" }), { "ls" })
+  policy.problem = "There is none."
+  same({ held.wrap_command({ "ls" }) }, { nil, "There is none." })
+end)

@@ -13,6 +13,7 @@ local M = {}
 ---@field __dirname string? The folder of the chat's file.
 ---@field __filename string? The chat's file.
 ---@field path flemma.tools.Path
+---@field sandbox flemma.tools.Sandbox
 ---@field truncate flemma.tools.truncate
 ---@field get_config fun(self: flemma.tools.Context): table? `tools.<name>` of the options, a copy.
 
@@ -36,6 +37,9 @@ end
 ---@type table<string, fun(context: flemma.tools.Context, message: flemma.protocol.ToolCall): any>
 local LAZY = {
   path = path_of,
+  sandbox = function(context, message)
+    return require("flemma.tools.sandbox").new(message.sandbox, context.path.resolve)
+  end,
   truncate = function()
     return require("flemma.tools.truncate")
   end,

@@ -1,0 +1,54 @@
+--- What a call may do to the machine, for tools that write files or start programs
+--- themselves: `ctx.sandbox`. The policy comes with the call; without one nothing is
+--- held.
+---@class flemma.tools.sandbox
+local M = {}
+
+---@class flemma.tools.Sandbox
+---@field is_path_writable fun(path: string): boolean Whether a file may be written there; it need not exist.
+---@field wrap_command fun(argv: string[]): string[]?, string? The words that run it held; nil and why when it must not run.
+
+--- Where a path leads, links followed as far as there is anything.
+---@param path string Absolute.
+---@return string
+local function leads_to(path)
+  local real = "/"
+  for part in path:gmatch("[^/]+") do
+    if part == ".." then
+      real = vim.fs.dirname(real)
+    elseif part ~= "." then
+      local next = (real == "/" and "" or real) .. "/" .. part
+      real = vim.uv.fs_realpath(next) or next
+    end
+  end
+  return real
+end
+
+--- The namespace of a call.
+---@param policy flemma.protocol.Held?
+---@param resolve fun(path: string): string
+---@return flemma.tools.Sandbox
+function M.new(policy, resolve)
+  return {
+    is_path_writable = function(path)
+      if not policy then
+        return true
+      end
+      local real = leads_to(resolve(path))
+      for _, folder in ipairs(policy.writable) do
+        if folder == "/" or real == folder or vim.startswith(real, folder .. "/") then
+          return true
+        end
+      end
+      return false
+    end,
+    wrap_command = function(argv)
+      if policy and policy.problem then
+        return nil, policy.problem
+      end
+      return vim.list_extend(vim.deepcopy(policy and policy.prefix or {}), argv)
+    end,
+  }
+end
+
+return M
