@@ -10,6 +10,7 @@ mod audit;
 mod backends;
 mod buffers;
 mod commands;
+mod completion;
 mod config;
 mod credentials;
 mod digest;

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -19,6 +19,7 @@ use tools::{Nested, ToolContext};
 
 use crate::audit::Audit;
 use crate::buffers::EditorBuffers;
+use crate::completion::Completions;
 use crate::editor::Editor;
 use crate::protocol::BufferId;
 use crate::questions;
@@ -63,6 +64,13 @@ impl Surroundings {
         context.bash = settings.bash();
         context.chat.clone_from(&self.path);
         context.buffer = self.buffer;
+        context.models = Arc::new(Completions {
+            settings: self.rules.settings.clone(),
+            ledger: self.shared.ledger.clone(),
+            buffer: self.buffer,
+            path: self.path.clone(),
+            requests: AtomicU32::new(0),
+        });
         context.nested = Arc::new(Inside {
             around: self,
             outer: id.clone(),

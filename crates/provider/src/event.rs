@@ -73,6 +73,17 @@ pub struct Usage {
     pub cache_creation: Option<u64>,
 }
 
+impl Usage {
+    /// Takes newer figures over; those that it does not name stay.
+    pub fn replace(&mut self, newer: Self) {
+        self.input = newer.input.or(self.input);
+        self.output = newer.output.or(self.output);
+        self.thoughts = newer.thoughts.or(self.thoughts);
+        self.cache_read = newer.cache_read.or(self.cache_read);
+        self.cache_creation = newer.cache_creation.or(self.cache_creation);
+    }
+}
+
 /// Why an answer is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StopReason {

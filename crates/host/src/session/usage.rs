@@ -30,12 +30,7 @@ impl Meter {
 
     /// Takes new figures over: each replaces an earlier one.
     pub(super) fn read(&mut self, usage: Usage) {
-        let all = &mut self.usage;
-        all.input = usage.input.or(all.input);
-        all.output = usage.output.or(all.output);
-        all.thoughts = usage.thoughts.or(all.thoughts);
-        all.cache_read = usage.cache_read.or(all.cache_read);
-        all.cache_creation = usage.cache_creation.or(all.cache_creation);
+        self.usage.replace(usage);
     }
 }
 
