@@ -6,7 +6,7 @@ local M = {}
 -- What each option must be; the host's tests write it, see CONTRIBUTING.md.
 -- The options:
 -- stylua: ignore start
-local PRESETS = { ["$default"] = true, ["$readonly"] = true, ["$standard"] = true }
+local PRESETS = { ["$default"] = true, ["$readonly"] = true, ["$shell-safe"] = true, ["$standard"] = true }
 local SERVER = { "options", { api_key = "string", api_key_command = { "list", "string" }, base_url = "string", ca_file
   = "string", max_tokens = { "any", { "integer", 1 }, "share" }, temperature = { "number", 0, 2 }, thinking = { "any",
   { "choice", "minimal", "low", "medium", "high", "max" }, { "integer", 0 }, "off" }, cache_retention = { "choice",
@@ -57,12 +57,13 @@ local OPTIONS = { "options", { provider = { "choice", "anthropic", "openai", "ge
   = { "integer", 1 } } }, default_timeout = { "number", 0.1, 86400 }, max_concurrent = { "integer", 0 }, show_spinner
   = "boolean", cursor_after_result = { "choice", "result", "stay", "next" }, script_paths = { "list", "string" },
   script_libraries = { "list", "string" }, bash = { "options", { shell = "string", cwd = "string", env = { "map",
-  "string" } } } } }, trust = { "options", { frontmatter = { "choice", "ask", "always" }, unrecognized_calls = {
-  "choice", "review", "policy" } } }, ui = { "options", { usage = { "any", { "integer", 1, 3600 }, "off" } } },
-  keymaps = { "options", { enabled = "boolean", normal = { "options", { send = { "any", "string", "off" },
-  tool_execute = { "any", "string", "off" }, cancel = { "any", "string", "off" } } }, insert = { "options", { send = {
-  "any", "string", "off" } } } } }, highlights = { "map", { "any", "string", "table" } }, host = { "options", { path =
-  "string", log = "string" } } } }
+  "string" }, allow = { "list", "string" }, deny = { "list", "string" }, unlisted = { "choice", "ask", "deny" } } },
+  http_get = { "options", { allow = { "list", "string" } } } } }, trust = { "options", { frontmatter = { "choice",
+  "ask", "always" }, unrecognized_calls = { "choice", "review", "policy" } } }, ui = { "options", { usage = { "any", {
+  "integer", 1, 3600 }, "off" } } }, keymaps = { "options", { enabled = "boolean", normal = { "options", { send = {
+  "any", "string", "off" }, tool_execute = { "any", "string", "off" }, cancel = { "any", "string", "off" } } }, insert
+  = { "options", { send = { "any", "string", "off" } } } } }, highlights = { "map", { "any", "string", "table" } },
+  host = { "options", { path = "string", log = "string" } } } }
 -- stylua: ignore end
 -- End.
 

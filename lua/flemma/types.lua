@@ -133,7 +133,7 @@
 ---@class flemma.Options.tools
 ---@field require_approval? boolean false: calls that no rule speaks of run without asking.
 ---@field auto_approve? string[]|(fun(tool_name: string, input: table, context: table): boolean|"deny"|nil)|string A list of tool names, presets and modules that say what runs without asking, or a function:
----@field presets? table<string, { approve?: string[], deny?: string[] }> Named lists, to be used in `auto_approve`. What one denies, no other approves. There are "$readonly" (read), "$default" (read, write, edit) and "$standard" (those of "$default", find, grep, ls).
+---@field presets? table<string, { approve?: string[], deny?: string[] }> Named lists, to be used in `auto_approve`. What one denies, no other approves. There are "$readonly" (read), "$default" (read, write, edit) and "$standard" (those of "$default", find, grep, ls, tool_search); "$shell-safe" approves `bash` for commands that only read, see |flemma-shell-safe|.
 ---@field offer? string[] Tools that models are offered beside those that always are: `grep`, `find` and `ls` are there and not offered.
 ---@field autopilot? flemma.Options.tools.autopilot
 ---@field default_timeout? number Seconds a tool may run before it is stopped.
@@ -143,6 +143,7 @@
 ---@field script_paths? string[] Folders with tools of yours, each a folder with a `tool.toml` and a script, beside `flemma/tools` in your configuration folder; see |flemma-script-tools|.
 ---@field script_libraries? string[] Folders with Python modules for all of them, beside each folder's `lib`.
 ---@field bash? flemma.Options.tools.bash
+---@field http_get? flemma.Options.tools.http_get
 ---@field [string] table Of the tool of that name.
 
 ---@class flemma.Options.tools.autopilot
@@ -153,6 +154,12 @@
 ---@field shell? string The shell that runs commands. nil: `bash`.
 ---@field cwd? string The folder they run in. "$FLEMMA_BUFFER_PATH" is the chat's.
 ---@field env? table<string, string> What is added to their environment.
+---@field allow? string[] Commands that "$shell-safe" approves as well: programs, or programs and the words behind them, such as "tree" or "go test".
+---@field deny? string[] Commands that never run, whoever approves them. Seen by their names, so it is good against slips; what a program does inside is not seen.
+---@field unlisted? "ask"|"deny" Commands that "$shell-safe" would not approve. "ask": the other rules decide, and without one you are asked. "deny": they are refused.
+
+---@class flemma.Options.tools.http_get
+---@field allow? string[] Hosts that `http_get` fetches from without asking: "docs.rs", "*.example.org", "localhost:8080". What only this machine or its network can reach is refused unless its address or network stands here as well: "localhost", "127.0.0.1", "10.0.0.0/8".
 
 ---@class flemma.Options.trust
 ---@field frontmatter? "ask"|"always" What frontmatter that you did not type may loosen. "ask": nothing until `:Flemma trust`. "always": whatever it says.

@@ -14,7 +14,7 @@ fn script() -> [Answer; 2] {
         Answer::says("I'll look.\n@You:\nstill mine")
             .thinking("hm", Some("signed"))
             .tool_use("t_r", "read", file("f.txt"))
-            .tool_use("t_b", "bash", command("printf out")),
+            .tool_use("t_b", "bash", command("sh -c 'printf out'")),
         Answer::new().text_in_pieces("It is four.\n\n```\nReally.", 3),
     ]
 }

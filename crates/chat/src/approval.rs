@@ -6,12 +6,14 @@
 //! such an answer means is in `function`.
 
 mod function;
+mod judges;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 pub use function::{Form, Function, FunctionId, OnError, Returned};
+pub use judges::{EXECUTE_TOOL, Judge, Judges, inside, meant};
 
 use crate::tool::ToolUseId;
 
@@ -77,6 +79,8 @@ pub enum Source {
     List(Policy),
     /// A function of somebody else's.
     Function(Function),
+    /// Rules of our own that look at the arguments.
+    Judges(Judges),
     /// The same answer for every call.
     Always(Decision),
     /// The same answer for every call but those of tools with these names, on which it
@@ -84,13 +88,16 @@ pub enum Source {
     Unless(Decision, BTreeSet<String>),
 }
 
-/// Tool names to approve and to deny. Deny wins.
+/// Tool names to approve and to deny, and rules that look closer at those it does not
+/// name. Deny wins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
     /// Names that run without asking.
     pub approve: BTreeSet<String>,
     /// Names that are refused.
     pub deny: BTreeSet<String>,
+    /// Who is asked about calls of tools that are in neither.
+    pub judges: Judges,
 }
 
 impl Policy {
@@ -101,6 +108,11 @@ impl Policy {
         } else {
             self.approve.contains(name).then_some(Decision::Approve)
         }
+    }
+
+    /// The list's opinion on a call.
+    pub fn judge(&self, call: &CallKey) -> Option<Decision> {
+        self.decide(&call.name).or_else(|| self.judges.judge(call))
     }
 }
 
@@ -141,6 +153,15 @@ impl ResolverChain {
                 })
                 .collect(),
         )
+    }
+
+    /// What the link of that name says to the model about a call that it denies.
+    pub fn reason(&self, name: &str, call: &CallKey) -> Option<String> {
+        let mut links = self.0.iter();
+        match &links.find(|link| link.name == name)?.source {
+            Source::Judges(judges) => judges.reason(call),
+            _ => None,
+        }
     }
 
     /// `first` and the functions that are asked next should it pass, as far as they
@@ -190,7 +211,8 @@ pub enum Verdict {
 pub fn decide(chain: &ResolverChain, call: &CallKey, answers: &Answers) -> Verdict {
     for resolver in &chain.0 {
         let opinion = match &resolver.source {
-            Source::List(policy) => policy.decide(&call.name),
+            Source::List(policy) => policy.judge(call),
+            Source::Judges(judges) => judges.judge(call),
             Source::Always(decision) => Some(*decision),
             Source::Unless(decision, names) => (!names.contains(&call.name)).then_some(*decision),
             Source::Function(function) => match answers.get(&(call.clone(), function.id)) {
@@ -264,6 +286,7 @@ mod tests {
                 Source::List(Policy {
                     approve: names(&["read"]),
                     deny: names(&["bash"]),
+                    ..Policy::default()
                 }),
             ),
             resolver("plugin", 50, Source::Function(plugin(7))),
@@ -290,6 +313,7 @@ mod tests {
         let policy = Policy {
             approve: names(&["bash"]),
             deny: names(&["bash"]),
+            ..Policy::default()
         };
         assert_eq!(policy.decide("bash"), Some(Decision::Deny));
     }

@@ -9,6 +9,7 @@ mod visible;
 
 use serde_json::{Map, Value};
 
+use crate::approval::inside;
 use crate::truncate::format_size;
 
 /// Names of an object argument that are shown, before `+N more`.
@@ -39,6 +40,10 @@ pub fn one_line(text: &str, width: usize) -> String {
 
 /// The form of a built-in tool, or `None` when the arguments do not fit it.
 fn known(name: &str, input: &Value) -> Option<String> {
+    if let Some((inner, arguments)) = inside(name, input) {
+        let body = known(inner, &arguments).unwrap_or_else(|| generic(&arguments));
+        return Some(format!("{inner}: {body}"));
+    }
     let input = input.as_object()?;
     match name {
         "calculator" => text(input, "expression").map(str::to_owned),
@@ -50,6 +55,7 @@ fn known(name: &str, input: &Value) -> Option<String> {
         "grep" => grep(input),
         "find" => find(input),
         "ls" => list(input),
+        "http_get" => http_get(input),
         _ => None,
     }
 }
@@ -115,6 +121,10 @@ fn list(input: &Map<String, Value>) -> Option<String> {
         None => String::new(),
     };
     Some(format!("{folder}{depth}{}", label(input)?))
+}
+
+fn http_get(input: &Map<String, Value>) -> Option<String> {
+    Some(format!("{}{}", text(input, "url")?, label(input)?))
 }
 
 /// Where a call looks, if it says so.
@@ -265,6 +275,26 @@ mod tests {
         );
         check("ls", json!({"path": "src "}), "ls: src␣");
         check("grep", json!({"pattern": 7}), "grep: pattern=7");
+        check(
+            "http_get",
+            json!({"url": "https://docs.rs/", "max_size": null, "label": "the manual"}),
+            "http_get: https://docs.rs/  # the manual",
+        );
+    }
+
+    #[test]
+    fn a_call_inside_another_is_what_is_shown() {
+        check(
+            "execute_tool",
+            json!({"name": "bash", "arguments": {"command": "rm x"}}),
+            "execute_tool: bash: $ rm x",
+        );
+        check(
+            "execute_tool",
+            json!({"name": "multiply", "arguments": {"b": 8, "a": 7}}),
+            "execute_tool: multiply: a=7, b=8",
+        );
+        check("execute_tool", json!({"name": 7}), "execute_tool: name=7");
     }
 
     #[test]

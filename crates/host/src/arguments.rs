@@ -234,6 +234,9 @@ pub struct Options {
     /// A folder with tools of yours, beside those of the options.
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub tools_dir: Vec<PathBuf>,
+    /// Refuse shell commands that are not on the list of those that only read.
+    #[arg(long)]
+    pub restricted: bool,
     /// Print everything that happens, in this form.
     #[arg(long, value_name = "FORM")]
     pub events: Option<Events>,

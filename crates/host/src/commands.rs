@@ -60,6 +60,9 @@ fn message(send: &Send) -> Result<Option<String>, String> {
 /// Most requests of a command: document 4, "The Agent Loop".
 const ROUNDS: u32 = 5;
 
+/// What a command is offered beside what a chat is: document 4, "Built-in Tools".
+const OFFERED: [&str; 1] = ["http_get"];
+
 /// `flemma run`
 pub fn run(run: Run) -> ExitCode {
     let folder = match std::env::current_dir() {
@@ -84,6 +87,7 @@ pub fn run(run: Run) -> ExitCode {
     };
     let mut given = with_model(&run.options, &run.model);
     given.max_turns.get_or_insert(ROUNDS);
+    given.offer = OFFERED.map(str::to_owned).into();
     let config = match configured(&given) {
         Ok(config) => config,
         Err(code) => return code,
@@ -195,6 +199,7 @@ fn given(options: &Options) -> Given {
         file: options.config.clone(),
         approve: options.approve.clone(),
         tools_dir: options.tools_dir.clone(),
+        restricted: options.restricted,
         ..Given::default()
     }
 }
@@ -221,6 +226,7 @@ fn job(config: Config, options: &Options, chat: Chat, show: Show) -> Job {
         chat,
         options: config.options,
         max_turns: config.settings.tools.autopilot.max_turns,
+        shell: config.settings.shell_lists(),
         approve: config.approve,
         yes: options.yes,
         show: options.events.map_or(show, |_| Show::Events),

@@ -13,14 +13,20 @@ use crate::settings::Settings;
 
 /// What runs without asking where nobody may be looking: what changes nothing.
 /// Neovim's own default lets `write` and `edit` run as well.
-const APPROVED: [&str; 6] = [
+const APPROVED: [&str; 8] = [
     "$readonly",
+    "$shell-safe",
     "calculator",
     "calculator_async",
     "find",
     "grep",
     "ls",
+    "tool_search",
 ];
+
+/// What runs in a restricted run beside that, as in the agent specification: listed
+/// commands, and pages of others.
+const RESTRICTED: [&str; 2] = ["$shell-safe", "http_get"];
 
 /// What was said on the command line.
 #[derive(Debug, Default)]
@@ -37,6 +43,10 @@ pub struct Given {
     pub approve: Vec<String>,
     /// `--tools-dir`
     pub tools_dir: Vec<PathBuf>,
+    /// Tools that are offered unless the options say which.
+    pub offer: Vec<String>,
+    /// `--restricted`
+    pub restricted: bool,
     /// Whether a result is followed by a request.
     pub autopilot: Option<bool>,
 }
@@ -123,7 +133,8 @@ pub fn read(given: &Given, registry: &Registry) -> Result<Config, Wrong> {
     if !problems.is_empty() {
         return Err(Wrong::Usage(problems));
     }
-    let approve = approved(given, presets, registry)?;
+    let bash = options.pointer("/tools/bash").cloned();
+    let approve = approved(given, presets, bash, registry)?;
     Ok(Config {
         options,
         settings,
@@ -160,6 +171,12 @@ fn lay_over(options: &mut Value, given: &Given) {
     if options.pointer("/tools/auto_approve").is_none() {
         set(options, &["tools", "auto_approve"], json!(APPROVED));
     }
+    if !given.offer.is_empty() && options.pointer("/tools/offer").is_none() {
+        set(options, &["tools", "offer"], json!(given.offer));
+    }
+    if given.restricted {
+        set(options, &["tools", "bash", "unlisted"], json!("deny"));
+    }
     if let Some(provider) = &given.provider {
         set(options, &["provider"], json!(provider));
     }
@@ -190,13 +207,25 @@ fn lay_over(options: &mut Value, given: &Given) {
 }
 
 /// What the names of `--approve` stand for.
-fn approved(given: &Given, presets: Option<Value>, registry: &Registry) -> Result<Policy, Wrong> {
-    if given.approve.is_empty() {
+fn approved(
+    given: &Given,
+    presets: Option<Value>,
+    bash: Option<Value>,
+    registry: &Registry,
+) -> Result<Policy, Wrong> {
+    let mut names = given.approve.clone();
+    if given.restricted {
+        names.extend(RESTRICTED.map(str::to_owned));
+    }
+    if names.is_empty() {
         return Ok(Policy::default());
     }
-    let mut options = json!({"tools": {"auto_approve": given.approve}});
+    let mut options = json!({"tools": {"auto_approve": names}});
     if let Some(presets) = presets {
         set(&mut options, &["tools", "presets"], presets);
+    }
+    if let Some(bash) = bash {
+        set(&mut options, &["tools", "bash"], bash);
     }
     let (settings, found) = Settings::examine(&options, registry);
     // No tool is still to come here, as it may be in Neovim.

@@ -14,6 +14,7 @@ use tools::{Registry, Tool};
 
 use crate::config::Config;
 use crate::headless::Code;
+use crate::settings::judges::exceptions;
 use crate::settings::nearest;
 
 /// The arguments of a call as they are checked and run.
@@ -73,6 +74,7 @@ pub fn list(config: &Config, registry: &Registry, words: Option<&str>) -> ExitCo
     let lines: Vec<String> = tools
         .iter()
         .map(|tool| line(&chain, tool.as_ref()))
+        .chain(exceptions(&chain).map(|it| format!("bash: {it}.")))
         .collect();
     match writeln!(io::stdout(), "{}", lines.join("\n")) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Code::Error.into(),

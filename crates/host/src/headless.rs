@@ -31,6 +31,7 @@ use serde_bytes::ByteBuf;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
+use tools::ShellLists;
 
 use self::asking::Answers;
 use self::buffer::{BUFFER, Buffer};
@@ -86,6 +87,8 @@ pub struct Job {
     pub max_turns: u32,
     /// What runs without asking, beside what the options let run.
     pub approve: Policy,
+    /// The user's lists of shell commands.
+    pub shell: ShellLists,
     /// Whether every question is answered with yes.
     pub yes: bool,
     /// What standard output gets.
@@ -142,6 +145,7 @@ struct Front {
     /// Calls that were asked about; none is asked about twice.
     asked: HashSet<(usize, ToolUseId)>,
     approve: Policy,
+    shell: ShellLists,
     yes: bool,
     max_turns: u32,
     /// In a rehearsal: the calls that would run.
@@ -174,6 +178,7 @@ impl Front {
             question: None,
             asked: HashSet::new(),
             approve: job.approve,
+            shell: job.shell,
             yes: job.yes,
             max_turns: job.max_turns,
             rehearsal: rehearsal.then(Vec::new),

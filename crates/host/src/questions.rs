@@ -60,7 +60,7 @@ pub fn ask_frontmatter(rules: &Rules, buffer: BufferId, questions: Vec<Question>
                 "the policy function of the frontmatter {problem}"
             );
         }
-        let decision = rules.limited(name, decision);
+        let decision = rules.limited(&question.call, decision);
         answers.insert((question.call, FunctionId::Frontmatter), decision);
     }
     answers

@@ -10,7 +10,7 @@ mod sandbox;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use chat::approval::{Decision, Function, Policy, ResolverChain, Source};
+use chat::approval::{CallKey, Decision, Function, Judges, Policy, ResolverChain, Source};
 use chat::cycle::Options;
 use chat::tool::ToolDefinition;
 use serde_json::Value;
@@ -164,6 +164,9 @@ impl Rules {
                 let mut theirs = self.settings.expand(names, exclusions);
                 if !trusted {
                     theirs.approve.retain(|name| ours.approve.contains(name));
+                    if ours.judges.is_empty() && !ours.approve.contains("bash") {
+                        theirs.judges = Judges::default();
+                    }
                     theirs.deny.extend(ours.deny);
                 }
                 Source::List(theirs)
@@ -199,12 +202,12 @@ impl Rules {
 
     /// What an answer of the frontmatter's function comes to: one that is not
     /// trusted approves only what the options approve as well.
-    pub fn limited(&self, tool: &str, decision: Option<Decision>) -> Option<Decision> {
+    pub fn limited(&self, call: &CallKey, decision: Option<Decision>) -> Option<Decision> {
         match (&self.at_most, decision) {
             (Some(ours), Some(Decision::Approve)) => {
-                Some(ours.decide(tool).unwrap_or(Decision::RequireApproval))
+                Some(ours.judge(call).unwrap_or(Decision::RequireApproval))
             }
-            (Some(ours), other) if ours.decide(tool) == Some(Decision::Deny) => {
+            (Some(ours), other) if ours.judge(call) == Some(Decision::Deny) => {
                 other.and(Some(Decision::Deny)).or(Some(Decision::Deny))
             }
             (_, other) => other,
@@ -239,7 +242,7 @@ fn providers() -> Vec<String> {
 mod tests {
     use super::*;
     use crate::frontmatter::{Source as Text, evaluate};
-    use chat::approval::{Answers, CallKey, Verdict, decide};
+    use chat::approval::{Answers, Verdict, decide};
     use chat::tool::ToolUseId;
     use serde_json::json;
 
@@ -265,13 +268,16 @@ mod tests {
         )
     }
 
-    fn decision(rules: &Rules, tool: &str) -> Option<Decision> {
-        let call = CallKey {
+    fn key(tool: &str) -> CallKey {
+        CallKey {
             id: ToolUseId::new("x"),
             name: tool.to_owned(),
             input: "{}".to_owned(),
-        };
-        match decide(&rules.options.chain, &call, &Answers::new()) {
+        }
+    }
+
+    fn decision(rules: &Rules, tool: &str) -> Option<Decision> {
+        match decide(&rules.options.chain, &key(tool), &Answers::new()) {
             Verdict::Decided(decision, _) => Some(decision),
             Verdict::Ask(_) => None,
         }
@@ -310,11 +316,11 @@ mod tests {
     fn an_untrusted_function_approves_nothing_that_the_options_do_not() {
         let text = "flemma.opt.tools.auto_approve = function() return true end";
         let untrusted = rules(json!({}), text, false);
-        assert_eq!(untrusted.limited("read", APPROVE), APPROVE);
-        assert_eq!(untrusted.limited("bash", APPROVE), WAIT);
-        assert_eq!(untrusted.limited("read", WAIT), WAIT);
+        assert_eq!(untrusted.limited(&key("read"), APPROVE), APPROVE);
+        assert_eq!(untrusted.limited(&key("bash"), APPROVE), WAIT);
+        assert_eq!(untrusted.limited(&key("read"), WAIT), WAIT);
         let trusted = rules(json!({}), text, true);
-        assert_eq!(trusted.limited("bash", APPROVE), APPROVE);
+        assert_eq!(trusted.limited(&key("bash"), APPROVE), APPROVE);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod check;
 mod definition;
+pub mod judges;
 mod kind;
 mod layers;
 mod policy;
@@ -80,6 +81,8 @@ pub struct ToolSettings {
     pub cursor_after_result: CursorAfterResult,
     /// See [`BashSettings`].
     pub bash: BashSettings,
+    /// See [`HttpSettings`].
+    pub http_get: HttpSettings,
 }
 
 /// `tools.autopilot.*`
@@ -100,6 +103,30 @@ pub struct BashSettings {
     pub cwd: Option<String>,
     /// Added to the environment of commands.
     pub env: BTreeMap<String, String>,
+    /// What the preset `$shell-safe` approves as well.
+    pub allow: Vec<String>,
+    /// What never runs.
+    pub deny: Vec<String>,
+    /// What becomes of commands that `$shell-safe` does not approve.
+    pub unlisted: Unlisted,
+}
+
+/// `tools.bash.unlisted`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unlisted {
+    /// The other rules decide; without one the user is asked.
+    #[default]
+    Ask,
+    /// They are refused.
+    Deny,
+}
+
+/// `tools.http_get.*`
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct HttpSettings {
+    /// Hosts and networks.
+    pub allow: Vec<String>,
 }
 
 /// A named collection of rules.

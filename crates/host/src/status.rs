@@ -12,6 +12,7 @@ use tools::Registry;
 use crate::endpoint::{self, Destination};
 use crate::protocol::{KnownTool, Report};
 use crate::rules::Rules;
+use crate::settings::judges::exceptions;
 use crate::settings::{Row, Settings};
 use crate::tutor;
 
@@ -237,10 +238,13 @@ fn policy_of(rules: &Rules, name: &str) -> String {
                 Decision::RequireApproval => "waits for you",
                 Decision::Deny => "is denied",
             };
+            let exceptions = (name == "bash").then(|| exceptions(&rules.options.chain));
+            let exceptions = exceptions.flatten();
+            let but = exceptions.map(|it| format!("; {it}")).unwrap_or_default();
             if by.is_empty() {
-                word.to_owned()
+                format!("{word}{but}")
             } else {
-                format!("{word} ({by})")
+                format!("{word} ({by}){but}")
             }
         }
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use chat::approval::{Answers, CallKey, Decision, FunctionId, Question, Verdict};
+use chat::approval::{self, Answers, CallKey, Decision, FunctionId, Question, Verdict};
 use chat::cycle::{Decided, Ruling, callable, verdict};
 use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
 use serde_json::Value;
@@ -62,6 +62,7 @@ impl Surroundings {
         context.timeout = Duration::from_secs_f64(seconds);
         context.buffers = Arc::new(EditorBuffers(self.editor.clone()));
         context.bash = settings.bash();
+        context.http = settings.http_allow();
         context.chat.clone_from(&self.path);
         context.buffer = self.buffer;
         context.models = Arc::new(Completions {
@@ -82,6 +83,7 @@ impl Surroundings {
 
     /// The rules' word on a call, with everybody asked who has a say.
     async fn decide(&self, call: &CallKey, input: &Value) -> (Decision, String) {
+        let (call, input) = &approval::meant(call, input);
         let mut answers = Answers::new();
         loop {
             let function = match verdict(call, &answers, &self.rules.options) {
@@ -135,6 +137,15 @@ impl Nested for Inside {
         self.around.rules.options.tools.values().cloned().collect()
     }
 
+    fn search(&self, query: &str) -> Vec<(f64, ToolDefinition)> {
+        let here = &self.around.rules.options.tools;
+        let found = self.around.shared.registry.search(query).into_iter();
+        let found = found.filter(|(_, tool)| here.contains_key(tool.name()));
+        found
+            .map(|(score, tool)| (score, tool.definition()))
+            .collect()
+    }
+
     async fn call(&self, name: &str, input: Value, cancel: &CancellationToken) -> ToolOutcome {
         match self.run(name, input, cancel).await {
             Ok(outcome) => outcome,
@@ -158,12 +169,16 @@ impl Inside {
         }
         let options = &around.rules.options;
         callable(name, &input, options)?;
-        let tool = around.shared.registry.get(name);
+        let (name, input) = match approval::inside(name, &input) {
+            Some((inner, arguments)) => (inner.to_owned(), arguments),
+            None => (name.to_owned(), input.clone()),
+        };
+        let tool = around.shared.registry.get(&name);
         let tool = tool.ok_or_else(|| format!("There is no tool named \"{name}\" any more."))?;
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let call = CallKey {
             id: ToolUseId::new(format!("{}/{number}", self.outer)),
-            name: name.to_owned(),
+            name,
             input: chat::json::canonical(&input),
         };
         self.may_run(&call, &input).await?;
@@ -186,7 +201,9 @@ impl Inside {
         let (ruling, refusal) = match decision {
             Decision::Approve => (Ruling::Approved, None),
             Decision::Deny => {
-                let told = format!("\"{}\" was not run: a policy denies it.", call.name);
+                let why = around.rules.options.chain.reason(&by, call);
+                let why = why.map(|why| format!(" {why}")).unwrap_or_default();
+                let told = format!("\"{}\" was not run: a policy denies it.{why}", call.name);
                 (Ruling::Denied, Some(told))
             }
             Decision::RequireApproval => {

@@ -11,6 +11,7 @@ mod buffers;
 mod calculator;
 mod edit;
 mod files;
+mod http;
 mod limits;
 mod look;
 mod models;
@@ -25,11 +26,13 @@ mod scripts;
 mod search;
 mod shell;
 mod tool;
+mod tool_search;
 mod write;
 
 pub use aliases::ALIASES;
 pub use buffers::{NoBuffers, OpenBuffers, OpenText};
 pub use files::{resolve, write_whole};
+pub use http::HttpAllow;
 pub use limits::{End, within_limits};
 pub use models::{Asked, Message, Models};
 pub use nested::Nested;
@@ -39,4 +42,6 @@ pub use run::run;
 pub use scripts::{Place, ScriptFolder, ScriptProblem, digest};
 pub use search::{Entry, Hit, search};
 pub use shell::{ShellLists, Unsafe, forbidden, review};
+pub use url::Url;
+
 pub use tool::{BashOptions, Progress, Tool, ToolContext, ToolError, ToolResult};

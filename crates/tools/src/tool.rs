@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::buffers::{NoBuffers, OpenBuffers};
+use crate::http::HttpAllow;
 use crate::models::{Models, NoModels};
 use crate::nested::{Nested, NoOthers};
 
@@ -130,6 +131,8 @@ pub struct ToolContext {
     pub models: Arc<dyn Models>,
     /// The user's settings for `bash`.
     pub bash: BashOptions,
+    /// What `http_get` may reach beside the internet.
+    pub http: HttpAllow,
     /// The directory for full outputs; created with mode 0700 when needed.
     pub output_dir: PathBuf,
 }
@@ -150,6 +153,7 @@ impl ToolContext {
             nested: Arc::new(NoOthers),
             models: Arc::new(NoModels),
             bash: BashOptions::default(),
+            http: HttpAllow::default(),
             output_dir: output_dir.into(),
         }
     }

@@ -15,6 +15,14 @@ pub const DENIED: &str = "The tool was denied by a policy.";
 /// What the model is told when the user refused without a reason.
 pub const REJECTED: &str = "The user rejected this call.";
 
+/// What the model is told when a policy refused and said why.
+pub(super) fn denied(why: Option<String>) -> String {
+    match why {
+        Some(why) => format!("{DENIED} {why}"),
+        None => DENIED.to_owned(),
+    }
+}
+
 /// The identity of a call. Arguments that cannot be read stand for themselves.
 pub fn key(document: &Document<'_>, call: &ToolUse) -> CallKey {
     read(document, call).0
@@ -154,7 +162,8 @@ fn runnable(
         let told = format!("The arguments could not be read, so the call was not run: {error}.");
         ("its arguments could not be read", told)
     })?;
-    fits(tool, &input, options).map_err(|told| ("its arguments do not fit", told))?;
+    let fits = fits(tool, &input, options).and_then(|()| inside(&tool_use.name, &input, options));
+    fits.map_err(|told| ("its arguments do not fit", told))?;
     Ok(input)
 }
 
@@ -176,6 +185,17 @@ fn fits(tool: &ToolDefinition, input: &Value, options: &Options) -> Result<(), S
     })
 }
 
+/// Whether the call inside another one can run at all.
+fn inside(name: &str, input: &Value, options: &Options) -> Result<(), String> {
+    match approval::inside(name, input) {
+        Some((inner, _)) if inner == approval::EXECUTE_TOOL => Err(format!(
+            "\"{inner}\" runs other tools and not itself, so nothing was run."
+        )),
+        Some((inner, arguments)) => callable(inner, &arguments, options),
+        None => Ok(()),
+    }
+}
+
 /// Whether a call that no document holds can run at all.
 ///
 /// # Errors
@@ -186,7 +206,8 @@ pub fn callable(name: &str, input: &Value, options: &Options) -> Result<(), Stri
         .tools
         .get(name)
         .ok_or_else(|| unknown(name, options))?;
-    fits(tool, input, options)
+    fits(tool, input, options)?;
+    inside(name, input, options)
 }
 
 /// The chain's word, and where it approves a tool that can write, the guard's: some

@@ -233,14 +233,15 @@ impl Cycle {
         options: &Options,
         plan: &mut Plan,
     ) -> Option<BlockLines> {
+        let (meant, input) = approval::meant(&key, &input);
         let verdict = match by_user {
-            true => approval::decide(&options.chain, &key, &self.answers),
-            false => judge::verdict(&key, &self.answers, options),
+            true => approval::decide(&options.chain, &meant, &self.answers),
+            false => judge::verdict(&meant, &self.answers, options),
         };
         let (mut decision, mut by) = match verdict {
             Verdict::Ask(function) => {
                 plan.questions.push(Question {
-                    call: key,
+                    call: meant,
                     input,
                     function,
                 });
@@ -265,7 +266,8 @@ impl Cycle {
         let id = key.id.as_str();
         match decision {
             Decision::Deny => {
-                let block = write::tool_result(id, judge::DENIED, true);
+                let why = options.chain.reason(&by, &meant);
+                let block = write::tool_result(id, &judge::denied(why), true);
                 plan.rule(key, Ruling::Denied, &by, reason);
                 Some(block)
             }

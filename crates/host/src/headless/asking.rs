@@ -68,6 +68,11 @@ fn read(line: &str) -> Answer {
 
 /// What is asked: all that the call would do, nothing in it hidden.
 pub fn question(tool: &str, input: &Value, folder: &Path) -> String {
+    let inner = chat::approval::inside(tool, input);
+    let (tool, input) = match &inner {
+        Some((name, arguments)) => (*name, arguments),
+        None => (tool, input),
+    };
     let tool_shown = chat::preview::one_line(tool, COLUMNS);
     let mut lines = match writes(input, folder) {
         Some((path, what)) => vec![

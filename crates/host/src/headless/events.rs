@@ -1,7 +1,8 @@
 //! What the host says, one message after another.
 
-use chat::approval::Decision;
+use chat::approval::{CallKey, Decision};
 use chat::document::{Document, Role};
+use chat::tool::ToolUseId;
 use serde_json::{Value, json};
 
 use super::messages::{Ask, Event, FromHost, Notice, OpenText, read};
@@ -103,7 +104,7 @@ impl Front {
     fn tool_result(&mut self, id: &str, text: &str, is_error: bool) {
         self.outcome.worked = true;
         let refused = self.outcome.refused.iter().any(|it| it.contains(id));
-        if text == chat::cycle::DENIED {
+        if is_error && text.starts_with(chat::cycle::DENIED) {
             self.outcome.refused.push(format!("by a policy ({id})"));
         } else if is_error && !refused {
             self.outcome.failed = true;
@@ -120,8 +121,7 @@ impl Front {
     /// The one function of this front end: what the command line approves.
     fn functions(&mut self, ask: &Ask) {
         let values = ask.calls.iter().map(|call| {
-            let name = call.arguments.first().and_then(Value::as_str);
-            let decision = name.and_then(|name| self.approve.decide(name));
+            let decision = key(&call.arguments).and_then(|call| self.approve.judge(&call));
             let word = match decision {
                 Some(Decision::Deny) => json!("deny"),
                 Some(Decision::Approve) => json!("approve"),
@@ -193,4 +193,13 @@ fn without_buffer(event: &Event) -> Value {
         data.remove("bufnr");
     }
     data
+}
+
+/// The call that a function is asked about: its name and its arguments come first.
+fn key(arguments: &[Value]) -> Option<CallKey> {
+    Some(CallKey {
+        id: ToolUseId::new("asked"),
+        name: arguments.first()?.as_str()?.to_owned(),
+        input: chat::json::canonical(arguments.get(1)?),
+    })
 }

@@ -1,6 +1,7 @@
 //! Calls that wait for the user: each is asked about once, and then approved or
 //! refused by the keys that do it in a buffer.
 
+use chat::approval::{self, CallKey};
 use chat::cycle;
 use chat::document::{Document, Status};
 use chat::tool::ToolUseId;
@@ -9,6 +10,7 @@ use tokio::sync::oneshot;
 use super::asking::{self, Answer};
 use super::compose;
 use super::{Code, Front};
+use crate::settings::judges;
 
 /// What the model is told when the user says no.
 const NO: &str = "The user cancelled this call.";
@@ -129,7 +131,29 @@ impl Front {
                 }
             }
             Answer::No => self.refuse(&question.call, NO),
-            Answer::Nobody => self.refuse(&question.call, NOBODY),
+            Answer::Nobody => {
+                let why = self.why_asked(&question.call);
+                self.refuse(&question.call, &why);
+            }
+        }
+    }
+
+    /// What is told of a call that waited for nobody: of a command also what kept it
+    /// from running by itself.
+    fn why_asked(&self, call: &(usize, ToolUseId)) -> String {
+        let waiting = self.waiting().filter(|it| it.key == *call);
+        let problem = waiting.and_then(|waiting| {
+            let key = CallKey {
+                id: call.1.clone(),
+                name: waiting.name.clone(),
+                input: chat::json::canonical(&waiting.input),
+            };
+            let (meant, _) = approval::meant(&key, &waiting.input);
+            judges::problem(&meant, &self.shell)
+        });
+        match problem {
+            Some(problem) => format!("{NOBODY} {problem}"),
+            None => NOBODY.to_owned(),
         }
     }
 

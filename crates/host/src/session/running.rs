@@ -99,11 +99,13 @@ impl Session {
     }
 
     fn run_tool(&mut self, call: CallKey, input: Value) {
-        let Some(tool) = self.shared.registry.get(&call.name) else {
-            let gone = ToolOutcome::Failed(format!(
-                "There is no tool named \"{}\" any more.",
-                call.name
-            ));
+        let (name, input) = match chat::approval::inside(&call.name, &input) {
+            // What was decided about is what runs.
+            Some((inner, arguments)) => (inner.to_owned(), arguments),
+            None => (call.name.clone(), input),
+        };
+        let Some(tool) = self.shared.registry.get(&name) else {
+            let gone = ToolOutcome::Failed(format!("There is no tool named \"{name}\" any more."));
             return self
                 .waiting
                 .push_back(Event::ToolsFinished(vec![(call, gone)]));

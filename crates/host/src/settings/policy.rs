@@ -6,32 +6,33 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chat::approval::{
-    CATCH_ALL, CONFIG, Decision, FRONTMATTER, Function, OnError, Policy, Resolver, ResolverChain,
-    Source,
+    CATCH_ALL, CONFIG, Decision, FRONTMATTER, Function, Judges, OnError, Policy, Resolver,
+    ResolverChain, Source,
 };
 use chat::cycle::Options;
 use chat::tool::ToolDefinition;
 use serde_json::Value;
-use tools::{Registry, Tool};
+use tools::{HttpAllow, Registry, Tool};
 
+use super::judges::{SHELL, SHELL_SAFE};
 use super::{Problems, Settings};
 use crate::protocol::RegisteredResolver;
 
 /// Presets that exist without being defined. The first two are the "Built-in presets"
 /// of the tools specification and approve what it says they do; the third is the
-/// second and the tools that look around.
+/// second and the tools that look around, for other tools too.
 const BUILT_IN: [(&str, &[&str]); 3] = [
     ("$readonly", &["read"]),
     ("$default", &["read", "write", "edit"]),
     (
         "$standard",
-        &["read", "write", "edit", "find", "grep", "ls"],
+        &["read", "write", "edit", "find", "grep", "ls", "tool_search"],
     ),
 ];
 
 /// Where the resolvers that the options make stand: "Approval resolvers" in the
 /// tools specification.
-const OPTIONS_PRIORITY: i32 = 100;
+pub(super) const OPTIONS_PRIORITY: i32 = 100;
 
 /// Whether an entry of `tools.auto_approve` is the path of a module.
 fn is_module(name: &str) -> bool {
@@ -85,6 +86,11 @@ impl Settings {
             };
             check_name("tools.auto_approve", name, known, problems);
         }
+        if let Err(problem) = HttpAllow::read(&self.tools.http_get.allow) {
+            problems
+                .names
+                .push(format!("tools.http_get.allow: {problem}"));
+        }
         for (preset, lists) in &self.tools.presets {
             if !preset.starts_with('$') {
                 problems.names.push(format!(
@@ -103,6 +109,7 @@ impl Settings {
     /// The names that start with `$`.
     pub fn preset_names(&self) -> BTreeSet<String> {
         let built_in = BUILT_IN.iter().map(|(name, _)| (*name).to_owned());
+        let built_in = built_in.chain([SHELL_SAFE.to_owned()]);
         built_in.chain(self.tools.presets.keys().cloned()).collect()
     }
 
@@ -146,12 +153,18 @@ impl Settings {
                 (None, Some((_, approve))) => policy
                     .approve
                     .extend(approve.iter().map(|it| (*it).to_owned())),
+                (None, None) if name == SHELL_SAFE => {
+                    policy.judges = self.shell_safe();
+                }
                 (None, None) => {
                     policy.approve.insert(name.to_owned());
                 }
             }
         }
         policy.approve.retain(|name| !exclusions.contains(name));
+        if exclusions.iter().any(|it| it == "bash" || it == SHELL_SAFE) {
+            policy.judges = Judges::default();
+        }
         for (alias, name) in tools::ALIASES {
             for names in [&mut policy.approve, &mut policy.deny] {
                 if names.contains(name) {
@@ -178,6 +191,7 @@ impl Settings {
             Resolver::yielding(CONFIG, OPTIONS_PRIORITY, config),
             Resolver::new(FRONTMATTER, 90, Source::List(Policy::default())),
         ];
+        links.extend(self.judges());
         if !self.tools.require_approval {
             links.push(Resolver::new(
                 CATCH_ALL,
@@ -194,7 +208,8 @@ impl Settings {
             let wait = Source::Always(Decision::RequireApproval);
             Resolver::yielding(name, OPTIONS_PRIORITY, wait)
         }));
-        links.retain(|link| !self.resolvers.without.contains(&link.name));
+        let is_taken = |link: &Resolver| self.resolvers.without.contains(&link.name);
+        links.retain(|link| link.name == SHELL || !is_taken(link));
         links.extend(items.iter().map(link));
         ResolverChain::new(links)
     }

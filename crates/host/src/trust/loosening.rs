@@ -107,7 +107,16 @@ fn approves_more(wanted: &AutoApprove, base: &Settings) -> Option<String> {
         }
         (!looser.is_empty()).then(|| listed(&looser))
     };
+    let more = !theirs.judges.is_empty() && ours.judges.is_empty();
+    let judged = more && reach_of(&ours, "bash", otherwise) < Reach::Runs;
     let runs = looser(Reach::Runs).map(|tools| format!("would run {tools} without asking"));
+    let runs = match judged {
+        true => Some(runs.map_or_else(
+            || "would run shell commands that only read without asking".to_owned(),
+            |runs| format!("{runs}, and shell commands that only read"),
+        )),
+        false => runs,
+    };
     let asks = looser(Reach::Asked)
         .map(|tools| format!("would ask about {tools}, which your settings deny"));
     match (runs, asks) {

@@ -7,7 +7,7 @@ use super::programs::{RUN, Refusal, closed, refuse_first};
 use super::words::Word;
 
 const CHANGE: &str = "change the repository";
-const OTHER: &str = "read another repository's settings, which may run programs";
+pub(super) const OTHER: &str = "read another repository's settings, which may run programs";
 
 /// Commands that only show, whatever follows but [`LONG`].
 const SHOWS: [&str; 24] = [

@@ -79,12 +79,13 @@ impl fmt::Display for Unsafe {
     }
 }
 
-/// Whether a command only reads, as far as can be told from its text.
+/// Whether a command only reads, as far as can be told from its text. `folder` is where
+/// it runs when the call says so itself.
 ///
 /// # Errors
 ///
 /// The first thing in it that is not let through.
-pub fn review(command: &str, lists: &ShellLists) -> Result<(), Unsafe> {
+pub fn review(command: &str, folder: Option<&str>, lists: &ShellLists) -> Result<(), Unsafe> {
     if let Some(denied) = forbidden(command, &lists.deny) {
         return Err(denied);
     }
@@ -95,7 +96,18 @@ pub fn review(command: &str, lists: &ShellLists) -> Result<(), Unsafe> {
     if commands.is_empty() {
         return Err(Unsafe::Syntax("no command"));
     }
-    commands.iter().try_for_each(|it| check(it, lists))
+    for command in &commands {
+        check(command, lists)?;
+        let is_git = command.words.first().is_some_and(|it| it.value == "git");
+        if let Some(folder) = folder.filter(|_| is_git) {
+            return Err(Unsafe::Argument {
+                program: "git".to_owned(),
+                argument: format!("working_dir {folder}"),
+                could: git::OTHER,
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Whether a command runs something that the user forbids, as far as its words show

@@ -36,7 +36,7 @@ fn the_table_holds() {
     let mut count = 0;
     for line in lines {
         let (word, command) = line.split_once(' ').expect("a word and a command");
-        let said = review(&unescaped(command), &ShellLists::default());
+        let said = review(&unescaped(command), None, &ShellLists::default());
         let became = if said.is_ok() { "runs" } else { "asks" };
         if became != word {
             wrong.push(format!("{line}: {said:?}"));
@@ -48,7 +48,7 @@ fn the_table_holds() {
 }
 
 fn said(command: &str) -> String {
-    let said = review(command, &ShellLists::default());
+    let said = review(command, None, &ShellLists::default());
     said.expect_err(command).to_string()
 }
 
@@ -84,7 +84,7 @@ fn the_user_adds_programs_and_forms_of_them() {
         "ls | tree",
         "go version",
     ] {
-        assert_eq!(review(command, &allow), Ok(()), "{command}");
+        assert_eq!(review(command, None, &allow), Ok(()), "{command}");
     }
     for command in [
         "go build",
@@ -94,7 +94,7 @@ fn the_user_adds_programs_and_forms_of_them() {
         "X=1 tree",
         "go 'tes'",
     ] {
-        assert!(review(command, &allow).is_err(), "{command}");
+        assert!(review(command, None, &allow).is_err(), "{command}");
     }
 }
 
@@ -125,7 +125,7 @@ fn what_the_user_forbids_is_seen_wherever_it_stands() {
             matches!(denied, Some(Unsafe::Denied(_))),
             "{command}: {denied:?}"
         );
-        assert!(review(command, &deny).is_err(), "{command}");
+        assert!(review(command, None, &deny).is_err(), "{command}");
     }
     for command in ["ls rm", "echo curl", "git status", "grep -r rm src"] {
         assert_eq!(forbidden(command, &deny.deny), None, "{command}");
@@ -140,19 +140,22 @@ fn hostile_lengths_and_depths_end_soon_and_never_run() {
         "(", "$(", "{ ", "`", "\"$(", "<(", "((", "[[ ", "${a:-", "!", "if ", "<<a\n",
     ] {
         let command = piece.repeat(5_000);
-        assert!(review(&command, &ShellLists::default()).is_err(), "{piece}");
+        assert!(
+            review(&command, None, &ShellLists::default()).is_err(),
+            "{piece}"
+        );
         drop(forbidden(&command, &["rm".to_owned()]));
     }
     let many = "true && ".repeat(1_000) + "ls";
-    assert_eq!(review(&many, &ShellLists::default()), Ok(()));
+    assert_eq!(review(&many, None, &ShellLists::default()), Ok(()));
     let long = "ls; ".repeat(10_000);
-    assert!(review(&long, &ShellLists::default()).is_err());
+    assert!(review(&long, None, &ShellLists::default()).is_err());
 }
 
 proptest::proptest! {
     #[test]
     fn any_text_is_answered(text in "([a-z ;|&<>(){}$`\"'\\\\\n#=*]|ls|rm|--){0,40}") {
-        drop(review(&text, &ShellLists::default()));
+        drop(review(&text, None, &ShellLists::default()));
         drop(forbidden(&text, &["rm".to_owned()]));
     }
 
@@ -162,7 +165,7 @@ proptest::proptest! {
         before in "[a-z ;|&<>(){}$`\"'\\\\\n#]{0,12}", after in "[a-z ;|&\"'\\\\\n]{0,6}",
     ) {
         let text = format!("{before}\nrm {after}\n");
-        if let Ok(()) = review(&text, &ShellLists::default()) {
+        if let Ok(()) = review(&text, None, &ShellLists::default()) {
             // Then it stands in quotes or in a comment, where it is an argument.
             let inside = before.contains(['"', '\'', '#', '\\']);
             proptest::prop_assert!(inside, "{text:?}");

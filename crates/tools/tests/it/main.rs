@@ -4,6 +4,7 @@
 
 mod bash;
 mod edit;
+mod http;
 mod look;
 mod place;
 mod read;

@@ -38,8 +38,13 @@ fn names() -> impl Strategy<Value = BTreeSet<String>> {
 }
 
 fn link() -> impl Strategy<Value = Link> {
-    let list =
-        (names(), names()).prop_map(|(approve, deny)| Source::List(Policy { approve, deny }));
+    let list = (names(), names()).prop_map(|(approve, deny)| {
+        Source::List(Policy {
+            approve,
+            deny,
+            ..Policy::default()
+        })
+    });
     // Its number is made its own when the chain is.
     let function = Just(Source::Function(Function::resolver(0, OnError::Pass)));
     let source = prop_oneof![list, decision().prop_map(Source::Always), function];

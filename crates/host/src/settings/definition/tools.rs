@@ -43,7 +43,9 @@ A name with a dot is a module with a function `resolve`, see
         "\
 Named lists, to be used in `auto_approve`. What one denies, no other
 approves. There are \"$readonly\" (read), \"$default\" (read, write, edit) and
-\"$standard\" (those of \"$default\", find, grep, ls).
+\"$standard\" (those of \"$default\", find, grep, ls, tool_search);
+\"$shell-safe\" approves `bash` for commands that only read, see
+|flemma-shell-safe|.
 >lua
 presets = { [\"$no-bash\"] = { deny = { \"bash\" } } }
 <",
@@ -103,6 +105,7 @@ beside `flemma/tools` in your configuration folder; see
         "Folders with Python modules for all of them, beside each folder's `lib`.",
     ),
     Field::table("bash", Kind::Table(&[BASH]), ""),
+    Field::table("http_get", Kind::Table(&[HTTP_GET]), ""),
 ];
 
 const AUTOPILOT: &[Field] = &[
@@ -120,6 +123,17 @@ const AUTOPILOT: &[Field] = &[
         "Most requests in a row without you.",
     ),
 ];
+
+const HTTP_GET: &[Field] = &[Field::new(
+    "allow",
+    Kind::List(&Kind::Text),
+    "[]",
+    "\
+Hosts that `http_get` fetches from without asking: \"docs.rs\",
+\"*.example.org\", \"localhost:8080\". What only this machine or its network
+can reach is refused unless its address or network stands here as well:
+\"localhost\", \"127.0.0.1\", \"10.0.0.0/8\".",
+)];
 
 const BASH: &[Field] = &[
     Field::new(
@@ -139,5 +153,29 @@ const BASH: &[Field] = &[
         Kind::Map(&Kind::Text),
         "{}",
         "What is added to their environment.",
+    ),
+    Field::new(
+        "allow",
+        Kind::List(&Kind::Text),
+        "[]",
+        "\
+Commands that \"$shell-safe\" approves as well: programs, or programs and
+the words behind them, such as \"tree\" or \"go test\".",
+    ),
+    Field::new(
+        "deny",
+        Kind::List(&Kind::Text),
+        "[]",
+        "\
+Commands that never run, whoever approves them. Seen by their names, so it
+is good against slips; what a program does inside is not seen.",
+    ),
+    Field::new(
+        "unlisted",
+        Kind::Choice(&["ask", "deny"]),
+        r#""ask""#,
+        "\
+Commands that \"$shell-safe\" would not approve. \"ask\": the other rules
+decide, and without one you are asked. \"deny\": they are refused.",
     ),
 ];

@@ -1,0 +1,121 @@
+//! Rules that look at the arguments of a call, and the call that is meant by one that
+//! only names another.
+//!
+//! Pure: a judge is a function of the call's text and is asked where it stands.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{CallKey, Decision};
+
+/// A rule of our own that looks at a call's arguments.
+pub trait Judge: fmt::Debug + Send + Sync {
+    /// Its opinion.
+    fn judge(&self, call: &CallKey) -> Option<Decision>;
+
+    /// Why it denies, in sentences for the model.
+    fn reason(&self, _call: &CallKey) -> Option<String> {
+        None
+    }
+}
+
+/// Some judges, of whom the first with an opinion decides. Two are the same when they
+/// hold the same ones.
+#[derive(Debug, Clone, Default)]
+pub struct Judges(Vec<Arc<dyn Judge>>);
+
+impl Judges {
+    /// Adds one, behind the others.
+    pub fn add(&mut self, judge: Arc<dyn Judge>) {
+        self.0.push(judge);
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The first opinion.
+    pub fn judge(&self, call: &CallKey) -> Option<Decision> {
+        self.0.iter().find_map(|judge| judge.judge(call))
+    }
+
+    /// The first reason.
+    pub fn reason(&self, call: &CallKey) -> Option<String> {
+        self.0.iter().find_map(|judge| judge.reason(call))
+    }
+}
+
+impl PartialEq for Judges {
+    fn eq(&self, other: &Self) -> bool {
+        let pairs = self.0.iter().zip(&other.0);
+        self.0.len() == other.0.len() && pairs.into_iter().all(|(a, b)| Arc::ptr_eq(a, b))
+    }
+}
+
+impl Eq for Judges {}
+
+/// The tool that runs another one, which its arguments name.
+pub const EXECUTE_TOOL: &str = "execute_tool";
+
+/// The call that is decided about, and its arguments: of [`EXECUTE_TOOL`] it is the
+/// one inside, by whose name and arguments all rules go.
+pub fn meant(call: &CallKey, input: &Value) -> (CallKey, Value) {
+    let Some((name, inner)) = inside(&call.name, input) else {
+        return (call.clone(), input.clone());
+    };
+    let key = CallKey {
+        id: call.id.clone(),
+        name: name.to_owned(),
+        input: crate::json::canonical(&inner),
+    };
+    (key, inner)
+}
+
+/// The tool and the arguments inside a call of [`EXECUTE_TOOL`].
+pub fn inside<'a>(name: &str, input: &'a Value) -> Option<(&'a str, Value)> {
+    if name != EXECUTE_TOOL {
+        return None;
+    }
+    let inner = input.get("name")?.as_str()?;
+    let arguments = match input.get("arguments") {
+        None | Some(Value::Null) => Value::Object(serde_json::Map::new()),
+        Some(arguments) => arguments.clone(),
+    };
+    Some((inner, arguments))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::ToolUseId;
+    use serde_json::json;
+
+    fn key(name: &str, input: &Value) -> CallKey {
+        CallKey {
+            id: ToolUseId::new("x"),
+            name: name.to_owned(),
+            input: crate::json::canonical(input),
+        }
+    }
+
+    #[test]
+    fn the_call_inside_is_what_is_meant() {
+        let outer = json!({"name": "bash", "arguments": {"command": "ls"}});
+        let inner = json!({"command": "ls"});
+        assert_eq!(
+            meant(&key(EXECUTE_TOOL, &outer), &outer),
+            (key("bash", &inner), inner)
+        );
+        let bare = json!({"name": "ping"});
+        assert_eq!(
+            meant(&key(EXECUTE_TOOL, &bare), &bare).0,
+            key("ping", &json!({}))
+        );
+        for (name, input) in [("bash", outer.clone()), (EXECUTE_TOOL, json!({"name": 7}))] {
+            assert_eq!(meant(&key(name, &input), &input).0, key(name, &input));
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The rules that look at what a call says: which shell commands may run, and which
+//! hosts nobody needs to ask about.
+//!
+//! What a command or an address comes to is found in `tools`; here it is made a
+//! decision. Knows the names of the tools that take them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use chat::approval::{
+    Answers, CallKey, Decision, Judge, Judges, Resolver, ResolverChain, Source, Verdict, decide,
+};
+use chat::tool::ToolUseId;
+use serde_json::{Value, json};
+use tools::{HttpAllow, ShellLists, Unsafe, Url};
+
+use super::policy::OPTIONS_PRIORITY;
+use super::{Settings, Unlisted};
+
+/// The preset that approves shell commands that only read.
+pub const SHELL_SAFE: &str = "$shell-safe";
+/// The link that denies shell commands, before anybody is asked.
+pub const SHELL: &str = "urn:flemma:approval:bash";
+/// The link that approves addresses of hosts that the user lists.
+pub const HTTP: &str = "urn:flemma:approval:http_get";
+
+impl Settings {
+    /// The user's lists of shell commands.
+    pub fn shell_lists(&self) -> ShellLists {
+        let bash = &self.tools.bash;
+        ShellLists {
+            allow: bash.allow.clone(),
+            deny: bash.deny.clone(),
+        }
+    }
+
+    /// What `http_get` may reach.
+    pub fn http_allow(&self) -> HttpAllow {
+        // What is wrong with it was told when it was read.
+        HttpAllow::read(&self.tools.http_get.allow).unwrap_or_default()
+    }
+
+    /// The links that look at what a call says: one before everybody, because what is
+    /// forbidden is so whoever would allow it.
+    pub(super) fn judges(&self) -> Vec<Resolver> {
+        let bash = &self.tools.bash;
+        let only_listed = bash.unlisted == Unlisted::Deny;
+        let is_known = self.has_known_shell();
+        let mut links = Vec::new();
+        if only_listed || !bash.deny.is_empty() {
+            let judges = one(ShellBound {
+                lists: self.shell_lists(),
+                only_listed,
+                is_known,
+            });
+            links.push(Resolver::new(SHELL, i32::MAX, Source::Judges(judges)));
+        }
+        if !self.tools.http_get.allow.is_empty() {
+            let hosts = Source::Judges(one(ListedHosts(self.http_allow())));
+            links.push(Resolver::yielding(HTTP, OPTIONS_PRIORITY, hosts));
+        }
+        links
+    }
+
+    /// Who approves shell commands that only read: nobody, where the shell is one that
+    /// reads them in another way.
+    pub(super) fn shell_safe(&self) -> Judges {
+        match self.has_known_shell() {
+            true => one(ShellSafe(self.shell_lists())),
+            false => Judges::default(),
+        }
+    }
+
+    fn has_known_shell(&self) -> bool {
+        let shell = self.tools.bash.shell.as_deref().unwrap_or("bash");
+        let name = Path::new(shell).file_name().unwrap_or_default();
+        ["bash", "sh", "dash"].iter().any(|known| name == *known)
+    }
+}
+
+fn one(judge: impl Judge + 'static) -> Judges {
+    let mut judges = Judges::default();
+    judges.add(Arc::new(judge));
+    judges
+}
+
+/// What the rules do with some commands and not with others, to follow what they do
+/// with a call of the shell.
+pub fn exceptions(chain: &ResolverChain) -> Option<&'static str> {
+    let decided = |command: &str| {
+        let call = CallKey {
+            id: ToolUseId::new("probe"),
+            name: "bash".to_owned(),
+            input: json!({"command": command}).to_string(),
+        };
+        match decide(chain, &call, &Answers::new()) {
+            Verdict::Decided(decision, _) => Some(decision),
+            Verdict::Ask(_) => None,
+        }
+    };
+    match (decided("ls")?, decided("./unlisted")?) {
+        (Decision::Approve, Decision::RequireApproval) => Some("what only reads runs"),
+        (Decision::Approve, Decision::Deny) => Some("what only reads runs, the rest is denied"),
+        (Decision::RequireApproval, Decision::Deny) => Some("what does more than read is denied"),
+        _ => None,
+    }
+}
+
+/// Approves commands that only read.
+#[derive(Debug)]
+pub struct ShellSafe(pub ShellLists);
+
+impl Judge for ShellSafe {
+    fn judge(&self, call: &CallKey) -> Option<Decision> {
+        let reads = review(call, &self.0)?.is_ok();
+        reads.then_some(Decision::Approve)
+    }
+}
+
+/// Denies commands that the user forbids, or all that [`ShellSafe`] would not approve.
+#[derive(Debug)]
+pub struct ShellBound {
+    /// The user's lists.
+    pub lists: ShellLists,
+    /// Whether what is not listed is denied as well.
+    pub only_listed: bool,
+    /// Whether the shell is one whose commands can be read.
+    pub is_known: bool,
+}
+
+impl ShellBound {
+    fn problem(&self, call: &CallKey) -> Option<Unsafe> {
+        if self.only_listed && !self.is_known {
+            command(call)?;
+            return Some(Unsafe::Syntax("the commands of another shell than bash"));
+        }
+        if self.only_listed {
+            return review(call, &self.lists)?.err();
+        }
+        let command = command(call)?.0;
+        match tools::forbidden(&command, &self.lists.deny)? {
+            denied @ Unsafe::Denied(_) => Some(denied),
+            // What cannot be read waits for the user, who can.
+            _ => None,
+        }
+    }
+
+    fn is_unclear(&self, call: &CallKey) -> bool {
+        command(call).is_some_and(|(command, _)| {
+            let found = tools::forbidden(&command, &self.lists.deny);
+            matches!(found, Some(Unsafe::Syntax(_)))
+        })
+    }
+}
+
+impl Judge for ShellBound {
+    fn judge(&self, call: &CallKey) -> Option<Decision> {
+        match self.problem(call) {
+            Some(_) => Some(Decision::Deny),
+            None => self.is_unclear(call).then_some(Decision::RequireApproval),
+        }
+    }
+
+    fn reason(&self, call: &CallKey) -> Option<String> {
+        let problem = self.problem(call)?;
+        Some(format!("{problem} Nothing was run."))
+    }
+}
+
+/// Approves addresses of the hosts that the user lists.
+#[derive(Debug)]
+pub struct ListedHosts(pub HttpAllow);
+
+impl Judge for ListedHosts {
+    fn judge(&self, call: &CallKey) -> Option<Decision> {
+        if call.name != "http_get" {
+            return None;
+        }
+        let input: Value = serde_json::from_str(&call.input).ok()?;
+        let url = Url::parse(input.get("url")?.as_str()?.trim()).ok()?;
+        self.0.names(&url).then_some(Decision::Approve)
+    }
+}
+
+/// Why a shell command would not run by `$shell-safe`; nothing when it would, and for
+/// other tools.
+pub fn problem(call: &CallKey, lists: &ShellLists) -> Option<String> {
+    review(call, lists)?.err().map(|it| it.to_string())
+}
+
+fn review(call: &CallKey, lists: &ShellLists) -> Option<Result<(), Unsafe>> {
+    let (command, folder) = command(call)?;
+    Some(tools::review(&command, folder.as_deref(), lists))
+}
+
+/// The command of a call that runs one, and the folder that it names.
+fn command(call: &CallKey) -> Option<(String, Option<String>)> {
+    if !matches!(call.name.as_str(), "bash" | "shell") {
+        return None;
+    }
+    let input: Value = serde_json::from_str(&call.input).ok()?;
+    let text = |name: &str| Some(input.get(name)?.as_str()?.to_owned());
+    Some((text("command")?, text("working_dir")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(name: &str, input: Value) -> CallKey {
+        CallKey {
+            id: ToolUseId::new("x"),
+            name: name.to_owned(),
+            input: chat::json::canonical(&input),
+        }
+    }
+
+    fn bash(command: &str) -> CallKey {
+        call(
+            "bash",
+            json!({"label": "", "command": command, "timeout": null}),
+        )
+    }
+
+    #[test]
+    fn a_command_that_only_reads_is_approved_under_both_names() {
+        let safe = ShellSafe(ShellLists::default());
+        let approve = Some(Decision::Approve);
+        assert_eq!(safe.judge(&bash("ls -la")), approve);
+        assert_eq!(safe.judge(&bash("rm x")), None);
+        assert_eq!(safe.judge(&call("bash", json!({}))), None);
+        assert_eq!(safe.judge(&call("write", json!({"command": "ls"}))), None);
+        let shell = |command: &str, folder: Value| {
+            call("shell", json!({"command": command, "working_dir": folder}))
+        };
+        assert_eq!(safe.judge(&shell("pwd", json!("/tmp"))), approve);
+        assert_eq!(safe.judge(&shell("git status", Value::Null)), approve);
+        // Another folder may hold another repository's settings.
+        assert_eq!(safe.judge(&shell("git status", json!("evil"))), None);
+    }
+
+    #[test]
+    fn what_is_forbidden_is_denied_with_its_name() {
+        let lists = ShellLists {
+            deny: vec!["curl".to_owned()],
+            ..ShellLists::default()
+        };
+        let bound = ShellBound {
+            lists,
+            only_listed: false,
+            is_known: true,
+        };
+        assert_eq!(bound.judge(&bash("ls; curl x")), Some(Decision::Deny));
+        let reason = bound.reason(&bash("ls; curl x")).unwrap_or_default();
+        assert!(reason.contains("\"curl\" is not allowed") && reason.ends_with("Nothing was run."));
+        assert_eq!(bound.judge(&bash("rm x")), None);
+        let long = format!("{}curl x", "true; ".repeat(60_000));
+        assert_eq!(bound.judge(&bash(&long)), Some(Decision::RequireApproval));
+    }
+
+    #[test]
+    fn a_bound_shell_runs_only_what_is_listed() {
+        let bound = ShellBound {
+            lists: ShellLists::default(),
+            only_listed: true,
+            is_known: true,
+        };
+        assert_eq!(bound.judge(&bash("ls")), None);
+        assert_eq!(bound.judge(&bash("rm x")), Some(Decision::Deny));
+        assert_eq!(bound.judge(&call("write", json!({}))), None);
+    }
+
+    #[test]
+    fn a_listed_host_needs_no_question() {
+        let allow = HttpAllow::read(&["docs.rs".to_owned()]).unwrap_or_default();
+        let hosts = ListedHosts(allow);
+        let get = |url: &str| call("http_get", json!({"url": url}));
+        assert_eq!(
+            hosts.judge(&get("https://docs.rs/x")),
+            Some(Decision::Approve)
+        );
+        assert_eq!(hosts.judge(&get("https://docs.rs.evil.example/x")), None);
+        assert_eq!(
+            hosts.judge(&call("bash", json!({"url": "https://docs.rs/"}))),
+            None
+        );
+    }
+}

@@ -1,0 +1,115 @@
+//! What the model reads of a page: what it is, its text, and what is missing.
+//!
+//! Of what is cut, all that was fetched goes into a file.
+
+use std::fs::DirBuilder;
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use chat::tool::ToolUseId;
+use chat::truncate::{MAX_BYTES, floor_char_boundary, format_size, truncate_head};
+
+use super::SIZE;
+use super::fetch::Fetched;
+
+/// A NUL among so many first bytes means that it is not text, as for `read`.
+const SNIFFED: usize = 8 * 1024;
+
+/// The page in words. `most` is how many bytes of it were to be fetched.
+pub(super) fn page(fetched: &Fetched, most: usize, id: &ToolUseId, folder: &Path) -> String {
+    let head = head(fetched);
+    if let Some(next) = &fetched.leads {
+        return format!(
+            "{head}\n\n[It leads to another host: {next}. That was not followed, because the rule that let this call \
+             run does not speak of it. Call http_get with that address.]"
+        );
+    }
+    if fetched.body.is_empty() {
+        return format!("{head}\n\n(empty)");
+    }
+    if is_binary(fetched) {
+        let size = format_size(fetched.body.len() as u64);
+        let file = kept(fetched, id, folder);
+        return format!("{head}\n\n(no text: {size} of binary data)\n\n[{file}]");
+    }
+    let text = String::from_utf8_lossy(&fetched.body).replace('\0', "␀");
+    let shown = truncate_head(&text);
+    let mut notices = Vec::new();
+    if shown.truncated_by.is_some() {
+        let lines = match shown.first_line_exceeds_limit {
+            true => format!("the first {} of a line", format_size(MAX_BYTES as u64)),
+            false => format!(
+                "the first {} of {} lines",
+                shown.output_lines, shown.total_lines
+            ),
+        };
+        notices.push(format!("[Showing {lines}. {}]", kept(fetched, id, folder)));
+    }
+    if fetched.is_cut {
+        notices.push(format!(
+            "[Only the first {} were fetched. Set max_size for more, at most {}.]",
+            format_size(most as u64),
+            SIZE.1
+        ));
+    }
+    let content = match shown.first_line_exceeds_limit {
+        true => &text[..floor_char_boundary(&text, MAX_BYTES)],
+        false => shown.content,
+    };
+    if notices.is_empty() {
+        return format!("{head}\n\n{content}");
+    }
+    format!("{head}\n\n{content}\n\n{}", notices.join("\n"))
+}
+
+/// What it is, on one line: what a server says may not break it.
+fn head(fetched: &Fetched) -> String {
+    let kind = match fetched.kind.as_str() {
+        "" => "of no type",
+        kind => kind,
+    };
+    let kind: String = kind
+        .chars()
+        .filter(|it| !it.is_control())
+        .take(80)
+        .collect();
+    format!("HTTP {}, {kind}, from {}", fetched.status, fetched.url)
+}
+
+fn is_binary(fetched: &Fetched) -> bool {
+    let kind = fetched.kind.split('/').next().unwrap_or_default();
+    let start = &fetched.body[..fetched.body.len().min(SNIFFED)];
+    // A cut may go through a character.
+    let is_broken = std::str::from_utf8(start).is_err_and(|it| it.error_len().is_some());
+    start.contains(&0)
+        || (is_broken && !matches!(kind, "text") && !fetched.kind.contains("charset"))
+        || (matches!(kind, "image" | "audio" | "video" | "font") && !fetched.kind.contains("xml"))
+}
+
+/// Where all of it is now.
+fn kept(fetched: &Fetched, id: &ToolUseId, folder: &Path) -> String {
+    match keep(&fetched.body, id, folder) {
+        Ok(path) => format!("What was fetched: {}", path.display()),
+        Err(error) => format!("What was fetched could not be kept: {error}."),
+    }
+}
+
+/// A file that only the user can read, in a folder likewise.
+fn keep(body: &[u8], id: &ToolUseId, folder: &Path) -> io::Result<PathBuf> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    let id = id.as_str().chars();
+    let safe: String = id
+        .filter(|it| it.is_ascii_alphanumeric() || *it == '_')
+        .take(40)
+        .collect();
+    let mut file = tempfile::Builder::new()
+        .prefix(&format!("http-{safe}-"))
+        .tempfile_in(folder)?;
+    file.write_all(body)?;
+    let (_, path) = file.keep().map_err(|error| error.error)?;
+    Ok(path)
+}

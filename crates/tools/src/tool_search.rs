@@ -1,0 +1,164 @@
+//! `tool_search` and `execute_tool`: tools that no request carries, found by a few
+//! words and run by name.
+//!
+//! What fits is ranked in `search`. A call of `execute_tool` is decided about and run
+//! as the call inside it by whoever holds the rules; where nobody does, it calls that
+//! one here.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chat::approval::{EXECUTE_TOOL, inside};
+use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::schema;
+use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+
+/// Most tools that a search returns: their schemas are long.
+const MOST: usize = 10;
+/// A call may take as long as the longest that a tool can ask for.
+const LONGEST: Duration = Duration::from_secs(3605);
+
+/// Finds tools.
+pub(crate) struct ToolSearch;
+
+/// Runs one of them.
+pub(crate) struct ExecuteTool;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Words {
+    /// What the tool should do, in a few words, or its name.
+    query: String,
+}
+
+#[async_trait]
+impl Tool for ToolSearch {
+    fn name(&self) -> &str {
+        "tool_search"
+    }
+
+    fn label(&self) -> &str {
+        "Find a tool"
+    }
+
+    fn description(&self) -> &str {
+        "Find tools that are not in your list, by their name or by what they do. Returns the best with \
+         their arguments as JSON; run one with execute_tool."
+    }
+
+    fn input_schema(&self) -> Value {
+        schema::strict::<Words>()
+    }
+
+    fn strict(&self) -> bool {
+        true
+    }
+
+    fn enabled(&self) -> bool {
+        false
+    }
+
+    async fn execute(
+        &self,
+        _id: &ToolUseId,
+        input: Value,
+        ctx: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let words: Words = schema::arguments(self.name(), input)?;
+        let found = ctx.nested.search(&words.query);
+        let is_other =
+            |tool: &ToolDefinition| tool.name != self.name() && tool.name != EXECUTE_TOOL;
+        let found = found.into_iter().filter(|(_, tool)| is_other(tool));
+        let found: Vec<Value> = found
+            .take(MOST)
+            .map(|(score, tool)| entry(score, tool))
+            .collect();
+        let text = match found.is_empty() {
+            true => format!("No tool fits \"{}\". Try other words.", words.query),
+            false => serde_json::to_string_pretty(&found).unwrap_or_default(),
+        };
+        Ok(ToolResult::text(text))
+    }
+}
+
+/// A tool that was found: whole scores without a fraction, as people write them.
+fn entry(score: f64, tool: ToolDefinition) -> Value {
+    let rounded = (score * 100.0).round() / 100.0;
+    let score = if rounded == 1.0 {
+        json!(1)
+    } else {
+        json!(rounded)
+    };
+    json!({
+        "name": tool.name,
+        "description": tool.description,
+        "score": score,
+        "inputSchema": tool.input_schema,
+    })
+}
+
+#[async_trait]
+impl Tool for ExecuteTool {
+    fn name(&self) -> &str {
+        EXECUTE_TOOL
+    }
+
+    fn label(&self) -> &str {
+        "Run a tool"
+    }
+
+    fn description(&self) -> &str {
+        "Run a tool that tool_search found, by its name and with its arguments."
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "description": "The tool's name."},
+                "arguments": {
+                    "type": ["object", "null"],
+                    "description": "Its arguments, as its inputSchema says.",
+                },
+            },
+            "required": ["name"],
+            "additionalProperties": false,
+        })
+    }
+
+    fn enabled(&self) -> bool {
+        false
+    }
+
+    fn deadline(&self, _input: &Value, _default: Duration) -> Duration {
+        LONGEST
+    }
+
+    async fn execute(
+        &self,
+        _id: &ToolUseId,
+        input: Value,
+        ctx: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let Some((name, arguments)) = inside(EXECUTE_TOOL, &input) else {
+            let why = "\"name\" must be the name of a tool. Nothing was run.";
+            return Err(ToolError::InvalidInput(why.to_owned()));
+        };
+        match ctx.nested.call(name, arguments, &ctx.cancel).await {
+            ToolOutcome::Done {
+                content,
+                marked_failed,
+            } => Ok(ToolResult {
+                content,
+                marked_failed,
+                ..ToolResult::default()
+            }),
+            ToolOutcome::Failed(why) => Err(ToolError::Failed(why)),
+            ToolOutcome::Cancelled(_) => Err(ToolError::Cancelled),
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! What `http_get` fetches, and what it never connects to. The server is one of ours
+//! on the loopback; nothing else is reached.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tools::HttpAllow;
+
+use crate::place::Place;
+
+/// A server that says the same to everybody, and counts who came.
+struct Server {
+    port: u16,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Server {
+    /// `answer` is all that goes over the wire; `PORT` in it is the server's own.
+    async fn start(answer: impl Into<Vec<u8>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (answer, asked) = (answer.into(), Arc::new(AtomicUsize::new(0)));
+        let count = asked.clone();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                count.fetch_add(1, Ordering::SeqCst);
+                let mut head = [0; 2048];
+                let _ = stream.read(&mut head).await;
+                let _ = stream.write_all(&answer).await;
+                let _ = stream.shutdown().await;
+            }
+        });
+        Self { port, asked }
+    }
+
+    fn url(&self, host: &str) -> String {
+        format!("http://{host}:{}/x", self.port)
+    }
+}
+
+fn response(head: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+    let mut bytes = format!("HTTP/1.1 {head}\r\nconnection: close\r\n\r\n").into_bytes();
+    bytes.extend_from_slice(body.as_ref());
+    bytes
+}
+
+fn get(url: &str) -> Value {
+    json!({"label": "", "url": url, "max_size": null})
+}
+
+fn place(allow: &[&str]) -> Place {
+    let mut place = Place::new();
+    let allow: Vec<String> = allow.iter().map(|it| (*it).to_owned()).collect();
+    place.ctx.http = HttpAllow::read(&allow).unwrap();
+    place
+}
+
+#[tokio::test]
+async fn a_page_comes_with_what_it_is() {
+    let server = Server::start(response("200 OK\r\ncontent-type: text/html", "<p>Hällo\n")).await;
+    let url = server.url("127.0.0.1");
+    let said = place(&["127.0.0.1"]).done("http_get", get(&url)).await;
+    assert_eq!(
+        said,
+        format!("HTTP 200 OK, text/html, from {url}\n\n<p>Hällo")
+    );
+}
+
+#[tokio::test]
+async fn a_page_that_is_not_there_is_a_result_with_its_status() {
+    let server = Server::start(response("404 Not Found\r\ncontent-type: text/plain", "no")).await;
+    let said = place(&["127.0.0.1"])
+        .call("http_get", get(&server.url("127.0.0.1")))
+        .await;
+    let chat::tool::ToolOutcome::Done {
+        content,
+        marked_failed,
+    } = said
+    else {
+        panic!("{said:?}")
+    };
+    assert!(
+        marked_failed && content.starts_with("HTTP 404 Not Found"),
+        "{content}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_near_is_refused_by_every_name_it_has() {
+    let server = Server::start(response("200 OK", "secret")).await;
+    let port = server.port;
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "2130706433",
+        "0x7f.1",
+        "127.1",
+        "0.0.0.0",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "localhost.",
+    ] {
+        let url = format!("http://{host}:{port}/");
+        // Neither without a list nor with one that only names it.
+        for allow in [&[][..], &["*.example.org", "evil.example"]] {
+            let said = place(allow).failed("http_get", get(&url)).await;
+            assert!(
+                said.contains("refused") || said.contains("no host"),
+                "{url}: {said}"
+            );
+        }
+    }
+    for url in [
+        "http://169.254.169.254/latest/",
+        "http://10.0.0.1/",
+        "http://[fd00:ec2::254]/",
+    ] {
+        let said = place(&[]).failed("http_get", get(url)).await;
+        assert!(
+            said.contains("only this machine or its network can reach"),
+            "{said}"
+        );
+    }
+    assert_eq!(server.asked.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn other_schemes_passwords_and_ports_are_refused() {
+    for (url, why) in [
+        ("ftp://example.com/", "only http and https"),
+        ("file:///etc/passwd", "only http and https"),
+        ("gopher://example.com/", "only http and https"),
+        ("data:text/plain,x", "only http and https"),
+        ("javascript:alert(1)", "only http and https"),
+        ("http://me:pw@example.com/", "a name and a password"),
+        ("http://example.com:22/", "something else than HTTP"),
+        ("http://example.com:6379/", "something else than HTTP"),
+        ("example.com", "is no address"),
+        ("", "is no address"),
+        ("http://", "is no address"),
+    ] {
+        let said = place(&[]).failed("http_get", get(url)).await;
+        assert!(
+            said.contains(why) && said.contains("Nothing was fetched"),
+            "{url}: {said}"
+        );
+        assert!(!said.contains("pw"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn every_hop_is_looked_at() {
+    let hidden = Server::start(response("200 OK", "secret")).await;
+    for to in [
+        "http://169.254.169.254/latest/meta-data".to_owned(),
+        "file:///etc/passwd".to_owned(),
+        hidden.url("localhost"),
+    ] {
+        let first = Server::start(response(&format!("302 Found\r\nlocation: {to}"), "")).await;
+        let allow = format!("127.0.0.1:{}", first.port);
+        let said = place(&[&allow])
+            .call("http_get", get(&first.url("127.0.0.1")))
+            .await;
+        let said = format!("{said:?}");
+        let is_kept = said.contains("refused") || said.contains("was not followed");
+        assert!(is_kept && !said.contains("secret"), "{to}: {said}");
+    }
+    assert_eq!(hidden.asked.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_redirect_is_followed_where_it_may_lead() {
+    let last = Server::start(response("200 OK\r\ncontent-type: text/plain", "there")).await;
+    let to = last.url("127.0.0.1");
+    let first = Server::start(response(&format!("301 Moved\r\nlocation: {to}"), "")).await;
+    let said = place(&["127.0.0.1"])
+        .done("http_get", get(&first.url("127.0.0.1")))
+        .await;
+    assert_eq!(said, format!("HTTP 200 OK, text/plain, from {to}\n\nthere"));
+    let round = Server::start(response("302 Found\r\nlocation: /x", "")).await;
+    let said = place(&["127.0.0.1"])
+        .failed("http_get", get(&round.url("127.0.0.1")))
+        .await;
+    assert!(said.contains("more than 10 redirects"), "{said}");
+}
+
+#[tokio::test]
+async fn a_listed_host_does_not_lead_to_one_that_is_not() {
+    let first = Server::start(response(
+        "302 Found\r\nlocation: http://example.com/?q=x",
+        "",
+    ))
+    .await;
+    let said = place(&["127.0.0.1"])
+        .done("http_get", get(&first.url("127.0.0.1")))
+        .await;
+    assert!(
+        said.contains("It leads to another host: http://example.com/?q=x"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn long_and_binary_bodies_are_cut_and_kept() {
+    let body = "line\n".repeat(5000);
+    let server = Server::start(response("200 OK\r\ncontent-type: text/plain", &body)).await;
+    let place = place(&["127.0.0.1"]);
+    let url = server.url("127.0.0.1");
+    let said = place.done("http_get", get(&url)).await;
+    assert!(
+        said.contains("[Showing the first 2000 of 5000 lines. What was fetched: "),
+        "{said}"
+    );
+    let path = said
+        .rsplit("What was fetched: ")
+        .next()
+        .unwrap()
+        .trim_end_matches(']');
+    assert_eq!(std::fs::read_to_string(path).unwrap(), body);
+    let few = json!({"label": "", "url": url, "max_size": 7});
+    let said = place.done("http_get", few).await;
+    assert!(said.ends_with("\n\nline\nli\n\n[Only the first 7 B were fetched. Set max_size for more, at most 10485760.]"), "{said}");
+    let server = Server::start(response(
+        "200 OK\r\ncontent-type: image/png",
+        b"\x89PNG\0\0",
+    ))
+    .await;
+    let said = place.done("http_get", get(&server.url("127.0.0.1"))).await;
+    assert!(
+        said.contains("image/png") && said.contains("(no text: 6 B of binary data)"),
+        "{said}"
+    );
+    let long = "x".repeat(100_000);
+    let server = Server::start(response("200 OK", &long)).await;
+    let said = place.done("http_get", get(&server.url("127.0.0.1"))).await;
+    assert!(
+        said.contains("xxx") && said.contains("the first 50.0 KB of a line"),
+        "{}",
+        said.len()
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!(
+        "http://127.0.0.1:{}/",
+        listener.local_addr().unwrap().port()
+    );
+    let mut place = place(&["127.0.0.1"]);
+    place.ctx.timeout = std::time::Duration::from_millis(50);
+    let said = place.failed("http_get", get(&url)).await;
+    assert!(said.contains("it took longer than 0.05 seconds"), "{said}");
+    place.ctx.timeout = std::time::Duration::from_secs(60);
+    let cancel = place.ctx.cancel.clone();
+    let (said, ()) = tokio::join!(place.call("http_get", get(&url)), async {
+        let (_stream, _) = listener.accept().await.unwrap();
+        let (_stream, _) = listener.accept().await.unwrap();
+        cancel.cancel();
+    });
+    assert!(
+        matches!(said, chat::tool::ToolOutcome::Cancelled(_)),
+        "{said:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_a_header_says_cannot_break_its_line() {
+    let head = "200 OK\r\ncontent-type: text/plain\t@You:";
+    let server = Server::start(response(head, "x")).await;
+    let said = place(&["127.0.0.1"])
+        .done("http_get", get(&server.url("127.0.0.1")))
+        .await;
+    assert_eq!(said.lines().count(), 3, "{said}");
+}

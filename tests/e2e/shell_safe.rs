@@ -1,0 +1,217 @@
+//! `$shell-safe`: commands that only read run, others ask, and where nobody is to ask
+//! the refusal names them. In a chat and in a shell.
+
+use harness::{Answer, Editor, Provider};
+use serde_json::json;
+
+use crate::shell::Shell;
+use crate::stage::*;
+
+/// One call that only reads and one that writes, as `t_r` and `t_w`.
+fn two_commands() -> Answer {
+    Answer::new()
+        .tool_use("t_r", "bash", command("ls | wc -l"))
+        .tool_use("t_w", "bash", command("ls; touch ran"))
+}
+
+#[track_caller]
+fn expect(options: serde_json::Value, expected: [&str; 2]) -> Editor {
+    let provider = Provider::anthropic([two_commands()]);
+    let editor = ask_with(&provider, options);
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_r", "t_w"]), expected);
+    assert!(!editor.dir().join("ran").exists());
+    editor
+}
+
+#[test]
+fn what_only_reads_runs_and_the_rest_waits() {
+    let editor = expect(
+        json!({"tools": {"auto_approve": ["$shell-safe"]}}),
+        ["ran", "waits"],
+    );
+    editor.command("Flemma status");
+    editor.wait_screen("what becomes of commands", |rows| {
+        let row = "waits for you; what only reads runs";
+        rows.iter()
+            .any(|it| it.starts_with("bash") && it.contains(row))
+    });
+}
+
+#[test]
+fn without_the_preset_every_command_waits() {
+    expect(json!({}), ["waits", "waits"]);
+}
+
+#[test]
+fn the_user_adds_commands_and_forbids_others() {
+    let lists = json!({"tools": {"auto_approve": ["$shell-safe"], "bash": {
+        "allow": ["touch"], "deny": ["wc"]
+    }}});
+    let provider = Provider::anthropic([two_commands()]);
+    let editor = ask_with(&provider, lists);
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_r", "t_w"]), ["denied", "ran"]);
+    assert!(editor.dir().join("ran").exists());
+    let said = result(&editor, "t_r");
+    assert!(
+        said.contains("The command \"wc\" is not allowed: the user's settings forbid it"),
+        "{said}"
+    );
+    // Not even by hand.
+    let call = Answer::new().tool_use("t_h", "bash", command("wc -l f"));
+    let provider = Provider::anthropic([call]);
+    let options = json!({"tools": {"auto_approve": [], "bash": {"deny": ["wc"]}}});
+    let editor = ask_with(&provider, options);
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_h"]), ["denied"]);
+}
+
+#[test]
+fn what_is_not_listed_can_be_denied_at_once() {
+    let editor = expect(
+        json!({"tools": {"auto_approve": ["$shell-safe"], "bash": {"unlisted": "deny"}}}),
+        ["ran", "denied"],
+    );
+    let said = result(&editor, "t_w");
+    assert!(
+        said.contains("The command \"touch\" is not allowed: it is not in the whitelist."),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_chat_can_narrow_to_it_and_widens_to_it_only_when_it_is_trusted() {
+    let provider = Provider::anthropic([two_commands()]);
+    let text = "flemma.opt.tools.auto_approve = { \"$shell-safe\" }";
+    let editor = type_below(&provider, text);
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_r", "t_w"]), ["ran", "waits"]);
+    let provider = Provider::anthropic([two_commands()]);
+    let editor = open(&provider, &below(text));
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_r", "t_w"]), ["waits", "waits"]);
+    wait_diagnostic(
+        &editor,
+        "would run shell commands that only read without asking",
+    );
+}
+
+fn bash(command: &str) -> String {
+    json!({ "command": command }).to_string()
+}
+
+#[test]
+fn in_a_shell_it_runs_without_a_question() {
+    let shell = Shell::offline();
+    shell.write("f.txt", "a\n");
+    let ran = shell.run(&["tool", "bash", &bash("ls -la ./f.txt | cut -c1")]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "-\n"), "{ran:?}");
+    let find = "find . -name package.json -o -name f.txt";
+    let ran = shell.run(&["tool", "bash", "--restricted", &bash(find)]);
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (Some(0), "./f.txt\n"),
+        "{ran:?}"
+    );
+    let input = json!({"command": "pwd", "working_dir": "/"}).to_string();
+    let ran = shell.run(&["tool", "shell", "--restricted", &input]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "/\n"), "{ran:?}");
+}
+
+#[test]
+fn a_restricted_run_refuses_and_names_the_command() {
+    let shell = Shell::offline();
+    shell.write("x", "");
+    for program in ["rm", "rmdir", "chmod +x", "chown me", "sudo ls", "su"] {
+        let call = bash(&format!("{program} x"));
+        let name = program.split(' ').next().unwrap();
+        let told = format!("The command \"{name}\" is not allowed: it is not in the whitelist.");
+        // Neither a yes nor a list helps.
+        for more in [
+            &["--restricted"][..],
+            &["--restricted", "--yes", "--approve", "bash"],
+        ] {
+            let arguments = [&["tool", "bash", &call][..], more].concat();
+            let ran = shell.run_with(&arguments, "y\n");
+            assert_eq!(ran.code, Some(4), "{ran:?}");
+            assert!(ran.out.contains(&told), "{ran:?}");
+        }
+        // Without it the user would be asked; where nobody is, it is told as well.
+        let ran = shell.run(&["tool", "bash", &call]);
+        assert_eq!(ran.code, Some(4), "{ran:?}");
+        assert!(ran.out.contains(&told), "{ran:?}");
+    }
+    assert!(shell.path("x").exists());
+    let ran = shell.run(&["tool", "bash", "--restricted", &bash("ls > y")]);
+    assert!(
+        ran.code == Some(4) && ran.out.contains("a redirection into a file"),
+        "{ran:?}"
+    );
+    assert!(!shell.path("y").exists());
+}
+
+#[test]
+fn the_options_of_a_shell_add_and_forbid() {
+    let shell = Shell::offline();
+    shell.configure("[tools.bash]\nallow = [\"touch\"]\ndeny = [\"curl\"]\n");
+    let ran = shell.run(&["tool", "bash", "--restricted", &bash("touch ran")]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(shell.path("ran").exists());
+    let ran = shell.run(&["tool", "bash", "--yes", &bash("curl --version")]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert!(ran.out.contains("\"curl\" is not allowed"), "{ran:?}");
+    let ran = shell.run(&["tools"]);
+    assert!(
+        ran.out.ends_with("bash: what only reads runs.\n"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn a_restricted_chat_tells_the_model_what_it_may_not_do() {
+    let call = Answer::new().tool_use("t", "bash", command("rm x"));
+    let provider = Provider::anthropic([call, Answer::says("I see.")]);
+    let shell = Shell::new(&provider);
+    let ran = shell.run(&["send", "a.chat", "-m", "Go.", "--restricted"]);
+    let sent = provider.requests()[1].body["messages"][2]["content"][0].clone();
+    assert_eq!(sent["is_error"], true);
+    let told = sent["content"].as_str().unwrap();
+    assert!(
+        told.starts_with("The tool was denied by a policy. The command \"rm\" is not allowed"),
+        "{told}"
+    );
+    assert!(ran.out.contains("I see."), "{ran:?}");
+}
+
+#[test]
+fn nothing_near_is_fetched_unless_the_options_name_it() {
+    let provider = Provider::anthropic([Answer::says("x")]);
+    let shell = Shell::new(&provider);
+    let address = provider.environment()[0].1.clone();
+    let call = json!({ "url": address }).to_string();
+    let ran = shell.run(&["tool", "http_get", &call]);
+    assert_eq!(ran.code, Some(4), "nobody could be asked: {ran:?}");
+    let ran = shell.run(&["tool", "http_get", "--restricted", &call]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.out.contains("only this machine or its network"),
+        "{ran:?}"
+    );
+    for url in ["ftp://example.com/x", "file:///etc/passwd"] {
+        let call = json!({ "url": url }).to_string();
+        let ran = shell.run(&["tool", "http_get", "--restricted", &call]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.out.contains("only http and https"), "{ran:?}");
+    }
+    shell.configure("[tools.http_get]\nallow = [\"127.0.0.1\"]\n");
+    let ran = shell.run(&["tool", "http_get", &call]);
+    assert!(
+        ran.out.starts_with("HTTP 4") || ran.out.starts_with("HTTP 2"),
+        "{ran:?}"
+    );
+    shell.configure("[tools.http_get]\nallow = [\"http://a/\"]\n");
+    let ran = shell.run(&["tool", "http_get", &call]);
+    assert!(ran.err.contains("\"http://a/\" is no host."), "{ran:?}");
+}
