@@ -191,7 +191,9 @@ impl WriteFile {
         content: &str,
         ctx: ToolContext,
     ) -> Result<ToolResult, ToolError> {
-        let target = Target::find(resolve(&ctx.cwd, path)?, ctx.buffers.clone()).await?;
+        let resolved = resolve(&ctx.cwd, path)?;
+        ctx.check_writable(&resolved)?;
+        let target = Target::find(resolved, ctx.buffers.clone()).await?;
         let _lock = self.locks.lock(target.path()).await;
         if ctx.cancel.is_cancelled() {
             return Err(ToolError::Cancelled);

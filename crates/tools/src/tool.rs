@@ -3,7 +3,7 @@
 //! Knows neither a single tool nor how calls are supervised; that is `run`.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crate::buffers::{NoBuffers, OpenBuffers};
 use crate::http::HttpAllow;
 use crate::models::{Models, NoModels};
 use crate::nested::{Nested, NoOthers};
+use crate::sandbox::Sandbox;
 
 /// Something a model can ask for.
 #[async_trait]
@@ -133,12 +134,14 @@ pub struct ToolContext {
     pub bash: BashOptions,
     /// What `http_get` may reach beside the internet.
     pub http: HttpAllow,
+    /// What the call may do to the machine.
+    pub sandbox: Arc<Sandbox>,
     /// The directory for full outputs; created with mode 0700 when needed.
     pub output_dir: PathBuf,
 }
 
 impl ToolContext {
-    /// A context with the defaults: 30 s, no editor, no live output.
+    /// A context with the defaults: 30 s, no editor, no live output, no sandbox.
     ///
     /// Source of the 30 s: `tools.default_timeout` in the tools specification.
     pub fn new(cwd: impl Into<PathBuf>, output_dir: impl Into<PathBuf>) -> Self {
@@ -154,8 +157,30 @@ impl ToolContext {
             models: Arc::new(NoModels),
             bash: BashOptions::default(),
             http: HttpAllow::default(),
+            sandbox: Arc::new(Sandbox::off()),
             output_dir: output_dir.into(),
         }
+    }
+}
+
+impl ToolContext {
+    /// Refuses to write where the sandbox does not let anything be written.
+    ///
+    /// # Errors
+    ///
+    /// It does not; in words for the model and the user.
+    pub fn check_writable(&self, path: &Path) -> Result<(), ToolError> {
+        if self.sandbox.is_writable(path) {
+            return Ok(());
+        }
+        let writable = self.sandbox.writable().unwrap_or_default();
+        let writable: Vec<_> = writable.iter().map(|it| it.to_string_lossy()).collect();
+        Err(ToolError::Failed(format!(
+            "{} was not written: the sandbox lets files be written only below {}. The user can add a folder to \
+             sandbox.policy.rw_paths, or turn the sandbox off with :Flemma sandbox:disable.",
+            path.display(),
+            writable.join(", ")
+        )))
     }
 }
 

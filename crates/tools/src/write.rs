@@ -66,6 +66,7 @@ impl Tool for Write {
     ) -> Result<ToolResult, ToolError> {
         let arguments: Arguments = schema::arguments(self.name(), input)?;
         let path = resolve(&ctx.cwd, &arguments.path)?;
+        ctx.check_writable(&path)?;
         let target = Target::find(path, ctx.buffers.clone()).await?;
         let _lock = self.locks.lock(target.path()).await;
         if ctx.cancel.is_cancelled() {

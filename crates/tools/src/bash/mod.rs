@@ -121,7 +121,9 @@ fn start(id: &ToolUseId, script: &str, ctx: &ToolContext) -> Result<Running, Too
     }
     let mark = Mark::new(id.as_str());
     let environment = child_environment(std::env::vars_os(), env, &mark);
+    let prefix = ctx.sandbox.prefix(cwd).map_err(ToolError::Failed)?;
     let command = Command {
+        prefix,
         shell,
         script,
         cwd,

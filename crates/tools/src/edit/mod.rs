@@ -75,6 +75,7 @@ impl Tool for Edit {
     ) -> Result<ToolResult, ToolError> {
         let arguments: Arguments = schema::arguments(self.name(), input)?;
         let path = resolve(&ctx.cwd, &arguments.path)?;
+        ctx.check_writable(&path)?;
         let target = Target::find(path, ctx.buffers.clone()).await?;
         let _lock = self.locks.lock(target.path()).await;
         let text = target.text().await?;

@@ -33,6 +33,8 @@ pub use watched::watched_by;
 
 /// What to run, and where.
 pub(crate) struct Command<'a> {
+    /// Words that stand before the shell to have it held; empty when it runs free.
+    pub prefix: Vec<OsString>,
     /// The shell's name or path; it gets `-c` and the script.
     pub shell: &'a str,
     /// The script.
@@ -65,9 +67,13 @@ impl Running {
     pub(crate) fn start(command: Command<'_>, mark: &Mark) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let shell = program::find(command.shell, &command.environment);
-        let mut wrap = CommandWrap::with_new(shell, |process| {
-            // Scripts see the name that was given.
-            process.arg0(command.shell);
+        let program = command.prefix.first().unwrap_or(&shell);
+        let mut wrap = CommandWrap::with_new(program, |process| {
+            match command.prefix.split_first() {
+                // Scripts see the name that was given.
+                None => process.arg0(command.shell),
+                Some((_, words)) => process.args(words).arg(&shell),
+            };
             process.arg("-c").arg(command.script);
             process.current_dir(command.cwd);
             process.env_clear().envs(command.environment);

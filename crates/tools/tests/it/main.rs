@@ -10,5 +10,6 @@ mod place;
 mod read;
 mod run;
 mod scripts;
+mod sandbox;
 mod tree;
 mod write;

@@ -1,0 +1,131 @@
+//! What keeps commands from writing, and from reaching the network, beyond what the
+//! user allowed.
+//!
+//! Knows no option's name and no tool. [`Limits`] say what is allowed; `bwrap` has it
+//! enforced by bubblewrap, and `probe` finds out whether it really is.
+
+mod bwrap;
+mod paths;
+mod probe;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+pub use probe::find_out;
+
+/// What commands of one chat may do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Below these, files can be written. Absolute.
+    pub writable: Vec<PathBuf>,
+    /// Below `writable`, and yet not written. What is not there cannot be kept from
+    /// being made.
+    pub kept: Vec<PathBuf>,
+    /// Folders that look empty: sockets of the editor are in them.
+    pub hidden: Vec<PathBuf>,
+    /// Whether the network can be reached.
+    pub network: bool,
+    /// Whether a command keeps the privileges that the user has.
+    pub privileged: bool,
+}
+
+/// How limits are enforced.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Backend {
+    /// The bubblewrap to use; looked for in `PATH` when absent.
+    pub program: Option<PathBuf>,
+    /// Added to its arguments.
+    pub extra: Vec<String>,
+    /// Whether nothing may run that it does not hold.
+    pub required: bool,
+}
+
+/// What holds the calls of one chat.
+#[derive(Debug, Clone, Default)]
+pub struct Sandbox {
+    /// Absent when the user turned it off.
+    limits: Option<Limits>,
+    backend: Backend,
+}
+
+impl Sandbox {
+    /// Nothing is held.
+    pub fn off() -> Self {
+        Self::default()
+    }
+
+    /// Holds calls to `limits`. Links in paths are followed now; what is writable and
+    /// not there is left out.
+    pub fn new(mut limits: Limits, backend: Backend) -> Self {
+        limits.writable = paths::real(&limits.writable);
+        limits.kept = paths::real(&limits.kept);
+        limits.hidden = paths::real(&limits.hidden);
+        Self {
+            limits: Some(limits),
+            backend,
+        }
+    }
+
+    /// Below which folders files can be written; `None` when all can be.
+    pub fn writable(&self) -> Option<&[PathBuf]> {
+        self.limits.as_ref().map(|it| it.writable.as_slice())
+    }
+
+    /// Whether a tool of ours may write there. Nothing need be there; links are
+    /// followed as far as they exist.
+    pub fn is_writable(&self, path: &Path) -> bool {
+        let led_to = paths::leads_to(path);
+        self.writable()
+            .is_none_or(|writable| writable.iter().any(|it| led_to.starts_with(it)))
+    }
+
+    /// What stands before a command's own words to have it held, for a command that
+    /// runs in `cwd`; nothing when it runs free. The first time in a process, this
+    /// waits some 30 ms.
+    ///
+    /// # Errors
+    ///
+    /// It must be held and cannot be; a sentence for the model and the user.
+    pub fn prefix(&self, cwd: &Path) -> Result<Vec<OsString>, String> {
+        let Some(limits) = &self.limits else {
+            return Ok(Vec::new());
+        };
+        match find_out(&self.backend) {
+            Ok(program) => Ok(bwrap::words(&program, limits, &self.backend.extra, cwd)),
+            Err(why) if self.backend.required => Err(format!(
+                "Nothing was run, because a sandbox is required and there is none: {why}. Install bubblewrap, or set \
+                 sandbox.backend to \"auto\"."
+            )),
+            Err(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// Why commands run free although they should be held; `None` when they are held,
+    /// are meant to run free, or nobody found out yet.
+    pub fn lacking(&self) -> Option<String> {
+        self.limits.as_ref()?;
+        probe::known(&self.backend)?.err()
+    }
+
+    /// What holds a command, for the log: `none` or the backend's name.
+    pub fn held_by(&self) -> &'static str {
+        let found = self
+            .limits
+            .as_ref()
+            .and_then(|_| probe::known(&self.backend));
+        match found {
+            Some(Ok(_)) => bwrap::NAME,
+            _ => "none",
+        }
+    }
+
+    /// How commands are held.
+    pub fn backend(&self) -> &Backend {
+        &self.backend
+    }
+
+    /// What is allowed; `None` when everything is.
+    pub fn limits(&self) -> Option<&Limits> {
+        self.limits.as_ref()
+    }
+}

@@ -1,0 +1,213 @@
+//! Whether bubblewrap holds anything on this machine: it is run, and what runs in it
+//! tries to get out.
+//!
+//! That the program exists says little: user namespaces may be forbidden, and then it
+//! fails at every start.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use super::{Backend, Limits, bwrap};
+
+/// Where it is before anywhere else: AppArmor profiles of distributions cover that
+/// path alone.
+const USUAL: &str = "/usr/bin/bwrap";
+
+/// What was found out, by the program and the words added to it.
+static FOUND: Mutex<Option<HashMap<Key, Result<PathBuf, String>>>> = Mutex::new(None);
+
+type Key = (Option<PathBuf>, Vec<String>);
+
+/// The program that holds, or why there is none. Found out once in a process, which
+/// takes some 30 ms; a sentence without a full stop.
+///
+/// # Errors
+///
+/// There is no such program, it does not start, or what ran in it got out.
+pub fn find_out(backend: &Backend) -> Result<PathBuf, String> {
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = found.get_or_insert_default();
+    found
+        .entry((backend.program.clone(), backend.extra.clone()))
+        .or_insert_with(|| probe(backend))
+        .clone()
+}
+
+/// What [`find_out`] found, if it was asked.
+pub(super) fn known(backend: &Backend) -> Option<Result<PathBuf, String>> {
+    // While somebody finds out, nobody knows.
+    let found = FOUND.try_lock().ok()?;
+    let key = (backend.program.clone(), backend.extra.clone());
+    found.as_ref()?.get(&key).cloned()
+}
+
+fn probe(backend: &Backend) -> Result<PathBuf, String> {
+    let program = match &backend.program {
+        Some(program) => program.clone(),
+        None => installed().ok_or("bubblewrap (bwrap) is not installed")?,
+    };
+    match tries_to_get_out(&program, &backend.extra) {
+        Ok(()) => Ok(program),
+        Err(why) => Err(format!("{} does not hold: {why}", program.display())),
+    }
+}
+
+fn installed() -> Option<PathBuf> {
+    let usual = Path::new(USUAL);
+    if usual.is_file() {
+        return Some(usual.to_owned());
+    }
+    let path = std::env::var_os("PATH")?;
+    let mut folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    folders.find_map(|folder| Some(folder.join("bwrap")).filter(|file| file.is_file()))
+}
+
+/// Runs a script that reports each way out that it found. All of them are in a folder
+/// of ours, so that nothing is harmed where it gets out.
+fn tries_to_get_out(program: &Path, extra: &[String]) -> Result<(), String> {
+    let world = World::new().map_err(|error| format!("it could not be tried: {error}"))?;
+    let limits = Limits {
+        writable: vec![world.inside.clone()],
+        kept: vec![world.kept.clone()],
+        hidden: vec![world.sockets.clone()],
+        ..Limits::default()
+    };
+    let words = bwrap::words(program, &limits, extra, &world.inside);
+    let processes = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let mut command = Command::new(&words[0]);
+    command
+        .args(&words[1..])
+        .args(["/bin/sh", "-c", SCRIPT, "sh"]);
+    command.arg(&world.outside).arg(&world.kept);
+    command.arg(&world.sockets).arg(processes);
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let complained = String::from_utf8_lossy(&output.stderr);
+    match said.trim() {
+        "held" if world.is_untouched() => Ok(()),
+        "held" => Err("a file outside was changed".to_owned()),
+        "" => Err(complained
+            .lines()
+            .next()
+            .unwrap_or("it says nothing")
+            .to_owned()),
+        out => Err(format!("a command could {out}")),
+    }
+}
+
+/// `$1` a folder outside, `$2` one inside that is kept, `$3` the sockets, `$4` the
+/// name of our space of processes.
+const SCRIPT: &str = r#"
+out() { echo "$1"; exit; }
+(echo x > here) 2>/dev/null || out "not write where it may"
+(echo x > "$1/file") 2>/dev/null && out "write outside"
+(echo x > "$2/file") 2>/dev/null && out "write what is kept"
+(ln -s "$1" link && echo x > link/file) 2>/dev/null && out "write through a link"
+(ln "$1/old" hard && echo x > hard) 2>/dev/null && out "write through a hard link"
+(mv "$1/old" "$1/new") 2>/dev/null && out "rename outside"
+(mount --bind "$1" .) 2>/dev/null && out "mount"
+[ "$(readlink /proc/self/ns/pid)" = "$4" ] && out "signal processes outside"
+[ -e "$3/socket" ] && out "reach a socket"
+[ -e /run/user ] && out "reach the session"
+echo held
+"#;
+
+/// What the probe is tried in; gone afterwards.
+struct World {
+    folder: PathBuf,
+    inside: PathBuf,
+    kept: PathBuf,
+    outside: PathBuf,
+    sockets: PathBuf,
+    _listener: UnixListener,
+}
+
+impl World {
+    fn new() -> io::Result<Self> {
+        let name = format!("flemma-probe-{}", std::process::id());
+        let folder = std::env::temp_dir().canonicalize()?.join(name);
+        let world = Self {
+            inside: folder.join("inside"),
+            kept: folder.join("inside/kept"),
+            outside: folder.join("outside"),
+            sockets: folder.join("sockets"),
+            _listener: {
+                fs::create_dir_all(folder.join("sockets"))?;
+                let socket = folder.join("sockets/socket");
+                // Left over by a process of the same number.
+                let _ = fs::remove_file(&socket);
+                UnixListener::bind(socket)?
+            },
+            folder,
+        };
+        fs::create_dir_all(&world.kept)?;
+        fs::create_dir_all(&world.outside)?;
+        fs::write(world.outside.join("old"), "old")?;
+        Ok(world)
+    }
+
+    fn is_untouched(&self) -> bool {
+        let left = fs::read_dir(&self.outside).map(Iterator::count);
+        let old = fs::read_to_string(self.outside.join("old"));
+        matches!((left, old), (Ok(1), Ok(text)) if text == "old")
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// A stand-in for bubblewrap that runs the command as it is.
+    fn stand_in(folder: &Path, script: &str) -> Backend {
+        use std::os::unix::fs::PermissionsExt;
+        let program = folder.join("bwrap");
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        Backend {
+            program: Some(program),
+            ..Backend::default()
+        }
+    }
+
+    #[test]
+    fn a_program_that_holds_nothing_is_found_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let free = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do [ \"$1\" = --chdir ] && cd \"$2\"; shift; done; shift; exec \"$@\"\n";
+        let said = find_out(&stand_in(folder.path(), free)).unwrap_err();
+        assert!(
+            said.ends_with("does not hold: a command could write outside"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_program_that_fails_or_is_not_there_is_told_in_its_own_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let fails = "#!/bin/sh\necho 'setting up uid map: Permission denied' >&2; exit 1\n";
+        let said = find_out(&stand_in(folder.path(), fails)).unwrap_err();
+        assert!(
+            said.ends_with("setting up uid map: Permission denied"),
+            "{said}"
+        );
+        let none = Backend {
+            program: Some(folder.path().join("none")),
+            ..Backend::default()
+        };
+        assert!(find_out(&none).is_err());
+    }
+}

@@ -1,0 +1,236 @@
+//! Commands in the real sandbox try to get out.
+//!
+//! Where bubblewrap is not installed or does not hold, each test says so by name and
+//! does nothing more.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::Arc;
+
+use chat::tool::ToolOutcome;
+use serde_json::json;
+use tools::{Backend, Limits, Sandbox, find_out};
+
+use crate::place::Place;
+
+/// A folder `inside` that can be written, one `outside` that cannot, or nothing where
+/// there is no sandbox here.
+fn held(test: &str, change: impl FnOnce(&Path, &mut Limits)) -> Option<Place> {
+    if let Err(why) = find_out(&Backend::default()) {
+        eprintln!("skipped: {test}: {why}");
+        return None;
+    }
+    let mut place = Place::new();
+    let inside = place.path("inside");
+    fs::create_dir_all(&inside).unwrap();
+    fs::create_dir_all(place.path("outside")).unwrap();
+    fs::write(place.path("outside/old"), "old").unwrap();
+    let mut limits = Limits {
+        writable: vec![inside.clone()],
+        ..Limits::default()
+    };
+    change(&place.path(""), &mut limits);
+    place.ctx.cwd = inside;
+    place.ctx.sandbox = Arc::new(Sandbox::new(limits, Backend::default()));
+    Some(place)
+}
+
+async fn bash(place: &Place, command: &str) -> String {
+    let input = json!({"label": "", "command": command, "timeout": null});
+    place.done("bash", input).await
+}
+
+#[tokio::test]
+async fn a_command_writes_inside_and_sees_the_rest() {
+    let Some(place) = held("a_command_writes_inside_and_sees_the_rest", |_, _| {}) else {
+        return;
+    };
+    let said = bash(&place, "echo new > file && cat file ../outside/old && pwd").await;
+    assert!(said.contains("new\nold"), "{said}");
+    assert_eq!(place.text("inside/file"), "new\n");
+}
+
+/// Each of these must fail, and leave what is outside as it was.
+const ESCAPES: [&str; 24] = [
+    "echo x > ../outside/new",
+    "echo x >> ../outside/old",
+    "rm ../outside/old",
+    "mv ../outside/old ../outside/new",
+    "mv ../outside/old here",
+    "truncate -s 0 ../outside/old",
+    "chmod 777 ../outside/old",
+    "touch -d @0 ../outside/old",
+    "ln ../outside/old hard && echo x > hard",
+    "ln -s ../outside soft && echo x > soft/new",
+    "ln -s ../outside/old soft2 && echo x > soft2",
+    "mkdir ../outside/folder",
+    "cp /bin/true /usr/local/bin/flemma-escape",
+    "echo x > /etc/flemma-escape",
+    "echo x > ~/flemma-escape",
+    "echo x > /proc/1/root/tmp/flemma-escape",
+    "echo x > /proc/self/root/etc/flemma-escape",
+    "echo 1 > /proc/sys/kernel/sysrq",
+    "mount -t tmpfs none /mnt",
+    "mount --bind ../outside .",
+    "umount -l /",
+    "unshare -Ur true",
+    "mknod device b 8 0",
+    "chroot /proc/1/root true",
+];
+
+#[tokio::test]
+async fn no_way_out_of_the_folder_works() {
+    let Some(place) = held("no_way_out_of_the_folder_works", |_, _| {}) else {
+        return;
+    };
+    let script: String = ESCAPES
+        .iter()
+        .map(|it| format!("({it}) >/dev/null 2>&1 && echo 'ESCAPED: {it}'\n"))
+        .collect();
+    let said = bash(&place, &format!("{script}echo done")).await;
+    assert_eq!(said, "done", "{said}");
+    assert_eq!(place.text("outside/old"), "old");
+    let left = fs::read_dir(place.path("outside")).unwrap().count();
+    assert_eq!(left, 1);
+}
+
+#[tokio::test]
+async fn the_network_and_sockets_of_the_machine_are_out_of_reach() {
+    let hidden = |root: &Path, limits: &mut Limits| {
+        fs::create_dir_all(root.join("inside/run")).unwrap();
+        limits.hidden = vec![root.join("inside/run")];
+    };
+    let name = "the_network_and_sockets_of_the_machine_are_out_of_reach";
+    let Some(place) = held(name, hidden) else {
+        return;
+    };
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    let _editor = UnixListener::bind(place.path("inside/run/nvim.sock")).unwrap();
+    let said = bash(
+        &place,
+        &format!(
+            "(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo TCP\n\
+             (exec 3<>/dev/udp/192.0.2.1/53) 2>/dev/null && echo UDP\n\
+             [ -e run/nvim.sock ] && echo SOCKET\n\
+             ls -A /run | grep -v -e systemd -e resolvconf -e nscd\n\
+             echo \"${{NVIM-unset}} $(cat /proc/net/dev | grep -c :)\"\n\
+             ls /proc | grep -c '^[0-9]'"
+        ),
+    )
+    .await;
+    let lines: Vec<&str> = said.lines().collect();
+    // The loopback device of its own, and nobody else's processes.
+    assert_eq!(lines[0], "unset 1", "{said}");
+    assert!(
+        lines[1].parse::<u32>().is_ok_and(|count| count < 8),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_kept_is_not_written_below_what_can_be() {
+    let kept = |root: &Path, limits: &mut Limits| {
+        fs::create_dir_all(root.join("inside/.git/hooks")).unwrap();
+        limits.kept = vec![root.join("inside/.git/hooks")];
+    };
+    let Some(place) = held("what_is_kept_is_not_written_below_what_can_be", kept) else {
+        return;
+    };
+    let said = bash(
+        &place,
+        "echo x > .git/hooks/pre-commit; rm -r .git/hooks; mv .git .other; echo x > .git/index",
+    )
+    .await;
+    assert!(
+        said.contains("Read-only") && !place.path("inside/.other").exists(),
+        "{said}"
+    );
+    assert_eq!(
+        fs::read_dir(place.path("inside/.git/hooks"))
+            .unwrap()
+            .count(),
+        0
+    );
+    assert!(place.path("inside/.git/index").is_file());
+}
+
+#[tokio::test]
+async fn nothing_survives_the_command_not_even_in_a_session_of_its_own() {
+    let name = "nothing_survives_the_command_not_even_in_a_session_of_its_own";
+    let Some(place) = held(name, |_, _| {}) else {
+        return;
+    };
+    let mark = place.path("inside").display().to_string();
+    bash(
+        &place,
+        &format!("cd /; env -i setsid sh -c 'trap \"\" TERM; sleep 300; : {mark}' >/dev/null 2>&1 & sleep 0.05"),
+    )
+    .await;
+    let left = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let line = fs::read(entry.ok()?.path().join("cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).into_owned();
+        line.contains(&format!(": {mark}")).then_some(line)
+    });
+    assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_command_that_fails_or_is_cancelled_tells_it_as_one_that_runs_free_does() {
+    let name = "a_command_that_fails_or_is_cancelled_tells_it_as_one_that_runs_free_does";
+    let Some(place) = held(name, |_, _| {}) else {
+        return;
+    };
+    assert!(bash(&place, "echo out; exit 3").await.contains("3"));
+    let cancel = place.ctx.cancel.clone();
+    let call = async {
+        place
+            .call(
+                "bash",
+                json!({"label": "", "command": "sleep 60", "timeout": null}),
+            )
+            .await
+    };
+    let (outcome, ()) = tokio::join!(call, async move { cancel.cancel() });
+    assert!(matches!(outcome, ToolOutcome::Cancelled(_)), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn our_own_tools_write_where_commands_may_and_nowhere_else() {
+    // No backend is needed for this.
+    let mut place = Place::new();
+    fs::create_dir_all(place.path("inside")).unwrap();
+    fs::create_dir_all(place.path("outside")).unwrap();
+    symlink(place.path("outside"), place.path("inside/link")).unwrap();
+    fs::write(place.path("outside/old"), "old").unwrap();
+    place.ctx.cwd = place.path("inside");
+    let limits = Limits {
+        writable: vec![place.path("inside")],
+        ..Limits::default()
+    };
+    place.ctx.sandbox = Arc::new(Sandbox::new(limits, Backend::default()));
+    place
+        .done("write", json!({"label": "", "path": "new", "content": "x"}))
+        .await;
+    for path in ["../outside/new", "link/new", "/etc/flemma-escape"] {
+        let outcome = place
+            .call("write", json!({"label": "", "path": path, "content": "x"}))
+            .await;
+        let ToolOutcome::Failed(why) = outcome else {
+            panic!("{path}: {outcome:?}")
+        };
+        assert!(
+            why.contains("the sandbox lets files be written only below"),
+            "{why}"
+        );
+    }
+    let edit = json!({"label": "", "path": "../outside/old", "oldText": "old", "newText": "new"});
+    assert!(matches!(
+        place.call("edit", edit).await,
+        ToolOutcome::Failed(_)
+    ));
+    assert_eq!(place.text("outside/old"), "old");
+    assert_eq!(place.text("inside/new"), "x");
+}
