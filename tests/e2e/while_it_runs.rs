@@ -5,7 +5,9 @@ use harness::{Answer, Editor, Provider};
 use serde_json::json;
 
 use crate::processes::wait_commands;
-use crate::stage::{QUESTION, ask_with, command, open, result, wait_end, wait_message};
+use crate::stage::{
+    QUESTION, ask_with, became, command, open, result, type_below, wait_end, wait_message,
+};
 use crate::traces::{
     counted, gate, open_gate, runs, settle, unasked, wait_gate, wait_request_over, wait_review,
 };
@@ -191,4 +193,23 @@ fn a_key_pressed_while_a_result_is_held_back_is_about_the_call_it_was_pressed_on
     editor.wait_text("```\nsecond\n```");
     assert!(result(&editor, "toolu_3").contains("status=pending"));
     assert!(result(&editor, "toolu_1").contains("\n30\n"));
+}
+
+#[test]
+fn the_chats_own_rules_stay_when_the_options_change_meanwhile() {
+    let provider = one_call(command(&gate("gate")));
+    let rules = "flemma.opt.tools.auto_approve = { \"bash\" }\nflemma.opt.tools.autopilot = false";
+    let editor = type_below(&provider, rules);
+    editor.keys("<C-]>");
+    wait_end(&editor, "\n```\n");
+    wait_request_over(&editor);
+    editor.keys("<C-]>");
+    wait_gate(&editor, "gate");
+    editor.command("Flemma autopilot:disable");
+    editor.command("Flemma autopilot:enable");
+    open_gate(&editor, "gate");
+    editor.wait_for("the result", |editor| became(editor, "toolu_1") == "ran");
+    editor.command("Flemma autopilot:status");
+    wait_message(&editor, "Autopilot is off.");
+    assert_eq!(provider.requests().len(), 1);
 }

@@ -78,8 +78,8 @@ pub enum Input {
     Functions(Answers),
     /// The folders of tools were looked at.
     Looked,
-    /// The frontmatter was read.
-    Rules(Box<Rules>),
+    /// The frontmatter was read, by the number of the reading.
+    Rules(u64, Box<Rules>),
     /// A request does not do something that it was asked to.
     Remark(String),
     /// References of the text cannot be sent, so nothing was.
@@ -115,6 +115,7 @@ pub fn start(
         shared,
         rules,
         rule: dispatch::Rule::default(),
+        reading: 0,
         audit: Audit::open(&state_folder()),
         approved: BTreeSet::new(),
         remarks: BTreeSet::new(),
@@ -156,6 +157,8 @@ pub(crate) struct Session {
     /// What the chat goes by since the last key.
     rules: Arc<Rules>,
     rule: dispatch::Rule,
+    /// The last reading of the frontmatter: what an earlier one finds is of no use.
+    reading: u64,
     /// The log of decisions.
     audit: Audit,
     /// Calls whose approval is in the log and that did not start since.
@@ -248,13 +251,9 @@ impl Session {
             Input::Applied(applied) => self.applied(applied),
             Input::Command(command) => self.command(command),
             Input::Detached => self.gone = true,
-            Input::Settings(shared) => {
-                self.rules = shared.plain.clone();
-                self.shared = shared;
-                self.view.redraw();
-            }
             Input::Looked => self.looked(),
-            Input::Rules(rules) => self.rules_made(*rules),
+            Input::Settings(shared) => self.settings_changed(shared),
+            Input::Rules(reading, rules) => self.rules_made(reading, *rules),
             Input::Remark(text) => self.remark(text),
             Input::Unresolved(places) => self.unresolved(places),
             Input::Functions(answers) => self.waiting.push_back(Event::ResolverAnswered(answers)),

@@ -97,7 +97,29 @@ impl Session {
         })
     }
 
-    fn evaluate(&self, source: Source) {
+    /// The options or the tools changed. What is under way goes on by the frontmatter
+    /// laid over the new ones; at rest, the next key reads it anyway.
+    pub(super) fn settings_changed(&mut self, shared: Arc<Shared>) {
+        self.shared = shared;
+        self.view.redraw();
+        match self.frontmatter_source() {
+            Some(source) if !self.is_at_rest() => {
+                if self.rule == Rule::Fresh {
+                    self.rule = Rule::Reading;
+                }
+                self.evaluate(source);
+            }
+            _ => {
+                self.reading += 1;
+                self.rule = Rule::Old;
+                self.rules = self.shared.plain.clone();
+            }
+        }
+    }
+
+    fn evaluate(&mut self, source: Source) {
+        self.reading += 1;
+        let reading = self.reading;
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
@@ -110,7 +132,7 @@ impl Session {
                 let _ = Trust::open(&state_folder()).trust(&path, &source.text);
             }
             let rules = read(&shared, source, typed_here || trusted);
-            drop(inbox.send(Input::Rules(Box::new(rules))));
+            drop(inbox.send(Input::Rules(reading, Box::new(rules))));
         });
     }
 
@@ -137,8 +159,8 @@ impl Session {
     }
 
     /// The frontmatter was read.
-    pub(super) fn rules_made(&mut self, rules: Rules) {
-        if self.rule != Rule::Reading {
+    pub(super) fn rules_made(&mut self, reading: u64, rules: Rules) {
+        if reading != self.reading {
             return;
         }
         // Autopilot reads it anew for each turn; one message is enough.
@@ -153,7 +175,9 @@ impl Session {
                 ),
             });
         }
-        self.rule = Rule::Fresh;
+        if self.rule == Rule::Reading {
+            self.rule = Rule::Fresh;
+        }
         self.set_rules(Arc::new(rules));
     }
 

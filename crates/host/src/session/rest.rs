@@ -17,7 +17,7 @@ impl Session {
         self.editor.event("FlemmaRested", data);
     }
 
-    fn is_at_rest(&self) -> bool {
+    pub(super) fn is_at_rest(&self) -> bool {
         let nothing_waits = self.waiting.is_empty() && self.edit.is_none() && !self.interrupted;
         let reads = self.loading.is_some() || self.rule == Rule::Reading;
         let runs = self.request.is_some() || !self.running.is_empty();
