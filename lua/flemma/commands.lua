@@ -44,6 +44,9 @@ M.COMMANDS = {
   ["autopilot:enable"] = { help = "Go on by itself after approved calls." },
   ["autopilot:disable"] = { help = "Stop after each step." },
   ["autopilot:status"] = { help = "Say whether it goes on by itself." },
+  ["sandbox:enable"] = { help = "Hold commands to the folders that may be written." },
+  ["sandbox:disable"] = { help = "Let commands run with all of your rights." },
+  ["sandbox:status"] = { help = "Say what holds commands, or why nothing does." },
   ["tutor"] = { help = "Open a chat that shows how this works, offline.", anywhere = true },
   ["run"] = {
     help = "Run a command written as YAML: its name, then what it takes.",

@@ -58,8 +58,11 @@ local OPTIONS = { "options", { provider = { "choice", "anthropic", "openai", "ge
   = "boolean", cursor_after_result = { "choice", "result", "stay", "next" }, script_paths = { "list", "string" },
   script_libraries = { "list", "string" }, bash = { "options", { shell = "string", cwd = "string", env = { "map",
   "string" }, allow = { "list", "string" }, deny = { "list", "string" }, unlisted = { "choice", "ask", "deny" } } },
-  http_get = { "options", { allow = { "list", "string" } } } } }, trust = { "options", { frontmatter = { "choice",
-  "ask", "always" }, unrecognized_calls = { "choice", "review", "policy" } } }, ui = { "options", { usage = { "any", {
+  http_get = { "options", { allow = { "list", "string" } } } } }, sandbox = { "options", { enabled = "boolean",
+  backend = { "choice", "auto", "required", "bwrap" }, policy = { "options", { rw_paths = { "list", "string" },
+  network = "boolean", allow_privileged = "boolean" } }, backends = { "options", { bwrap = { "options", { path =
+  "string", extra_args = { "list", "string" } } } } } } }, trust = { "options", { frontmatter = { "choice", "ask",
+  "always" }, unrecognized_calls = { "choice", "review", "policy" } } }, ui = { "options", { usage = { "any", {
   "integer", 1, 3600 }, "off" } } }, keymaps = { "options", { enabled = "boolean", normal = { "options", { send = {
   "any", "string", "off" }, tool_execute = { "any", "string", "off" }, cancel = { "any", "string", "off" } } }, insert
   = { "options", { send = { "any", "string", "off" } } } } }, highlights = { "map", { "any", "string", "table" } },

@@ -10,6 +10,7 @@
 ---@field models? table<string, { context?: integer, output?: integer, price?: { input?: number, output?: number, cache_read?: number, cache_write?: number, cache_write_long?: number }, thinking?: "none"|"budget"|"levels", levels?: string[], thinking_min?: integer, thinking_max?: integer, thinking_off?: boolean, thinking_shown?: boolean, temperature?: boolean, tools?: boolean }> What you know of models, by their names in the provider's words. It is laid over what the plugin knows; a model that neither knows works as well. Prices are dollars for a million tokens:
 ---@field presets? table<string, string|table> Names, each beginning with `$`, for whom to send to: a provider, a model and parameters of it, as one writes them behind |:Flemma-switch|, or as a table:
 ---@field tools? flemma.Options.tools
+---@field sandbox? flemma.Options.sandbox What commands may do to the machine; see |flemma-sandboxing|. A chat may narrow it: `flemma.opt.sandbox = { policy = { network = false } }`.
 ---@field trust? flemma.Options.trust
 ---@field ui? flemma.Options.ui
 ---@field keymaps? flemma.Options.keymaps Keys in chat buffers.
@@ -160,6 +161,24 @@
 
 ---@class flemma.Options.tools.http_get
 ---@field allow? string[] Hosts that `http_get` fetches from without asking: "docs.rs", "*.example.org", "localhost:8080". What only this machine or its network can reach is refused unless its address or network stands here as well: "localhost", "127.0.0.1", "10.0.0.0/8".
+
+---@class flemma.Options.sandbox
+---@field enabled? boolean Whether commands are held, and `write` and `edit` keep to `rw_paths`.
+---@field backend? "auto"|"required"|"bwrap" "auto": bubblewrap, where it is installed and holds; without it commands run free, and waiting calls say UNSANDBOXED. "required" and "bwrap": no command runs that is not held.
+---@field policy? flemma.Options.sandbox.policy
+---@field backends? flemma.Options.sandbox.backends
+
+---@class flemma.Options.sandbox.policy
+---@field rw_paths? string[] Below which folders files can be written. "$CWD" is Neovim's working directory, "$FLEMMA_BUFFER_PATH" the folder of the chat, "~" your home. Git's hooks and configuration, start files of shells, and the folders of Neovim and Flemma stay as they are, wherever they are.
+---@field network? boolean Whether commands can reach the network.
+---@field allow_privileged? boolean Whether commands keep privileges that you have, such as root's.
+
+---@class flemma.Options.sandbox.backends
+---@field bwrap? flemma.Options.sandbox.backends.bwrap
+
+---@class flemma.Options.sandbox.backends.bwrap
+---@field path? string The program. nil: /usr/bin/bwrap, else the first in PATH.
+---@field extra_args? string[] More arguments for it, after ours.
 
 ---@class flemma.Options.trust
 ---@field frontmatter? "ask"|"always" What frontmatter that you did not type may loosen. "ask": nothing until `:Flemma trust`. "always": whatever it says.

@@ -43,6 +43,7 @@ mod resolvers;
 mod responsive;
 mod retries;
 mod run_command;
+mod sandbox;
 mod script_tools;
 mod send;
 mod send_stops;

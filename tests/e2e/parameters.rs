@@ -50,20 +50,3 @@ fn a_share_of_what_the_model_can_say_is_reckoned_or_said_to_be_unknown() {
     let unknown = "is not known of \"unheard-of\", so the request goes out as without max_tokens";
     assert_eq!(asked("unheard-of", unknown), 8192);
 }
-
-#[test]
-fn a_sandbox_that_there_is_not_is_said_to_have_no_effect_and_required_it_stops_all() {
-    let provider = Provider::anthropic([Answer::says("Well.")]);
-    let editor = type_below(&provider, "flemma.opt.sandbox = true");
-    editor.keys("<C-]>");
-    editor.wait_text("@Assistant:\nWell.");
-    wait_diagnostic(&editor, "There is no sandbox in this version");
-
-    let provider = Provider::anthropic([Answer::says("Well.")]);
-    let required = "flemma.opt.sandbox.backend = \"required\"";
-    let editor = type_below(&provider, required);
-    editor.keys("<C-]>");
-    wait_message(&editor, "line 2: a sandbox is required, and there is none");
-    at_rest(&editor);
-    assert_eq!(provider.requests().len(), 0);
-}

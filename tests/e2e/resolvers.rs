@@ -29,7 +29,9 @@ const RAN: &str = "**Tool Result:** `t_b`\n\n```\nout\n```";
 /// `init`, whose first answer calls `bash` with `line`; the key was pressed.
 #[track_caller]
 fn ask_for_command(provider: &Provider, options: &str, init: &str) -> Editor {
-    let init = format!("require('flemma').setup({{ provider = 'anthropic', {options} }})\n{init}");
+    let init = format!(
+        "require('flemma').setup({{ provider = 'anthropic', sandbox = {{ enabled = false }}, {options} }})\n{init}"
+    );
     let setup = offline().provider(provider).init(&init);
     let editor = setup.file("question.chat", QUESTION).start();
     watch(&editor);

@@ -41,10 +41,12 @@ impl Shell {
         for folder in ["work", "config/flemma", "tmp"] {
             fs::create_dir_all(home.path().join(folder)).unwrap();
         }
-        Self {
+        let shell = Self {
             home,
             environment: Vec::new(),
-        }
+        };
+        shell.configure("");
+        shell
     }
 
     /// The working directory.
@@ -64,8 +66,13 @@ impl Shell {
         fs::write(path, text).unwrap();
     }
 
-    /// Writes the options of the command line.
+    /// Writes the options of the command line. The sandbox is off unless they speak of
+    /// it: a test is the same where there is none.
     pub fn configure(&self, toml: &str) {
+        let mut toml = toml.to_owned();
+        if !toml.contains("sandbox") {
+            toml.push_str("\n[sandbox]\nenabled = false\n");
+        }
         fs::write(self.home.path().join("config/flemma/config.toml"), toml).unwrap();
     }
 

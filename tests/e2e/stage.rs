@@ -30,7 +30,9 @@ pub fn with_options(provider: &Provider, mut options: Json) -> Setup {
 /// stands between the braces of `setup({…})`.
 pub fn with_lua_options(provider: &Provider, options: &str) -> Setup {
     let name = provider.name();
-    let init = format!("require('flemma').setup({{ provider = '{name}', {options} }})");
+    let init = format!(
+        "require('flemma').setup({{ provider = '{name}', sandbox = {{ enabled = false }}, {options} }})"
+    );
     offline().provider(provider).init(&init)
 }
 

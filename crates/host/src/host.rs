@@ -278,6 +278,8 @@ impl Host {
             "switch" => self.switch(&command.arguments),
             "autopilot:enable" => self.set_autopilot(true),
             "autopilot:disable" => self.set_autopilot(false),
+            "sandbox:enable" => self.set_sandbox(true),
+            "sandbox:disable" => self.set_sandbox(false),
             _ if self.sessions.contains_key(&command.buffer) => {
                 self.pass(command.buffer, Input::Command(command))
             }

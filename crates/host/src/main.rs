@@ -34,6 +34,7 @@ mod references;
 mod route;
 mod rpc;
 mod rules;
+mod sandbox;
 mod scaffold;
 mod scripts;
 mod session;

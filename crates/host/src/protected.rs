@@ -54,6 +54,20 @@ impl Places {
         }
     }
 
+    /// What no command may write, below `roots` and elsewhere. Nothing need be there.
+    pub fn never_written(&self, roots: &[&Path]) -> Vec<PathBuf> {
+        let home = self.home.iter().flat_map(|home| {
+            let files = names::START_FILES.iter().map(|name| home.join(name));
+            files.chain(names::in_home(home))
+        });
+        let here = roots.iter().flat_map(|root| names::in_project(root));
+        let ours = self.editor.iter().cloned().chain([self.state.clone()]);
+        home.chain(here)
+            .chain(ours)
+            .chain(self.host.clone())
+            .collect()
+    }
+
     /// Why this path is protected, or nothing. It is absolute.
     fn kind(&self, path: &Path) -> Option<Kind> {
         let spelled = real::without_dots(path);

@@ -5,7 +5,6 @@
 //! evaluated before.
 
 mod layer;
-mod sandbox;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,8 +32,6 @@ pub struct Rules {
     pub evaluated: Option<Arc<Evaluated>>,
     /// What the frontmatter asks for and does not get, because nobody trusts it.
     pub withheld: Vec<Loosening>,
-    /// What the frontmatter asks for and nothing can give: a line and a sentence.
-    pub idle: Option<(usize, &'static str)>,
     /// The line of a frontmatter that could not be read, and why.
     pub failure: Option<Failure>,
     /// Tools that the user's messages address, beside those that are offered anyway.
@@ -65,7 +62,6 @@ impl Rules {
             offered: settings.offered(registry),
             evaluated: None,
             withheld: Vec::new(),
-            idle: None,
             failure: None,
             addressed: BTreeSet::new(),
             at_most: None,
@@ -83,17 +79,10 @@ impl Rules {
                 return rules;
             }
         };
-        if let Some(failure) = sandbox::missing(&evaluated.overrides) {
-            rules.options.frontmatter = Some(Err(failure.message.clone()));
-            rules.failure = Some(failure);
-            return rules;
-        }
         let trusted = reading.trusted || settings.trust.frontmatter == FrontmatterTrust::Always;
         if !trusted {
             rules.withheld = loosening(&evaluated.overrides, settings);
         }
-        rules.idle = sandbox::without_effect(&evaluated.overrides);
-        rules.withheld.retain(|it| it.option != "sandbox");
         rules.options.frontmatter = Some(Ok(reading.text));
         rules.lay_over(&evaluated.overrides, registry);
         rules.evaluated = Some(Arc::new(evaluated));
@@ -142,6 +131,11 @@ impl Rules {
             && !self.is_withheld("tools.autopilot")
         {
             self.options.autopilot = autopilot;
+        }
+        if let Some(sandbox) = &overrides.sandbox
+            && !self.is_withheld("sandbox")
+        {
+            self.settings.sandbox.lay_over(sandbox);
         }
         if let Some(approval) = &overrides.auto_approve {
             self.options.chain = self.chain(approval);

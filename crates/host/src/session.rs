@@ -29,7 +29,7 @@ mod usage;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chat::approval::{Answers, CallKey};
@@ -38,6 +38,7 @@ use chat::tool::ToolOutcome;
 use provider::StreamEvent;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
+use tools::Sandbox;
 
 use self::mirror::{Loading, Mirror};
 pub use self::shared::Shared;
@@ -116,6 +117,7 @@ pub fn start(
         rules,
         rule: dispatch::Rule::default(),
         reading: 0,
+        sandbox: OnceLock::new(),
         audit: Audit::open(&state_folder()),
         approved: BTreeSet::new(),
         remarks: BTreeSet::new(),
@@ -159,6 +161,8 @@ pub(crate) struct Session {
     rule: dispatch::Rule,
     /// The last reading of the frontmatter: what an earlier one finds is of no use.
     reading: u64,
+    /// What holds the chat's calls, until the next key.
+    sandbox: OnceLock<Arc<Sandbox>>,
     /// The log of decisions.
     audit: Audit,
     /// Calls whose approval is in the log and that did not start since.

@@ -9,6 +9,7 @@ pub mod judges;
 mod kind;
 mod layers;
 mod policy;
+mod sandbox;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ pub use check::nearest;
 pub use definition::parameter_words;
 pub use kind::share;
 pub use layers::Row;
+pub use sandbox::{BackendChoice, Here, SandboxSettings};
 pub use target::{Target, value_of};
 
 /// Every option that the host goes by.
@@ -46,6 +48,8 @@ pub struct Settings {
     pub models: BTreeMap<String, Value>,
     /// See [`ToolSettings`].
     pub tools: ToolSettings,
+    /// See [`SandboxSettings`].
+    pub sandbox: SandboxSettings,
     /// See [`TrustSettings`].
     pub trust: TrustSettings,
     /// See [`UiSettings`].
@@ -213,6 +217,7 @@ impl Settings {
         let fitting = check::fitting(&definition::ROOT, given, "", &mut problems.values);
         let mut settings = Self::of(fitting.unwrap_or(Value::Null), Value::Null);
         settings.check_names(registry, &mut problems);
+        settings.sandbox.check(&mut problems);
         if let Some(name) = given.get("provider").and_then(Value::as_str) {
             // One that does not exist sends nothing; the default is somebody else.
             name.clone_into(&mut settings.provider);
@@ -220,6 +225,9 @@ impl Settings {
         const CONSEQUENCE: &str = "Until the tools options are right, every call waits for you.";
         let is_serious = |it: &String| it.contains("tools") || it.starts_with("setup()");
         settings.take_preset(given, &mut problems);
+        if problems.values.iter().any(|it| it.starts_with("sandbox")) {
+            settings.sandbox.backend = BackendChoice::Required;
+        }
         let mut all = problems.values.iter().chain(&problems.names);
         if all.any(is_serious) {
             settings.close();

@@ -23,6 +23,8 @@ pub enum Change {
     Remark(String),
     /// What was said before is to reach all chats, and then this is called.
     Reached(Box<dyn FnOnce() + Send>),
+    /// Nothing of the tools; what holds them was found out.
+    Probed,
 }
 
 /// Says what becomes of sources. Cheap to clone; without a host nobody hears it.
@@ -65,6 +67,11 @@ impl Sources {
     /// Calls `then` when all that was said before has reached all chats.
     pub fn reached(&self, then: impl FnOnce() + Send + 'static) {
         self.say(Change::Reached(Box::new(then)));
+    }
+
+    /// It was found out what holds commands.
+    pub fn probed(&self) {
+        self.say(Change::Probed);
     }
 
     fn say(&self, change: Change) {
@@ -118,7 +125,7 @@ impl Catalogue {
                 Vec::new()
             }
             // These are for whoever has an editor.
-            Change::Remark(_) | Change::Reached(_) => Vec::new(),
+            Change::Remark(_) | Change::Reached(_) | Change::Probed => Vec::new(),
         };
         problems
             .into_iter()

@@ -13,7 +13,7 @@ use crate::endpoint::{self, Destination};
 use crate::protocol::{KnownTool, Report};
 use crate::rules::Rules;
 use crate::settings::judges::exceptions;
-use crate::settings::{Row, Settings};
+use crate::settings::{BackendChoice, Row, SandboxSettings, Settings};
 use crate::tutor;
 
 /// How much of a tool's description stands in a list, in columns.
@@ -79,6 +79,7 @@ pub fn report(rules: &Rules, is_tutor: bool, doing: &str) -> Report<'static> {
         let names: Vec<String> = rules.addressed.iter().map(|it| format!("@{it}")).collect();
         lines.push(format!("addressed  {}", names.join(" ")));
     }
+    lines.push(format!("sandbox    {}", held(&rules.settings.sandbox)));
     lines.extend(frontmatter_lines(rules));
     if !matches!(options.frontmatter, Some(Err(_))) {
         lines.push(String::new());
@@ -93,12 +94,32 @@ pub fn report(rules: &Rules, is_tutor: bool, doing: &str) -> Report<'static> {
     }
 }
 
+/// How commands are held, in words.
+pub fn held(settings: &SandboxSettings) -> String {
+    if !settings.enabled {
+        return "off: commands run with all of your rights".to_owned();
+    }
+    let network = if settings.policy.network {
+        "with"
+    } else {
+        "without"
+    };
+    match tools::find_out(&settings.backend()) {
+        Ok(program) => format!(
+            "{} holds commands, {network} network; files are written below {}",
+            program.display(),
+            settings.policy.rw_paths.join(", ")
+        ),
+        Err(why) if settings.backend == BackendChoice::Auto => {
+            format!("UNSANDBOXED: {why}; commands run with all of your rights")
+        }
+        Err(why) => format!("required, and there is none: {why}; no command runs"),
+    }
+}
+
 /// What the chat's own frontmatter comes to, if it has one.
 fn frontmatter_lines(rules: &Rules) -> Vec<String> {
-    let idle = rules.idle.iter();
-    let mut lines: Vec<String> = idle
-        .map(|(line, what)| format!("frontmatter  line {line}: {what}"))
-        .collect();
+    let mut lines = Vec::new();
     match &rules.options.frontmatter {
         None => {}
         Some(Err(problem)) => {
@@ -270,6 +291,17 @@ impl crate::session::Session {
             editor.send("report", &report);
         };
         self.with_rules_now(show);
+    }
+
+    /// Says what holds the commands of this chat.
+    pub(crate) fn report_sandbox(&self) {
+        let editor = self.editor().clone();
+        self.with_rules_now(move |rules| {
+            editor.notify(&chat::cycle::Notice {
+                level: chat::cycle::Level::Info,
+                text: format!("Sandbox: {}.", held(&rules.settings.sandbox)),
+            });
+        });
     }
 
     /// Shows `:Flemma tool:list`.

@@ -15,7 +15,7 @@ use chat::cycle::{Decided, Ruling, callable, verdict};
 use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use tools::{Nested, ToolContext};
+use tools::{Nested, Sandbox, ToolContext};
 
 use crate::audit::Audit;
 use crate::buffers::EditorBuffers;
@@ -47,6 +47,8 @@ pub struct Surroundings {
     pub buffer: BufferId,
     /// What relative paths start from.
     pub folder: PathBuf,
+    /// What holds its calls.
+    pub sandbox: Arc<Sandbox>,
 }
 
 impl Surroundings {
@@ -63,6 +65,7 @@ impl Surroundings {
         context.buffers = Arc::new(EditorBuffers(self.editor.clone()));
         context.bash = settings.bash();
         context.http = settings.http_allow();
+        context.sandbox.clone_from(&self.sandbox);
         context.chat.clone_from(&self.path);
         context.buffer = self.buffer;
         context.models = Arc::new(Completions {
@@ -181,7 +184,11 @@ impl Inside {
             name,
             input: chat::json::canonical(&input),
         };
-        self.may_run(&call, &input).await?;
+        let held = match tool.runs_commands() {
+            true => around.sandbox.held_by(),
+            false => "none",
+        };
+        self.may_run(&call, &input, held).await?;
         let mut context = around.clone().inside(&call.id, self.depth + 1);
         context.cancel = cancel.child_token();
         let outcome = tools::run(tool, call.id.clone(), input, context).await;
@@ -195,7 +202,12 @@ impl Inside {
     }
 
     /// Has a call decided on, and the decision written before anything follows.
-    async fn may_run(&self, call: &CallKey, input: &Value) -> Result<(), String> {
+    async fn may_run(
+        &self,
+        call: &CallKey,
+        input: &Value,
+        held: &'static str,
+    ) -> Result<(), String> {
         let around = &self.around;
         let (decision, by) = around.decide(call, input).await;
         let (ruling, refusal) = match decision {
@@ -229,7 +241,7 @@ impl Inside {
         let recorded = tokio::task::spawn_blocking(move || {
             audit.decided(path.as_deref(), &[decided])?;
             match ruling {
-                Ruling::Approved => audit.begun(path.as_deref(), &[(&begins, None)], "none"),
+                Ruling::Approved => audit.begun(path.as_deref(), &[(&begins, None)], held),
                 _ => Ok(()),
             }
         });

@@ -81,6 +81,10 @@ impl Tool for Shell {
         false
     }
 
+    fn runs_commands(&self) -> bool {
+        true
+    }
+
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
         self.0.deadline(&bash_input(""), default)
     }

@@ -49,6 +49,11 @@ pub trait Tool: Send + Sync {
         true
     }
 
+    /// Whether it starts commands, which are held where there is a sandbox.
+    fn runs_commands(&self) -> bool {
+        false
+    }
+
     /// How long a call with this `input` may take before it is given up;
     /// `default` is what the user set. A tool that ends itself in time asks for a
     /// little more than it needs.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
 use crate::{Editor, PATIENCE, Provider};
@@ -63,7 +63,8 @@ impl Setup {
         self
     }
 
-    /// The table given to `require("flemma").setup()`, which takes no functions.
+    /// The table given to `require("flemma").setup()`, which takes no functions. The
+    /// sandbox is off unless they speak of it.
     pub fn options(mut self, options: Json) -> Self {
         self.options = Some(options);
         self
@@ -171,7 +172,12 @@ impl Setup {
         ] {
             command.env(name, home.join(folder));
         }
-        if let Some(options) = &self.options {
+        if self.init.is_none() {
+            let mut options = self.options.clone().unwrap_or_else(|| json!({}));
+            // A test is the same where there is no sandbox.
+            if options.get("sandbox").is_none() {
+                options["sandbox"] = json!({"enabled": false});
+            }
             command.env("FLEMMA_TEST_OPTIONS", options.to_string());
         }
         if let Some(init) = &self.init {

@@ -41,6 +41,37 @@ impl Host {
             told: BTreeSet::new(),
         };
         self.read_options_with(configure.resolvers);
+        self.probe();
+    }
+
+    /// Finds out what holds commands before the first one waits for it, and has what
+    /// is shown made anew where nothing does.
+    fn probe(&self) {
+        let sandbox = &self.shared.settings.sandbox;
+        if !sandbox.enabled {
+            return;
+        }
+        let (backend, sources) = (sandbox.backend(), self.sources.clone());
+        tokio::task::spawn_blocking(move || {
+            if tools::find_out(&backend).is_err() {
+                sources.probed();
+            }
+        });
+    }
+
+    pub(super) fn set_sandbox(&mut self, enabled: bool) {
+        let settings = &self.shared.settings;
+        self.share(settings.switched("sandbox.enabled", &Value::Bool(enabled)));
+        self.probe();
+        let text = if enabled {
+            "The sandbox is on in every chat of this Neovim that does not turn it off itself."
+        } else {
+            "The sandbox is off: commands run with all of your rights."
+        };
+        self.editor.notify(&chat::cycle::Notice {
+            level: chat::cycle::Level::Info,
+            text: text.to_owned(),
+        });
     }
 
     /// Makes the settings of the options and of the tools that there are now.

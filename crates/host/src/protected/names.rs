@@ -1,6 +1,6 @@
 //! Names that are protected wherever they stand.
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 /// What makes a file one that is asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +100,23 @@ const BELOW_CONFIG: &[(&str, Kind)] = &[
 
 /// Below the root.
 const SYSTEM: &[&str] = &["/etc", "/root/.config", "/usr/local/etc"];
+
+/// What is protected by its name directly below a project's folder. Of Git's own
+/// folder only what runs commands: the rest is what working with it changes.
+pub fn in_project(root: &Path) -> impl Iterator<Item = PathBuf> {
+    let git = [".git/hooks", ".git/config"].into_iter();
+    let named = FOLDERS.iter().chain(FILES).map(|(name, _)| *name);
+    git.chain(named.filter(|name| *name != ".git"))
+        .map(|name| root.join(name))
+}
+
+/// What is protected by its name below a home folder, beside [`START_FILES`].
+pub fn in_home(home: &Path) -> impl Iterator<Item = PathBuf> {
+    let config = home.join(".config");
+    let folders = [".ssh", ".gnupg", ".vim"].map(|name| home.join(name));
+    let below = BELOW_CONFIG.iter().map(move |(name, _)| config.join(name));
+    folders.into_iter().chain(below)
+}
 
 /// Why the names in this path protect it, or nothing.
 pub fn kind(path: &Path) -> Option<Kind> {

@@ -28,8 +28,20 @@ impl Rules {
         set("tools.auto_approve", approval.map(approval_value));
         let autopilot = overrides.autopilot.filter(|_| applies("tools.autopilot"));
         set("tools.autopilot.enabled", autopilot.map(Value::Bool));
+        let sandbox = overrides.sandbox.as_ref().filter(|_| applies("sandbox"));
+        leaves("sandbox", sandbox, &mut layer);
         parameters(overrides, base, &mut layer);
         layer
+    }
+}
+
+fn leaves(name: &str, value: Option<&Value>, layer: &mut BTreeMap<String, Value>) {
+    match value {
+        None => {}
+        Some(Value::Object(table)) => table
+            .iter()
+            .for_each(|(key, value)| leaves(&format!("{name}.{key}"), Some(value), layer)),
+        Some(value) => drop(layer.insert(name.to_owned(), value.clone())),
     }
 }
 

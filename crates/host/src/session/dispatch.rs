@@ -54,6 +54,8 @@ impl Session {
         if self.waits_for_tools(event) || self.looks_for_tools() {
             return false;
         }
+        // What is to be kept as it is may have come into being.
+        self.sandbox.take();
         let Some(source) = self.frontmatter_source() else {
             self.rule = Rule::Old;
             self.set_rules(self.shared.plain.clone());
@@ -113,6 +115,7 @@ impl Session {
                 self.reading += 1;
                 self.rule = Rule::Old;
                 self.rules = self.shared.plain.clone();
+                self.sandbox.take();
             }
         }
     }
@@ -191,6 +194,7 @@ impl Session {
         let rules = rules.addressing(self.addressed(), &self.shared.registry);
         if !Arc::ptr_eq(&self.rules, &rules) {
             self.rules = rules;
+            self.sandbox.take();
             self.view.redraw();
         }
     }
@@ -215,9 +219,7 @@ impl Session {
             let message = format!("This {}; it does not apply until :Flemma trust.", it.what);
             remark(it.line, message, "warning")
         });
-        let idle = self.rules.idle.iter();
-        let idle = idle.map(|(line, what)| remark(*line, (*what).to_owned(), "warning"));
-        failures.chain(withheld).chain(idle).collect()
+        failures.chain(withheld).collect()
     }
 
     /// Takes questions to whom they are for.

@@ -60,6 +60,7 @@ impl Session {
             "trust!" => self.distrust(),
             "fix" => self.fix(line),
             "allow-file" => self.allow_file(line),
+            "sandbox:status" => self.report_sandbox(),
             "autopilot:status" => self.inform(if self.rules.options.autopilot {
                 "Autopilot is on."
             } else {

@@ -28,14 +28,23 @@ impl Session {
     ///
     /// The log cannot be written: the calls must not run.
     pub(super) fn record_starts(&mut self, runs: &[Run]) -> Result<(), Problem> {
-        let mut calls = Vec::new();
+        let (mut held, mut free) = (Vec::new(), Vec::new());
         for run in runs {
             let by = if run.by.is_empty() { "policy" } else { &run.by };
-            calls.push((&run.call, (!self.approved.remove(&run.call)).then_some(by)));
+            let by = (!self.approved.remove(&run.call)).then_some(by);
+            if self.is_held(&run.call.name) {
+                held.push((&run.call, by));
+            } else {
+                free.push((&run.call, by));
+            }
         }
-        let audit = &self.audit;
-        audit
-            .begun(self.path.as_deref(), &calls, "none")
+        let (audit, path) = (&self.audit, self.path.as_deref());
+        let begun = |calls: &[(&CallKey, Option<&str>)], sandbox: &str| match calls {
+            [] => Ok(()),
+            calls => audit.begun(path, calls, sandbox),
+        };
+        begun(&free, "none")
+            .and_then(|()| begun(&held, self.sandbox().held_by()))
             .map_err(|error| audit.refusal(&error))
     }
 

@@ -1,6 +1,7 @@
 //! Calls that run, and the user's functions that are asked about them.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use chat::approval::{CallKey, Question};
 use chat::cycle::{Effect, Event, step};
@@ -8,10 +9,12 @@ use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tools::Progress;
+use tools::{Progress, Sandbox};
 
 use super::{Input, Session};
 use crate::questions;
+use crate::sandbox;
+use crate::settings::Here;
 use crate::surroundings::Surroundings;
 
 /// Most lines of live output that are kept for showing.
@@ -132,6 +135,17 @@ impl Session {
         });
     }
 
+    /// What holds the calls of the chat.
+    pub(crate) fn sandbox(&self) -> &Arc<Sandbox> {
+        self.sandbox.get_or_init(|| {
+            let here = Here {
+                cwd: &self.cwd,
+                chat: self.path(),
+            };
+            Arc::new(sandbox::of_chat(&self.rules.settings.sandbox, here))
+        })
+    }
+
     fn surroundings(&self) -> Surroundings {
         Surroundings {
             editor: self.editor.clone(),
@@ -141,7 +155,14 @@ impl Session {
             path: self.path.clone(),
             buffer: self.buffer,
             folder: self.folder(),
+            sandbox: self.sandbox().clone(),
         }
+    }
+
+    /// Whether a call of a tool is held by the sandbox, where there is one.
+    pub(super) fn is_held(&self, tool: &str) -> bool {
+        let tool = self.shared.registry.get(tool);
+        tool.is_some_and(|tool| tool.runs_commands())
     }
 
     fn progress(&self, call: &CallKey) -> Progress {

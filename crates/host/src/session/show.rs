@@ -172,12 +172,18 @@ impl Session {
             header_line: mark.header_line,
             preview: self.preview(&mark.call, width, mark.preview),
             state,
-            label: None,
+            label: self.unsandboxed(&mark.call.name).filter(|_| mark.pending),
             elapsed_ms: running.map(elapsed),
             output: running
                 .map(|call| call.output.iter().cloned().collect())
                 .unwrap_or_default(),
         }
+    }
+
+    /// What is said beside a call that should be held and would not be.
+    fn unsandboxed(&self, tool: &str) -> Option<String> {
+        let lacks = self.is_held(tool) && self.sandbox().lacking().is_some();
+        lacks.then(|| "UNSANDBOXED".to_owned())
     }
 
     /// Marks at the results of calls that ended a moment ago; they stand near the end.

@@ -12,11 +12,13 @@ use super::kind::{Kind, MANY};
 mod models;
 mod presets;
 mod providers;
+mod sandbox;
 mod tools;
 
 use models::MODELS;
 use presets::PRESETS;
 use providers::PROVIDERS;
+use sandbox::SANDBOX;
 use tools::TOOLS;
 
 pub use providers::{NAMES, parameter_words};
@@ -116,6 +118,7 @@ parameters = { max_tokens = 4000, anthropic = { max_tokens = 8000 } }
     MODELS,
     PRESETS,
     Field::table("tools", Kind::Tools(&[TOOLS]), ""),
+    SANDBOX,
     Field::table("trust", Kind::Table(&[TRUST]), ""),
     Field::table("ui", Kind::Table(&[UI]), ""),
     Field::table("keymaps", Kind::Table(&[KEYMAPS]), "Keys in chat buffers."),

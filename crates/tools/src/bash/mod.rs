@@ -69,6 +69,10 @@ impl Tool for Bash {
         true
     }
 
+    fn runs_commands(&self) -> bool {
+        true
+    }
+
     fn deadline(&self, input: &Value, default: Duration) -> Duration {
         time_limit(input["timeout"].as_f64(), default) + SLACK
     }

@@ -52,6 +52,11 @@ pub(super) fn words(
         words.all(["--tmpfs"]);
         words.0.push(path.into());
     }
+    for path in &limits.masked {
+        words
+            .0
+            .extend(["--ro-bind-try".into(), "/dev/null".into(), path.into()]);
+    }
     words.all(["--unshare-pid", "--unshare-uts", "--unshare-ipc"]);
     words.all([if limits.network {
         "--share-net"
@@ -113,6 +118,7 @@ mod tests {
             writable: vec!["/tmp".into(), "/w".into()],
             kept: vec!["/w/.git/hooks".into()],
             hidden: vec!["/tmp/nvim".into()],
+            masked: vec!["/w/nvim.sock".into()],
             ..Limits::default()
         };
         let line = line(&limits);
@@ -121,6 +127,7 @@ mod tests {
         let kept = "--bind-try /w/.git /w/.git --ro-bind-try /w/.git/hooks /w/.git/hooks";
         assert!(at("--bind /w /w") < at(kept), "{line}");
         assert!(at("--bind /tmp /tmp") < at("--tmpfs /tmp/nvim"));
+        assert!(at("--bind /w /w") < at("--ro-bind-try /dev/null /w/nvim.sock"));
         assert!(line.contains("--unshare-net") && line.contains("--cap-drop ALL"));
         assert!(line.ends_with("--chdir /w --x --"));
     }

@@ -10,6 +10,7 @@ mod probe;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 pub use probe::find_out;
 
@@ -23,6 +24,8 @@ pub struct Limits {
     pub kept: Vec<PathBuf>,
     /// Folders that look empty: sockets of the editor are in them.
     pub hidden: Vec<PathBuf>,
+    /// Files and sockets that look empty.
+    pub masked: Vec<PathBuf>,
     /// Whether the network can be reached.
     pub network: bool,
     /// Whether a command keeps the privileges that the user has.
@@ -43,8 +46,10 @@ pub struct Backend {
 /// What holds the calls of one chat.
 #[derive(Debug, Clone, Default)]
 pub struct Sandbox {
-    /// Absent when the user turned it off.
-    limits: Option<Limits>,
+    /// As they were given; absent when the user turned it off.
+    given: Option<Limits>,
+    /// With real paths, once somebody asked.
+    limits: OnceLock<Limits>,
     backend: Backend,
 }
 
@@ -54,21 +59,31 @@ impl Sandbox {
         Self::default()
     }
 
-    /// Holds calls to `limits`. Links in paths are followed now; what is writable and
-    /// not there is left out.
-    pub fn new(mut limits: Limits, backend: Backend) -> Self {
-        limits.writable = paths::real(&limits.writable);
-        limits.kept = paths::real(&limits.kept);
-        limits.hidden = paths::real(&limits.hidden);
+    /// Holds calls to `limits`. Links in paths are followed when they are first needed;
+    /// what is not there then is left out.
+    pub fn new(limits: Limits, backend: Backend) -> Self {
         Self {
-            limits: Some(limits),
+            given: Some(limits),
+            limits: OnceLock::new(),
             backend,
         }
     }
 
+    /// What is allowed, in real paths; `None` when everything is.
+    pub fn limits(&self) -> Option<&Limits> {
+        let given = self.given.as_ref()?;
+        Some(self.limits.get_or_init(|| Limits {
+            writable: paths::real(&given.writable),
+            kept: paths::real(&given.kept),
+            hidden: paths::real(&given.hidden),
+            masked: paths::real(&given.masked),
+            ..given.clone()
+        }))
+    }
+
     /// Below which folders files can be written; `None` when all can be.
     pub fn writable(&self) -> Option<&[PathBuf]> {
-        self.limits.as_ref().map(|it| it.writable.as_slice())
+        self.limits().map(|it| it.writable.as_slice())
     }
 
     /// Whether a tool of ours may write there. Nothing need be there; links are
@@ -87,7 +102,7 @@ impl Sandbox {
     ///
     /// It must be held and cannot be; a sentence for the model and the user.
     pub fn prefix(&self, cwd: &Path) -> Result<Vec<OsString>, String> {
-        let Some(limits) = &self.limits else {
+        let Some(limits) = self.limits() else {
             return Ok(Vec::new());
         };
         match find_out(&self.backend) {
@@ -103,29 +118,27 @@ impl Sandbox {
     /// Why commands run free although they should be held; `None` when they are held,
     /// are meant to run free, or nobody found out yet.
     pub fn lacking(&self) -> Option<String> {
-        self.limits.as_ref()?;
+        self.given.as_ref()?;
         probe::known(&self.backend)?.err()
     }
 
     /// What holds a command, for the log: `none` or the backend's name.
     pub fn held_by(&self) -> &'static str {
-        let found = self
-            .limits
-            .as_ref()
-            .and_then(|_| probe::known(&self.backend));
+        let found = self.given.as_ref();
+        let found = found.and_then(|_| probe::known(&self.backend));
         match found {
             Some(Ok(_)) => bwrap::NAME,
             _ => "none",
         }
     }
 
+    /// Whether it is off.
+    pub fn is_off(&self) -> bool {
+        self.given.is_none()
+    }
+
     /// How commands are held.
     pub fn backend(&self) -> &Backend {
         &self.backend
-    }
-
-    /// What is allowed; `None` when everything is.
-    pub fn limits(&self) -> Option<&Limits> {
-        self.limits.as_ref()
     }
 }

@@ -9,7 +9,7 @@ mod look;
 mod place;
 mod read;
 mod run;
-mod scripts;
 mod sandbox;
+mod scripts;
 mod tree;
 mod write;

@@ -1,0 +1,164 @@
+//! What the options say of the sandbox, and what that means for one chat.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tools::{Backend, Limits, Sandbox};
+
+use super::{Problems, check};
+
+/// `sandbox.*`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SandboxSettings {
+    /// Whether anything is held.
+    pub enabled: bool,
+    /// Whether a command may run that is not held.
+    pub backend: BackendChoice,
+    /// What is allowed.
+    pub policy: SandboxPolicy,
+    /// How each backend is used.
+    pub backends: Backends,
+}
+
+/// `sandbox.backend`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BackendChoice {
+    /// Whatever there is; nothing where there is none.
+    Auto,
+    /// Whatever there is; no command runs where there is none.
+    #[default]
+    Required,
+    /// That one; no command runs without it.
+    Bwrap,
+}
+
+/// `sandbox.policy.*`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SandboxPolicy {
+    /// Below which folders files can be written, with variables.
+    pub rw_paths: Vec<String>,
+    /// Whether the network can be reached.
+    pub network: bool,
+    /// Whether privileges are kept.
+    pub allow_privileged: bool,
+}
+
+/// `sandbox.backends.*`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Backends {
+    /// Bubblewrap.
+    pub bwrap: Bwrap,
+}
+
+/// `sandbox.backends.bwrap.*`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bwrap {
+    /// The program.
+    #[serde(default)]
+    pub path: Option<PathBuf>,
+    /// More arguments for it.
+    #[serde(default)]
+    pub extra_args: Vec<String>,
+}
+
+/// Where a chat is.
+#[derive(Debug, Clone, Copy)]
+pub struct Here<'a> {
+    /// The editor's working directory.
+    pub cwd: &'a Path,
+    /// The chat's file.
+    pub chat: Option<&'a Path>,
+}
+
+const CWD: &str = "$CWD";
+const BUFFER: &str = "$FLEMMA_BUFFER_PATH";
+
+impl SandboxSettings {
+    /// What holds the calls of a chat; the rest of `limits` is said elsewhere.
+    pub fn sandbox(&self, here: Here<'_>, limits: Limits) -> Sandbox {
+        let paths = self.policy.rw_paths.iter();
+        let limits = Limits {
+            writable: paths.filter_map(|path| folder(path, here)).collect(),
+            network: self.policy.network,
+            privileged: self.policy.allow_privileged,
+            ..limits
+        };
+        Sandbox::new(limits, self.backend())
+    }
+
+    /// How commands are held.
+    pub fn backend(&self) -> Backend {
+        Backend {
+            program: self.backends.bwrap.path.clone(),
+            extra: self.backends.bwrap.extra_args.clone(),
+            required: self.backend != BackendChoice::Auto,
+        }
+    }
+
+    /// Lays what a chat says over these; it was checked when it was read.
+    pub fn lay_over(&mut self, chat: &Value) {
+        let mut value = serde_json::to_value(&*self).unwrap_or_default();
+        check::lay_over(&mut value, chat.clone());
+        match serde_json::from_value(value) {
+            Ok(settings) => *self = settings,
+            Err(error) => {
+                // What cannot be read must not mean that nothing is held.
+                tracing::error!(%error, "the sandbox of a chat does not have the form of its options");
+                self.backend = BackendChoice::Required;
+            }
+        }
+    }
+
+    /// Says which folders are none.
+    pub(super) fn check(&self, problems: &mut Problems) {
+        for path in &self.policy.rw_paths {
+            let is_known = [CWD, BUFFER].iter().any(|it| below(path, it).is_some());
+            if !is_known && !path.starts_with(['/', '~']) {
+                problems.values.push(format!(
+                    "sandbox.policy.rw_paths: \"{path}\" is no absolute path and begins with neither {CWD} nor {BUFFER}."
+                ));
+            }
+        }
+    }
+}
+
+/// What stands behind a variable, which may be nothing.
+fn below<'a>(path: &'a str, variable: &str) -> Option<&'a str> {
+    let rest = path.strip_prefix(variable)?;
+    (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/'))
+}
+
+fn folder(path: &str, here: Here<'_>) -> Option<PathBuf> {
+    if let Some(rest) = below(path, CWD) {
+        return Some(here.cwd.join(rest));
+    }
+    if let Some(rest) = below(path, BUFFER) {
+        return Some(here.chat?.parent()?.join(rest));
+    }
+    if let Some(rest) = below(path, "~") {
+        return Some(std::env::home_dir()?.join(rest));
+    }
+    Some(PathBuf::from(path)).filter(|path| path.is_absolute())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variables_stand_for_folders_and_a_chat_without_a_file_has_none() {
+        let here = |chat| Here {
+            cwd: Path::new("/work"),
+            chat,
+        };
+        let chat = here(Some(Path::new("/notes/a.chat")));
+        let is = |path, expected: &str| folder(path, chat) == Some(expected.into());
+        assert!(is("$CWD", "/work/") && is("$CWD/target", "/work/target"));
+        assert!(is("$FLEMMA_BUFFER_PATH", "/notes") && is("/tmp", "/tmp"));
+        assert_eq!(folder("$FLEMMA_BUFFER_PATH", here(None)), None);
+        assert_eq!(folder("$CWDx", chat), None);
+        assert_eq!(folder("relative", chat), None);
+    }
+}

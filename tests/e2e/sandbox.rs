@@ -1,0 +1,171 @@
+//! What commands may do to the machine, as the user, the chat and a stranger's chat
+//! say. Where bubblewrap is not installed or does not hold, the tests that need it say
+//! so by name.
+
+use harness::{Answer, Editor, Provider};
+use serde_json::{Value, json};
+
+use crate::stage::*;
+
+/// A sandbox that cannot be had.
+fn without_one(backend: &str) -> Value {
+    json!({
+        "tools": {"auto_approve": ["write"]},
+        "sandbox": {"backend": backend, "backends": {"bwrap": {"path": "/nowhere/bwrap"}}},
+    })
+}
+
+/// Whether a sandbox can be had here.
+fn holds(test: &str) -> bool {
+    let holds = std::process::Command::new("bwrap")
+        .args([
+            "--ro-bind",
+            "/",
+            "/",
+            "--unshare-user",
+            "--unshare-pid",
+            "true",
+        ])
+        .status()
+        .is_ok_and(|status| status.success());
+    if !holds {
+        eprintln!("skipped: {test}: bubblewrap is not installed or does not hold");
+    }
+    holds
+}
+
+fn calls(command_line: &str) -> Provider {
+    Provider::anthropic([Answer::new().tool_use("t_1", "bash", command(command_line))])
+}
+
+fn written(path: &str) -> Value {
+    json!({"label": "", "path": path, "content": "x"})
+}
+
+#[test]
+fn without_a_sandbox_a_waiting_command_says_so_and_runs_when_the_user_agrees() {
+    let provider = calls("echo free");
+    let editor = ask_with(&provider, without_one("auto"));
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_1"]), ["waits"]);
+    editor.wait_for("the word beside the call", |editor| {
+        let drawn = editor.virtual_text();
+        drawn.iter().any(|it| it.text.contains("UNSANDBOXED"))
+    });
+    editor.keys("<M-CR>");
+    editor.wait_for("the result", |editor| became(editor, "t_1") == "ran");
+    editor.command("Flemma sandbox:status");
+    wait_message(
+        &editor,
+        "Sandbox: UNSANDBOXED: /nowhere/bwrap does not hold",
+    );
+}
+
+#[test]
+fn a_sandbox_that_is_required_and_cannot_be_had_runs_nothing() {
+    let provider = calls("touch ran");
+    let mut options = without_one("required");
+    options["tools"]["auto_approve"] = json!(["bash"]);
+    let editor = ask_with(&provider, options);
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_1"]), ["failed"]);
+    let told = result(&editor, "t_1");
+    assert!(
+        told.contains("Nothing was run, because a sandbox is required"),
+        "{told}"
+    );
+    assert!(!editor.dir().join("ran").exists());
+}
+
+#[test]
+fn files_are_written_only_where_they_may_be_until_the_sandbox_is_off() {
+    let path = format!("/var/tmp/flemma-escape-{}", std::process::id());
+    let provider = Provider::anthropic([
+        Answer::new()
+            .tool_use("t_1", "write", written("inside"))
+            .tool_use("t_2", "write", written(&path)),
+        Answer::says("Well."),
+    ]);
+    let editor = ask_with(&provider, without_one("auto"));
+    editor.keys("<C-]>");
+    assert_eq!(
+        outcomes(&editor, ["t_1", "t_2"]),
+        ["ran", "failed"],
+        "{}",
+        editor.text()
+    );
+    let told = result(&editor, "t_2");
+    assert!(
+        told.contains("the sandbox lets files be written only below"),
+        "{told}"
+    );
+    assert!(!std::path::Path::new(&path).exists());
+    editor.command("Flemma sandbox:disable");
+    wait_message(
+        &editor,
+        "The sandbox is off: commands run with all of your rights.",
+    );
+    editor.command("Flemma sandbox:status");
+    wait_message(&editor, "Sandbox: off");
+}
+
+/// What a command that writes outside, and asks the network, comes to below a typed
+/// frontmatter.
+fn tried(frontmatter: &str) -> (Editor, String) {
+    let provider = calls(
+        "echo x > inside; (echo x > /var/tmp/flemma-escape) 2>&1; ls /sys/class/net; rm -f /var/tmp/flemma-escape",
+    );
+    let rules = format!("flemma.opt.tools.auto_approve = {{ 'bash' }}\n{frontmatter}");
+    let setup = with_options(&provider, json!({"sandbox": {}}));
+    let editor = setup.file("question.chat", "").start();
+    watch(&editor);
+    editor.paste(&below(&rules));
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_1"]), ["ran"]);
+    let told = result(&editor, "t_1");
+    (editor, told)
+}
+
+#[test]
+fn commands_write_in_the_chats_folder_and_nowhere_else() {
+    if !holds("commands_write_in_the_chats_folder_and_nowhere_else") {
+        return;
+    }
+    let (editor, told) = tried("");
+    assert!(told.contains("Read-only file system"), "{told}");
+    assert!(editor.dir().join("inside").exists());
+    let (_, told) = tried("flemma.opt.sandbox.policy.rw_paths = { '/tmp', '/var/tmp' }");
+    assert!(!told.contains("Read-only file system"), "{told}");
+    let (_, told) = tried("flemma.opt.sandbox = false");
+    assert!(!told.contains("Read-only file system"), "{told}");
+}
+
+#[test]
+fn a_strangers_chat_narrows_the_sandbox_and_does_not_turn_it_off() {
+    if !holds("a_strangers_chat_narrows_the_sandbox_and_does_not_turn_it_off") {
+        return;
+    }
+    for (rules, withheld) in [
+        ("flemma.opt.sandbox = false", true),
+        ("flemma.opt.sandbox.policy.rw_paths = { '/' }", true),
+        ("flemma.opt.sandbox.policy.network = false", false),
+    ] {
+        let provider = calls("(echo x > /var/tmp/flemma-escape2) 2>&1");
+        let setup = with_options(
+            &provider,
+            json!({"sandbox": {}, "tools": {"auto_approve": ["bash"]}}),
+        );
+        let chat = format!(
+            "{}\n{QUESTION}",
+            below(rules).split("\n@You:").next().unwrap()
+        );
+        let editor = setup.file("question.chat", &chat).start();
+        watch(&editor);
+        editor.keys("<C-]>");
+        assert_eq!(outcomes(&editor, ["t_1"]), ["ran"], "{rules}");
+        let told = result(&editor, "t_1");
+        assert!(told.contains("Read-only file system"), "{rules}: {told}");
+        let said = editor.messages();
+        assert_eq!(said.contains(":Flemma trust"), withheld, "{rules}: {said}");
+    }
+}
