@@ -358,6 +358,26 @@ fn without_an_answer_a_script_is_told_why() {
     );
 }
 
+#[test]
+fn a_script_is_written_by_no_tool_without_the_user() {
+    let shell = Shell::offline();
+    write_tool(&shell.path("mine"), "hello", "print(1)");
+    let dir = shell.dir();
+    shell.configure(&format!("[tools]\nauto_approve = [\"$default\"]\nscript_paths = [\"{}/mine\"]\nscript_libraries = [\"{0}/library\"]\n", dir.display()));
+    for path in [
+        "mine/hello/s.py",
+        "mine/new/tool.toml",
+        "library/x.py",
+        "sub/../mine/hello/s.py",
+    ] {
+        let call = json!({"path": path, "content": "print(2)"}).to_string();
+        let ran = shell.run(&["tool", "write", &call]);
+        assert_eq!(ran.code, Some(4), "{path}: {ran:?}");
+    }
+    let call = json!({"path": "other.py", "content": "print(2)"}).to_string();
+    assert_eq!(shell.run(&["tool", "write", &call]).code, Some(0));
+}
+
 fn editor_with_examples(provider: &Provider, options: Json) -> Editor {
     let mut setup = with_options(provider, options);
     let root = repository().join("examples/tools");

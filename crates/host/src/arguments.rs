@@ -149,6 +149,7 @@ pub struct Model {
 /// `flemma tool`
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(disable_help_subcommand = true)]
 pub struct Tool {
     /// What else can be done with tools.
     #[command(subcommand)]

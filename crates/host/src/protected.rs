@@ -25,6 +25,8 @@ pub struct Places {
     state: PathBuf,
     /// The binary that runs now.
     host: Option<PathBuf>,
+    /// Folders of tools, and of modules for them.
+    tools: Vec<PathBuf>,
 }
 
 impl Places {
@@ -51,6 +53,7 @@ impl Places {
             editor,
             state: crate::status::state_folder(),
             host: std::env::current_exe().ok(),
+            tools: Vec::new(),
         }
     }
 
@@ -88,6 +91,9 @@ impl Places {
         if self.editor.iter().any(|folder| below(folder)) {
             return Some(Kind::Editor);
         }
+        if self.tools.iter().any(|folder| below(folder)) {
+            return Some(Kind::Tool);
+        }
         self.host
             .as_deref()
             .is_some_and(below)
@@ -121,9 +127,12 @@ pub fn is_protected(path: &Path, cwd: &Path) -> bool {
 }
 
 /// Why a call waits for the user whatever the policy says, or nothing: a sentence
-/// for whoever reviews it. `cwd` is the folder that the call's paths start from.
-pub fn needs_review(tool: &str, input: &Value, cwd: &Path) -> Option<String> {
-    review(tool, input, cwd, &Places::of_this_user())
+/// for whoever reviews it. `cwd` is the folder that the call's paths start from, `tools`
+/// are the folders whose scripts run as tools.
+pub fn needs_review(tool: &str, input: &Value, cwd: &Path, tools: Vec<PathBuf>) -> Option<String> {
+    let mut places = Places::of_this_user();
+    places.tools = tools;
+    review(tool, input, cwd, &places)
 }
 
 fn review(tool: &str, input: &Value, cwd: &Path, places: &Places) -> Option<String> {

@@ -12,6 +12,7 @@ use crate::editor::Editor;
 use crate::protected::needs_review;
 use crate::protocol::{BufferId, FunctionAnswer, FunctionCall};
 use crate::rules::Rules;
+use crate::scripts::Scripts;
 
 /// Each question with all functions that are asked in the same message.
 pub fn together(rules: &Rules, questions: Vec<Question>) -> Vec<(Question, Vec<Function>)> {
@@ -25,10 +26,19 @@ pub fn together(rules: &Rules, questions: Vec<Question>) -> Vec<(Question, Vec<F
 
 /// Whether calls that a policy approves would write what no policy may let them, and
 /// what to say about those. Blocking: looks at files.
-pub fn look_closer(questions: Vec<Question>, folder: &Path) -> (Answers, Vec<String>) {
+pub fn look_closer(
+    questions: Vec<Question>,
+    folder: &Path,
+    scripts: &Scripts,
+) -> (Answers, Vec<String>) {
     let mut told = Vec::new();
     let look = |question: Question| {
-        let reason = needs_review(&question.call.name, &question.input, folder);
+        let reason = needs_review(
+            &question.call.name,
+            &question.input,
+            folder,
+            scripts.folders(),
+        );
         let waits =
             reason.map(|reason| format!("The call \"{}\" waits: {reason}", question.call.id));
         let decision = waits.is_some().then_some(Decision::RequireApproval);

@@ -71,6 +71,13 @@ impl Scripts {
         }
     }
 
+    /// The folders whose content runs when a tool is called.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        let state = self.state();
+        let own = state.own.iter().chain(&state.libraries);
+        own.chain(&state.projects).cloned().collect()
+    }
+
     /// Whether there is any folder to look at.
     pub fn is_idle(&self) -> bool {
         let state = self.state();

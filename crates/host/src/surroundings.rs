@@ -109,6 +109,7 @@ impl Surroundings {
 
     async fn ask(&self, question: Question) -> Answers {
         let (rules, buffer, folder) = (self.rules.clone(), self.buffer, self.folder.clone());
+        let scripts = self.shared.scripts.clone();
         let asked = match question.function.id {
             FunctionId::Editor(_) => {
                 let asked = questions::together(&self.rules, vec![question]);
@@ -118,7 +119,7 @@ impl Surroundings {
                 questions::ask_frontmatter(&rules, buffer, vec![question])
             }),
             FunctionId::Guard => tokio::task::spawn_blocking(move || {
-                questions::look_closer(vec![question], &folder).0
+                questions::look_closer(vec![question], &folder, &scripts).0
             }),
         };
         asked.await.unwrap_or_default()

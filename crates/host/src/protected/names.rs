@@ -19,6 +19,8 @@ pub enum Kind {
     State,
     /// The program that decides.
     Host,
+    /// Run as a tool, or read by one.
+    Tool,
 }
 
 impl Kind {
@@ -32,6 +34,7 @@ impl Kind {
             Kind::Editor => "in a folder that Neovim or Flemma runs code from",
             Kind::State => "in the folder of Flemma's decisions",
             Kind::Host => "the program that asks you",
+            Kind::Tool => "in a folder whose scripts run as tools",
         }
     }
 }

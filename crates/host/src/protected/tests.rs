@@ -27,6 +27,7 @@ impl World {
             ],
             state: home.join(".local/state/nvim/flemma"),
             host: Some(home.join("bin/flemma")),
+            tools: Vec::new(),
             home: Some(home),
         };
         Self { folder, places }
@@ -208,6 +209,6 @@ fn the_places_of_this_process_are_known() {
     let own_state = crate::status::state_folder().join("trust.json");
     assert!(is_protected(&own_state, Path::new("/")));
     let input = json!({"path": "policy.lua"});
-    assert!(needs_review("write", &input, own_state.parent().unwrap()).is_some());
+    assert!(needs_review("write", &input, own_state.parent().unwrap(), Vec::new()).is_some());
     assert!(!is_protected(Path::new("src/main.rs"), Path::new("/p")));
 }

@@ -237,7 +237,8 @@ impl Session {
             self.ask_frontmatter(frontmatter);
         }
         if !guard.is_empty() {
-            let (answers, told) = questions::look_closer(guard, &self.folder());
+            let (answers, told) =
+                questions::look_closer(guard, &self.folder(), &self.shared.scripts);
             told.iter().for_each(|it| self.inform(it));
             self.waiting.push_front(Event::ResolverAnswered(answers));
         }
