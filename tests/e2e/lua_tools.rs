@@ -686,3 +686,20 @@ fn the_complete_example_of_the_specification_goes_by_its_context() {
         assert_eq!(ended(&editor), block);
     }
 }
+
+#[test]
+fn a_tool_asks_the_sandbox_of_its_chat_before_it_writes() {
+    let body = "local words, why = ctx.sandbox.wrap_command({ 'ls' })
+        return { success = true, output = table.concat({
+          tostring(ctx.sandbox.is_path_writable('new.txt')), tostring(ctx.sandbox.is_path_writable('/etc/new.txt')),
+          tostring(words and words[#words] or why) }, ' ') }";
+    for (enabled, said) in [("true", "true false ls"), ("false", "true true ls")] {
+        let provider = calls("t", json!({}));
+        let init = format!(
+            "require('flemma').setup({{ provider = 'anthropic', tools = {{ require_approval = false }},
+               sandbox = {{ enabled = {enabled} }} }})\n{}",
+            tool("t", body)
+        );
+        assert_eq!(ended(&ask(&provider, &init)), done(said));
+    }
+}

@@ -272,7 +272,10 @@ fn setup_may_make_the_commands_and_the_next_call_starts_anew() {
 #[test]
 fn a_cancel_ends_the_command_and_comes_to_on_exit_once() {
     let provider = calls("t", json!({}));
-    let init = "tools.register('t', { description = 'T', handlers = { on_exit = note('exit') },
+    // A sandbox has numbers of its own for its processes.
+    let init = "require('flemma').setup({ provider = 'anthropic', sandbox = { enabled = false },
+        tools = { require_approval = false } })
+        tools.register('t', { description = 'T', handlers = { on_exit = note('exit') },
         output = { error = note('error') },
         cmds = { { 'sh', '-c', 'echo $$ > pid; exec sleep 60' } } })";
     let editor = ask(&provider, init);

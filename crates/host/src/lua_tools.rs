@@ -21,7 +21,7 @@ use calls::Said;
 
 use crate::editor::Editor;
 use crate::protocol::{
-    CommandEnded, FunctionCall, RegisteredTool, RegisteredTools, ToolCall, ToolCommand,
+    CommandEnded, FunctionCall, Held, RegisteredTool, RegisteredTools, ToolCall, ToolCommand,
 };
 
 /// The name of this source of tools.
@@ -171,6 +171,11 @@ impl Tool for LuaTool {
         own.map_or(default, Duration::from_secs_f64)
     }
 
+    fn runs_commands(&self) -> bool {
+        // Tools whose output is read from its end are made of commands.
+        self.item.tail
+    }
+
     fn asks_always(&self) -> bool {
         self.item.requires_approval
     }
@@ -221,6 +226,7 @@ impl Tool for LuaTool {
                 cwd: ctx.cwd.to_string_lossy().into_owned(),
                 path: path.map_or_else(String::new, |it| it.to_string_lossy().into_owned()),
                 timeout: ctx.timeout.as_secs_f64(),
+                sandbox: held(&ctx).await,
             },
         );
         let end = if self.item.tail { End::Tail } else { End::Head };
@@ -244,4 +250,24 @@ impl Tool for LuaTool {
             }
         }
     }
+}
+
+/// The sandbox of a call, for tools that write and start programs themselves.
+async fn held(ctx: &ToolContext) -> Option<Held> {
+    let text = |path: &std::ffi::OsStr| path.to_string_lossy().into_owned();
+    let writable = ctx.sandbox.writable()?.iter();
+    let writable = writable.map(|path| text(path.as_os_str())).collect();
+    let (sandbox, cwd) = (ctx.sandbox.clone(), ctx.cwd.clone());
+    // It may have to find out first whether it holds anything.
+    let found = tokio::task::spawn_blocking(move || sandbox.prefix(&cwd)).await;
+    let (prefix, problem) = match found {
+        Ok(Ok(words)) => (words.iter().map(|it| text(it)).collect(), None),
+        Ok(Err(why)) => (Vec::new(), Some(why)),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
+    Some(Held {
+        writable,
+        prefix,
+        problem,
+    })
 }

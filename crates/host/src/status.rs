@@ -17,7 +17,7 @@ use crate::settings::{BackendChoice, Row, SandboxSettings, Settings};
 use crate::tutor;
 
 /// How much of a tool's description stands in a list, in columns.
-const ABOUT: usize = 80;
+const ABOUT: usize = 60;
 
 /// Where state is kept: `stdpath("state")/flemma` of the Neovim that started us.
 pub fn state_folder() -> PathBuf {

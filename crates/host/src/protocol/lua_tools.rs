@@ -146,6 +146,19 @@ pub struct ToolCall<'a> {
     pub path: String,
     /// Seconds that a call may take by default.
     pub timeout: f64,
+    /// What it may do to the machine; absent when nothing is held.
+    pub sandbox: Option<Held>,
+}
+
+/// What a call may do to the machine.
+#[derive(Debug, Serialize)]
+pub struct Held {
+    /// Folders below which files may be written.
+    pub writable: Vec<String>,
+    /// What stands before the words of a command.
+    pub prefix: Vec<String>,
+    /// Why no command may run.
+    pub problem: Option<String>,
 }
 
 /// `tool_stop`: nobody waits for a call any more.

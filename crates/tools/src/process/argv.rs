@@ -51,12 +51,18 @@ pub async fn run_argv(
             "The command {name:?} could not be started: {error}. Nothing was run."
         ))
     };
+    let (sandbox, cwd) = (ctx.sandbox.clone(), ctx.cwd.clone());
+    // The first time, it finds out whether it holds anything.
+    let prefix = tokio::task::spawn_blocking(move || sandbox.prefix(&cwd)).await;
+    let prefix = prefix
+        .unwrap_or_else(|error| Err(error.to_string()))
+        .map_err(ToolError::Failed)?;
     let Piped {
         mut child,
         stdout: out,
         stderr: err,
         mut held,
-    } = start(argv, id, ctx).map_err(|error| not_started(&error))?;
+    } = start(argv, prefix, id, ctx).map_err(|error| not_started(&error))?;
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let mut reading = Box::pin(async {
         tokio::join!(
@@ -91,10 +97,16 @@ pub async fn run_argv(
     })
 }
 
-fn start(argv: &[String], id: &ToolUseId, ctx: &ToolContext) -> io::Result<Piped> {
-    let Some((name, arguments)) = argv.split_first() else {
+/// `prefix` are the words that have it held.
+fn start(
+    argv: &[String],
+    prefix: Vec<OsString>,
+    id: &ToolUseId,
+    ctx: &ToolContext,
+) -> io::Result<Piped> {
+    if argv.is_empty() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is empty"));
-    };
+    }
     if !ctx.cwd.is_dir() {
         let folder = ctx.cwd.display();
         return Err(io::Error::other(format!(
@@ -102,9 +114,11 @@ fn start(argv: &[String], id: &ToolUseId, ctx: &ToolContext) -> io::Result<Piped
         )));
     }
     let mark = Mark::new(id.as_str());
+    let mut words = prefix.into_iter().chain(argv.iter().map(OsString::from));
+    let program = words.next().unwrap_or_default();
     let launch = Launch {
-        program: name,
-        arguments: arguments.iter().map(OsString::from).collect(),
+        program: &program.to_string_lossy(),
+        arguments: words.collect(),
         cwd: &ctx.cwd,
         environment: child_environment(std::env::vars_os(), &[], &mark),
         stdin: Stdio::null(),
