@@ -60,8 +60,9 @@ impl Decoder {
     pub fn of(endpoint: &Endpoint) -> Self {
         let mut decoder = Self::new(endpoint.protocol);
         let is_chat = endpoint.protocol == Protocol::ChatCompletions;
-        if is_chat && chat_completions::returns_thinking(&endpoint.provider) {
-            decoder.answer = Answer::ChatCompletions(chat_completions::Answer::signed());
+        if is_chat {
+            let returns = chat_completions::returns(&endpoint.provider);
+            decoder.answer = Answer::ChatCompletions(chat_completions::Answer::of(returns));
         }
         decoder
     }

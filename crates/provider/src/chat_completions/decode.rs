@@ -8,6 +8,8 @@ use std::mem;
 use serde_json::Value;
 
 use super::calls::Calls;
+use super::details::{self, Detail};
+use super::dialects::Returns;
 use crate::{
     StopReason, StreamEvent, Usage, arguments::MAX_HELD_BYTES, decoder::NotJson, failure,
     said::error_message, sse::SseEvent,
@@ -28,8 +30,12 @@ const NATURAL: [&str; 6] = [
 pub(crate) struct Answer {
     /// Thinking has been given out and not closed.
     thinks: bool,
-    /// Thinking is marked as the provider's own, because it goes back there.
-    signs: bool,
+    /// How thinking goes back to the provider: then it is marked as its own.
+    returns: Returns,
+    /// Of what was thought, what is still to be marked with.
+    details: Vec<Detail>,
+    /// Bytes of all details.
+    bytes_thought: usize,
     calls: Calls,
     /// The model declined in words; the finish reason does not say so.
     refused: bool,
@@ -38,10 +44,10 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// An answer whose thinking is marked as the provider's own.
-    pub(crate) fn signed() -> Self {
+    /// An answer whose thinking goes back in this way.
+    pub(crate) fn of(returns: Returns) -> Self {
         Self {
-            signs: true,
+            returns,
             ..Self::default()
         }
     }
@@ -68,7 +74,7 @@ impl Answer {
             self.complete(reason, events);
         }
         events.extend(usage(&json["usage"]));
-        if self.calls.bytes_held > MAX_HELD_BYTES {
+        if self.calls.bytes_held + self.bytes_thought > MAX_HELD_BYTES {
             self.calls = Calls::default();
             self.abandon(events);
             events.push(StreamEvent::Error(failure::too_large()));
@@ -78,6 +84,8 @@ impl Answer {
 
     /// Closes what is open, because the answer breaks off.
     pub(crate) fn abandon(&mut self, events: &mut Vec<StreamEvent>) {
+        // What has not come whole proves nothing.
+        self.details.clear();
         self.close_thinking(events);
         events.extend(self.calls.take_whole());
     }
@@ -118,9 +126,21 @@ impl Answer {
     fn accept_delta(&mut self, delta: &Value, events: &mut Vec<StreamEvent>) {
         // DeepSeek and llama.cpp use one name, OpenRouter and vLLM the other, and
         // some send both with the same text.
+        let details = delta["reasoning_details"].as_array();
         let thought = text_in(&delta["reasoning_content"])
             .or(text_in(&delta["reasoning"]))
-            .or(text_in(&delta["thinking"]));
+            .or(text_in(&delta["thinking"]))
+            .or_else(|| {
+                details
+                    .map(|pieces| shown(pieces))
+                    .filter(|it| !it.is_empty())
+            });
+        if self.returns == Returns::Details {
+            for piece in details.into_iter().flatten() {
+                self.bytes_thought += details::bytes(piece);
+                details::add(&mut self.details, piece);
+            }
+        }
         if let Some(text) = thought {
             self.thinks = true;
             events.push(StreamEvent::Thinking(text));
@@ -171,11 +191,21 @@ impl Answer {
     }
 
     fn close_thinking(&mut self, events: &mut Vec<StreamEvent>) {
-        if mem::take(&mut self.thinks) {
-            let signature = self.signs.then(String::new);
+        let thinks = mem::take(&mut self.thinks);
+        let signature = match self.returns {
+            Returns::Never => None,
+            Returns::Text => thinks.then(String::new),
+            Returns::Details => details::signature(mem::take(&mut self.details)),
+        };
+        if thinks || signature.is_some() {
             events.push(StreamEvent::ThinkingEnd { signature });
         }
     }
+}
+
+/// What details show of what the model thinks.
+fn shown(pieces: &[Value]) -> String {
+    pieces.iter().filter_map(details::text).collect()
 }
 
 /// The object that reports an error, if `json` does.

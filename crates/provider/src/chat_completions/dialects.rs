@@ -31,12 +31,24 @@ const FIVE: [&str; 5] = ["minimal", "low", "medium", "high", "max"];
 const XHIGH: [&str; 5] = ["minimal", "low", "medium", "high", "xhigh"];
 const DEFAULT: [&str; 5] = ["default"; 5];
 
+/// How what a model thought goes back to its server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Returns {
+    /// It does not.
+    #[default]
+    Never,
+    /// As text, in `reasoning_content`.
+    Text,
+    /// With the proof of who made it, in `reasoning_details`.
+    Details,
+}
+
 /// How one server is spoken to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Dialect {
     pub ask: Ask,
-    /// Whether what its model thought goes back to it, in `reasoning_content`.
-    pub returns_thinking: bool,
+    /// How what its model thought goes back to it.
+    pub returns: Returns,
     /// Whether a tool may be marked as strict.
     pub strict: bool,
     /// Whether it must be allowed to call several tools at once.
@@ -46,7 +58,7 @@ pub(super) struct Dialect {
 /// What is sent to everybody else.
 const PLAIN: Dialect = Dialect {
     ask: Ask::Effort((None, THREE)),
-    returns_thinking: false,
+    returns: Returns::Never,
     strict: true,
     asks_parallel: false,
 };
@@ -55,7 +67,7 @@ const PLAIN: Dialect = Dialect {
 /// called tools, and refuse the conversation otherwise.
 const RETURNS: Dialect = Dialect {
     ask: Ask::Toggle(None),
-    returns_thinking: true,
+    returns: Returns::Text,
     strict: false,
     asks_parallel: false,
 };
@@ -100,7 +112,11 @@ const ROWS: [(&str, &str, Dialect); 14] = [
     (
         "openrouter",
         "",
-        asked(Ask::Reasoning((Some("none"), XHIGH)), PLAIN),
+        Dialect {
+            ask: Ask::Reasoning((Some("none"), XHIGH)),
+            returns: Returns::Details,
+            ..PLAIN
+        },
     ),
     (
         "deepseek",
@@ -122,7 +138,7 @@ pub(super) fn dialect(provider: &str, model: &str) -> Dialect {
     ROWS.iter().find(fits).map_or(PLAIN, |row| row.2)
 }
 
-/// Whether thinking of this provider is marked as its own, because it goes back.
-pub(crate) fn returns_thinking(provider: &str) -> bool {
-    dialect(provider, "").returns_thinking
+/// How thinking goes back to this provider; if it does, it is marked as its own.
+pub(crate) fn returns(provider: &str) -> Returns {
+    dialect(provider, "").returns
 }

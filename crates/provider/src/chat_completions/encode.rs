@@ -14,7 +14,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    dialects::dialect,
+    details::{self, Detail},
+    dialects::{Returns, dialect},
     thinking::{Asked, asked},
 };
 use crate::{
@@ -77,6 +78,8 @@ enum Message<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         reasoning_content: Option<String>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
+        reasoning_details: Vec<Detail>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCall<'a>>,
     },
     Tool {
@@ -135,11 +138,15 @@ pub(crate) fn encode(
     let system = prompt.system.iter().filter(|text| !text.trim().is_empty());
     let model = parameters.named_model(endpoint)?;
     let dialect = dialect(&endpoint.provider, model);
-    let returned_to = dialect.returns_thinking.then_some(&*endpoint.provider);
+    let to = To {
+        provider: &endpoint.provider,
+        model,
+        returns: dialect.returns,
+    };
     let spelled = prompt
         .messages
         .iter()
-        .flat_map(|message| messages(message, returned_to));
+        .flat_map(|message| messages(message, to));
     let body = to_json(&Body {
         model,
         stream: true,
@@ -176,9 +183,16 @@ fn tools(definitions: &[ToolDefinition], may_be_strict: bool) -> Vec<Tool<'_>> {
     spelled.collect()
 }
 
+/// Who gets the messages, and how it wants its thinking again.
+#[derive(Clone, Copy)]
+struct To<'a> {
+    provider: &'a str,
+    model: &'a str,
+    returns: Returns,
+}
+
 /// One message of a prompt is several here: each result is one of its own.
-/// `returned_to` is the provider, if it wants its thinking again.
-fn messages<'a>(message: &'a PromptMessage, returned_to: Option<&str>) -> Vec<Message<'a>> {
+fn messages<'a>(message: &'a PromptMessage, to: To<'_>) -> Vec<Message<'a>> {
     match message.role {
         PromptRole::User => {
             let results = message.parts.iter().filter_map(tool_message);
@@ -195,10 +209,16 @@ fn messages<'a>(message: &'a PromptMessage, returned_to: Option<&str>) -> Vec<Me
                 return Vec::new();
             }
             let calls = !tool_calls.is_empty();
+            let parts = &message.parts;
+            let own =
+                (to.returns == Returns::Text).then(|| own_thinking(parts, to.provider, calls));
             vec![Message::Assistant {
                 content,
-                reasoning_content: returned_to
-                    .and_then(|provider| own_thinking(&message.parts, provider, calls)),
+                reasoning_content: own.flatten(),
+                reasoning_details: match to.returns {
+                    Returns::Details => own_details(parts, to),
+                    Returns::Never | Returns::Text => Vec::new(),
+                },
                 tool_calls,
             }]
         }
@@ -221,6 +241,18 @@ fn own_thinking(parts: &[Part], provider: &str, calls: bool) -> Option<String> {
         true => calls.then(|| " ".to_owned()),
         false => Some(own.join("\n\n")),
     }
+}
+
+/// What this provider sent of its model's thinking, as it sent it.
+fn own_details(parts: &[Part], to: To<'_>) -> Vec<Detail> {
+    let signatures = parts.iter().filter_map(|part| match part {
+        Part::Thinking {
+            signature: Some(signature),
+            ..
+        } if signature.provider == to.provider => Some(signature.value.as_str()),
+        _ => None,
+    });
+    details::of_signatures(signatures, to.model)
 }
 
 fn user_content(parts: &[Part]) -> Option<UserContent<'_>> {

@@ -5,10 +5,11 @@
 
 mod calls;
 mod decode;
+mod details;
 mod dialects;
 mod encode;
 mod thinking;
 
 pub(crate) use decode::Answer;
-pub(crate) use dialects::returns_thinking;
+pub(crate) use dialects::returns;
 pub(crate) use encode::encode;

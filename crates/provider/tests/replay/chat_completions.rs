@@ -286,3 +286,42 @@ fn thinking_that_goes_back_is_marked_as_the_providers_own() {
     assert_eq!(ends("deepseek").as_deref(), Some("thinking ends, signed"));
     assert_eq!(ends("ollama").as_deref(), Some("thinking ends"));
 }
+
+#[test]
+fn what_openrouter_sends_of_thinking_is_kept_as_it_came() {
+    let endpoint = Endpoint {
+        provider: "openrouter".to_owned(),
+        protocol: Protocol::ChatCompletions,
+        base_url: String::new(),
+        api_key: None,
+        key_source: String::new(),
+        ca_file: None,
+    };
+    let bytes = stream(CHAT_COMPLETIONS, "reasoning_details");
+    let kept = |bytes: &[u8]| -> Vec<Value> {
+        let mut decoder = Decoder::of(&endpoint);
+        let mut events = decoder.push(bytes);
+        events.extend(decoder.finish());
+        let signatures = events.into_iter().filter_map(|event| match event {
+            StreamEvent::ThinkingEnd { signature } => signature,
+            _ => None,
+        });
+        signatures
+            .map(|it| serde_json::from_slice(&STANDARD.decode(it).unwrap()).unwrap())
+            .collect()
+    };
+    let format = "anthropic-claude-v1";
+    assert_eq!(
+        kept(&bytes),
+        [
+            json!([{"type": "reasoning.text", "text": "Let me.", "format": format, "index": 0, "signature": "c2ln"}]),
+            json!([{"type": "reasoning.encrypted", "data": "AAEC", "id": "toolu_1", "format": format, "index": 1}]),
+        ]
+    );
+    let cut = bytes.windows(6).position(|it| it == b"I look").unwrap();
+    assert_eq!(
+        kept(&bytes[..cut - 200]),
+        Vec::<Value>::new(),
+        "cut before it was whole"
+    );
+}

@@ -1,5 +1,6 @@
 //! What named servers are sent beyond plain Chat Completions, as JSON.
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use provider::Level;
 
 use super::*;
@@ -192,4 +193,33 @@ fn strictness_and_parallel_calls_are_asked_for_where_that_means_something() {
     assert_eq!(sent("openai_compatible"), (json!(true), Value::Null));
     assert_eq!(sent("llamacpp"), (json!(true), json!(true)));
     assert_eq!(sent("deepseek"), (Value::Null, Value::Null));
+}
+
+#[test]
+fn openrouter_receives_again_what_it_sent_of_thinking() {
+    let details = json!([{"type": "reasoning.text", "text": "T", "signature": "s", "format": "anthropic-claude-v1", "index": 0}]);
+    let more = json!([{"type": "reasoning.encrypted", "data": "AA==", "index": 1}]);
+    let [first, second] = [&details, &more].map(|it| STANDARD.encode(it.to_string()));
+    let messages = vec![
+        user(vec![text("Hi")]),
+        assistant(vec![
+            thinking("T", Some(("openrouter", &first))),
+            text("I look."),
+            thinking("", Some(("openrouter", &second))),
+            thinking("not its own", Some(("anthropic", "s"))),
+            call("c1", "bash", "{}"),
+        ]),
+        user(vec![result("c1", "a", false)]),
+    ];
+    let sent = |provider: &str, model: &str| {
+        let body = spell(provider, model, &prompt(messages.clone()), None);
+        body["messages"][1].get("reasoning_details").cloned()
+    };
+    let claude = "anthropic/claude-sonnet-4.5";
+    assert_eq!(
+        sent("openrouter", claude),
+        Some(json!([details[0], more[0]]))
+    );
+    assert_eq!(sent("openrouter", "openai/gpt-5"), Some(more));
+    assert_eq!(sent("openai_compatible", claude), None);
 }
