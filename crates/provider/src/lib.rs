@@ -57,10 +57,11 @@ pub fn encode(
     endpoint: &Endpoint,
     parameters: &Parameters,
 ) -> Result<HttpRequest, Problem> {
+    let prompt = attachment::as_seen(prompt, &parameters.about);
     if parameters.text_tools {
-        return spell(&text_tools::in_words(prompt), endpoint, parameters);
+        return spell(&text_tools::in_words(&prompt), endpoint, parameters);
     }
-    spell(prompt, endpoint, parameters)
+    spell(&prompt, endpoint, parameters)
 }
 
 fn spell(

@@ -143,14 +143,17 @@ fn unmet(destination: &Destination, settings: &Settings) -> Option<String> {
 
 /// Which files the model sees no more of than their names.
 fn not_taken(destination: &Destination, prompt: &Prompt) -> Option<String> {
-    let Destination::Server(endpoint, _) = destination else {
+    let Destination::Server(endpoint, parameters) = destination else {
         return None;
     };
-    let names = provider::not_taken(prompt, endpoint.protocol);
+    let names = provider::not_taken(prompt, endpoint.protocol, &parameters.about);
+    let who = match parameters.model.as_str() {
+        "" => endpoint.provider.clone(),
+        model => format!("{} ({model})", endpoint.provider),
+    };
     (!names.is_empty()).then(|| {
         format!(
-            "{} takes no such files, so the model sees only the names of: {}.",
-            endpoint.provider,
+            "{who} takes no such files, so the model sees only the names of: {}.",
             names.join(", ")
         )
     })

@@ -229,7 +229,11 @@ fn a_base_url_may_end_in_the_version() {
 fn files_are_blocks_between_the_words_and_the_cache_mark_is_on_the_last_text() {
     let parts = vec![text("see"), pdf(), text_file(), image("image/png")];
     assert_eq!(
-        not_taken(&prompt(vec![user(parts.clone())]), ANTHROPIC),
+        not_taken(
+            &prompt(vec![user(parts.clone())]),
+            ANTHROPIC,
+            &Model::default()
+        ),
         [""; 0]
     );
     let source = |mime: &str| json!({"type": "base64", "media_type": mime, "data": "aGk="});
@@ -248,7 +252,11 @@ fn files_are_blocks_between_the_words_and_the_cache_mark_is_on_the_last_text() {
 fn a_picture_of_another_type_is_its_name() {
     let parts = vec![image("image/tiff")];
     assert_eq!(
-        not_taken(&prompt(vec![user(parts.clone())]), ANTHROPIC),
+        not_taken(
+            &prompt(vec![user(parts.clone())]),
+            ANTHROPIC,
+            &Model::default()
+        ),
         ["@./a.png"]
     );
     assert_eq!(

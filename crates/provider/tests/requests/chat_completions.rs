@@ -112,7 +112,7 @@ fn a_picture_is_a_data_url_between_the_words() {
 fn without_pictures_it_is_one_string_and_a_pdf_is_its_name() {
     let parts = vec![text("see"), pdf(), text_file(), image("image/tiff")];
     assert_eq!(
-        not_taken(&prompt(vec![user(parts.clone())]), CHAT),
+        not_taken(&prompt(vec![user(parts.clone())]), CHAT, &Model::default()),
         ["@./b.pdf", "@./a.png"]
     );
     let content = "see\n\n@./b.pdf\n\n@./c.txt:\n```\nc\n```\n\n@./a.png";
@@ -120,4 +120,43 @@ fn without_pictures_it_is_one_string_and_a_pdf_is_its_name() {
         messages_of(CHAT, parts),
         json!([{"role": "user", "content": content}])
     );
+}
+
+#[test]
+fn a_model_that_sees_no_pictures_gets_their_names() {
+    let parts = vec![text("see"), image("image/png"), pdf(), text_file()];
+    for (protocol, images, pdf, names) in [
+        (CHAT, Some(false), None, vec!["@./a.png", "@./b.pdf"]),
+        (
+            Protocol::AnthropicMessages,
+            None,
+            Some(false),
+            vec!["@./b.pdf"],
+        ),
+        (
+            Protocol::Responses,
+            Some(false),
+            Some(false),
+            vec!["@./a.png", "@./b.pdf"],
+        ),
+        (Protocol::Gemini, Some(false), Some(true), vec!["@./a.png"]),
+    ] {
+        let about = Model {
+            images,
+            pdf,
+            ..Model::default()
+        };
+        let prompt = prompt(vec![user(parts.clone())]);
+        assert_eq!(not_taken(&prompt, protocol, &about), names);
+        let parameters = Parameters {
+            about: Box::new(about),
+            ..parameters()
+        };
+        let body = encode(&prompt, &endpoint(protocol), &parameters)
+            .unwrap()
+            .body;
+        let body = String::from_utf8(body.into()).unwrap();
+        assert_eq!(body.contains("image/png"), images != Some(false), "{body}");
+        assert!(names.iter().all(|name| body.contains(name)), "{body}");
+    }
 }

@@ -14,8 +14,8 @@ use chat::{
     tool::{ToolDefinition, ToolUseId},
 };
 use provider::{
-    CacheRetention, Endpoint, HttpRequest, Parameters, Protocol, Secret, Thinking, encode,
-    not_taken,
+    CacheRetention, Endpoint, HttpRequest, Parameters, Protocol, Secret, Thinking,
+    catalogue::Model, encode, not_taken,
 };
 use serde_json::{Value, json};
 

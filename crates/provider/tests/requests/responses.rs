@@ -273,7 +273,10 @@ fn files_are_pieces_between_the_words() {
     ];
     let prompt = prompt(vec![user(parts)]);
 
-    assert_eq!(not_taken(&prompt, RESPONSES), ["@./a.png"]);
+    assert_eq!(
+        not_taken(&prompt, RESPONSES, &Model::default()),
+        ["@./a.png"]
+    );
     assert_eq!(
         spell(&prompt, &parameters())["input"][0]["content"],
         json!([

@@ -31,7 +31,8 @@ how much to think: \"none\", \"budget\" (tokens, from `thinking_min` to
 `thinking_max`), or \"levels\" (the words in `levels`, the least first);
 `thinking_off = false` is a model that always thinks, `thinking_shown = false`
 one that shows it only when asked, `temperature = false` one that takes none,
-`tools = false` one that cannot call tools (|flemma-text-tools|).",
+`tools = false` one that cannot call tools (|flemma-text-tools|). One with
+`images = false` or `pdf = false` sees only the names of such files.",
 );
 
 const MODEL: &[Field] = &[
@@ -61,4 +62,6 @@ const MODEL: &[Field] = &[
     Field::new("thinking_shown", Kind::Flag, "null", ""),
     Field::new("temperature", Kind::Flag, "null", ""),
     Field::new("tools", Kind::Flag, "null", ""),
+    Field::new("images", Kind::Flag, "null", ""),
+    Field::new("pdf", Kind::Flag, "null", ""),
 ];
