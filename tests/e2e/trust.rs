@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};
 
+use crate::shell::Shell;
 use crate::stage::*;
 use crate::traces::{wait_review, wait_unlocked};
 
@@ -334,4 +335,59 @@ fn nothing_runs_while_the_log_cannot_be_written() {
     wait_message(&editor, "so nothing runs.");
     at_rest(&editor);
     assert!(!editor.dir().join("ran").exists());
+}
+
+/// A chat whose frontmatter lets commands run.
+const LOOSE_CHAT: &str = "```lua\nflemma.opt.tools.auto_approve = {\"bash\"}\n```\n\n@You:\nGo.\n";
+
+#[test]
+fn a_shell_shows_what_a_frontmatter_allows_and_asks_before_it_is_trusted() {
+    let calls = || {
+        let call = Answer::new().tool_use("t_1", "bash", command("printf ran > ran"));
+        [call, Answer::says("Well.")]
+    };
+    let provider = Provider::anthropic(calls().into_iter().chain(calls()));
+    let shell = Shell::new(&provider);
+    shell.write("a.chat", LOOSE_CHAT);
+    let ran = shell.run(&["send", "a.chat"]);
+    assert!(ran.err.contains("agree with `flemma trust`"), "{ran:?}");
+    assert!(!shell.path("ran").exists());
+
+    shell.write("a.chat", LOOSE_CHAT);
+    let ran = shell.run(&["trust", "a.chat"]);
+    assert_eq!(ran.code, Some(4), "nobody was there: {ran:?}");
+    for said in [
+        "Line 2 would run bash without asking.",
+        "Nothing was trusted",
+    ] {
+        assert!(ran.err.contains(said), "{ran:?}");
+    }
+    assert_eq!(shell.run(&["trust", "--yes", "a.chat"]).code, Some(0));
+    let ran = shell.run(&["send", "a.chat"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(shell.path("ran").exists());
+
+    let ran = shell.run(&["trust", "--revoke", "a.chat"]);
+    assert!(ran.err.contains("holds any more"), "{ran:?}");
+    let ran = shell.run(&["trust", "--revoke", "a.chat"]);
+    assert!(ran.err.contains("Nothing was agreed to"), "{ran:?}");
+}
+
+#[test]
+fn a_shell_trusts_nothing_that_it_cannot_read() {
+    let shell = Shell::offline();
+    shell.write("none.chat", "@You:\nGo.\n");
+    shell.write(
+        "broken.chat",
+        "```lua\nflemma.opt.tools.auto_aprove = {}\n```\n\n@You:\nGo.\n",
+    );
+    for (file, said) in [
+        ("missing.chat", "does not exist"),
+        ("none.chat", "has no frontmatter"),
+        ("broken.chat", "Nothing was trusted"),
+    ] {
+        let ran = shell.run(&["trust", "--yes", file]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.err.contains(said), "{ran:?}");
+    }
 }

@@ -1,4 +1,5 @@
-//! `flemma trust`: the user reads what a project brings along and agrees to it.
+//! `flemma trust` of a folder: the user reads what a project brings along and agrees
+//! to it.
 
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use crate::scripts;
 
 /// `flemma trust`
 pub fn trust(trust: &Trust) -> ExitCode {
-    let folder = trust.folder.clone().unwrap_or_else(|| PathBuf::from("."));
+    let folder = trust.path.clone().unwrap_or_else(|| PathBuf::from("."));
     let Some(root) = std::path::absolute(&folder)
         .ok()
         .and_then(|folder| scripts::project_of(&folder))
@@ -24,7 +25,7 @@ pub fn trust(trust: &Trust) -> ExitCode {
         let mut lines = vec![format!("The tools in {}:", root.display())];
         lines.extend(scripts::lines(&root).iter().map(|line| format!("  {line}")));
         eprintln!("{}", lines.join("\n"));
-        if !is_agreed() {
+        if !is_agreed("Have you read their files, and may they run?") {
             eprintln!("flemma: Nothing was changed.");
             return Code::Denied.into();
         }
@@ -47,8 +48,8 @@ pub fn trust(trust: &Trust) -> ExitCode {
 }
 
 /// Asks, and takes nobody's silence for a yes.
-fn is_agreed() -> bool {
-    eprint!("Have you read their files, and may they run? [y/N]: ");
+pub fn is_agreed(question: &str) -> bool {
+    eprint!("{question} [y/N]: ");
     let _ = io::stderr().flush();
     let mut answer = String::new();
     let read = io::stdin().lock().read_line(&mut answer);

@@ -47,10 +47,13 @@ pub enum Command {
     Run(Run),
     /// List the tools, and whether each runs, asks or is denied.
     Tools(Tools),
-    /// Let the tools run that came with a project, in its folder `.flemma/tools`.
+    /// Let the tools run that came with a project, in its folder `.flemma/tools`; or,
+    /// of a chat, let its frontmatter loosen your options.
     ///
-    /// They are listed and you are asked; what you agree to is what stands there now.
-    /// Each call goes by the rules all the same.
+    /// What that is is listed and you are asked; what you agree to is what stands there
+    /// now, here and in Neovim. Each call goes by the rules all the same.
+    ///
+    /// Exit codes: 0 done, 1 error, 2 wrong command line, 4 not agreed to.
     Trust(Trust),
     /// List the providers: where each is, its model, and whether somebody answers.
     ///
@@ -182,15 +185,18 @@ pub struct Tools {
 /// `flemma trust`
 #[derive(Debug, Args)]
 pub struct Trust {
-    /// The project, instead of the current folder.
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub folder: Option<PathBuf>,
+    /// The project, instead of the current folder; or a chat.
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub path: Option<PathBuf>,
     /// Take it back.
     #[arg(long)]
     pub revoke: bool,
     /// Agree without being asked.
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with = "revoke")]
     pub yes: bool,
+    /// Read the options from this file instead of `flemma/config.toml`.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
 }
 
 /// What can be done with tools beside running them.

@@ -4,11 +4,11 @@ use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::arguments::{Model, Options, Run, Send, Tool, Tools};
+use crate::arguments::{Model, Options, Run, Send, Tool, Tools, Trust};
 use crate::config::{self, Config, Given, Wrong};
 use crate::headless::{self, Chat, Code, Job, Show};
 use crate::spec::{self, Spec};
-use crate::{backends, direct};
+use crate::{agree, agreeing, backends, direct};
 
 /// `flemma send`
 pub fn send(send: Send) -> ExitCode {
@@ -190,6 +190,24 @@ pub fn backends(file: Option<PathBuf>) -> ExitCode {
     };
     match configured(&given) {
         Ok(config) => backends::print(&config),
+        Err(code) => code,
+    }
+}
+
+/// `flemma trust`: what is no folder is a chat.
+pub fn trust(trust: &Trust) -> ExitCode {
+    let Some(chat) = trust.path.as_deref().filter(|path| !path.is_dir()) else {
+        return agreeing::trust(trust);
+    };
+    if trust.revoke {
+        return agree::revoke(chat);
+    }
+    let given = Given {
+        file: trust.config.clone(),
+        ..Given::default()
+    };
+    match configured(&given) {
+        Ok(config) => agree::agree(chat, trust.yes, &config),
         Err(code) => code,
     }
 }

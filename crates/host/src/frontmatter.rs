@@ -24,8 +24,9 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use chat::document::Document;
 use serde_json::{Map, Value};
 
 use vm::Vm;
@@ -45,6 +46,20 @@ pub struct Source {
     pub first_line: usize,
     /// The chat, for `__filename` and `__dirname`; absent when it has no name yet.
     pub file: Option<PathBuf>,
+}
+
+impl Source {
+    /// The frontmatter of a chat in this file; `None` when it has none that can be
+    /// read as a block.
+    pub fn of(document: &Document<'_>, file: Option<&Path>) -> Option<Self> {
+        let frontmatter = document.frontmatter.as_ref()?;
+        frontmatter.problem.is_none().then(|| Self {
+            language: frontmatter.language.clone(),
+            text: document.frontmatter_text(),
+            first_line: frontmatter.lines.start + 2,
+            file: file.map(Path::to_owned),
+        })
+    }
 }
 
 /// What a frontmatter may refer to, and what it starts from.

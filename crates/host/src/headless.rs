@@ -35,7 +35,6 @@ use tools::ShellLists;
 
 use self::asking::Answers;
 use self::buffer::{BUFFER, Buffer};
-use self::file::ChatFile;
 use self::news::Told;
 use self::outcome::Outcome;
 use self::output::Output;
@@ -47,6 +46,7 @@ use crate::lease::{self, Lease, Program, Refusal};
 use crate::protocol::*;
 
 pub use self::compose::{call, fenced};
+pub use self::file::ChatFile;
 pub use self::outcome::Code;
 pub use self::output::Show;
 

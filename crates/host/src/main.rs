@@ -3,6 +3,7 @@
 //! Reads the command line and starts what it names. Under `host` standard output is
 //! the wire to Neovim, so nothing prints to it there.
 
+mod agree;
 mod agreeing;
 mod arguments;
 mod ask;
@@ -73,8 +74,8 @@ fn main() -> ExitCode {
         Command::Local => local::guide::print(),
         Command::Log { count, json } => log::print(count, json),
         Command::Tools(tools) => commands::tools(tools),
-        Command::Trust(trust) => agreeing::trust(&trust),
         Command::Backends { config } => commands::backends(config),
+        Command::Trust(trust) => commands::trust(&trust),
         Command::Completions { shell } => written::completions(shell),
         Command::Man { command } => written::manual(command.as_deref()),
         Command::Tool(Tool {

@@ -251,10 +251,8 @@ fn in_a_shell(message: &str) -> String {
         ("Press Ctrl-]", "Run it again"),
         (" and restart Neovim", " and run it again"),
         (", or try `:Flemma tutor`, which needs no key", ""),
-        (
-            "; :Flemma trust lets it",
-            "; :Flemma trust in Neovim lets it",
-        ),
+        ("; :Flemma trust lets it", "; `flemma trust` lets it"),
+        ("agree with :Flemma trust", "agree with `flemma trust`"),
     ]
     .iter()
     .fold(message.to_owned(), |message, (key, command)| {

@@ -88,15 +88,8 @@ impl Session {
     }
 
     fn frontmatter_source(&self) -> Option<Source> {
-        let document = self.text.document();
-        let frontmatter = document.frontmatter.as_ref()?;
         // One that is broken as a block stops the cycle by itself.
-        frontmatter.problem.is_none().then(|| Source {
-            language: frontmatter.language.clone(),
-            text: document.frontmatter_text(),
-            first_line: frontmatter.lines.start + 2,
-            file: self.path.clone(),
-        })
+        Source::of(&self.text.document(), self.path.as_deref())
     }
 
     /// The options or the tools changed. What is under way goes on by the frontmatter

@@ -155,7 +155,7 @@ fn a_model_that_sees_no_pictures_gets_their_names() {
         let body = encode(&prompt, &endpoint(protocol), &parameters)
             .unwrap()
             .body;
-        let body = String::from_utf8(body.into()).unwrap();
+        let body = String::from_utf8(body).unwrap();
         assert_eq!(body.contains("image/png"), images != Some(false), "{body}");
         assert!(names.iter().all(|name| body.contains(name)), "{body}");
     }
