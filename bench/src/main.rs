@@ -12,6 +12,7 @@ mod output;
 mod probe;
 mod scan;
 mod send;
+mod shell;
 mod stage;
 mod startup;
 mod steady;
@@ -28,13 +29,14 @@ const NOISE: f64 = 0.2;
 
 type Group = fn(&mut Table) -> io::Result<()>;
 
-const GROUPS: [(&str, Group); 10] = [
+const GROUPS: [(&str, Group); 11] = [
     ("startup", startup::run),
     ("open", open::run),
     ("keys", keys::run),
     ("streams", streams::run),
     ("steady", steady::run),
     ("send", send::run),
+    ("shell", shell::run),
     ("tools", tools::run),
     ("output", output::run),
     ("memory", memory::run),

@@ -1,0 +1,123 @@
+//! What a provider's stream and a large request cost, without network: 20,000 deltas
+//! decoded, in each protocol, and a body of 5 MB built. The budgets are 200 MB/s and
+//! 20 ms. Run by `cargo bench -p flemma-provider`.
+#![allow(missing_docs)]
+
+use std::fmt::Write;
+use std::hint::black_box;
+
+use chat::prompt::{Part, Prompt, PromptMessage, PromptRole};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use provider::{Decoder, Endpoint, Parameters, Protocol, encode};
+
+/// Deltas of a long answer.
+const DELTAS: usize = 20_000;
+/// Bytes of a long conversation's text.
+const CONVERSATION: usize = 5 * 1024 * 1024;
+/// Bytes that a read from a socket brings.
+const READ: usize = 16 * 1024;
+
+const PROTOCOLS: [(&str, Protocol); 4] = [
+    ("messages", Protocol::AnthropicMessages),
+    ("chat_completions", Protocol::ChatCompletions),
+    ("gemini", Protocol::Gemini),
+    ("responses", Protocol::Responses),
+];
+
+/// One delta as the provider's documentation shows it.
+fn delta(protocol: Protocol, at: usize) -> String {
+    let text = format!(" word {at},");
+    match protocol {
+        Protocol::AnthropicMessages => format!(
+            "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}\n\n"
+        ),
+        Protocol::ChatCompletions => format!(
+            "data: {{\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}},\"finish_reason\":null}}]}}\n\n"
+        ),
+        Protocol::Gemini => format!(
+            "data: {{\"candidates\":[{{\"content\":{{\"parts\":[{{\"text\":\"{text}\"}}],\"role\":\"model\"}},\"index\":0}}],\"modelVersion\":\"m\"}}\n\n"
+        ),
+        Protocol::Responses => format!(
+            "event: response.output_text.delta\ndata: {{\"type\":\"response.output_text.delta\",\"sequence_number\":{at},\"item_id\":\"msg_1\",\"output_index\":0,\"content_index\":0,\"delta\":\"{text}\"}}\n\n"
+        ),
+    }
+}
+
+fn stream(protocol: Protocol) -> Vec<u8> {
+    let mut stream = String::new();
+    if protocol == Protocol::AnthropicMessages {
+        stream.push_str("data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n");
+    }
+    for at in 0..DELTAS {
+        let _ = stream.write_str(&delta(protocol, at));
+    }
+    stream.into_bytes()
+}
+
+fn decoding(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("20,000 deltas decoded");
+    for (name, protocol) in PROTOCOLS {
+        let stream = stream(protocol);
+        group.throughput(Throughput::Bytes(stream.len() as u64));
+        group.bench_with_input(
+            BenchmarkId::from_parameter(name),
+            &stream,
+            |bencher, stream| {
+                bencher.iter(|| {
+                    let mut decoder = Decoder::new(protocol);
+                    let events = stream
+                        .chunks(READ)
+                        .map(|chunk| decoder.push(black_box(chunk)).len());
+                    events.sum::<usize>()
+                });
+            },
+        );
+    }
+    group.finish();
+}
+
+/// Turns of a few kilobytes with what JSON must escape.
+fn conversation() -> Prompt {
+    let line = "A line of \"prose\" with\ta tab, an ä and a \\ in it.\n";
+    let text = line.repeat(4096 / line.len());
+    let turn = |at: usize| PromptMessage {
+        role: [PromptRole::User, PromptRole::Assistant][at % 2],
+        parts: vec![Part::Text(text.clone())],
+    };
+    Prompt {
+        system: Some("Be brief.".to_owned()),
+        // The user has the last word.
+        messages: (0..CONVERSATION / text.len() / 2 * 2 + 1)
+            .map(turn)
+            .collect(),
+        tools: Vec::new(),
+    }
+}
+
+fn encoding(criterion: &mut Criterion) {
+    let prompt = conversation();
+    let parameters = Parameters {
+        model: "m".to_owned(),
+        ..Parameters::default()
+    };
+    let mut group = criterion.benchmark_group("a body of 5 MB built");
+    for (name, protocol) in PROTOCOLS {
+        let endpoint = Endpoint {
+            provider: name.to_owned(),
+            protocol,
+            base_url: "http://127.0.0.1:1".to_owned(),
+            api_key: None,
+            key_source: String::new(),
+            ca_file: None,
+        };
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                encode(black_box(&prompt), &endpoint, &parameters).map(|it| it.body.len())
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, decoding, encoding);
+criterion_main!(benches);
