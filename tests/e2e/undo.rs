@@ -2,8 +2,10 @@
 //! typed, however keys and deltas came in between each other.
 
 use harness::{Answer, Editor, Gate, Provider};
+use rustix::process::Signal;
 use serde_json::json;
 
+use crate::processes::{host, next_host, signal};
 use crate::stage::{QUESTION, open, wait_end};
 use crate::traces::wait_request_over;
 
@@ -144,4 +146,34 @@ fn undoing_and_redoing_a_result_runs_nothing() {
     assert_eq!(provider.requests().len(), 2);
     let clean = editor.lua("return vim.bo.modifiable", json!([]));
     assert_eq!(clean, json!(true));
+}
+
+/// A result that says "interrupted" is undone: what is left says "approved", and is
+/// opened again, by another host.
+#[test]
+fn an_interrupted_result_that_is_undone_waits_for_review_when_the_chat_is_opened_again() {
+    let call = crate::traces::counted("sleep 3000; true");
+    let answer = Answer::new().tool_use("toolu_1", "bash", call);
+    let provider = Provider::anthropic([answer, Answer::says("Well.")]);
+    let editor = crate::stage::ask_with(&provider, crate::traces::unasked());
+    let first = host(&editor);
+    editor.keys("<C-]>");
+    crate::traces::wait_running(&editor);
+    signal(first.worker, Signal::KILL);
+    next_host(&editor, &first);
+    editor.wait_text("Tool Result:** `toolu_1` (error)");
+    crate::traces::settle(&editor);
+    editor.keys("u");
+    assert!(
+        editor.text().contains("status=approved"),
+        "{}",
+        editor.text()
+    );
+    editor.command("write | bwipeout | edit question.chat");
+    crate::traces::settle(&editor);
+    editor.keys("<C-]>");
+    editor.wait_text("```flemma:tool status=pending");
+    crate::traces::settle(&editor);
+    assert_eq!(crate::traces::runs(&editor), 1);
+    assert_eq!(provider.requests().len(), 1);
 }

@@ -168,3 +168,25 @@ fn no_file_is_longer_than_a_reader_can_hold() {
         }
     }
 }
+
+/// The tests that `tests/README.md` names against faults.
+#[test]
+fn every_test_that_stands_against_a_fault_exists() {
+    let table = fs::read_to_string(root().join("tests/README.md")).unwrap();
+    let named: Vec<&str> = table
+        .split('`')
+        .filter(|it| it.matches('_').count() > 2)
+        .collect();
+    assert!(named.len() > 40, "{named:?}");
+    let tests = ["tests/e2e", "crates/provider"].map(|it| files(&root().join(it), ".rs"));
+    let code: String = tests
+        .iter()
+        .flatten()
+        .map(|it| fs::read_to_string(it).unwrap())
+        .collect();
+    let missing: Vec<&&str> = named
+        .iter()
+        .filter(|name| !code.contains(&format!("fn {name}(")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
