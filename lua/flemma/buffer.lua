@@ -48,6 +48,7 @@ local function introduce(buffer, reason)
     reason = reason,
     interrupted = chat.interrupted,
     streaming = chat.streaming,
+    modified = vim.bo[buffer].modified,
     came = chat.empty and "empty" or chat.seq == mirror.seq(buffer) and "read" or "changed",
   })
   if sent then
@@ -181,7 +182,9 @@ function M.command(name, arguments)
   if chats[buffer] and not mirror.attached(buffer) then
     attach(buffer, "reload")
   end
-  lease.refresh(buffer)
+  if chats[buffer] then
+    lease.refresh(buffer)
+  end
   mirror.check_undo(buffer)
   host.when_ready(function()
     -- A tool that was registered a moment ago is there for this key.
@@ -262,6 +265,16 @@ local function follow_editor()
   on({ "WinScrolled", "WinResized", "VimResized", "BufWinEnter", "TabEnter" }, "visible lines", function()
     for buffer in pairs(chats) do
       viewport.changed(buffer)
+    end
+  end)
+  on({ "BufWritePost", "BufModifiedSet" }, "the file holds the chat", function(event)
+    if chats[event.buf] and not vim.bo[event.buf].modified then
+      host.send("saved", { buffer = event.buf, seq = mirror.seq(event.buf) })
+    end
+  end)
+  on("InsertEnter", "what others wrote is read before something is typed", function(event)
+    if chats[event.buf] then
+      lease.before_typing(event.buf)
     end
   end)
   on("BufFilePost", "the chat has another path", function(event)

@@ -87,6 +87,7 @@ M.IN_ORDER = {
 ---@field reason "open"|"reload"|"restart"
 ---@field interrupted string[] Ids of calls that ran when the former host died.
 ---@field streaming boolean Whether an answer was being written when it died.
+---@field modified boolean Whether it has changes that its file has not.
 ---@field came "empty"|"read"|"changed" Whether there was no text when it was read, it is that text, or it was changed.
 
 ---@class flemma.protocol.Snapshot
@@ -106,6 +107,10 @@ M.IN_ORDER = {
 
 ---@class flemma.protocol.Undone The last change was an undo or redo, and wrote "approved".
 ---@field buffer integer
+
+---@class flemma.protocol.Saved The file holds all that the buffer holds.
+---@field buffer integer
+---@field seq integer The text that it is said of.
 
 ---@class flemma.protocol.Detached
 ---@field buffer integer

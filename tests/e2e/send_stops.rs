@@ -122,9 +122,11 @@ fn a_file_that_somebody_else_writes_is_not_overwritten() {
 }
 
 #[test]
-fn a_chat_that_is_open_in_neovim_is_left_to_it() {
+fn a_chat_with_unsaved_changes_in_neovim_is_left_to_it() {
     let provider = Provider::anthropic([Answer::says("Yes.")]);
     let editor = crate::stage::open(&provider, QUESTION);
+    // There is something that the file does not have.
+    editor.keys("A .<Esc>");
     let chat = editor.dir().join("question.chat");
     let state = editor.dir().parent().unwrap().join("state");
     let shell = Shell::new(&provider);

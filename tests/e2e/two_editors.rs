@@ -8,6 +8,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::processes::{host, next_host, signal};
+use crate::shell::Shell;
 use crate::stage::{QUESTION, at_rest, open, setup, wait_end, wait_message};
 use crate::traces::settle;
 
@@ -39,6 +40,7 @@ fn press_until_sent(editor: &Editor, provider: &Provider, count: usize) {
 fn the_second_one_is_told_and_goes_on_from_what_the_first_one_wrote() {
     let provider = Provider::anthropic([Answer::says("Gone."), Answer::says("Yes.")]);
     let first = open(&provider, QUESTION);
+    first.keys("A .<BS><BS><Esc>");
     settle(&first);
     let second = second(&provider, &first);
     let holder = format!("open in Neovim (process {}, for ", first.nvim_pid());
@@ -73,6 +75,7 @@ fn the_second_one_is_told_and_goes_on_from_what_the_first_one_wrote() {
 fn what_both_have_written_is_kept_and_the_user_chooses() {
     let provider = Provider::anthropic([Answer::says("Gone."), Answer::says("Yes.")]);
     let first = open(&provider, QUESTION);
+    first.keys("A .<BS><BS><Esc>");
     settle(&first);
     let second = second(&provider, &first);
     wait_message(&second, "This chat is open in Neovim");
@@ -96,6 +99,87 @@ fn what_both_have_written_is_kept_and_the_user_chooses() {
     assert!(second.text().starts_with(&typed), "{}", second.text());
     let chat = first.dir().join("question.chat");
     assert_eq!(fs::read_to_string(&chat).unwrap(), written);
+}
+
+/// `flemma send` on the chat of a Neovim, in whose state it is seen.
+fn send(editor: &Editor, provider: &Provider, more: &[&str]) -> crate::shell::Ran {
+    let chat = editor.dir().join("question.chat");
+    let state = editor.dir().parent().unwrap().join("state");
+    let shell = Shell::new(provider);
+    let mut command = shell.command(&[&["send", chat.to_str().unwrap()], more].concat());
+    command.env("XDG_STATE_HOME", &state);
+    command.env("NVIM_APPNAME", "");
+    crate::shell::end(command.spawn().unwrap())
+}
+
+#[test]
+fn what_a_shell_does_to_an_open_chat_is_read_before_the_next_key_or_word() {
+    let answers = ["One.", "Two.", "Three."].map(Answer::says);
+    let provider = Provider::anthropic(answers);
+    let editor = open(&provider, QUESTION);
+    settle(&editor);
+    crate::shell::wait("the chat to be free", || free(&editor));
+    let ran = send(&editor, &provider, &[]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "One.\n"), "{ran:?}");
+    assert_eq!(editor.text(), QUESTION);
+    // Typing begins on the text that is there now.
+    editor.keys("i<Esc>");
+    wait_end(&editor, "@Assistant:\nOne.\n\n@You:\n\n");
+    editor.keys("GiAnd?<Esc>");
+    settle(&editor);
+    let refused = send(&editor, &provider, &[]);
+    assert!(
+        refused.err.contains("is open in Neovim (process "),
+        "{refused:?}"
+    );
+    editor.command("write");
+    crate::shell::wait("the chat to be free", || free(&editor));
+    let ran = send(&editor, &provider, &[]);
+    assert_eq!(ran.out, "Two.\n", "{ran:?}");
+    // So does a key: it finds nothing new to send, and not the old question.
+    editor.keys("<C-]>");
+    wait_end(&editor, "And?\n\n@Assistant:\nTwo.\n\n@You:\n\n");
+    at_rest(&editor);
+    assert_eq!(provider.requests().len(), 2);
+    editor.keys("GiMore<Esc><C-]>");
+    wait_end(&editor, "More\n\n@Assistant:\nThree.\n\n@You:\n\n");
+}
+
+/// Whether no program works on any chat.
+fn free(editor: &Editor) -> bool {
+    let state = editor
+        .dir()
+        .parent()
+        .unwrap()
+        .join("state/nvim/flemma/leases");
+    crate::shell::names_in(&state).is_empty()
+}
+
+#[test]
+fn who_types_while_a_shell_works_on_the_chat_is_told_and_loses_nothing() {
+    let gate = Gate::new();
+    let provider = Provider::anthropic([Answer::says("One.").gate(&gate)]);
+    let editor = open(&provider, QUESTION);
+    settle(&editor);
+    crate::shell::wait("the chat to be free", || free(&editor));
+    let chat = editor.dir().join("question.chat");
+    std::thread::scope(|scope| {
+        let working = scope.spawn(|| send(&editor, &provider, &[]));
+        gate.wait_reached();
+        editor.keys("GoMine.<Esc>");
+        wait_message(&editor, "This chat is open in flemma send");
+        gate.open();
+        assert_eq!(working.join().unwrap().code, Some(0));
+    });
+    assert!(editor.text().ends_with("Mine.\n"), "{}", editor.text());
+    assert!(fs::read_to_string(&chat).unwrap().contains("One."));
+    // Neovim asks which of both texts is to stay.
+    editor.keys("<C-]>");
+    editor.wait_screen("the question", |rows| {
+        rows.iter().any(|row| row.contains("(L)oad File"))
+    });
+    editor.keys("l");
+    editor.wait_text("@Assistant:\nOne.");
 }
 
 #[test]
@@ -122,6 +206,7 @@ fn a_chat_with_another_name_is_another_chat() {
     let first = open(&provider, QUESTION);
     settle(&first);
     first.command("saveas other.chat");
+    first.keys("A .<BS><BS><Esc>");
     settle(&first);
     let second = second(&provider, &first);
     second.keys("<C-]>");

@@ -279,6 +279,7 @@ impl Front {
             } else {
                 Came::Read
             },
+            modified: false,
         }));
         self.host.receive(FromEditor::Snapshot(Snapshot {
             buffer: BUFFER,

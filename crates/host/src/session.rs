@@ -65,6 +65,8 @@ pub enum Input {
     Changed(Changed),
     /// The last change was an undo.
     Undone,
+    /// The file holds the text of this number.
+    Saved(u64),
     /// Other lines are visible.
     Viewport(Viewport),
     /// What became of an edit.
@@ -241,6 +243,7 @@ impl Session {
             self.record_ends();
             self.show();
             self.tell_rest();
+            self.yield_chat();
         }
         self.close();
     }
@@ -250,6 +253,7 @@ impl Session {
             Input::Attach(attach) => self.loading = Some(Loading::of(attach)),
             Input::Snapshot(snapshot) => self.snapshot(snapshot),
             Input::Changed(changed) => self.changed(changed),
+            Input::Saved(seq) => self.saved(seq),
             Input::Undone => self.waiting.push_back(Event::Undone),
             Input::Viewport(viewport) => self.view.look_at(viewport),
             Input::Applied(applied) => self.applied(applied),

@@ -23,6 +23,8 @@ pub enum FromEditor {
     Changed(Changed),
     /// The last change of a buffer was an undo or a redo.
     Undone(Undone),
+    /// The file holds all that the buffer holds.
+    Saved(Saved),
     /// A buffer is gone.
     Detached(Detached),
     /// The user wants something.
@@ -123,6 +125,8 @@ pub struct Attach {
     pub streaming: bool,
     /// What its text was when it was read.
     pub came: Came,
+    /// Whether it has changes that its file has not.
+    pub modified: bool,
 }
 
 /// What a text is, compared with what its file held when it was read.
@@ -192,6 +196,15 @@ pub struct Changed {
 pub struct Undone {
     /// Which.
     pub buffer: BufferId,
+}
+
+/// The file holds all that the buffer holds.
+#[derive(Debug, Deserialize)]
+pub struct Saved {
+    /// Which.
+    pub buffer: BufferId,
+    /// The text that it is said of.
+    pub seq: u64,
 }
 
 /// A buffer is gone.

@@ -1,7 +1,9 @@
 //! The right to work on the chat's file, which one program has at a time.
 //!
 //! It is asked for when the chat is opened, so that the user hears at once who has
-//! it, and again at each key, so that it is here when the other one has gone.
+//! it, and again at each key, so that it is here when the other one has gone. While
+//! the file holds all there is and nothing goes on, another program may have it: the
+//! editor reads what that one wrote before the next key or word is taken.
 
 use chat::approval::CallKey;
 
@@ -18,6 +20,8 @@ pub(super) struct Hold {
     process: u32,
     /// Whether another program was seen to have it.
     elsewhere: bool,
+    /// Whether the buffer may have changes that its file has not.
+    modified: bool,
     /// Calls that ran for the file when their host ended, until a key says so in it.
     pub(super) cut_off: Vec<CallKey>,
 }
@@ -31,8 +35,13 @@ impl Hold {
 
 impl Session {
     /// The chat was opened in the Neovim of this process, or has another name now.
-    pub(super) fn hold_chat(&mut self, process: u32) {
+    pub(super) fn hold_chat(&mut self, process: u32, modified: bool) {
         self.hold.process = process;
+        self.hold.modified = modified;
+        self.ask_for_chat();
+    }
+
+    fn ask_for_chat(&mut self) {
         let known = self.hold.elsewhere;
         // One of our own Neovim is a host or a buffer that is about to end.
         if let Err(by) = self.take_lease()
@@ -40,6 +49,27 @@ impl Session {
             && !self.is_ours(&by)
         {
             self.tell_holder(&by, "so keys here neither send it nor run its calls");
+        }
+    }
+
+    /// The text has changed: until it is written, the chat is ours.
+    pub(super) fn note_change(&mut self) {
+        let first = !std::mem::replace(&mut self.hold.modified, true);
+        if first && self.hold.lease.is_none() {
+            self.ask_for_chat();
+        }
+    }
+
+    /// The file holds the text of this number, which may not be the last.
+    pub(super) fn saved(&mut self, seq: u64) {
+        self.hold.modified &= seq != self.seq;
+    }
+
+    /// Lets other programs have the chat while there is nothing here that they could
+    /// not know.
+    pub(super) fn yield_chat(&mut self) {
+        if self.hold.lease.is_some() && !self.hold.modified && self.is_at_rest() {
+            self.hold.lease = None;
         }
     }
 

@@ -154,7 +154,7 @@ impl Session {
 
     fn attached(&mut self, attach: Attach) {
         self.path = Some(PathBuf::from(&attach.path)).filter(|path| !path.as_os_str().is_empty());
-        self.hold_chat(attach.process);
+        self.hold_chat(attach.process, attach.modified);
         self.cwd = PathBuf::from(attach.cwd);
         self.view.set_width(attach.width);
         self.note_origin(attach.came);
@@ -196,6 +196,7 @@ impl Session {
         }
         self.change_text(changed.first..changed.last, &lines);
         self.seq = changed.seq;
+        self.note_change();
         self.note_approvals(&lines);
         if !changed.more {
             if self.waiting.back() != Some(&Event::Changed) {

@@ -17,6 +17,7 @@ impl Session {
         self.editor.event("FlemmaRested", data);
     }
 
+    /// Whether nothing goes on, and nothing waits but for the user.
     pub(super) fn is_at_rest(&self) -> bool {
         let nothing_waits = self.waiting.is_empty() && self.edit.is_none() && !self.interrupted;
         let reads = self.loading.is_some() || self.rule == Rule::Reading;
