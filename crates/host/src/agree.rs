@@ -19,13 +19,13 @@ use crate::trust::{Loosening, Trust};
 
 /// Agrees to the frontmatter of `file` as it stands. Without `yes` the user is asked;
 /// where nobody answers, nothing is agreed to.
-pub fn agree(file: &Path, yes: bool, config: &Config) -> ExitCode {
+pub fn agree(file: &Path, yes: bool, config: &Config, tools: &Registry) -> ExitCode {
     let (path, source) = match read(file) {
         Ok(found) => found,
         Err(problem) => return told(Code::Error, &problem),
     };
     let text = source.text.clone();
-    let allowed = match loosened(source, config) {
+    let allowed = match loosened(source, config, tools) {
         Ok(allowed) => allowed,
         Err(problem) => {
             return told(Code::Error, &format!("{problem} Nothing was trusted."));
@@ -93,17 +93,16 @@ fn read(file: &Path) -> Result<(std::path::PathBuf, Source), String> {
 }
 
 /// What it would allow beyond the options.
-fn loosened(source: Source, config: &Config) -> Result<Vec<Loosening>, String> {
-    let registry = Registry::builtin();
-    let known = rules::known(&config.settings, &registry);
+fn loosened(source: Source, config: &Config, tools: &Registry) -> Result<Vec<Loosening>, String> {
+    let known = rules::known(&config.settings, tools);
     let result = frontmatter::evaluate(&source, &known);
     let reading = Reading {
         text: source.text,
         result,
         trusted: false,
     };
-    let plain = Rules::plain(&config.settings, &registry);
-    let rules = Rules::with(&plain, &registry, reading);
+    let plain = Rules::plain(&config.settings, tools);
+    let rules = Rules::with(&plain, tools, reading);
     match rules.options.frontmatter {
         Some(Err(problem)) => Err(problem),
         _ => Ok(rules.withheld),

@@ -207,7 +207,7 @@ pub fn trust(trust: &Trust) -> ExitCode {
         ..Given::default()
     };
     match configured(&given) {
-        Ok(config) => agree::agree(chat, trust.yes, &config),
+        Ok(config) => agree::agree(chat, trust.yes, &config, &config::registry(&given).0),
         Err(code) => code,
     }
 }
