@@ -5,7 +5,7 @@ use harness::{Answer, Editor, Gate, Provider};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::processes::{host, next_host, signal};
+use crate::processes::{host, next_host, signal, wait_commands};
 use crate::stage::{QUESTION, open, wait_end};
 use crate::traces::wait_request_over;
 
@@ -158,6 +158,7 @@ fn an_interrupted_result_that_is_undone_waits_for_review_when_the_chat_is_opened
     let editor = crate::stage::ask_with(&provider, crate::traces::unasked());
     let first = host(&editor);
     editor.keys("<C-]>");
+    wait_commands(&editor, 2);
     crate::traces::wait_running(&editor);
     signal(first.worker, Signal::KILL);
     next_host(&editor, &first);
