@@ -60,6 +60,8 @@ fn interleave(mut seed: u64, insert: bool) -> (Editor, Provider, String, String)
     editor.keys("<Esc>");
     wait_request_over(&editor);
     editor.wait_text(&format!("said{}", PIECES - 1));
+    // The place for the next question is a change of its own.
+    wait_end(&editor, "@You:\n\n");
     (editor, provider, typed, said)
 }
 

@@ -358,7 +358,7 @@ fn take_lease(path: &std::path::Path) -> Result<Option<Lease>, String> {
     match lease::take(&crate::status::state_folder(), path, &program) {
         Ok(lease) => Ok(Some(lease)),
         Err(Refusal::Held(by)) => Err(format!(
-            "{} is open in {by}, so nothing was sent. Go on there, or close it there first.",
+            "{} is open in {by}, so nothing was sent. Go on there, or write or close it there first.",
             path.display()
         )),
         // As for a Neovim: what cannot be recorded does not run anyway.

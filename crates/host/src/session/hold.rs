@@ -144,7 +144,7 @@ impl Session {
         };
         self.editor.report_problem(&chat::Problem::new(
             format!("This chat is open in {holder}, {consequence}. What you wrote here stays."),
-            "Go on there; or close it there, and press the key here again.",
+            "Go on there; or write or close it there, and press the key here again.",
         ));
     }
 }
