@@ -50,23 +50,23 @@ local OPTIONS = { "options", { provider = { "choice", "anthropic", "openai", "ge
   = { "number", 0, 1000000 }, output = { "number", 0, 1000000 }, cache_read = { "number", 0, 1000000 }, cache_write =
   { "number", 0, 1000000 }, cache_write_long = { "number", 0, 1000000 } } }, thinking = { "choice", "none", "budget",
   "levels" }, levels = { "list", "string" }, thinking_min = { "integer", 1 }, thinking_max = { "integer", 1 },
-  thinking_off = "boolean", thinking_shown = "boolean", temperature = "boolean", tools = "boolean" } } }, presets = {
-  "map", { "any", "string", "table" } }, tools = { "tools", { require_approval = "boolean", auto_approve = { "any", {
-  "list", "string" }, "function", "module" }, presets = { "map", { "options", { approve = { "list", "string" }, deny =
-  { "list", "string" } } } }, offer = { "list", "string" }, autopilot = { "options", { enabled = "boolean", max_turns
-  = { "integer", 1 } } }, default_timeout = { "number", 0.1, 86400 }, max_concurrent = { "integer", 0 }, show_spinner
-  = "boolean", cursor_after_result = { "choice", "result", "stay", "next" }, script_paths = { "list", "string" },
-  script_libraries = { "list", "string" }, bash = { "options", { shell = "string", cwd = "string", env = { "map",
-  "string" }, allow = { "list", "string" }, deny = { "list", "string" }, unlisted = { "choice", "ask", "deny" } } },
-  http_get = { "options", { allow = { "list", "string" } } } } }, sandbox = { "options", { enabled = "boolean",
-  backend = { "choice", "auto", "required", "bwrap" }, policy = { "options", { rw_paths = { "list", "string" },
-  network = "boolean", allow_privileged = "boolean" } }, backends = { "options", { bwrap = { "options", { path =
-  "string", extra_args = { "list", "string" } } } } } } }, trust = { "options", { frontmatter = { "choice", "ask",
-  "always" }, unrecognized_calls = { "choice", "review", "policy" } } }, ui = { "options", { usage = { "any", {
-  "integer", 1, 3600 }, "off" } } }, keymaps = { "options", { enabled = "boolean", normal = { "options", { send = {
-  "any", "string", "off" }, tool_execute = { "any", "string", "off" }, cancel = { "any", "string", "off" } } }, insert
-  = { "options", { send = { "any", "string", "off" } } } } }, highlights = { "map", { "any", "string", "table" } },
-  host = { "options", { path = "string", log = "string" } } } }
+  thinking_off = "boolean", thinking_shown = "boolean", temperature = "boolean", tools = "boolean", images =
+  "boolean", pdf = "boolean" } } }, presets = { "map", { "any", "string", "table" } }, tools = { "tools", {
+  require_approval = "boolean", auto_approve = { "any", { "list", "string" }, "function", "module" }, presets = {
+  "map", { "options", { approve = { "list", "string" }, deny = { "list", "string" } } } }, offer = { "list", "string"
+  }, autopilot = { "options", { enabled = "boolean", max_turns = { "integer", 1 } } }, default_timeout = { "number",
+  0.1, 86400 }, max_concurrent = { "integer", 0 }, show_spinner = "boolean", cursor_after_result = { "choice",
+  "result", "stay", "next" }, script_paths = { "list", "string" }, script_libraries = { "list", "string" }, bash = {
+  "options", { shell = "string", cwd = "string", env = { "map", "string" }, allow = { "list", "string" }, deny = {
+  "list", "string" }, unlisted = { "choice", "ask", "deny" } } }, http_get = { "options", { allow = { "list", "string"
+  } } } } }, sandbox = { "options", { enabled = "boolean", backend = { "choice", "auto", "required", "bwrap" }, policy
+  = { "options", { rw_paths = { "list", "string" }, network = "boolean", allow_privileged = "boolean" } }, backends =
+  { "options", { bwrap = { "options", { path = "string", extra_args = { "list", "string" } } } } } } }, trust = {
+  "options", { frontmatter = { "choice", "ask", "always" }, unrecognized_calls = { "choice", "review", "policy" } } },
+  ui = { "options", { usage = { "any", { "integer", 1, 3600 }, "off" } } }, keymaps = { "options", { enabled =
+  "boolean", normal = { "options", { send = { "any", "string", "off" }, tool_execute = { "any", "string", "off" },
+  cancel = { "any", "string", "off" } } }, insert = { "options", { send = { "any", "string", "off" } } } } },
+  highlights = { "map", { "any", "string", "table" } }, host = { "options", { path = "string", log = "string" } } } }
 -- stylua: ignore end
 -- End.
 
