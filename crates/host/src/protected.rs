@@ -11,9 +11,9 @@ mod real;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use tools::leads_to;
 
 use names::{Kind, folded};
-pub use real::leads_to;
 
 /// The folders and files of this user and this host that matter here.
 #[derive(Debug, Clone, Default)]
@@ -74,7 +74,7 @@ impl Places {
     /// Why this path is protected, or nothing. It is absolute.
     fn kind(&self, path: &Path) -> Option<Kind> {
         let spelled = real::without_dots(path);
-        let led_to = real::leads_to(path);
+        let led_to = leads_to(path);
         [&spelled, &led_to].into_iter().find_map(|path| {
             names::kind(path)
                 .or_else(|| self.place(path))
@@ -84,7 +84,7 @@ impl Places {
 
     fn place(&self, path: &Path) -> Option<Kind> {
         let below =
-            |folder: &Path| starts_with(path, folder) || starts_with(path, &real::leads_to(folder));
+            |folder: &Path| starts_with(path, folder) || starts_with(path, &leads_to(folder));
         if below(&self.state) {
             return Some(Kind::State);
         }
@@ -103,7 +103,7 @@ impl Places {
     /// Whether a start file in the home folder is a link that leads here.
     fn start_file(&self, path: &Path) -> Option<Kind> {
         let home = self.home.as_ref()?;
-        let leads_here = |name: &str| starts_with(path, &real::leads_to(&home.join(name)));
+        let leads_here = |name: &str| starts_with(path, &leads_to(&home.join(name)));
         names::START_FILES
             .iter()
             .any(|name| leads_here(name))

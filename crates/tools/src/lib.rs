@@ -40,7 +40,7 @@ pub use nested::Nested;
 pub use process::{Ended, Program, Said, end_descendants, run_argv, watched_by};
 pub use registry::{BUILTIN, Clash, Precedence, Registry};
 pub use run::run;
-pub use sandbox::{Backend, Limits, Sandbox, find_out};
+pub use sandbox::{Backend, Limits, Sandbox, find_out, leads_to};
 pub use scripts::{Place, ScriptFolder, ScriptProblem, digest};
 pub use search::{Entry, Hit, search};
 pub use shell::{ShellLists, Unsafe, forbidden, review};

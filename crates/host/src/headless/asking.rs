@@ -98,7 +98,7 @@ fn writes(input: &Value, folder: &Path) -> Option<(String, String)> {
         input.get("content")?.as_str()?,
     );
     let path = tools::resolve(folder, path).ok()?;
-    let real = crate::protected::leads_to(&path);
+    let real = tools::leads_to(&path);
     let appends = input.get("append").and_then(Value::as_bool) == Some(true);
     let how = match std::fs::metadata(&real) {
         Ok(_) if appends => "at the end of a file that exists".to_owned(),

@@ -172,7 +172,7 @@ impl Front {
     }
 
     fn is_open(&self, path: &str) -> bool {
-        let real = crate::protected::leads_to(std::path::Path::new(path));
+        let real = tools::leads_to(std::path::Path::new(path));
         self.file.as_ref().is_some_and(|file| file.path() == real)
     }
 }

@@ -104,9 +104,9 @@ fn start(
     id: &ToolUseId,
     ctx: &ToolContext,
 ) -> io::Result<Piped> {
-    if argv.is_empty() {
+    let Some((program, arguments)) = argv.split_first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is empty"));
-    }
+    };
     if !ctx.cwd.is_dir() {
         let folder = ctx.cwd.display();
         return Err(io::Error::other(format!(
@@ -114,11 +114,10 @@ fn start(
         )));
     }
     let mark = Mark::new(id.as_str());
-    let mut words = prefix.into_iter().chain(argv.iter().map(OsString::from));
-    let program = words.next().unwrap_or_default();
     let launch = Launch {
-        program: &program.to_string_lossy(),
-        arguments: words.collect(),
+        prefix,
+        program,
+        arguments: arguments.iter().map(OsString::from).collect(),
         cwd: &ctx.cwd,
         environment: child_environment(std::env::vars_os(), &[], &mark),
         stdin: Stdio::null(),

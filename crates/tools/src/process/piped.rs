@@ -13,6 +13,8 @@ use super::{Held, Mark, program};
 
 /// What to start, and where.
 pub(crate) struct Launch<'a> {
+    /// Words that stand before it to have it held; empty when it runs free.
+    pub prefix: Vec<OsString>,
     /// The program's name or path.
     pub program: &'a str,
     /// Its arguments.
@@ -47,8 +49,12 @@ impl Piped {
         let (stdout, stdout_writer) = io::pipe()?;
         let (stderr, stderr_writer) = io::pipe()?;
         let file = program::find(launch.program, &launch.environment);
-        let mut wrap = CommandWrap::with_new(file, |process| {
-            process.arg0(launch.program);
+        let program = launch.prefix.first().unwrap_or(&file);
+        let mut wrap = CommandWrap::with_new(program, |process| {
+            match launch.prefix.split_first() {
+                None => process.arg0(launch.program),
+                Some((_, words)) => process.args(words).arg(&file),
+            };
             process.args(launch.arguments);
             process.current_dir(launch.cwd);
             process.env_clear().envs(launch.environment);

@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+pub use paths::leads_to;
 pub use probe::find_out;
 
 /// What commands of one chat may do.
@@ -89,9 +90,11 @@ impl Sandbox {
     /// Whether a tool of ours may write there. Nothing need be there; links are
     /// followed as far as they exist.
     pub fn is_writable(&self, path: &Path) -> bool {
-        let led_to = paths::leads_to(path);
-        self.writable()
-            .is_none_or(|writable| writable.iter().any(|it| led_to.starts_with(it)))
+        let Some(writable) = self.writable() else {
+            return true;
+        };
+        let led_to = leads_to(path);
+        writable.iter().any(|it| led_to.starts_with(it))
     }
 
     /// What stands before a command's own words to have it held, for a command that

@@ -2,6 +2,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
+/// Most symbolic links that are followed, as in the kernel.
+const MAX_LINKS: usize = 40;
+
 /// The real paths of those that are there, none below another of them.
 pub(super) fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
     let mut real: Vec<PathBuf> = paths
@@ -14,36 +17,37 @@ pub(super) fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
     real
 }
 
-/// Where a path leads: links are followed as far as the path exists, and what does
-/// not exist is taken as it is spelled.
-pub(super) fn leads_to(path: &Path) -> PathBuf {
-    let mut rest = Vec::new();
-    let mut there = path;
-    loop {
-        if let Ok(real) = there.canonicalize() {
-            return rest.iter().rev().fold(real, |path, part| match part {
-                Component::ParentDir => path.parent().map_or_else(|| path.clone(), Path::to_owned),
-                Component::Normal(name) => path.join(name),
-                _ => path,
-            });
+/// The path with every symbolic link followed, as far as there is something; what
+/// is missing is taken as it is spelled, for it will be made so. A link to nothing
+/// leads to what it names.
+pub fn leads_to(path: &Path) -> PathBuf {
+    let mut links = MAX_LINKS;
+    let mut real = PathBuf::from("/");
+    let mut rest: Vec<PathBuf> = parts(path);
+    while let Some(next) = rest.pop() {
+        match next.components().next() {
+            Some(Component::RootDir | Component::Prefix(_)) => real = PathBuf::from("/"),
+            Some(Component::ParentDir) => {
+                real.pop();
+            }
+            Some(Component::Normal(name)) => match real.join(name).read_link() {
+                // In a circle nothing can be written either.
+                Ok(target) if links > 0 => {
+                    links -= 1;
+                    rest.extend(parts(&target));
+                }
+                _ => real.push(name),
+            },
+            Some(Component::CurDir) | None => {}
         }
-        // A link that leads nowhere is followed by whoever writes to it.
-        if let Ok(target) = there.read_link() {
-            let above = there.parent().unwrap_or(Path::new("/"));
-            return rest
-                .iter()
-                .rev()
-                .fold(leads_to(&above.join(target)), |path, part| path.join(part));
-        }
-        let Some(last) = there.components().next_back() else {
-            return path.to_owned();
-        };
-        let Some(above) = there.parent() else {
-            return path.to_owned();
-        };
-        rest.push(last);
-        there = above;
     }
+    real
+}
+
+/// The components of a path, the first one last.
+fn parts(path: &Path) -> Vec<PathBuf> {
+    let parts = path.components().rev();
+    parts.map(|part| PathBuf::from(part.as_os_str())).collect()
 }
 
 #[cfg(test)]
@@ -60,6 +64,7 @@ mod tests {
         std::fs::create_dir_all(root.join("outside")).unwrap();
         symlink(root.join("outside"), root.join("inside/link")).unwrap();
         symlink(root.join("outside/none"), root.join("inside/dangling")).unwrap();
+        symlink(root.join("inside/circle"), root.join("inside/circle")).unwrap();
 
         for (path, expected) in [
             ("inside/new/file", "inside/new/file"),
@@ -67,6 +72,7 @@ mod tests {
             ("inside/link/../file", "file"),
             ("inside/new/../../outside/x", "outside/x"),
             ("inside/dangling", "outside/none"),
+            ("inside/circle", "inside/circle"),
         ] {
             assert_eq!(leads_to(&root.join(path)), root.join(expected), "{path}");
         }

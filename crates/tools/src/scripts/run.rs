@@ -125,8 +125,10 @@ impl Call<'_> {
         variables: &[(String, String)],
     ) -> Result<Piped, ToolError> {
         let mark = Mark::new(id.as_str());
+        let prefix = ctx.sandbox.prefix(&ctx.cwd).map_err(ToolError::Failed)?;
         let own = self.program.arguments.iter().map(OsString::from);
         let launch = Launch {
+            prefix,
             program: &self.program.name,
             arguments: own.chain(last.iter().map(OsString::from)).collect(),
             cwd: &ctx.cwd,

@@ -140,6 +140,10 @@ impl Tool for Script {
         parameters::schema(&self.manifest.parameters)
     }
 
+    fn runs_commands(&self) -> bool {
+        true
+    }
+
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
         self.manifest.timeout.unwrap_or(default) + LONGEST_WAIT + SLACK
     }

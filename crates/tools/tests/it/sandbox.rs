@@ -9,9 +9,9 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
 
-use chat::tool::ToolOutcome;
+use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::json;
-use tools::{Backend, Limits, Sandbox, find_out};
+use tools::{Backend, Limits, Sandbox, ScriptFolder, find_out};
 
 use crate::place::Place;
 
@@ -195,6 +195,51 @@ async fn a_command_that_fails_or_is_cancelled_tells_it_as_one_that_runs_free_doe
     };
     let (outcome, ()) = tokio::join!(call, async move { cancel.cancel() });
     assert!(matches!(outcome, ToolOutcome::Cancelled(_)), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn scripts_are_held_as_commands_are_and_still_speak_with_the_host() {
+    let name = "scripts_are_held_as_commands_are_and_still_speak_with_the_host";
+    let Some(place) = held(name, |_, _| {}) else {
+        return;
+    };
+    let root = place.path("tools");
+    for (tool, file, script) in [
+        (
+            "python",
+            "s.py",
+            "from llmr import mcp\nopen('in.py', 'w').write('x')\ntry:\n    open('../outside/py', 'w')\nexcept OSError as e:\n    mcp.return_string(e.strerror)\n",
+        ),
+        (
+            "shell",
+            "s.sh",
+            "#!/bin/sh\necho x > in.sh\necho x > ../outside/sh || true\necho said\n",
+        ),
+    ] {
+        fs::create_dir_all(root.join(tool)).unwrap();
+        let toml = format!("description = \"d\"\nscript = \"{file}\"\n");
+        fs::write(root.join(tool).join("tool.toml"), toml).unwrap();
+        fs::write(root.join(tool).join(file), script).unwrap();
+    }
+    let mut folder = ScriptFolder::new(tools::Place {
+        root,
+        libraries: Vec::new(),
+        agreed: None,
+    });
+    folder.look();
+    let mut said = Vec::new();
+    for tool in folder.tools() {
+        assert!(tool.runs_commands());
+        let id = ToolUseId::new("toolu_01");
+        said.push(tools::run(tool, id, json!({}), place.ctx.clone()).await);
+    }
+    let text = format!("{said:?}");
+    assert!(
+        text.contains("Read-only file system") && text.contains("said"),
+        "{text}"
+    );
+    assert_eq!(fs::read_dir(place.path("outside")).unwrap().count(), 1);
+    assert!(place.path("inside/in.py").exists() && place.path("inside/in.sh").exists());
 }
 
 #[tokio::test]
