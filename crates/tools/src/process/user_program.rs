@@ -1,19 +1,20 @@
 //! A program that the user named, with its arguments and without a shell: one that
 //! answers and ends, or one that serves for as long as it is held.
 //!
-//! It has the user's environment without keys of providers, no terminal and no input. Nothing a model
-//! wrote is ever run here.
+//! It has the user's environment without keys of providers, no terminal, and no input unless
+//! somebody speaks with it. Nothing a model wrote is ever run here.
 
 use std::io;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessSession};
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{ChildStderr, ChildStdout};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::timeout;
 
-use super::{Mark, Tree};
+use super::{Mark, Tree, child_environment};
 
 /// Most bytes kept of what a program writes on either side.
 const MOST: u64 = 64 * 1024;
@@ -22,6 +23,8 @@ const MOST: u64 = 64 * 1024;
 #[derive(Debug)]
 pub struct Program {
     child: Box<dyn ChildWrapper>,
+    /// Its standard input, until it is taken; only of one that is spoken with.
+    pub stdin: Option<ChildStdin>,
     /// Its standard output, until it is taken.
     pub stdout: Option<ChildStdout>,
     /// Its standard error, until it is taken.
@@ -48,14 +51,9 @@ impl Program {
     ///
     /// There is no such program, it cannot be run, or `argv` is empty.
     pub fn start(argv: &[String]) -> io::Result<Self> {
-        let Some((name, arguments)) = argv.split_first() else {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "no program is named",
-            ));
-        };
+        let (name, arguments) = named(argv)?;
         let mark = Mark::new("program");
-        let mut wrap = CommandWrap::with_new(name, |process| {
+        let wrap = CommandWrap::with_new(name, |process| {
             process.args(arguments);
             process.env(Mark::NAME, mark.value());
             for (name, _) in std::env::vars_os() {
@@ -65,17 +63,48 @@ impl Program {
                 }
             }
             process.stdin(Stdio::null());
-            process.stdout(Stdio::piped()).stderr(Stdio::piped());
         });
+        Self::spawn(wrap, &mark)
+    }
+
+    /// Starts `argv` to be spoken with over its standard input and output. It has the
+    /// environment of commands with `env` added, and runs in `cwd` where that is given.
+    ///
+    /// # Errors
+    ///
+    /// There is no such program or folder, it cannot be run, or `argv` is empty.
+    pub fn converse(
+        argv: &[String],
+        env: &[(String, String)],
+        cwd: Option<&Path>,
+    ) -> io::Result<Self> {
+        let (name, arguments) = named(argv)?;
+        let mark = Mark::new("program");
+        let wrap = CommandWrap::with_new(name, |process| {
+            process.args(arguments);
+            process.env_clear();
+            process.envs(child_environment(std::env::vars_os(), env, &mark));
+            if let Some(cwd) = cwd {
+                process.current_dir(cwd);
+            }
+            process.stdin(Stdio::piped());
+        });
+        Self::spawn(wrap, &mark)
+    }
+
+    fn spawn(mut wrap: CommandWrap, mark: &Mark) -> io::Result<Self> {
+        let command = wrap.command_mut();
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         wrap.wrap(KillOnDrop).wrap(ProcessSession);
         let mut child = wrap.spawn()?.into_inner();
         let id = child.id();
         let leader = id.ok_or_else(|| io::Error::other("it has no process id"))?;
         Ok(Self {
+            stdin: child.stdin().take(),
             stdout: child.stdout().take(),
             stderr: child.stderr().take(),
             child,
-            tree: Tree::new(leader, &mark),
+            tree: Tree::new(leader, mark),
             over: false,
         })
     }
@@ -124,6 +153,11 @@ impl Program {
         self.over = true;
         self.tree.stop().await;
     }
+}
+
+fn named(argv: &[String]) -> io::Result<(&String, &[String])> {
+    let nothing = || io::Error::new(io::ErrorKind::InvalidInput, "no program is named");
+    argv.split_first().ok_or_else(nothing)
 }
 
 impl Drop for Program {
