@@ -1,2 +1,21 @@
-//! The Model Context Protocol, both ways: our tools for other programs, and the tools
-//! of other programs for our models.
+//! The Model Context Protocol, both ways: our tools for other programs ([`serve`]),
+//! and the tools of other programs for our models.
+//!
+//! The one crate that names the protocol's SDK, and no type of the SDK leaves it.
+//! Whether a call may run, where definitions are kept and what the user is told are
+//! known elsewhere.
+
+mod client;
+mod content;
+mod definition;
+mod server;
+mod spec;
+mod tool;
+
+pub mod serve;
+
+pub use client::{Called, Http};
+pub use definition::{Changes, Definition};
+pub use server::{News, Server, State, Status};
+pub use spec::{Reach, Spec, project_table, read as read_specs};
+pub use tool::ServerTool;

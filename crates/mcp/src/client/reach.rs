@@ -1,0 +1,145 @@
+//! Reaches a server: starts its program, or opens its address.
+
+use std::collections::HashMap;
+
+use http::{HeaderName, HeaderValue};
+use rmcp::RoleClient;
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService};
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
+};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::ChildStderr;
+use tools::Program;
+
+use super::Http;
+use super::limited::{LONGEST, Limited, Trouble};
+use super::peer::Peer;
+use crate::definition::clean;
+use crate::spec::{Reach, Spec};
+
+/// Longest line of a server's log that is kept, in bytes.
+const LOG_LINE: usize = 2000;
+/// Longest text of an error, in bytes.
+const SAID: usize = 500;
+
+type Opened = (RunningService<RoleClient, Peer>, Option<Program>);
+
+pub(super) async fn open(
+    spec: &Spec,
+    http: &Http,
+    peer: Peer,
+    trouble: Trouble,
+) -> Result<Opened, String> {
+    match &spec.reach {
+        Reach::Program { argv, env, cwd } => {
+            let env: Vec<_> = env.clone().into_iter().collect();
+            let mut program = Program::converse(argv, &env, cwd.as_deref())
+                .map_err(|error| format!("{:?} cannot be started: {error}", argv[0]))?;
+            let (stdin, stdout) = (program.stdin.take(), program.stdout.take());
+            let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
+                return Err("its streams are gone".to_owned());
+            };
+            if let Some(stderr) = program.stderr.take() {
+                tokio::spawn(keep_log(spec.name.clone(), stderr, trouble.clone()));
+            }
+            let stdout = Limited::new(stdout, LONGEST, trouble.clone());
+            let running = peer.serve_with_lifecycle((stdout, stdin), lifecycle());
+            match running.await {
+                Ok(running) => Ok((running, Some(program))),
+                Err(error) => Err(not_opened(&error, &trouble).await),
+            }
+        }
+        Reach::Http { url, headers } => {
+            let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+                .custom_headers(read_headers(headers)?);
+            let transport = StreamableHttpClientTransport::with_client(http()?, config);
+            let running = peer.serve_with_lifecycle(transport, lifecycle()).await;
+            match running {
+                Ok(running) => Ok((running, None)),
+                Err(error) => Err(not_opened(&error, &trouble).await),
+            }
+        }
+    }
+}
+
+/// The newest era first; a server that does not know it is greeted in the older way.
+fn lifecycle() -> ClientLifecycleMode {
+    ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        legacy_version: Some(ProtocolVersion::V_2025_11_25),
+    }
+}
+
+fn read_headers<'a>(
+    headers: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> Result<HashMap<HeaderName, HeaderValue>, String> {
+    let mut read = HashMap::new();
+    for (name, value) in headers {
+        let wrong = |_| format!("its header {name:?} cannot be sent");
+        let key = HeaderName::try_from(name.as_str()).map_err(|error| wrong(error.to_string()))?;
+        let mut value =
+            HeaderValue::try_from(value.as_str()).map_err(|error| wrong(error.to_string()))?;
+        value.set_sensitive(true);
+        read.insert(key, value);
+    }
+    Ok(read)
+}
+
+async fn not_opened(error: &ClientInitializeError, trouble: &Trouble) -> String {
+    let error = match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
+        error => error,
+    };
+    match error {
+        ClientInitializeError::ConnectionClosed(_) => {
+            trouble.known("it ended before it was ready").await
+        }
+        ClientInitializeError::JsonRpcError(error) => {
+            format!(
+                "it refused: {} ({})",
+                clean(&error.message, SAID),
+                error.code.0
+            )
+        }
+        ClientInitializeError::TransportError { error, .. } => sending(error),
+        error => clean(&error.to_string(), SAID),
+    }
+}
+
+/// Why something was not sent: the innermost reason, which says most.
+pub(super) fn sending(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut innermost = error;
+    let mut shown = innermost.to_string();
+    while let Some(source) = innermost.source() {
+        innermost = source;
+        shown = format!("{shown}: {innermost}");
+    }
+    format!("it cannot be reached: {}", clean(&shown, SAID))
+}
+
+/// Keeps what a server writes on standard error, in our log. Its last line before it
+/// ends says most often why.
+async fn keep_log(name: String, stderr: ChildStderr, trouble: Trouble) {
+    let mut reader = BufReader::new(stderr);
+    let mut last = String::new();
+    loop {
+        let mut line = Vec::new();
+        let mut limited = (&mut reader).take(LOG_LINE as u64);
+        match limited.read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => break,
+            Ok(_) => {}
+        }
+        let line = clean(String::from_utf8_lossy(&line).trim(), LOG_LINE);
+        if !line.is_empty() {
+            tracing::info!(server = name, line, "said on standard error");
+            last = line;
+        }
+    }
+    trouble.set(if last.is_empty() {
+        "it ended without a word".to_owned()
+    } else {
+        format!("it ended; its last words were {last:?}")
+    });
+}

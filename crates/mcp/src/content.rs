@@ -1,0 +1,144 @@
+//! What a call gave, as text for a model. Pictures, sound and links are described;
+//! nothing is fetched because a server names it.
+
+use chat::truncate::floor_char_boundary;
+use serde_json::Value;
+
+use crate::definition::clean;
+
+/// Most parts of a result that are looked at.
+const PARTS: usize = 1000;
+/// Largest text of a result, in bytes.
+const LARGEST: usize = 50 * 1024;
+
+/// The text of a result, from its parts and its structured form.
+pub fn text(parts: &[Value], structured: Option<&Value>) -> String {
+    let mut pieces: Vec<String> = parts.iter().take(PARTS).map(part).collect();
+    if parts.len() > PARTS {
+        let more = parts.len() - PARTS;
+        pieces.push(format!("[{more} more parts are left out]"));
+    }
+    if let Some(structured) = structured.filter(|_| parts.is_empty()) {
+        pieces.push(serde_json::to_string_pretty(structured).unwrap_or_default());
+    }
+    let whole = pieces.join("\n");
+    if whole.trim().is_empty() {
+        return "(The tool gave no text.)".to_owned();
+    }
+    cut(whole)
+}
+
+fn cut(mut whole: String) -> String {
+    let length = whole.len();
+    if length > LARGEST {
+        whole.truncate(floor_char_boundary(&whole, LARGEST));
+        whole.push_str(&format!(
+            "\n[Cut: the result has {length} bytes, {LARGEST} are shown]"
+        ));
+    }
+    whole
+}
+
+fn part(part: &Value) -> String {
+    let named = |name: &str| part[name].as_str().unwrap_or_default();
+    match named("type") {
+        "text" => named("text").to_owned(),
+        kind @ ("image" | "audio") => {
+            let size = bytes(named("data"));
+            format!(
+                "[{kind}: {}, {size}; it is not shown]",
+                word(named("mimeType"))
+            )
+        }
+        "resource" => resource(&part["resource"]),
+        "resource_link" => link(part),
+        kind => format!(
+            "[a part of the kind {:?}, which is not known here]",
+            word(kind)
+        ),
+    }
+}
+
+fn resource(resource: &Value) -> String {
+    let uri = word(resource["uri"].as_str().unwrap_or_default());
+    let mime = word(resource["mimeType"].as_str().unwrap_or("unknown type"));
+    match resource["text"].as_str() {
+        Some(text) => format!("[resource {uri}, {mime}]\n{text}"),
+        None => {
+            let size = bytes(resource["blob"].as_str().unwrap_or_default());
+            format!("[resource {uri}, {mime}, {size}; it is not shown]")
+        }
+    }
+}
+
+fn link(part: &Value) -> String {
+    let words: Vec<String> = ["title", "name", "mimeType", "description"]
+        .iter()
+        .filter_map(|it| part[*it].as_str())
+        .map(word)
+        .collect();
+    let uri = word(part["uri"].as_str().unwrap_or_default());
+    format!("[link to {uri} ({}); it was not fetched]", words.join(", "))
+}
+
+/// One line of a server's, short.
+fn word(text: &str) -> String {
+    clean(&text.replace(['\n', '\t'], " "), 300)
+}
+
+/// The size of what base64 stands for.
+fn bytes(base64: &str) -> String {
+    let size = base64.trim_end_matches('=').len() * 3 / 4;
+    if size < 1024 {
+        format!("{size} B")
+    } else {
+        format!("{} KB", size / 1024)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_no_text_is_described_and_no_link_is_followed() {
+        let parts = [
+            json!({"type": "text", "text": "one\ntwo"}),
+            json!({"type": "image", "mimeType": "image/png", "data": "QUJDRA=="}),
+            json!({"type": "resource", "resource": {"uri": "demo://1", "mimeType": "text/plain", "text": "in it"}}),
+            json!({"type": "resource", "resource": {"uri": "demo://2", "blob": "QUJD"}}),
+            json!({"type": "resource_link", "uri": "file:///etc/passwd", "name": "passwords"}),
+            json!({"type": "hologram"}),
+        ];
+        assert_eq!(
+            text(&parts, None),
+            "one\ntwo\n\
+             [image: image/png, 4 B; it is not shown]\n\
+             [resource demo://1, text/plain]\nin it\n\
+             [resource demo://2, unknown type, 3 B; it is not shown]\n\
+             [link to file:///etc/passwd (passwords); it was not fetched]\n\
+             [a part of the kind \"hologram\", which is not known here]"
+        );
+    }
+
+    #[test]
+    fn a_structured_result_stands_where_there_is_no_other() {
+        assert_eq!(text(&[], Some(&json!({"a": 1}))), "{\n  \"a\": 1\n}");
+        let said = [json!({"type": "text", "text": "said"})];
+        assert_eq!(text(&said, Some(&json!({"a": 1}))), "said");
+        assert_eq!(text(&[], None), "(The tool gave no text.)");
+    }
+
+    #[test]
+    fn a_result_without_end_has_one() {
+        let many = vec![json!({"type": "text", "text": "x"}); 10_000];
+        assert!(text(&many, None).ends_with("[9000 more parts are left out]"));
+        let long = text(
+            &[json!({"type": "text", "text": "ä".repeat(1_000_000)})],
+            None,
+        );
+        assert!(long.len() < 52_000);
+        assert!(long.ends_with("[Cut: the result has 2000000 bytes, 51200 are shown]"));
+    }
+}

@@ -1,0 +1,65 @@
+//! Our tools for other programs: what is offered, and the ways it is reached.
+//!
+//! What a call may do is decided by whoever implements [`Offer`].
+
+mod admission;
+mod handler;
+mod http;
+
+use std::io;
+
+use async_trait::async_trait;
+use chat::tool::{ToolDefinition, ToolOutcome};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tools::Progress;
+
+pub use admission::{Guard, Token, check_address};
+pub use http::serve_http;
+
+/// What other programs can use.
+#[async_trait]
+pub trait Offer: Send + Sync + 'static {
+    /// The tools, sorted by name, as a model sees them.
+    fn tools(&self) -> Vec<ToolDefinition>;
+
+    /// Changes whenever the tools do.
+    fn changes(&self) -> watch::Receiver<u64>;
+
+    /// Carries out one call, or says why not. Ends soon after `call.cancel`.
+    async fn call(&self, call: Call) -> ToolOutcome;
+}
+
+/// One call that another program makes.
+#[derive(Debug)]
+pub struct Call {
+    /// The tool's name; it was offered when the call arrived.
+    pub name: String,
+    /// Its arguments, an object that nobody has checked.
+    pub input: Value,
+    /// Where live output goes.
+    pub progress: Progress,
+    /// Asks the call to stop.
+    pub cancel: CancellationToken,
+}
+
+/// Serves one program over two streams, a message a line, until it closes `reader`.
+///
+/// Calls that run then have a few seconds to answer; after that they are cancelled.
+///
+/// # Errors
+///
+/// The program does not speak the protocol.
+pub async fn serve_streams<R, W>(
+    offer: std::sync::Arc<dyn Offer>,
+    reader: R,
+    writer: W,
+) -> io::Result<()>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    handler::serve_streams(offer, reader, writer).await
+}

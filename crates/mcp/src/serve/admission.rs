@@ -1,0 +1,166 @@
+//! Whose HTTP requests are heard: pure rules over addresses and headers.
+
+use std::net::{IpAddr, SocketAddr};
+
+use sha2::{Digest, Sha256};
+
+/// Where programs find us.
+pub(super) const PATH: &str = "/mcp";
+
+/// A secret that a program must name. It does not print.
+#[derive(Clone)]
+pub struct Token([u8; 32]);
+
+impl Token {
+    /// A token of this text; `None` when it is empty, which would protect nothing.
+    pub fn new(text: &str) -> Option<Self> {
+        let text = text.trim();
+        (!text.is_empty()).then(|| Self(Sha256::digest(text).into()))
+    }
+
+    /// Compares digests, so that the time it takes says nothing of the secret.
+    fn is(&self, given: &str) -> bool {
+        <[u8; 32]>::from(Sha256::digest(given)) == self.0
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+/// What is asked of each request.
+#[derive(Debug, Clone, Default)]
+pub struct Guard {
+    /// What its `Authorization` must name, when there is one.
+    pub token: Option<Token>,
+}
+
+/// Why a request is not heard, with the status that says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) status: u16,
+    pub(super) why: &'static str,
+}
+
+impl Guard {
+    /// Looks at a request before its body. `authorization` is the header's value.
+    ///
+    /// # Errors
+    ///
+    /// It is for another path, or names no or another token.
+    pub(super) fn admit(&self, path: &str, authorization: Option<&str>) -> Result<(), Refusal> {
+        if path != PATH {
+            return Err(Refusal {
+                status: 404,
+                why: "There is nothing here; the path is /mcp.",
+            });
+        }
+        let Some(token) = &self.token else {
+            return Ok(());
+        };
+        let given = authorization.and_then(bearer);
+        if given.is_some_and(|given| token.is(given)) {
+            return Ok(());
+        }
+        Err(Refusal {
+            status: 401,
+            why: "The header `Authorization: Bearer TOKEN` is missing, or its token is another one.",
+        })
+    }
+}
+
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then_some(token.trim())
+}
+
+/// The names under which we may be addressed when we listen on `address`: pages of
+/// other sites that point their own name at us are turned away.
+pub(super) fn hosts(address: SocketAddr) -> Vec<String> {
+    let mut hosts = vec![
+        "localhost".to_owned(),
+        "127.0.0.1".to_owned(),
+        "::1".to_owned(),
+    ];
+    if !address.ip().is_loopback() {
+        hosts.push(address.ip().to_string());
+    }
+    hosts
+}
+
+/// The pages that may ask: those of this machine.
+pub(super) fn origins() -> [&'static str; 3] {
+    ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"]
+}
+
+/// Whether we may listen there.
+///
+/// # Errors
+///
+/// Others could reach it and nothing would be asked of them; the text says what to do.
+pub fn check_address(address: IpAddr, guard: &Guard) -> Result<(), String> {
+    if address.is_loopback() || guard.token.is_some() {
+        return Ok(());
+    }
+    Err(format!(
+        "Other machines could reach {address} and run tools here, so nothing was started. \
+         Name a loopback address such as 127.0.0.1, or put a token into $FLEMMA_MCP_TOKEN; \
+         clients then send it as `Authorization: Bearer TOKEN`."
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_token() -> Guard {
+        Guard {
+            token: Token::new("s3cret\n"),
+        }
+    }
+
+    #[test]
+    fn a_request_without_the_token_is_turned_away() {
+        let guard = with_token();
+        for authorization in [
+            None,
+            Some(""),
+            Some("Bearer"),
+            Some("Bearer wrong"),
+            Some("Basic s3cret"),
+        ] {
+            let refused = guard.admit("/mcp", authorization);
+            assert_eq!(refused.map_err(|it| it.status), Err(401));
+        }
+        assert_eq!(guard.admit("/mcp", Some("bearer s3cret")), Ok(()));
+        assert_eq!(Guard::default().admit("/mcp", None), Ok(()));
+        assert_eq!(
+            guard
+                .admit("/", Some("bearer s3cret"))
+                .map_err(|it| it.status),
+            Err(404)
+        );
+    }
+
+    #[test]
+    fn only_this_machine_is_served_without_a_token() {
+        let anywhere: IpAddr = [0, 0, 0, 0].into();
+        let here: IpAddr = [127, 0, 0, 1].into();
+        assert!(check_address(here, &Guard::default()).is_ok());
+        assert!(
+            check_address(anywhere, &Guard::default())
+                .is_err_and(|it| it.contains("FLEMMA_MCP_TOKEN"))
+        );
+        assert!(check_address(anywhere, &with_token()).is_ok());
+        assert!(Token::new("  \n").is_none());
+    }
+
+    #[test]
+    fn a_token_does_not_print() {
+        assert_eq!(format!("{:?}", with_token()).matches("s3cret").count(), 0);
+    }
+}

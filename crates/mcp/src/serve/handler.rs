@@ -1,0 +1,195 @@
+//! The protocol as the SDK has it, on top of an [`Offer`].
+//!
+//! Together with `http` the only place that names the SDK for serving. Both eras
+//! are served: sessions that begin with `initialize`, and requests that say
+//! themselves which version they speak.
+
+use std::io;
+use std::sync::Arc;
+
+use chat::tool::{ToolDefinition, ToolOutcome};
+use chat::truncate::ceil_char_boundary;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
+    Implementation, JsonObject, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
+};
+use rmcp::service::{
+    NotificationContext, Peer, RequestContext, RoleServer, ServerInitializeError,
+    SubscriptionContext, serve_server,
+};
+use rmcp::{ErrorData as McpError, ServerHandler};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tools::Progress;
+
+use super::{Call, Offer};
+
+/// Pieces of live output that wait to be sent; more are left out, because only the
+/// newest matter.
+const WAITING: usize = 32;
+/// Longest piece of live output that is sent, in bytes.
+const PIECE: usize = 2000;
+
+pub(super) async fn serve_streams<R, W>(
+    offer: Arc<dyn Offer>,
+    reader: R,
+    writer: W,
+) -> io::Result<()>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    match serve_server(Handler(offer), (reader, writer)).await {
+        Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
+        // Whoever asks nothing and leaves has done nothing wrong.
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(io::Error::other(error)),
+    }
+}
+
+/// Answers for an offer.
+#[derive(Clone)]
+pub(super) struct Handler(pub(super) Arc<dyn Offer>);
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("flemma", env!("CARGO_PKG_VERSION")))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let tools = self.0.tools();
+        tools.into_iter().find(|it| it.name == name).map(described)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, McpError> {
+        let tools = self.0.tools().into_iter().map(described).collect();
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, McpError> {
+        if !self.0.tools().iter().any(|it| it.name == request.name) {
+            let message = format!("There is no tool \"{}\".", request.name);
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let (progress, pieces) = progress(&context);
+        let call = Call {
+            name: request.name.into_owned(),
+            input: Value::Object(request.arguments.unwrap_or_default()),
+            progress,
+            cancel: context.ct.clone(),
+        };
+        let outcome = follow(self.0.call(call), pieces, &context).await;
+        Ok(result(outcome).into())
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        tokio::spawn(tell_of_changes(self.0.clone(), context.peer));
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        _requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(SubscriptionFilter::builder().tools_list_changed().build())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), McpError> {
+        let mut changes = self.0.changes();
+        loop {
+            tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                changed = changes.changed() => {
+                    let told = context.sink().notify_tool_list_changed().await;
+                    if changed.is_err() || told.is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Tells a session whenever the tools change, for as long as it is there.
+async fn tell_of_changes(offer: Arc<dyn Offer>, peer: Peer<RoleServer>) {
+    let mut changes = offer.changes();
+    while changes.changed().await.is_ok() {
+        if peer.notify_tool_list_changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+fn described(tool: ToolDefinition) -> Tool {
+    let schema = match tool.input_schema {
+        Value::Object(schema) => schema,
+        _ => JsonObject::new(),
+    };
+    Tool::new(tool.name, tool.description, schema)
+}
+
+/// Who hears of live output: the program, when it asked to.
+fn progress(context: &RequestContext<RoleServer>) -> (Progress, mpsc::Receiver<String>) {
+    let (sender, pieces) = mpsc::channel(WAITING);
+    let progress = if context.meta.get_progress_token().is_some() {
+        Progress::new(move |text| drop(sender.try_send(tail(text).to_owned())))
+    } else {
+        Progress::default()
+    };
+    (progress, pieces)
+}
+
+/// The end of a text, cut at a character.
+fn tail(text: &str) -> &str {
+    &text[ceil_char_boundary(text, text.len().saturating_sub(PIECE))..]
+}
+
+/// Waits for a call and passes on its output meanwhile; none is sent after its end.
+async fn follow(
+    call: impl Future<Output = ToolOutcome>,
+    mut pieces: mpsc::Receiver<String>,
+    context: &RequestContext<RoleServer>,
+) -> ToolOutcome {
+    tokio::pin!(call);
+    let mut count = 0.0;
+    loop {
+        let piece = tokio::select! {
+            biased;
+            outcome = &mut call => return outcome,
+            Some(piece) = pieces.recv() => piece,
+        };
+        let Some(token) = context.meta.get_progress_token() else {
+            continue;
+        };
+        count += 1.0;
+        let told = ProgressNotificationParam::new(token, count).with_message(piece);
+        if let Err(error) = context.peer.notify_progress(told).await {
+            tracing::debug!(%error, "progress was not sent");
+        }
+    }
+}
+
+fn result(outcome: ToolOutcome) -> CallToolResult {
+    match outcome {
+        ToolOutcome::Done { content, .. } => {
+            CallToolResult::success(vec![ContentBlock::text(content)])
+        }
+        ToolOutcome::Failed(text) | ToolOutcome::Cancelled(text) => {
+            CallToolResult::error(vec![ContentBlock::text(text)])
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! A tool of a server, as every other tool.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chat::tool::ToolUseId;
+use serde_json::Value;
+use tools::{Tool, ToolContext, ToolError, ToolResult};
+
+use crate::client::Called;
+use crate::definition::Definition;
+use crate::server::Server;
+
+/// On top of a call's time limit, for a server that has to be started first.
+const START: Duration = Duration::from_secs(40);
+
+/// One tool of a server.
+pub struct ServerTool {
+    server: Arc<Server>,
+    definition: Definition,
+    name: String,
+    label: String,
+}
+
+impl ServerTool {
+    /// The tools that are agreed on with a server.
+    pub fn all(server: &Arc<Server>) -> Vec<Arc<dyn Tool>> {
+        let agreed = server.status().agreed.unwrap_or_default();
+        let tools = agreed.into_iter().map(|definition| {
+            let tool: Arc<dyn Tool> = Arc::new(Self::new(server.clone(), definition));
+            tool
+        });
+        tools.collect()
+    }
+
+    fn new(server: Arc<Server>, definition: Definition) -> Self {
+        let server_name = &server.spec.name;
+        Self {
+            name: definition.public_name(server_name),
+            label: format!("{} ({server_name})", definition.name),
+            definition,
+            server,
+        }
+    }
+
+    fn limit(&self, default: Duration) -> Duration {
+        self.server
+            .spec
+            .timeout
+            .map_or(default, Duration::from_secs)
+    }
+}
+
+#[async_trait]
+impl Tool for ServerTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn description(&self) -> &str {
+        &self.definition.description
+    }
+
+    fn input_schema(&self) -> Value {
+        self.definition.input_schema.clone()
+    }
+
+    fn deadline(&self, _input: &Value, default: Duration) -> Duration {
+        self.limit(default) + START
+    }
+
+    async fn execute(
+        &self,
+        _id: &ToolUseId,
+        input: Value,
+        ctx: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let Value::Object(arguments) = input else {
+            return Err(ToolError::InvalidInput(
+                "The arguments are no object.".to_owned(),
+            ));
+        };
+        let name = &self.definition.name;
+        let limit = self.limit(ctx.timeout);
+        let called = self
+            .server
+            .call(name, arguments, &ctx.progress, &ctx.cancel, limit);
+        match called.await {
+            Called::Answered {
+                text,
+                is_error: false,
+            } => Ok(ToolResult::text(text)),
+            Called::Answered { text, .. } => Err(ToolError::Failed(text)),
+            Called::Cancelled => Err(ToolError::Cancelled),
+            Called::Failed(why) => Err(ToolError::Failed(format!(
+                "The MCP server \"{0}\" gave no result: {why}. The user can look at it with \
+                 `:Flemma mcp {0}` or `flemma mcp list`.",
+                self.server.spec.name
+            ))),
+        }
+    }
+}

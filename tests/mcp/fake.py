@@ -1,0 +1,148 @@
+"""A server of the Model Context Protocol that behaves as badly as it is asked to.
+
+The first argument says how it begins: "well", "silent" (it answers nothing), "exit"
+(it says why and ends), "garbage" (it writes no protocol). Its tools do the rest. Pure
+standard library; used by the tests alone.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+
+HOW = sys.argv[1] if len(sys.argv) > 1 else "well"
+STORE = os.environ.get("FAKE_STORE", "")
+
+
+def described():
+    """What it says of its tools; a file can make it say something else."""
+    tools = {
+        "echo": "Gives back what it gets.",
+        "fail": "Fails.",
+        "count": "Counts to three and says so on the way.",
+        "wait": "Waits until it is cancelled.",
+        "mixed": "Gives a picture, a resource and a link.",
+        "ask": "Asks the user something.",
+        "env": "Lists the names of its environment.",
+        "crash": "Ends the server.",
+        "large": "Gives a message of that many megabytes.",
+        "flood": "Says something that many times first.",
+        "twice": "Answers twice, and to nobody.",
+        "hang": "Stops the whole server.",
+    }
+    if STORE and os.path.exists(STORE):
+        with open(STORE, encoding="utf-8") as file:
+            tools.update(json.load(file))
+    return [
+        {
+            "name": name,
+            "description": description,
+            "inputSchema": {
+                "type": "object",
+                "properties": {"value": {"description": "anything"}},
+            },
+        }
+        for name, description in tools.items()
+        if description is not None
+    ]
+
+
+LOCK = threading.Lock()
+CANCELLED = set()
+
+
+def send(**message):
+    line = json.dumps({"jsonrpc": "2.0", **message})
+    with LOCK:
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+
+def text(value, is_error=False):
+    return {"content": [{"type": "text", "text": value}], "isError": is_error}
+
+
+def call(request, name, value, token):
+    if name == "echo":
+        return text(json.dumps(value))
+    if name == "fail":
+        return text("It did not work.", True)
+    if name == "count":
+        for step in range(1, 4):
+            params = {"progressToken": token, "progress": step, "total": 3, "message": f"step {step}"}
+            send(method="notifications/progress", params=params)
+        return text("3")
+    if name == "wait":
+        while request["id"] not in CANCELLED:
+            time.sleep(0.01)
+        with open(STORE + ".cancelled", "w", encoding="utf-8") as file:
+            file.write("yes")
+        return None
+    if name == "mixed":
+        link = {"type": "resource_link", "uri": "file:///etc/passwd", "name": "passwords"}
+        return {"content": [{"type": "image", "mimeType": "image/png", "data": "QUJD"}, link]}
+    if name == "ask":
+        schema = {"type": "object", "properties": {}}
+        params = {"message": "Your password?", "requestedSchema": schema}
+        send(id="ask-1", method="elicitation/create", params=params)
+        return text("asked")
+    if name == "env":
+        return text(" ".join(sorted(os.environ)))
+    if name == "crash":
+        print("the fake fell over", file=sys.stderr, flush=True)
+        os._exit(1)
+    if name == "large":
+        return text("x" * (int(value) * 1024 * 1024))
+    if name == "flood":
+        for step in range(int(value)):
+            params = {"progressToken": token, "progress": step}
+            send(method="notifications/progress", params=params)
+        return text("dry")
+    if name == "twice":
+        send(id="nobody", result=text("for nobody"))
+        send(id="x" + str(request["id"]), result=text("of another"))
+        send(id=request["id"], result=text("first"))
+        return text("second")
+    if name == "hang":
+        with LOCK:
+            time.sleep(3600)
+    return text("no such tool", True)
+
+
+def answer(request):
+    params = request.get("params") or {}
+    token = (params.get("_meta") or {}).get("progressToken")
+    arguments = params.get("arguments") or {}
+    result = call(request, params.get("name"), arguments.get("value"), token)
+    if result is not None:
+        send(id=request["id"], result=result)
+
+
+def receive(request):
+    method = request.get("method")
+    if method == "initialize":
+        info = {"name": "fake", "version": "1"}
+        capabilities = {"tools": {"listChanged": True}}
+        version = request["params"]["protocolVersion"]
+        send(id=request["id"], result={"protocolVersion": version, "capabilities": capabilities, "serverInfo": info})
+    elif method == "ping":
+        send(id=request["id"], result={})
+    elif method == "tools/list":
+        send(id=request["id"], result={"tools": described()})
+    elif method == "notifications/cancelled":
+        CANCELLED.add(request["params"]["requestId"])
+    elif method == "tools/call":
+        threading.Thread(target=answer, args=(request,), daemon=True).start()
+    elif "id" in request and method:
+        send(id=request["id"], error={"code": -32601, "message": f"no {method} here"})
+
+
+if HOW == "exit":
+    print("the fake has no key", file=sys.stderr)
+    sys.exit(1)
+for line in sys.stdin:
+    if HOW == "garbage":
+        print("this is no protocol", flush=True)
+    elif HOW != "silent":
+        receive(json.loads(line))
