@@ -1,9 +1,13 @@
 //! The command line: what can be said, with the help that `--help`, the manual page
 //! and completions are made of.
 
+mod mcp;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+pub use mcp::{Mcp, McpCommand};
 
 /// A model, tools and your text, in one file.
 #[derive(Debug, Parser)]
@@ -45,6 +49,8 @@ pub enum Command {
     ///
     /// Exit codes: as of `send`.
     Run(Run),
+    /// Offer our tools to other programs over the Model Context Protocol.
+    Mcp(Mcp),
     /// List the tools, and whether each runs, asks or is denied.
     Tools(Tools),
     /// Let the tools run that came with a project, in its folder `.flemma/tools`; or,

@@ -231,7 +231,7 @@ fn with_model(options: &Options, model: &Model) -> Given {
     }
 }
 
-fn configured(given: &Given) -> Result<Config, ExitCode> {
+pub fn configured(given: &Given) -> Result<Config, ExitCode> {
     let (registry, _) = config::registry(given);
     config::read(given, &registry).map_err(|wrong| match wrong {
         Wrong::Usage(problems) => fail(Code::Usage, &problems),
@@ -253,7 +253,7 @@ fn job(config: Config, options: &Options, chat: Chat, show: Show) -> Job {
     }
 }
 
-fn fail(code: Code, problems: &[String]) -> ExitCode {
+pub fn fail(code: Code, problems: &[String]) -> ExitCode {
     for problem in problems {
         eprintln!("flemma: {problem}");
     }

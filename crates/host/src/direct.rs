@@ -43,7 +43,7 @@ pub fn input(registry: &Registry, name: &str, text: &str) -> Result<String, Stri
 
 /// Strict schemas require every property; those that may be null mean by it that
 /// nothing was said.
-fn fill(input: &mut Map<String, Value>, schema: &Value) {
+pub fn fill(input: &mut Map<String, Value>, schema: &Value) {
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let types = property["type"].as_array().into_iter().flatten();
         let nullable = types.into_iter().any(|it| it == "null");

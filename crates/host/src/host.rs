@@ -114,6 +114,11 @@ impl Host {
         &self.sources
     }
 
+    /// The options and the tools as they are now.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// The next change of the tools, for [`Host::take_change`]. Nothing is lost when
     /// it is dropped.
     pub async fn next_change(&mut self) -> Change {

@@ -27,6 +27,7 @@ mod local;
 mod log;
 mod logging;
 mod lua_tools;
+mod mcp;
 mod private;
 mod protected;
 mod protocol;
@@ -96,6 +97,10 @@ fn main() -> ExitCode {
         Command::Tool(tool) => {
             supervise::follow_watcher(collected);
             commands::tool(tool)
+        }
+        Command::Mcp(mcp) => {
+            supervise::follow_watcher(collected);
+            mcp::command(mcp)
         }
     }
 }

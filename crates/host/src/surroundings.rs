@@ -15,7 +15,7 @@ use chat::cycle::{Decided, Ruling, callable, verdict};
 use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use tools::{Nested, Sandbox, ToolContext};
+use tools::{Nested, Progress, Sandbox, ToolContext};
 
 use crate::audit::Audit;
 use crate::buffers::EditorBuffers;
@@ -52,6 +52,20 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
+    /// Runs a call that stands in no document, by the same rules as one that does.
+    /// `way_out` says what lets one run that no rule approves.
+    pub async fn call(
+        self,
+        call: CallKey,
+        input: Value,
+        progress: Progress,
+        cancel: &CancellationToken,
+        way_out: &str,
+    ) -> ToolOutcome {
+        let ran = self.run(call, input, progress, cancel, 0, way_out).await;
+        ran.unwrap_or_else(ToolOutcome::Failed)
+    }
+
     /// What a call of this id gets; it is in no other call.
     pub fn context(self, id: &ToolUseId) -> ToolContext {
         self.inside(id, 1)
@@ -165,35 +179,61 @@ impl Inside {
         input: Value,
         cancel: &CancellationToken,
     ) -> Result<ToolOutcome, String> {
-        let around = &self.around;
         if self.depth >= DEEPEST {
             return Err(format!(
                 "\"{name}\" was not run: calls stand in one another {DEEPEST} deep already."
             ));
         }
-        let options = &around.rules.options;
-        callable(name, &input, options)?;
-        let (name, input) = match approval::inside(name, &input) {
-            Some((inner, arguments)) => (inner.to_owned(), arguments),
-            None => (name.to_owned(), input.clone()),
-        };
-        let tool = around.shared.registry.get(&name);
-        let tool = tool.ok_or_else(|| format!("There is no tool named \"{name}\" any more."))?;
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let call = CallKey {
             id: ToolUseId::new(format!("{}/{number}", self.outer)),
-            name,
+            name: name.to_owned(),
             input: chat::json::canonical(&input),
         };
+        let way_out = format!(
+            "a call inside a call cannot wait for the user. It runs when the user adds \"{name}\" \
+             to tools.auto_approve, or when you call it yourself."
+        );
+        let progress = Progress::default();
+        let around = &self.around;
+        around
+            .run(call, input, progress, cancel, self.depth, &way_out)
+            .await
+    }
+}
+
+impl Surroundings {
+    /// Runs a call inside `depth` others.
+    async fn run(
+        &self,
+        mut call: CallKey,
+        mut input: Value,
+        progress: Progress,
+        cancel: &CancellationToken,
+        depth: usize,
+        way_out: &str,
+    ) -> Result<ToolOutcome, String> {
+        callable(&call.name, &input, &self.rules.options)?;
+        let inside = approval::inside(&call.name, &input);
+        let inside = inside.map(|(name, arguments)| (name.to_owned(), arguments));
+        if let Some((name, arguments)) = inside {
+            call.name = name;
+            call.input = chat::json::canonical(&arguments);
+            input = arguments;
+        }
+        let tool = self.shared.registry.get(&call.name);
+        let tool =
+            tool.ok_or_else(|| format!("There is no tool named \"{}\" any more.", call.name))?;
         let held = match tool.runs_commands() {
-            true => around.sandbox.held_by(),
+            true => self.sandbox.held_by(),
             false => "none",
         };
-        self.may_run(&call, &input, held).await?;
-        let mut context = around.clone().inside(&call.id, self.depth + 1);
+        self.may_run(&call, &input, held, way_out).await?;
+        let mut context = self.clone().inside(&call.id, depth + 1);
         context.cancel = cancel.child_token();
+        context.progress = progress;
         let outcome = tools::run(tool, call.id.clone(), input, context).await;
-        let (audit, path, ended) = (around.audit.clone(), around.path.clone(), outcome.clone());
+        let (audit, path, ended) = (self.audit.clone(), self.path.clone(), outcome.clone());
         tokio::task::spawn_blocking(move || {
             if let Err(error) = audit.ended(path.as_deref(), &[(call, ended)]) {
                 tracing::warn!(%error, "the end of a call is not in the log of decisions");
@@ -208,8 +248,9 @@ impl Inside {
         call: &CallKey,
         input: &Value,
         held: &'static str,
+        way_out: &str,
     ) -> Result<(), String> {
-        let around = &self.around;
+        let around = self;
         let (decision, by) = around.decide(call, input).await;
         let (ruling, refusal) = match decision {
             Decision::Approve => (Ruling::Approved, None),
@@ -221,8 +262,7 @@ impl Inside {
             }
             Decision::RequireApproval => {
                 let told = format!(
-                    "\"{0}\" was not run: no policy approves it, and a call inside a call cannot wait for the user. It \
-                     runs when the user adds \"{0}\" to tools.auto_approve, or when you call it yourself.",
+                    "\"{}\" was not run: no policy approves it, and {way_out}",
                     call.name
                 );
                 (Ruling::Unfit, Some(told))

@@ -41,11 +41,12 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
 
 #[test]
 fn dependencies_point_one_way() {
-    let ours = ["chat", "provider", "tools", "flemma"];
+    let ours = ["chat", "provider", "tools", "mcp", "flemma"];
     for (name, allowed) in [
         ("chat", &[][..]),
         ("provider", &["chat"]),
         ("tools", &["chat"]),
+        ("mcp", &["chat", "tools"]),
     ] {
         let used: Vec<String> = dependencies(name)
             .into_iter()
@@ -100,6 +101,22 @@ fn one_module_names_the_rpc_crates() {
             text.contains("nvim_rs::") || text.contains("rmpv::") || text.contains("rmp_serde::");
         assert!(
             !names || file.ends_with("host/src/rpc.rs") || file.ends_with(file!()),
+            "{}",
+            file.display()
+        );
+    }
+}
+
+#[test]
+fn one_crate_names_the_sdk_of_the_protocol() {
+    for file in files(&root().join("crates"), ".rs") {
+        let text = fs::read_to_string(&file).unwrap();
+        let parts: Vec<_> = file.components().collect();
+        let inside = |folder: &str| parts.iter().any(|it| it.as_os_str() == folder);
+        let may = inside("mcp") && (inside("serve") || inside("client"));
+        let names = text.contains("rmcp::");
+        assert!(
+            !names || may || file.ends_with("mcp/src/client.rs") || file.ends_with(file!()),
             "{}",
             file.display()
         );

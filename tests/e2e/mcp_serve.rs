@@ -1,0 +1,360 @@
+//! `flemma mcp serve`: our tools for other programs, over standard streams and over
+//! HTTP, in both eras of the protocol.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdin, ChildStdout};
+
+use serde_json::{Value, json};
+
+use crate::processes::is_running;
+use crate::shell::{Shell, end, wait};
+
+/// What a request of the newer era says of itself.
+fn meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+fn initialize(version: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": version,
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }})
+}
+
+fn call(id: u64, name: &str, arguments: Value) -> Value {
+    let params = json!({"name": name, "arguments": arguments});
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+}
+
+/// A program that speaks with ours.
+struct Client {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Client {
+    fn start(shell: &Shell, arguments: &[&str]) -> Self {
+        let arguments = [&["mcp", "serve"], arguments].concat();
+        let mut command = shell.command(&arguments);
+        let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+        Self {
+            stdin: child.stdin.take().unwrap(),
+            stdout: BufReader::new(child.stdout.take().unwrap()),
+            child,
+        }
+    }
+
+    /// One that has greeted in the older way.
+    fn greeted(shell: &Shell, arguments: &[&str]) -> Self {
+        let mut client = Self::start(shell, arguments);
+        client.send(&initialize("2025-06-18"));
+        let greeting = client.receive();
+        assert_eq!(greeting["result"]["protocolVersion"], "2025-06-18");
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.stdin, "{message}").unwrap();
+    }
+
+    /// The next line, which is JSON and nothing else.
+    fn receive(&mut self) -> Value {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
+    }
+
+    /// Closes the input and waits for the end; what was still said.
+    fn leave(mut self) -> (Option<i32>, String) {
+        drop(self.stdin);
+        let mut rest = String::new();
+        self.stdout.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap().code(), rest)
+    }
+}
+
+#[test]
+fn a_program_greets_lists_and_calls_in_the_older_way() {
+    let shell = Shell::offline();
+    let mut client = Client::greeted(&shell, &[]);
+    client.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}));
+    let listed = client.receive();
+    let tools = listed["result"]["tools"].as_array().unwrap().clone();
+    let names: Vec<&str> = tools.iter().filter_map(|it| it["name"].as_str()).collect();
+    assert!(
+        names.is_sorted() && names.contains(&"calculator"),
+        "{names:?}"
+    );
+    assert!(!names.contains(&"execute_code") && !names.contains(&"calculator_async"));
+    assert!(tools.iter().all(|it| it["inputSchema"]["type"] == "object"));
+    client.send(&call(3, "calculator", json!({"expression": "7*8"})));
+    let called = client.receive();
+    assert_eq!(called["id"], 3);
+    assert_eq!(
+        called["result"],
+        json!({"content": [{"type": "text", "text": "56"}], "isError": false})
+    );
+    assert_eq!(client.leave(), (Some(0), String::new()));
+}
+
+#[test]
+fn a_program_of_the_newer_era_greets_nobody() {
+    let shell = Shell::offline();
+    let mut client = Client::start(&shell, &[]);
+    let params = json!({"_meta": meta()});
+    client.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": params}));
+    let discovered = client.receive();
+    let versions = discovered["result"]["supportedVersions"]
+        .as_array()
+        .unwrap();
+    assert!(versions.contains(&json!("2026-07-28")), "{discovered}");
+    let mut request = call(2, "calculator", json!({"expression": "7*8"}));
+    request["params"]["_meta"] = meta();
+    client.send(&request);
+    let called = client.receive();
+    assert_eq!(called["result"]["resultType"], "complete", "{called}");
+    assert_eq!(called["result"]["content"][0]["text"], "56");
+    assert_eq!(client.leave(), (Some(0), String::new()));
+}
+
+#[test]
+fn what_no_rule_approves_says_how_to_allow_it() {
+    let shell = Shell::offline();
+    let command = json!({"command": "touch ran; echo out"});
+    let mut client = Client::greeted(&shell, &[]);
+    client.send(&call(2, "bash", command.clone()));
+    let refused = client.receive();
+    assert_eq!(refused["result"]["isError"], true);
+    let text = refused["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("flemma mcp serve --approve bash"), "{text}");
+    assert!(!shell.path("ran").exists());
+    client.leave();
+
+    let mut client = Client::greeted(&shell, &["--approve", "bash"]);
+    client.send(&call(2, "bash", command));
+    assert_eq!(client.receive()["result"]["content"][0]["text"], "out");
+    client.leave();
+    let log = shell.run(&["log"]);
+    assert!(log.out.contains("bash"), "{log:?}");
+}
+
+#[test]
+fn a_wrong_call_is_told_apart_from_one_that_failed() {
+    let shell = Shell::offline();
+    let mut client = Client::greeted(&shell, &[]);
+    client.send(&call(2, "clculator", json!({})));
+    assert_eq!(client.receive()["error"]["code"], -32602);
+    client.send(&call(3, "calculator", json!({"expression": 7})));
+    let unfit = client.receive();
+    assert_eq!(unfit["result"]["isError"], true, "{unfit}");
+    client.send(&call(4, "read", json!({"path": "missing.txt"})));
+    assert_eq!(client.receive()["result"]["isError"], true);
+    client.send(&json!({"jsonrpc": "2.0", "id": 5, "method": "no/such"}));
+    assert_eq!(client.receive()["error"]["code"], -32601);
+    // What is no message is nobody's.
+    writeln!(client.stdin, "{{").unwrap();
+    client.send(&json!({"jsonrpc": "2.0", "id": 6, "method": "ping"}));
+    assert_eq!(client.receive()["result"], json!({}));
+    client.leave();
+}
+
+#[test]
+fn a_cancelled_request_ends_what_it_started() {
+    let shell = Shell::offline();
+    let mut client = Client::greeted(&shell, &["--approve", "bash"]);
+    client.send(&call(
+        2,
+        "bash",
+        json!({"command": "echo $$ > pid; sleep 600"}),
+    ));
+    shell.wait_file("pid", "\n");
+    let pid = shell.read("pid").trim().parse().unwrap();
+    let params = json!({"requestId": 2, "reason": "enough"});
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+    wait("the command's end", || !is_running(pid));
+    client.send(&call(3, "calculator", json!({"expression": "1+1"})));
+    assert_eq!(client.receive()["id"], 3);
+    client.leave();
+}
+
+#[test]
+fn a_program_that_leaves_takes_its_commands_along() {
+    let shell = Shell::offline();
+    let mut client = Client::greeted(&shell, &["--approve", "bash"]);
+    client.send(&call(
+        2,
+        "bash",
+        json!({"command": "echo $$ > pid; sleep 600"}),
+    ));
+    shell.wait_file("pid", "\n");
+    let pid = shell.read("pid").trim().parse().unwrap();
+    client.leave();
+    assert!(!is_running(pid));
+}
+
+#[test]
+fn output_is_told_while_a_call_runs_to_who_asks() {
+    let shell = Shell::offline();
+    let mut client = Client::greeted(&shell, &["--approve", "bash"]);
+    let mut request = call(
+        2,
+        "bash",
+        json!({"command": "echo first; until [ -e go ]; do sleep 0.01; done"}),
+    );
+    request["params"]["_meta"] = json!({"progressToken": "p"});
+    client.send(&request);
+    let told = client.receive();
+    assert_eq!(told["method"], "notifications/progress", "{told}");
+    assert_eq!(told["params"]["progressToken"], "p");
+    assert_eq!(told["params"]["message"], "first\n");
+    shell.write("go", "");
+    assert_eq!(client.receive()["result"]["content"][0]["text"], "first");
+    client.leave();
+}
+
+/// A server at a port of its own, and what it said on standard error so far.
+struct Http {
+    child: Child,
+    port: u16,
+}
+
+impl Http {
+    fn start(shell: &Shell, token: Option<&str>) -> Self {
+        let mut command = shell.command(&["mcp", "serve", "--http", "127.0.0.1:0"]);
+        if let Some(token) = token {
+            command.env("FLEMMA_MCP_TOKEN", token);
+        }
+        let mut child = command.spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        stderr.read_line(&mut line).unwrap();
+        let port = line
+            .split("127.0.0.1:")
+            .nth(1)
+            .and_then(|it| it.split('/').next());
+        let port = port.unwrap_or_else(|| panic!("{line:?}")).parse().unwrap();
+        Self { child, port }
+    }
+
+    /// The status and the body of an answer.
+    fn post(&self, headers: &[(&str, &str)], body: &Value) -> (u16, String) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let body = body.to_string();
+        let headers: String = headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}\r\n"))
+            .collect();
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\nHost: localhost:{}\r\nConnection: close\r\n\
+             Content-Type: application/json\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+            self.port,
+            body.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let status = answer.split(' ').nth(1).and_then(|it| it.parse().ok());
+        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        (status.unwrap_or_default(), body.to_owned())
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        crate::processes::signal(self.child.id(), rustix::process::Signal::TERM);
+        let _ = self.child.wait();
+    }
+}
+
+/// The headers of `curl`.
+const CURL: [(&str, &str); 1] = [("Accept", "*/*")];
+
+#[test]
+fn one_request_by_itself_is_answered_with_json() {
+    let shell = Shell::offline();
+    let http = Http::start(&shell, None);
+    let (status, body) = http.post(&CURL, &call(1, "calculator", json!({"expression": "7*8"})));
+    assert_eq!(status, 200, "{body}");
+    let answer: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(answer["result"]["content"][0]["text"], "56");
+    assert_eq!(answer["result"]["isError"], false);
+}
+
+#[test]
+fn headers_of_the_newer_era_have_to_agree_with_the_request() {
+    let shell = Shell::offline();
+    let http = Http::start(&shell, None);
+    let mut request = call(1, "calculator", json!({"expression": "7*8"}));
+    request["params"]["_meta"] = meta();
+    let headers = |name| {
+        [
+            ("Accept", "application/json, text/event-stream"),
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", "tools/call"),
+            ("Mcp-Name", name),
+        ]
+    };
+    let (status, body) = http.post(&headers("calculator"), &request);
+    assert_eq!(status, 200, "{body}");
+    assert!(body.contains("\"resultType\":\"complete\""), "{body}");
+    let (status, body) = http.post(&headers("bash"), &request);
+    assert_eq!(status, 400, "{body}");
+    assert!(body.contains("-32020"), "{body}");
+}
+
+#[test]
+fn a_session_over_http_begins_with_a_greeting() {
+    let shell = Shell::offline();
+    let http = Http::start(&shell, None);
+    let accept = [("Accept", "application/json, text/event-stream")];
+    let (status, body) = http.post(&accept, &initialize("2025-06-18"));
+    assert_eq!(status, 200, "{body}");
+    assert!(
+        body.contains("\"protocolVersion\":\"2025-06-18\""),
+        "{body}"
+    );
+}
+
+#[test]
+fn pages_of_other_sites_and_those_without_the_token_are_turned_away() {
+    let shell = Shell::offline();
+    let request = call(1, "calculator", json!({"expression": "7*8"}));
+    let http = Http::start(&shell, None);
+    assert_eq!(
+        http.post(&[("Origin", "https://evil.example")], &request).0,
+        403
+    );
+    assert_eq!(
+        http.post(&[("Origin", "http://localhost:5173")], &request)
+            .0,
+        200
+    );
+    drop(http);
+    let http = Http::start(&shell, Some("s3cret"));
+    assert_eq!(http.post(&CURL, &request).0, 401);
+    assert_eq!(
+        http.post(&[("Authorization", "Bearer other")], &request).0,
+        401
+    );
+    assert_eq!(
+        http.post(&[("Authorization", "Bearer s3cret")], &request).0,
+        200
+    );
+}
+
+#[test]
+fn nothing_is_served_to_other_machines_without_a_token() {
+    let shell = Shell::offline();
+    let ran = end(shell.start(&["mcp", "serve", "--http", "0.0.0.0:0"]));
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.err.contains("FLEMMA_MCP_TOKEN"), "{ran:?}");
+}
