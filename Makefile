@@ -2,7 +2,7 @@
 # how is in scripts/install.sh, what is checked is in scripts/check.sh.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wire test-peers test-model check bench clean-tools
+.PHONY: help demo test test-wire test-mcp test-peers test-model check bench clean-tools
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -30,6 +30,11 @@ test-peers: ## Talk to somebody else's idea of each provider
 test-model: ## Talk to a real model, which llama.cpp runs here
 	@scripts/install.sh model
 	cargo test -p flemma --test e2e -- --ignored --test-threads 1 outside::model
+
+test-mcp: ## Try our side of the Model Context Protocol against others' programs
+	@scripts/install.sh mcp
+	cargo build -p flemma -p flemma-mcp --bins --examples
+	@tests/mcp/others.sh
 
 check: ## Check formatting, lints, licences and help tags
 	@scripts/install.sh nvim stylua luacheck cargo-deny

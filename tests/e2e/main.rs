@@ -25,6 +25,7 @@ mod host_dies;
 mod local;
 mod lua_tools;
 mod malicious;
+mod mcp_client;
 mod mcp_serve;
 mod meanwhile;
 mod mirror;

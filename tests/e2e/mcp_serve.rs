@@ -235,7 +235,10 @@ impl Http {
         let mut child = command.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
-        stderr.read_line(&mut line).unwrap();
+        while !line.contains("Serving at") {
+            line.clear();
+            assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "it ended");
+        }
         let port = line
             .split("127.0.0.1:")
             .nth(1)
@@ -357,4 +360,22 @@ fn nothing_is_served_to_other_machines_without_a_token() {
     let ran = end(shell.start(&["mcp", "serve", "--http", "0.0.0.0:0"]));
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.err.contains("FLEMMA_MCP_TOKEN"), "{ran:?}");
+}
+
+#[test]
+fn a_tool_of_a_folder_is_served_as_soon_as_it_is_there() {
+    let shell = Shell::offline();
+    shell.configure("[tools]\nauto_approve = [\"hello\"]\nscript_paths = [\"tools\"]\n");
+    std::fs::create_dir_all(shell.path("tools")).unwrap();
+    let http = Http::start(&shell, None);
+    let request = call(1, "hello", json!({}));
+    let (_, body) = http.post(&CURL, &request);
+    assert!(body.contains("-32602"), "{body}");
+    shell.write(
+        "tools/hello/tool.toml",
+        "description = \"Says hello\"\nscript = \"hello.py\"\n",
+    );
+    shell.write("tools/hello/hello.py", "print(\"hello\")\n");
+    let (_, body) = http.post(&CURL, &request);
+    assert!(body.contains("\"text\":\"hello"), "{body}");
 }

@@ -49,7 +49,7 @@ pub enum Command {
     ///
     /// Exit codes: as of `send`.
     Run(Run),
-    /// Offer our tools to other programs over the Model Context Protocol.
+    /// Tools of other programs over the Model Context Protocol, and ours for them.
     Mcp(Mcp),
     /// List the tools, and whether each runs, asks or is denied.
     Tools(Tools),

@@ -86,7 +86,9 @@ pub fn registry(given: &Given) -> (Registry, Vec<String>) {
     let mut options = read_options(given).unwrap_or_else(|_| json!({}));
     add_tools(&mut options, given);
     let folder = std::env::current_dir().unwrap_or_default();
-    crate::scripts::registry(&options, &folder)
+    let (mut registry, problems) = crate::scripts::registry(&options, &folder);
+    crate::mcp::add_known(&mut registry, &options, &folder);
+    (registry, problems)
 }
 
 fn read_options(given: &Given) -> Result<Value, Wrong> {

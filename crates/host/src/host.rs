@@ -4,6 +4,7 @@
 //! one buffer.
 
 mod options;
+mod servers;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,6 +20,7 @@ use crate::ask::Reply;
 use crate::editor::Editor;
 use crate::front::Sender;
 use crate::lua_tools::{self, LuaTools};
+use crate::mcp::Servers;
 use crate::protocol::*;
 use crate::scripts::Scripts;
 use crate::session::{self, Input, Shared};
@@ -75,6 +77,7 @@ pub struct Host {
     catalogue: Catalogue,
     sources: Sources,
     scripts: Scripts,
+    servers: Servers,
     changes: mpsc::UnboundedReceiver<Change>,
     /// The options as they were given, for when the tools that they name change.
     options: options::Given,
@@ -95,6 +98,7 @@ impl Host {
         let shared = Shared::new(settings, &catalogue, Ledger::default(), scripts.clone());
         let shared = Arc::new(shared);
         Self {
+            servers: Servers::new(sources.clone(), editor.clone()),
             editor,
             catalogue,
             sources,
@@ -138,6 +142,13 @@ impl Host {
         }
         for then in reached {
             then();
+        }
+    }
+
+    /// Gives all chats what was said just now: a key that follows at once waits for it.
+    fn take_said(&mut self) {
+        if let Ok(change) = self.changes.try_recv() {
+            self.take_change(change);
         }
     }
 
@@ -263,6 +274,8 @@ impl Host {
         if !self.scripts.is_idle() {
             self.scripts.look_and(|| {});
         }
+        self.servers.visit(folder.unwrap_or(Path::new(&attach.cwd)));
+        self.take_said();
         let session = self.sessions.entry(buffer).or_insert_with(|| {
             let (inbox, inputs) = mpsc::unbounded_channel();
             session::start(
@@ -282,11 +295,15 @@ impl Host {
             "tutor" => self.open_tutor(),
             "run" => self.run(&command.arguments),
             "switch" => self.switch(&command.arguments),
+            "mcp" | "mcp:accept" | "mcp:restart" | "mcp:trust" => self.mcp(&command),
             "autopilot:enable" => self.set_autopilot(true),
             "autopilot:disable" => self.set_autopilot(false),
             "sandbox:enable" => self.set_sandbox(true),
             "sandbox:disable" => self.set_sandbox(false),
             _ if self.sessions.contains_key(&command.buffer) => {
+                if command.works() {
+                    self.servers.needed();
+                }
                 self.pass(command.buffer, Input::Command(command))
             }
             _ => self.editor.report_problem(&chat::Problem::new(

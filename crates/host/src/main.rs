@@ -41,10 +41,6 @@ mod scaffold;
 mod scripts;
 mod session;
 mod settings;
-#[expect(
-    dead_code,
-    reason = "the first source of tools that are not built in takes this line away"
-)]
 mod sources;
 mod spec;
 mod status;

@@ -1,12 +1,35 @@
-//! The Model Context Protocol in the host: our tools for other programs.
+//! The Model Context Protocol in the host: our tools for other programs, and servers
+//! whose tools our models can call.
 //!
 //! The protocol itself is in the crate of that name.
 
+mod pins;
+mod project;
+mod report;
 mod serve;
+mod servers;
+mod shell;
 
+pub use servers::Servers;
+
+use std::path::Path;
 use std::process::ExitCode;
 
+use serde_json::Value;
+use tools::{Precedence, Registry};
+
 use crate::arguments::{Mcp, McpCommand};
+
+/// Adds the tools of servers that were met before, none of which is started by that.
+pub fn add_known(registry: &mut Registry, options: &Value, folder: &Path) {
+    let table = options.pointer("/mcp/servers").and_then(Value::as_object);
+    let with_project = options.pointer("/mcp/project") != Some(&Value::Bool(false));
+    let table = table.cloned().unwrap_or_default();
+    for server in shell::known_here(&table, with_project, folder) {
+        let source = servers::source(&server.spec.name);
+        registry.set_source(&source, Precedence::Found, mcp::ServerTool::all(&server));
+    }
+}
 
 /// `flemma mcp`
 pub fn command(mcp: Mcp) -> ExitCode {
@@ -16,5 +39,12 @@ pub fn command(mcp: Mcp) -> ExitCode {
             approve,
             config,
         } => serve::serve(http, approve, config),
+        McpCommand::List {
+            server,
+            start,
+            config,
+        } => shell::list(server.as_deref(), start, config),
+        McpCommand::Accept { server, config } => shell::accept(&server, config),
+        McpCommand::Trust => shell::trust(),
     }
 }

@@ -50,6 +50,8 @@ pub struct Settings {
     pub tools: ToolSettings,
     /// See [`SandboxSettings`].
     pub sandbox: SandboxSettings,
+    /// See [`McpSettings`].
+    pub mcp: McpSettings,
     /// See [`TrustSettings`].
     pub trust: TrustSettings,
     /// See [`UiSettings`].
@@ -96,6 +98,15 @@ pub struct AutopilotSettings {
     pub enabled: bool,
     /// Most requests in a row without the user.
     pub max_turns: u32,
+}
+
+/// `mcp.*`
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct McpSettings {
+    /// Servers by name, as they were written.
+    pub servers: Map<String, Value>,
+    /// Whether those of a project count.
+    pub project: bool,
 }
 
 /// `tools.bash.*`

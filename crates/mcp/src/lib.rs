@@ -15,7 +15,7 @@ mod tool;
 pub mod serve;
 
 pub use client::{Called, Http};
-pub use definition::{Changes, Definition};
+pub use definition::{Changes, Definition, clean};
 pub use server::{News, Server, State, Status};
 pub use spec::{Reach, Spec, project_table, read as read_specs};
 pub use tool::ServerTool;

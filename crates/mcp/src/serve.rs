@@ -22,6 +22,10 @@ pub use http::serve_http;
 /// What other programs can use.
 #[async_trait]
 pub trait Offer: Send + Sync + 'static {
+    /// Looks whether the tools are still the same. Called before they are listed and
+    /// before a call.
+    async fn look(&self);
+
     /// The tools, sorted by name, as a model sees them.
     fn tools(&self) -> Vec<ToolDefinition>;
 

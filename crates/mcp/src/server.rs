@@ -143,13 +143,10 @@ impl Server {
 
     /// Takes what it says now as agreed on, because the user does.
     pub fn accept(&self) {
-        {
-            let mut status = self.lock();
-            if let Some(said) = status.said.clone() {
-                status.agreed = Some(said);
-            }
+        let mut status = self.lock();
+        if let Some(said) = status.said.clone() {
+            status.agreed = Some(said);
         }
-        (self.news)(News::Agreed);
     }
 
     /// Calls a tool, and starts the server for it when it does not run.

@@ -21,26 +21,33 @@ pub struct ServerTool {
     definition: Definition,
     name: String,
     label: String,
+    offered: bool,
 }
 
 impl ServerTool {
-    /// The tools that are agreed on with a server.
+    /// The tools that are agreed on with a server. Those that it describes otherwise
+    /// now are not offered.
     pub fn all(server: &Arc<Server>) -> Vec<Arc<dyn Tool>> {
-        let agreed = server.status().agreed.unwrap_or_default();
+        let status = server.status();
+        let changes = status.changes();
+        let agreed = status.agreed.unwrap_or_default();
         let tools = agreed.into_iter().map(|definition| {
-            let tool: Arc<dyn Tool> = Arc::new(Self::new(server.clone(), definition));
+            let name = &definition.name;
+            let offered = !changes.changed.contains_key(name) && !changes.removed.contains(name);
+            let tool: Arc<dyn Tool> = Arc::new(Self::new(server.clone(), definition, offered));
             tool
         });
         tools.collect()
     }
 
-    fn new(server: Arc<Server>, definition: Definition) -> Self {
+    fn new(server: Arc<Server>, definition: Definition, offered: bool) -> Self {
         let server_name = &server.spec.name;
         Self {
             name: definition.public_name(server_name),
             label: format!("{} ({server_name})", definition.name),
             definition,
             server,
+            offered,
         }
     }
 
@@ -68,6 +75,10 @@ impl Tool for ServerTool {
 
     fn input_schema(&self) -> Value {
         self.definition.input_schema.clone()
+    }
+
+    fn enabled(&self) -> bool {
+        self.offered
     }
 
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {

@@ -36,4 +36,25 @@ pub enum McpCommand {
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         config: Option<PathBuf>,
     },
+    /// List the servers that the options or a trusted project name.
+    List {
+        /// Say what this one offers, in full.
+        server: Option<String>,
+        /// Start them, and ask for their tools.
+        #[arg(long)]
+        start: bool,
+        /// Read the options from this file instead of `flemma/config.toml`.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        config: Option<PathBuf>,
+    },
+    /// Agree to what a server says of its tools now.
+    Accept {
+        /// Its name.
+        server: String,
+        /// Read the options from this file instead of `flemma/config.toml`.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        config: Option<PathBuf>,
+    },
+    /// Agree to the servers that the project's `.mcp.json` names, as it stands.
+    Trust,
 }

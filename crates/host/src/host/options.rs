@@ -36,11 +36,13 @@ impl Host {
         for problem in told {
             self.complain(&problem);
         }
+        self.servers.configure(&settings);
         self.options = Given {
             options: Some(configure.options),
             told: BTreeSet::new(),
         };
         self.read_options_with(configure.resolvers);
+        self.take_said();
         self.probe();
     }
 

@@ -13,7 +13,7 @@ use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
 use mcp::serve::{Call, Guard, Offer, Token, check_address, serve_http, serve_streams};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::audit::Audit;
 use crate::commands::fail;
@@ -73,8 +73,10 @@ pub fn serve(http: Option<SocketAddr>, approve: Vec<String>, file: Option<PathBu
     }
 }
 
-/// What `--approve` names is approved as if the options did.
+/// What `--approve` names is approved as if the options did. Servers are left out: one
+/// of them may be ourselves.
 fn with_approved(mut options: Value, approve: &[String]) -> Value {
+    options["mcp"] = json!({"project": false});
     let listed = options.pointer_mut("/tools/auto_approve");
     if let Some(Value::Array(list)) = listed {
         list.extend(approve.iter().map(|it| json!(it)));
@@ -98,6 +100,8 @@ async fn run(http: Option<SocketAddr>, options: Value, guard: Guard) -> Result<(
         resolvers: Resolvers::default(),
     }));
     let (tools, shared) = watch::channel(host.shared().clone());
+    host.shared().scripts.visit(&folder);
+    let (looked, mut waiting) = mpsc::unbounded_channel::<oneshot::Sender<()>>();
     let changed = watch::Sender::new(0);
     let ours: Arc<dyn Offer> = Arc::new(Ours {
         editor,
@@ -106,6 +110,7 @@ async fn run(http: Option<SocketAddr>, options: Value, guard: Guard) -> Result<(
         audit: Audit::open(&state_folder()),
         folder,
         calls: AtomicU64::new(0),
+        looked,
     });
     let serving = serving(http, ours, guard);
     let mut stop = stopped()?;
@@ -115,6 +120,7 @@ async fn run(http: Option<SocketAddr>, options: Value, guard: Guard) -> Result<(
             served = &mut serving => return served,
             _ = stop.recv() => return Ok(()),
             Some(message) = said.recv() => tell(&message),
+            Some(done) = waiting.recv() => drop(done.send(())),
             change = host.next_change() => {
                 host.take_change(change);
                 let before = tools.send_replace(host.shared().clone());
@@ -184,6 +190,7 @@ struct Ours {
     audit: Audit,
     folder: PathBuf,
     calls: AtomicU64,
+    looked: mpsc::UnboundedSender<oneshot::Sender<()>>,
 }
 
 impl Ours {
@@ -200,6 +207,18 @@ impl Offer for Ours {
 
     fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
+    }
+
+    async fn look(&self) {
+        let shared = self.now();
+        if shared.scripts.is_idle() {
+            return;
+        }
+        let (done, looked) = oneshot::channel();
+        let queue = self.looked.clone();
+        // By way of the loop, which has the tools at hand when it says so.
+        shared.scripts.look_and(move || drop(queue.send(done)));
+        let _ = looked.await;
     }
 
     async fn call(&self, call: Call) -> ToolOutcome {
@@ -219,7 +238,13 @@ impl Offer for Ours {
             name: name.clone(),
             input: chat::json::canonical(&input),
         };
+        let here = crate::settings::Here {
+            cwd: &self.folder,
+            chat: None,
+        };
+        let sandbox = crate::sandbox::of_chat(&shared.settings.sandbox, here);
         let around = Surroundings {
+            sandbox: Arc::new(sandbox),
             editor: self.editor.clone(),
             rules: shared.plain.clone(),
             shared,

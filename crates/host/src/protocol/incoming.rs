@@ -230,6 +230,16 @@ pub struct Command {
     pub arguments: Value,
 }
 
+impl Command {
+    /// Whether it may have something sent or run.
+    pub fn works(&self) -> bool {
+        matches!(
+            self.name.as_str(),
+            "advance" | "send" | "resolve" | "tool:execute"
+        )
+    }
+}
+
 /// Visible lines of a buffer, over all its windows.
 #[derive(Debug, Deserialize)]
 pub struct Viewport {

@@ -27,11 +27,7 @@ impl Session {
             == Some(true);
         let line = command.line;
         self.unsettled = true;
-        let works = matches!(
-            command.name.as_str(),
-            "advance" | "send" | "resolve" | "tool:execute"
-        );
-        if works {
+        if command.works() {
             if !self.may_work() {
                 return;
             }

@@ -9,12 +9,14 @@ use serde_json::{Map, Value};
 
 use super::kind::{Kind, MANY};
 
+mod mcp;
 mod models;
 mod presets;
 mod providers;
 mod sandbox;
 mod tools;
 
+use mcp::MCP;
 use models::MODELS;
 use presets::PRESETS;
 use providers::PROVIDERS;
@@ -70,7 +72,8 @@ impl Field {
 
     /// Whether its value is never shown.
     pub fn is_secret(&self) -> bool {
-        self.name == "api_key"
+        // Servers have secrets in their environments and headers.
+        self.name == "api_key" || self.name == "servers"
     }
 
     /// The default; of a table, those of its options.
@@ -119,6 +122,7 @@ parameters = { max_tokens = 4000, anthropic = { max_tokens = 8000 } }
     PRESETS,
     Field::table("tools", Kind::Tools(&[TOOLS]), ""),
     SANDBOX,
+    MCP,
     Field::table("trust", Kind::Table(&[TRUST]), ""),
     Field::table("ui", Kind::Table(&[UI]), ""),
     Field::table("keymaps", Kind::Table(&[KEYMAPS]), "Keys in chat buffers."),

@@ -73,6 +73,7 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, McpError> {
+        self.0.look().await;
         let tools = self.0.tools().into_iter().map(described).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
@@ -82,6 +83,7 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, McpError> {
+        self.0.look().await;
         if !self.0.tools().iter().any(|it| it.name == request.name) {
             let message = format!("There is no tool \"{}\".", request.name);
             return Err(ErrorData::invalid_params(message, None));
@@ -169,17 +171,27 @@ async fn follow(
     loop {
         let piece = tokio::select! {
             biased;
-            outcome = &mut call => return outcome,
+            outcome = &mut call => {
+                while let Ok(piece) = pieces.try_recv() {
+                    count += 1.0;
+                    tell(piece, count, context).await;
+                }
+                return outcome;
+            }
             Some(piece) = pieces.recv() => piece,
         };
-        let Some(token) = context.meta.get_progress_token() else {
-            continue;
-        };
         count += 1.0;
-        let told = ProgressNotificationParam::new(token, count).with_message(piece);
-        if let Err(error) = context.peer.notify_progress(told).await {
-            tracing::debug!(%error, "progress was not sent");
-        }
+        tell(piece, count, context).await;
+    }
+}
+
+async fn tell(piece: String, count: f64, context: &RequestContext<RoleServer>) {
+    let Some(token) = context.meta.get_progress_token() else {
+        return;
+    };
+    let told = ProgressNotificationParam::new(token, count).with_message(piece);
+    if let Err(error) = context.peer.notify_progress(told).await {
+        tracing::debug!(%error, "progress was not sent");
     }
 }
 

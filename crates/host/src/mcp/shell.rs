@@ -1,0 +1,205 @@
+//! `flemma mcp list`, `accept` and `trust`: what `:Flemma mcp` does, from a shell.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use mcp::{Server, Spec};
+use serde_json::{Map, Value};
+
+use super::pins::Pins;
+use super::project::Project;
+use super::{report, servers};
+use crate::commands::{configured, fail};
+use crate::config::Given;
+use crate::headless::Code;
+use crate::status::state_folder;
+
+/// Prints how the servers are, or what one says of its tools; `start` asks them now.
+pub fn list(name: Option<&str>, start: bool, file: Option<PathBuf>) -> ExitCode {
+    let (specs, mut words) = match specs(file) {
+        Ok(found) => found,
+        Err(code) => return code,
+    };
+    let pins = Pins::open(&state_folder());
+    let chosen = specs
+        .into_iter()
+        .filter(|it| name.is_none_or(|name| it.name == name));
+    let servers: Vec<Arc<Server>> = chosen.map(|spec| known(&pins, spec)).collect();
+    if let (Some(name), []) = (name, servers.as_slice()) {
+        return fail(
+            Code::Usage,
+            &[format!("There is no MCP server \"{name}\".")],
+        );
+    }
+    let shown = block(async {
+        if start {
+            words.extend(start_all(&servers).await);
+            for server in &servers {
+                keep_if_new(&pins, server, &mut words);
+            }
+        }
+        match (name, servers.as_slice()) {
+            (Some(_), [server]) => report::one(&server.spec, &server.status()),
+            _ => report::all(servers.iter().map(|it| (&it.spec, it.status()))),
+        }
+    });
+    let lines = match shown {
+        Ok(lines) => lines,
+        Err(problem) => return fail(Code::Error, &[problem]),
+    };
+    print(&lines);
+    for word in words {
+        eprintln!("flemma: {word}");
+    }
+    Code::Ok.into()
+}
+
+/// Agrees to what a server says of its tools now.
+pub fn accept(name: &str, file: Option<PathBuf>) -> ExitCode {
+    let (specs, _) = match specs(file) {
+        Ok(found) => found,
+        Err(code) => return code,
+    };
+    let pins = Pins::open(&state_folder());
+    let Some(spec) = specs.into_iter().find(|it| it.name == name) else {
+        return fail(
+            Code::Usage,
+            &[format!("There is no MCP server \"{name}\".")],
+        );
+    };
+    let server = known(&pins, spec);
+    let started = block(start_all(std::slice::from_ref(&server)));
+    let problems = started.unwrap_or_else(|problem| vec![problem]);
+    if !problems.is_empty() {
+        return fail(Code::Error, &problems);
+    }
+    let changes = server.status().changes().lines();
+    server.accept();
+    let agreed = server.status().agreed.unwrap_or_default();
+    let count = agreed.len();
+    if let Err(error) = pins.agree(&server.spec, agreed) {
+        let problem = format!("What you agreed to cannot be kept: {error}.");
+        return fail(Code::Error, &[problem]);
+    }
+    print(&changes);
+    print(&[format!(
+        "The {count} tools of \"{name}\" are used as it describes them now."
+    )]);
+    Code::Ok.into()
+}
+
+/// Agrees to the `.mcp.json` of the project we are in.
+pub fn trust() -> ExitCode {
+    let folder = std::env::current_dir().unwrap_or_default();
+    let Some(project) = Project::around(&folder) else {
+        let nothing = "There is no .mcp.json here, nor above up to the folder with .git.";
+        return fail(Code::Error, &[nothing.to_owned()]);
+    };
+    if let Err(error) = project.trust() {
+        let problem = format!("What you agreed to cannot be kept: {error}.");
+        return fail(Code::Error, &[problem]);
+    }
+    let path = project.path.display();
+    print(&[format!("{path} is used as it stands: {}.", project.would())]);
+    Code::Ok.into()
+}
+
+/// The servers that count here, and what is to be said about others.
+fn specs(file: Option<PathBuf>) -> Result<(Vec<Spec>, Vec<String>), ExitCode> {
+    let given = Given {
+        file,
+        ..Given::default()
+    };
+    let settings = configured(&given)?.settings;
+    let folder = std::env::current_dir().unwrap_or_default();
+    Ok(specs_in(
+        &settings.mcp.servers,
+        settings.mcp.project,
+        &folder,
+    ))
+}
+
+fn specs_in(
+    table: &Map<String, Value>,
+    with_project: bool,
+    folder: &Path,
+) -> (Vec<Spec>, Vec<String>) {
+    let variable = |name: &str| std::env::var(name).ok();
+    let (mut specs, mut words) = mcp::read_specs(table, &variable);
+    let Some(project) = Project::around(folder).filter(|_| with_project) else {
+        return (specs, words);
+    };
+    words.extend(project.problems.iter().cloned());
+    if project.is_trusted() {
+        for spec in project.specs {
+            if specs.iter().all(|it| it.name != spec.name) {
+                specs.push(spec);
+            }
+        }
+    } else if !project.specs.is_empty() {
+        words.push(report::waiting(&project));
+    }
+    (specs, words)
+}
+
+/// The servers in a folder that were met before.
+pub(super) fn known_here(
+    table: &Map<String, Value>,
+    with_project: bool,
+    folder: &Path,
+) -> Vec<Arc<Server>> {
+    let pins = Pins::open(&state_folder());
+    let (specs, _) = specs_in(table, with_project, folder);
+    let servers = specs.into_iter().map(|spec| known(&pins, spec));
+    servers.filter(|it| it.status().agreed.is_some()).collect()
+}
+
+fn known(pins: &Pins, spec: Spec) -> Arc<Server> {
+    let agreed = pins.agreed(&spec);
+    let http = servers::http(&spec);
+    Server::new(spec, agreed, http, |_| {})
+}
+
+/// What is agreed on with a server that nobody had met.
+fn keep_if_new(pins: &Pins, server: &Server, words: &mut Vec<String>) {
+    let status = server.status();
+    if let (None, Some(agreed)) = (pins.agreed(&server.spec), status.agreed)
+        && let Err(error) = pins.agree(&server.spec, agreed)
+    {
+        let name = &server.spec.name;
+        words.push(format!(
+            "What \"{name}\" says of its tools cannot be kept: {error}."
+        ));
+    }
+}
+
+/// Starts servers, all at the same time; why those that cannot be started cannot.
+async fn start_all(servers: &[Arc<Server>]) -> Vec<String> {
+    let started = servers.iter().map(|server| async {
+        let why = server.start().await.err()?;
+        let name = &server.spec.name;
+        Some(format!("The MCP server \"{name}\" cannot be used: {why}."))
+    });
+    let problems = futures::future::join_all(started).await;
+    problems.into_iter().flatten().collect()
+}
+
+/// Runs a future to its end.
+fn block<T>(future: impl Future<Output = T>) -> Result<T, String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    let runtime =
+        runtime.map_err(|error| format!("The program could not start its runtime: {error}."))?;
+    let result = runtime.block_on(future);
+    runtime.shutdown_background();
+    Ok(result)
+}
+
+fn print(lines: &[String]) {
+    // Whoever reads no further has seen enough.
+    let _ = writeln!(std::io::stdout(), "{}", lines.join("\n"));
+}

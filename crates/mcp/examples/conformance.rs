@@ -1,0 +1,122 @@
+//! What the conformance suite of the protocol speaks with: `serve ADDRESS` offers the
+//! tools that it expects of a server, `client URL` uses a server as it expects of a
+//! client. Both through the same code as the host. See `make test-mcp`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chat::tool::{ToolDefinition, ToolOutcome};
+use mcp::serve::{Call, Guard, Offer, serve_http};
+use mcp::{Called, Reach, Server, Spec};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tools::Progress;
+
+#[tokio::main]
+async fn main() -> Result<(), String> {
+    let mut arguments = std::env::args().skip(1);
+    match (arguments.next().as_deref(), arguments.last()) {
+        (Some("serve"), Some(address)) => serve(&address).await,
+        (Some("client"), Some(url)) => client(url).await,
+        _ => Err("Say `serve ADDRESS:PORT` or `client URL`.".to_owned()),
+    }
+}
+
+async fn serve(address: &str) -> Result<(), String> {
+    let listener = tokio::net::TcpListener::bind(address).await;
+    let listener = listener.map_err(|error| error.to_string())?;
+    eprintln!("Serving at http://{address}/mcp");
+    let offer = Arc::new(Suite(watch::Sender::new(0)));
+    let served = serve_http(offer, listener, Guard::default()).await;
+    served.map_err(|error| error.to_string())
+}
+
+/// The tools that the suite asks for, as far as a result of text can meet it.
+struct Suite(watch::Sender<u64>);
+
+#[async_trait]
+impl Offer for Suite {
+    async fn look(&self) {}
+
+    fn tools(&self) -> Vec<ToolDefinition> {
+        let names = [
+            "test_error_handling",
+            "test_simple_text",
+            "test_tool_with_progress",
+        ];
+        let tool = |name: &str| ToolDefinition {
+            name: name.to_owned(),
+            description: format!("What the suite expects of {name}."),
+            input_schema: json!({"type": "object", "properties": {}}),
+            strict: false,
+            keywords: Vec::new(),
+        };
+        names.map(tool).into()
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.0.subscribe()
+    }
+
+    async fn call(&self, call: Call) -> ToolOutcome {
+        match call.name.as_str() {
+            "test_error_handling" => {
+                ToolOutcome::Failed("This tool intentionally returns an error".to_owned())
+            }
+            "test_tool_with_progress" => {
+                for step in ["first", "second", "third"] {
+                    call.progress.output(step);
+                }
+                done("three steps")
+            }
+            _ => done("This is a simple text response for testing."),
+        }
+    }
+}
+
+fn done(content: &str) -> ToolOutcome {
+    ToolOutcome::Done {
+        content: content.to_owned(),
+        marked_failed: false,
+    }
+}
+
+/// Meets a server and calls each of its tools once.
+async fn client(url: String) -> Result<(), String> {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let spec = Spec {
+        name: "suite".to_owned(),
+        reach: Reach::Http {
+            url,
+            headers: Default::default(),
+        },
+        timeout: None,
+    };
+    let http = || {
+        reqwest::Client::builder()
+            .build()
+            .map_err(|error| error.to_string())
+    };
+    let server = Server::new(spec, None, Arc::new(http), |_| {});
+    server.start().await?;
+    for tool in server.status().agreed.unwrap_or_default() {
+        let arguments = match tool.name.as_str() {
+            "add_numbers" => json!({"a": 5, "b": 3}),
+            _ => json!({}),
+        };
+        let Value::Object(arguments) = arguments else {
+            continue;
+        };
+        let (progress, cancel) = (Progress::default(), CancellationToken::new());
+        let limit = Duration::from_secs(20);
+        let called = server.call(&tool.name, arguments, &progress, &cancel, limit);
+        match called.await {
+            Called::Answered { text, .. } => eprintln!("{}: {text}", tool.name),
+            other => return Err(format!("{}: {other:?}", tool.name)),
+        }
+    }
+    server.stop().await;
+    Ok(())
+}
