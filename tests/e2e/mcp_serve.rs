@@ -224,6 +224,8 @@ fn output_is_told_while_a_call_runs_to_who_asks() {
 struct Http {
     child: Child,
     port: u16,
+    /// Kept open: the server says more there.
+    _stderr: BufReader<std::process::ChildStderr>,
 }
 
 impl Http {
@@ -244,7 +246,11 @@ impl Http {
             .nth(1)
             .and_then(|it| it.split('/').next());
         let port = port.unwrap_or_else(|| panic!("{line:?}")).parse().unwrap();
-        Self { child, port }
+        Self {
+            child,
+            port,
+            _stderr: stderr,
+        }
     }
 
     /// The status and the body of an answer.

@@ -1,6 +1,7 @@
 //! `flemma mcp serve`: our tools for other programs, each call by the rules of a run
 //! on the command line where nobody can be asked.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -157,7 +158,8 @@ fn tell(message: &crate::front::Message) {
     if message.name == "notify"
         && let Some(text) = message.payload["message"].as_str()
     {
-        eprintln!("flemma: {text}");
+        // Nobody may be there to read it.
+        let _ = writeln!(std::io::stderr(), "flemma: {text}");
     }
 }
 
