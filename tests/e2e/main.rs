@@ -26,6 +26,7 @@ mod local;
 mod lua_tools;
 mod malicious;
 mod mcp_client;
+mod mcp_document;
 mod mcp_serve;
 mod meanwhile;
 mod mirror;

@@ -221,7 +221,7 @@ fn output_is_told_while_a_call_runs_to_who_asks() {
 }
 
 /// A server at a port of its own, and what it said on standard error so far.
-struct Http {
+pub struct Http {
     child: Child,
     port: u16,
     /// Kept open: the server says more there.
@@ -229,7 +229,7 @@ struct Http {
 }
 
 impl Http {
-    fn start(shell: &Shell, token: Option<&str>) -> Self {
+    pub fn start(shell: &Shell, token: Option<&str>) -> Self {
         let mut command = shell.command(&["mcp", "serve", "--http", "127.0.0.1:0"]);
         if let Some(token) = token {
             command.env("FLEMMA_MCP_TOKEN", token);
@@ -254,7 +254,7 @@ impl Http {
     }
 
     /// The status and the body of an answer.
-    fn post(&self, headers: &[(&str, &str)], body: &Value) -> (u16, String) {
+    pub fn post(&self, headers: &[(&str, &str)], body: &Value) -> (u16, String) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let body = body.to_string();
         let headers: String = headers
@@ -285,7 +285,7 @@ impl Drop for Http {
 }
 
 /// The headers of `curl`.
-const CURL: [(&str, &str); 1] = [("Accept", "*/*")];
+pub const CURL: [(&str, &str); 1] = [("Accept", "*/*")];
 
 #[test]
 fn one_request_by_itself_is_answered_with_json() {

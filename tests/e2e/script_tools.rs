@@ -13,7 +13,7 @@ use crate::stage::*;
 const HELLO: &str = "description = \"Says hello\"\nscript = \"s.py\"\n";
 
 /// A shell whose user has the tools of the examples.
-fn with_examples() -> Shell {
+pub fn with_examples() -> Shell {
     let shell = Shell::offline();
     copy(&repository().join("examples/tools"), &own(&shell));
     shell

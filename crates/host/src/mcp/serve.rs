@@ -184,6 +184,10 @@ async fn serving(
     served.map_err(|error| format!("Serving ended: {error}."))
 }
 
+/// Tools by which a client reaches the others without knowing them from the start:
+/// "Via MCP Endpoint" in the script tools specification.
+const FINDS_OTHERS: [&str; 2] = ["execute_tool", "tool_search"];
+
 /// Our tools.
 struct Ours {
     editor: Editor,
@@ -204,7 +208,15 @@ impl Ours {
 #[async_trait]
 impl Offer for Ours {
     fn tools(&self) -> Vec<ToolDefinition> {
-        self.now().plain.offered.clone()
+        let shared = self.now();
+        let mut offered = shared.plain.offered.clone();
+        for name in FINDS_OTHERS {
+            let is_offered = offered.iter().any(|tool| tool.name == name);
+            let tool = shared.registry.get(name).filter(|_| !is_offered);
+            offered.extend(tool.map(|tool| tool.definition()));
+        }
+        offered.sort_by(|a, b| a.name.cmp(&b.name));
+        offered
     }
 
     fn changes(&self) -> watch::Receiver<u64> {
