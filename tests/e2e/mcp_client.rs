@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use crate::shell::Shell;
 use crate::stage::*;
 
-fn script() -> String {
+pub fn script() -> String {
     let script = harness::repository().join("tests/mcp/fake.py");
     script.to_string_lossy().into_owned()
 }

@@ -4,13 +4,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use harness::{Answer, Editor, Provider, Setup, repository};
-use serde_json::{Value as Json, json};
+use harness::{Answer, Provider, repository};
+use serde_json::json;
 
 use crate::shell::Shell;
-use crate::stage::*;
 
-const HELLO: &str = "description = \"Says hello\"\nscript = \"s.py\"\n";
+pub const HELLO: &str = "description = \"Says hello\"\nscript = \"s.py\"\n";
 
 /// A shell whose user has the tools of the examples.
 pub fn with_examples() -> Shell {
@@ -20,11 +19,11 @@ pub fn with_examples() -> Shell {
 }
 
 /// The user's folder of tools.
-fn own(shell: &Shell) -> PathBuf {
+pub fn own(shell: &Shell) -> PathBuf {
     shell.dir().join("../config/flemma/tools")
 }
 
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().flatten() {
         let (from, to) = (entry.path(), to.join(entry.file_name()));
@@ -37,7 +36,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Writes the tool `name`, which prints what `python` prints.
-fn write_tool(root: &Path, name: &str, python: &str) {
+pub fn write_tool(root: &Path, name: &str, python: &str) {
     fs::create_dir_all(root.join(name)).unwrap();
     fs::write(root.join(name).join("tool.toml"), HELLO).unwrap();
     fs::write(root.join(name).join("s.py"), python).unwrap();
@@ -376,213 +375,4 @@ fn a_script_is_written_by_no_tool_without_the_user() {
     }
     let call = json!({"path": "other.py", "content": "print(2)"}).to_string();
     assert_eq!(shell.run(&["tool", "write", &call]).code, Some(0));
-}
-
-fn editor_with_examples(provider: &Provider, options: Json) -> Editor {
-    let mut setup = with_options(provider, options);
-    let root = repository().join("examples/tools");
-    for file in [
-        "calculator/tool.toml",
-        "calculator/calculator.py",
-        "shout/tool.toml",
-        "shout/script.py",
-        "lib/string_utils.py",
-    ] {
-        let text = fs::read(root.join(file)).unwrap();
-        setup = setup.with(&format!("../config/flemma/tools/{file}"), text);
-    }
-    start(setup)
-}
-
-fn start(setup: Setup) -> Editor {
-    let editor = setup.file("question.chat", QUESTION).start();
-    watch(&editor);
-    editor
-}
-
-fn tools_of(editor: &Editor) -> PathBuf {
-    editor.dir().join("../config/flemma/tools")
-}
-
-/// The names of the tools in the request of this number.
-fn offered(provider: &Provider, number: usize) -> Vec<String> {
-    let body = provider.wait_requests(number + 1)[number].body.clone();
-    let tools = body["tools"].as_array().unwrap();
-    tools
-        .iter()
-        .map(|it| it["name"].as_str().unwrap().to_owned())
-        .collect()
-}
-
-#[test]
-fn in_a_chat_a_script_is_offered_waits_and_gives_its_result() {
-    let multiply = json!({"operation": "multiply", "a": 7, "b": 8});
-    let provider = Provider::anthropic([
-        Answer::new().tool_use("t_1", "calculator", multiply),
-        Answer::says("It is 56."),
-    ]);
-    let editor = editor_with_examples(&provider, json!({}));
-    editor.keys("<C-]>");
-    assert_eq!(outcomes(&editor, ["t_1"]), ["waits"]);
-    let body = provider.wait_requests(1)[0].body.clone();
-    let tools = body["tools"].as_array().unwrap();
-    let calculator = tools.iter().find(|it| it["name"] == "calculator").unwrap();
-    assert_eq!(
-        calculator["input_schema"]["required"],
-        json!(["operation", "a", "b"])
-    );
-    editor.keys(&format!("gg{APPROVE}<C-]>"));
-    editor.wait_text("It is 56.\n\n@You:\n");
-    assert!(
-        result(&editor, "t_1").contains("```\n56.0\n```"),
-        "{}",
-        editor.text()
-    );
-}
-
-#[test]
-fn what_changes_in_the_folders_counts_at_the_next_turn_with_neovim_running() {
-    let call = |id: &str, name: &str, input: Json| Answer::new().tool_use(id, name, input);
-    let text = json!({"text": "abc"});
-    let provider = Provider::anthropic([
-        call("t_1", "shout", text.clone()),
-        Answer::says("One."),
-        call("t_2", "shout", text.clone()),
-        Answer::says("Two."),
-        call("t_3", "renamed", json!({})),
-        Answer::says("Three."),
-    ]);
-    let approve = json!({"tools": {"auto_approve": ["shout", "renamed", "added"]}});
-    let editor = editor_with_examples(&provider, approve);
-    editor.keys("<C-]>");
-    editor.wait_text("One.\n\n@You:\n");
-    assert!(result(&editor, "t_1").contains("```\nABC\n```"));
-    assert_eq!(
-        offered(&provider, 0),
-        ["bash", "calculator", "edit", "read", "shout", "write"]
-    );
-
-    // A library, a tool that is added, and one that is removed.
-    let root = tools_of(&editor);
-    fs::write(
-        root.join("lib/string_utils.py"),
-        "def to_uppercase(t):\n    return t[::-1]\n",
-    )
-    .unwrap();
-    write_tool(&root, "added", "print('new')");
-    fs::remove_dir_all(root.join("calculator")).unwrap();
-    editor.keys("GiAgain.<Esc><C-]>");
-    editor.wait_text("Two.\n\n@You:\n");
-    assert!(result(&editor, "t_2").contains("```\ncba\n```"));
-    let names = offered(&provider, 2);
-    assert_eq!(
-        names,
-        [
-            "added",
-            "bash",
-            "calculator",
-            "edit",
-            "read",
-            "shout",
-            "write"
-        ]
-    );
-    let body = provider.requests()[2].body.clone();
-    let built_in = body["tools"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|it| it["name"] == "calculator");
-    assert!(
-        built_in.unwrap()["input_schema"]
-            .to_string()
-            .contains("expression")
-    );
-
-    // A name, a definition and a script.
-    fs::write(
-        root.join("added/tool.toml"),
-        format!("name = \"renamed\"\n{HELLO}").replace("hello", "bye"),
-    )
-    .unwrap();
-    fs::write(root.join("added/s.py"), "print('newer')").unwrap();
-    editor.keys("GiAgain.<Esc><C-]>");
-    editor.wait_text("Three.\n\n@You:\n");
-    assert!(result(&editor, "t_3").contains("```\nnewer\n```"));
-    let body = provider.requests()[4].body.clone();
-    let renamed = body["tools"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|it| it["name"] == "renamed");
-    assert_eq!(renamed.unwrap()["description"], "Says bye");
-}
-
-#[test]
-fn a_broken_tool_is_told_and_offered_once_it_is_mended() {
-    let provider = Provider::anthropic([Answer::says("One."), Answer::says("Two.")]);
-    let setup = with_options(&provider, json!({}));
-    let editor = start(setup.with(
-        "../config/flemma/tools/bad/tool.toml",
-        "description = \"d\"\nscript = 5\n",
-    ));
-    wait_message(
-        &editor,
-        "bad/tool.toml, line 2: \"script\" must be text in quotes.",
-    );
-    let bad = tools_of(&editor).join("bad");
-    fs::write(bad.join("tool.toml"), HELLO).unwrap();
-    fs::write(bad.join("s.py"), "").unwrap();
-    editor.keys("<C-]>");
-    editor.wait_text("One.\n\n@You:\n");
-    assert!(offered(&provider, 0).contains(&"bad".to_owned()));
-}
-
-#[test]
-fn a_projects_tools_are_trusted_in_neovim_with_a_command() {
-    let provider = Provider::anthropic([
-        Answer::says("One."),
-        Answer::says("Two."),
-        Answer::says("Three."),
-    ]);
-    let setup = with_options(&provider, json!({}));
-    let setup = setup
-        .with(".flemma/tools/hi/tool.toml", HELLO)
-        .with(".flemma/tools/hi/s.py", "");
-    let editor = start(setup);
-    wait_message(
-        &editor,
-        "has tools that came with this project. They do not run until",
-    );
-    editor.keys("<C-]>");
-    editor.wait_text("One.\n\n@You:\n");
-    assert!(!offered(&provider, 0).contains(&"hi".to_owned()));
-    editor.command("Flemma trust tools");
-    wait_message(&editor, "can be called as they stand: hi.");
-    editor.keys("GiAgain.<Esc><C-]>");
-    editor.wait_text("Two.\n\n@You:\n");
-    assert!(offered(&provider, 1).contains(&"hi".to_owned()));
-    editor.command("Flemma trust! tools");
-    wait_message(&editor, "are no longer trusted");
-    editor.keys("GiAgain.<Esc><C-]>");
-    editor.wait_text("Three.\n\n@You:\n");
-    assert!(!offered(&provider, 2).contains(&"hi".to_owned()));
-}
-
-#[test]
-fn cancelling_ends_a_script_and_what_it_started() {
-    let provider = Provider::anthropic([Answer::new().tool_use("t_1", "slow", json!({}))]);
-    let setup = with_options(&provider, json!({"tools": {"auto_approve": ["slow"]}}));
-    let python = "import subprocess, os\nchild = subprocess.Popen(['sleep', '600'])\n\
-                  open('pid', 'w').write(str(child.pid))\nchild.wait()\n";
-    let setup = setup.with("../config/flemma/tools/slow/tool.toml", HELLO);
-    let editor = start(setup.with("../config/flemma/tools/slow/s.py", python));
-    editor.keys("<C-]>");
-    let pid = || fs::read_to_string(editor.dir().join("pid")).unwrap_or_default();
-    editor.wait_for("the script's child", |_| !pid().is_empty());
-    editor.keys("<C-c>");
-    editor.wait_for("its end", |_| {
-        !Path::new("/proc").join(pid()).join("exe").exists()
-    });
-    editor.wait_for("its result", |editor| became(editor, "t_1") == "failed");
 }
