@@ -107,7 +107,11 @@ function M.unknown(name)
   if nearest then
     return ('There is no command "%s". Did you mean "%s"?'):format(name, nearest)
   end
-  return ('There is no command "%s". Commands: %s.'):format(name, table.concat(names(), ", "))
+  local others = members(name:match("^(.-):") or "")
+  if #others == 0 then
+    others = names()
+  end
+  return ('There is no command "%s". Commands: %s.'):format(name, table.concat(others, ", "))
 end
 
 local function list()

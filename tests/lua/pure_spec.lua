@@ -112,6 +112,10 @@ end)
 test("a wrong command gets the nearest one, a group its members", function()
   same(commands.unknown("stauts"), 'There is no command "stauts". Did you mean "status"?')
   same(commands.unknown("tool"), ":Flemma tool is a group. Its commands: tool:cancel, tool:cancel-all, tool:list.")
+  same(
+    commands.unknown("sandbox:off"),
+    'There is no command "sandbox:off". Commands: sandbox:disable, sandbox:enable, sandbox:status.'
+  )
   same(commands.complete("auto", "Flemma auto"), { "autopilot:disable", "autopilot:enable", "autopilot:status" })
   same(commands.complete("", "Flemma send "), {})
 end)
