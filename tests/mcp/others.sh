@@ -16,6 +16,8 @@ clean_up() {
   rm -rf "$home"
 }
 trap clean_up EXIT
+# Where cargo is does not change with the home of the programs under test.
+export RUSTUP_HOME="${RUSTUP_HOME:-$HOME/.rustup}" CARGO_HOME="${CARGO_HOME:-$HOME/.cargo}"
 export HOME="$home" XDG_CONFIG_HOME="$home/config" XDG_STATE_HOME="$home/state"
 
 check() {
