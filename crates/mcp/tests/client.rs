@@ -76,6 +76,12 @@ fn answered(text: &str) -> Called {
 }
 
 #[tokio::test]
+async fn one_that_answers_what_it_does_not_know_with_nothing_is_greeted_in_the_older_way() {
+    let fake = fake("empty");
+    assert_eq!(fake.call("echo", json!(1)).await, answered("1"));
+}
+
+#[tokio::test]
 async fn a_tool_is_called_and_its_server_started_for_it() {
     let fake = fake("well");
     let value = json!({"a": [1, "ä"]});

@@ -8,6 +8,7 @@ use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ClientRequest, ElicitRequestParams, ElicitResult,
     ElicitationAction, ErrorData, Implementation, ProgressNotificationParam, ProgressToken,
+    ProtocolVersion,
 };
 use rmcp::service::{
     NotificationContext, PeerRequestOptions, RequestContext, RequestHandle, RoleClient,
@@ -94,7 +95,9 @@ impl ClientHandler for Peer {
     fn get_info(&self) -> ClientConfig {
         // No abilities: neither files, nor models, nor questions to the user.
         let us = Implementation::new("flemma", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), us)
+        let config = ClientConfig::new(ClientCapabilities::default(), us);
+        // What a server is greeted with that is only greeted in the older way.
+        config.with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
 
     async fn create_elicitation(

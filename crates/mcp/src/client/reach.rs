@@ -32,6 +32,37 @@ pub(super) async fn open(
     peer: Peer,
     trouble: Trouble,
 ) -> Result<Opened, String> {
+    match open_as(spec, http, peer.clone(), trouble.clone(), lifecycle()).await {
+        // It said something to a question of the newer era that is no answer.
+        Err(Unopened { odd: true, .. }) => {
+            let older = ClientLifecycleMode::Initialize;
+            let opened = open_as(spec, http, peer, trouble, older).await;
+            opened.map_err(|it| it.why)
+        }
+        opened => opened.map_err(|it| it.why),
+    }
+}
+
+/// Why a server was not opened.
+struct Unopened {
+    why: String,
+    /// Whether it answered, and not as the protocol has it.
+    odd: bool,
+}
+
+impl From<String> for Unopened {
+    fn from(why: String) -> Self {
+        Self { why, odd: false }
+    }
+}
+
+async fn open_as(
+    spec: &Spec,
+    http: &Http,
+    peer: Peer,
+    trouble: Trouble,
+    lifecycle: ClientLifecycleMode,
+) -> Result<Opened, Unopened> {
     match &spec.reach {
         Reach::Program { argv, env, cwd } => {
             let env: Vec<_> = env.clone().into_iter().collect();
@@ -39,13 +70,13 @@ pub(super) async fn open(
                 .map_err(|error| format!("{:?} cannot be started: {error}", argv[0]))?;
             let (stdin, stdout) = (program.stdin.take(), program.stdout.take());
             let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
-                return Err("its streams are gone".to_owned());
+                return Err("its streams are gone".to_owned().into());
             };
             if let Some(stderr) = program.stderr.take() {
                 tokio::spawn(keep_log(spec.name.clone(), stderr, trouble.clone()));
             }
             let stdout = Limited::new(stdout, LONGEST, trouble.clone());
-            let running = peer.serve_with_lifecycle((stdout, stdin), lifecycle());
+            let running = peer.serve_with_lifecycle((stdout, stdin), lifecycle);
             match running.await {
                 Ok(running) => Ok((running, Some(program))),
                 Err(error) => Err(not_opened(&error, &trouble).await),
@@ -55,7 +86,7 @@ pub(super) async fn open(
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                 .custom_headers(read_headers(headers)?);
             let transport = StreamableHttpClientTransport::with_client(http()?, config);
-            let running = peer.serve_with_lifecycle(transport, lifecycle()).await;
+            let running = peer.serve_with_lifecycle(transport, lifecycle).await;
             match running {
                 Ok(running) => Ok((running, None)),
                 Err(error) => Err(not_opened(&error, &trouble).await),
@@ -87,12 +118,12 @@ fn read_headers<'a>(
     Ok(read)
 }
 
-async fn not_opened(error: &ClientInitializeError, trouble: &Trouble) -> String {
+async fn not_opened(error: &ClientInitializeError, trouble: &Trouble) -> Unopened {
     let error = match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
         error => error,
     };
-    match error {
+    let why = match error {
         ClientInitializeError::ConnectionClosed(_) => {
             trouble.known("it ended before it was ready").await
         }
@@ -105,7 +136,14 @@ async fn not_opened(error: &ClientInitializeError, trouble: &Trouble) -> String 
         }
         ClientInitializeError::TransportError { error, .. } => sending(error),
         error => clean(&error.to_string(), SAID),
-    }
+    };
+    let odd = !matches!(
+        error,
+        ClientInitializeError::ConnectionClosed(_)
+            | ClientInitializeError::JsonRpcError(_)
+            | ClientInitializeError::TransportError { .. }
+    );
+    Unopened { why, odd }
 }
 
 /// Why something was not sent: the innermost reason, which says most.
