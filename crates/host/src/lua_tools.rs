@@ -240,11 +240,11 @@ impl Tool for LuaTool {
                 Said::Command(command) => self.command(&command, id, &ctx).await?,
                 Said::Output(text) if text.is_empty() => return Ok(ToolResult::text(NOTHING)),
                 Said::Output(text) => {
-                    let text = tools::within_limits(text, end, id, &ctx).await;
+                    let text = tools::within_limits(text, end, self.name(), id, &ctx).await;
                     return Ok(ToolResult::text(text));
                 }
                 Said::Problem(text) => {
-                    let text = tools::within_limits(text, End::Tail, id, &ctx).await;
+                    let text = tools::within_limits(text, End::Tail, self.name(), id, &ctx).await;
                     return Err(ToolError::Failed(text));
                 }
             }

@@ -2,16 +2,14 @@
 //!
 //! Of what is cut, all that was fetched goes into a file.
 
-use std::fs::DirBuilder;
-use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use chat::tool::ToolUseId;
 use chat::truncate::{MAX_BYTES, floor_char_boundary, format_size, truncate_head};
 
 use super::SIZE;
 use super::fetch::Fetched;
+use crate::output::keep;
 
 /// A NUL among so many first bytes means that it is not text, as for `read`.
 const SNIFFED: usize = 8 * 1024;
@@ -89,27 +87,8 @@ fn is_binary(fetched: &Fetched) -> bool {
 
 /// Where all of it is now.
 fn kept(fetched: &Fetched, id: &ToolUseId, folder: &Path) -> String {
-    match keep(&fetched.body, id, folder) {
+    match keep(folder, "http", id.as_str(), &fetched.body) {
         Ok(path) => format!("What was fetched: {}", path.display()),
         Err(error) => format!("What was fetched could not be kept: {error}."),
     }
-}
-
-/// A file that only the user can read, in a folder likewise.
-fn keep(body: &[u8], id: &ToolUseId, folder: &Path) -> io::Result<PathBuf> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
-    let id = id.as_str().chars();
-    let safe: String = id
-        .filter(|it| it.is_ascii_alphanumeric() || *it == '_')
-        .take(40)
-        .collect();
-    let mut file = tempfile::Builder::new()
-        .prefix(&format!("http-{safe}-"))
-        .tempfile_in(folder)?;
-    file.write_all(body)?;
-    let (_, path) = file.keep().map_err(|error| error.error)?;
-    Ok(path)
 }

@@ -4,12 +4,13 @@
 //! Knows no program and no tool.
 
 mod capture;
-mod head;
 mod live;
 mod notice;
 mod overflow;
+mod whole;
 
 pub(crate) use capture::{Capture, Captured, FullOutput};
-pub(crate) use head::head;
 pub(crate) use live::Live;
 pub(crate) use notice::tail;
+pub(crate) use overflow::keep;
+pub use whole::{End, within_limits};

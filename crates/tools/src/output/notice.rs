@@ -1,4 +1,4 @@
-//! Words what a model gets of a long output: its end, how much that is, and where all
+//! Words what a model gets of a long output: a part of it, which that is, and where all
 //! of it is.
 //!
 //! Pure.
@@ -6,6 +6,7 @@
 use chat::truncate::{Limit, MAX_BYTES, Truncated, format_size, truncate_tail};
 
 use super::capture::{Captured, FullOutput};
+use super::whole::End;
 
 /// The end of an output, and where the rest of it is.
 pub(crate) fn tail(captured: &Captured) -> String {
@@ -18,27 +19,36 @@ pub(crate) fn tail(captured: &Captured) -> String {
     if is_whole {
         return kept.content.to_owned();
     }
-    format!("{}\n\n{}", kept.content, notice(&kept, captured))
+    let shown = which(&kept, End::Tail, captured.total_lines);
+    match &captured.full {
+        Some(full) => format!("{}\n\n[{shown}. {}]", kept.content, whereabouts(full)),
+        None => format!("{}\n\n[{shown}.]", kept.content),
+    }
 }
 
-fn notice(kept: &Truncated<'_>, captured: &Captured) -> String {
-    let total = captured.total_lines;
-    let shown = if kept.last_line_partial {
+/// Which part of a text of `total` lines is shown.
+pub(super) fn which(kept: &Truncated<'_>, end: End, total: usize) -> String {
+    if kept.last_line_partial {
         let size = format_size(kept.output_bytes as u64);
-        format!("Showing the last {size} of line {total}, the last one")
-    } else {
-        let first = total + 1 - kept.output_lines;
-        let by_size = match kept.truncated_by {
-            Some(Limit::Bytes) => format!(" ({} limit)", format_size(MAX_BYTES as u64)),
-            _ => String::new(),
-        };
-        format!("Showing lines {first}-{total} of {total}{by_size}")
+        return format!("Showing the last {size} of line {total}, the last one");
+    }
+    let by_size = match kept.truncated_by {
+        Some(Limit::Bytes) => format!(" ({} limit)", format_size(MAX_BYTES as u64)),
+        _ => String::new(),
     };
-    let full = match &captured.full {
-        Some(FullOutput::Whole(path)) => format!("Full output: {}", path.display()),
-        Some(FullOutput::Start(path)) => format!("The first 100 MB: {}", path.display()),
-        Some(FullOutput::Lost(reason)) => format!("The full output could not be kept: {reason}"),
-        None => return format!("[{shown}.]"),
+    let first = match end {
+        End::Head => 1,
+        End::Tail => total + 1 - kept.output_lines,
     };
-    format!("[{shown}. {full}]")
+    let last = first + kept.output_lines - 1;
+    format!("Showing lines {first}-{last} of {total}{by_size}")
+}
+
+/// Where all of it is.
+pub(super) fn whereabouts(full: &FullOutput) -> String {
+    match full {
+        FullOutput::Whole(path) => format!("Full output: {}", path.display()),
+        FullOutput::Start(path) => format!("The first 100 MB: {}", path.display()),
+        FullOutput::Lost(reason) => format!("The full output could not be kept: {reason}"),
+    }
 }

@@ -42,13 +42,9 @@ impl Overflow {
     /// The file will be in `directory`; its name will start with the tool's `name` and
     /// the call's `id`.
     pub(crate) fn new(directory: &Path, name: &str, id: &str) -> Self {
-        let safe: String = id
-            .chars()
-            .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
-            .collect();
         Self {
             directory: directory.to_owned(),
-            prefix: format!("{name}-{safe:.40}-"),
+            prefix: prefix(name, id),
             state: State::NotNeeded,
         }
     }
@@ -113,6 +109,25 @@ impl Overflow {
             _ => Some(full),
         }
     }
+}
+
+/// Keeps bytes that are there as a whole, such as a page's; the file is as
+/// [`Overflow`]'s. Blocking.
+///
+/// # Errors
+///
+/// It cannot be written.
+pub(crate) fn keep(directory: &Path, name: &str, id: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+    let (mut file, path) = create(directory, &prefix(name, id))?;
+    io::Write::write_all(&mut file, bytes)?;
+    Ok(path)
+}
+
+/// How a file's name starts: what ids hold beside letters may mean something in a path.
+fn prefix(name: &str, id: &str) -> String {
+    let is_plain = |it: &char| it.is_ascii_alphanumeric() || *it == '_';
+    let safe: String = id.chars().filter(is_plain).collect();
+    format!("{name}-{safe:.40}-")
 }
 
 /// A new file that only the user can read, in a directory likewise.

@@ -16,7 +16,7 @@ use super::clock::Clock;
 use super::job::{End, Job, Over};
 use super::program::Program;
 use super::wire::{Said, Wire};
-use crate::output::{Captured, head, tail};
+use crate::output::{self, Captured, tail, within_limits};
 use crate::process::{Launch, Mark, Piped, child_environment};
 use crate::tool::{ToolContext, ToolError, ToolResult};
 
@@ -198,7 +198,7 @@ async fn report(
         )),
         (_, Said::Failed(why)) => Err(failed(why, &over)),
         (_, Said::Done(Some(text))) => {
-            let content = head(text.clone(), &ctx.output_dir, tool, id.as_str()).await;
+            let content = within_limits(text.clone(), output::End::Head, tool, id, ctx).await;
             Ok(ToolResult {
                 content,
                 details,

@@ -388,7 +388,7 @@ fn a_long_result_is_cut_and_a_flood_costs_one_error() {
     let long = Stage::script("import llmr.mcp as m\nm.return_string('x\\n' * 5000)");
     let told = long.done("t", json!({}));
     assert!(
-        told.contains("[Showing lines 1-2000 of 5000. Full result: "),
+        told.contains("[Showing lines 1-2000 of 5000. Full output: "),
         "{}",
         told.len()
     );

@@ -1,0 +1,130 @@
+//! What a model gets of a result that is there as a whole: its head or its tail, with a
+//! notice, and a file that has all of it.
+
+use chat::tool::ToolUseId;
+use chat::truncate::{
+    MAX_BYTES, Truncated, floor_char_boundary, format_size, truncate_head, truncate_tail,
+};
+
+use super::notice::{whereabouts, which};
+use super::overflow::Overflow;
+use crate::tool::ToolContext;
+
+/// Which end of a long text says more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The start, as of a list or a file.
+    Head,
+    /// The end, as of a build's output.
+    Tail,
+}
+
+/// `text`, or what is kept of it: at most 2000 lines and 50 KB, and a notice that says
+/// which lines these are and where all of them are. `tool` begins the file's name.
+///
+/// Source: "Output truncation" in the tools specification.
+pub async fn within_limits(
+    text: String,
+    end: End,
+    tool: &str,
+    id: &ToolUseId,
+    ctx: &ToolContext,
+) -> String {
+    // A buffer's line cannot hold it.
+    let text = text.replace('\0', "␀");
+    let kept = match end {
+        End::Head => truncate_head(&text),
+        End::Tail => truncate_tail(&text),
+    };
+    if kept.truncated_by.is_none() {
+        return text;
+    }
+    let mut overflow = Overflow::new(&ctx.output_dir, tool, id.as_str());
+    overflow.open().await;
+    overflow.write(&text).await;
+    let full = overflow.finish(false).await;
+    let full = full.as_ref().map(whereabouts).unwrap_or_default();
+    let (content, shown) = part(&text, &kept, end);
+    format!("{content}\n\n[{shown}. {full}]")
+}
+
+/// What is shown, and which part that is.
+fn part<'a>(text: &'a str, kept: &Truncated<'a>, end: End) -> (&'a str, String) {
+    if !kept.first_line_exceeds_limit {
+        return (kept.content, which(kept, end, kept.total_lines));
+    }
+    // One long line, as JSON is.
+    let content = &text[..floor_char_boundary(text, MAX_BYTES)];
+    let size = format_size(content.len() as u64);
+    let shown = format!("Showing the first {size} of line 1 of {}", kept.total_lines);
+    (content, shown)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// What is left of `text`, without the path; and the file has all of it.
+    fn limited(text: &str, end: End) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let ctx = ToolContext::new("/", folder.path());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let id = ToolUseId::new("t/1");
+        let kept = runtime.block_on(within_limits(text.to_owned(), end, "tool", &id, &ctx));
+        if let Some((shown, path)) = kept.split_once(" Full output: ") {
+            let file = path.strip_suffix(']').unwrap();
+            assert!(file.contains("/tool-t1-"), "{file}");
+            assert_eq!(std::fs::read_to_string(file).unwrap(), text);
+            return shown.to_owned();
+        }
+        kept
+    }
+
+    #[test]
+    fn a_short_text_stays_as_it_is() {
+        assert_eq!(limited("a\n", End::Head), "a\n");
+        let lines = "x\n".repeat(2000);
+        assert_eq!(limited(&lines, End::Tail), lines);
+    }
+
+    #[test]
+    fn one_line_too_many_is_cut_and_said() {
+        let lines: Vec<String> = (1..=2001).map(|it| it.to_string()).collect();
+        let text = lines.join("\n");
+        let head = limited(&text, End::Head);
+        assert!(head.starts_with("1\n2\n"));
+        assert!(head.ends_with("\n2000\n\n[Showing lines 1-2000 of 2001."));
+        let tail = limited(&text, End::Tail);
+        assert!(tail.starts_with("2\n3\n"));
+        assert!(tail.ends_with("\n2001\n\n[Showing lines 2-2001 of 2001."));
+    }
+
+    #[test]
+    fn one_byte_too_many_leaves_out_a_whole_line() {
+        let text = format!("{}\n{}", "a".repeat(1000), "b".repeat(51_201 - 1001));
+        assert_eq!(text.len(), 51_201);
+        let head = limited(&text, End::Head);
+        assert!(
+            head.ends_with("aa\n\n[Showing lines 1-1 of 2 (50.0 KB limit)."),
+            "{head}"
+        );
+    }
+
+    #[test]
+    fn one_line_that_is_too_long_is_cut_where_it_is_not_shown() {
+        let text = "x".repeat(60 * 1024);
+        let head = limited(&text, End::Head);
+        assert!(
+            head.ends_with("x\n\n[Showing the first 50.0 KB of line 1 of 1."),
+            "{head}"
+        );
+        assert_eq!(head.matches('x').count(), MAX_BYTES);
+        let tail = limited(&text, End::Tail);
+        assert!(tail.ends_with("x\n\n[Showing the last 50.0 KB of line 1, the last one."));
+        let wide = limited(&"é".repeat(40_000), End::Head);
+        assert!(wide.ends_with("é\n\n[Showing the first 50.0 KB of line 1 of 1."));
+    }
+}
