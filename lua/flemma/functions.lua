@@ -5,21 +5,7 @@ local M = {}
 
 local callbacks = require("flemma.callbacks")
 local host = require("flemma.host")
-
---- Turns the wire's nil, which is a value in a table, into no value.
----@param value any
----@return any
-local function without_nil(value)
-  if value == vim.NIL then
-    return nil
-  end
-  if type(value) == "table" then
-    for key, item in pairs(value) do
-      value[key] = without_nil(item)
-    end
-  end
-  return value
-end
+local protocol = require("flemma.protocol")
 
 ---@param value any
 ---@return any value As it travels: what is not a scalar becomes nil; its kind says what it was.
@@ -53,7 +39,7 @@ local function run_until_answered(call)
   local answers = {}
   for index, id in ipairs(call.functions) do
     -- Each gets arguments of its own: what one does to them is its own affair.
-    answers[index] = run(id, without_nil(vim.deepcopy(call.arguments)))
+    answers[index] = run(id, protocol.without_nil(vim.deepcopy(call.arguments)))
     if answers[index].ok and answers[index].kind ~= "nil" then
       break
     end

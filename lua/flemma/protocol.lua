@@ -1,5 +1,5 @@
 --- The words that plugin and host exchange, version 1, and which module reads
---- each of the host's. No behaviour lives here.
+--- each of the host's; and how their values become Lua's.
 ---
 --- All are notifications. Lines are zero-based and end-exclusive, columns are
 --- bytes. `seq` counts the text changes of one buffer; it is the only clock
@@ -374,5 +374,20 @@ M.IN_ORDER = {
 ---@field name string?
 ---@field lines string[]?
 ---@field advance boolean? Whether Ctrl-] is pressed in it at once.
+
+--- Turns the wire's nil, which is a value in a table, into no value.
+---@param value any
+---@return any
+function M.without_nil(value)
+  if value == vim.NIL then
+    return nil
+  end
+  if type(value) == "table" then
+    for key, item in pairs(value) do
+      value[key] = M.without_nil(item)
+    end
+  end
+  return value
+end
 
 return M

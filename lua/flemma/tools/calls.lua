@@ -5,6 +5,7 @@ local M = {}
 
 local callbacks = require("flemma.callbacks")
 local host = require("flemma.host")
+local protocol = require("flemma.protocol")
 local queue = require("flemma.queue")
 
 --- A message is at most this long, in bytes: reading a longer one holds up others.
@@ -22,21 +23,6 @@ local MOST = 16 * 1024 * 1024
 
 ---@type table<integer, flemma.tools.Run> By the host's number of the call.
 local running = {}
-
---- Turns the wire's nil, which is a value in a table, into no value.
----@param value any
----@return any
-local function without_nil(value)
-  if value == vim.NIL then
-    return nil
-  end
-  if type(value) == "table" then
-    for key, item in pairs(value) do
-      value[key] = without_nil(item)
-    end
-  end
-  return value
-end
 
 --- Tells the host what a call came to.
 ---@param run flemma.tools.Run
@@ -143,7 +129,7 @@ local function start(run, message)
       trace = debug.traceback(type(why) == "table" and vim.inspect(why) or tostring(why), 2)
       return why
     end,
-    without_nil(message.input),
+    protocol.without_nil(message.input),
     context,
     function(result)
       finish(run, result)
