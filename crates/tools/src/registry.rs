@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use chat::tool::ToolDefinition;
 
-use crate::aliases::{ReadFile, Shell, WriteFile};
+use crate::aliases::{self, WriteFile};
 use crate::bash::Bash;
 use crate::calculator::{Calculator, CalculatorAsync};
 use crate::edit::Edit;
 use crate::files::FileLocks;
 use crate::http::HttpGet;
-use crate::look::{Find, Grep, List, ListFiles, Search};
+use crate::look::{Find, Grep, List};
 use crate::read::Read;
 use crate::search::{Entry, search};
 use crate::tool::Tool;
@@ -72,8 +72,8 @@ impl Registry {
         let bash: Arc<dyn Tool> = Arc::new(Bash);
         let read: Arc<dyn Tool> = Arc::new(Read);
         let write: Arc<dyn Tool> = Arc::new(Write::new(locks.clone()));
-        registry.add_alias(Arc::new(Shell(bash.clone())));
-        registry.add_alias(Arc::new(ReadFile(read.clone())));
+        registry.add_alias(Arc::new(aliases::shell(bash.clone())));
+        registry.add_alias(Arc::new(aliases::read_file(read.clone())));
         registry.add_alias(Arc::new(WriteFile {
             write: write.clone(),
             locks: locks.clone(),
@@ -81,11 +81,8 @@ impl Registry {
         let grep: Arc<dyn Tool> = Arc::new(Grep);
         let find: Arc<dyn Tool> = Arc::new(Find);
         let list: Arc<dyn Tool> = Arc::new(List);
-        registry.add_alias(Arc::new(Search(grep.clone())));
-        registry.add_alias(Arc::new(ListFiles {
-            list: list.clone(),
-            find: find.clone(),
-        }));
+        registry.add_alias(Arc::new(aliases::search(grep.clone())));
+        registry.add_alias(Arc::new(aliases::list_files(list.clone(), find.clone())));
         let tools: Vec<Arc<dyn Tool>> = vec![
             grep,
             find,

@@ -37,6 +37,16 @@ pub(crate) fn strict<T: JsonSchema>() -> Value {
     schema
 }
 
+/// An object with these properties and no other.
+pub(crate) fn object(properties: Value, required: &[&str]) -> Value {
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
 fn drop_keywords(schema: &mut Map<String, Value>) {
     for keyword in DROPPED {
         schema.remove(keyword);

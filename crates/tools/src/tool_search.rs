@@ -116,18 +116,14 @@ impl Tool for ExecuteTool {
     }
 
     fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "name": {"type": "string", "description": "The tool's name."},
-                "arguments": {
-                    "type": ["object", "null"],
-                    "description": "Its arguments, as its inputSchema says.",
-                },
+        let properties = json!({
+            "name": {"type": "string", "description": "The tool's name."},
+            "arguments": {
+                "type": ["object", "null"],
+                "description": "Its arguments, as its inputSchema says.",
             },
-            "required": ["name"],
-            "additionalProperties": false,
-        })
+        });
+        schema::object(properties, &["name"])
     }
 
     fn enabled(&self) -> bool {

@@ -4,7 +4,6 @@
 //! and how a path is shown. They only read, and what they print are paths as the
 //! call wrote them, so that the next call can use them.
 
-mod aliases;
 mod find;
 mod grep;
 mod list;
@@ -16,7 +15,6 @@ use std::time::{Duration, Instant};
 use ignore::{DirEntry, WalkBuilder};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use aliases::{ListFiles, Search};
 pub(crate) use find::Find;
 pub(crate) use grep::Grep;
 pub(crate) use list::List;

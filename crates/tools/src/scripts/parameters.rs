@@ -178,12 +178,7 @@ pub(crate) fn schema(parameters: &[Parameter]) -> Value {
     let properties = parameters.iter().map(|it| (it.name.clone(), it.schema()));
     let required = parameters.iter().filter(|it| it.required);
     let required: Vec<&str> = required.map(|it| it.name.as_str()).collect();
-    json!({
-        "type": "object",
-        "properties": properties.collect::<Map<_, _>>(),
-        "required": required,
-        "additionalProperties": false,
-    })
+    crate::schema::object(Value::Object(properties.collect()), &required)
 }
 
 /// The arguments of a call as the script gets them, with defaults filled in.

@@ -1,0 +1,122 @@
+//! `write_file`: a file's text, or more at its end, which no tool of ours adds.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use chat::tool::ToolUseId;
+use serde_json::{Value, json};
+
+use super::text;
+use crate::files::{FileLocks, Target, resolve};
+use crate::schema;
+use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+
+/// `write_file`: a file's text, or more at its end.
+pub(crate) struct WriteFile {
+    pub write: Arc<dyn Tool>,
+    pub locks: FileLocks,
+}
+
+#[async_trait]
+impl Tool for WriteFile {
+    fn name(&self) -> &str {
+        "write_file"
+    }
+
+    fn label(&self) -> &str {
+        "Write file"
+    }
+
+    fn description(&self) -> &str {
+        "Create a file, replace its text, or add to its end."
+    }
+
+    fn input_schema(&self) -> Value {
+        let properties = json!({
+            "path": {"type": "string", "description": "The file."},
+            "content": {"type": "string", "description": "The text."},
+            "append": {"type": ["boolean", "null"], "description": "Whether to add to what is there."},
+        });
+        schema::object(properties, &["path", "content"])
+    }
+
+    fn enabled(&self) -> bool {
+        false
+    }
+
+    async fn execute(
+        &self,
+        id: &ToolUseId,
+        input: Value,
+        ctx: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let (path, content) = (text("path", &input)?, text("content", &input)?);
+        if input.get("append").and_then(Value::as_bool) == Some(true) {
+            return self.append(&path, &content, ctx).await;
+        }
+        let own = json!({"label": "", "path": path, "content": content});
+        self.write.execute(id, own, ctx).await
+    }
+}
+
+impl WriteFile {
+    async fn append(
+        &self,
+        path: &str,
+        content: &str,
+        ctx: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let resolved = resolve(&ctx.cwd, path)?;
+        ctx.check_writable(&resolved)?;
+        let target = Target::find(resolved, ctx.buffers.clone()).await?;
+        let _lock = self.locks.lock(target.path()).await;
+        if ctx.cancel.is_cancelled() {
+            return Err(ToolError::Cancelled);
+        }
+        let stored = match target.text().await {
+            Ok(old) => {
+                let new = format!("{old}{content}");
+                target.store(Some(old), new).await?
+            }
+            Err(ToolError::NotFound(_)) => target.store(None, content.to_owned()).await?,
+            Err(error) => return Err(error),
+        };
+        let bytes = content.len();
+        let unit = if bytes == 1 { "byte" } else { "bytes" };
+        Ok(ToolResult::text(format!(
+            "Added {bytes} {unit} at the end of {path}.{}",
+            stored.remark()
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::Registry;
+
+    async fn call(folder: &std::path::Path, name: &str, input: Value) -> Result<String, String> {
+        let tool = Registry::builtin().get(name).unwrap();
+        let ctx = ToolContext::new(folder, folder.join("outputs"));
+        let id = ToolUseId::new("t");
+        let result = tool.execute(&id, input, ctx).await;
+        result.map(|it| it.content).map_err(|it| it.to_string())
+    }
+
+    #[tokio::test]
+    async fn appending_twice_doubles_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let more = json!({"path": "new", "content": "x\n", "append": true});
+        for _ in 0..2 {
+            call(folder.path(), "write_file", more.clone())
+                .await
+                .unwrap();
+        }
+        let file = folder.path().join("new");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "x\nx\n");
+        let over = json!({"path": "new", "content": "y"});
+        call(folder.path(), "write_file", over).await.unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "y");
+    }
+}
