@@ -6,17 +6,15 @@ mod admission;
 mod handler;
 mod http;
 
-use std::io;
-
 use async_trait::async_trait;
 use chat::tool::{ToolDefinition, ToolOutcome};
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tools::Progress;
 
 pub use admission::{Guard, Token, check_address};
+pub use handler::serve_streams;
 pub use http::serve_http;
 
 /// What other programs can use.
@@ -47,23 +45,4 @@ pub struct Call {
     pub progress: Progress,
     /// Asks the call to stop.
     pub cancel: CancellationToken,
-}
-
-/// Serves one program over two streams, a message a line, until it closes `reader`.
-///
-/// Calls that run then have a few seconds to answer; after that they are cancelled.
-///
-/// # Errors
-///
-/// The program does not speak the protocol.
-pub async fn serve_streams<R, W>(
-    offer: std::sync::Arc<dyn Offer>,
-    reader: R,
-    writer: W,
-) -> io::Result<()>
-where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
-    handler::serve_streams(offer, reader, writer).await
 }

@@ -50,14 +50,20 @@ pub fn standing(root: &Path, trust: &Trust) -> Result<Standing, String> {
     })
 }
 
-/// The tools in a folder, a line each. Nothing of them runs.
-pub fn lines(root: &Path) -> Vec<String> {
+/// What is in a folder of tools now.
+fn looked_at(root: &Path) -> ScriptFolder {
     let mut folder = ScriptFolder::new(Place {
         root: root.to_owned(),
         libraries: Vec::new(),
         agreed: None,
     });
     folder.look();
+    folder
+}
+
+/// The tools in a folder, a line each. Nothing of them runs.
+pub fn lines(root: &Path) -> Vec<String> {
+    let folder = looked_at(root);
     let tools = folder.tools();
     let mut lines: Vec<String> = tools
         .iter()
@@ -90,12 +96,7 @@ pub fn agree(root: &Path) -> Result<String, String> {
     let (Standing::Trusted(digest) | Standing::Changed(digest) | Standing::New(digest)) =
         standing(root, &trust)?;
     trust.agree(root, &digest).map_err(kept_no_trust)?;
-    let mut folder = ScriptFolder::new(Place {
-        root: root.to_owned(),
-        libraries: Vec::new(),
-        agreed: None,
-    });
-    folder.look();
+    let folder = looked_at(root);
     let tools = folder.tools();
     let names: Vec<&str> = tools.iter().map(|it| it.name()).collect();
     Ok(format!(

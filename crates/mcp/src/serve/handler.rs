@@ -32,11 +32,14 @@ const WAITING: usize = 32;
 /// Longest piece of live output that is sent, in bytes.
 const PIECE: usize = 2000;
 
-pub(super) async fn serve_streams<R, W>(
-    offer: Arc<dyn Offer>,
-    reader: R,
-    writer: W,
-) -> io::Result<()>
+/// Serves one program over two streams, a message a line, until it closes `reader`.
+///
+/// Calls that run then have a few seconds to answer; after that they are cancelled.
+///
+/// # Errors
+///
+/// The program does not speak the protocol.
+pub async fn serve_streams<R, W>(offer: Arc<dyn Offer>, reader: R, writer: W) -> io::Result<()>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,

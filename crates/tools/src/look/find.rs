@@ -10,8 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::grep::only;
-use super::{Place, SLACK, Until, counted, limit, walk};
-use crate::files::blocking;
+use super::{Place, SLACK, Until, counted, limit, look, walk};
 use crate::schema;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
@@ -75,21 +74,13 @@ impl Tool for Find {
         ctx: ToolContext,
     ) -> Result<ToolResult, ToolError> {
         let asked: Arguments = schema::arguments(self.name(), input)?;
-        let place = Place::find(&ctx, asked.path.as_deref())?;
-        if !place.path.is_dir() {
-            let why = format!("{} is no folder; use read.", place.path.display());
-            return Err(ToolError::InvalidInput(why));
-        }
+        let place = Place::folder(&ctx, asked.path.as_deref())?;
         let Some(glob) = only(&place.path, Some(&asked.pattern))? else {
             let why = "The pattern is empty. * finds everything. Nothing was searched.";
             return Err(ToolError::InvalidInput(why.to_owned()));
         };
         let (most, until) = (limit(asked.limit, PATHS.0, PATHS.1), Until::new(&ctx));
-        let text = blocking(move || Ok(search(&place, &glob, most, &until))).await?;
-        if ctx.cancel.is_cancelled() {
-            return Err(ToolError::Cancelled);
-        }
-        Ok(ToolResult::text(text))
+        look(&ctx, move || Ok(search(&place, &glob, most, &until))).await
     }
 }
 

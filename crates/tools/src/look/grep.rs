@@ -14,8 +14,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::matches::{Matches, compile};
-use super::{Place, SLACK, Until, counted, limit, walk};
-use crate::files::{blocking, open_regular};
+use super::{Place, SLACK, Until, counted, limit, look, walk};
+use crate::files::open_regular;
 use crate::schema;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
@@ -97,11 +97,7 @@ impl Tool for Grep {
         let glob = only(&place.path, asked.glob.as_deref())?;
         let until = Until::new(&ctx);
         let matches = Matches::new(matcher, limit(asked.limit, LINES.0, LINES.1), until);
-        let text = blocking(move || search(&place, glob.as_ref(), matches)).await?;
-        if ctx.cancel.is_cancelled() {
-            return Err(ToolError::Cancelled);
-        }
-        Ok(ToolResult::text(text))
+        look(&ctx, move || search(&place, glob.as_ref(), matches)).await
     }
 }
 

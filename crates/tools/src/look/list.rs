@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Place, SLACK, Until, counted, is_skipped, limit, on_one_line};
-use crate::files::{blocking, file_error};
+use super::{Place, SLACK, Until, counted, is_skipped, limit, look, on_one_line};
+use crate::files::file_error;
 use crate::schema;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
@@ -78,11 +78,7 @@ impl Tool for List {
         ctx: ToolContext,
     ) -> Result<ToolResult, ToolError> {
         let asked: Arguments = schema::arguments(self.name(), input)?;
-        let place = Place::find(&ctx, asked.path.as_deref())?;
-        if !place.path.is_dir() {
-            let why = format!("{} is no folder; use read.", place.path.display());
-            return Err(ToolError::InvalidInput(why));
-        }
+        let place = Place::folder(&ctx, asked.path.as_deref())?;
         let mut listing = Listing {
             most: limit(asked.limit, ENTRIES.0, ENTRIES.1),
             until: Until::new(&ctx),
@@ -91,18 +87,14 @@ impl Tool for List {
             is_full: false,
         };
         let depth = limit(asked.max_depth, 1, DEPTH);
-        let text = blocking(move || {
+        look(&ctx, move || {
             let root = listing.place.path.clone();
             let readable = std::fs::read_dir(&root);
             readable.map_err(|error| file_error("listed", &root, &error))?;
             listing.add(&root, depth, depth > 1);
             Ok(listing.report())
         })
-        .await?;
-        if ctx.cancel.is_cancelled() {
-            return Err(ToolError::Cancelled);
-        }
-        Ok(ToolResult::text(text))
+        .await
     }
 }
 

@@ -19,8 +19,8 @@ pub(crate) use find::Find;
 pub(crate) use grep::Grep;
 pub(crate) use list::List;
 
-use crate::files::{file_error, resolve};
-use crate::tool::{ToolContext, ToolError};
+use crate::files::{blocking, file_error, resolve};
+use crate::tool::{ToolContext, ToolError, ToolResult};
 
 /// Folders that hold no work of the user's: never looked into, unless a call names
 /// them.
@@ -38,6 +38,18 @@ const SKIPPED: [&str; 7] = [
 /// then is worth something.
 const SLACK: Duration = Duration::from_secs(5);
 
+/// Looks on a thread that may wait; of a call that was cancelled nothing is told.
+async fn look(
+    ctx: &ToolContext,
+    work: impl FnOnce() -> Result<String, ToolError> + Send + 'static,
+) -> Result<ToolResult, ToolError> {
+    let text = blocking(work).await?;
+    if ctx.cancel.is_cancelled() {
+        return Err(ToolError::Cancelled);
+    }
+    Ok(ToolResult::text(text))
+}
+
 /// The place that a call looks in.
 struct Place {
     /// As the call wrote it; empty for the working directory.
@@ -47,6 +59,20 @@ struct Place {
 }
 
 impl Place {
+    /// The folder that `path` names.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Place::find`]; or it is no folder.
+    fn folder(ctx: &ToolContext, path: Option<&str>) -> Result<Self, ToolError> {
+        let place = Self::find(ctx, path)?;
+        if place.path.is_dir() {
+            return Ok(place);
+        }
+        let why = format!("{} is no folder; use read.", place.path.display());
+        Err(ToolError::InvalidInput(why))
+    }
+
     /// The place that `path` names, which must exist; none is the working directory.
     ///
     /// # Errors
