@@ -241,18 +241,24 @@ fn a_tool_that_is_addressed_is_the_chats_from_then_on() {
     );
 }
 
-#[test]
-fn a_tools_name_is_completed_behind_an_at() {
-    let provider = calls("t", json!({}));
+/// An editor whose user registered `zebra_one`; no key was pressed.
+#[track_caller]
+fn with_a_zebra(provider: &Provider) -> Editor {
     let init = format!(
         "require('flemma').setup({{ provider = 'anthropic' }}) local tools = require('flemma.tools')\n{}",
         tool("zebra_one", "return { success = true }")
     );
-    let editor = offline()
-        .provider(&provider)
+    offline()
+        .provider(provider)
         .init(&init)
         .file("question.chat", QUESTION)
-        .start();
+        .start()
+}
+
+#[test]
+fn a_tools_name_is_completed_behind_an_at() {
+    let provider = calls("t", json!({}));
+    let editor = with_a_zebra(&provider);
     editor.wait_for("the host", |editor| {
         editor.lua(
             "return #require('flemma.complete').omni(0, '@zeb')",
@@ -266,15 +272,7 @@ fn a_tools_name_is_completed_behind_an_at() {
 #[test]
 fn the_list_of_tools_says_where_each_comes_from() {
     let provider = calls("t", json!({}));
-    let init = format!(
-        "require('flemma').setup({{ provider = 'anthropic' }}) local tools = require('flemma.tools')\n{}",
-        tool("zebra_one", "return { success = true }")
-    );
-    let editor = offline()
-        .provider(&provider)
-        .init(&init)
-        .file("question.chat", QUESTION)
-        .start();
+    let editor = with_a_zebra(&provider);
     editor.command("Flemma tool:list");
     editor.wait_text("All tools");
     let text = editor.text();

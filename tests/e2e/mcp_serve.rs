@@ -166,10 +166,9 @@ fn a_wrong_call_is_told_apart_from_one_that_failed() {
     client.leave();
 }
 
-#[test]
-fn a_cancelled_request_ends_what_it_started() {
-    let shell = Shell::offline();
-    let mut client = Client::greeted(&shell, &["--approve", "bash"]);
+/// A program whose request 2 started a command that does not end, and the command.
+fn with_an_endless_command(shell: &Shell) -> (Client, u32) {
+    let mut client = Client::greeted(shell, &["--approve", "bash"]);
     client.send(&call(
         2,
         "bash",
@@ -177,6 +176,13 @@ fn a_cancelled_request_ends_what_it_started() {
     ));
     shell.wait_file("pid", "\n");
     let pid = shell.read("pid").trim().parse().unwrap();
+    (client, pid)
+}
+
+#[test]
+fn a_cancelled_request_ends_what_it_started() {
+    let shell = Shell::offline();
+    let (mut client, pid) = with_an_endless_command(&shell);
     let params = json!({"requestId": 2, "reason": "enough"});
     client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
     wait("the command's end", || !is_running(pid));
@@ -188,14 +194,7 @@ fn a_cancelled_request_ends_what_it_started() {
 #[test]
 fn a_program_that_leaves_takes_its_commands_along() {
     let shell = Shell::offline();
-    let mut client = Client::greeted(&shell, &["--approve", "bash"]);
-    client.send(&call(
-        2,
-        "bash",
-        json!({"command": "echo $$ > pid; sleep 600"}),
-    ));
-    shell.wait_file("pid", "\n");
-    let pid = shell.read("pid").trim().parse().unwrap();
+    let (client, pid) = with_an_endless_command(&shell);
     client.leave();
     assert!(!is_running(pid));
 }

@@ -10,6 +10,7 @@ mod place;
 mod read;
 mod run;
 mod sandbox;
+mod script_runs;
 mod scripts;
 mod tree;
 mod write;
