@@ -112,12 +112,6 @@ impl Host {
         }
     }
 
-    /// For whoever finds tools.
-    #[expect(dead_code, reason = "as that of `sources`")]
-    pub fn sources(&self) -> &Sources {
-        &self.sources
-    }
-
     /// The options and the tools as they are now.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared

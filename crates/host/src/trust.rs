@@ -34,15 +34,32 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 /// Most chats and most files that are remembered; the oldest are forgotten first.
 const MAX_ENTRIES: usize = 5_000;
 
-/// A chat whose frontmatter is trusted.
+/// A chat whose frontmatter is trusted, or a folder whose content is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trusted {
-    /// The chat's real path.
+    /// Its real path.
     pub path: PathBuf,
-    /// SHA-256 of the frontmatter, in hexadecimal.
+    /// SHA-256 of the frontmatter or of the content, in hexadecimal.
     pub sha256: String,
     /// When it was agreed to, in seconds since 1970.
     pub since: u64,
+}
+
+impl Trusted {
+    /// What stands there now is agreed to.
+    fn now(path: &Path, sha256: String) -> io::Result<Self> {
+        Ok(Self {
+            path: real_path(path)?,
+            sha256,
+            since: now(),
+        })
+    }
+
+    /// Takes the place of what was agreed to before in the same place.
+    fn replace_in(self, list: &mut Vec<Self>) {
+        list.retain(|it| it.path != self.path);
+        list.push(self);
+    }
 }
 
 /// A file outside the project that the user lets a chat send.
@@ -132,15 +149,8 @@ impl Trust {
     /// `InvalidInput` when the path is not that of a file, such as the empty name
     /// of a new buffer, or is not UTF-8; any error of the file system.
     pub fn trust(&self, path: &Path, frontmatter: &str) -> io::Result<()> {
-        let entry = Trusted {
-            path: real_path(path)?,
-            sha256: sha256(frontmatter.as_bytes()),
-            since: now(),
-        };
-        self.change(|store| {
-            store.trusted.retain(|it| it.path != entry.path);
-            store.trusted.push(entry);
-        })
+        let entry = Trusted::now(path, sha256(frontmatter.as_bytes()))?;
+        self.change(|store| entry.replace_in(&mut store.trusted))
     }
 
     /// Forgets what was agreed to in this file; whether there was anything.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::{Trust, Trusted, now, real_path};
+use super::{Trust, Trusted, real_path};
 
 impl Trust {
     /// The digest of what the user agreed to in this folder.
@@ -20,15 +20,8 @@ impl Trust {
     ///
     /// As [`Trust::trust`].
     pub fn agree(&self, folder: &Path, digest: &str) -> io::Result<()> {
-        let entry = Trusted {
-            path: real_path(folder)?,
-            sha256: digest.to_owned(),
-            since: now(),
-        };
-        self.change(|store| {
-            store.folders.retain(|it| it.path != entry.path);
-            store.folders.push(entry);
-        })
+        let entry = Trusted::now(folder, digest.to_owned())?;
+        self.change(|store| entry.replace_in(&mut store.folders))
     }
 
     /// Takes that back; whether there was anything.
