@@ -6,6 +6,7 @@
 //! what is running, which decisions were made here, how many requests went out
 //! without the user. [`step`] returns what is to be done as data; it does nothing.
 
+mod blocked;
 mod cancel;
 mod decided;
 mod event;
@@ -15,6 +16,7 @@ mod provenance;
 mod rest;
 mod settle;
 mod start;
+mod words;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,12 +26,14 @@ use crate::prompt;
 use crate::tool::ToolOutcome;
 use decided::Ledger;
 use provenance::Provenance;
+use words::Words;
 
 pub use cancel::INTERRUPTED;
 pub use decided::{Decided, Ruling};
 pub use event::{AnswerEnd, CursorAfterResult, Effect, Event, Level, Notice, Options};
 pub(crate) use judge::read;
 pub use judge::{DENIED, REJECTED, callable, key, verdict};
+pub use words::SKIPPED;
 
 /// What is alive in one buffer and cannot be in its text.
 #[derive(Debug, Default)]
@@ -58,6 +62,8 @@ pub struct Cycle {
     ledger: Ledger,
     /// What tools have to say to the model when their calls are refused.
     refusals: BTreeMap<CallKey, String>,
+    /// What the user said while the model worked, until it stands in the document.
+    words: Words,
 }
 
 /// The work that one key, or one answer under autopilot, started.
@@ -73,6 +79,8 @@ struct Batch {
     words: Option<String>,
     /// Whether fences were just closed, which changes the words.
     mended: bool,
+    /// Whether the user spoke up: that is sent with autopilot or without.
+    steered: bool,
     /// The call whose result the cursor goes to.
     shown: Option<CallKey>,
     /// Whether the cursor was put on the first pending call.
@@ -86,6 +94,8 @@ enum Goal {
     All,
     /// One, by the user's own act.
     One(CallKey),
+    /// All of them, and those that did not start yet never will.
+    Skip,
     /// None are left to look at; those that were decided run to their end.
     Settled,
 }
@@ -187,56 +197,13 @@ fn follow(
         Event::AnswerEnded(end) => cycle.answer_ended(end, document, options),
         Event::Cancel => cycle.cancel(document, options),
         Event::CancelTool { line } => cycle.cancel_tool(line, document),
+        Event::Steer(text) => cycle.steer(text, document, options),
+        Event::FollowUp(text) => cycle.follow_up(text, document, options),
+        Event::TakeBack(texts) => cycle.take_back(texts, document, options),
     }
 }
 
 impl Cycle {
-    /// Why no key can do anything now.
-    fn busy(&self) -> Option<Effect> {
-        if self.request {
-            return Some(Effect::warn(
-                "An answer is arriving, so nothing was changed. Press Ctrl-C to cancel it.",
-            ));
-        }
-        match self.running.len() {
-            0 => None,
-            1 => Some(Effect::warn(
-                "A tool is running, so nothing was changed. Press Ctrl-C to cancel it.",
-            )),
-            n => Some(Effect::warn(format!(
-                "{n} tools are running, so nothing was changed. Press Ctrl-C to cancel them."
-            ))),
-        }
-    }
-
-    /// Why this document cannot be acted on at all.
-    fn blocked(document: &Document<'_>, options: &Options) -> Option<Effect> {
-        if let Some(fence) = document.open_fences.iter().find(|it| it.below_header) {
-            return Some(Effect::Notify(Notice {
-                level: Level::Error,
-                text: format!(
-                    "Line {}: this fence below a tool header never closes, so nothing was run or sent. Close it with \
-                     {} or delete the header.",
-                    fence.lines.start + 1,
-                    fence.closing
-                ),
-            }));
-        }
-        let frontmatter = document.frontmatter.as_ref()?;
-        let text = match (&frontmatter.problem, &options.frontmatter) {
-            (Some(problem), _) => problem.clone(),
-            (None, Some(Err(problem))) => format!("{problem} Nothing was run or sent."),
-            (None, Some(Ok(read))) if *read == document.frontmatter_text() => return None,
-            // A rule that is not read must not mean a laxer one.
-            (None, _) => "The frontmatter was changed and not read yet, so nothing was run or sent. Press the key again."
-                .to_owned(),
-        };
-        Some(Effect::Notify(Notice {
-            level: Level::Error,
-            text,
-        }))
-    }
-
     fn advance(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         if let Some(no) = self.busy().or_else(|| Self::blocked(document, options)) {
             return vec![no];
@@ -258,6 +225,7 @@ impl Cycle {
             may_send: !self.disarmed,
             words,
             mended: false,
+            steered: false,
             shown: None,
             reviewed: false,
         });
@@ -340,7 +308,11 @@ impl Cycle {
         self.request = false;
         if end != AnswerEnd::Complete {
             self.batch = None;
-            return Vec::new();
+            self.words.put_back(Vec::new());
+            return self.settle(document, options);
+        }
+        if self.words.steers() {
+            return self.speak(document, options);
         }
         let last = document
             .messages
@@ -350,10 +322,10 @@ impl Cycle {
         if !calls {
             self.turns = 0;
             self.batch = None;
-            return rest::fresh_prompt(document);
+            return self.done(document, options);
         }
         if !options.autopilot {
-            return Vec::new();
+            return self.say(document);
         }
         self.begin(Goal::All, None);
         if let Some(batch) = &mut self.batch {

@@ -20,6 +20,7 @@ pub mod preview;
 pub mod problem;
 pub mod prompt;
 pub mod references;
+pub mod say;
 pub mod scan;
 pub mod schema;
 pub mod spans;

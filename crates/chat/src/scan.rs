@@ -25,6 +25,11 @@ impl Fence<'_> {
     pub fn marks(&self) -> String {
         char::from(self.mark).to_string().repeat(self.length)
     }
+
+    /// Whether this line closes the fence that `opener` opens.
+    pub fn closes(&self, opener: &Fence<'_>) -> bool {
+        self.info.is_empty() && self.mark == opener.mark && self.length >= opener.length
+    }
 }
 
 /// Reads a line as a fence. Only column 0 counts, so that what is indented or

@@ -237,7 +237,7 @@ impl Front {
         self.told = Told::all(&Document::parse(self.buffer.text()));
         self.attach();
         if let Some(message) = message {
-            let edit = compose::message(&Document::parse(self.buffer.text()), message);
+            let edit = chat::say::say(&Document::parse(self.buffer.text()), &[message]);
             self.type_lines(edit.lines, &edit.replacement);
         }
         Ok(())

@@ -30,8 +30,12 @@ impl Cycle {
         if let Some(batch) = &mut self.batch {
             batch.may_send = false;
         }
+        let queued = self.words.put_back(Vec::new());
         if self.request {
             return vec![Effect::CancelRequest];
+        }
+        if queued && self.running.is_empty() && self.queue.is_empty() {
+            return self.settle(document, options);
         }
         if self.running.is_empty() && self.queue.is_empty() {
             return vec![Effect::inform("Nothing is running here.")];

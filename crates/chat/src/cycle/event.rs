@@ -90,6 +90,15 @@ pub enum Event {
     AnswerEnded(AnswerEnd),
     /// Ctrl-C.
     Cancel,
+    /// `:Flemma steer`: the user speaks up. Calls that run end by themselves, all
+    /// others are skipped, and the text is sent. Where nothing goes on it is a message.
+    Steer(String),
+    /// `:Flemma queue`: the text is a message of its own, sent when the model is done
+    /// with all that came before.
+    FollowUp(String),
+    /// `:Flemma queue!`: what waits is put into the prompt, and these texts with it;
+    /// none of it is sent.
+    TakeBack(Vec<String>),
     /// `:Flemma tool:cancel` on a buffer line: the call there, else the oldest.
     CancelTool {
         /// The cursor's line, zero-based.

@@ -63,7 +63,7 @@ impl Cycle {
             self.turns = 0;
             return self.send(document, options);
         }
-        if !options.autopilot || !batch.may_send {
+        if !(options.autopilot || batch.steered) || !batch.may_send {
             return Vec::new();
         }
         if super::words_behind_calls(document) != batch.words {
@@ -77,6 +77,11 @@ impl Cycle {
     /// Sends, when there is something to send and a turn left.
     pub(super) fn send(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         let ends = prompt::ends(document);
+        if ends.is_none_or(|(_, last)| last == prompt::PromptRole::Assistant)
+            && let Some(effects) = self.next_words(document, options)
+        {
+            return effects;
+        }
         if ends.is_some_and(|(first, _)| first == prompt::PromptRole::Assistant) {
             return vec![Effect::warn(
                 "The conversation begins with \"@Assistant:\", which models refuse. Put a \"@You:\" message before it.",
@@ -93,10 +98,13 @@ impl Cycle {
         }
         self.limited = self.turns >= options.max_turns;
         if self.limited {
-            return vec![Effect::warn(format!(
+            let mut effects = vec![Effect::warn(format!(
                 "Autopilot stopped after {} requests in a row (tools.autopilot.max_turns). Press Ctrl-] to go on.",
                 self.turns
             ))];
+            self.words.put_back(Vec::new());
+            effects.extend(self.say(document));
+            return effects;
         }
         self.turns += 1;
         self.request = true;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::decided::{CHAT, CYCLE};
 use super::judge::{self, Judgement};
 use super::plan::Plan;
-use super::{Cycle, Effect, Goal, Options, Ruling};
+use super::{Cycle, Effect, Goal, Options, Ruling, words};
 use crate::approval::{self, CallKey, Decision, Question, Verdict};
 use crate::document::{Document, Status};
 use crate::pairing::{Call, Turn};
@@ -71,6 +71,12 @@ impl Cycle {
             effects.extend(plan.notices);
             return effects;
         }
+        let said = self.say(document);
+        if !said.is_empty() {
+            effects.extend(plan.notices);
+            effects.extend(said);
+            return effects;
+        }
         self.enqueue(plan.ready);
         effects.extend(plan.notices);
         effects.extend(self.start(document, options));
@@ -121,7 +127,7 @@ impl Cycle {
     /// Whether the batch may be about this call, going by its id.
     fn is_wanted(&self, call: &Call<'_>) -> bool {
         match self.batch.as_ref().map(|batch| &batch.goal) {
-            Some(Goal::All) => true,
+            Some(Goal::All | Goal::Skip) => true,
             Some(Goal::One(goal)) => goal.id == call.tool_use.id,
             Some(Goal::Settled) | None => false,
         }
@@ -168,7 +174,7 @@ impl Cycle {
             return None;
         }
         let by_user = match self.batch.as_ref().map(|batch| &batch.goal) {
-            Some(Goal::All) => false,
+            Some(Goal::All | Goal::Skip) => false,
             Some(Goal::One(goal)) if *goal == key => true,
             _ => return None,
         };
@@ -196,6 +202,9 @@ impl Cycle {
                 let by = if ruling == Ruling::Unfit { CYCLE } else { CHAT };
                 plan.rule(key, ruling, by, reason);
                 Some(block)
+            }
+            Judgement::New(_) | Judgement::Waits(..) if self.skips() => {
+                Some(words::skip(key, plan))
             }
             Judgement::New(input) => self.categorize(key, input, by_user, "", options, plan),
             Judgement::Waits(_, input) if by_user => {

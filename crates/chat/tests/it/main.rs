@@ -12,3 +12,4 @@ mod going_on;
 mod play;
 mod properties;
 mod truncate;
+mod words;

@@ -30,6 +30,9 @@ enum Act {
     Words,
     Answer(Vec<&'static str>),
     AnswerFails,
+    Steer,
+    FollowUp,
+    TakeBack,
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -50,6 +53,9 @@ fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Words),
         4 => calls.prop_map(Act::Answer),
         1 => Just(Act::AnswerFails),
+        1 => Just(Act::Steer),
+        2 => Just(Act::FollowUp),
+        1 => Just(Act::TakeBack),
     ]
 }
 
@@ -63,6 +69,10 @@ struct Model {
     answers: usize,
     /// Requests since the last key.
     sent: u32,
+    /// What the user said in commands, each text its own, and not undone since.
+    said: Vec<String>,
+    /// How many messages were queued: each is a new turn of the user's.
+    queued: u32,
 }
 
 impl Model {
@@ -77,6 +87,8 @@ impl Model {
             runs: BTreeMap::new(),
             answers: 0,
             sent: 0,
+            said: Vec::new(),
+            queued: 0,
         }
     }
 
@@ -116,15 +128,42 @@ impl Model {
                 let at = self.past.len().saturating_sub(1 + at);
                 self.play.text = self.past[at].clone();
                 self.play.event(Event::Changed);
+                // What an undo took away, the user took away.
+                let waits: Vec<String> = self.waiting().map(str::to_owned).collect();
+                self.said.retain(|text| waits.contains(text));
             }
             Act::Answer(tools) => self.answer(tools),
             Act::AnswerFails if self.play.cycle.is_sending() => {
                 self.play.event(Event::AnswerEnded(AnswerEnd::Failed));
             }
             Act::AnswerFails => {}
+            Act::Steer | Act::FollowUp => self.speak(matches!(act, Act::Steer)),
+            Act::TakeBack => self.play.event(Event::TakeBack(Vec::new())),
             edit => self.edit(edit),
         }
         self.check();
+    }
+
+    /// Words that do not stand in the chat yet.
+    fn waiting(&self) -> impl Iterator<Item = &str> {
+        let cycle = &self.play.cycle;
+        let now = cycle.steering().iter().map(String::as_str);
+        now.chain(cycle.follow_ups())
+    }
+
+    fn speak(&mut self, now: bool) {
+        let text = format!(
+            "<say {}>\n```\n@Assistant:",
+            self.said.len() + self.past.len()
+        );
+        self.said.push(text.clone());
+        if now {
+            self.sent = 0;
+            self.play.event(Event::Steer(text));
+        } else {
+            self.queued += 1;
+            self.play.event(Event::FollowUp(text));
+        }
     }
 
     fn key(&mut self, act: &Act) {
@@ -239,7 +278,7 @@ impl Model {
             );
         }
         assert!(
-            self.sent <= self.play.options.max_turns + 1,
+            self.sent <= (self.play.options.max_turns + 1) * (self.queued + 1),
             "{} requests without a key",
             self.sent
         );
@@ -251,6 +290,17 @@ impl Model {
             "a call runs twice at once"
         );
         self.check_results();
+        self.check_words();
+    }
+
+    /// What was said stands in the chat, or waits, and not both.
+    fn check_words(&self) {
+        let chat = self.play.string();
+        for text in &self.said {
+            let name = text.lines().next().unwrap();
+            let waits = self.waiting().filter(|waiting| *waiting == text).count();
+            assert_eq!(chat.matches(name).count() + waits, 1, "{name} in\n{chat}");
+        }
     }
 
     fn check_results(&self) {

@@ -1,0 +1,53 @@
+//! Why a key can do nothing now: something goes on, or the document cannot be acted
+//! on. What the key wanted is not known here.
+
+use super::{Cycle, Effect, Level, Notice, Options};
+use crate::document::Document;
+
+impl Cycle {
+    /// Why no key can do anything now.
+    pub(super) fn busy(&self) -> Option<Effect> {
+        if self.request {
+            return Some(Effect::warn(
+                "An answer is arriving, so nothing was changed. Press Ctrl-C to cancel it.",
+            ));
+        }
+        match self.running.len() {
+            0 => None,
+            1 => Some(Effect::warn(
+                "A tool is running, so nothing was changed. Press Ctrl-C to cancel it.",
+            )),
+            n => Some(Effect::warn(format!(
+                "{n} tools are running, so nothing was changed. Press Ctrl-C to cancel them."
+            ))),
+        }
+    }
+
+    /// Why this document cannot be acted on at all.
+    pub(super) fn blocked(document: &Document<'_>, options: &Options) -> Option<Effect> {
+        if let Some(fence) = document.open_fences.iter().find(|it| it.below_header) {
+            return Some(Effect::Notify(Notice {
+                level: Level::Error,
+                text: format!(
+                    "Line {}: this fence below a tool header never closes, so nothing was run or sent. Close it with \
+                     {} or delete the header.",
+                    fence.lines.start + 1,
+                    fence.closing
+                ),
+            }));
+        }
+        let frontmatter = document.frontmatter.as_ref()?;
+        let text = match (&frontmatter.problem, &options.frontmatter) {
+            (Some(problem), _) => problem.clone(),
+            (None, Some(Err(problem))) => format!("{problem} Nothing was run or sent."),
+            (None, Some(Ok(read))) if *read == document.frontmatter_text() => return None,
+            // A rule that is not read must not mean a laxer one.
+            (None, _) => "The frontmatter was changed and not read yet, so nothing was run or sent. Press the key again."
+                .to_owned(),
+        };
+        Some(Effect::Notify(Notice {
+            level: Level::Error,
+            text,
+        }))
+    }
+}
