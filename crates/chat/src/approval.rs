@@ -27,6 +27,18 @@ pub const CATCH_ALL: &str = "urn:flemma:approval:catch-all";
 /// What keeps some files from being written on an automatic approval.
 pub const GUARD: &str = "urn:flemma:approval:protected";
 
+/// Presets that exist without being defined, and the tools they approve. The first two
+/// are the "Built-in presets" of the tools specification and approve what it says they
+/// do; the third is the second and the tools that look around, for other tools too.
+pub const PRESETS: [(&str, &[&str]); 3] = [
+    ("$readonly", &["read"]),
+    ("$default", &["read", "write", "edit"]),
+    (
+        "$standard",
+        &["read", "write", "edit", "find", "grep", "ls", "tool_search"],
+    ),
+];
+
 /// What a resolver can answer; "no opinion" is `None` beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {

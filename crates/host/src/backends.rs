@@ -7,6 +7,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use agent::transport;
 use futures::future::join_all;
 use provider::Endpoint;
 
@@ -14,7 +15,6 @@ use crate::config::Config;
 use crate::endpoint::{self, Destination};
 use crate::headless::Code;
 use crate::settings::Settings;
-use crate::transport;
 
 /// How long a server may take to answer at all.
 const PATIENCE: Duration = Duration::from_secs(3);

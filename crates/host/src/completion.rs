@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use agent::transport;
 use async_trait::async_trait;
 use chat::Problem;
 use chat::prompt::{Part, Prompt, PromptMessage, PromptRole};
@@ -21,11 +22,12 @@ use tools::{Asked, Models, Nested};
 
 use self::answer::{Answer, make_distinct};
 use self::calls::{offer, results};
+use crate::credentials::Keyed;
 use crate::endpoint::Destination;
 use crate::protocol::BufferId;
+use crate::route;
 use crate::settings::Settings;
 use crate::usage::{Entry, Ledger, Tariff};
-use crate::{route, transport};
 
 /// Most requests of one question: document 5's library stops after ten.
 const ROUNDS: usize = 10;
@@ -109,11 +111,12 @@ impl Completions {
         let started = now();
         let (events, mut batches) = mpsc::unbounded_channel();
         let (to, with, asked) = (endpoint.clone(), parameters.clone(), prompt.clone());
+        let asker = Keyed(|_| {});
         let stop = cancel.child_token();
         // Who stops waiting for the answer stops the request.
         let _guard = stop.clone().drop_guard();
         tokio::spawn(async move {
-            transport::send(asked, to, with, events, &|_| {}, stop).await;
+            transport::send(asked, to, with, events, &asker, stop).await;
         });
         let mut calls = parameters
             .text_tools

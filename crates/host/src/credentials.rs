@@ -11,6 +11,8 @@ use std::io;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use agent::transport::Asker;
+use async_trait::async_trait;
 use chat::Problem;
 use provider::Secret;
 use tools::{Program, Said};
@@ -32,6 +34,22 @@ pub struct Found {
     pub key: Secret,
     /// For messages, as in "Set … and press Ctrl-]".
     pub source: String,
+}
+
+/// The host as the one who sends requests: what they wait for goes to a function, and a
+/// key that was kept in memory may have been replaced since.
+pub struct Keyed<N>(pub N);
+
+#[async_trait]
+impl<N: Fn(String) + Send + Sync> Asker for Keyed<N> {
+    fn note(&self, text: String) {
+        (self.0)(text);
+    }
+
+    async fn renew_key(&self, provider: &str) -> Option<Secret> {
+        let found = renew(provider, &self.0).await?;
+        Some(found.key)
+    }
 }
 
 struct Kept {
@@ -83,7 +101,7 @@ pub async fn find(wanted: &Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Fou
 
 /// Forgets the key of a provider, which refused it, and looks for it once more.
 /// `None` when it did not come from here, or is nowhere any more.
-pub async fn renew(provider: &str, note: &(dyn Fn(String) + Sync)) -> Option<Found> {
+async fn renew(provider: &str, note: &(dyn Fn(String) + Sync)) -> Option<Found> {
     let old = kept().remove(provider)?;
     find(&old.wanted, note).await.ok()
 }

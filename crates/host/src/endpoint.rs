@@ -3,17 +3,16 @@
 //!
 //! Decides only; whether a server answers is found out by `local`.
 
-mod known;
 mod parameters;
 mod vertex;
 
 use chat::Problem;
+use provider::known::{self, KNOWN, Known, VERTEX};
 use provider::{Endpoint, Parameters, Secret};
 use serde_json::Value;
 
 use crate::credentials::Wanted;
 use crate::settings::Settings;
-use known::{KNOWN, Known};
 
 pub use parameters::{patience, unmet};
 
@@ -26,12 +25,9 @@ pub enum Destination {
     Tutor,
 }
 
-/// The provider whose address is made of a project and a location.
-const VERTEX: &str = "vertex";
-
 /// The provider whose server the host starts, and the name under which [`destination`]
-/// is told where it is: no environment holds a variable of that name by chance.
-pub const LOCAL: &str = "local";
+/// is told where it is.
+pub use provider::known::LOCAL;
 
 /// The providers that have parameters of their own.
 pub fn provider_names() -> Vec<String> {
@@ -92,18 +88,7 @@ pub fn destination(settings: &Settings, variables: Variables<'_>) -> Result<Dest
 /// What `auto` stands for, as far as the environment tells: the provider whose
 /// key or address is set. `None`: look for a local server, else take the tutor.
 pub fn from_environment(variables: Variables<'_>) -> Option<&'static str> {
-    let set = |name: &str| variables(name).is_some_and(|value| !value.is_empty());
-    KNOWN
-        .iter()
-        .find(|known| {
-            if known.needs_key {
-                // Whoever has no default model cannot be asked just like that.
-                !known.model.is_empty() && set(known.key_variable)
-            } else {
-                set(known.base_url_variable)
-            }
-        })
-        .map(|known| known.name)
+    known::set_up(variables)
 }
 
 /// The key that the provider of `settings` wants, or is to be given, and that

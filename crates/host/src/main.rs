@@ -47,7 +47,6 @@ mod status;
 mod supervise;
 mod surroundings;
 mod switch;
-mod transport;
 mod trust;
 mod tutor;
 mod usage;

@@ -4,12 +4,13 @@
 //! Knows no chat. What follows from options and environment alone is decided by
 //! `endpoint`.
 
+use agent::transport;
 use chat::Problem;
 
 use crate::credentials::{self, Found};
 use crate::endpoint::{self, Destination, Variables};
+use crate::local;
 use crate::settings::Settings;
-use crate::{local, transport};
 
 /// Where a request goes; `auto` looks for what there is. `note` is told what is
 /// waited for.

@@ -41,11 +41,12 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
 
 #[test]
 fn dependencies_point_one_way() {
-    let ours = ["chat", "provider", "tools", "mcp", "flemma"];
+    let ours = ["chat", "provider", "tools", "agent", "mcp", "flemma"];
     for (name, allowed) in [
         ("chat", &[][..]),
         ("provider", &["chat"]),
         ("tools", &["chat"]),
+        ("agent", &["chat", "provider", "tools"]),
         ("mcp", &["chat", "tools"]),
     ] {
         let used: Vec<String> = dependencies(name)

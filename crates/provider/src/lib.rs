@@ -21,6 +21,7 @@ mod explain;
 mod failure;
 mod gemini;
 mod ids;
+pub mod known;
 mod page;
 mod parameters;
 mod responses;

@@ -47,6 +47,19 @@ pub struct Clash {
     pub holder: String,
 }
 
+/// The tools that models are offered where nobody says otherwise: `bash`, `calculator`,
+/// `edit`, `read`, `write`. One's own can be added to them.
+pub fn default_tools() -> Vec<Box<dyn Tool>> {
+    let locks = FileLocks::default();
+    vec![
+        Box::new(Bash),
+        Box::new(Calculator),
+        Box::new(Edit::new(locks.clone())),
+        Box::new(Read),
+        Box::new(Write::new(locks)),
+    ]
+}
+
 type Tools = Arc<[Arc<dyn Tool>]>;
 
 /// Tools by name. Cloning is cheap and shares the tools.
@@ -206,6 +219,9 @@ mod tests {
 
         let names: Vec<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, ["bash", "calculator", "edit", "read", "write"]);
+        let tools = default_tools();
+        let by_default: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
+        assert_eq!(by_default, names);
         for more in [
             "calculator_async",
             "grep",

@@ -18,6 +18,22 @@ use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 /// process tree takes up to a second by rule, so this is more.
 const GRACE: Duration = Duration::from_secs(3);
 
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ran {
+    /// What the model reads.
+    pub outcome: ToolOutcome,
+    /// What the tool has to say beyond that, when it was done.
+    pub details: Option<Value>,
+}
+
+impl From<ToolOutcome> for Ran {
+    fn from(outcome: ToolOutcome) -> Self {
+        let details = None;
+        Self { outcome, details }
+    }
+}
+
 type Ended = Result<Result<ToolResult, ToolError>, JoinError>;
 
 enum Stop {
@@ -32,8 +48,18 @@ pub async fn run(
     tool: Arc<dyn Tool>,
     id: ToolUseId,
     input: Value,
-    mut ctx: ToolContext,
+    ctx: ToolContext,
 ) -> ToolOutcome {
+    run_in_full(tool, id, input, ctx).await.outcome
+}
+
+/// [`run`], with what the model does not read.
+pub async fn run_in_full(
+    tool: Arc<dyn Tool>,
+    id: ToolUseId,
+    input: Value,
+    mut ctx: ToolContext,
+) -> Ran {
     let cancelled_by_user = ctx.cancel.clone();
     ctx.cancel = ctx.cancel.child_token();
     let stop_tool = ctx.cancel.clone().drop_guard();
@@ -42,7 +68,7 @@ pub async fn run(
     let mut task = tokio::spawn(async move { tool.execute(&id, input, ctx).await });
     let stop = tokio::select! {
         biased;
-        ended = &mut task => return outcome(&name, ended, &Stop::Cancelled),
+        ended = &mut task => return ran(&name, ended, &Stop::Cancelled),
         () = cancelled_by_user.cancelled() => Stop::Cancelled,
         () = sleep(limit) => Stop::TimedOut(limit),
     };
@@ -55,27 +81,30 @@ async fn give_up(
     name: &str,
     mut task: JoinHandle<Result<ToolResult, ToolError>>,
     stop: &Stop,
-) -> ToolOutcome {
+) -> Ran {
     match timeout(GRACE, &mut task).await {
-        Ok(ended) => outcome(name, ended, stop),
+        Ok(ended) => ran(name, ended, stop),
         Err(_) => {
             tracing::warn!(name, "a tool did not stop when asked and was dropped");
             task.abort();
-            stopped(stop)
+            stopped(stop).into()
         }
     }
 }
 
-fn outcome(name: &str, ended: Ended, stop: &Stop) -> ToolOutcome {
+fn ran(name: &str, ended: Ended, stop: &Stop) -> Ran {
     match ended {
         // What was finished was finished, even when a cancel came in between.
-        Ok(Ok(result)) => ToolOutcome::Done {
-            content: result.content,
-            marked_failed: result.marked_failed,
+        Ok(Ok(result)) => Ran {
+            outcome: ToolOutcome::Done {
+                content: result.content,
+                marked_failed: result.marked_failed,
+            },
+            details: result.details,
         },
-        Ok(Err(ToolError::Cancelled)) => stopped(stop),
-        Ok(Err(error)) => ToolOutcome::Failed(error.to_string()),
-        Err(error) => ToolOutcome::Failed(crashed(name, error)),
+        Ok(Err(ToolError::Cancelled)) => stopped(stop).into(),
+        Ok(Err(error)) => ToolOutcome::Failed(error.to_string()).into(),
+        Err(error) => ToolOutcome::Failed(crashed(name, error)).into(),
     }
 }
 

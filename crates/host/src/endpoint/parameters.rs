@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use provider::catalogue::{self, Model};
+use provider::known::Known;
 use provider::{CacheRetention, Level, Parameters, Patience, Thinking};
 use serde_json::Value;
 
-use super::known::Known;
 use crate::settings::Settings;
 
 /// Fewest tokens that a share of the model's limit comes to: the reference's floor.

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex as Lock, PoisonError};
 use std::time::{Duration, Instant};
 
+use agent::transport;
 use chat::Problem;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
@@ -16,7 +17,6 @@ use tools::Program;
 
 use crate::endpoint::expand;
 use crate::settings::Settings;
-use crate::transport;
 
 /// Between two looks whether it has loaded its model.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -296,7 +296,7 @@ impl State {
 pub(super) fn http(spec: &Spec) -> Http {
     let address = spec.shown();
     Arc::new(move || {
-        let client = crate::transport::client(&address, None, CONNECT);
+        let client = agent::transport::client(&address, None, CONNECT);
         client.map_err(|problem| problem.what)
     })
 }

@@ -3,15 +3,11 @@
 //! One write at a time and one a frame at most. The answer grows at an anchor that
 //! the editor keeps, so the user may type anywhere meanwhile.
 
-use std::collections::HashSet;
-
-use chat::answer::AnswerWriter;
-use chat::approval::CallKey;
+use agent::answer::{self, Answer, Said};
 use chat::cycle::{AnswerEnd, Event, Level, Notice};
 use chat::document::Role;
-use chat::tool::ToolUseId;
-use chat::{Problem, json, write};
-use provider::{StopReason, StreamEvent, ToolUse};
+use chat::{Problem, write};
+use provider::StreamEvent;
 use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -29,13 +25,9 @@ pub(super) struct Open {
     cancel: CancellationToken,
     /// Who is asked, for the spinner and for signatures.
     pub(super) label: String,
-    provider: String,
-    writer: AnswerWriter,
+    answer: Answer,
     /// Text that was decided on and is not in the buffer.
     unwritten: String,
-    calls: usize,
-    /// Ids of the calls in the chat.
-    ids: HashSet<ToolUseId>,
     /// What it takes.
     pub(super) meter: Meter,
     /// The editor's anchor, once the marker line stands.
@@ -66,17 +58,14 @@ pub(super) enum Doing {
 }
 
 impl Open {
-    /// A request of which nothing is known yet. `ids` are those of the chat's calls.
-    pub(super) fn new(number: u64, cancel: CancellationToken, ids: HashSet<ToolUseId>) -> Self {
+    /// A request of which nothing is known yet.
+    pub(super) fn new(number: u64, cancel: CancellationToken, answer: Answer) -> Self {
         Self {
             number,
             cancel,
             label: String::new(),
-            provider: String::new(),
-            writer: AnswerWriter::new(),
+            answer,
             unwritten: String::new(),
-            calls: 0,
-            ids,
             meter: Meter::start(),
             anchor: None,
             column: 0,
@@ -91,20 +80,8 @@ impl Open {
     /// Says who is asked: the provider's name, a blank, and more.
     pub(super) fn set_label(&mut self, label: String) {
         let provider = label.split(' ').next().unwrap_or_default();
-        self.provider = provider.to_owned();
+        self.answer.set_provider(provider);
         self.label = label;
-    }
-
-    /// Gives a call another id when the chat has one of that id: servers that send
-    /// none number the calls of each answer anew, and one approval must never be
-    /// taken for two calls.
-    fn make_distinct(&mut self, call: &mut ToolUse) {
-        let given = call.id.clone();
-        let mut count = 1;
-        while !self.ids.insert(ToolUseId::new(write::writable(&call.id))) {
-            count += 1;
-            call.id = format!("{given}_{count}");
-        }
     }
 
     /// Stops the request itself; nothing is written any more.
@@ -143,63 +120,39 @@ impl Session {
             return;
         };
         open.note = None;
-        match event {
+        match &event {
             StreamEvent::Text(text) => {
-                open.writer.text(&text);
-                self.editor.say(&text);
+                self.editor.say(text);
                 open.doing = Doing::Streaming;
             }
-            StreamEvent::Thinking(text) => {
-                open.writer.thinking(&text);
-                open.doing = Doing::Thinking(open.writer.thinking_len());
-            }
-            StreamEvent::ThinkingEnd { signature } => {
-                let signature = signature
-                    .as_deref()
-                    .map(|value| (open.provider.as_str(), value));
-                open.writer.end_thinking(signature);
-            }
-            StreamEvent::RedactedThinking(opaque) => open.writer.redacted_thinking(&opaque),
-            StreamEvent::ToolUseStart { name } => open.doing = Doing::Calling(name),
-            StreamEvent::ToolUse(mut call) => {
-                open.make_distinct(&mut call);
-                open.calls += 1;
-                open.writer.tool_use(&call.name, &call.id, &call.input);
-                self.waiting.extend(recorded(&call));
-            }
-            StreamEvent::Usage(usage) => open.meter.read(usage),
-            StreamEvent::Stop(reason) => self.stopped(reason),
-            StreamEvent::Error(problem) => self.failed(&problem),
+            StreamEvent::ToolUseStart { name } => open.doing = Doing::Calling(name.clone()),
+            StreamEvent::Usage(usage) => open.meter.read(*usage),
+            _ => {}
         }
-        if let Some(open) = &mut self.request {
-            open.unwritten.push_str(&open.writer.take());
+        let thinks = matches!(event, StreamEvent::Thinking(_));
+        let said = open.answer.take(event);
+        if thinks {
+            open.doing = Doing::Thinking(open.answer.thinking_len());
         }
-    }
-
-    /// The provider says that the answer is complete.
-    fn stopped(&mut self, reason: StopReason) {
-        let Some(open) = &mut self.request else {
-            return;
-        };
-        let empty = open.writer.is_empty();
-        match reason {
-            StopReason::Refusal => self.failed(&Problem::new("The model declined to go on.", "Reword your message and press Ctrl-].")),
-            StopReason::MaxTokens if open.calls > 0 => self.failed(&Problem::new(
-                "The answer reached its token limit in the middle of its calls, so none of them runs.",
-                "Raise parameters.max_tokens, or press Ctrl-] to let the model go on.",
-            )),
-            StopReason::ContextFull => self.failed(&Problem::new(
-                "Question and answer fill the model's context window, so the answer ends there and none of its calls runs.",
-                "Delete earlier turns or large results, or choose a model with a larger context window.",
-            )),
-            _ if empty => self.failed(&Problem::new("The model sent an empty answer.", "Press Ctrl-] to ask again; the conversation is unchanged.")),
-            reason => {
-                open.writer.finish(None);
+        match said {
+            Some(Said::Call(call)) => {
+                let recorded = answer::key(&call).map(Event::Recorded);
+                self.waiting.extend(recorded);
+            }
+            Some(Said::Complete(remark)) => {
                 open.end = Some(AnswerEnd::Complete);
-                if let Some(text) = cut_short(&reason) {
-                    self.editor.notify(&Notice { level: Level::Warning, text });
+                if let Some(remark) = remark {
+                    self.editor.notify(&Notice {
+                        level: Level::Warning,
+                        text: remark.to_string(),
+                    });
                 }
             }
+            Some(Said::Failed(problem)) => self.failed(&problem),
+            None => {}
+        }
+        if let Some(open) = &mut self.request {
+            open.unwritten.push_str(&open.answer.text());
         }
     }
 
@@ -215,10 +168,8 @@ impl Session {
             return;
         };
         open.stop();
-        if !open.writer.is_empty() {
-            open.writer.finish(Some(reason));
-            open.unwritten.push_str(&open.writer.take());
-        }
+        open.answer.break_off(reason);
+        open.unwritten.push_str(&open.answer.text());
         open.end = Some(end);
     }
 
@@ -363,23 +314,4 @@ impl Session {
         self.view.redraw();
         self.waiting.push_back(Event::AnswerEnded(end));
     }
-}
-
-/// What the user is told about an answer that ended early and stands as it is.
-fn cut_short(reason: &StopReason) -> Option<String> {
-    match reason {
-        StopReason::MaxTokens => Some("The answer reached its token limit and is cut there. Raise parameters.max_tokens for longer ones.".to_owned()),
-        StopReason::Other(word) => Some(format!("The provider ended the answer early ({word}). Press Ctrl-] to let the model go on.")),
-        _ => None,
-    }
-}
-
-/// A call that a provider issued, as it will stand in the document.
-fn recorded(call: &ToolUse) -> Option<Event> {
-    let input = json::parse_object(&call.input).ok()?;
-    Some(Event::Recorded(CallKey {
-        id: ToolUseId::new(write::writable(&call.id)),
-        name: write::writable(&call.name),
-        input: json::canonical(&input),
-    }))
 }

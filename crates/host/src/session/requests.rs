@@ -2,6 +2,8 @@
 //!
 //! How the answer gets into the buffer is in `answer`.
 
+use agent::answer::Answer;
+use agent::transport;
 use chat::Problem;
 use chat::cycle::{Level, Notice};
 use chat::prompt::Prompt;
@@ -13,11 +15,12 @@ use tokio_util::sync::CancellationToken;
 use super::answer::Open;
 use super::rehearsal::rehearse_request;
 use super::{Input, Session};
+use crate::credentials::Keyed;
 use crate::digest::sha256;
 use crate::endpoint::{self, Destination};
 use crate::settings::Settings;
 use crate::usage::Tariff;
-use crate::{route, status, transport, tutor};
+use crate::{route, status, tutor};
 
 impl Session {
     pub(super) fn send(&mut self) {
@@ -25,13 +28,12 @@ impl Session {
         let refers = !chat::references::in_document(&document).is_empty();
         let plain = (!refers).then(|| chat::prompt::build(&document, &self.rules.offered));
         let expansion = refers.then(|| self.expansion());
-        let calls = document.turns().flat_map(|turn| turn.calls);
-        let ids = calls.map(|call| call.tool_use.id.clone()).collect();
+        let answer = Answer::to(&document);
         self.follow_answer(&document);
         self.references.unresolved.clear();
         let number = self.number();
         let cancel = CancellationToken::new();
-        self.request = Some(Open::new(number, cancel.clone(), ids));
+        self.request = Some(Open::new(number, cancel.clone(), answer));
         self.editor
             .event("FlemmaRequestStarted", json!({"bufnr": self.buffer}));
         let Some(inbox) = self.inbox.upgrade() else {
@@ -170,7 +172,8 @@ async fn exchange(
     match (destination, prompt) {
         (Ok(Destination::Tutor), Ok(prompt)) => tutor::send(prompt, events, cancel).await,
         (Ok(Destination::Server(endpoint, parameters)), Ok(prompt)) => {
-            transport::send(prompt, endpoint, *parameters, events, &note, cancel).await;
+            let asker = Keyed(note);
+            transport::send(prompt, endpoint, *parameters, events, &asker, cancel).await;
         }
         (Err(problem), _) | (_, Err(problem)) => {
             drop(events.send(vec![StreamEvent::Error(problem)]))

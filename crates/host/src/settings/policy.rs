@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chat::approval::{
-    CATCH_ALL, CONFIG, Decision, FRONTMATTER, Function, Judges, OnError, Policy, Resolver,
+    CATCH_ALL, CONFIG, Decision, FRONTMATTER, Function, Judges, OnError, PRESETS, Policy, Resolver,
     ResolverChain, Source,
 };
 use chat::cycle::Options;
@@ -17,18 +17,6 @@ use tools::{HttpAllow, Registry, Tool};
 use super::judges::{SHELL, SHELL_SAFE};
 use super::{Problems, Settings};
 use crate::protocol::RegisteredResolver;
-
-/// Presets that exist without being defined. The first two are the "Built-in presets"
-/// of the tools specification and approve what it says they do; the third is the
-/// second and the tools that look around, for other tools too.
-const BUILT_IN: [(&str, &[&str]); 3] = [
-    ("$readonly", &["read"]),
-    ("$default", &["read", "write", "edit"]),
-    (
-        "$standard",
-        &["read", "write", "edit", "find", "grep", "ls", "tool_search"],
-    ),
-];
 
 /// Where the resolvers that the options make stand: "Approval resolvers" in the
 /// tools specification.
@@ -108,7 +96,7 @@ impl Settings {
 
     /// The names that start with `$`.
     pub fn preset_names(&self) -> BTreeSet<String> {
-        let built_in = BUILT_IN.iter().map(|(name, _)| (*name).to_owned());
+        let built_in = PRESETS.iter().map(|(name, _)| (*name).to_owned());
         let built_in = built_in.chain([SHELL_SAFE.to_owned()]);
         built_in.chain(self.tools.presets.keys().cloned()).collect()
     }
@@ -144,7 +132,7 @@ impl Settings {
     ) -> Policy {
         let mut policy = Policy::default();
         for name in names {
-            let built_in = BUILT_IN.iter().find(|(built_in, _)| *built_in == name);
+            let built_in = PRESETS.iter().find(|(built_in, _)| *built_in == name);
             match (self.tools.presets.get(name), built_in) {
                 (Some(preset), _) => {
                     policy.approve.extend(preset.approve.iter().cloned());

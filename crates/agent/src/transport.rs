@@ -1,28 +1,52 @@
 //! Sends a request over HTTP and hands on what the stream says.
 //!
-//! Knows no buffer. What is tried again and when is decided by
-//! [`provider::Patience`]; here it is waited for. A request ends with exactly one
-//! terminal event, however the connection ends.
+//! Knows no document, and of keys only that whoever asks may have another one. What is
+//! tried again and when is decided by [`provider::Patience`]; here it is waited for. A
+//! request ends with exactly one terminal event, however the connection ends.
 
 mod attempt;
 mod client;
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use chat::Problem;
 use chat::prompt::Prompt;
-use provider::{Endpoint, Failure, Parameters, StreamEvent, Tries, Verdict};
+use provider::{Endpoint, Failure, Parameters, Secret, StreamEvent, Tries, Verdict};
+use reqwest::Client;
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 pub use self::client::client;
-use crate::credentials;
 
 /// Where the events of an answer go, those that arrive together together.
 pub type Events = mpsc::UnboundedSender<Vec<StreamEvent>>;
-/// Where it is said what is waited for, in place of the request's label.
-pub type Notes<'a> = &'a (dyn Fn(String) + Send + Sync);
+
+/// A server on this machine says at once which models it has, or not at all.
+const MODELS_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Who sends a request, as far as the request asks for them.
+#[async_trait]
+pub trait Asker: Send + Sync {
+    /// Is told what the request waits for before its answer begins.
+    fn note(&self, _text: String) {}
+
+    /// The provider refused its key: another one, if there may be one by now. It is
+    /// asked for once in a request.
+    async fn renew_key(&self, _provider: &str) -> Option<Secret> {
+        None
+    }
+}
+
+/// The first model that a server lists at `/models`; `None` when it does not say.
+pub async fn first_model(client: &Client, base_url: &str) -> Option<String> {
+    let url = format!("{}/models", base_url.trim_end_matches('/'));
+    let response = client.get(url).timeout(MODELS_PATIENCE).send().await.ok()?;
+    let models: Value = response.json().await.ok()?;
+    models.pointer("/data/0/id")?.as_str().map(str::to_owned)
+}
 
 /// Sends `prompt` and passes on events until a terminal one, or until `cancel`.
 pub async fn send(
@@ -30,10 +54,10 @@ pub async fn send(
     mut endpoint: Endpoint,
     parameters: Parameters,
     events: Events,
-    notes: Notes<'_>,
+    asker: &dyn Asker,
     cancel: CancellationToken,
 ) {
-    let work = answer(&prompt, &mut endpoint, parameters, &events, notes);
+    let work = answer(&prompt, &mut endpoint, parameters, &events, asker);
     let ended = tokio::select! {
         biased;
         () = cancel.cancelled() => return,
@@ -53,13 +77,13 @@ async fn answer(
     endpoint: &mut Endpoint,
     mut parameters: Parameters,
     events: &Events,
-    notes: Notes<'_>,
+    asker: &dyn Asker,
 ) -> Result<(), Problem> {
     let patience = parameters.patience;
     let ca_file = endpoint.ca_file.as_deref();
     let client = client(&endpoint.base_url, ca_file, patience.connect)?;
     if parameters.model.is_empty() {
-        parameters.model = crate::local::first_model(&client, &endpoint.base_url)
+        parameters.model = first_model(&client, &endpoint.base_url)
             .await
             .unwrap_or_else(|| "default".to_owned());
     }
@@ -73,7 +97,7 @@ async fn answer(
             return Ok(());
         };
         let renews = is_refused_key(failed.failure) && !std::mem::replace(&mut renewed, true);
-        if renews && renew_key(endpoint, notes).await {
+        if renews && renew_key(endpoint, asker).await {
             request = provider::encode(prompt, endpoint, &parameters)?;
             continue;
         }
@@ -85,7 +109,7 @@ async fn answer(
             Verdict::TooLong(asked) => return Err(too_long(failed.problem, asked, patience)),
         };
         let turn = format!("try {} of {}", tries.made + 1, patience.retries + 1);
-        count_down(wait, notes, |seconds| {
+        count_down(wait, asker, |seconds| {
             format!(
                 "{} {}; {turn} in {seconds} s",
                 endpoint.provider, failed.short
@@ -93,7 +117,7 @@ async fn answer(
         })
         .await;
         tries.waited += wait;
-        notes(format!(
+        asker.note(format!(
             "{} {}, {turn}",
             endpoint.provider, parameters.model
         ));
@@ -106,18 +130,17 @@ fn is_refused_key(failure: Failure) -> bool {
 
 /// A key that was kept in memory may have been replaced since: it is asked for once
 /// more. Whether there is another one.
-async fn renew_key(endpoint: &mut Endpoint, notes: Notes<'_>) -> bool {
-    let note = |text| notes(text);
-    let Some(found) = credentials::renew(&endpoint.provider, &note).await else {
+async fn renew_key(endpoint: &mut Endpoint, asker: &dyn Asker) -> bool {
+    let Some(key) = asker.renew_key(&endpoint.provider).await else {
         return false;
     };
-    let is_new = endpoint.api_key.as_ref() != Some(&found.key);
-    endpoint.api_key = Some(found.key);
+    let is_new = endpoint.api_key.as_ref() != Some(&key);
+    endpoint.api_key = Some(key);
     is_new
 }
 
 /// Waits, and says every second how long it still takes.
-async fn count_down(wait: Duration, notes: Notes<'_>, text: impl Fn(u64) -> String) {
+async fn count_down(wait: Duration, asker: &dyn Asker, text: impl Fn(u64) -> String) {
     let end = Instant::now() + wait;
     loop {
         let left = end.saturating_duration_since(Instant::now());
@@ -125,7 +148,7 @@ async fn count_down(wait: Duration, notes: Notes<'_>, text: impl Fn(u64) -> Stri
             return;
         }
         let whole = left.as_secs_f64().ceil();
-        notes(text(whole as u64));
+        asker.note(text(whole as u64));
         sleep_until(end - Duration::from_secs_f64(whole - 1.0).min(left)).await;
     }
 }

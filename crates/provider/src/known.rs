@@ -1,9 +1,17 @@
 //! The providers, a row each: where one is, which key it takes, and how it is
 //! spoken to. Data alone; how each differs in a request is in the provider crate.
 
-use provider::Protocol;
+use crate::Protocol;
+
+/// The provider whose address is made of a project and a location.
+pub const VERTEX: &str = "vertex";
+
+/// The provider whose server is started on this machine: no environment holds a
+/// variable of that name by chance.
+pub const LOCAL: &str = "local";
 
 /// A provider that speaks over HTTP.
+#[derive(Debug)]
 pub struct Known {
     /// Its name in the options.
     pub name: &'static str,
@@ -20,6 +28,23 @@ pub struct Known {
     /// The model without configuration. Empty: a server on this machine chooses,
     /// any other wants to be told.
     pub model: &'static str,
+}
+
+/// The provider whose key or address is set, if one is: the first that needs nothing else.
+/// `variables` reads an environment.
+pub fn set_up(variables: &dyn Fn(&str) -> Option<String>) -> Option<&'static str> {
+    let set = |name: &str| variables(name).is_some_and(|value| !value.is_empty());
+    KNOWN
+        .iter()
+        .find(|known| {
+            if known.needs_key {
+                // Whoever has no default model cannot be asked just like that.
+                !known.model.is_empty() && set(known.key_variable)
+            } else {
+                set(known.base_url_variable)
+            }
+        })
+        .map(|known| known.name)
 }
 
 /// The providers of this version, in the order in which `auto` looks for them.
@@ -53,7 +78,7 @@ pub const KNOWN: &[Known] = &[
         model: "gemini-2.5-pro",
     },
     Known {
-        name: super::VERTEX,
+        name: VERTEX,
         protocol: Protocol::Gemini,
         // Made of project and location.
         base_url: "",
@@ -63,11 +88,11 @@ pub const KNOWN: &[Known] = &[
         model: "gemini-2.5-pro",
     },
     Known {
-        name: super::LOCAL,
+        name: LOCAL,
         protocol: Protocol::ChatCompletions,
-        // The host starts it, on whatever port is free.
+        // It is started on whatever port is free.
         base_url: "",
-        base_url_variable: super::LOCAL,
+        base_url_variable: LOCAL,
         key_variable: "",
         needs_key: false,
         model: "",

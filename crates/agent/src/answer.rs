@@ -1,0 +1,159 @@
+//! An answer that arrives: what of it goes into a document, the calls in it, and how it
+//! ended.
+//!
+//! Knows no connection, and not where the document is.
+
+use std::collections::HashSet;
+
+use chat::answer::AnswerWriter;
+use chat::approval::CallKey;
+use chat::document::Document;
+use chat::tool::ToolUseId;
+use chat::{Problem, json, write};
+use provider::{StopReason, StreamEvent, ToolUse};
+
+/// The answer to one request, taken in event by event.
+#[derive(Debug, Default)]
+pub struct Answer {
+    writer: AnswerWriter,
+    /// Whose signatures stand at its thinking.
+    provider: String,
+    calls: usize,
+    /// Ids of the calls in the document and in the answer so far.
+    ids: HashSet<ToolUseId>,
+}
+
+/// What an event of an answer says, beyond text that [`Answer::text`] gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// A call, with the id that it has in the document.
+    Call(ToolUse),
+    /// The answer is complete, with a remark when it ended early and stands as it is.
+    Complete(Option<Problem>),
+    /// It broke off or cannot be taken as an answer: none of its calls may run.
+    Failed(Problem),
+}
+
+impl Answer {
+    /// An answer to what this document says.
+    pub fn to(document: &Document<'_>) -> Self {
+        let calls = document.turns().flat_map(|turn| turn.calls);
+        Self {
+            ids: calls.map(|call| call.tool_use.id.clone()).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Says who answers, for the signatures of its thinking.
+    pub fn set_provider(&mut self, name: &str) {
+        name.clone_into(&mut self.provider);
+    }
+
+    /// Takes an event in.
+    pub fn take(&mut self, event: StreamEvent) -> Option<Said> {
+        match event {
+            StreamEvent::Text(text) => self.writer.text(&text),
+            StreamEvent::Thinking(text) => self.writer.thinking(&text),
+            StreamEvent::ThinkingEnd { signature } => {
+                let signature = signature.as_deref();
+                let signature = signature.map(|value| (self.provider.as_str(), value));
+                self.writer.end_thinking(signature);
+            }
+            StreamEvent::RedactedThinking(opaque) => self.writer.redacted_thinking(&opaque),
+            StreamEvent::ToolUse(mut call) => {
+                self.make_distinct(&mut call);
+                self.calls += 1;
+                self.writer.tool_use(&call.name, &call.id, &call.input);
+                return Some(Said::Call(call));
+            }
+            StreamEvent::Stop(reason) => return Some(self.stopped(reason)),
+            StreamEvent::Error(problem) => return Some(Said::Failed(problem)),
+            StreamEvent::ToolUseStart { .. } | StreamEvent::Usage(_) => {}
+        }
+        None
+    }
+
+    /// The text that can be put behind the answer's marker line, and behind what was
+    /// given before.
+    pub fn text(&mut self) -> String {
+        self.writer.take()
+    }
+
+    /// How many characters of thinking have arrived that were not written yet.
+    pub fn thinking_len(&self) -> usize {
+        self.writer.thinking_len()
+    }
+
+    /// What arrived stays, with the reason why there is no more. An answer without a
+    /// word stays empty.
+    pub fn break_off(&mut self, reason: &str) {
+        if !self.writer.is_empty() {
+            self.writer.finish(Some(reason));
+        }
+    }
+
+    /// Gives a call another id when the document has one of that id: servers that send
+    /// none number the calls of each answer anew, and one approval must never be
+    /// taken for two calls.
+    fn make_distinct(&mut self, call: &mut ToolUse) {
+        let given = call.id.clone();
+        let mut count = 1;
+        while !self.ids.insert(ToolUseId::new(write::writable(&call.id))) {
+            count += 1;
+            call.id = format!("{given}_{count}");
+        }
+    }
+
+    /// The provider says that the answer is complete.
+    fn stopped(&mut self, reason: StopReason) -> Said {
+        let problem = match reason {
+            StopReason::Refusal => (
+                "The model declined to go on.",
+                "Reword your message and press Ctrl-].",
+            ),
+            StopReason::MaxTokens if self.calls > 0 => (
+                "The answer reached its token limit in the middle of its calls, so none of them runs.",
+                "Raise parameters.max_tokens, or press Ctrl-] to let the model go on.",
+            ),
+            StopReason::ContextFull => (
+                "Question and answer fill the model's context window, so the answer ends there and none of its calls runs.",
+                "Delete earlier turns or large results, or choose a model with a larger context window.",
+            ),
+            _ if self.writer.is_empty() => (
+                "The model sent an empty answer.",
+                "Press Ctrl-] to ask again; the conversation is unchanged.",
+            ),
+            reason => {
+                self.writer.finish(None);
+                return Said::Complete(cut_short(&reason));
+            }
+        };
+        Said::Failed(Problem::new(problem.0, problem.1))
+    }
+}
+
+/// What is to be said about an answer that ended early and stands as it is.
+fn cut_short(reason: &StopReason) -> Option<Problem> {
+    match reason {
+        StopReason::MaxTokens => Some(Problem::new(
+            "The answer reached its token limit and is cut there.",
+            "Raise parameters.max_tokens for longer ones.",
+        )),
+        StopReason::Other(word) => Some(Problem::new(
+            format!("The provider ended the answer early ({word})."),
+            "Press Ctrl-] to let the model go on.",
+        )),
+        _ => None,
+    }
+}
+
+/// A call that a provider issued, as it will stand in the document; `None` when its
+/// arguments are no JSON object.
+pub fn key(call: &ToolUse) -> Option<CallKey> {
+    let input = json::parse_object(&call.input).ok()?;
+    Some(CallKey {
+        id: ToolUseId::new(write::writable(&call.id)),
+        name: write::writable(&call.name),
+        input: json::canonical(&input),
+    })
+}
