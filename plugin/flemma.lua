@@ -50,7 +50,7 @@ vim.api.nvim_create_autocmd("FileType", {
 })
 
 vim.api.nvim_create_user_command("Flemma", function(command)
-  require("flemma.commands").run(command.fargs)
+  require("flemma.commands").run(command.fargs, command.args)
 end, {
   nargs = "*",
   desc = "Flemma: talk to a model in a .chat buffer",

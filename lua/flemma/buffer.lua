@@ -15,6 +15,7 @@ local host = require("flemma.host")
 local lease = require("flemma.lease")
 local mirror = require("flemma.mirror")
 local notices = require("flemma.notices")
+local queued = require("flemma.queued")
 local render = require("flemma.render")
 local spans = require("flemma.spans")
 local swap = require("flemma.swap")
@@ -48,6 +49,8 @@ local function introduce(buffer, reason)
     reason = reason,
     interrupted = chat.interrupted,
     streaming = chat.streaming,
+    -- A host that lives has them itself.
+    queued = reason ~= "reload" and queued.texts(buffer) or {},
     modified = vim.bo[buffer].modified,
     came = chat.empty and "empty" or chat.seq == mirror.seq(buffer) and "read" or "changed",
   })
@@ -69,6 +72,7 @@ local function forget(buffer)
   diagnostics.forget(buffer)
   lease.forget(buffer)
   notices.forget(buffer)
+  queued.forget(buffer)
   swap.forget(buffer)
 end
 

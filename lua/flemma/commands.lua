@@ -6,13 +6,50 @@ local M = {}
 
 ---@class flemma.commands.Command
 ---@field help string One line.
----@field run? fun(arguments: string[]) Done here instead of by the host.
+---@field run? fun(arguments: string[], text: string) Done here instead of by the host.
 ---@field anywhere? boolean Whether it needs no chat.
 ---@field complete? fun(before: string[], lead: string): string[] What its next word can be.
+
+--- Says something to the model. Without words the user is asked for them.
+---@param text string
+local function steer(text)
+  local buffer = vim.api.nvim_get_current_buf()
+  ---@param words string
+  local function say(words)
+    if vim.api.nvim_buf_is_valid(buffer) then
+      vim.api.nvim_buf_call(buffer, function()
+        require("flemma.buffer").command("steer", { text = words })
+      end)
+    end
+  end
+  if text ~= "" then
+    return say(text)
+  end
+  vim.ui.input({ prompt = "Steer: " }, function(words)
+    if words and words ~= "" then
+      -- As if it stood behind the command, from where it can be had again.
+      vim.fn.histadd("cmd", "Flemma steer " .. words)
+      say(words)
+    end
+  end)
+end
 
 ---@type table<string, flemma.commands.Command>
 M.COMMANDS = {
   ["send"] = { help = "Send the conversation as it stands." },
+  ["steer"] = {
+    help = "Speak up while the model works: what has not started is skipped.",
+    run = function(_, text)
+      steer(text)
+    end,
+  },
+  ["queue"] = {
+    help = "Send this when the model is done; without words, list what waits.",
+    run = function(_, text)
+      require("flemma.buffer").command("queue", text ~= "" and { text = text } or nil)
+    end,
+  },
+  ["queue!"] = { help = "Put what waits into the prompt, unsent." },
   ["cancel"] = { help = "Stop the request, or all running calls." },
   ["fix"] = { help = "Mend what the diagnostic on this line says." },
   ["allow-file"] = { help = "Let this chat send the file outside the project that this line names." },
@@ -141,7 +178,8 @@ end
 
 --- Runs `:Flemma …`.
 ---@param words string[]
-function M.run(words)
+---@param line string The same as it was typed.
+function M.run(words, line)
   local name = words[1]
   if not name then
     list()
@@ -162,7 +200,7 @@ function M.run(words)
   end
   local rest = vim.list_slice(words, 2)
   if command.run then
-    command.run(rest)
+    command.run(rest, vim.trim(line:sub(#name + 1)))
   else
     require("flemma.buffer").command(name, M.arguments(rest))
   end

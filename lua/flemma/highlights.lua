@@ -24,6 +24,7 @@ M.LINKS = {
   FlemmaToolPending = "DiagnosticInfo",
   FlemmaToolSuccess = "DiagnosticOk",
   FlemmaSpinner = "DiagnosticInfo",
+  FlemmaQueued = "DiagnosticHint",
 }
 
 ---@param name string As in `highlights.tool_preview`.

@@ -20,6 +20,7 @@ M.RECEIVERS = {
   cursor = "flemma.apply",
   marks = "flemma.render",
   request = "flemma.render",
+  queued = "flemma.queued",
   spans = "flemma.spans",
   diagnostics = "flemma.diagnostics",
   ask = "flemma.functions",
@@ -51,6 +52,7 @@ M.IN_ORDER = {
   cursor = true,
   marks = true,
   request = true,
+  queued = true,
   spans = true,
   diagnostics = true,
 }
@@ -87,6 +89,7 @@ M.IN_ORDER = {
 ---@field reason "open"|"reload"|"restart"
 ---@field interrupted string[] Ids of calls that ran when the former host died.
 ---@field streaming boolean Whether an answer was being written when it died.
+---@field queued string[] What the user had said then that was not in the chat yet.
 ---@field modified boolean Whether it has changes that its file has not.
 ---@field came "empty"|"read"|"changed" Whether there was no text when it was read, it is that text, or it was changed.
 
@@ -149,37 +152,6 @@ M.IN_ORDER = {
 ---@field value any A boolean, a string, a number, or nil as `vim.NIL`.
 ---@field kind string The type of what it returned; "gone" when there is no such function.
 ---@field message string? The error it raised.
-
----@class flemma.protocol.Tools What is registered in Lua; comes anew whenever that changes.
----@field items flemma.protocol.Tool[]
----@field loading boolean Whether more are being found, which are waited for.
-
----@class flemma.protocol.Tool
----@field name string
----@field description string
----@field input_schema table
----@field output_schema table?
----@field strict boolean
----@field enabled boolean Whether models are offered it by default.
----@field async boolean? Whether it calls back, if it says so.
----@field timeout number? Seconds.
----@field execute integer? Number of its function.
----@field preview integer?
----@field rejected integer?
----@field tail boolean Whether the end of a long output says more than its start.
----@field requires_approval boolean Whether its calls wait unless a rule approves it by name.
-
----@class flemma.protocol.ToolReturned What a call came to, or a piece of it.
----@field call integer
----@field ok boolean
----@field text string? At most 48 KB.
----@field value any An output that is no text.
----@field more boolean? Whether another piece follows.
-
----@class flemma.protocol.ToolCommand A command that a call wants to run.
----@field call integer
----@field command integer
----@field argv string[]
 
 ---@class flemma.protocol.OpenFiles
 ---@field paths string[] Absolute names of loaded buffers that are files.
@@ -269,6 +241,15 @@ M.IN_ORDER = {
 ---@field anchor_line integer? Below the last line of the buffer when absent.
 ---@field elapsed_ms integer?
 
+---@class flemma.protocol.Queued All that the user said and that does not stand in the chat yet.
+---@field buffer integer
+---@field line integer The last, below which it is shown.
+---@field items flemma.protocol.QueuedItem[] In the order in which it is said.
+
+---@class flemma.protocol.QueuedItem
+---@field text string As it was typed.
+---@field when "next"|"later" As soon as possible, or when the model is done.
+
 ---@class flemma.protocol.Spans
 ---@field buffer integer
 ---@field seq integer
@@ -324,35 +305,6 @@ M.IN_ORDER = {
 ---@field name string
 ---@field source string
 ---@field about string The beginning of its description.
-
----@class flemma.protocol.ToolCall
----@field buffer integer The chat's.
----@field call integer
----@field function integer
----@field async boolean?
----@field tool string
----@field input table
----@field cwd string
----@field path string The chat's file, or empty.
----@field timeout number Seconds that a call may take by default.
----@field sandbox flemma.protocol.Held? Absent when nothing is held.
-
----@class flemma.protocol.Held
----@field writable string[] Folders below which files may be written; links are followed.
----@field prefix string[] What stands before the words of a command.
----@field problem string? Why no command may run.
-
----@class flemma.protocol.CommandEnded How a command of a call ended.
----@field buffer integer
----@field call integer
----@field command integer
----@field code integer? Its exit code; nil when a signal ended it.
----@field stdout string[] Its lines.
----@field stderr string[]
----@field problem string? Why it could not run.
-
----@class flemma.protocol.ToolStop
----@field call integer
 
 ---@class flemma.protocol.OpenText
 ---@field ask integer

@@ -56,6 +56,7 @@ mod send_stops;
 mod shell;
 mod shell_safe;
 mod stage;
+mod steering;
 mod step_tools;
 mod subcommands;
 mod switch;

@@ -91,6 +91,8 @@ test("a host that dies is followed by another, which learns what ran", function(
   host.receive("lock", { buffer = buffer, locked = true })
   host.receive("anchor", { buffer = buffer, anchor = 1, line = 0, column = 0 })
   host.receive("marks", { buffer = buffer, items = { { id = "toolu_1", line = 0, state = "running" } } })
+  local item = { text = "then this", when = "later" }
+  host.receive("queued", { buffer = buffer, line = 0, items = { item } })
   exit(137)
   welcome()
   same(vim.bo[buffer].modifiable, true)
@@ -98,6 +100,10 @@ test("a host that dies is followed by another, which learns what ran", function(
     return message.method == "attach"
   end, said)[1].payload
   same({ attach.reason, attach.interrupted, attach.streaming }, { "restart", { "toolu_1" }, true })
+  -- Until the new host says what has become of it, it is kept.
+  same({ attach.queued, require("flemma.queued").texts(buffer) }, { { "then this" }, { "then this" } })
+  host.receive("queued", { buffer = buffer, line = 0, items = {} })
+  same(require("flemma.queued").texts(buffer), {})
 end)
 
 test("a host that keeps dying is started three times, then left with the way back", function()

@@ -68,3 +68,27 @@ test("diagnostics name the place and the fix, and go away", function()
   chat.host("diagnostics", { buffer = buffer, items = {} })
   same(vim.diagnostic.get(buffer), {})
 end)
+
+test("what waits to be said stands below the end, and its bytes are harmless", function()
+  local buffer = chat.new({ "@You:", "hello" })
+  local space = vim.api.nvim_create_namespace("flemma.queued")
+  ---@return table[]
+  local function shown()
+    local found = vim.api.nvim_buf_get_extmarks(buffer, space, 0, -1, { details = true })
+    return vim.tbl_map(function(mark)
+      local lines = vim.tbl_map(function(line)
+        return line[1][1]
+      end, mark[4].virt_lines)
+      return { mark[2], lines }
+    end, found)
+  end
+  local items = { { text = "one\27[31m\ntwo\n3\n4", when = "next" }, { text = "five", when = "later" } }
+  chat.host("queued", { buffer = buffer, line = 1, items = items })
+  local lines = { "⏵ next: one^[[31m", "        two", "        3 …", "⏵ then: five" }
+  same(shown(), { { 1, lines } })
+  -- An answer that grows there takes it along.
+  vim.api.nvim_buf_set_text(buffer, 1, 5, 1, 5, { " you", "there" })
+  same(shown(), { { 2, lines } })
+  chat.host("queued", { buffer = buffer, line = 2, items = {} })
+  same(shown(), {})
+end)

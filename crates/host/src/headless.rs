@@ -273,6 +273,7 @@ impl Front {
             width: 80,
             interrupted: Vec::new(),
             streaming: false,
+            queued: Vec::new(),
             process: std::process::id(),
             came: if self.buffer.text().bytes().is_empty() {
                 Came::Empty

@@ -26,6 +26,7 @@ mod shared;
 mod show;
 mod trusting;
 mod usage;
+mod words;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::path::PathBuf;

@@ -281,9 +281,15 @@ impl crate::session::Session {
             (false, count) => format!("{count} tools are running"),
         };
         let is_tutor = is_tutor_chat(self.path());
+        let queued = self.queued_count();
         let (editor, shared) = (self.editor().clone(), self.shared().clone());
         let show = move |rules: &Rules| {
             let mut report = report(rules, is_tutor, &doing);
+            if queued > 0 {
+                let messages = if queued == 1 { "message" } else { "messages" };
+                let line = format!("queued     {queued} {messages}; :Flemma queue lists them");
+                report.lines.insert(1, line);
+            }
             if verbose {
                 let layer = rules.layer(&shared.settings);
                 report.lines.extend(option_lines(&shared.settings, &layer));

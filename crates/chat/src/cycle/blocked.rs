@@ -9,16 +9,16 @@ impl Cycle {
     pub(super) fn busy(&self) -> Option<Effect> {
         if self.request {
             return Some(Effect::warn(
-                "An answer is arriving, so nothing was changed. Press Ctrl-C to cancel it.",
+                "An answer is arriving, so nothing was changed. Ctrl-C cancels it, :Flemma steer adds words.",
             ));
         }
         match self.running.len() {
             0 => None,
             1 => Some(Effect::warn(
-                "A tool is running, so nothing was changed. Press Ctrl-C to cancel it.",
+                "A tool is running, so nothing was changed. Ctrl-C cancels it, :Flemma steer adds words.",
             )),
             n => Some(Effect::warn(format!(
-                "{n} tools are running, so nothing was changed. Press Ctrl-C to cancel them."
+                "{n} tools are running, so nothing was changed. Ctrl-C cancels them, :Flemma steer adds words."
             ))),
         }
     }

@@ -123,6 +123,9 @@ pub struct Attach {
     /// Whether an answer was streaming then.
     #[serde(default)]
     pub streaming: bool,
+    /// What the user had said then that was not in the chat yet.
+    #[serde(default)]
+    pub queued: Vec<String>,
     /// What its text was when it was read.
     pub came: Came,
     /// Whether it has changes that its file has not.
@@ -233,10 +236,14 @@ pub struct Command {
 impl Command {
     /// Whether it may have something sent or run.
     pub fn works(&self) -> bool {
-        matches!(
-            self.name.as_str(),
-            "advance" | "send" | "resolve" | "tool:execute"
-        )
+        let name = self.name.as_str();
+        let speaks = matches!(name, "steer" | "queue") && self.words().is_some();
+        speaks || matches!(name, "advance" | "send" | "resolve" | "tool:execute")
+    }
+
+    /// What the user says with it, as it was typed.
+    pub fn words(&self) -> Option<&str> {
+        self.arguments.get("text").and_then(Value::as_str)
     }
 }
 

@@ -164,6 +164,28 @@ pub struct Request {
     pub label: Option<String>,
 }
 
+/// Something the user said that does not stand in the chat yet.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct QueuedItem {
+    /// As it was typed.
+    pub text: String,
+    /// When it is said: `next`, as soon as that is possible, or `later`, when the
+    /// model is done.
+    pub when: &'static str,
+}
+
+/// `queued`: all that the user said and that does not stand in the chat yet, to be
+/// shown and, should this host end, to be given to the next one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Queued {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// The line below which it is shown: the last.
+    pub line: usize,
+    /// In the order in which it is said.
+    pub items: Vec<QueuedItem>,
+}
+
 /// `spans`: highlights of the visible lines.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Spans {

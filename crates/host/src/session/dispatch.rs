@@ -40,6 +40,8 @@ impl Session {
             Event::Advance
                 | Event::Send
                 | Event::Resolve { .. }
+                | Event::Steer(_)
+                | Event::FollowUp(_)
                 | Event::AnswerEnded(AnswerEnd::Complete)
         )
     }

@@ -32,7 +32,17 @@ impl Session {
         if !self.is_waiting_for_tools() {
             return false;
         }
-        self.waiting.retain(|event| !is_of_user(event));
+        let mut words = Vec::new();
+        self.waiting.retain_mut(|event| match event {
+            Event::Steer(text) | Event::FollowUp(text) => {
+                words.push(std::mem::take(text));
+                false
+            }
+            event => !is_of_user(event),
+        });
+        if !words.is_empty() {
+            self.waiting.push_back(Event::TakeBack(words));
+        }
         self.told_waiting = false;
         self.rule = Rule::Old;
         self.inform("Nothing was sent: you took it back before the tools were there.");
@@ -41,5 +51,8 @@ impl Session {
 }
 
 fn is_of_user(event: &Event) -> bool {
-    matches!(event, Event::Advance | Event::Send | Event::Resolve { .. })
+    matches!(
+        event,
+        Event::Advance | Event::Send | Event::Resolve { .. } | Event::Steer(_) | Event::FollowUp(_)
+    )
 }

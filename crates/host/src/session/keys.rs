@@ -32,7 +32,7 @@ impl Session {
                 return;
             }
             self.tell_cut_off();
-            if self.is_waiting_for_tools() {
+            if self.is_waiting_for_tools() && command.words().is_none() {
                 return self.inform("Waiting for tool definitions to load...");
             }
         }
@@ -40,6 +40,7 @@ impl Session {
             "advance" => self.waiting.push_back(Event::Advance),
             "send" => self.waiting.push_back(Event::Send),
             "resolve" | "tool:execute" => self.waiting.push_back(Event::Resolve { line }),
+            "steer" | "queue" | "queue!" => self.speak(&command),
             "cancel" if self.take_back_waiting() => {}
             "cancel" | "tool:cancel-all" => self.waiting.push_back(Event::Cancel),
             "tool:cancel" => self.waiting.push_back(Event::CancelTool { line }),

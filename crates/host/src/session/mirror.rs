@@ -167,6 +167,10 @@ impl Session {
             _ => {}
         }
         self.waiting.push_back(Event::Loaded { interrupted });
+        if !attach.queued.is_empty() {
+            self.note_shown(&attach.queued);
+            self.waiting.push_back(Event::TakeBack(attach.queued));
+        }
         if self.request.is_some() {
             self.lose_request(
                 "The buffer was reloaded while an answer was arriving, so the answer ends here.",

@@ -39,6 +39,7 @@ pub(super) struct View {
     request: Option<Request>,
     locked: bool,
     statusline: Option<Statusline>,
+    pub(super) queued: Option<Queued>,
 }
 
 /// A call that ended a moment ago.
@@ -131,6 +132,7 @@ impl Session {
         diagnostics.extend(self.frontmatter_remarks());
         diagnostics.extend(self.reference_remarks());
         self.show_marks(marks);
+        self.show_queued();
         self.show_spans(spans);
         // An answer that is half there is full of fences that are not closed yet.
         if self.request.is_none() {
@@ -316,6 +318,7 @@ impl Session {
             "idle" => self.usage_text(),
             state => format!("{state}: {}", request.label.as_deref().unwrap_or_default()),
         };
+        let text = self.with_queued(text);
         let statusline = Statusline { buffer, text };
         if self.view.statusline.as_ref() != Some(&statusline) {
             self.editor.send("statusline", &statusline);

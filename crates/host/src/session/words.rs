@@ -1,0 +1,94 @@
+//! What the user says while the model works: the commands, and what is shown of it
+//! until it stands in the chat. When it is said is the cycle's concern.
+
+use chat::cycle::Event;
+
+use super::Session;
+use crate::protocol::{Command, Queued, QueuedItem, Report};
+
+impl Session {
+    /// `:Flemma steer`, `:Flemma queue` and `:Flemma queue!`.
+    pub(super) fn speak(&mut self, command: &Command) {
+        let text = command.words().map(str::to_owned);
+        match (command.name.as_str(), text) {
+            ("steer", text) => self
+                .waiting
+                .push_back(Event::Steer(text.unwrap_or_default())),
+            ("queue", Some(text)) => self.waiting.push_back(Event::FollowUp(text)),
+            ("queue", None) => self.list_queued(),
+            _ => self.waiting.push_back(Event::TakeBack(Vec::new())),
+        }
+        self.view.redraw();
+    }
+
+    fn list_queued(&self) {
+        let items = self.queued_items();
+        if items.is_empty() {
+            return self.inform("No message is queued. Write one behind :Flemma queue.");
+        }
+        let mut lines = Vec::new();
+        for (at, item) in items.iter().enumerate() {
+            let mut text = item.text.lines();
+            lines.push(format!("{:>2} {}", at + 1, text.next().unwrap_or_default()));
+            lines.extend(text.map(|line| format!("   {line}")));
+        }
+        lines.push(String::new());
+        lines.push(":Flemma queue! puts them into the prompt, unsent.".to_owned());
+        let title = "queue";
+        self.editor.send("report", &Report { title, lines });
+    }
+
+    /// What was said and does not stand in the chat, in order.
+    fn queued_items(&self) -> Vec<QueuedItem> {
+        let now = self.cycle.steering().iter();
+        let later = self.cycle.follow_ups();
+        now.map(|text| item(text, "next"))
+            .chain(later.map(|text| item(text, "later")))
+            .collect()
+    }
+
+    /// How many messages wait.
+    pub(crate) fn queued_count(&self) -> usize {
+        self.cycle.steering().len() + self.cycle.follow_ups().len()
+    }
+
+    /// What the status line says, and how many messages wait.
+    pub(super) fn with_queued(&self, text: String) -> String {
+        match (self.queued_count(), text.is_empty()) {
+            (0, _) => text,
+            (count, true) => format!("{count} queued"),
+            (count, false) => format!("{text}, {count} queued"),
+        }
+    }
+
+    /// The editor still shows this, from a host that ended.
+    pub(super) fn note_shown(&mut self, texts: &[String]) {
+        self.view.queued = Some(Queued {
+            buffer: self.buffer,
+            line: 0,
+            items: texts.iter().map(|text| item(text, "next")).collect(),
+        });
+    }
+
+    /// Shows what waits below the end of the chat.
+    pub(super) fn show_queued(&mut self) {
+        let queued = Queued {
+            buffer: self.buffer,
+            line: self.text.text().line_count() - 1,
+            items: self.queued_items(),
+        };
+        let shown = self.view.queued.as_ref();
+        let nothing = queued.items.is_empty() && shown.is_none_or(|it| it.items.is_empty());
+        if !nothing && shown != Some(&queued) {
+            self.editor.send("queued", &queued);
+        }
+        self.view.queued = Some(queued);
+    }
+}
+
+fn item(text: &str, when: &'static str) -> QueuedItem {
+    QueuedItem {
+        text: text.to_owned(),
+        when,
+    }
+}

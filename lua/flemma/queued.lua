@@ -1,0 +1,85 @@
+--- What the user said that does not stand in the chat yet, below its end. What is
+--- shown is also all that is left of it when a host dies: the next one gets it.
+--- When it is said is the host's business.
+---@class flemma.queued
+local M = {}
+
+local api = vim.api
+local notices = require("flemma.notices")
+
+local NAMESPACE = api.nvim_create_namespace("flemma.queued")
+--- Most lines of one message that are shown.
+local LINES = 3
+local SIGNS = { next = "⏵ next: ", later = "⏵ then: " }
+
+---@class flemma.queued.Shown
+---@field items flemma.protocol.QueuedItem[]
+---@field mark integer?
+
+---@type table<integer, flemma.queued.Shown>
+local shown = {}
+
+---@param item flemma.protocol.QueuedItem
+---@return string[][][] lines Of virtual text.
+local function draw(item)
+  local sign, drawn = SIGNS[item.when] or SIGNS.later, {}
+  local lines = vim.split(item.text, "\n", { plain = true, trimempty = true })
+  for at = 1, math.min(#lines, LINES) do
+    local before = at == 1 and sign or (" "):rep(vim.fn.strwidth(sign))
+    local more = at == LINES and #lines > LINES and " …" or ""
+    drawn[at] = { { before .. notices.escape(lines[at]) .. more, "FlemmaQueued" } }
+  end
+  return drawn
+end
+
+--- Shows what waits, all of it.
+---@param message flemma.protocol.Queued
+function M.queued(message)
+  local buffer = message.buffer
+  if not api.nvim_buf_is_loaded(buffer) then
+    return
+  end
+  local mark = shown[buffer] and shown[buffer].mark
+  if #message.items == 0 then
+    api.nvim_buf_clear_namespace(buffer, NAMESPACE, 0, -1)
+    shown[buffer] = nil
+    return
+  end
+  local lines = {}
+  for _, item in ipairs(message.items) do
+    vim.list_extend(lines, draw(item))
+  end
+  local line = math.min(message.line, api.nvim_buf_line_count(buffer) - 1)
+  local text = api.nvim_buf_get_lines(buffer, line, line + 1, false)[1] or ""
+  -- At the very end, from where it moves on with the text that is added there.
+  mark = api.nvim_buf_set_extmark(buffer, NAMESPACE, line, #text, {
+    id = mark,
+    virt_lines = lines,
+    undo_restore = false,
+  })
+  shown[buffer] = { items = message.items, mark = mark }
+end
+
+--- What waits in a buffer, in order.
+---@param buffer integer
+---@return string[]
+function M.texts(buffer)
+  return vim.tbl_map(function(item)
+    return item.text
+  end, (shown[buffer] or { items = {} }).items)
+end
+
+--- The chat is closed: what was not said is told to who said it.
+---@param buffer integer
+function M.forget(buffer)
+  local texts = M.texts(buffer)
+  shown[buffer] = nil
+  if #texts > 0 then
+    notices.notify({
+      level = "warn",
+      message = ("The chat was closed with words that were not sent: %s"):format(table.concat(texts, " … ")),
+    })
+  end
+end
+
+return M

@@ -1,0 +1,283 @@
+//! The user speaks while the model works: `:Flemma steer` and `:Flemma queue`, what
+//! becomes of the calls, what is seen of it, and where the words are when all fails.
+
+use harness::{Answer, Editor, Gate, Provider};
+use rustix::process::Signal;
+use serde_json::{Value as Json, json};
+
+use crate::processes::{host, next_host, signal};
+use crate::stage::{QUESTION, ask_with, command, open, result, wait_end, wait_message};
+use crate::traces::{gate, open_gate, press_cancel, settle, wait_gate, wait_review};
+
+/// One call at a time, none of which asks.
+fn one_at_a_time() -> Json {
+    json!({"tools": {"require_approval": false, "max_concurrent": 1}})
+}
+
+/// An answer with three calls, the first of which stands at its gate until it opens.
+fn three_calls() -> Answer {
+    Answer::new()
+        .tool_use(
+            "t_1",
+            "bash",
+            command(&format!("{}; echo one", gate("gate"))),
+        )
+        .tool_use("t_2", "bash", command("echo >> ran"))
+        .tool_use("t_3", "bash", command("echo >> ran"))
+}
+
+/// A chat in which the first of three calls runs.
+#[track_caller]
+fn first_of_three_runs(provider: &Provider) -> Editor {
+    let editor = ask_with(provider, one_at_a_time());
+    editor.keys("<C-]>");
+    wait_gate(&editor, "gate");
+    editor.wait_for("a locked chat", |editor| {
+        editor.lua("return vim.bo.modifiable", json!([])) == json!(false)
+    });
+    editor
+}
+
+/// What is shown of the messages that wait.
+fn queued(editor: &Editor) -> Vec<String> {
+    let lines = editor.virtual_lines().into_iter().map(|line| line.text);
+    lines
+        .filter(|text| text.contains("next: ") || text.contains("then: "))
+        .collect()
+}
+
+#[track_caller]
+fn wait_queued(editor: &Editor, expected: &[&str]) {
+    editor.wait_for(&format!("{expected:?} shown below the chat"), |editor| {
+        let shown = queued(editor);
+        shown.len() == expected.len()
+            && shown
+                .iter()
+                .zip(expected)
+                .all(|(text, end)| text.ends_with(end))
+    });
+}
+
+/// The last message of a request, one word a part: its text, or its result and
+/// whether that is an error.
+fn last_parts(request: &Json) -> Vec<String> {
+    let messages = request["messages"].as_array().unwrap();
+    let parts = messages.last().unwrap()["content"].as_array().unwrap();
+    let text = |part: &Json| match part["type"].as_str() {
+        Some("tool_result") => {
+            let content = &part["content"];
+            let content = content.as_str().or(content[0]["text"].as_str()).unwrap();
+            format!(
+                "{} {}: {content}",
+                part["tool_use_id"].as_str().unwrap(),
+                part["is_error"]
+            )
+        }
+        _ => part["text"].as_str().unwrap_or_default().to_owned(),
+    };
+    parts.iter().map(text).collect()
+}
+
+/// Acceptance Y10, from the tool trait's "Tool Execution Flow".
+#[test]
+fn stop_while_the_first_of_three_calls_runs_skips_the_others_and_is_sent() {
+    let provider = Provider::anthropic([three_calls(), Answer::says("Stopped.")]);
+    let editor = first_of_three_runs(&provider);
+    editor.keys(":Flemma steer STOP<CR>");
+    editor.wait_text("\n\nSTOP\n");
+    assert_eq!(provider.requests().len(), 1);
+    open_gate(&editor, "gate");
+    wait_end(&editor, "STOP\n\n@Assistant:\nStopped.\n\n@You:\n\n");
+    assert!(result(&editor, "t_1").contains("one"));
+    assert!(!editor.dir().join("ran").exists());
+    let parts = last_parts(&provider.requests()[1].body);
+    assert!(
+        parts[0].starts_with("t_1 ") && !parts[0].contains("true"),
+        "{parts:?}"
+    );
+    assert_eq!(
+        parts[1..],
+        [
+            "t_2 true: Skipped due to queued user message",
+            "t_3 true: Skipped due to queued user message",
+            "STOP"
+        ]
+    );
+}
+
+#[test]
+fn words_that_look_like_structure_are_words() {
+    let provider = Provider::anthropic([three_calls(), Answer::says("Stopped.")]);
+    let editor = first_of_three_runs(&provider);
+    editor.keys(":Flemma steer @Assistant:  I   may | \"all\" %<CR>");
+    editor.wait_text("\\@Assistant:  I   may | \"all\" %");
+    open_gate(&editor, "gate");
+    wait_end(&editor, "Stopped.\n\n@You:\n\n");
+    let parts = last_parts(&provider.requests()[1].body);
+    assert_eq!(parts[3], "@Assistant:  I   may | \"all\" %");
+}
+
+#[test]
+fn a_call_that_waits_for_review_is_skipped() {
+    let answer = Answer::new().tool_use("t_1", "bash", command("echo >> ran"));
+    let provider = Provider::anthropic([answer, Answer::says("Ok.")]);
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    wait_review(&editor);
+    editor.keys(":Flemma steer Use read.<CR>");
+    wait_end(&editor, "Use read.\n\n@Assistant:\nOk.\n\n@You:\n\n");
+    assert!(result(&editor, "t_1").contains("Skipped due to queued user message"));
+    assert!(!editor.dir().join("ran").exists());
+}
+
+#[test]
+fn while_an_answer_streams_words_wait_below_it_and_are_said_after_it() {
+    let gate = Gate::new();
+    let answer = Answer::new()
+        .text("One,\ntwo")
+        .gate(&gate)
+        .text(",\nthree.");
+    let provider = Provider::anthropic([answer, Answer::says("Ok."), Answer::says("Sure.")]);
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    editor.wait_text("two");
+    editor.keys(":Flemma steer Shorter.<CR>");
+    editor.keys(":Flemma queue And then?<CR>");
+    wait_queued(&editor, &["next: Shorter.", "then: And then?"]);
+    editor.keys(":Flemma queue<CR>");
+    editor.wait_text(" 1 Shorter.\n 2 And then?\n");
+    editor.keys("q");
+    editor.keys(":Flemma status<CR>");
+    editor.wait_text("queued     2 messages");
+    editor.keys("q");
+    gate.open();
+    wait_end(
+        &editor,
+        "three.\n\n@You:\nShorter.\n\n@Assistant:\nOk.\n\n@You:\nAnd then?\n\n@Assistant:\nSure.\n\n@You:\n\n",
+    );
+    wait_queued(&editor, &[]);
+    assert_eq!(provider.requests().len(), 3);
+}
+
+#[test]
+fn without_words_they_are_asked_for() {
+    let provider = Provider::anthropic([three_calls(), Answer::says("Stopped.")]);
+    let editor = first_of_three_runs(&provider);
+    editor.keys(":Flemma steer<CR>STOP<CR>");
+    editor.wait_text("\n\nSTOP\n");
+    assert_eq!(
+        editor.lua("return vim.fn.histget('cmd')", json!([])),
+        json!("Flemma steer STOP")
+    );
+    editor.keys(":Flemma steer<CR><Esc>");
+    open_gate(&editor, "gate");
+    wait_end(&editor, "Stopped.\n\n@You:\n\n");
+    assert_eq!(editor.text().matches("STOP").count(), 1);
+}
+
+#[test]
+fn with_nothing_going_on_words_are_a_message_unless_one_was_begun() {
+    let provider = Provider::anthropic([Answer::says("Yes."), Answer::says("No.")]);
+    let editor = open(&provider, "@You:\n\n");
+    editor.keys(":Flemma steer Well?<CR>");
+    wait_end(&editor, "@You:\nWell?\n\n@Assistant:\nYes.\n\n@You:\n\n");
+    editor.keys("GoI was th<Esc>:Flemma steer And?<CR>");
+    wait_message(&editor, "You had begun a message");
+    assert!(
+        editor.text().ends_with("I was th\n\nAnd?\n"),
+        "{}",
+        editor.text()
+    );
+    settle(&editor);
+    assert_eq!(provider.requests().len(), 1);
+    // One undo takes the words away and nothing else.
+    editor.keys("u");
+    assert!(editor.text().ends_with("I was th\n"), "{}", editor.text());
+}
+
+#[test]
+fn a_cancel_puts_the_words_into_the_prompt_and_sends_nothing() {
+    let provider = Provider::anthropic([three_calls()]);
+    let editor = first_of_three_runs(&provider);
+    editor.keys(":Flemma queue Next.<CR>");
+    wait_queued(&editor, &["then: Next."]);
+    press_cancel(&editor, "a chat that rests", |editor| {
+        editor
+            .text()
+            .contains("Cancelled by the user before it ran.")
+            && editor.lua("return vim.bo.modifiable", json!([])) == json!(true)
+    });
+    wait_end(&editor, "\n\nNext.\n");
+    wait_queued(&editor, &[]);
+    settle(&editor);
+    assert_eq!(provider.requests().len(), 1);
+}
+
+#[test]
+fn taken_back_words_stand_in_the_prompt() {
+    let gate = Gate::new();
+    let answer = Answer::new().text("Well").gate(&gate).text(".");
+    let provider = Provider::anthropic([answer]);
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    editor.wait_text("Well");
+    editor.keys(":Flemma queue One.<CR>:Flemma queue Two.<CR>");
+    wait_queued(&editor, &["then: One.", "then: Two."]);
+    editor.keys(":Flemma queue!<CR>");
+    wait_queued(&editor, &["next: One.", "next: Two."]);
+    gate.open();
+    wait_end(&editor, "Well.\n\n@You:\nOne.\n\nTwo.\n");
+    settle(&editor);
+    assert_eq!(provider.requests().len(), 1);
+    editor.keys(":Flemma queue<CR>");
+    wait_message(&editor, "No message is queued.");
+}
+
+#[test]
+fn a_request_that_fails_leaves_the_words_in_the_prompt() {
+    let gate = Gate::new();
+    let answer = Answer::new().text("Well").gate(&gate).stop("refusal");
+    let provider = Provider::anthropic([answer]);
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    editor.wait_text("Well");
+    editor.keys(":Flemma steer Shorter.<CR>:Flemma queue Next.<CR>");
+    wait_queued(&editor, &["next: Shorter.", "then: Next."]);
+    gate.open();
+    wait_end(&editor, "-->\n\n@You:\nShorter.\n\nNext.\n");
+}
+
+#[test]
+fn a_host_that_dies_leaves_the_words_in_the_prompt() {
+    let gate = Gate::new();
+    let answer = Answer::new().text("Well").gate(&gate).text(".");
+    let provider = Provider::anthropic([answer]);
+    let editor = open(&provider, QUESTION);
+    let first = host(&editor);
+    editor.keys("<C-]>");
+    editor.wait_text("Well");
+    editor.keys(":Flemma steer Shorter.<CR>:Flemma queue Next.<CR>");
+    wait_queued(&editor, &["next: Shorter.", "then: Next."]);
+    signal(first.worker, Signal::KILL);
+    signal(first.watcher, Signal::KILL);
+    next_host(&editor, &first);
+    wait_end(
+        &editor,
+        "the host stopped -->\n\n@You:\nShorter.\n\nNext.\n",
+    );
+    wait_queued(&editor, &[]);
+}
+
+#[test]
+fn a_chat_that_is_closed_tells_the_words_that_were_not_sent() {
+    let gate = Gate::new();
+    let answer = Answer::new().text("Well").gate(&gate).text(".");
+    let provider = Provider::anthropic([answer]);
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    editor.wait_text("Well");
+    editor.keys(":Flemma queue Next.<CR>");
+    wait_queued(&editor, &["then: Next."]);
+    editor.keys(":bwipeout!<CR>");
+    wait_message(&editor, "Next.");
+}
