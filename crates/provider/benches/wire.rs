@@ -24,7 +24,7 @@ const PROTOCOLS: [(&str, Protocol); 4] = [
     ("responses", Protocol::Responses),
 ];
 
-/// One delta as the provider's documentation shows it.
+/// One delta as the provider sends it.
 fn delta(protocol: Protocol, at: usize) -> String {
     let text = format!(" word {at},");
     match protocol {
@@ -35,7 +35,7 @@ fn delta(protocol: Protocol, at: usize) -> String {
             "data: {{\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}},\"finish_reason\":null}}]}}\n\n"
         ),
         Protocol::Gemini => format!(
-            "data: {{\"candidates\":[{{\"content\":{{\"parts\":[{{\"text\":\"{text}\"}}],\"role\":\"model\"}},\"index\":0}}],\"modelVersion\":\"m\"}}\n\n"
+            "data: {{\"candidates\": [{{\"content\": {{\"parts\": [{{\"text\": \"{text}\"}}],\"role\": \"model\"}},\"index\": 0}}],\"usageMetadata\": {{\"promptTokenCount\": 12,\"candidatesTokenCount\": {at},\"totalTokenCount\": {at}}},\"modelVersion\": \"m\",\"responseId\": \"rY0faJ_QB8-t1dkP\"}}\n\n"
         ),
         Protocol::Responses => format!(
             "event: response.output_text.delta\ndata: {{\"type\":\"response.output_text.delta\",\"sequence_number\":{at},\"item_id\":\"msg_1\",\"output_index\":0,\"content_index\":0,\"delta\":\"{text}\"}}\n\n"

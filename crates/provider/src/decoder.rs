@@ -10,7 +10,7 @@ use crate::{
     Endpoint, Protocol, StreamEvent, ToolUse, anthropic, arguments, chat_completions, failure,
     gemini, responses, retry,
     said::Said,
-    sse::{SseDecoder, SseEvent},
+    sse::{SseDecoder, SseEvent, TooLarge},
 };
 
 /// Reads one answer.
@@ -102,16 +102,13 @@ impl Decoder {
         if self.ended {
             return events;
         }
-        let mut received = Vec::new();
-        let pushed = self.sse.push(bytes, &mut received);
-        for event in received {
-            self.accept(&event, &mut events);
-            if self.ended {
-                return events;
+        let mut rest = bytes;
+        while !self.ended {
+            match self.sse.next(&mut rest) {
+                Ok(Some(event)) => self.accept(&event, &mut events),
+                Ok(None) => break,
+                Err(TooLarge) => self.fail(failure::too_large(), &mut events),
             }
-        }
-        if pushed.is_err() {
-            self.fail(failure::too_large(), &mut events);
         }
         events
     }

@@ -7,6 +7,8 @@
 
 use std::mem;
 
+use memchr::memchr2;
+
 /// Most bytes of one line, and of all lines of one event (16 MiB).
 pub(crate) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 /// Most bytes kept of lines that are no field: more than any error message.
@@ -42,37 +44,45 @@ pub(crate) struct SseDecoder {
 }
 
 impl SseDecoder {
-    /// Reads a chunk and appends the events that it completes to `events`.
+    /// Reads on in a chunk, up to the end of the next event.
+    ///
+    /// What was read is taken off `chunk`. `None` when the chunk is used up.
     ///
     /// # Errors
     ///
-    /// A line or event is too large; the events before it have been appended.
-    pub(crate) fn push(
-        &mut self,
-        bytes: &[u8],
-        events: &mut Vec<SseEvent>,
-    ) -> Result<(), TooLarge> {
-        let mut rest = bytes;
-        while let Some(&first) = rest.first() {
+    /// A line or event is too large.
+    pub(crate) fn next(&mut self, chunk: &mut &[u8]) -> Result<Option<SseEvent>, TooLarge> {
+        while let Some(&first) = chunk.first() {
             if mem::take(&mut self.after_cr) && first == b'\n' {
-                rest = &rest[1..];
+                *chunk = &chunk[1..];
                 continue;
             }
-            let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
-                return self.extend_line(rest);
+            let rest = *chunk;
+            let Some(end) = memchr2(b'\n', b'\r', rest) else {
+                *chunk = &[];
+                self.extend_line(rest)?;
+                return Ok(None);
             };
-            self.extend_line(&rest[..end])?;
+            *chunk = &rest[end + 1..];
             self.after_cr = rest[end] == b'\r';
-            rest = &rest[end + 1..];
-            events.extend(self.end_line());
+            let event = if self.line.is_empty() {
+                self.check_size(end)?;
+                self.end_line(&rest[..end])
+            } else {
+                self.extend_line(&rest[..end])?;
+                self.end_held_line()
+            };
+            if event.is_some() {
+                return Ok(event);
+            }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// The event that stands at the end of the stream without a blank line.
     pub(crate) fn finish(&mut self) -> Option<SseEvent> {
         if !self.line.is_empty() {
-            self.end_line();
+            self.end_held_line();
         }
         self.dispatch()
     }
@@ -82,34 +92,42 @@ impl SseDecoder {
         &self.stray
     }
 
-    fn extend_line(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+    /// Whether so many more bytes may be held.
+    fn check_size(&self, more: usize) -> Result<(), TooLarge> {
         let held = self.line.len() + self.text.as_ref().map_or(0, String::len);
-        if held + bytes.len() > MAX_LINE_BYTES {
-            return Err(TooLarge);
+        match held + more > MAX_LINE_BYTES {
+            true => Err(TooLarge),
+            false => Ok(()),
         }
+    }
+
+    fn extend_line(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+        self.check_size(bytes.len())?;
         self.line.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn end_line(&mut self) -> Option<SseEvent> {
+    /// Ends a line that came in pieces.
+    fn end_held_line(&mut self) -> Option<SseEvent> {
         let mut line = mem::take(&mut self.line);
-        let is_first = !mem::replace(&mut self.past_first_line, true);
-        let text = line.as_slice();
-        let text = if is_first {
-            text.strip_prefix(BOM).unwrap_or(text)
-        } else {
-            text
-        };
-        let event = if text.is_empty() {
-            self.dispatch()
-        } else {
-            self.accept_field(text);
-            None
-        };
+        let event = self.end_line(&line);
         // The allocation serves the next line.
         line.clear();
         self.line = line;
         event
+    }
+
+    fn end_line(&mut self, line: &[u8]) -> Option<SseEvent> {
+        let is_first = !mem::replace(&mut self.past_first_line, true);
+        let line = match is_first {
+            true => line.strip_prefix(BOM).unwrap_or(line),
+            false => line,
+        };
+        if line.is_empty() {
+            return self.dispatch();
+        }
+        self.accept_field(line);
+        None
     }
 
     fn accept_field(&mut self, line: &[u8]) {
@@ -163,11 +181,20 @@ mod tests {
 
     use super::*;
 
+    /// Reads a chunk whole.
+    fn push(decoder: &mut SseDecoder, mut chunk: &[u8]) -> Result<Vec<SseEvent>, TooLarge> {
+        let mut events = Vec::new();
+        while let Some(event) = decoder.next(&mut chunk)? {
+            events.push(event);
+        }
+        Ok(events)
+    }
+
     fn decode(chunks: &[&[u8]]) -> Vec<(String, String)> {
         let mut decoder = SseDecoder::default();
         let mut events = Vec::new();
         for chunk in chunks {
-            decoder.push(chunk, &mut events).unwrap();
+            events.extend(push(&mut decoder, chunk).unwrap());
         }
         events.extend(decoder.finish());
         events
@@ -233,9 +260,8 @@ mod tests {
     #[test]
     fn lines_that_are_no_field_are_kept() {
         let mut decoder = SseDecoder::default();
-        let mut events = Vec::new();
 
-        decoder.push(b"<html>\r\n<p>: x\r\n", &mut events).unwrap();
+        let events = push(&mut decoder, b"<html>\r\n<p>: x\r\n").unwrap();
 
         assert_eq!(decoder.stray(), b"<html>\n<p>: x\n");
         assert_eq!(events, []);
@@ -244,11 +270,10 @@ mod tests {
     #[test]
     fn a_line_over_the_cap_is_refused_after_the_events_before_it() {
         let mut decoder = SseDecoder::default();
-        let mut events = Vec::new();
         let piece = vec![b'a'; 1024 * 1024];
 
-        decoder.push(b"data: a\n\ndata: ", &mut events).unwrap();
-        let refused = (0..17).find_map(|_| decoder.push(&piece, &mut events).err());
+        let events = push(&mut decoder, b"data: a\n\ndata: ").unwrap();
+        let refused = (0..17).find_map(|_| push(&mut decoder, &piece).err());
 
         assert_eq!(refused, Some(TooLarge));
         assert_eq!(events.len(), 1);
@@ -260,7 +285,7 @@ mod tests {
         let mut decoder = SseDecoder::default();
         let line = [b"data: ".as_slice(), &vec![b'a'; 1024 * 1024], b"\n"].concat();
 
-        let refused = (0..17).find_map(|_| decoder.push(&line, &mut Vec::new()).err());
+        let refused = (0..17).find_map(|_| push(&mut decoder, &line).err());
 
         assert_eq!(refused, Some(TooLarge));
     }

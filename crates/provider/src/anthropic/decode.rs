@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
+use serde_json_borrow::Value;
 
 use crate::{
     StopReason, StreamEvent, ToolUse, Usage,
@@ -62,7 +63,7 @@ impl Answer {
         event: &SseEvent,
         events: &mut Vec<StreamEvent>,
     ) -> Result<(), NotJson> {
-        let Ok(json) = serde_json::from_str::<Value>(&event.text) else {
+        let Ok(json) = serde_json::from_str::<Value<'_>>(&event.text) else {
             let error = not_json(event)?;
             if error.is_some() {
                 self.abandon(events);
@@ -70,16 +71,16 @@ impl Answer {
             events.extend(error);
             return Ok(());
         };
-        let index = json["index"].as_u64().unwrap_or_default();
-        match json["type"].as_str().unwrap_or(&event.name) {
-            "message_start" => events.extend(usage(&json["message"]["usage"])),
+        let index = json.get("index").as_u64().unwrap_or_default();
+        match json.get("type").as_str().unwrap_or(&event.name) {
+            "message_start" => events.extend(usage(json.get("message").get("usage"))),
             "content_block_start" => self.start_block(index, &json, &event.text, events),
-            "content_block_delta" => self.extend_block(index, &json["delta"], events),
+            "content_block_delta" => self.extend_block(index, json.get("delta"), events),
             "content_block_stop" => self.stop_block(index, events),
             "message_delta" => self.accept_message_delta(&json, events),
             "message_stop" => self.stop(events),
             "error" => self.fail(&json, events),
-            _ if !json["error"].is_null() => self.fail(&json, events),
+            _ if !json.get("error").is_null() => self.fail(&json, events),
             _ => {}
         }
         if self.bytes_held > MAX_HELD_BYTES {
@@ -100,15 +101,21 @@ impl Answer {
         self.release_held(events);
     }
 
-    fn start_block(&mut self, index: u64, json: &Value, raw: &str, events: &mut Vec<StreamEvent>) {
+    fn start_block(
+        &mut self,
+        index: u64,
+        json: &Value<'_>,
+        raw: &str,
+        events: &mut Vec<StreamEvent>,
+    ) {
         self.close_thinking(events);
         self.release_held(events);
         self.bytes_held += raw.len();
-        let block = &json["content_block"];
-        match block["type"].as_str().unwrap_or_default() {
-            "text" => push_text(events, &block["text"], StreamEvent::Text),
+        let block = json.get("content_block");
+        match block.get("type").as_str().unwrap_or_default() {
+            "text" => push_text(events, block.get("text"), StreamEvent::Text),
             "thinking" => {
-                let signature = text_of(&block["signature"]);
+                let signature = text_of(block.get("signature"));
                 self.open.insert(
                     index,
                     Block::Thinking {
@@ -116,14 +123,16 @@ impl Answer {
                         shown: false,
                     },
                 );
-                self.think(index, &block["thinking"], events);
+                self.think(index, block.get("thinking"), events);
             }
-            "redacted_thinking" => push_text(events, &block["data"], StreamEvent::RedactedThinking),
+            "redacted_thinking" => {
+                push_text(events, block.get("data"), StreamEvent::RedactedThinking)
+            }
             "tool_use" => {
-                let name = text_of(&block["name"]);
+                let name = text_of(block.get("name"));
                 events.push(StreamEvent::ToolUseStart { name: name.clone() });
                 let call = ToolUse {
-                    id: text_of(&block["id"]),
+                    id: text_of(block.get("id")),
                     name,
                     input: start_input(raw),
                 };
@@ -133,23 +142,23 @@ impl Answer {
         }
     }
 
-    fn extend_block(&mut self, index: u64, delta: &Value, events: &mut Vec<StreamEvent>) {
-        match delta["type"].as_str().unwrap_or_default() {
+    fn extend_block(&mut self, index: u64, delta: &Value<'_>, events: &mut Vec<StreamEvent>) {
+        match delta.get("type").as_str().unwrap_or_default() {
             "text_delta" => {
                 self.close_thinking(events);
-                push_text(events, &delta["text"], StreamEvent::Text);
+                push_text(events, delta.get("text"), StreamEvent::Text);
             }
-            "thinking_delta" => self.think(index, &delta["thinking"], events),
+            "thinking_delta" => self.think(index, delta.get("thinking"), events),
             "signature_delta" => {
                 if let Some(Block::Thinking { signature, .. }) = self.open.get_mut(&index) {
-                    let more = delta["signature"].as_str().unwrap_or_default();
+                    let more = delta.get("signature").as_str().unwrap_or_default();
                     signature.push_str(more);
                     self.bytes_held += more.len();
                 }
             }
             "input_json_delta" => {
                 if let Some(Block::ToolUse(call)) = self.open.get_mut(&index) {
-                    let more = delta["partial_json"].as_str().unwrap_or_default();
+                    let more = delta.get("partial_json").as_str().unwrap_or_default();
                     call.input.push_str(more);
                     self.bytes_held += more.len();
                 }
@@ -158,7 +167,7 @@ impl Answer {
         }
     }
 
-    fn think(&mut self, index: u64, text: &Value, events: &mut Vec<StreamEvent>) {
+    fn think(&mut self, index: u64, text: &Value<'_>, events: &mut Vec<StreamEvent>) {
         if let Some(Block::Thinking { shown, .. }) = self.open.get_mut(&index) {
             *shown |= text.as_str().is_some_and(|text| !text.is_empty());
             push_text(events, text, StreamEvent::Thinking);
@@ -181,15 +190,15 @@ impl Answer {
         }
     }
 
-    fn accept_message_delta(&mut self, json: &Value, events: &mut Vec<StreamEvent>) {
-        if let Some(reason) = json["delta"]["stop_reason"].as_str() {
+    fn accept_message_delta(&mut self, json: &Value<'_>, events: &mut Vec<StreamEvent>) {
+        if let Some(reason) = json.get("delta").get("stop_reason").as_str() {
             self.stop_reason = Some(reason.to_owned());
             if matches!(reason, "max_tokens" | "model_context_window_exceeded") {
                 self.held = None;
             }
             self.release_held(events);
         }
-        events.extend(usage(&json["usage"]));
+        events.extend(usage(json.get("usage")));
     }
 
     fn stop(&mut self, events: &mut Vec<StreamEvent>) {
@@ -207,9 +216,9 @@ impl Answer {
         ));
     }
 
-    fn fail(&mut self, json: &Value, events: &mut Vec<StreamEvent>) {
+    fn fail(&mut self, json: &Value<'_>, events: &mut Vec<StreamEvent>) {
         self.abandon(events);
-        let message = error_message(json).unwrap_or_else(|| "without a message".to_owned());
+        let message = error_message(&json.into()).unwrap_or_else(|| "without a message".to_owned());
         events.push(StreamEvent::Error(failure::reported(&message)));
     }
 
@@ -245,24 +254,27 @@ fn start_input(raw: &str) -> String {
     input.filter(has_fields).unwrap_or_default().to_owned()
 }
 
-fn text_of(value: &Value) -> String {
+fn text_of(value: &Value<'_>) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn push_text(events: &mut Vec<StreamEvent>, text: &Value, event: fn(String) -> StreamEvent) {
+fn push_text(events: &mut Vec<StreamEvent>, text: &Value<'_>, event: fn(String) -> StreamEvent) {
     let text = text_of(text);
     if !text.is_empty() {
         events.push(event(text));
     }
 }
 
-fn usage(usage: &Value) -> Option<StreamEvent> {
+fn usage(usage: &Value<'_>) -> Option<StreamEvent> {
     let usage = Usage {
-        input: usage["input_tokens"].as_u64(),
-        output: usage["output_tokens"].as_u64(),
-        thoughts: usage["output_tokens_details"]["thinking_tokens"].as_u64(),
-        cache_read: usage["cache_read_input_tokens"].as_u64(),
-        cache_creation: usage["cache_creation_input_tokens"].as_u64(),
+        input: usage.get("input_tokens").as_u64(),
+        output: usage.get("output_tokens").as_u64(),
+        thoughts: usage
+            .get("output_tokens_details")
+            .get("thinking_tokens")
+            .as_u64(),
+        cache_read: usage.get("cache_read_input_tokens").as_u64(),
+        cache_creation: usage.get("cache_creation_input_tokens").as_u64(),
     };
     (usage != Usage::default()).then_some(StreamEvent::Usage(usage))
 }

@@ -3,7 +3,7 @@
 //! Servers disagree on fragments: some repeat the name in each, some leave out
 //! the id or the index, and Ollama numbers all whole calls 0. Knows only calls.
 
-use serde_json::Value;
+use serde_json_borrow::Value;
 
 use crate::{StreamEvent, ToolUse, arguments::whole_object};
 
@@ -28,15 +28,16 @@ impl Calls {
     }
 
     /// Adds one element of `delta.tool_calls`.
-    pub(crate) fn add(&mut self, fragment: &Value, events: &mut Vec<StreamEvent>) {
-        let function = &fragment["function"];
-        let id = fragment["id"].as_str().unwrap_or_default();
-        let name = function["name"].as_str().unwrap_or_default();
-        let arguments = arguments_text(&function["arguments"]);
+    pub(crate) fn add(&mut self, fragment: &Value<'_>, events: &mut Vec<StreamEvent>) {
+        let function = fragment.get("function");
+        let id = fragment.get("id").as_str().unwrap_or_default();
+        let name = function.get("name").as_str().unwrap_or_default();
+        let arguments = arguments_text(function.get("arguments"));
         self.bytes_held += id.len() + name.len() + arguments.len();
-        let at = self.continued(fragment["index"].as_u64(), id, name, &arguments);
+        let at = self.continued(fragment.get("index").as_u64(), id, name, &arguments);
         let at = at.unwrap_or_else(|| {
-            let index = fragment["index"]
+            let index = fragment
+                .get("index")
                 .as_u64()
                 .unwrap_or(self.begun.len() as u64);
             let call = ToolUse {
@@ -116,9 +117,9 @@ impl Calls {
 }
 
 /// Arguments are a string; some servers send the object itself.
-fn arguments_text(arguments: &Value) -> String {
+fn arguments_text(arguments: &Value<'_>) -> String {
     match arguments {
-        Value::String(text) => text.clone(),
+        Value::Str(text) => text.to_string(),
         Value::Object(_) => arguments.to_string(),
         _ => String::new(),
     }

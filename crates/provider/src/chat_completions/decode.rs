@@ -5,7 +5,7 @@
 
 use std::mem;
 
-use serde_json::Value;
+use serde_json_borrow::Value;
 
 use super::calls::Calls;
 use super::details::{self, Detail};
@@ -58,22 +58,23 @@ impl Answer {
         event: &SseEvent,
         events: &mut Vec<StreamEvent>,
     ) -> Result<(), NotJson> {
-        let Ok(json) = serde_json::from_str::<Value>(&event.text) else {
+        let Ok(json) = serde_json::from_str::<Value<'_>>(&event.text) else {
             return self.accept_foreign(event, events);
         };
-        let choice = &json["choices"][0];
+        let choice = json.get("choices").get(0);
         if let Some(failed) = failure_in(&json, choice, &event.name) {
             self.fail(failed, events);
             return Ok(());
         }
-        self.accept_delta(&choice["delta"], events);
-        if let Some(reason) = choice["finish_reason"]
+        self.accept_delta(choice.get("delta"), events);
+        if let Some(reason) = choice
+            .get("finish_reason")
             .as_str()
             .filter(|reason| !reason.is_empty())
         {
             self.complete(reason, events);
         }
-        events.extend(usage(&json["usage"]));
+        events.extend(usage(json.get("usage")));
         if self.calls.bytes_held + self.bytes_thought > MAX_HELD_BYTES {
             self.calls = Calls::default();
             self.abandon(events);
@@ -123,20 +124,22 @@ impl Answer {
         Ok(())
     }
 
-    fn accept_delta(&mut self, delta: &Value, events: &mut Vec<StreamEvent>) {
+    fn accept_delta(&mut self, delta: &Value<'_>, events: &mut Vec<StreamEvent>) {
         // DeepSeek and llama.cpp use one name, OpenRouter and vLLM the other, and
         // some send both with the same text.
-        let details = delta["reasoning_details"].as_array();
-        let thought = text_in(&delta["reasoning_content"])
-            .or(text_in(&delta["reasoning"]))
-            .or(text_in(&delta["thinking"]))
-            .or_else(|| {
-                details
-                    .map(|pieces| shown(pieces))
-                    .filter(|it| !it.is_empty())
-            });
+        let details: Vec<serde_json::Value> = delta
+            .get("reasoning_details")
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(Into::into)
+            .collect();
+        let thought = text_in(delta.get("reasoning_content"))
+            .or(text_in(delta.get("reasoning")))
+            .or(text_in(delta.get("thinking")))
+            .or_else(|| Some(shown(&details)).filter(|it| !it.is_empty()));
         if self.returns == Returns::Details {
-            for piece in details.into_iter().flatten() {
+            for piece in &details {
                 self.bytes_thought += details::bytes(piece);
                 details::add(&mut self.details, piece);
             }
@@ -145,16 +148,16 @@ impl Answer {
             self.thinks = true;
             events.push(StreamEvent::Thinking(text));
         }
-        if let Some(text) = text_in(&delta["content"]) {
+        if let Some(text) = text_in(delta.get("content")) {
             self.close_thinking(events);
             events.push(StreamEvent::Text(text));
         }
-        if let Some(text) = text_in(&delta["refusal"]) {
+        if let Some(text) = text_in(delta.get("refusal")) {
             self.close_thinking(events);
             self.refused = true;
             events.push(StreamEvent::Text(text));
         }
-        for fragment in delta["tool_calls"].as_array().into_iter().flatten() {
+        for fragment in delta.get("tool_calls").as_array().into_iter().flatten() {
             self.close_thinking(events);
             self.calls.add(fragment, events);
         }
@@ -184,9 +187,10 @@ impl Answer {
         }
     }
 
-    fn fail(&mut self, failed: &Value, events: &mut Vec<StreamEvent>) {
+    fn fail(&mut self, failed: &Value<'_>, events: &mut Vec<StreamEvent>) {
         self.abandon(events);
-        let message = error_message(failed).unwrap_or_else(|| "without a message".to_owned());
+        let message =
+            error_message(&failed.into()).unwrap_or_else(|| "without a message".to_owned());
         events.push(StreamEvent::Error(failure::reported(&message)));
     }
 
@@ -204,38 +208,44 @@ impl Answer {
 }
 
 /// What details show of what the model thinks.
-fn shown(pieces: &[Value]) -> String {
+fn shown(pieces: &[serde_json::Value]) -> String {
     pieces.iter().filter_map(details::text).collect()
 }
 
 /// The object that reports an error, if `json` does.
-fn failure_in<'a>(json: &'a Value, choice: &'a Value, name: &str) -> Option<&'a Value> {
-    let reports = |value: &Value| value.get("error").is_some_and(|error| !error.is_null());
-    if reports(json) || name == "error" || json["object"] == "error" {
+fn failure_in<'a>(json: &'a Value<'a>, choice: &'a Value<'a>, name: &str) -> Option<&'a Value<'a>> {
+    let reports = |value: &Value<'_>| !value.get("error").is_null();
+    if reports(json) || name == "error" || json.get("object").as_str() == Some("error") {
         return Some(json);
     }
     // OpenRouter reports an upstream's failure inside the choice.
     reports(choice).then_some(choice)
 }
 
-fn text_in(value: &Value) -> Option<String> {
+fn text_in(value: &Value<'_>) -> Option<String> {
     value
         .as_str()
         .filter(|text| !text.is_empty())
         .map(str::to_owned)
 }
 
-fn usage(usage: &Value) -> Option<StreamEvent> {
-    let cached = usage["prompt_tokens_details"]["cached_tokens"]
+fn usage(usage: &Value<'_>) -> Option<StreamEvent> {
+    let cached = usage
+        .get("prompt_tokens_details")
+        .get("cached_tokens")
         .as_u64()
         // DeepSeek's name for it.
-        .or(usage["prompt_cache_hit_tokens"].as_u64());
+        .or(usage.get("prompt_cache_hit_tokens").as_u64());
     let usage = Usage {
-        input: usage["prompt_tokens"]
+        input: usage
+            .get("prompt_tokens")
             .as_u64()
             .map(|all| all.saturating_sub(cached.unwrap_or(0))),
-        output: usage["completion_tokens"].as_u64(),
-        thoughts: usage["completion_tokens_details"]["reasoning_tokens"].as_u64(),
+        output: usage.get("completion_tokens").as_u64(),
+        thoughts: usage
+            .get("completion_tokens_details")
+            .get("reasoning_tokens")
+            .as_u64(),
         cache_read: cached,
         cache_creation: None,
     };

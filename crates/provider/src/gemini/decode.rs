@@ -5,7 +5,8 @@
 
 use chat::Problem;
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
+use serde_json_borrow::Value;
 
 use crate::{
     StopReason, StreamEvent, ToolUse, Usage,
@@ -82,24 +83,27 @@ impl Answer {
         if matches!(text, "" | "[DONE]") {
             return Ok(());
         }
-        let json: Value = serde_json::from_str(text).map_err(|_| NotJson)?;
-        let failed = json.get(0).unwrap_or(&json);
-        if !failed["error"].is_null() {
-            let message = error_message(failed).unwrap_or_else(|| "without a message".to_owned());
+        let json: Value<'_> = serde_json::from_str(text).map_err(|_| NotJson)?;
+        let failed = if json.is_array() { json.get(0) } else { &json };
+        if !failed.get("error").is_null() {
+            let message =
+                error_message(&failed.into()).unwrap_or_else(|| "without a message".to_owned());
             self.fail(failure::reported(&message), events);
             return Ok(());
         }
-        let candidate = &json["candidates"][0];
-        let raw = serde_json::from_str::<Raw<'_>>(text).ok();
-        let parts = candidate["content"]["parts"].as_array();
+        let candidate = json.get("candidates").get(0);
+        let parts = candidate.get("content").get("parts").as_array();
+        let calls = |part: &Value<'_>| part.get("functionCall").is_object();
+        let raw = parts.filter(|parts| parts.iter().any(calls));
+        let raw = raw.and_then(|_| serde_json::from_str::<Raw<'_>>(text).ok());
         for (at, part) in parts.into_iter().flatten().enumerate() {
             self.part(part, arguments(raw.as_ref(), at, part), events);
         }
-        events.extend(usage(&json["usageMetadata"]));
-        if let Some(reason) = json["promptFeedback"]["blockReason"].as_str() {
+        events.extend(usage(json.get("usageMetadata")));
+        if let Some(reason) = json.get("promptFeedback").get("blockReason").as_str() {
             self.fail(blocked_prompt(reason), events);
-        } else if let Some(reason) = candidate["finishReason"].as_str() {
-            self.finish(reason, candidate["finishMessage"].as_str(), events);
+        } else if let Some(reason) = candidate.get("finishReason").as_str() {
+            self.finish(reason, candidate.get("finishMessage").as_str(), events);
         }
         Ok(())
     }
@@ -119,18 +123,19 @@ impl Answer {
         }
     }
 
-    fn part(&mut self, part: &Value, arguments: Option<String>, events: &mut Vec<StreamEvent>) {
+    fn part(&mut self, part: &Value<'_>, arguments: Option<String>, events: &mut Vec<StreamEvent>) {
         // An empty one says nothing and must not take the place of another.
-        let signature = part["thoughtSignature"]
+        let signature = part
+            .get("thoughtSignature")
             .as_str()
             .filter(|signature| !signature.is_empty());
         if let Some(input) = arguments {
             self.sign_next(signature, events);
-            self.call(&part["functionCall"], input, events);
+            self.call(part.get("functionCall"), input, events);
             return;
         }
-        let text = part["text"].as_str().unwrap_or_default();
-        if part["thought"].as_bool() == Some(true) {
+        let text = part.get("text").as_str().unwrap_or_default();
+        if part.get("thought").as_bool() == Some(true) {
             self.think(text, signature, events);
         } else if text.is_empty() {
             if signature.is_some() {
@@ -162,11 +167,11 @@ impl Answer {
         }
     }
 
-    fn call(&mut self, call: &Value, input: String, events: &mut Vec<StreamEvent>) {
-        let text_of = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let name = text_of(&call["name"]);
+    fn call(&mut self, call: &Value<'_>, input: String, events: &mut Vec<StreamEvent>) {
+        let text_of = |value: &Value<'_>| value.as_str().unwrap_or_default().to_owned();
+        let name = text_of(call.get("name"));
         events.push(StreamEvent::ToolUseStart { name: name.clone() });
-        let id = text_of(&call["id"]);
+        let id = text_of(call.get("id"));
         events.push(StreamEvent::ToolUse(ToolUse { id, name, input }));
         self.called = true;
         self.last = Last::Whole;
@@ -205,12 +210,12 @@ impl Answer {
 }
 
 /// The arguments of a part's call; `None` when it is no call.
-fn arguments(raw: Option<&Raw<'_>>, at: usize, part: &Value) -> Option<String> {
-    let call = part["functionCall"].as_object()?;
+fn arguments(raw: Option<&Raw<'_>>, at: usize, part: &Value<'_>) -> Option<String> {
+    let call = part.get("functionCall").as_object()?;
     let part = raw.and_then(|raw| raw.candidates.first()?.content.parts.get(at));
     let sent = part.and_then(|part| part.call.as_ref()?.args);
     let sent = sent.map(|args| args.get().to_owned());
-    let text = sent.or_else(|| call.get("args").map(Value::to_string));
+    let text = sent.or_else(|| call.get("args").map(ToString::to_string));
     // A tool without parameters is called without arguments, or with `null`.
     Some(text.filter(|text| text != "null").unwrap_or_default())
 }
@@ -251,8 +256,8 @@ fn broken_off(reason: &str, message: Option<&str>) -> Problem {
     Problem::new(what, fix)
 }
 
-fn usage(usage: &Value) -> Option<StreamEvent> {
-    let figure = |name: &str| usage[name].as_u64();
+fn usage(usage: &Value<'_>) -> Option<StreamEvent> {
+    let figure = |name: &str| usage.get(name).as_u64();
     let cached = figure("cachedContentTokenCount");
     let prompt = figure("promptTokenCount").map(|all| {
         let fresh = all.saturating_sub(cached.unwrap_or(0));

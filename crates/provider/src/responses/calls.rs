@@ -4,7 +4,7 @@
 //! `item_id`, llama.cpp by an `item_id` that is the call's id alone, others not at
 //! all. Knows only calls.
 
-use serde_json::Value;
+use serde_json_borrow::Value;
 
 use crate::ToolUse;
 
@@ -23,42 +23,42 @@ struct Begun {
 
 impl Calls {
     /// Begins the call of an `output_item.added` event.
-    pub(crate) fn begin(&mut self, event: &Value) -> &ToolUse {
-        let item = &event["item"];
+    pub(crate) fn begin(&mut self, event: &Value<'_>) -> &ToolUse {
+        let item = event.get("item");
         self.begun.push(Begun {
-            index: event["output_index"].as_u64(),
-            item_id: text_of(&item["id"]),
+            index: event.get("output_index").as_u64(),
+            item_id: text_of(item.get("id")),
             call: ToolUse {
-                id: text_of(&item["call_id"]),
-                name: text_of(&item["name"]),
-                input: text_of(&item["arguments"]),
+                id: text_of(item.get("call_id")),
+                name: text_of(item.get("name")),
+                input: text_of(item.get("arguments")),
             },
         });
         &self.begun[self.begun.len() - 1].call
     }
 
     /// Adds a piece of arguments to the call that an event names.
-    pub(crate) fn extend(&mut self, event: &Value, more: &str) {
-        let at = self.place(event, event["item_id"].as_str());
+    pub(crate) fn extend(&mut self, event: &Value<'_>, more: &str) {
+        let at = self.place(event, event.get("item_id").as_str());
         if let Some(begun) = at.or(self.begun.len().checked_sub(1)) {
             self.begun[begun].call.input.push_str(more);
         }
     }
 
     /// Sets the whole arguments of the call that an event names.
-    pub(crate) fn complete(&mut self, event: &Value, arguments: &str) {
-        let at = self.place(event, event["item_id"].as_str());
+    pub(crate) fn complete(&mut self, event: &Value<'_>, arguments: &str) {
+        let at = self.place(event, event.get("item_id").as_str());
         if let Some(begun) = at.or(self.begun.len().checked_sub(1)) {
             arguments.clone_into(&mut self.begun[begun].call.input);
         }
     }
 
     /// The call of an `output_item.done` event, and whether it had begun before.
-    pub(crate) fn end(&mut self, event: &Value) -> (ToolUse, bool) {
-        let item = &event["item"];
+    pub(crate) fn end(&mut self, event: &Value<'_>) -> (ToolUse, bool) {
+        let item = event.get("item");
         let at = self
-            .place(event, item["id"].as_str())
-            .or_else(|| self.named(item["call_id"].as_str()?));
+            .place(event, item.get("id").as_str())
+            .or_else(|| self.named(item.get("call_id").as_str()?));
         let begun = at.map(|at| self.begun.remove(at).call);
         let had_begun = begun.is_some();
         let mut call = begun.unwrap_or_else(|| ToolUse {
@@ -67,9 +67,9 @@ impl Calls {
             input: String::new(),
         });
         for (field, said) in [
-            (&mut call.id, &item["call_id"]),
-            (&mut call.name, &item["name"]),
-            (&mut call.input, &item["arguments"]),
+            (&mut call.id, item.get("call_id")),
+            (&mut call.name, item.get("name")),
+            (&mut call.input, item.get("arguments")),
         ] {
             if let Some(said) = said.as_str().filter(|said| !said.is_empty()) {
                 said.clone_into(field);
@@ -78,8 +78,8 @@ impl Calls {
         (call, had_begun)
     }
 
-    fn place(&self, event: &Value, item_id: Option<&str>) -> Option<usize> {
-        let index = event["output_index"].as_u64();
+    fn place(&self, event: &Value<'_>, item_id: Option<&str>) -> Option<usize> {
+        let index = event.get("output_index").as_u64();
         let by_index = self
             .begun
             .iter()
@@ -98,6 +98,6 @@ impl Calls {
     }
 }
 
-fn text_of(value: &Value) -> String {
+fn text_of(value: &Value<'_>) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }

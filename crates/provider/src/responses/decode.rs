@@ -6,7 +6,7 @@
 
 use std::mem;
 
-use serde_json::Value;
+use serde_json_borrow::Value;
 
 use super::{calls::Calls, reasoning};
 use crate::{
@@ -56,7 +56,7 @@ impl Answer {
         event: &SseEvent,
         events: &mut Vec<StreamEvent>,
     ) -> Result<(), NotJson> {
-        let Ok(json) = serde_json::from_str::<Value>(&event.text) else {
+        let Ok(json) = serde_json::from_str::<Value<'_>>(&event.text) else {
             let error = not_json(event)?;
             if error.is_some() {
                 self.abandon(events);
@@ -64,32 +64,32 @@ impl Answer {
             events.extend(error);
             return Ok(());
         };
-        let kind = json["type"].as_str().unwrap_or(&event.name);
+        let kind = json.get("type").as_str().unwrap_or(&event.name);
         match kind.strip_prefix("response.").unwrap_or(kind) {
-            "output_text.delta" => self.say(&json["delta"], events),
+            "output_text.delta" => self.say(json.get("delta"), events),
             "refusal.delta" => {
                 self.refused = true;
-                self.say(&json["delta"], events);
+                self.say(json.get("delta"), events);
             }
             part @ ("reasoning_summary_text.delta" | "reasoning_text.delta") => {
                 self.think(part, &json, events);
             }
             "output_item.added" => self.begin_item(&json, event.text.len(), events),
             "function_call_arguments.delta" => {
-                let more = json["delta"].as_str().unwrap_or_default();
+                let more = json.get("delta").as_str().unwrap_or_default();
                 self.bytes_held += more.len();
                 self.calls.extend(&json, more);
             }
             "function_call_arguments.done" => {
-                if let Some(whole) = json["arguments"].as_str() {
+                if let Some(whole) = json.get("arguments").as_str() {
                     self.calls.complete(&json, whole);
                 }
             }
             "output_item.done" => self.end_item(&json, event.text.len(), events),
-            "completed" | "incomplete" => self.stop(&json["response"], kind, events),
-            "failed" | "cancelled" => self.fail(&json["response"], events),
+            "completed" | "incomplete" => self.stop(json.get("response"), kind, events),
+            "failed" | "cancelled" => self.fail(json.get("response"), events),
             "error" => self.fail(&json, events),
-            _ if json.get("error").is_some_and(|error| !error.is_null()) => {
+            _ if !json.get("error").is_null() => {
                 self.fail(&json, events);
             }
             _ => {}
@@ -112,7 +112,7 @@ impl Answer {
         self.release_held(events);
     }
 
-    fn say(&mut self, delta: &Value, events: &mut Vec<StreamEvent>) {
+    fn say(&mut self, delta: &Value<'_>, events: &mut Vec<StreamEvent>) {
         if let Some(text) = text_in(delta) {
             self.release_held(events);
             self.close_thinking(None, events);
@@ -121,8 +121,8 @@ impl Answer {
         }
     }
 
-    fn think(&mut self, kind: &str, json: &Value, events: &mut Vec<StreamEvent>) {
-        let Some(text) = text_in(&json["delta"]) else {
+    fn think(&mut self, kind: &str, json: &Value<'_>, events: &mut Vec<StreamEvent>) {
+        let Some(text) = text_in(json.get("delta")) else {
             return;
         };
         self.release_held(events);
@@ -130,9 +130,10 @@ impl Answer {
         if thinking.open && thinking.kind != kind {
             return;
         }
-        let part = json["summary_index"]
+        let part = json
+            .get("summary_index")
             .as_u64()
-            .or(json["content_index"].as_u64());
+            .or(json.get("content_index").as_u64());
         let is_next = thinking.open && part.is_some() && thinking.part != part;
         kind.clone_into(&mut thinking.kind);
         thinking.part = part;
@@ -144,10 +145,10 @@ impl Answer {
         }));
     }
 
-    fn begin_item(&mut self, json: &Value, bytes: usize, events: &mut Vec<StreamEvent>) {
+    fn begin_item(&mut self, json: &Value<'_>, bytes: usize, events: &mut Vec<StreamEvent>) {
         self.has_items = true;
         self.release_held(events);
-        if json["item"]["type"] != "function_call" {
+        if json.get("item").get("type").as_str() != Some("function_call") {
             return;
         }
         self.close_thinking(None, events);
@@ -156,11 +157,11 @@ impl Answer {
         events.push(StreamEvent::ToolUseStart { name });
     }
 
-    fn end_item(&mut self, json: &Value, bytes: usize, events: &mut Vec<StreamEvent>) {
+    fn end_item(&mut self, json: &Value<'_>, bytes: usize, events: &mut Vec<StreamEvent>) {
         self.has_items = true;
         self.release_held(events);
-        let item = &json["item"];
-        match item["type"].as_str().unwrap_or_default() {
+        let item = json.get("item");
+        match item.get("type").as_str().unwrap_or_default() {
             "function_call" => {
                 self.bytes_held += bytes;
                 self.end_call(json, events);
@@ -174,7 +175,7 @@ impl Answer {
         }
     }
 
-    fn end_call(&mut self, json: &Value, events: &mut Vec<StreamEvent>) {
+    fn end_call(&mut self, json: &Value<'_>, events: &mut Vec<StreamEvent>) {
         self.close_thinking(None, events);
         let (call, had_begun) = self.calls.end(json);
         if !had_begun {
@@ -182,40 +183,41 @@ impl Answer {
             events.push(StreamEvent::ToolUseStart { name });
         }
         // A call that the token limit cut is done too, in this state.
-        if json["item"]["status"] != "incomplete" {
+        if json.get("item").get("status").as_str() != Some("incomplete") {
             self.held = Some(call);
         }
     }
 
-    fn end_reasoning(&mut self, item: &Value, events: &mut Vec<StreamEvent>) {
-        let text = reasoning::text(item);
+    fn end_reasoning(&mut self, item: &Value<'_>, events: &mut Vec<StreamEvent>) {
+        let text = reasoning::text(&item.into());
         if !self.thinking.streamed && !text.is_empty() {
             self.thinking.open = true;
             events.push(StreamEvent::Thinking(text));
         }
-        self.close_thinking(reasoning::signature(item), events);
+        self.close_thinking(reasoning::signature(&item.into()), events);
     }
 
     /// The text of a message that came without deltas.
-    fn say_whole(&mut self, item: &Value, events: &mut Vec<StreamEvent>) {
-        for part in item["content"].as_array().into_iter().flatten() {
-            self.refused |= part["type"] == "refusal";
-            if let Some(text) = text_in(&part["text"]).or(text_in(&part["refusal"])) {
+    fn say_whole(&mut self, item: &Value<'_>, events: &mut Vec<StreamEvent>) {
+        for part in item.get("content").as_array().into_iter().flatten() {
+            self.refused |= part.get("type").as_str() == Some("refusal");
+            if let Some(text) = text_in(part.get("text")).or(text_in(part.get("refusal"))) {
                 self.close_thinking(None, events);
                 events.push(StreamEvent::Text(text));
             }
         }
     }
 
-    fn stop(&mut self, response: &Value, kind: &str, events: &mut Vec<StreamEvent>) {
+    fn stop(&mut self, response: &Value<'_>, kind: &str, events: &mut Vec<StreamEvent>) {
         if !self.has_items {
-            for item in response["output"].as_array().into_iter().flatten() {
-                self.end_item(&serde_json::json!({ "item": item }), 0, events);
+            for item in response.get("output").as_array().into_iter().flatten() {
+                let alone = Value::Object(vec![("item", item.clone())].into());
+                self.end_item(&alone, 0, events);
             }
         }
         self.close_thinking(None, events);
-        events.extend(usage(&response["usage"]));
-        let cut = response["incomplete_details"]["reason"].as_str();
+        events.extend(usage(response.get("usage")));
+        let cut = response.get("incomplete_details").get("reason").as_str();
         let cut = cut.or(kind.ends_with("incomplete").then_some("max_output_tokens"));
         if cut.is_some() {
             self.held
@@ -232,10 +234,14 @@ impl Answer {
         }));
     }
 
-    fn fail(&mut self, failed: &Value, events: &mut Vec<StreamEvent>) {
+    fn fail(&mut self, failed: &Value<'_>, events: &mut Vec<StreamEvent>) {
         self.abandon(events);
-        let code = failed["error"]["code"].as_str().or(failed["code"].as_str());
-        let message = error_message(failed)
+        let code = failed
+            .get("error")
+            .get("code")
+            .as_str()
+            .or(failed.get("code").as_str());
+        let message = error_message(&failed.into())
             .or(code.map(str::to_owned))
             .unwrap_or_else(|| "without a message".to_owned());
         events.push(StreamEvent::Error(failure::reported(&message)));
@@ -256,26 +262,30 @@ impl Answer {
     }
 }
 
-fn text_in(value: &Value) -> Option<String> {
+fn text_in(value: &Value<'_>) -> Option<String> {
     value
         .as_str()
         .filter(|text| !text.is_empty())
         .map(str::to_owned)
 }
 
-fn usage(usage: &Value) -> Option<StreamEvent> {
-    let details = &usage["input_tokens_details"];
-    let cache_read = details["cached_tokens"].as_u64();
-    let cache_creation = details["cache_write_tokens"].as_u64();
+fn usage(usage: &Value<'_>) -> Option<StreamEvent> {
+    let details = usage.get("input_tokens_details");
+    let cache_read = details.get("cached_tokens").as_u64();
+    let cache_creation = details.get("cache_write_tokens").as_u64();
     let in_cache = cache_read
         .unwrap_or(0)
         .saturating_add(cache_creation.unwrap_or(0));
     let usage = Usage {
-        input: usage["input_tokens"]
+        input: usage
+            .get("input_tokens")
             .as_u64()
             .map(|all| all.saturating_sub(in_cache)),
-        output: usage["output_tokens"].as_u64(),
-        thoughts: usage["output_tokens_details"]["reasoning_tokens"].as_u64(),
+        output: usage.get("output_tokens").as_u64(),
+        thoughts: usage
+            .get("output_tokens_details")
+            .get("reasoning_tokens")
+            .as_u64(),
         cache_read,
         cache_creation,
     };
