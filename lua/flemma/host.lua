@@ -267,12 +267,12 @@ local function deliver(receive, method, payload)
   )
 end
 
---- Where all messages of the host arrive.
+--- One message of the host.
 ---@param method string
 ---@param payload table
 function M.receive(method, payload)
   if method == "welcome" then
-    on_welcome(payload)
+    deliver(on_welcome, method, payload)
     return
   end
   local module = protocol.RECEIVERS[method]
@@ -288,6 +288,14 @@ function M.receive(method, payload)
     end)
   else
     deliver(receive, method, payload)
+  end
+end
+
+--- Where all messages of the host arrive, those together that it sent at once.
+---@param messages { [1]: string, [2]: table }[]
+function M.receive_all(messages)
+  for _, message in ipairs(messages) do
+    M.receive(message[1], message[2])
   end
 end
 

@@ -8,6 +8,11 @@ local api = vim.api
 --- The window of each buffer.
 ---@type table<integer, integer>
 local windows = {}
+--- What is to be shown in each buffer.
+---@type table<integer, flemma.protocol.Usage>
+local latest = {}
+--- Calls of an answer are begun and drawn within two frames.
+local DELAY_MS = 40
 
 --- Lines and border.
 ---@param lines string[]
@@ -88,18 +93,17 @@ local function give_way(buffer, window, covers)
   })
 end
 
---- Keeps the figures of an answer, and shows them.
----@param message flemma.protocol.Usage
-function M.usage(message)
-  require("flemma.session").add(message.request, message.session)
-  local buffer = message.buffer
+--- Shows figures in place of those before them.
+---@param buffer integer
+---@param lines string[]
+---@param seconds integer For how long.
+local function show(buffer, lines, seconds)
   close(buffer)
   local chat = vim.fn.bufwinid(buffer)
-  if message.seconds == 0 or chat == -1 or not api.nvim_buf_is_valid(buffer) then
+  if chat == -1 or not api.nvim_buf_is_valid(buffer) then
     return
   end
-  local lines = vim.tbl_map(require("flemma.notices").escape, message.lines)
-  local window, covers = open(chat, lines)
+  local window, covers = open(chat, vim.tbl_map(require("flemma.notices").escape, lines))
   windows[buffer] = window
   if window and covers then
     give_way(buffer, window, covers)
@@ -108,7 +112,26 @@ function M.usage(message)
     if windows[buffer] == window then
       close(buffer)
     end
-  end, message.seconds * 1000)
+  end, seconds * 1000)
+end
+
+--- Keeps the figures of an answer, and shows them as soon as what the answer asks for
+--- was begun.
+---@param message flemma.protocol.Usage
+function M.usage(message)
+  require("flemma.session").add(message.request, message.session)
+  local buffer = message.buffer
+  if message.seconds == 0 then
+    latest[buffer] = nil
+    return close(buffer)
+  end
+  latest[buffer] = message
+  vim.defer_fn(function()
+    if latest[buffer] == message then
+      latest[buffer] = nil
+      show(buffer, message.lines, message.seconds)
+    end
+  end, DELAY_MS)
 end
 
 return M

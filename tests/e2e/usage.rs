@@ -116,5 +116,7 @@ fn a_model_without_prices_has_figures_and_no_cost() {
     editor.wait_for("the figures", |editor| {
         statusline(editor) == "25 in, 10 out"
     });
-    assert_eq!(floats(&editor), ["unheard-of\n25 in, 10 out"]);
+    editor.wait_for("the window", |editor| {
+        floats(editor) == ["unheard-of\n25 in, 10 out"]
+    });
 }

@@ -3,11 +3,12 @@
 //! Incoming notifications are turned into our own types and put into a queue, in
 //! order; nothing is handled here, because whatever blocks this module stops the
 //! reader. Outgoing ones are whole frames in a queue of our own that one thread
-//! drains, because nvim-rs has no outgoing notifications. There are no requests
+//! drains, because nvim-rs has no outgoing notifications; messages that wait there go
+//! out as one. There are no requests
 //! in either direction, so nobody ever waits for an answer.
 
 use std::future::Future;
-use std::io::Write;
+use std::io::{self, Write};
 use std::pin::Pin;
 use std::sync::mpsc as blocking;
 use std::task::{Context, Poll};
@@ -23,21 +24,32 @@ use tokio_util::compat::TokioAsyncReadCompatExt;
 
 use crate::protocol::FromEditor;
 
-/// The Lua function that receives every message of ours.
-const RECEIVE: &str = r#"require("flemma.host").receive(...)"#;
+/// The Lua function that receives our messages.
+const RECEIVE: &str = r#"require("flemma.host").receive_all(...)"#;
+/// Messages go together until they have so many bytes: the editor does nothing else
+/// while it reads them.
+const TOGETHER: usize = 64 * 1024;
 
 /// Sends messages to Neovim; cheap to clone. Messages arrive in the order in
 /// which they were sent.
 #[derive(Debug, Clone)]
-pub struct Sender(blocking::Sender<Vec<u8>>);
+pub struct Sender(blocking::Sender<Outgoing>);
+
+/// What is to be written, in msgpack.
+#[derive(Debug)]
+enum Outgoing {
+    /// One message: its name and its payload, as an array of two.
+    Message(Vec<u8>),
+    /// A whole frame of nvim-rs.
+    Frame(Vec<u8>),
+}
 
 impl Sender {
     /// Sends one message. A channel that is closed swallows it: the host is about
     /// to end.
     pub fn send(&self, name: &str, payload: &impl Serialize) {
-        // msgpack-RPC notification: [2, method, params].
-        match rmp_serde::to_vec_named(&(2u8, "nvim_exec_lua", (RECEIVE, (name, payload)))) {
-            Ok(frame) => drop(self.0.send(frame)),
+        match rmp_serde::to_vec_named(&(name, payload)) {
+            Ok(message) => drop(self.0.send(Outgoing::Message(message))),
             Err(error) => tracing::error!(name, %error, "a message could not be written"),
         }
     }
@@ -46,7 +58,7 @@ impl Sender {
 /// Connects to the Neovim at our standard streams. The future ends when Neovim
 /// closes the channel; messages come through the queue until then.
 pub fn connect(incoming: mpsc::UnboundedSender<FromEditor>) -> (Sender, impl Future<Output = ()>) {
-    let (frames, queue) = blocking::channel::<Vec<u8>>();
+    let (frames, queue) = blocking::channel::<Outgoing>();
     std::thread::spawn(move || write_frames(&queue));
     let sender = Sender(frames.clone());
     let reader = tokio::io::stdin().compat();
@@ -67,17 +79,62 @@ pub fn connect(incoming: mpsc::UnboundedSender<FromEditor>) -> (Sender, impl Fut
     (sender, session)
 }
 
-fn write_frames(queue: &blocking::Receiver<Vec<u8>>) {
-    let mut out = std::io::stdout().lock();
-    while let Ok(frame) = queue.recv() {
-        let mut written = out.write_all(&frame);
-        while let Ok(next) = queue.try_recv() {
-            written = written.and_then(|()| out.write_all(&next));
+fn write_frames(queue: &blocking::Receiver<Outgoing>) {
+    let mut out = io::stdout().lock();
+    while let Ok(first) = queue.recv() {
+        // Whoever sends one message often has more; each frame costs the editor a turn.
+        std::thread::yield_now();
+        let mut messages = Messages::default();
+        let mut written = Ok(());
+        for outgoing in std::iter::once(first).chain(queue.try_iter()) {
+            match outgoing {
+                Outgoing::Message(message) => messages.add(&message),
+                Outgoing::Frame(frame) => {
+                    written = written.and_then(|()| messages.write(&mut out));
+                    written = written.and_then(|()| out.write_all(&frame));
+                }
+            }
+            if messages.bytes.len() >= TOGETHER {
+                written = written.and_then(|()| messages.write(&mut out));
+            }
         }
+        written = written.and_then(|()| messages.write(&mut out));
         if let Err(error) = written.and_then(|()| out.flush()) {
             tracing::info!(%error, "Neovim does not read any more");
             return;
         }
+    }
+}
+
+/// Messages that go out as one frame.
+#[derive(Debug, Default)]
+struct Messages {
+    count: u32,
+    bytes: Vec<u8>,
+}
+
+impl Messages {
+    fn add(&mut self, message: &[u8]) {
+        self.count += 1;
+        self.bytes.extend_from_slice(message);
+    }
+
+    /// Writes them, if there are any, and holds none any more.
+    fn write(&mut self, out: &mut impl Write) -> io::Result<()> {
+        let Self { count, bytes } = std::mem::take(self);
+        if count == 0 {
+            return Ok(());
+        }
+        // A msgpack-RPC notification: [2, method, [code, [messages]]]. What it ends in is
+        // an empty array, in whose place ours is: 0xdd, and four bytes of its length.
+        let nothing: Vec<u8> = Vec::new();
+        let frame = (2u8, "nvim_exec_lua", (RECEIVE, (nothing,)));
+        let mut frame = rmp_serde::to_vec(&frame).map_err(io::Error::other)?;
+        frame.pop();
+        frame.push(0xdd);
+        frame.extend(count.to_be_bytes());
+        out.write_all(&frame)?;
+        out.write_all(&bytes)
     }
 }
 
@@ -127,7 +184,7 @@ fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
 
 /// Collects what nvim-rs writes into whole frames.
 struct FrameWriter {
-    frames: blocking::Sender<Vec<u8>>,
+    frames: blocking::Sender<Outgoing>,
     bytes: Vec<u8>,
 }
 
@@ -136,18 +193,18 @@ impl AsyncWrite for FrameWriter {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
         bytes: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
+    ) -> Poll<io::Result<usize>> {
         self.bytes.extend_from_slice(bytes);
         Poll::Ready(Ok(bytes.len()))
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+    fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         let frame = std::mem::take(&mut self.bytes);
-        let sent = self.frames.send(frame);
-        Poll::Ready(sent.map_err(|_| std::io::ErrorKind::BrokenPipe.into()))
+        let sent = self.frames.send(Outgoing::Frame(frame));
+        Poll::Ready(sent.map_err(|_| io::ErrorKind::BrokenPipe.into()))
     }
 
-    fn poll_close(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+    fn poll_close(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_flush(context)
     }
 }
@@ -186,6 +243,25 @@ mod tests {
         assert!(
             matches!(read, FromEditor::Applied(applied) if applied.outcome == crate::protocol::Outcome::Moved)
         );
+    }
+
+    #[test]
+    fn messages_that_are_sent_together_are_one_notification() {
+        let mut messages = Messages::default();
+        messages.add(&rmp_serde::to_vec_named(&("lock", 1)).unwrap());
+        messages.add(&rmp_serde::to_vec_named(&("marks", 2)).unwrap());
+        let mut out = Vec::new();
+        messages.write(&mut out).unwrap();
+        messages.write(&mut out).unwrap();
+
+        let mut rest = out.as_slice();
+        let frame = rmpv::decode::read_value(&mut rest).unwrap();
+
+        let message = |name: &str, payload: i64| Value::Array(vec![name.into(), payload.into()]);
+        let list = Value::Array(vec![message("lock", 1), message("marks", 2)]);
+        let arguments = Value::Array(vec![RECEIVE.into(), Value::Array(vec![list])]);
+        let expected = Value::Array(vec![2.into(), "nvim_exec_lua".into(), arguments]);
+        assert_eq!((frame, rest), (expected, [].as_slice()));
     }
 
     #[test]

@@ -81,7 +81,7 @@ impl Scripts {
     /// Whether there is any folder to look at.
     pub fn is_idle(&self) -> bool {
         let state = self.state();
-        let none = |folder: &PathBuf| !folder.is_dir();
+        let none = |folder: &PathBuf| !folder.exists();
         state.found.is_empty() && state.own.iter().chain(&state.projects).all(none)
     }
 
@@ -90,6 +90,10 @@ impl Scripts {
         let mut state = self.state();
         let mut there = BTreeSet::new();
         for root in state.own.clone() {
+            // Most people have none, and then there is nothing to look at again.
+            if !root.exists() {
+                continue;
+            }
             let place = state.place(&root, None);
             state.look_at(place, Precedence::Own, &self.sources);
             there.insert(root);
