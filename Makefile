@@ -16,6 +16,7 @@ test: ## Run every test
 	@scripts/install.sh nvim
 	cargo test --workspace
 	@scripts/lua-tests.sh
+	@$(MAKE) --no-print-directory test-peers
 
 test-wire: ## Compare requests with the types of the providers' own SDKs
 	@scripts/install.sh sdks
@@ -23,9 +24,9 @@ test-wire: ## Compare requests with the types of the providers' own SDKs
 	FLEMMA_WIRE_CORPUS="$$PWD/target/wire" cargo test -q -p flemma-provider --test requests corpus
 	.tools/sdks/bin/python tests/wire/validate.py target/wire
 
-test-peers: ## Talk to somebody else's idea of each provider
+test-peers: ## Of those, the ones against somebody else's idea of each provider
 	@scripts/install.sh peers
-	cargo test -p flemma --test e2e -- --ignored outside::peers
+	cargo test -q -p flemma --test e2e -- --ignored outside::peers
 
 test-model: ## Talk to a real model, which llama.cpp runs here
 	@scripts/install.sh model

@@ -1,7 +1,7 @@
 //! Servers of other people on the loopback, each with an idea of its own of the
 //! formats: npm `@copilotkit/aimock`, and llama.cpp with a small model. They are
-//! fetched into `.tools/` by `make test-peers` and `make test-model`, which run what is
-//! marked as ignored here; `make test` needs neither.
+//! fetched into `.tools/` by `make test-peers`, which is part of `make test`, and by
+//! `make test-model`; these run what is marked as ignored here.
 
 use std::fs::{self, File};
 use std::net::{TcpListener, TcpStream};
