@@ -3,7 +3,7 @@
 use std::fs;
 
 use harness::{Answer, Provider, repository};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::shell::Shell;
 use crate::stage;
@@ -24,6 +24,12 @@ fn shell(provider: &Provider) -> Shell {
 
 fn example(name: &str) -> String {
     fs::read_to_string(repository().join(format!("examples/commands/{name}.yaml"))).unwrap()
+}
+
+/// Whether a request offers what a command is offered beside a chat's tools.
+fn offers_http_get(body: &Json) -> bool {
+    let tools = body["tools"].as_array().into_iter().flatten();
+    tools.map(|tool| &tool["name"]).any(|name| name == "http_get")
 }
 
 #[test]
@@ -60,6 +66,7 @@ fn a_command_sends_its_prompt_and_prints_the_last_words() {
         (&body["temperature"], &body["max_tokens"]),
         (&json!(0.5), &json!(2000))
     );
+    assert!(offers_http_get(body), "{body}");
     // The missing file is told to the model, and the loop goes on.
     let results = &requests[1].body["messages"][2]["content"];
     assert_eq!(results[0]["is_error"], true);
@@ -164,6 +171,7 @@ fn in_neovim_a_command_opens_a_chat_and_sends_it() {
     );
     assert!(text.contains("**Tool Use:** `shell` (`t`)"), "{text}");
     let body = &provider.requests()[0].body;
+    assert!(offers_http_get(body), "{body}");
     assert_eq!(
         (&body["temperature"], &body["max_tokens"]),
         (&json!(0.5), &json!(2000))

@@ -60,9 +60,6 @@ fn message(send: &Send) -> Result<Option<String>, String> {
 /// Most requests of a command: document 4, "The Agent Loop".
 const ROUNDS: u32 = 5;
 
-/// What a command is offered beside what a chat is: document 4, "Built-in Tools".
-const OFFERED: [&str; 1] = ["http_get"];
-
 /// `flemma run`
 pub fn run(run: Run) -> ExitCode {
     let folder = match std::env::current_dir() {
@@ -87,7 +84,6 @@ pub fn run(run: Run) -> ExitCode {
     };
     let mut given = with_model(&run.options, &run.model);
     given.max_turns.get_or_insert(ROUNDS);
-    given.offer = OFFERED.map(str::to_owned).into();
     let config = match configured(&given) {
         Ok(config) => config,
         Err(code) => return code,

@@ -43,8 +43,6 @@ pub struct Given {
     pub approve: Vec<String>,
     /// `--tools-dir`
     pub tools_dir: Vec<PathBuf>,
-    /// Tools that are offered unless the options say which.
-    pub offer: Vec<String>,
     /// `--restricted`
     pub restricted: bool,
     /// Whether a result is followed by a request.
@@ -172,9 +170,6 @@ fn lay_over(options: &mut Value, given: &Given) {
     add_tools(options, given);
     if options.pointer("/tools/auto_approve").is_none() {
         set(options, &["tools", "auto_approve"], json!(APPROVED));
-    }
-    if !given.offer.is_empty() && options.pointer("/tools/offer").is_none() {
-        set(options, &["tools", "offer"], json!(given.offer));
     }
     if given.restricted {
         set(options, &["tools", "bash", "unlisted"], json!("deny"));

@@ -58,6 +58,9 @@ struct Prompt {
     template: String,
 }
 
+/// What a command is offered beside what a chat is: document 4, "Built-in Tools".
+const OFFERED: &str = "http_get";
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Model {
@@ -167,9 +170,7 @@ impl Spec {
             if text.trim().is_empty() {
                 continue;
             }
-            if !lines.is_empty() {
-                lines.push(String::new());
-            }
+            lines.push(String::new());
             lines.push(role.marker().to_owned());
             lines.extend(
                 text.trim_end()
@@ -232,10 +233,9 @@ impl Spec {
         if let Some(max_tokens) = self.model.max_tokens {
             lines.push(format!("flemma.opt.max_tokens = {max_tokens}"));
         }
-        if !lines.is_empty() {
-            lines.insert(0, "```lua".to_owned());
-            lines.push("```".to_owned());
-        }
+        lines.push(format!("flemma.opt.tools:append(\"{OFFERED}\")"));
+        lines.insert(0, "```lua".to_owned());
+        lines.push("```".to_owned());
         lines
     }
 }

@@ -17,7 +17,7 @@ fn the_examples_of_the_document_become_chats() {
     let analyzer = chat(ANALYZER, &["./my-app"]).unwrap();
     assert!(
         analyzer.starts_with(
-            "```lua\nflemma.opt.temperature = 0.5\nflemma.opt.max_tokens = 2000\n```\n\n@System:\nYou are an expert"
+            "```lua\nflemma.opt.temperature = 0.5\nflemma.opt.max_tokens = 2000\nflemma.opt.tools:append(\"http_get\")\n```\n\n@System:\nYou are an expert"
         ),
         "{analyzer}"
     );
@@ -37,7 +37,7 @@ fn the_examples_of_the_document_become_chats() {
     assert!(
         chat(REVIEW, &[])
             .unwrap()
-            .starts_with("@You:\nPerform a comprehensive")
+            .contains("```\n\n@You:\nPerform a comprehensive")
     );
 }
 
