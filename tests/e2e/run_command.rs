@@ -29,7 +29,9 @@ fn example(name: &str) -> String {
 /// Whether a request offers what a command is offered beside a chat's tools.
 fn offers_http_get(body: &Json) -> bool {
     let tools = body["tools"].as_array().into_iter().flatten();
-    tools.map(|tool| &tool["name"]).any(|name| name == "http_get")
+    tools
+        .map(|tool| &tool["name"])
+        .any(|name| name == "http_get")
 }
 
 #[test]
