@@ -196,6 +196,7 @@ function M.command(name, arguments)
     if tools then
       tools.flush()
     end
+    require("flemma.files").tell()
     host.send("command", {
       buffer = buffer,
       seq = mirror.seq(buffer),

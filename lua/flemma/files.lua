@@ -89,8 +89,10 @@ end
 ---@type string? What the host was told last, in one string.
 local told
 
---- Tells the host which files are open, so that it asks about no others.
-local function tell()
+--- Tells the host which files are open, so that it asks about no others. To be
+--- called before whatever may start work on files: what was opened a moment ago
+--- counts.
+function M.tell()
   local paths = {}
   for _, buffer in ipairs(api.nvim_list_bufs()) do
     if api.nvim_buf_is_loaded(buffer) and vim.bo[buffer].buftype == "" then
@@ -108,7 +110,7 @@ end
 --- Tells a host that knows nothing yet, and from then on whenever it changes.
 function M.watch()
   told = nil
-  tell()
+  M.tell()
   local scheduled = false
   api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufFilePost", "BufUnload" }, {
     group = api.nvim_create_augroup("flemma.files", { clear = true }),
@@ -119,7 +121,7 @@ function M.watch()
         -- A buffer that is unloaded still counts while its event runs.
         vim.schedule(function()
           scheduled = false
-          tell()
+          M.tell()
         end)
       end
     end,

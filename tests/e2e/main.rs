@@ -55,6 +55,7 @@ mod send;
 mod send_stops;
 mod shell;
 mod shell_safe;
+mod shown;
 mod stage;
 mod steering;
 mod step_tools;

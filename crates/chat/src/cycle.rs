@@ -15,6 +15,7 @@ mod plan;
 mod provenance;
 mod rest;
 mod settle;
+mod sight;
 mod start;
 mod words;
 
@@ -29,7 +30,7 @@ use provenance::Provenance;
 use words::Words;
 
 pub use cancel::INTERRUPTED;
-pub use decided::{Decided, Ruling};
+pub use decided::{Decided, Ruling, is_by_hand};
 pub use event::{AnswerEnd, CursorAfterResult, Effect, Event, Level, Notice, Options};
 pub(crate) use judge::read;
 pub use judge::{DENIED, REJECTED, callable, key, verdict};

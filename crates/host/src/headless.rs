@@ -144,6 +144,8 @@ struct Front {
     question: Option<waiting::Question>,
     /// Calls that were asked about; none is asked about twice.
     asked: HashSet<(usize, ToolUseId)>,
+    /// How often a call was shown anew.
+    again: usize,
     approve: Policy,
     shell: ShellLists,
     yes: bool,
@@ -177,6 +179,7 @@ impl Front {
             answers: Answers::default(),
             question: None,
             asked: HashSet::new(),
+            again: 0,
             approve: job.approve,
             shell: job.shell,
             yes: job.yes,

@@ -111,7 +111,7 @@ pub async fn ask_functions(
 fn editor_number(function: &Function) -> Option<u64> {
     match function.id {
         FunctionId::Editor(number) => Some(number),
-        FunctionId::Frontmatter | FunctionId::Guard => None,
+        FunctionId::Frontmatter | FunctionId::Guard | FunctionId::Sight => None,
     }
 }
 

@@ -24,6 +24,7 @@ mod rest;
 mod running;
 mod shared;
 mod show;
+mod sights;
 mod trusting;
 mod usage;
 mod words;
@@ -94,6 +95,8 @@ pub enum Input {
     ToolEnded(CallKey, ToolOutcome),
     /// What a tool says of a call that waits, for windows of that width.
     Preview(CallKey, usize, previews::Said),
+    /// Somebody looked at the files of calls that wait.
+    Look(sights::Look),
     /// A tool was told that its call was refused, and what it said.
     Refused(CallKey, Option<String>),
     /// Where the request of this number goes, and by what it is charged.
@@ -147,6 +150,7 @@ pub fn start(
         view: show::View::default(),
         previews: previews::Previews::default(),
         refusals: refusals::Refusals::default(),
+        sights: sights::Sights::default(),
         interrupted: false,
         unsettled: false,
         gone: false,
@@ -205,6 +209,7 @@ pub(crate) struct Session {
     view: show::View,
     previews: previews::Previews,
     refusals: refusals::Refusals,
+    sights: sights::Sights,
     /// Whether a former host died in the middle of an answer and nobody said so yet.
     interrupted: bool,
     /// Whether a key was pressed and it was not said since that everything rests.
@@ -269,6 +274,7 @@ impl Session {
             Input::ToolOutput(call, output) => self.tool_output(&call, &output),
             Input::ToolEnded(call, outcome) => self.tool_ended(call, outcome),
             Input::Preview(call, width, said) => self.previewed(call, width, said),
+            Input::Look(look) => self.looked_at(look),
             Input::Refused(call, words) => self.heard_refusal(call, words),
             Input::Label(number, label, tariff) => self.label(number, label, tariff),
             Input::Note(number, note) => self.note(number, note),
@@ -285,7 +291,7 @@ impl Session {
                 continue;
             }
             match self.waiting.pop_front() {
-                Some(event) if !self.has_heard_refusals(&event) || !self.has_rules_for(&event) => {
+                Some(event) if !self.is_ready_for(&event) => {
                     self.waiting.push_front(event);
                     return;
                 }
@@ -296,6 +302,11 @@ impl Session {
                 None => return,
             }
         }
+    }
+
+    /// Whether everything is known that an event is decided by; if not it is to wait.
+    fn is_ready_for(&mut self, event: &Event) -> bool {
+        self.has_looked(event) && self.has_heard_refusals(event) && self.has_rules_for(event)
     }
 
     fn step(&mut self, event: Event) {
@@ -371,17 +382,6 @@ impl Session {
 
     pub(crate) fn is_sending(&self) -> bool {
         self.request.is_some()
-    }
-
-    /// The calls that run and for how many seconds, the oldest first.
-    pub(crate) fn running_calls(&self) -> Vec<(&CallKey, u64)> {
-        let mut calls: Vec<_> = self
-            .running
-            .iter()
-            .map(|(call, it)| (call, it.started.elapsed().as_secs()))
-            .collect();
-        calls.sort_by_key(|(_, seconds)| std::cmp::Reverse(*seconds));
-        calls
     }
 
     fn number(&mut self) -> u64 {

@@ -132,6 +132,8 @@ impl Surroundings {
             FunctionId::Frontmatter => tokio::task::spawn_blocking(move || {
                 questions::ask_frontmatter(&rules, buffer, vec![question])
             }),
+            // Nobody was shown anything.
+            FunctionId::Sight => return Answers::new(),
             FunctionId::Guard => tokio::task::spawn_blocking(move || {
                 questions::look_closer(vec![question], &folder, &scripts).0
             }),

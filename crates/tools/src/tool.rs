@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::buffers::{NoBuffers, OpenBuffers};
+use crate::files::Shown;
 use crate::http::HttpAllow;
 use crate::models::{Models, NoModels};
 use crate::nested::{Nested, NoOthers};
@@ -69,6 +70,13 @@ pub trait Tool: Send + Sync {
     /// One line that says what a call with this `input` would do, of at most `width`
     /// columns; `None` when it has nothing to say after all.
     async fn preview(&self, _input: &Value, _width: usize) -> Option<String> {
+        None
+    }
+
+    /// The file that a call with this `input` would change, for whoever approves it by
+    /// hand; the call does its work only while that file is as it was shown.
+    /// Relative paths start from `cwd`.
+    fn changes(&self, _input: &Value, _cwd: &Path) -> Option<PathBuf> {
         None
     }
 
@@ -131,6 +139,8 @@ pub struct ToolContext {
     pub progress: Progress,
     /// The files that are open in the editor.
     pub buffers: Arc<dyn OpenBuffers>,
+    /// The file of [`Tool::changes`] as the user saw it; nothing when no user looked.
+    pub shown: Option<Shown>,
     /// The other tools.
     pub nested: Arc<dyn Nested>,
     /// Whoever asks models.
@@ -158,6 +168,7 @@ impl ToolContext {
             timeout: Duration::from_secs(30),
             progress: Progress::default(),
             buffers: Arc::new(NoBuffers),
+            shown: None,
             nested: Arc::new(NoOthers),
             models: Arc::new(NoModels),
             bash: BashOptions::default(),

@@ -2,6 +2,8 @@
 //!
 //! How files are found and written is in `files`.
 
+use std::path::{Path, PathBuf};
+
 use async_trait::async_trait;
 use chat::tool::ToolUseId;
 use schemars::JsonSchema;
@@ -58,6 +60,10 @@ impl Tool for Write {
         true
     }
 
+    fn changes(&self, input: &Value, cwd: &Path) -> Option<PathBuf> {
+        resolve(cwd, input.get("path")?.as_str()?).ok()
+    }
+
     async fn execute(
         &self,
         _id: &ToolUseId,
@@ -73,7 +79,7 @@ impl Tool for Write {
             return Err(ToolError::Cancelled);
         }
         let bytes = arguments.content.len();
-        let stored = target.store(None, arguments.content).await?;
+        let stored = target.store_as_shown(&ctx, None, arguments.content).await?;
         let unit = if bytes == 1 { "byte" } else { "bytes" };
         Ok(ToolResult::text(format!(
             "Wrote {bytes} {unit} to {}.{}",

@@ -16,6 +16,8 @@ pub enum FunctionId {
     Frontmatter,
     /// The host's own, see [`super::GUARD`].
     Guard,
+    /// The host's own: whether what a call would change is as the user saw it.
+    Sight,
 }
 
 impl FunctionId {
@@ -89,6 +91,14 @@ impl Function {
     pub fn guard() -> Self {
         Self {
             id: FunctionId::Guard,
+            ..Self::auto_approve(0)
+        }
+    }
+
+    /// The host's own look at whether a file is still as it was shown.
+    pub fn sight() -> Self {
+        Self {
+            id: FunctionId::Sight,
             ..Self::auto_approve(0)
         }
     }

@@ -57,6 +57,17 @@ pub(super) const CYCLE: &str = "flemma";
 /// What the words of the chat decide, whoever wrote them.
 pub(super) const CHAT: &str = "written in the chat";
 
+/// Who approves when the word is typed into the document.
+pub(super) const TYPED: &str = "user: typed";
+/// Who approves by a key on the call.
+pub(super) const POINTED_AT: &str = "user: Alt-Enter";
+
+/// Whether it was the user who approved, and no rule of theirs; `by` as in
+/// [`Decided::by`].
+pub fn is_by_hand(by: &str) -> bool {
+    [TYPED, POINTED_AT].contains(&by)
+}
+
 /// The decisions of a step.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {

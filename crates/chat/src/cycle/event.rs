@@ -30,8 +30,8 @@ pub struct Options {
     /// Whether a policy may approve calls that were in the file when it was opened
     /// (`trust.unrecognized_calls = "policy"`).
     pub trust_loaded_calls: bool,
-    /// Tools whose automatic approval is looked at once more, see
-    /// [`crate::approval::GUARD`].
+    /// Tools that change files: their automatic approval is looked at once more, see
+    /// [`crate::approval::GUARD`], and one by hand counts for the file as it was shown.
     pub guarded: BTreeSet<String>,
     /// The frontmatter that these options were made with: its text, or why it could
     /// not be read. None when there was none.

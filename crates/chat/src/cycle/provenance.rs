@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::decided::TYPED;
 use super::judge;
 use crate::approval::CallKey;
 use crate::document::{Document, Status};
@@ -36,9 +37,6 @@ struct Approval {
     /// Who approved: a resolver's name, or an act of the user.
     by: String,
 }
-
-/// Who approves when the word is typed into the document.
-const TYPED: &str = "user: typed";
 
 impl Provenance {
     /// The text was read from a file: what it says about itself is not trusted.

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use super::decided::{CHAT, CYCLE};
+use super::decided::{CHAT, CYCLE, POINTED_AT};
 use super::judge::{self, Judgement};
 use super::plan::Plan;
-use super::{Cycle, Effect, Goal, Options, Ruling, words};
+use super::{Cycle, Effect, Goal, Options, Ruling, sight, words};
 use crate::approval::{self, CallKey, Decision, Question, Verdict};
 use crate::document::{Document, Status};
 use crate::pairing::{Call, Turn};
@@ -207,13 +207,15 @@ impl Cycle {
                 Some(words::skip(key, plan))
             }
             Judgement::New(input) => self.categorize(key, input, by_user, "", options, plan),
-            Judgement::Waits(_, input) if by_user => {
+            Judgement::Waits(status, input) if by_user => {
                 let words = placeholder_words(document, call);
-                self.categorize(key, input, true, &words, options, plan)
+                let block = self.categorize(key, input, true, &words, options, plan);
+                let waits = write::placeholder(call.tool_use.id.as_str(), Status::Pending, &words);
+                // It waits as before, which is no change.
+                block.filter(|block| status != Status::Pending || *block != waits)
             }
-            Judgement::Waits(Status::Approved, _) if self.provenance.is_approved(&key) => {
-                plan.approve(key);
-                None
+            Judgement::Waits(Status::Approved, input) if self.provenance.is_approved(&key) => {
+                self.run_approved(document, call, input, options, plan)
             }
             Judgement::Waits(Status::Approved, _) => {
                 plan.notices.push(self.no_approval(&key));
@@ -242,6 +244,7 @@ impl Cycle {
         options: &Options,
         plan: &mut Plan,
     ) -> Option<BlockLines> {
+        let outer = by_user.then(|| input.clone());
         let (meant, input) = approval::meant(&key, &input);
         let verdict = match by_user {
             true => approval::decide(&options.chain, &meant, &self.answers),
@@ -259,8 +262,12 @@ impl Cycle {
             Verdict::Decided(decision, by) => (decision, by),
         };
         let mut reason = None;
-        if by_user && decision != Decision::Deny {
-            (decision, by) = (Decision::Approve, "user: Alt-Enter".to_owned());
+        if let Some(input) = outer.filter(|_| decision != Decision::Deny) {
+            if !self.is_as_shown(&key, input, options, plan)? {
+                sight::looked_at_again(key.clone(), plan);
+                return Some(write::placeholder(key.id.as_str(), Status::Pending, words));
+            }
+            (decision, by) = (Decision::Approve, POINTED_AT.to_owned());
         } else if decision == Decision::Approve
             && !options.trust_loaded_calls
             && !self.provenance.is_recognized(&key)
@@ -334,7 +341,7 @@ fn absent(document: &Document<'_>, mut calls: Vec<CallKey>) -> Vec<CallKey> {
 }
 
 /// What stands behind `flemma:tool` in a call's placeholder.
-fn placeholder_words(document: &Document<'_>, call: &Call<'_>) -> String {
+pub(super) fn placeholder_words(document: &Document<'_>, call: &Call<'_>) -> String {
     let fence = call
         .result
         .map_or(0, |result| result.body.start.saturating_sub(1));

@@ -11,5 +11,6 @@ mod foreign;
 mod going_on;
 mod play;
 mod properties;
+mod sights;
 mod truncate;
 mod words;

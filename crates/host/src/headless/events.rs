@@ -42,6 +42,7 @@ impl Front {
             FromHost::Note(note) => self.output.note(&note),
             FromHost::WouldSend(request) => self.would_send(&request),
             FromHost::WouldRun(call) => self.would_run(&call),
+            FromHost::ShownAgain(call) => self.ask_again(&call.id),
             FromHost::Drawing => {}
         }
     }

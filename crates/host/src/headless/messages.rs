@@ -36,6 +36,8 @@ pub enum FromHost {
     WouldSend(Value),
     /// In a rehearsal: the call that would run.
     WouldRun(Value),
+    /// A call waits once more, because the file that it would change is another.
+    ShownAgain(ShownAgain),
     /// What is drawn, or moved, where there is a screen.
     Drawing,
 }
@@ -140,6 +142,13 @@ pub struct OpenText {
     pub path: String,
 }
 
+/// A call that waits once more.
+#[derive(Debug, Deserialize)]
+pub struct ShownAgain {
+    /// Its id.
+    pub id: String,
+}
+
 /// Reads a message.
 ///
 /// # Errors
@@ -164,6 +173,7 @@ pub fn read(message: Message) -> Result<FromHost, serde_json::Error> {
         "note" => FromHost::Note(typed(payload)?),
         "would_send" => FromHost::WouldSend(payload),
         "would_run" => FromHost::WouldRun(payload),
+        "shown_again" => FromHost::ShownAgain(typed(payload)?),
         _ => FromHost::Drawing,
     })
 }

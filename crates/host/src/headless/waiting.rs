@@ -17,6 +17,9 @@ const NO: &str = "The user cancelled this call.";
 /// What it is told when there is no user.
 const NOBODY: &str = "Nobody could be asked whether this call may run, so it was denied.";
 
+/// How often a call is approved anew under `--yes` because its file changed.
+const MOST_AGAIN: usize = 10;
+
 /// A question that stands.
 #[derive(Debug)]
 pub struct Question {
@@ -65,6 +68,15 @@ impl Front {
             Some(waiting) if self.yes => self.approve_call(waiting.line),
             Some(waiting) => self.ask(waiting),
             None => self.end(),
+        }
+    }
+
+    /// A call was not run, as what it would change is not what was shown: it is asked
+    /// about again. Not for ever where nobody is asked: a file may change all the time.
+    pub(super) fn ask_again(&mut self, id: &str) {
+        self.again += 1;
+        if !self.yes || self.again <= MOST_AGAIN {
+            self.asked.retain(|(_, asked)| asked.as_str() != id);
         }
     }
 

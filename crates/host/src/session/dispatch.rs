@@ -222,11 +222,17 @@ impl Session {
         let (editor, others) = questions
             .into_iter()
             .partition::<Vec<_>, _>(|it| it.function.id.is_editor());
+        let (sight, others) = others
+            .into_iter()
+            .partition::<Vec<_>, _>(|it| it.function.id == FunctionId::Sight);
         let (guard, frontmatter) = others
             .into_iter()
             .partition::<Vec<_>, _>(|it| it.function.id == FunctionId::Guard);
         if !editor.is_empty() {
             self.ask(editor);
+        }
+        if !sight.is_empty() {
+            self.look_again(sight);
         }
         if !frontmatter.is_empty() {
             self.ask_frontmatter(frontmatter);

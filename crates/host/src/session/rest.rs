@@ -8,7 +8,7 @@ use super::dispatch::Rule;
 impl Session {
     /// Says once for each key that nothing goes on any more, and why not.
     pub(super) fn tell_rest(&mut self) {
-        if !self.unsettled || !self.is_at_rest() {
+        if !self.unsettled || !self.is_at_rest() || !self.sees_all() {
             return;
         }
         self.unsettled = false;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use chat::approval::{CallKey, Question};
-use chat::cycle::{Effect, Event, step};
+use chat::cycle::{Effect, Event, is_by_hand, step};
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -91,7 +91,7 @@ impl Session {
         }
         for run in runs {
             match &recorded {
-                Ok(()) => self.run_tool(run.call, run.input),
+                Ok(()) => self.run_tool(run),
                 Err(problem) => {
                     let refused = ToolOutcome::Failed(problem.what.clone());
                     let ended = vec![(run.call, refused)];
@@ -101,7 +101,7 @@ impl Session {
         }
     }
 
-    fn run_tool(&mut self, call: CallKey, input: Value) {
+    fn run_tool(&mut self, Run { call, input, by }: Run) {
         let (name, input) = match chat::approval::inside(&call.name, &input) {
             // What was decided about is what runs.
             Some((inner, arguments)) => (inner.to_owned(), arguments),
@@ -118,6 +118,8 @@ impl Session {
         };
         let mut context = self.surroundings().context(&call.id);
         context.progress = self.progress(&call);
+        // A policy approves without a look.
+        context.shown = self.shown(&call).filter(|_| is_by_hand(&by));
         let running = Call {
             cancel: context.cancel.clone(),
             started: Instant::now(),
@@ -218,6 +220,17 @@ impl Session {
         for running in calls.iter().filter_map(|call| self.running.get(call)) {
             running.stop();
         }
+    }
+
+    /// The calls that run and for how many seconds, the oldest first.
+    pub(crate) fn running_calls(&self) -> Vec<(&CallKey, u64)> {
+        let mut calls: Vec<_> = self
+            .running
+            .iter()
+            .map(|(call, it)| (call, it.started.elapsed().as_secs()))
+            .collect();
+        calls.sort_by_key(|(_, seconds)| std::cmp::Reverse(*seconds));
+        calls
     }
 
     /// Asks the user's functions about calls, all in one message.

@@ -148,6 +148,7 @@ impl Session {
         };
         let waiting = chat::marks::marks(document, &self.cycle, width);
         self.previews.keep(&waiting);
+        self.sights.keep(&waiting);
         let mut items: Vec<MarkItem> = waiting
             .into_iter()
             .map(|mark| self.mark_item(mark, width))
@@ -168,13 +169,18 @@ impl Session {
         } else {
             mark.pending.then_some("pending")
         };
+        let unsandboxed = self.unsandboxed(&mark.call.name);
+        let label = unsandboxed.or_else(|| self.shown_again(&mark.call));
+        let in_sight = !mark.pending || self.is_in_sight(&mark.call);
+        let preview = mark.preview.filter(|_| in_sight);
+        let preview = self.preview(&mark.call, width, preview);
         MarkItem {
             id: mark.key,
             line: mark.fence_line,
             header_line: mark.header_line,
-            preview: self.preview(&mark.call, width, mark.preview),
+            preview,
             state,
-            label: self.unsandboxed(&mark.call.name).filter(|_| mark.pending),
+            label: label.filter(|_| mark.pending),
             elapsed_ms: running.map(elapsed),
             output: running
                 .map(|call| call.output.iter().cloned().collect())

@@ -1,5 +1,6 @@
 //! `write_file`: a file's text, or more at its end, which no tool of ours adds.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -44,6 +45,10 @@ impl Tool for WriteFile {
         false
     }
 
+    fn changes(&self, input: &Value, cwd: &Path) -> Option<PathBuf> {
+        resolve(cwd, input.get("path")?.as_str()?).ok()
+    }
+
     async fn execute(
         &self,
         id: &ToolUseId,
@@ -76,9 +81,13 @@ impl WriteFile {
         let stored = match target.text().await {
             Ok(old) => {
                 let new = format!("{old}{content}");
-                target.store(Some(old), new).await?
+                target.store_as_shown(&ctx, Some(old), new).await?
             }
-            Err(ToolError::NotFound(_)) => target.store(None, content.to_owned()).await?,
+            Err(ToolError::NotFound(_)) => {
+                target
+                    .store_as_shown(&ctx, None, content.to_owned())
+                    .await?
+            }
             Err(error) => return Err(error),
         };
         let bytes = content.len();

@@ -6,6 +6,8 @@
 mod nearest;
 mod plan;
 
+use std::path::{Path, PathBuf};
+
 use async_trait::async_trait;
 use chat::tool::ToolUseId;
 use schemars::JsonSchema;
@@ -67,6 +69,10 @@ impl Tool for Edit {
         true
     }
 
+    fn changes(&self, input: &Value, cwd: &Path) -> Option<PathBuf> {
+        resolve(cwd, input.get("path")?.as_str()?).ok()
+    }
+
     async fn execute(
         &self,
         _id: &ToolUseId,
@@ -83,7 +89,7 @@ impl Tool for Edit {
         if ctx.cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
-        let stored = target.store(Some(text), change.text).await?;
+        let stored = target.store_as_shown(&ctx, Some(text), change.text).await?;
         let mut result = ToolResult::text(format!(
             "Edited {} at line {}.{}",
             arguments.path,

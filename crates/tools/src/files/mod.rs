@@ -4,15 +4,19 @@
 //! Knows nothing of a tool's arguments beyond the path.
 
 mod atomic;
+mod fingerprint;
 mod locks;
 mod open;
 mod path;
+mod shown;
 mod target;
 
 pub use atomic::write as write_whole;
+pub use fingerprint::Fingerprint;
 pub(crate) use locks::FileLocks;
 pub(crate) use open::open_regular;
 pub use path::resolve;
+pub use shown::{Changes, Shown, Standing};
 pub(crate) use target::Target;
 
 use std::io;

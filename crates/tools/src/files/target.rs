@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::open::check_regular;
-use super::{atomic, blocking, file_error, open_regular};
+use super::{Fingerprint, atomic, blocking, file_error, open_regular};
 use crate::buffers::OpenBuffers;
-use crate::tool::ToolError;
+use crate::tool::{ToolContext, ToolError};
 
 /// Most symbolic links that are followed, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -52,6 +52,11 @@ impl Target {
         &self.path
     }
 
+    /// Who may have it open.
+    pub(super) fn buffers(&self) -> &dyn OpenBuffers {
+        &*self.buffers
+    }
+
     /// The text as the user has it: the buffer's, or the file's.
     ///
     /// # Errors
@@ -63,6 +68,34 @@ impl Target {
         }
         let path = self.path.clone();
         blocking(move || read_text(&path)).await
+    }
+
+    /// As [`Target::store`], for a call that has the file's lock: where the user approved
+    /// it by hand, only while the file is as they saw it.
+    ///
+    /// # Errors
+    ///
+    /// It is not, or as [`Target::store`]; it is then as it was.
+    pub(crate) async fn store_as_shown(
+        &self,
+        ctx: &ToolContext,
+        expected: Option<String>,
+        text: String,
+    ) -> Result<Stored, ToolError> {
+        let Some(shown) = &ctx.shown else {
+            return self.store(expected, text).await;
+        };
+        let now = self.standing().await;
+        if let Some(became) = shown.became(&now) {
+            return Err(ToolError::Failed(format!(
+                "{} {became}: it is not as the user saw it when they approved this call, so \
+                 nothing was written. Read it again.",
+                shown.standing.path.display()
+            )));
+        }
+        // Known before it happens: whoever looks right then is not to be surprised.
+        shown.changes_to(now, Fingerprint::of(text.as_bytes()));
+        self.store(expected, text).await
     }
 
     /// Makes `text` the file's text; `expected` is what it must still be, or `None`

@@ -1,0 +1,119 @@
+//! What was shown is what is approved: an approval by hand counts only while the file
+//! that the call would change is as it was when the call was shown.
+
+use chat::approval::{Answers, CallKey, Decision, FunctionId, ResolverChain};
+use chat::cycle::Event;
+use chat::tool::ToolUseId;
+
+use crate::cycle::{QUESTION, line_of};
+use crate::play::Play;
+
+const CHANGED: Option<Decision> = Some(Decision::RequireApproval);
+const INPUT: &str = r#"{"path":"f"}"#;
+
+/// A chat in which a `write` waits, of a file that the user is shown.
+fn write_waits() -> Play {
+    let mut play = Play::typed(QUESTION);
+    play.options.guarded = ["write".to_owned()].into();
+    play.options.chain = ResolverChain::default();
+    play.event(Event::Advance);
+    play.answer("", &[("write", "w", INPUT)]);
+    assert_eq!(play.log(), ["send"], "nobody looks before the user decides");
+    play
+}
+
+/// Somebody looked at the file.
+fn looked(play: &mut Play, said: Option<Decision>) {
+    let call = CallKey {
+        id: ToolUseId::new("w"),
+        name: "write".to_owned(),
+        input: INPUT.to_owned(),
+    };
+    let answers = Answers::from([((call, FunctionId::Sight), said)]);
+    play.event(Event::ResolverAnswered(answers));
+}
+
+fn alt_enter(play: &mut Play) {
+    let line = line_of(play, "**Tool Result:**");
+    play.event(Event::Resolve { line });
+}
+
+#[test]
+fn alt_enter_runs_a_call_whose_file_is_as_it_was_shown() {
+    let mut play = write_waits();
+    alt_enter(&mut play);
+    assert_eq!(play.log(), ["ask 1"]);
+    looked(&mut play, None);
+    assert_eq!(play.log(), ["run w"]);
+}
+
+#[test]
+fn alt_enter_on_a_call_whose_file_changed_leaves_it_waiting_until_it_is_pressed_again() {
+    let mut play = write_waits();
+    let before = play.string();
+    alt_enter(&mut play);
+    looked(&mut play, CHANGED);
+    play.expect(&before);
+    assert_eq!(play.log(), ["ask 1"]);
+    let rulings = play.rulings();
+    assert_eq!(
+        rulings.last().map(String::as_str),
+        Some("w Waits flemma (what it would change is not as it was shown)")
+    );
+    alt_enter(&mut play);
+    looked(&mut play, None);
+    assert_eq!(play.log(), ["ask 1", "run w"]);
+}
+
+#[test]
+fn a_typed_approval_of_a_file_that_changed_is_set_back_and_typed_again_it_counts() {
+    let mut play = write_waits();
+    let before = play.string();
+    play.change("status=pending", "status=approved");
+    play.event(Event::Advance);
+    looked(&mut play, CHANGED);
+    play.expect(&before);
+    assert_eq!(play.log(), ["ask 1"]);
+    play.change("status=pending", "status=approved");
+    play.event(Event::Advance);
+    looked(&mut play, None);
+    assert_eq!(play.log(), ["ask 1", "run w"]);
+}
+
+#[test]
+fn undo_does_not_bring_an_approval_back_that_was_one_of_another_file() {
+    let mut play = write_waits();
+    play.change("status=pending", "status=approved");
+    let approved = play.string();
+    play.event(Event::Advance);
+    looked(&mut play, CHANGED);
+    play.type_over(&approved);
+    play.event(Event::Undone);
+    play.event(Event::Advance);
+    play.expect_no_run();
+    assert!(play.string().contains("status=pending"));
+}
+
+#[test]
+fn a_call_inside_another_is_looked_at_as_well() {
+    let mut play = write_waits();
+    let tool = play.options.tools["write"].clone();
+    let runs_others = chat::approval::EXECUTE_TOOL.to_owned();
+    play.options.tools.insert(runs_others, tool);
+    let inside = r#"{"name":"write","arguments":{"path":"f"}}"#;
+    play.type_over(QUESTION);
+    play.event(Event::Advance);
+    play.answer("", &[("execute_tool", "w", inside)]);
+    play.log();
+    alt_enter(&mut play);
+    assert_eq!(play.log(), ["ask 1"]);
+}
+
+#[test]
+fn a_policy_approves_without_a_look_at_what_was_shown() {
+    let mut play = Play::typed(QUESTION);
+    play.decide_always(Decision::Approve);
+    play.event(Event::Advance);
+    play.answer("", &[("write", "w", INPUT)]);
+    assert_eq!(play.log(), ["send", "run w"]);
+}

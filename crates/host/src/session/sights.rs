@@ -1,0 +1,214 @@
+//! Files that calls which wait would change, as they stood when the calls were shown:
+//! what the user approves by hand is a change of that file.
+//!
+//! Looking takes a while and is done beside the session; keys wait for it. What follows
+//! from a file that changed is decided in the cycle.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chat::approval::{self, Answers, CallKey, Decision, FunctionId, Question};
+use chat::cycle::{Event, Level, Notice};
+use chat::marks::Mark;
+use serde_json::{Value, json};
+use tools::{Changes, OpenBuffers, Shown, Standing};
+
+use super::{Input, Session};
+use crate::buffers::EditorBuffers;
+
+/// The files of calls that are shown, and what became of them.
+#[derive(Debug, Default)]
+pub(super) struct Sights {
+    known: RefCell<HashMap<CallKey, Sight>>,
+    /// What approved calls made of files.
+    changes: Changes,
+    /// Looks that are not back yet.
+    awaited: Cell<usize>,
+}
+
+/// The file of one call.
+#[derive(Debug)]
+enum Sight {
+    /// The call changes no file.
+    None,
+    /// Somebody is looking.
+    Awaited,
+    /// As it was when the call was shown, and whether it was shown before as another.
+    Shown(Standing, bool),
+}
+
+/// Somebody looked.
+#[derive(Debug)]
+pub(crate) enum Look {
+    /// At the file of a call that is to be shown.
+    First(CallKey, Standing),
+    /// At those of calls that the user approved.
+    Again(Vec<(CallKey, Option<Standing>)>),
+}
+
+impl Session {
+    /// Whether it is known what a call that waits would change, so that it can be shown.
+    /// Where it is not somebody looks.
+    pub(super) fn is_in_sight(&self, call: &CallKey) -> bool {
+        if let Some(sight) = self.sights.known.borrow().get(call) {
+            return !matches!(sight, Sight::Awaited);
+        }
+        let target = self.changed_file(call, None);
+        let sight = target.as_ref().map_or(Sight::None, |_| Sight::Awaited);
+        self.sights.known.borrow_mut().insert(call.clone(), sight);
+        let (Some(path), Some(inbox)) = (target, self.inbox.upgrade()) else {
+            return true;
+        };
+        self.sights.awaited.set(self.sights.awaited.get() + 1);
+        let (call, buffers) = (call.clone(), self.open_buffers());
+        tokio::spawn(async move {
+            let standing = Standing::of(&path, buffers).await;
+            drop(inbox.send(Input::Look(Look::First(call, standing))));
+        });
+        false
+    }
+
+    /// The file that a call would change, if it is one whose changes are shown.
+    fn changed_file(&self, call: &CallKey, input: Option<&Value>) -> Option<PathBuf> {
+        let guarded = &self.rules.options.guarded;
+        if !guarded.contains(&call.name) && call.name != approval::EXECUTE_TOOL {
+            return None;
+        }
+        let input = match input {
+            Some(input) => input.clone(),
+            None => serde_json::from_str(&call.input).ok()?,
+        };
+        let (meant, input) = approval::meant(call, &input);
+        let tool = self.shared.registry.get(&meant.name)?;
+        let guarded = guarded.contains(&meant.name);
+        guarded
+            .then(|| tool.changes(&input, &self.folder()))
+            .flatten()
+    }
+
+    fn open_buffers(&self) -> Arc<dyn OpenBuffers> {
+        Arc::new(EditorBuffers(self.editor.clone()))
+    }
+
+    /// Whether every call that waits is in sight: somebody is to decide about them.
+    pub(super) fn sees_all(&self) -> bool {
+        let document = self.text.document();
+        let waiting = chat::marks::marks(&document, &self.cycle, 1);
+        for mark in waiting.iter().filter(|mark| mark.pending) {
+            self.is_in_sight(&mark.call);
+        }
+        self.sights.awaited.get() == 0
+    }
+
+    /// Whether an event can be decided on: a key is about what was shown.
+    pub(super) fn has_looked(&self, event: &Event) -> bool {
+        let decides = matches!(event, Event::Advance | Event::Resolve { .. });
+        !decides || self.sights.awaited.get() == 0
+    }
+
+    /// Looks whether the files of calls that the user approved are as they were shown.
+    pub(super) fn look_again(&self, questions: Vec<Question>) {
+        let Some(inbox) = self.inbox.upgrade() else {
+            return;
+        };
+        self.sights.awaited.set(self.sights.awaited.get() + 1);
+        let target = |it: Question| {
+            let path = self.changed_file(&it.call, Some(&it.input));
+            (it.call, path)
+        };
+        let calls: Vec<_> = questions.into_iter().map(target).collect();
+        let buffers = self.open_buffers();
+        tokio::spawn(async move {
+            let mut seen = Vec::new();
+            for (call, path) in calls {
+                let standing = match path {
+                    Some(path) => Some(Standing::of(&path, buffers.clone()).await),
+                    None => None,
+                };
+                seen.push((call, standing));
+            }
+            drop(inbox.send(Input::Look(Look::Again(seen))));
+        });
+    }
+
+    /// Somebody looked.
+    pub(super) fn looked_at(&mut self, look: Look) {
+        let left = self.sights.awaited.get().saturating_sub(1);
+        self.sights.awaited.set(left);
+        match look {
+            Look::First(call, standing) => {
+                // One that is shown no more is looked at again when it is.
+                if let Some(sight) = self.sights.known.get_mut().get_mut(&call) {
+                    *sight = Sight::Shown(standing, false);
+                }
+                self.view.redraw();
+            }
+            Look::Again(seen) => {
+                let answers: Answers = seen
+                    .into_iter()
+                    .map(|(call, now)| {
+                        let said = now.and_then(|now| self.compare(&call, now));
+                        ((call, FunctionId::Sight), said)
+                    })
+                    .collect();
+                self.waiting.push_front(Event::ResolverAnswered(answers));
+            }
+        }
+    }
+
+    /// What is to be said of an approval when the call's file is this one now.
+    fn compare(&mut self, call: &CallKey, now: Standing) -> Option<Decision> {
+        let changes = self.sights.changes.clone();
+        let known = self.sights.known.get_mut();
+        let became = match known.remove(call) {
+            Some(Sight::Shown(standing, _)) => Shown { standing, changes }.became(&now),
+            _ => None,
+        };
+        let path = now.path.display().to_string();
+        let again = became.is_some();
+        known.insert(call.clone(), Sight::Shown(now, again));
+        let became = became?;
+        self.view.redraw();
+        self.editor.notify(&Notice {
+            level: Level::Warning,
+            text: format!(
+                "The call \"{}\" was not run, because since it was shown {} {became}. Look again, then approve it again \
+                 to run it.",
+                call.id,
+                path.escape_debug()
+            ),
+        });
+        let again = json!({"id": call.id.as_str()});
+        self.editor.tell_here("shown_again", &again);
+        Some(Decision::RequireApproval)
+    }
+
+    /// What the user saw of a call's file, for a call that they approved by hand.
+    pub(super) fn shown(&self, call: &CallKey) -> Option<Shown> {
+        match self.sights.known.borrow().get(call) {
+            Some(Sight::Shown(standing, _)) => Some(Shown {
+                standing: standing.clone(),
+                changes: self.sights.changes.clone(),
+            }),
+            _ => None,
+        }
+    }
+
+    /// What is said beside a call that was shown before its file was another.
+    pub(super) fn shown_again(&self, call: &CallKey) -> Option<String> {
+        let known = self.sights.known.borrow();
+        let again = matches!(known.get(call), Some(Sight::Shown(_, true)));
+        again.then(|| "its file changed since you saw it".to_owned())
+    }
+}
+
+impl Sights {
+    /// Forgets calls that are not shown any more.
+    pub(super) fn keep(&self, marks: &[Mark]) {
+        let shown: HashSet<&CallKey> = marks.iter().map(|it| &it.call).collect();
+        let mut known = self.known.borrow_mut();
+        known.retain(|call, _| shown.contains(call));
+    }
+}

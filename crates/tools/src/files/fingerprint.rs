@@ -1,0 +1,124 @@
+//! What a file holds, in a few characters: two looks at it can be compared, and
+//! nothing of it is kept.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::open_regular;
+use crate::tool::ToolError;
+
+/// Largest file that is read for it (64 MB); a larger one is known by its size, its
+/// times and its place on the disk.
+const MAX_READ: u64 = 64 * 1024 * 1024;
+/// Bytes that are read at a time.
+const PIECE: usize = 64 * 1024;
+/// That there is no file.
+const ABSENT: &str = "absent";
+
+/// What a file holds, so far as it can be told from what it held before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Fingerprint(String);
+
+impl Fingerprint {
+    /// Of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self::digest(&Sha256::digest(bytes))
+    }
+
+    /// Of the file that stands there now, if there is one. Blocking.
+    ///
+    /// # Errors
+    ///
+    /// It is no regular file or cannot be read; in a sentence.
+    pub fn of_file(path: &Path) -> Result<Self, ToolError> {
+        let opened = match open_regular(path) {
+            Err(ToolError::NotFound(_)) => return Ok(Self(ABSENT.to_owned())),
+            opened => opened?,
+        };
+        if opened.metadata.len() > MAX_READ {
+            return Ok(Self::large(&opened.metadata));
+        }
+        let read = hash(opened.file);
+        read.map_err(|error| super::file_error("read", path, &error))
+    }
+
+    /// Whether there was no file.
+    pub fn is_absent(&self) -> bool {
+        self.0 == ABSENT
+    }
+
+    fn digest(bytes: &[u8]) -> Self {
+        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Self(format!("sha256:{digits}"))
+    }
+
+    fn large(it: &Metadata) -> Self {
+        Self(format!(
+            "large:{}:{}.{:09}:{}.{:09}:{}:{}",
+            it.size(),
+            it.mtime(),
+            it.mtime_nsec(),
+            it.ctime(),
+            it.ctime_nsec(),
+            it.dev(),
+            it.ino()
+        ))
+    }
+}
+
+/// Reads a file; one that grows meanwhile has an end here.
+fn hash(file: File) -> io::Result<Fingerprint> {
+    let mut file = file.take(MAX_READ + 1);
+    let mut hash = Sha256::new();
+    let mut piece = vec![0; PIECE];
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(Fingerprint::digest(&hash.finalize())),
+            Ok(count) => hash.update(&piece[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_known_by_what_it_holds_and_a_large_one_by_its_place_and_times() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        assert!(Fingerprint::of_file(&path).unwrap().is_absent());
+        std::fs::write(&path, "one").unwrap();
+        let one = Fingerprint::of_file(&path).unwrap();
+        assert_eq!(one, Fingerprint::of(b"one"));
+        std::fs::write(&path, "two").unwrap();
+        assert_ne!(Fingerprint::of_file(&path).unwrap(), one);
+
+        let large = folder.path().join("large");
+        let file = std::fs::File::create(&large).unwrap();
+        file.set_len(MAX_READ + 1).unwrap();
+        let before = Fingerprint::of_file(&large).unwrap();
+        assert_eq!(Fingerprint::of_file(&large).unwrap(), before);
+        // Swapped for one of the same size.
+        let other = folder.path().join("other");
+        let file = std::fs::File::create(&other).unwrap();
+        file.set_len(MAX_READ + 1).unwrap();
+        std::fs::rename(&other, &large).unwrap();
+        assert_ne!(Fingerprint::of_file(&large).unwrap(), before);
+    }
+
+    #[test]
+    fn what_is_no_file_has_none() {
+        assert!(Fingerprint::of_file(Path::new("/")).is_err());
+        assert!(Fingerprint::of_file(Path::new("/dev/zero")).is_err());
+    }
+}
