@@ -101,10 +101,34 @@ function M.notify(message)
   end
 end
 
---- Runs the user's autocommands.
+---@type flemma.protocol.Event? Whose autocommands are run.
+local running
+
+--- Runs the autocommands of the event that is being told.
+function M.run_autocommands()
+  if running then
+    vim.api.nvim_exec_autocmds("User", { pattern = running.name, modeline = false, data = running.data })
+  end
+end
+
+--- Runs the user's autocommands. What fails in one of them is told in a line: shown by
+--- Neovim it would end in a "Press ENTER" prompt, behind which no host is served.
 ---@param event flemma.protocol.Event
 function M.event(event)
-  vim.api.nvim_exec_autocmds("User", { pattern = event.name, modeline = false, data = event.data })
+  local outer, before = running, vim.v.errmsg
+  running, vim.v.errmsg = event, ""
+  vim.api.nvim_cmd({
+    cmd = "lua",
+    args = { "require('flemma.notices').run_autocommands()" },
+    mods = { emsg_silent = true, unsilent = true },
+  }, {})
+  local problem = vim.v.errmsg
+  running, vim.v.errmsg = outer, problem ~= "" and problem or before
+  -- Also a command that they silence themselves leaves its error there.
+  if problem:find("[Ll]ua callback") then
+    local why = vim.split(problem:gsub("^.-[Ll]ua callback:%s*", ""), "\n")[1]
+    M.notify({ level = "error", message = ("An autocommand of yours for %s failed: %s"):format(event.name, why) })
+  end
 end
 
 ---@param message flemma.protocol.Statusline

@@ -237,3 +237,44 @@ fn the_cursor_of_another_window_never_moves() {
     assert_eq!(editor.cursor(), (1, 1));
     assert_eq!(editor.text(), "one\ntwo\nthree\n");
 }
+
+/// What each event of a turn with one call tells, and that an autocommand of the user's
+/// that fails stops nothing.
+#[test]
+fn events_tell_what_began_and_how_it_ended() {
+    let provider = Provider::anthropic([runs("t_1", "echo out"), Answer::says("Done.")]);
+    let editor = ask_with(&provider, approving(json!({})));
+    let code = r#"
+        told = {}
+        vim.api.nvim_create_autocmd("User", { pattern = "Flemma*", callback = function(event)
+          event.data.bufnr = event.data.bufnr == vim.api.nvim_get_current_buf()
+          table.insert(told, { event.match, event.data })
+        end })
+        vim.api.nvim_create_autocmd("User", { pattern = "Flemma*", callback = function()
+          error("my own mistake")
+        end })
+    "#;
+    editor.lua(code, json!([]));
+    editor.keys("<C-]>");
+    wait_event(&editor, "FlemmaRested");
+    let call = json!({"bufnr": true, "tool_id": "t_1", "tool_name": "bash"});
+    let with = |mut data: Json, name: &str, value: Json| {
+        data[name] = value;
+        data
+    };
+    let request = json!({"bufnr": true});
+    let answered = with(request.clone(), "status", json!("success"));
+    assert_eq!(
+        editor.lua("return told", json!([])),
+        json!([
+            ["FlemmaRequestStarted", request],
+            ["FlemmaRequestFinished", answered],
+            ["FlemmaToolStarted", call],
+            ["FlemmaToolFinished", with(call.clone(), "status", json!("success"))],
+            ["FlemmaRequestStarted", request],
+            ["FlemmaRequestFinished", answered],
+            ["FlemmaRested", {"bufnr": true, "limit": false, "queued": 0}],
+        ])
+    );
+    wait_message(&editor, "my own mistake");
+}

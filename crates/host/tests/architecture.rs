@@ -187,7 +187,7 @@ fn no_file_is_longer_than_a_reader_can_hold() {
     }
 }
 
-/// The tests that `tests/README.md` names against faults.
+/// The tests that `tests/README.md` names against faults and for promises.
 #[test]
 fn every_test_that_stands_against_a_fault_exists() {
     let table = fs::read_to_string(root().join("tests/README.md")).unwrap();
@@ -196,7 +196,13 @@ fn every_test_that_stands_against_a_fault_exists() {
         .filter(|it| it.matches('_').count() > 2)
         .collect();
     assert!(named.len() > 40, "{named:?}");
-    let tests = ["tests/e2e", "crates/provider"].map(|it| files(&root().join(it), ".rs"));
+    let folders = [
+        "tests/e2e",
+        "crates/provider",
+        "crates/chat/tests",
+        "crates/tools/tests",
+    ];
+    let tests = folders.map(|it| files(&root().join(it), ".rs"));
     let code: String = tests
         .iter()
         .flatten()

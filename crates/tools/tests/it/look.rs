@@ -1,7 +1,7 @@
 //! What a model gets when it looks around.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -311,4 +311,17 @@ async fn the_names_of_another_system_take_its_parameters() {
     assert_eq!(listed, "deep/\nmain.rs\n\n[2 entries]");
     let found = place.done("list_files", json!({"pattern": "*.rs"})).await;
     assert_eq!(found, "src/main.rs\n\n[1 path]");
+}
+
+#[tokio::test]
+async fn a_pattern_that_looks_like_an_option_is_a_pattern() {
+    let place = project()
+        .with("evil.sh", "#!/bin/sh\ntouch ran\n")
+        .with("notes.txt", "run --pre=./evil.sh\n");
+    fs::set_permissions(place.path("evil.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    for pattern in ["--pre=./evil.sh", "--pre", "--"] {
+        let found = place.done("grep", all(pattern)).await;
+        assert!(found.contains("notes.txt:1:run --pre=./evil.sh"), "{found}");
+    }
+    assert!(!place.path("ran").exists());
 }

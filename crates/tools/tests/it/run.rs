@@ -62,6 +62,12 @@ async fn a_panic_becomes_an_error_result() {
 
     let text = "The tool panics crashed and gave no result: index out of bounds";
     assert_eq!(outcome, ToolOutcome::Failed(text.to_owned()));
+
+    // The next call is none the worse for it.
+    let ctx = Place::new().ctx;
+    ctx.cancel.cancel();
+    let outcome = run("finishes", ctx).await;
+    assert!(matches!(outcome, ToolOutcome::Done { .. }), "{outcome:?}");
 }
 
 #[tokio::test(start_paused = true)]
