@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value as Json, json};
 
 use crate::processes::{host, next_host, signal};
+use crate::shell::Shell;
 use crate::stage::{QUESTION, ask_with, command, open, result, wait_end, wait_message};
 use crate::traces::{gate, open_gate, press_cancel, settle, wait_gate, wait_review};
 
@@ -280,4 +281,65 @@ fn a_chat_that_is_closed_tells_the_words_that_were_not_sent() {
     wait_queued(&editor, &["then: Next."]);
     editor.keys(":bwipeout!<CR>");
     wait_message(&editor, "Next.");
+}
+
+#[test]
+fn a_shell_says_one_message_after_the_other() {
+    let ask = Answer::new().tool_use("t", "calculator", json!({"expression": "1+1"}));
+    let answers = [
+        ask,
+        Answer::says("Two."),
+        Answer::says("Four."),
+        Answer::says("Six."),
+    ];
+    let provider = Provider::anthropic(answers);
+    let shell = Shell::new(&provider);
+    let mut said = vec!["send", "new.chat", "-m", "One and one?"];
+    said.extend([
+        "--follow-up",
+        "@You:\nAnd two?",
+        "--follow-up",
+        "And three?",
+    ]);
+    let ran = shell.run(&said);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.out, "Two.\nFour.\nSix.\n");
+    assert_eq!(provider.requests().len(), 4);
+    assert!(
+        shell.read("new.chat").ends_with(
+            "Two.\n\n@You:\n\\@You:\nAnd two?\n\n@Assistant:\nFour.\n\n@You:\nAnd three?\n\n@Assistant:\nSix.\n\n@You:\n\n"
+        ),
+        "{}",
+        shell.read("new.chat")
+    );
+}
+
+#[test]
+fn what_a_shell_cannot_say_any_more_stands_in_the_file() {
+    let provider = Provider::anthropic([Answer::status(400, "{}")]);
+    let shell = Shell::new(&provider);
+    let ran = shell.run(&["send", "new.chat", "-m", "One?", "--follow-up", "Two?"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(shell.read("new.chat").trim_end(), "@You:\nOne?\n\nTwo?");
+    let ran = shell.run(&["send", "new.chat", "--follow-up", " "]);
+    assert!(ran.err.contains("--follow-up is empty"), "{ran:?}");
+
+    // Without autopilot the model is not done when its calls have run.
+    shell.write("config.toml", "[tools.autopilot]\nenabled = false\n");
+    provider.then(Answer::new().tool_use("t", "calculator", json!({"expression": "1+1"})));
+    let ran = shell.run(&[
+        "send",
+        "b.chat",
+        "-m",
+        "One?",
+        "--follow-up",
+        "Two?",
+        "--config",
+        "config.toml",
+    ]);
+    assert!(
+        shell.read("b.chat").trim_end().ends_with("@You:\nTwo?"),
+        "{ran:?}\n{}",
+        shell.read("b.chat")
+    );
 }

@@ -106,6 +106,10 @@ pub struct Send {
     /// Add what comes on standard input to the message, as a block of text.
     #[arg(long)]
     pub stdin: bool,
+    /// Say this when the model is done, as a message of its own; again and again, in
+    /// order. What cannot be sent any more stands at the end of the chat.
+    #[arg(long, value_name = "TEXT")]
+    pub follow_up: Vec<String>,
     /// Show what would be sent and run, and change nothing.
     #[arg(long)]
     pub dry_run: bool,

@@ -16,6 +16,10 @@ pub fn send(send: Send) -> ExitCode {
         Ok(message) => message,
         Err(problem) => return fail(Code::Error, &[problem]),
     };
+    if send.follow_up.iter().any(|text| text.trim().is_empty()) {
+        let problem = "A message of --follow-up is empty, so nothing was sent.";
+        return fail(Code::Error, &[problem.to_owned()]);
+    }
     let given = with_model(&send.options, &send.model);
     let config = match configured(&given) {
         Ok(config) => config,
@@ -32,6 +36,7 @@ pub fn send(send: Send) -> ExitCode {
     };
     let mut job = job(config, &send.options, chat, show);
     job.rehearsal = send.dry_run;
+    job.follow_ups = send.follow_up;
     headless::run(job)
 }
 
@@ -246,6 +251,7 @@ fn job(config: Config, options: &Options, chat: Chat, show: Show) -> Job {
         show: options.events.map_or(show, |_| Show::Events),
         debug: options.debug,
         rehearsal: false,
+        follow_ups: Vec::new(),
     }
 }
 

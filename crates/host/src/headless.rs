@@ -97,6 +97,8 @@ pub struct Job {
     pub debug: bool,
     /// Whether only what would happen is shown.
     pub rehearsal: bool,
+    /// What the user says when the model is done, each time.
+    pub follow_ups: Vec<String>,
 }
 
 /// Presses Ctrl-] in a chat and stays until it rests.
@@ -152,6 +154,10 @@ struct Front {
     max_turns: u32,
     /// In a rehearsal: the calls that would run.
     rehearsal: Option<Vec<String>>,
+    /// Whether messages wait for the model to be done.
+    unsaid: bool,
+    /// Whether they were put into the prompt, which is tried once.
+    taken_back: bool,
     /// Set when it is over.
     code: Option<Code>,
 }
@@ -185,6 +191,8 @@ impl Front {
             yes: job.yes,
             max_turns: job.max_turns,
             rehearsal: rehearsal.then(Vec::new),
+            unsaid: false,
+            taken_back: false,
             code: None,
         };
         front.configure(job.options);
@@ -199,6 +207,11 @@ impl Front {
             }
         }
         front.press("advance", 0);
+        if !rehearsal {
+            for text in job.follow_ups {
+                front.command("queue", 0, json!({ "text": text }));
+            }
+        }
         Ok(front)
     }
 
@@ -310,12 +323,16 @@ impl Front {
 
     /// Presses a key.
     fn press(&mut self, name: &str, line: usize) {
+        self.command(name, line, json!({}));
+    }
+
+    fn command(&mut self, name: &str, line: usize, arguments: Value) {
         self.host.receive(FromEditor::Command(Command {
             buffer: BUFFER,
             name: name.to_owned(),
             line,
             window: 1,
-            arguments: json!({}),
+            arguments,
         }));
     }
 

@@ -79,7 +79,10 @@ impl Front {
                 self.output.event("tool_started", without_buffer(event));
             }
             "FlemmaToolFinished" => self.output.event("tool_finished", without_buffer(event)),
-            "FlemmaRested" => self.rested(event.data["limit"] == true),
+            "FlemmaRested" => {
+                self.unsaid = event.data["queued"] != 0;
+                self.rested(event.data["limit"] == true);
+            }
             _ => {}
         }
     }

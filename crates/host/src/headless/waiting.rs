@@ -81,6 +81,10 @@ impl Front {
     }
 
     fn end(&mut self) {
+        // What was not said is kept where the next one finds it.
+        if self.unsaid && !std::mem::replace(&mut self.taken_back, true) {
+            return self.press("queue!", 0);
+        }
         if self.outcome.limited {
             let told = format!("round limit ({}) reached", self.max_turns);
             self.output.tell(&told);

@@ -13,7 +13,8 @@ impl Session {
         }
         self.unsettled = false;
         let limit = self.cycle.reached_limit();
-        let data = json!({"bufnr": self.buffer, "limit": limit});
+        let queued = self.queued_count();
+        let data = json!({"bufnr": self.buffer, "limit": limit, "queued": queued});
         self.editor.event("FlemmaRested", data);
     }
 
