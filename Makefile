@@ -15,6 +15,7 @@ demo: ## Open Neovim on a first chat, ready to press Ctrl-]
 test: ## Run every test
 	@scripts/install.sh nvim
 	cargo test --workspace
+	cargo test -p flemma-agent --test it -- --ignored
 	@scripts/lua-tests.sh
 	@$(MAKE) --no-print-directory test-peers
 

@@ -23,6 +23,7 @@ lua_files() {
 mapfile -t lua < <(lua_files)
 
 check "rustfmt" cargo fmt --all --check
+check "rustfmt of examples" rustfmt --check --edition 2024 examples/*/src/*.rs
 check "clippy" cargo clippy --quiet --workspace --all-targets --keep-going -- -D warnings
 check "stylua" stylua --check "${lua[@]}"
 check "luacheck" luacheck --quiet --no-color "${lua[@]}"

@@ -1,6 +1,84 @@
-//! Asks models: a request over HTTP, and what its answer says.
+//! A conversation with a model that calls tools, for any Rust program.
 //!
-//! Knows no editor and no file format of options: who asks, and where to, is given.
+//! ```no_run
+//! use agent::{Agent, Event, Provider, default_tools};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), agent::Problem> {
+//! let mut agent = Agent::new(Provider::from_environment()?).with_tools(default_tools());
+//! let mut run = agent.prompt("What is in Cargo.toml?");
+//! while let Some(event) = run.next().await {
+//!     match event {
+//!         Event::Text(text) => print!("{text}"),
+//!         Event::ToolStarted { call, label } => println!("[{label}] {}", call.input),
+//!         Event::Finished(ended) => println!("\n{ended:?}"),
+//!         _ => {}
+//!     }
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! A [`Tool`] of one's own is pushed to the list:
+//!
+//! ```
+//! use agent::{Tool, ToolContext, ToolError, ToolResult, ToolUseId, Value, async_trait, json};
+//!
+//! struct Weather;
+//!
+//! #[async_trait]
+//! impl Tool for Weather {
+//!     fn name(&self) -> &str {
+//!         "get_weather"
+//!     }
+//!     fn label(&self) -> &str {
+//!         "Weather"
+//!     }
+//!     fn description(&self) -> &str {
+//!         "Get current weather for a city."
+//!     }
+//!     fn input_schema(&self) -> Value {
+//!         json!({"type": "object", "properties": {"city": {"type": "string"}}})
+//!     }
+//!     async fn execute(&self, _id: &ToolUseId, input: Value, _ctx: ToolContext) -> Result<ToolResult, ToolError> {
+//!         let city = input["city"].as_str();
+//!         let city = city.ok_or_else(|| ToolError::InvalidInput("missing city".to_owned()))?;
+//!         Ok(ToolResult::text(format!("Weather in {city}: 72°F, sunny")))
+//!     }
+//! }
+//!
+//! let mut tools = agent::default_tools();
+//! tools.push(Box::new(Weather));
+//! ```
+//!
+//! The rules are those of a chat in the editor, by the same code ([`chat::cycle`]): a call
+//! runs when a name or a function approves it, and not otherwise; whatever cannot run
+//! ends in an error result that the model reads; every request is counted; text of a
+//! model or a tool never becomes a call. The conversation is the text of a `.chat` file
+//! ([`Agent::chat`]).
+//!
+//! Knows no editor, and no options but what the program says.
 
+mod agent;
 pub mod answer;
+mod approval;
+mod conversation;
+mod event;
+mod provider;
+mod remote;
+mod run;
 pub mod transport;
+
+pub use self::agent::Agent;
+pub use self::event::{Call, Ended, Event};
+pub use self::provider::Provider;
+pub use self::remote::Remote;
+pub use self::run::Run;
+
+pub use ::provider::{Level, Patience, Thinking, Usage};
+pub use async_trait::async_trait;
+pub use chat::Problem;
+pub use chat::prompt::{Part, PromptMessage, PromptRole};
+pub use chat::tool::{ToolDefinition, ToolUseId};
+pub use serde_json::{Value, json};
+pub use tokio_util::sync::CancellationToken;
+pub use tools::{Progress, Sandbox, Tool, ToolContext, ToolError, ToolResult, default_tools};

@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
 /// The schemas that were asked for so far, ready for use: making one ready takes
@@ -44,18 +45,26 @@ fn findings(validator: &Validator, input: &Value) -> Result<(), String> {
         .iter_errors(input)
         .take(5)
         .map(|error| match error.instance_path().to_string() {
-            path if path.is_empty() => shorten(&error.to_string()),
-            path => format!(
-                "{}: {}",
-                path.trim_start_matches('/'),
-                shorten(&error.to_string())
-            ),
+            path if path.is_empty() => finding(&error),
+            path => format!("{}: {}", path.trim_start_matches('/'), finding(&error)),
         })
         .collect();
     if findings.is_empty() {
         Ok(())
     } else {
         Err(findings.join("; "))
+    }
+}
+
+/// What is wrong, in words that say first what to do about it.
+fn finding(error: &ValidationError<'_>) -> String {
+    let words = shorten(&error.to_string());
+    match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            format!("missing {name} ({words})")
+        }
+        _ => words,
     }
 }
 
@@ -98,7 +107,10 @@ mod tests {
             Ok(())
         );
         for (input, finding) in [
-            (json!({"timeout": 1}), "\"command\" is a required property"),
+            (
+                json!({"timeout": 1}),
+                "missing command (\"command\" is a required property)",
+            ),
             (
                 json!({"command": 1, "timeout": 1}),
                 "command: 1 is not of type \"string\"",

@@ -1,0 +1,140 @@
+//! Which calls run: what a program approves and refuses by name, and whom it asks about
+//! the rest.
+//!
+//! The rules themselves are the chat crate's, the same as in an editor.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use chat::Problem;
+use chat::approval::{
+    Answers, CATCH_ALL, CONFIG, CallKey, Decision, Function, FunctionId, OnError, PRESETS, Policy,
+    Resolver, ResolverChain, Source,
+};
+
+use crate::event::Call;
+
+/// The number of the function that a program has given.
+const ASK: u64 = 1;
+
+type Answer = Pin<Box<dyn Future<Output = bool> + Send>>;
+
+/// See the module.
+#[derive(Clone)]
+pub(crate) struct Approval {
+    names: BTreeSet<String>,
+    denied: BTreeSet<String>,
+    all: bool,
+    ask: Option<Arc<dyn Fn(Call) -> Answer + Send + Sync>>,
+}
+
+impl Default for Approval {
+    fn default() -> Self {
+        Self {
+            names: BTreeSet::from(["$readonly".to_owned()]),
+            denied: BTreeSet::new(),
+            all: false,
+            ask: None,
+        }
+    }
+}
+
+impl Approval {
+    pub(crate) fn approve(&mut self, names: impl IntoIterator<Item = impl Into<String>>) {
+        self.names.extend(names.into_iter().map(Into::into));
+    }
+
+    pub(crate) fn deny(&mut self, names: impl IntoIterator<Item = impl Into<String>>) {
+        self.denied.extend(names.into_iter().map(Into::into));
+    }
+
+    pub(crate) fn approve_all(&mut self) {
+        self.all = true;
+    }
+
+    pub(crate) fn ask<F>(&mut self, ask: impl Fn(Call) -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = bool> + Send + 'static,
+    {
+        self.ask = Some(Arc::new(move |call| Box::pin(ask(call))));
+    }
+
+    /// Asks the program whether a call may run; without a function of its own none may.
+    pub(crate) fn may_run(&self, call: Call) -> Answer {
+        match &self.ask {
+            Some(ask) => ask(call),
+            None => Box::pin(std::future::ready(false)),
+        }
+    }
+
+    /// What the program's word on a call is to the chain.
+    pub(crate) fn answers(call: CallKey, may_run: bool) -> Answers {
+        let word = match may_run {
+            true => Decision::Approve,
+            false => Decision::Deny,
+        };
+        Answers::from([((call, FunctionId::Editor(ASK)), Some(word))])
+    }
+
+    /// Who is asked about a call, in order. `asking` are the tools that only their own
+    /// name approves.
+    ///
+    /// # Errors
+    ///
+    /// A preset has a name that there is none of.
+    pub(crate) fn chain(&self, asking: BTreeSet<String>) -> Result<ResolverChain, Problem> {
+        let policy = Policy {
+            approve: expanded(&self.names)?,
+            deny: expanded(&self.denied)?,
+            ..Policy::default()
+        };
+        let mut links = vec![Resolver::new(CONFIG, 100, Source::List(policy))];
+        if self.all {
+            let all = Source::Unless(Decision::Approve, asking);
+            links.push(Resolver::new(CATCH_ALL, 90, all));
+        }
+        if self.ask.is_some() {
+            let asked = Source::Function(Function::resolver(ASK, OnError::Deny));
+            links.push(Resolver::new("program", 50, asked));
+        }
+        // Nobody is there to review a call that waits.
+        let rest = Source::Always(Decision::Deny);
+        links.push(Resolver::new("nobody asked", 0, rest));
+        Ok(ResolverChain::new(links))
+    }
+}
+
+/// Names of tools with what presets stand for.
+fn expanded(names: &BTreeSet<String>) -> Result<BTreeSet<String>, Problem> {
+    let mut tools = BTreeSet::new();
+    for name in names {
+        match PRESETS.iter().find(|(preset, _)| preset == name) {
+            Some((_, members)) => tools.extend(members.iter().map(|it| (*it).to_owned())),
+            None if name.starts_with('$') => {
+                let known: Vec<&str> = PRESETS.iter().map(|(preset, _)| *preset).collect();
+                return Err(Problem::new(
+                    format!("No preset is named \"{name}\", so nothing was sent."),
+                    format!("Presets: {}.", known.join(", ")),
+                ));
+            }
+            None => {
+                tools.insert(name.clone());
+            }
+        }
+    }
+    Ok(tools)
+}
+
+impl fmt::Debug for Approval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Approval")
+            .field("names", &self.names)
+            .field("denied", &self.denied)
+            .field("all", &self.all)
+            .field("asks", &self.ask.is_some())
+            .finish()
+    }
+}

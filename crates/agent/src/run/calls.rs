@@ -1,0 +1,123 @@
+//! The calls of a run: asked about, started, ended.
+
+use chat::approval::{self, CallKey, Question};
+use chat::cycle;
+use chat::tool::ToolOutcome;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tools::{Progress, Ran};
+
+use super::Run;
+use crate::approval::Approval;
+use crate::event::{Call, Event};
+use crate::remote::Input;
+
+/// A call that runs.
+pub(super) struct Running {
+    cancel: CancellationToken,
+    label: String,
+}
+
+impl Run<'_> {
+    /// Asks the program about a call.
+    pub(super) fn ask(&mut self, question: Question) {
+        let Question { call, input, .. } = question;
+        let asked = self.agent.approval.may_run(Call {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            input,
+        });
+        let inbox = self.agent.inbox.clone();
+        let asking = tokio::spawn(asked);
+        self.asked.insert(call.clone(), asking.abort_handle());
+        tokio::spawn(async move {
+            // Who panics has not approved.
+            let may_run = asking.await.unwrap_or_default();
+            drop(inbox.send(Input::Decided(call, may_run)));
+        });
+    }
+
+    /// The program decided about a call.
+    pub(super) fn call_decided(&mut self, call: CallKey, may_run: bool) {
+        if self.asked.remove(&call).is_some() {
+            let answers = Approval::answers(call, may_run);
+            self.waiting
+                .push_back(cycle::Event::ResolverAnswered(answers));
+        }
+    }
+
+    /// Nobody is waited for any more: what was asked about does not run.
+    pub(super) fn stop_asking(&mut self) {
+        let asked: Vec<CallKey> = self.asked.keys().cloned().collect();
+        for call in asked {
+            if let Some(asking) = self.asked.get(&call) {
+                asking.abort();
+            }
+            self.call_decided(call, false);
+        }
+    }
+
+    /// Starts a call that was approved.
+    pub(super) fn run_call(&mut self, call: CallKey, input: Value) {
+        let (name, input) = match approval::inside(&call.name, &input) {
+            // What was decided about is what runs.
+            Some((inner, arguments)) => (inner.to_owned(), arguments),
+            None => (call.name.clone(), input),
+        };
+        let Some(tool) = self.agent.registry.get(&name) else {
+            let gone = ToolOutcome::Failed(format!("There is no tool named \"{name}\"."));
+            let ended = vec![(call, gone)];
+            return self.waiting.push_back(cycle::Event::ToolsFinished(ended));
+        };
+        let mut context = self.agent.context.clone();
+        context.cancel = CancellationToken::new();
+        let (inbox, id) = (self.agent.inbox.clone(), call.id.clone());
+        context.progress = Progress::new(move |text| {
+            drop(inbox.send(Input::Output(id.clone(), text.to_owned())));
+        });
+        let label = tool.label().to_owned();
+        self.tell(Event::ToolStarted {
+            call: Call {
+                id: call.id.clone(),
+                name: call.name.clone(),
+                input: input.clone(),
+            },
+            label: label.clone(),
+        });
+        let cancel = context.cancel.clone();
+        self.running.insert(call.clone(), Running { cancel, label });
+        let inbox = self.agent.inbox.clone();
+        tokio::spawn(async move {
+            let ran = tools::run_in_full(tool, call.id.clone(), input, context).await;
+            drop(inbox.send(Input::Ended(call, ran)));
+        });
+    }
+
+    pub(super) fn call_ended(&mut self, call: CallKey, ran: Ran) {
+        let Some(Running { label, .. }) = self.running.remove(&call) else {
+            return;
+        };
+        let (content, is_error) = match &ran.outcome {
+            ToolOutcome::Done { content, .. } => (content, false),
+            ToolOutcome::Failed(text) | ToolOutcome::Cancelled(text) => (text, true),
+        };
+        self.tell(Event::ToolFinished {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            label,
+            content: content.clone(),
+            is_error,
+            details: ran.details,
+        });
+        // It ran, so it has told its end.
+        self.refused.retain(|refused| *refused != call);
+        let ended = vec![(call, ran.outcome)];
+        self.waiting.push_back(cycle::Event::ToolsFinished(ended));
+    }
+
+    pub(super) fn cancel_calls(&self, calls: &[CallKey]) {
+        for running in calls.iter().filter_map(|call| self.running.get(call)) {
+            running.cancel.cancel();
+        }
+    }
+}

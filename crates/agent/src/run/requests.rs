@@ -1,0 +1,153 @@
+//! The requests of a run, and the answers that arrive.
+
+use async_trait::async_trait;
+use chat::Problem;
+use chat::cycle::{self, AnswerEnd};
+use provider::{StreamEvent, TextCalls, Usage};
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::Run;
+use crate::answer::{self, Answer, Said};
+use crate::event::{Call, Event};
+use crate::remote::Input;
+use crate::transport::{self, Asker};
+
+/// A request that is open.
+pub(super) struct Open {
+    number: u64,
+    answer: Answer,
+    /// What came of it so far.
+    text: String,
+    usage: Usage,
+    /// Stops it, also when nobody waits for it any more.
+    _stop: DropGuard,
+}
+
+/// Hands on what a request waits for.
+struct Notes(u64, mpsc::UnboundedSender<Input>);
+
+#[async_trait]
+impl Asker for Notes {
+    fn note(&self, text: String) {
+        drop(self.1.send(Input::Waiting(self.0, text)));
+    }
+}
+
+impl Run<'_> {
+    pub(super) fn is_open(&self, number: u64) -> bool {
+        self.request.as_ref().is_some_and(|it| it.number == number)
+    }
+
+    /// Sends the conversation.
+    pub(super) fn send(&mut self) {
+        let Some((endpoint, parameters)) = self.target.clone() else {
+            return;
+        };
+        let prompt = self.agent.conversation.prompt(&self.offered);
+        let messages = self.agent.conversation.tell(&prompt);
+        self.told.extend(messages.into_iter().map(Event::Message));
+        self.requests += 1;
+        self.agent.requests += 1;
+        (self.problem, self.cancelled) = (None, false);
+        let number = self.agent.requests;
+        let cancel = CancellationToken::new();
+        let mut answer = Answer::to(&self.agent.conversation.document());
+        answer.set_provider(&endpoint.provider);
+        self.request = Some(Open {
+            number,
+            answer,
+            text: String::new(),
+            usage: Usage::default(),
+            _stop: cancel.clone().drop_guard(),
+        });
+        self.tell(Event::RequestStarted {
+            number: self.requests,
+        });
+        let inbox = self.agent.inbox.clone();
+        let mut calls = parameters
+            .text_tools
+            .then(|| TextCalls::new(prompt.tools.clone()));
+        let (events, mut batches) = mpsc::unbounded_channel();
+        let notes = Notes(number, inbox.clone());
+        tokio::spawn(async move {
+            transport::send(prompt, endpoint, parameters, events, &notes, cancel).await;
+        });
+        tokio::spawn(async move {
+            while let Some(mut batch) = batches.recv().await {
+                if let Some(calls) = &mut calls {
+                    batch = calls.read(batch);
+                }
+                drop(inbox.send(Input::Stream(number, batch)));
+            }
+            // Nobody reads this unless the request ended without an end.
+            let gone = Problem::new("The request ended without an answer.", "Prompt again.");
+            drop(inbox.send(Input::Stream(number, vec![StreamEvent::Error(gone)])));
+        });
+    }
+
+    /// The request of that number said something.
+    pub(super) fn stream(&mut self, number: u64, events: Vec<StreamEvent>) {
+        for event in events {
+            if !self.is_open(number) {
+                return;
+            }
+            self.stream_event(event);
+        }
+    }
+
+    fn stream_event(&mut self, event: StreamEvent) {
+        let Some(open) = &mut self.request else {
+            return;
+        };
+        match &event {
+            StreamEvent::Text(text) => self.told.push_back(Event::Text(text.clone())),
+            StreamEvent::Thinking(text) => self.told.push_back(Event::Thinking(text.clone())),
+            StreamEvent::Usage(usage) => open.usage.replace(*usage),
+            _ => {}
+        }
+        let said = open.answer.take(event);
+        open.text.push_str(&open.answer.text());
+        match said {
+            Some(Said::Call(issued)) => {
+                let input = chat::json::parse_object(&issued.input);
+                let key = answer::key(&issued);
+                key.into_iter().for_each(|it| self.agent.cycle.record(it));
+                self.tell(Event::ToolUse(Call {
+                    id: chat::tool::ToolUseId::new(issued.id),
+                    name: issued.name,
+                    input: input.unwrap_or_else(|_| issued.input.into()),
+                }));
+            }
+            Some(Said::Complete(_)) => self.end_answer(AnswerEnd::Complete),
+            Some(Said::Failed(problem)) => {
+                open.answer.break_off(&problem.what);
+                self.problem = Some(problem);
+                self.end_answer(AnswerEnd::Failed);
+            }
+            None => {}
+        }
+    }
+
+    /// The request is not wanted any more.
+    pub(super) fn break_off(&mut self) {
+        if let Some(open) = &mut self.request {
+            open.answer.break_off("cancelled by the user");
+        }
+        self.end_answer(AnswerEnd::Cancelled);
+    }
+
+    fn end_answer(&mut self, end: AnswerEnd) {
+        let Some(mut open) = self.request.take() else {
+            return;
+        };
+        open.text.push_str(&open.answer.text());
+        if !open.text.is_empty() {
+            self.agent.conversation.answer(&open.text);
+            let message = self.agent.conversation.tell_answer();
+            self.told.extend(message.map(Event::Message));
+        }
+        self.tell(Event::RequestFinished { usage: open.usage });
+        self.waiting.push_back(cycle::Event::AnswerEnded(end));
+    }
+}
