@@ -219,7 +219,7 @@ fn a_file_outside_the_project_goes_along_once_the_user_agrees() {
     editor.command("Flemma allow-file");
     wait_message(
         &editor,
-        "also when it has changed. :Flemma trust! takes that back.",
+        "as it is now; when it has changed you are asked again. :Flemma trust! takes that back.",
     );
     editor.wait_for("no diagnostic", |editor| {
         diagnostic_lines(editor).is_empty()
@@ -233,6 +233,14 @@ fn a_file_outside_the_project_goes_along_once_the_user_agrees() {
     editor.command("edit!");
     editor.keys("<C-]>");
     editor.wait_text("@Assistant:\nTwo.\n\n@You:\n");
+
+    // Somebody puts something else in its place.
+    std::fs::write(editor.dir().join("../outside.txt"), "0ther").unwrap();
+    editor.command("edit!");
+    editor.keys("<C-]>");
+    wait_diagnostic(&editor, "has changed since you agreed to send it");
+    assert_eq!(provider.requests().len(), 2);
+    std::fs::write(editor.dir().join("../outside.txt"), "s3cret").unwrap();
     editor.command("Flemma trust!");
     wait_message(
         &editor,

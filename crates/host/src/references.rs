@@ -1,10 +1,12 @@
 //! What a user's own text refers to, fetched: expressions evaluated, files read.
 //!
-//! Knows no Lua: evaluating is asked of whoever has the frontmatter. Whether a file
-//! outside the project may be sent is asked too. Blocking.
+//! Knows no Lua: evaluating is asked of whoever has the frontmatter. Which files
+//! outside the project may be sent is told as well. Blocking.
 
+mod agreed;
 mod read;
 
+pub use agreed::{Agreed, Objection};
 pub use read::{Folders, Refusal};
 
 use chat::prompt::{Attachment, Content, Part};
@@ -37,8 +39,7 @@ pub enum What {
 /// wrong with all that cannot be sent.
 ///
 /// `evaluate` gives the value of an expression or a sentence that says why it has
-/// none; `may_leave` says whether the user agreed to send a file, named by its real
-/// path, from outside the project.
+/// none; `agreed` are the files outside the project that the user lets it send.
 ///
 /// # Errors
 ///
@@ -47,10 +48,10 @@ pub fn resolve(
     pieces: &[Piece],
     folders: &Folders,
     evaluate: &mut dyn FnMut(&str) -> Result<Expansion, String>,
-    may_leave: &dyn Fn(&std::path::Path) -> bool,
+    agreed: &Agreed,
 ) -> Result<Vec<Part>, Vec<Trouble>> {
     let mut resolver = Resolver {
-        reader: Reader::new(folders, may_leave),
+        reader: Reader::new(folders, agreed),
         parts: Vec::new(),
         troubles: Vec::new(),
     };

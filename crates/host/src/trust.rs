@@ -12,7 +12,6 @@ mod origin;
 pub use loosening::{Loosening, loosening};
 pub use origin::Origin;
 
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -21,9 +20,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tools::Fingerprint;
 
 use crate::digest::sha256;
 use crate::private;
+use crate::references::Agreed;
 
 /// The store's name in the folder of our state.
 const FILE: &str = "trust.json";
@@ -67,8 +68,12 @@ impl Trusted {
 pub struct Sendable {
     /// The chat's real path.
     pub chat: PathBuf,
-    /// The file's real path, whatever it holds.
+    /// The file's real path.
     pub file: PathBuf,
+    /// What it held. Earlier versions did not note it: what they stored is agreed to no
+    /// more, and the user is told why.
+    #[serde(default)]
+    pub holds: Option<Fingerprint>,
     /// When that was agreed to, in seconds since 1970.
     pub since: u64,
 }
@@ -108,29 +113,28 @@ impl Trust {
         trusted.any(|it| it.path == path && it.sha256 == digest)
     }
 
-    /// The files outside the project that the user lets this chat send, by their
-    /// real paths.
-    pub fn sendable(&self, chat: &Path) -> BTreeSet<PathBuf> {
-        let Ok(chat) = real_path(chat) else {
-            return BTreeSet::new();
-        };
-        let (store, _) = self.read();
-        let files = store.files.into_iter();
-        files
-            .filter(|it| it.chat == chat)
-            .map(|it| it.file)
-            .collect()
+    /// The files outside the project that the user lets this chat send.
+    pub fn sendable(&self, chat: &Path) -> Agreed {
+        let mut agreed = Agreed::default();
+        if let Ok(chat) = real_path(chat) {
+            let (store, _) = self.read();
+            let files = store.files.into_iter().filter(|it| it.chat == chat);
+            files.for_each(|it| agreed.add(it.file, it.holds));
+        }
+        agreed
     }
 
-    /// Remembers that the user lets this chat send a file, named by its real path.
+    /// Remembers that the user lets this chat send a file, named by its real path, as
+    /// long as it `holds` this.
     ///
     /// # Errors
     ///
     /// As [`Trust::trust`].
-    pub fn let_send(&self, chat: &Path, file: &Path) -> io::Result<()> {
+    pub fn let_send(&self, chat: &Path, file: &Path, holds: &Fingerprint) -> io::Result<()> {
         let entry = Sendable {
             chat: real_path(chat)?,
             file: file.to_owned(),
+            holds: Some(holds.clone()),
             since: now(),
         };
         self.change(|store| {

@@ -13,6 +13,8 @@ use base64::engine::general_purpose::STANDARD;
 use chat::prompt::Content;
 use rustix::fs::OFlags;
 
+use super::{Agreed, Objection};
+
 /// Largest file, and most bytes of all files of a message: 20 MB, which is below
 /// what providers take in one request even as Base64.
 const MAX_BYTES: u64 = 20 * 1024 * 1024;
@@ -33,8 +35,8 @@ pub struct Folders {
 pub enum Refusal {
     /// There is no such file.
     Missing,
-    /// It is outside the project, at this real path, and nobody agreed to that.
-    Outside(PathBuf),
+    /// It is outside the project, at this real path, and nobody agreed to that as it is.
+    Outside(PathBuf, Objection),
     /// A directory, a pipe, a device.
     NotAFile,
     /// With it the message's files are over 20 MB.
@@ -49,11 +51,12 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("does not exist."),
-            Self::Outside(path) => write!(
+            Self::Outside(path, objection) => write!(
                 f,
-                "is outside the project, at {}, so it is not sent until you agree: put the cursor here and run \
+                "is outside the project, at {}, {} it is not sent until you agree: put the cursor here and run \
                  :Flemma allow-file.",
-                path.display().to_string().escape_debug()
+                path.display().to_string().escape_debug(),
+                objection.words()
             ),
             Self::NotAFile => f.write_str("is not a regular file."),
             Self::TooLarge => f.write_str("makes the files of this message larger than 20 MB."),
@@ -79,16 +82,16 @@ impl From<io::Error> for Refusal {
 /// Reads the files of one message.
 pub(super) struct Reader<'a> {
     folders: &'a Folders,
-    may_leave: &'a dyn Fn(&Path) -> bool,
+    agreed: &'a Agreed,
     /// Bytes that may still be read.
     left: u64,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(folders: &'a Folders, may_leave: &'a dyn Fn(&Path) -> bool) -> Self {
+    pub(super) fn new(folders: &'a Folders, agreed: &'a Agreed) -> Self {
         Self {
             folders,
-            may_leave,
+            agreed,
             left: MAX_BYTES,
         }
     }
@@ -100,10 +103,15 @@ impl<'a> Reader<'a> {
             _ => self.folders.chat.join(path),
         };
         let real = path.canonicalize()?;
-        if !self.is_inside(&real) && !(self.may_leave)(&real) {
-            return Err(Refusal::Outside(real));
+        let outside = !self.is_inside(&real);
+        if let Some(objection) = self.agreed.objection(&real).filter(|_| outside) {
+            return Err(Refusal::Outside(real, objection));
         }
         let bytes = self.bytes(&real)?;
+        // The bytes that are sent are those that are compared.
+        if outside && !self.agreed.are(&real, &bytes) {
+            return Err(Refusal::Outside(real, Objection::Changed));
+        }
         content(bytes, mime)
     }
 

@@ -3,9 +3,10 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use chat::references::pieces;
+use tools::Fingerprint;
 
 use super::*;
 
@@ -45,11 +46,7 @@ impl World {
         }
     }
 
-    fn resolve_where(
-        &self,
-        text: &str,
-        may_leave: &dyn Fn(&Path) -> bool,
-    ) -> Result<Vec<Part>, Vec<Trouble>> {
+    fn resolve_where(&self, text: &str, agreed: &Agreed) -> Result<Vec<Part>, Vec<Trouble>> {
         let mut evaluate = |code: &str| match code {
             "name" => Ok(Expansion::Text("Ada".to_owned())),
             "nothing" => Ok(Expansion::Text(String::new())),
@@ -62,12 +59,12 @@ impl World {
                 None => Err(format!("\"{code}\" is not defined.")),
             },
         };
-        resolve(&pieces(text, 0), &self.folders(), &mut evaluate, may_leave)
+        resolve(&pieces(text, 0), &self.folders(), &mut evaluate, agreed)
     }
 
     /// What is sent, in words.
     fn sent(&self, text: &str) -> String {
-        let parts = self.resolve_where(text, &|_| false).unwrap();
+        let parts = self.resolve_where(text, &Agreed::default()).unwrap();
         let words = parts.into_iter().map(|part| match part {
             Part::Text(text) => format!("{text:?}"),
             Part::File(file) => match file.content {
@@ -81,7 +78,7 @@ impl World {
     }
 
     fn refusal(&self, text: &str) -> Refusal {
-        let troubles = self.resolve_where(text, &|_| false).unwrap_err();
+        let troubles = self.resolve_where(text, &Agreed::default()).unwrap_err();
         match troubles.into_iter().next().map(|it| it.what) {
             Some(What::File(refusal)) => refusal,
             other => panic!("{other:?}"),
@@ -117,7 +114,7 @@ fn files_and_values_stand_where_they_were_named() {
 fn what_cannot_be_sent_says_why() {
     let world = World::new();
     symlink(world.path("secret.txt"), world.path("p/chats/link")).unwrap();
-    let outside = |path: &str| Refusal::Outside(world.path(path));
+    let outside = |path: &str| Refusal::Outside(world.path(path), Objection::Unasked);
     for (text, expected) in [
         ("@./missing.txt", Refusal::Missing),
         ("@./plan.md/x", Refusal::Missing),
@@ -138,18 +135,33 @@ fn what_cannot_be_sent_says_why() {
 }
 
 #[test]
-fn a_file_outside_is_sent_once_the_user_agreed_to_it() {
+fn a_file_outside_goes_along_as_it_was_agreed_to_and_as_nothing_else() {
     let world = World::new();
-    let agreed = world.path("secret.txt");
-    let parts = world.resolve_where("@~/secret.txt", &|path| path == agreed);
-    assert_eq!(parts.unwrap().len(), 1);
+    let secret = world.path("secret.txt");
+    let send = |agreed: &Agreed| {
+        let sent = world.resolve_where("@~/secret.txt", agreed);
+        sent.map_err(|it| it[0].message.clone())
+    };
+    let mut agreed = Agreed::default();
+    agreed.add(secret.clone(), Some(Fingerprint::of(b"secret\n")));
+    assert_eq!(send(&agreed).unwrap().len(), 1);
+    world.file("secret.txt", b"another\n");
+    let told = send(&agreed).unwrap_err();
+    assert!(told.contains("has changed since you agreed"), "{told}");
+    // As an earlier version remembered it.
+    agreed.add(secret, None);
+    let told = send(&agreed).unwrap_err();
+    assert!(
+        told.contains("was its name and not what is in it"),
+        "{told}"
+    );
 }
 
 #[test]
 fn every_trouble_is_told_with_its_line() {
     let world = World::new();
     let troubles = world
-        .resolve_where("{{ nmae }}\n@./x and\n@./y", &|_| false)
+        .resolve_where("{{ nmae }}\n@./x and\n@./y", &Agreed::default())
         .unwrap_err();
     let told: Vec<(usize, String)> = troubles
         .into_iter()

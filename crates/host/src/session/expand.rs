@@ -1,7 +1,6 @@
 //! A request whose text refers to values and files: these are fetched, or nothing is
 //! sent. On a thread that may wait.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use tokio::sync::mpsc;
 use super::references::Place;
 use super::{Input, Session};
 use crate::frontmatter::{self, Evaluated, Expansion as Value, Known, Source};
-use crate::references::{Folders, Trouble, resolve};
+use crate::references::{Agreed, Folders, Trouble, resolve};
 use crate::rules::Rules;
 use crate::status::state_folder;
 use crate::trust::Trust;
@@ -27,7 +26,7 @@ pub(super) struct Expansion {
     /// The chat, for what the user agreed to in it.
     path: Option<PathBuf>,
     /// What was agreed to in this session.
-    agreed: BTreeSet<PathBuf>,
+    agreed: Agreed,
     inbox: mpsc::WeakUnboundedSender<Input>,
 }
 
@@ -68,15 +67,12 @@ impl Expansion {
         let mut own = Own::new();
         let mut troubles: Vec<Trouble> = Vec::new();
         let mut fresh = None;
-        let mut agreed = self.agreed.clone();
         let stored = self.path.as_deref();
-        agreed.extend(stored.map_or_else(BTreeSet::new, |path| {
-            Trust::open(&state_folder()).sendable(path)
-        }));
-        let may_leave = |file: &std::path::Path| agreed.contains(file);
+        let stored = stored.map(|path| Trust::open(&state_folder()).sendable(path));
+        let agreed = self.agreed.clone().or(stored.unwrap_or_default());
         for (index, pieces) in chat::references::in_document(&document) {
             let mut evaluate = |code: &str| self.value(code, &mut fresh);
-            match resolve(&pieces, &self.folders, &mut evaluate, &may_leave) {
+            match resolve(&pieces, &self.folders, &mut evaluate, &agreed) {
                 Ok(parts) => drop(own.insert(index, parts)),
                 Err(found) => troubles.extend(found),
             }

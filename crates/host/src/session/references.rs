@@ -1,15 +1,15 @@
 //! References of the user's text that could not be sent: shown at their lines until
 //! these are changed, and agreed to where that is the user's to do.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use chat::Problem;
 use chat::text::Text;
+use tools::Fingerprint;
 
 use super::Session;
 use crate::protocol::DiagnosticItem;
-use crate::references::{Refusal, Trouble, What};
+use crate::references::{Agreed, Refusal, Trouble, What};
 use crate::status::state_folder;
 use crate::trust::Trust;
 
@@ -19,7 +19,7 @@ pub(super) struct References {
     /// Those that could not be sent the last time.
     pub(super) unresolved: Vec<Place>,
     /// Files outside the project that the user lets this chat send.
-    pub(super) agreed: BTreeSet<PathBuf>,
+    pub(super) agreed: Agreed,
 }
 
 /// A reference that could not be sent, where it stands.
@@ -71,7 +71,7 @@ impl Session {
         let text = self.text.text();
         let here = |it: &&Place| it.trouble.line == line && it.stands_in(text);
         let outside = |it: &Place| match &it.trouble.what {
-            What::File(Refusal::Outside(path)) => Some(path.clone()),
+            What::File(Refusal::Outside(path, _)) => Some(path.clone()),
             _ => None,
         };
         let files: Vec<PathBuf> = self
@@ -96,16 +96,25 @@ impl Session {
     }
 
     fn allow(&mut self, file: &std::path::Path) {
-        self.references.agreed.insert(file.to_owned());
         let shown = file.display().to_string();
         let shown = shown.escape_debug();
+        let holds = match Fingerprint::of_file(file) {
+            Ok(holds) => holds,
+            Err(error) => {
+                let problem = format!("Nothing was agreed to: {error}");
+                return self.editor.report_problem(&Problem::new(problem, ""));
+            }
+        };
+        let agreed = &mut self.references.agreed;
+        agreed.add(file.to_owned(), Some(holds.clone()));
         let stored = self
             .path
             .as_ref()
-            .map(|chat| Trust::open(&state_folder()).let_send(chat, file));
+            .map(|chat| Trust::open(&state_folder()).let_send(chat, file, &holds));
         match stored {
             Some(Ok(())) => self.inform(&format!(
-                "This chat may send {shown}, also when it has changed. :Flemma trust! takes that back."
+                "This chat may send {shown} as it is now; when it has changed you are asked again. :Flemma trust! takes \
+                 that back."
             )),
             None => self.inform(&format!(
                 "This chat may send {shown} until it is closed; with a file of its own it would be remembered."

@@ -60,14 +60,33 @@ fn a_file_may_be_sent_with_its_chat_until_that_is_taken_back() {
     let (mine, other) = (desk.chat("mine.chat"), desk.chat("other.chat"));
     let file = Path::new("/elsewhere/notes.txt");
     desk.trust.trust(&mine, LOOSE).unwrap();
-    desk.trust.let_send(&mine, file).unwrap();
-    desk.trust.let_send(&mine, file).unwrap();
-    assert_eq!(desk.trust.sendable(&mine), [file.to_owned()].into());
-    assert!(desk.trust.sendable(&other).is_empty());
+    let (old, new) = (Fingerprint::of(b"old"), Fingerprint::of(b"new"));
+    desk.trust.let_send(&mine, file, &old).unwrap();
+    desk.trust.let_send(&mine, file, &new).unwrap();
+    let mut agreed = Agreed::default();
+    agreed.add(file.to_owned(), Some(new));
+    assert_eq!(desk.trust.sendable(&mine), agreed);
+    assert_eq!(desk.trust.sendable(&other), Agreed::default());
     assert!(desk.trust.is_trusted(&mine, LOOSE));
     assert!(desk.trust.revoke(&mine).unwrap());
-    assert!(desk.trust.sendable(&mine).is_empty());
+    assert_eq!(desk.trust.sendable(&mine), Agreed::default());
     assert!(!desk.trust.revoke(&mine).unwrap());
+}
+
+#[test]
+fn what_an_earlier_version_agreed_to_by_name_is_known_as_that() {
+    let desk = Desk::new();
+    let chat = desk.chat("a.chat");
+    let file = Path::new("/elsewhere/notes.txt");
+    let holds = Fingerprint::of(b"x");
+    desk.trust.let_send(&chat, file, &holds).unwrap();
+    let text = fs::read_to_string(desk.store()).unwrap();
+    let mut store: Value = serde_json::from_str(&text).unwrap();
+    store["files"][0].as_object_mut().unwrap().remove("holds");
+    fs::write(desk.store(), store.to_string()).unwrap();
+    let mut by_name = Agreed::default();
+    by_name.add(file.to_owned(), None);
+    assert_eq!(desk.trust.sendable(&chat), by_name);
 }
 
 #[test]
