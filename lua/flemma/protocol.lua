@@ -39,6 +39,7 @@ M.RECEIVERS = {
   usage = "flemma.usage",
   choices = "flemma.switch",
   taken = "flemma.lease",
+  prompt = "flemma.prompts",
 }
 
 --- Those that change a chat, or speak of lines in it. They keep their order in
@@ -165,6 +166,11 @@ M.IN_ORDER = {
 ---@field saved boolean?
 ---@field message string?
 
+---@class flemma.protocol.Prompted What the user said; neither when they left.
+---@field ask integer
+---@field text string?
+---@field item integer? Counted from zero.
+
 -- Host to Lua ----------------------------------------------------------------
 
 ---@class flemma.protocol.Welcome
@@ -225,7 +231,7 @@ M.IN_ORDER = {
 ---@field line integer Where the preview hangs: the opening fence.
 ---@field header_line integer? Where the state stands: the result's header.
 ---@field preview string?
----@field state "pending"|"running"|"done"|"failed"|nil
+---@field state "pending"|"running"|"asking"|"done"|"failed"|nil
 ---@field label string?
 ---@field elapsed_ms integer?
 ---@field output string[]? The last lines of live output.
@@ -315,6 +321,13 @@ M.IN_ORDER = {
 ---@field path string
 ---@field expected string
 ---@field text string
+
+---@class flemma.protocol.Prompt One thing asked of the user.
+---@field buffer integer
+---@field ask integer
+---@field title string
+---@field items string[]? A list to choose from; else a line is typed.
+---@field initial string? What stands there already.
 
 ---@class flemma.protocol.Report
 ---@field title string

@@ -17,6 +17,7 @@ local CALL_FRAMES = { "◐", "◓", "◑", "◒" }
 local REQUEST_FRAMES = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏" }
 local OUTCOMES = {
   pending = { "●", "FlemmaToolPending" },
+  asking = { "?", "FlemmaToolPending" },
   done = { "✓", "FlemmaToolSuccess" },
   failed = { "✗", "FlemmaToolError" },
 }
@@ -291,7 +292,7 @@ end
 function M.running(buffer)
   local ids = {}
   for id, placed in pairs(marks[buffer] or {}) do
-    if placed.item.state == "running" then
+    if placed.item.state == "running" or placed.item.state == "asking" then
       ids[#ids + 1] = id
     end
   end

@@ -27,6 +27,7 @@ mod local;
 mod lua_sources;
 mod lua_tools;
 mod malicious;
+mod mcp_asks;
 mod mcp_client;
 mod mcp_document;
 mod mcp_serve;

@@ -123,6 +123,34 @@ impl Shell {
         read(child.wait_with_output().unwrap())
     }
 
+    /// Runs `flemma` at a terminal at which somebody has typed these lines.
+    #[track_caller]
+    pub fn at_terminal(&self, arguments: &[&str], lines: &[&str]) -> Ran {
+        const SPAWN: &str = "import os, pty, sys\n\
+            sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
+        let flemma = self.command(arguments);
+        let environment = flemma.get_envs();
+        let mut child = Command::new("python3")
+            .args(["-c", SPAWN])
+            .arg(flemma.get_program())
+            .args(flemma.get_args())
+            .current_dir(self.dir())
+            .env_clear()
+            .envs(environment.filter_map(|(key, value)| Some((key, value?))))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        for line in lines {
+            writeln!(stdin, "{line}").unwrap();
+        }
+        let ran = child.wait_with_output().unwrap();
+        drop(stdin);
+        read(ran)
+    }
+
     /// Starts `flemma` and leaves it running.
     #[track_caller]
     pub fn start(&self, arguments: &[&str]) -> Child {

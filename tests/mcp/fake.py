@@ -1,8 +1,9 @@
 """A server of the Model Context Protocol that behaves as badly as it is asked to.
 
-The first argument says how it begins: "well", "silent" (it answers nothing), "exit"
-(it says why and ends), "garbage" (it writes no protocol). Its tools do the rest. Pure
-standard library; used by the tests alone.
+The first argument says how it begins: "well", "modern" (in the newest era of the
+protocol), "silent" (it answers nothing), "exit" (it says why and ends), "garbage" (it
+writes no protocol), "unasked" (it asks the user before anything is called). Its tools
+do the rest. Pure standard library; used by the tests alone.
 """
 
 import json
@@ -23,7 +24,7 @@ def described():
         "count": "Counts to three and says so on the way.",
         "wait": "Waits until it is cancelled.",
         "mixed": "Gives a picture, a resource and a link.",
-        "ask": "Asks the user something.",
+        "ask": "Asks the user what it gets as value, and gives back the answer.",
         "env": "Lists the names of its environment.",
         "crash": "Ends the server.",
         "large": "Gives a message of that many megabytes.",
@@ -63,6 +64,33 @@ def text(value, is_error=False):
     return {"content": [{"type": "text", "text": value}], "isError": is_error}
 
 
+ANSWERS = {}
+ANSWERED = threading.Condition()
+PASSWORD = {"message": "Your password?", "requestedSchema": {"type": "object", "properties": {}}}
+
+
+def ask(params):
+    """Asks the user and waits for the answer."""
+    with ANSWERED:
+        number = f"ask-{len(ANSWERS)}"
+        ANSWERS[number] = None
+    send(id=number, method="elicitation/create", params=params or PASSWORD)
+    with ANSWERED:
+        ANSWERED.wait_for(lambda: ANSWERS[number] is not None)
+        return ANSWERS[number]
+
+
+def ask_modern(params, value):
+    """In the newest era a question is a result, and the answer comes with the next call."""
+    if value == "model":
+        request = {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}}
+        return {"resultType": "input_required", "inputRequests": {"first": request}}
+    if "inputResponses" not in params:
+        request = {"method": "elicitation/create", "params": value or PASSWORD}
+        return {"resultType": "input_required", "inputRequests": {"first": request}, "requestState": "s1"}
+    return {"resultType": "complete", **text(json.dumps([params["inputResponses"], params["requestState"]]))}
+
+
 def call(request, name, value, token):
     if name == "echo":
         return text(json.dumps(value))
@@ -83,10 +111,7 @@ def call(request, name, value, token):
         link = {"type": "resource_link", "uri": "file:///etc/passwd", "name": "passwords"}
         return {"content": [{"type": "image", "mimeType": "image/png", "data": "QUJD"}, link]}
     if name == "ask":
-        schema = {"type": "object", "properties": {}}
-        params = {"message": "Your password?", "requestedSchema": schema}
-        send(id="ask-1", method="elicitation/create", params=params)
-        return text("asked")
+        return text(json.dumps(ask(value)))
     if name == "env":
         return text(" ".join(sorted(os.environ)))
     if name == "crash":
@@ -114,7 +139,10 @@ def answer(request):
     params = request.get("params") or {}
     token = (params.get("_meta") or {}).get("progressToken")
     arguments = params.get("arguments") or {}
-    result = call(request, params.get("name"), arguments.get("value"), token)
+    if HOW == "modern" and params.get("name") == "ask":
+        result = ask_modern(params, arguments.get("value"))
+    else:
+        result = call(request, params.get("name"), arguments.get("value"), token)
     if result is not None:
         send(id=request["id"], result=result)
 
@@ -136,6 +164,15 @@ def receive(request):
         threading.Thread(target=answer, args=(request,), daemon=True).start()
     elif method == "server/discover" and HOW == "empty":
         send(id=request["id"], result={})
+    elif method == "server/discover" and HOW == "modern":
+        known = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+        send(id=request["id"], result={"resultType": "complete", **known, "ttlMs": 0, "cacheScope": "private"})
+    elif "id" in request and not method:
+        with ANSWERED:
+            ANSWERS[request["id"]] = request.get("result") or request.get("error")
+            ANSWERED.notify_all()
+    elif method == "notifications/initialized" and HOW == "unasked":
+        send(id="unasked", method="elicitation/create", params=PASSWORD)
     elif "id" in request and method:
         send(id=request["id"], error={"code": -32601, "message": f"no {method} here"})
 

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::protocol::{Answered, BuffersAnswered};
+use crate::protocol::{Answered, BuffersAnswered, Prompted};
 
 /// What came back.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub enum Reply {
     Functions(Answered),
     /// About an open file.
     Buffers(BuffersAnswered),
+    /// From the user.
+    Prompted(Prompted),
 }
 
 /// The questions that stand.

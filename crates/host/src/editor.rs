@@ -5,12 +5,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use chat::Problem;
 use chat::cycle::{Level, Notice};
 use serde_json::Value;
 
 use crate::ask::{Asks, Reply};
 use crate::buffers::OpenFiles;
+use crate::form::Prompts;
 use crate::front::Sender;
 use crate::lua_tools::Calls;
 use crate::protocol::*;
@@ -109,6 +111,19 @@ impl Editor {
         }
     }
 
+    /// Whether a person can be asked something while a call runs.
+    pub fn has_person(&self) -> bool {
+        self.sender.has_person()
+    }
+
+    /// Asks the user about the chat in a buffer, one thing at a time.
+    pub fn prompts(&self, buffer: BufferId) -> impl Prompts + use<> {
+        AtBuffer {
+            editor: self.clone(),
+            buffer,
+        }
+    }
+
     /// The calls that run in Lua.
     pub fn calls(&self) -> &Calls {
         &self.calls
@@ -148,6 +163,47 @@ impl Editor {
             },
         );
         buffers_reply(answer.await)
+    }
+}
+
+/// The user, as one chat asks them.
+struct AtBuffer {
+    editor: Editor,
+    buffer: BufferId,
+}
+
+impl AtBuffer {
+    async fn ask(
+        &self,
+        title: &str,
+        items: Option<&[String]>,
+        initial: Option<&str>,
+    ) -> Option<Prompted> {
+        let (ask, answer) = self.editor.asks.open();
+        let prompt = Prompt {
+            buffer: self.buffer,
+            ask,
+            title,
+            items,
+            initial,
+        };
+        self.editor.send("prompt", &prompt);
+        match answer.await {
+            Ok(Reply::Prompted(prompted)) => Some(prompted),
+            _ => None,
+        }
+    }
+}
+
+#[async_trait]
+impl Prompts for AtBuffer {
+    async fn choose(&self, title: &str, items: &[String]) -> Option<usize> {
+        let chosen = self.ask(title, Some(items), None).await?.item;
+        chosen.filter(|at| *at < items.len())
+    }
+
+    async fn enter(&self, title: &str, initial: &str) -> Option<String> {
+        self.ask(title, None, Some(initial)).await?.text
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Here {
     pub messages: mpsc::UnboundedSender<Message>,
     /// Whether nothing may be sent and no tool may run: only what would be is told.
     pub rehearsal: bool,
+    /// Whether somebody sits there who can be asked.
+    pub person: bool,
 }
 
 /// Sends messages to the editor; cheap to clone. Messages arrive in the order in
@@ -51,6 +53,14 @@ impl Sender {
     pub fn send_here(&self, name: &str, payload: &impl Serialize) {
         if let Self::Here(here) = self {
             here.send(name, payload);
+        }
+    }
+
+    /// Whether somebody can be asked.
+    pub fn has_person(&self) -> bool {
+        match self {
+            Self::Neovim(_) => true,
+            Self::Here(here) => here.person,
         }
     }
 

@@ -14,12 +14,14 @@ mod messages;
 mod news;
 mod outcome;
 mod output;
+mod prompts;
 mod rehearsal;
 mod saving;
 mod signals;
 mod waiting;
 
 use std::collections::HashSet;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -144,6 +146,7 @@ struct Front {
     outcome: Outcome,
     answers: Answers,
     question: Option<waiting::Question>,
+    prompts: prompts::Prompts,
     /// Calls that were asked about; none is asked about twice.
     asked: HashSet<(usize, ToolUseId)>,
     /// How often a call was shown anew.
@@ -171,6 +174,7 @@ impl Front {
         let editor = Editor::new(Sender::Here(Here {
             messages,
             rehearsal,
+            person: io::stdin().is_terminal() && io::stderr().is_terminal(),
         }));
         let mut front = Self {
             host: Host::new(editor),
@@ -184,6 +188,7 @@ impl Front {
             outcome: Outcome::default(),
             answers: Answers::default(),
             question: None,
+            prompts: prompts::Prompts::default(),
             asked: HashSet::new(),
             again: 0,
             approve: job.approve,
@@ -350,6 +355,7 @@ impl Front {
                 change = self.host.next_change() => self.host.take_change(change),
                 () = signals.stop() => self.stop(),
                 answer = waiting::answer(&mut self.question) => self.answered(answer),
+                line = self.prompts.line() => self.prompted(line),
                 () = sleep_until(save.unwrap_or_else(Instant::now)), if save.is_some() => self.save(),
             }
         }

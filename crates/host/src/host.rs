@@ -215,6 +215,7 @@ impl Host {
             FromEditor::ToolReturned(it) => self.editor.calls().returned(it),
             FromEditor::ToolCommand(it) => self.editor.calls().asked(it),
             FromEditor::Answered(it) => self.editor.answered(it.ask, Reply::Functions(it)),
+            FromEditor::Prompted(it) => self.editor.answered(it.ask, Reply::Prompted(it)),
             FromEditor::OpenFiles(it) => self.editor.open_files(&it.paths),
             FromEditor::BuffersAnswered(it) => self.editor.answered(it.ask, Reply::Buffers(it)),
         }

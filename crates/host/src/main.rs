@@ -18,6 +18,7 @@ mod digest;
 mod direct;
 mod editor;
 mod endpoint;
+mod form;
 mod front;
 mod frontmatter;
 mod headless;

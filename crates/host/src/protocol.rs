@@ -7,10 +7,12 @@
 mod incoming;
 mod lua_tools;
 mod outgoing;
+mod prompts;
 
 pub use incoming::*;
 pub use lua_tools::*;
 pub use outgoing::*;
+pub use prompts::*;
 
 /// Compared by `hello` and `welcome` before anything else is said.
 pub const VERSION: u64 = 1;

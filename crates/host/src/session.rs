@@ -6,6 +6,7 @@
 //! editor has.
 
 mod answer;
+mod asked;
 mod dispatch;
 mod edits;
 mod expand;
@@ -91,6 +92,8 @@ pub enum Input {
     Unresolved(Vec<references::Place>),
     /// A call wrote something.
     ToolOutput(CallKey, String),
+    /// A call asks the user something, or what became of that.
+    Asked(CallKey, asked::News),
     /// A call ended.
     ToolEnded(CallKey, ToolOutcome),
     /// What a tool says of a call that waits, for windows of that width.
@@ -272,6 +275,7 @@ impl Session {
             Input::Unresolved(places) => self.unresolved(places),
             Input::Functions(answers) => self.waiting.push_back(Event::ResolverAnswered(answers)),
             Input::ToolOutput(call, output) => self.tool_output(&call, &output),
+            Input::Asked(call, news) => self.asked(call, news),
             Input::ToolEnded(call, outcome) => self.tool_ended(call, outcome),
             Input::Preview(call, width, said) => self.previewed(call, width, said),
             Input::Look(look) => self.looked_at(look),
@@ -358,14 +362,6 @@ impl Session {
                 Effect::Notify(notice) => self.editor.notify(&notice),
             }
         }
-    }
-
-    /// The folder that the chat's relative paths start from.
-    fn folder(&self) -> PathBuf {
-        let parent = self.path.as_deref().and_then(std::path::Path::parent);
-        parent
-            .filter(|it| it.is_dir())
-            .map_or_else(|| self.cwd.clone(), PathBuf::from)
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

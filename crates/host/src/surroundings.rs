@@ -15,7 +15,7 @@ use chat::cycle::{Decided, Ruling, callable, verdict};
 use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use tools::{Nested, Progress, Sandbox, ToolContext};
+use tools::{Nested, Person, Progress, Sandbox, ToolContext};
 
 use crate::audit::Audit;
 use crate::buffers::EditorBuffers;
@@ -49,6 +49,8 @@ pub struct Surroundings {
     pub folder: PathBuf,
     /// What holds its calls.
     pub sandbox: Arc<Sandbox>,
+    /// Whom a call can ask something.
+    pub person: Arc<dyn Person>,
 }
 
 impl Surroundings {
@@ -80,6 +82,7 @@ impl Surroundings {
         context.bash = settings.bash();
         context.http = settings.http_allow();
         context.sandbox.clone_from(&self.sandbox);
+        context.person.clone_from(&self.person);
         context.chat.clone_from(&self.path);
         context.buffer = self.buffer;
         context.models = Arc::new(Completions {

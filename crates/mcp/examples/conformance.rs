@@ -8,11 +8,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chat::tool::{ToolDefinition, ToolOutcome};
 use mcp::serve::{Call, Guard, Offer, serve_http};
-use mcp::{Called, Reach, Server, Spec};
+use mcp::{Called, Caller, Reach, Server, Spec};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tools::Progress;
+use tools::{Form, Person, Progress, Reply};
 
 #[tokio::main]
 async fn main() -> Result<(), String> {
@@ -83,6 +83,16 @@ fn done(content: &str) -> ToolOutcome {
     }
 }
 
+/// Somebody who is content with what each question proposes.
+struct Content;
+
+#[async_trait]
+impl Person for Content {
+    async fn ask(&self, form: Form) -> Reply {
+        Reply::Given(mcp::defaults(&form))
+    }
+}
+
 /// Meets a server and calls each of its tools once.
 async fn client(url: String) -> Result<(), String> {
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -109,10 +119,13 @@ async fn client(url: String) -> Result<(), String> {
         let Value::Object(arguments) = arguments else {
             continue;
         };
-        let (progress, cancel) = (Progress::default(), CancellationToken::new());
-        let limit = Duration::from_secs(20);
-        let called = server.call(&tool.name, arguments, &progress, &cancel, limit);
-        match called.await {
+        let caller = Caller {
+            progress: Progress::default(),
+            person: Arc::new(Content),
+            cancel: CancellationToken::new(),
+            limit: Duration::from_secs(20),
+        };
+        match server.call(&tool.name, arguments, &caller).await {
             Called::Answered { text, .. } => eprintln!("{}: {text}", tool.name),
             other => return Err(format!("{}: {other:?}", tool.name)),
         }

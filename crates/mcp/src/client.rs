@@ -5,6 +5,7 @@
 
 mod limited;
 mod peer;
+mod questions;
 mod reach;
 
 use std::sync::Arc;
@@ -12,20 +13,22 @@ use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, ListToolsRequest,
+    CallToolRequest, CallToolRequestParams, ClientRequest, InputResponses, ListToolsRequest,
     PaginatedRequestParams, PingRequest, ServerResult,
 };
 use rmcp::service::{RequestHandle, RunningService, ServiceError};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tools::{Program, Progress};
+use tools::{Person, Program, Progress};
 
 use crate::definition::{Definition, MOST_TOOLS, clean};
 use crate::spec::Spec;
 use limited::Trouble;
 pub use peer::Event;
 use peer::Peer;
+pub use questions::PATIENCE;
+use questions::Questions;
 
 /// How long a server may take until it is ready: RELIABILITY F136.
 const READY: Duration = Duration::from_secs(30);
@@ -33,6 +36,8 @@ const READY: Duration = Duration::from_secs(30);
 const ALIVE: Duration = Duration::from_secs(2);
 /// Most pages of a list of tools.
 const PAGES: usize = 100;
+/// Most times that a server gives questions instead of a result.
+const ROUNDS: usize = 10;
 /// Longest text of a server in a message of ours, in bytes.
 const SAID: usize = 500;
 
@@ -45,6 +50,19 @@ pub struct Connection {
     peer: Peer,
     trouble: Trouble,
     _program: Option<Program>,
+}
+
+/// Who calls, and for how long.
+#[derive(Clone)]
+pub struct Caller {
+    /// Hears how far the call is.
+    pub progress: Progress,
+    /// Is asked what the server asks the user meanwhile.
+    pub person: Arc<dyn Person>,
+    /// Ends the call.
+    pub cancel: CancellationToken,
+    /// How long it may take, without the time that the user takes.
+    pub limit: Duration,
 }
 
 /// How a call ended.
@@ -84,7 +102,7 @@ impl Connection {
         http: &Http,
         events: impl Fn(Event) + Send + Sync + 'static,
     ) -> Result<Self, String> {
-        let peer = Peer::new(Arc::new(events));
+        let peer = Peer::new(&spec.name, Arc::new(events));
         let trouble = Trouble::new();
         let opened = reach::open(spec, http, peer.clone(), trouble.clone());
         let Ok(opened) = timeout(READY, opened).await else {
@@ -161,48 +179,83 @@ impl Connection {
         Err(format!("its list of tools has more than {PAGES} pages"))
     }
 
-    /// Calls a tool and waits for at most `limit`. A call that is cancelled or takes
-    /// too long is told to the server, and one that then shows no sign of life is
+    /// Calls a tool and waits for at most `caller.limit`. A call that is cancelled or
+    /// takes too long is told to the server, and one that then shows no sign of life is
     /// closed.
-    pub async fn call(
+    pub async fn call(&self, tool: &str, arguments: Map<String, Value>, caller: &Caller) -> Called {
+        let questions = Arc::new(Questions::new(caller.person.clone()));
+        let called = self.call_and_answer(tool, arguments, caller, &questions);
+        let called = called.await;
+        questions.end();
+        called
+    }
+
+    async fn call_and_answer(
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        progress: &Progress,
-        cancel: &CancellationToken,
-        limit: Duration,
+        caller: &Caller,
+        questions: &Arc<Questions>,
     ) -> Called {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        for _ in 0..ROUNDS {
+            let result = match self.try_call(params.clone(), caller, questions).await {
+                Ok(result) => result,
+                Err(called) => return called,
+            };
+            if result["resultType"] != "input_required" {
+                return answered(&result);
+            }
+            params = tokio::select! {
+                () = caller.cancel.cancelled() => return Called::Cancelled,
+                next = self.answer(&result, params, questions) => match next {
+                    Ok(next) => next,
+                    Err(why) => return Called::Failed(why),
+                },
+            };
+        }
+        Called::Failed(format!(
+            "it asked {ROUNDS} times instead of giving a result"
+        ))
+    }
+
+    /// Calls once; what came back, which need not be a result yet.
+    async fn try_call(
+        &self,
+        params: CallToolRequestParams,
+        caller: &Caller,
+        questions: &Arc<Questions>,
+    ) -> Result<Value, Called> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let handle = match self
-            .peer
-            .follow(self.running.peer(), request, progress)
-            .await
-        {
-            Ok(handle) => handle,
-            Err(error) => return Called::Failed(self.explain(&error).await),
+        let (server, progress) = (self.running.peer(), &caller.progress);
+        let sent = self.peer.follow(server, request, progress, questions);
+        let (number, handle) = match sent.await {
+            Ok(sent) => sent,
+            Err(error) => return Err(Called::Failed(self.explain(&error).await)),
         };
-        let token = handle.progress_token.clone();
-        let called = self.wait(handle, cancel, limit).await;
-        self.peer.forget(&token).await;
+        let called = self.wait(handle, caller, questions).await;
+        self.peer.forget(number).await;
         called
     }
 
     async fn wait(
         &self,
         mut handle: RequestHandle<RoleClient>,
-        cancel: &CancellationToken,
-        limit: Duration,
-    ) -> Called {
+        caller: &Caller,
+        questions: &Questions,
+    ) -> Result<Value, Called> {
         let (why, called) = tokio::select! {
             biased;
             answer = &mut handle.rx => {
                 let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
-                return self.answered(value(answer)).await;
+                return match value(answer) {
+                    Ok(result) => Ok(result),
+                    Err(error) => Err(Called::Failed(self.explain(&error).await)),
+                };
             }
-            () = cancel.cancelled() => ("the user cancelled it", Called::Cancelled),
-            () = tokio::time::sleep(limit) => {
-                let limit = limit.as_secs();
+            () = caller.cancel.cancelled() => ("the user cancelled it", Called::Cancelled),
+            () = questions.time_out(caller.limit) => {
+                let limit = caller.limit.as_secs();
                 let late = format!("it gave no result within {limit} seconds, its time limit");
                 ("it takes too long", Called::Failed(late))
             }
@@ -213,7 +266,33 @@ impl Connection {
         if !is_told || (called != Called::Cancelled && !self.lives().await) {
             self.running.cancellation_token().cancel();
         }
-        called
+        Err(called)
+    }
+
+    /// The same call again, with the user's answers to what it asks.
+    async fn answer(
+        &self,
+        result: &Value,
+        params: CallToolRequestParams,
+        questions: &Questions,
+    ) -> Result<CallToolRequestParams, String> {
+        let requests = &result["inputRequests"];
+        let mut responses = InputResponses::new();
+        for (id, request) in requests.as_object().into_iter().flatten() {
+            if request["method"] != "elicitation/create" {
+                let asked = peer::asked_for(requests);
+                self.peer.declined(&asked);
+                return Err(format!("it asks for what it does not get here: {asked}"));
+            }
+            let params = &request["params"];
+            let reply = self.peer.ask(params, questions).await;
+            responses.insert(id.clone(), crate::elicit::result(reply, params));
+        }
+        let again = params.with_input_responses(responses);
+        Ok(match result["requestState"].as_str() {
+            Some(state) => again.with_request_state(state),
+            None => again,
+        })
     }
 
     async fn lives(&self) -> bool {
@@ -229,27 +308,6 @@ impl Connection {
         )
     }
 
-    async fn answered(&self, answer: Result<Value, ServiceError>) -> Called {
-        let result = match answer {
-            Ok(result) => result,
-            Err(error) => return Called::Failed(self.explain(&error).await),
-        };
-        if result["resultType"] == "input_required" {
-            let asked = peer::asked_for(&result["inputRequests"]);
-            self.peer.declined(&asked);
-            return Called::Failed(format!(
-                "it asks the user for something, which is declined here: {asked}"
-            ));
-        }
-        let Some(parts) = result["content"].as_array() else {
-            return Called::Failed("its result has no content and cannot be read".to_owned());
-        };
-        Called::Answered {
-            text: crate::content::text(parts, result.get("structuredContent")),
-            is_error: result["isError"] == true,
-        }
-    }
-
     /// What went wrong, as a part of a sentence.
     async fn explain(&self, error: &ServiceError) -> String {
         match error {
@@ -263,6 +321,16 @@ impl Connection {
             ServiceError::TransportSend(error) => reach::sending(error),
             error => clean(&error.to_string(), SAID),
         }
+    }
+}
+
+fn answered(result: &Value) -> Called {
+    let Some(parts) = result["content"].as_array() else {
+        return Called::Failed("its result has no content and cannot be read".to_owned());
+    };
+    Called::Answered {
+        text: crate::content::text(parts, result.get("structuredContent")),
+        is_error: result["isError"] == true,
     }
 }
 

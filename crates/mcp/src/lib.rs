@@ -8,14 +8,16 @@
 mod client;
 mod content;
 mod definition;
+mod elicit;
 mod server;
 mod spec;
 mod tool;
 
 pub mod serve;
 
-pub use client::{Called, Http};
+pub use client::{Called, Caller, Http};
 pub use definition::{Changes, Definition, clean};
+pub use elicit::defaults;
 pub use server::{News, Server, State, Status};
 pub use spec::{Reach, Spec, project_table, read as read_specs};
 pub use tool::ServerTool;

@@ -10,10 +10,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-use tools::Progress;
 
-use crate::client::{Called, Connection, Event, Http};
+use crate::client::{Called, Caller, Connection, Event, Http};
 use crate::definition::{Changes, Definition};
 use crate::spec::Spec;
 
@@ -150,16 +148,9 @@ impl Server {
     }
 
     /// Calls a tool, and starts the server for it when it does not run.
-    pub async fn call(
-        &self,
-        tool: &str,
-        arguments: Map<String, Value>,
-        progress: &Progress,
-        cancel: &CancellationToken,
-        limit: Duration,
-    ) -> Called {
+    pub async fn call(&self, tool: &str, arguments: Map<String, Value>, caller: &Caller) -> Called {
         let connection = tokio::select! {
-            () = cancel.cancelled() => return Called::Cancelled,
+            () = caller.cancel.cancelled() => return Called::Cancelled,
             connection = self.connection() => match connection {
                 Ok(connection) => connection,
                 Err(why) => return Called::Failed(why),
@@ -168,9 +159,7 @@ impl Server {
         if let Err(why) = self.is_agreed(tool) {
             return Called::Failed(why);
         }
-        connection
-            .call(tool, arguments, progress, cancel, limit)
-            .await
+        connection.call(tool, arguments, caller).await
     }
 
     fn is_agreed(&self, tool: &str) -> Result<(), String> {

@@ -8,7 +8,7 @@ use chat::tool::ToolUseId;
 use serde_json::Value;
 use tools::{Tool, ToolContext, ToolError, ToolResult};
 
-use crate::client::Called;
+use crate::client::{Called, Caller, PATIENCE};
 use crate::definition::Definition;
 use crate::server::Server;
 
@@ -82,7 +82,7 @@ impl Tool for ServerTool {
     }
 
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
-        self.limit(default) + START
+        self.limit(default) + START + PATIENCE
     }
 
     async fn execute(
@@ -97,11 +97,13 @@ impl Tool for ServerTool {
             ));
         };
         let name = &self.definition.name;
-        let limit = self.limit(ctx.timeout);
-        let called = self
-            .server
-            .call(name, arguments, &ctx.progress, &ctx.cancel, limit);
-        match called.await {
+        let caller = Caller {
+            limit: self.limit(ctx.timeout),
+            progress: ctx.progress,
+            person: ctx.person,
+            cancel: ctx.cancel,
+        };
+        match self.server.call(name, arguments, &caller).await {
             Called::Answered {
                 text,
                 is_error: false,

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp::{Called, News, Reach, Server, Spec};
+use mcp::{Called, Caller, News, Reach, Server, Spec};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-use tools::Progress;
+use tools::{NoPerson, Progress};
 
 /// Long enough for a machine that does many things at once.
 const LONG: Duration = Duration::from_secs(60);
@@ -57,14 +57,22 @@ impl Fake {
 
     async fn call_within(&self, tool: &str, value: Value, limit: Duration) -> Called {
         let arguments = Map::from_iter([("value".to_owned(), value)]);
-        let (progress, cancel) = (Progress::default(), CancellationToken::new());
-        self.server
-            .call(tool, arguments, &progress, &cancel, limit)
-            .await
+        let caller = Caller { limit, ..caller() };
+        self.server.call(tool, arguments, &caller).await
     }
 
     fn news(&self) -> Vec<News> {
         self.news.lock().unwrap().clone()
+    }
+}
+
+/// Nobody, who waits for long.
+fn caller() -> Caller {
+    Caller {
+        progress: Progress::default(),
+        person: Arc::new(NoPerson),
+        cancel: CancellationToken::new(),
+        limit: LONG,
     }
 }
 
@@ -113,10 +121,11 @@ async fn progress_is_heard_while_the_call_runs() {
     let heard = Arc::new(Mutex::new(String::new()));
     let hearing = heard.clone();
     let progress = Progress::new(move |it| hearing.lock().unwrap().push_str(it));
-    let cancel = CancellationToken::new();
-    let called = fake
-        .server
-        .call("count", Map::new(), &progress, &cancel, LONG);
+    let caller = Caller {
+        progress,
+        ..caller()
+    };
+    let called = fake.server.call("count", Map::new(), &caller);
     assert_eq!(called.await, answered("3"));
     // What arrives after the result is nobody's; the order of what did is the server's.
     let heard = heard.lock().unwrap().clone();
@@ -127,12 +136,9 @@ async fn progress_is_heard_while_the_call_runs() {
 async fn a_cancel_reaches_the_server_and_the_next_call_works() {
     let fake = fake("well");
     fake.server.start().await.unwrap();
-    let cancel = CancellationToken::new();
-    let (progress, arguments) = (Progress::default(), Map::new());
-    let call = fake
-        .server
-        .call("wait", arguments, &progress, &cancel, LONG);
-    let (called, ()) = tokio::join!(call, async { cancel.cancel() });
+    let caller = caller();
+    let call = fake.server.call("wait", Map::new(), &caller);
+    let (called, ()) = tokio::join!(call, async { caller.cancel.cancel() });
     assert_eq!(called, Called::Cancelled);
     assert_eq!(fake.call("echo", json!(1)).await, answered("1"));
 }
@@ -197,16 +203,6 @@ async fn a_server_that_hangs_costs_one_call_and_is_ended() {
     let late = "it gave no result within 1 seconds, its time limit";
     assert_eq!(called.await, Called::Failed(late.to_owned()));
     assert_eq!(fake.call("echo", json!(1)).await, answered("1"));
-}
-
-#[tokio::test]
-async fn a_question_to_the_user_is_declined_and_told() {
-    let fake = fake("well");
-    assert_eq!(fake.call("ask", json!(1)).await, answered("asked"));
-    let declined = News::Declined("Your password?".to_owned());
-    while !fake.news().contains(&declined) {
-        tokio::task::yield_now().await;
-    }
 }
 
 #[tokio::test]

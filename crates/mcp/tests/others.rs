@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp::{Called, Reach, Server, Spec};
+use mcp::{Called, Caller, Reach, Server, Spec};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use tools::Progress;
+use tools::{NoPerson, Progress};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -50,8 +50,13 @@ async fn called(server: &Server, tool: &str, arguments: Value, progress: Progres
     let Value::Object(arguments) = arguments else {
         panic!("arguments are an object");
     };
-    let cancel = CancellationToken::new();
-    server.call(tool, arguments, &progress, &cancel, LONG).await
+    let caller = Caller {
+        progress,
+        person: Arc::new(NoPerson),
+        cancel: CancellationToken::new(),
+        limit: LONG,
+    };
+    server.call(tool, arguments, &caller).await
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ use crate::files::Shown;
 use crate::http::HttpAllow;
 use crate::models::{Models, NoModels};
 use crate::nested::{Nested, NoOthers};
+use crate::person::{NoPerson, Person};
 use crate::sandbox::Sandbox;
 
 /// Something a model can ask for.
@@ -143,6 +144,8 @@ pub struct ToolContext {
     pub shown: Option<Shown>,
     /// The other tools.
     pub nested: Arc<dyn Nested>,
+    /// Whoever can be asked something meanwhile.
+    pub person: Arc<dyn Person>,
     /// Whoever asks models.
     pub models: Arc<dyn Models>,
     /// The user's settings for `bash`.
@@ -170,6 +173,7 @@ impl ToolContext {
             buffers: Arc::new(NoBuffers),
             shown: None,
             nested: Arc::new(NoOthers),
+            person: Arc::new(NoPerson),
             models: Arc::new(NoModels),
             bash: BashOptions::default(),
             http: HttpAllow::default(),

@@ -26,11 +26,11 @@ pub enum Answer {
 
 /// Reads answers, on a thread of its own that lives as long as the process.
 #[derive(Debug, Default)]
-pub struct Answers(Option<blocking::Sender<oneshot::Sender<Answer>>>);
+pub struct Answers(Option<blocking::Sender<oneshot::Sender<Option<String>>>>);
 
 impl Answers {
-    /// Where the next answer arrives.
-    pub fn next(&mut self) -> oneshot::Receiver<Answer> {
+    /// Where the next line arrives; none at the end of standard input.
+    pub fn next(&mut self) -> oneshot::Receiver<Option<String>> {
         let (sender, receiver) = oneshot::channel();
         let thread = self.0.get_or_insert_with(|| {
             let (questions, queue) = blocking::channel();
@@ -42,21 +42,23 @@ impl Answers {
     }
 }
 
-fn read_answers(queue: &blocking::Receiver<oneshot::Sender<Answer>>) {
-    let echo = !io::stdin().is_terminal();
+fn read_answers(queue: &blocking::Receiver<oneshot::Sender<Option<String>>>) {
     for question in queue {
         let mut line = String::new();
-        let answer = match io::stdin().lock().read_line(&mut line) {
-            Ok(count) if count > 0 => read(&line),
-            _ => Answer::Nobody,
-        };
-        if echo {
-            // A terminal has shown what was typed.
-            eprintln!("{}", if answer == Answer::Yes { "y" } else { "n" });
-        }
+        let count = io::stdin().lock().read_line(&mut line);
+        let line = count.is_ok_and(|it| it > 0).then_some(line);
         // Who gave up meanwhile needs no answer.
-        let _ = question.send(answer);
+        let _ = question.send(line);
     }
+}
+
+/// What a line answers to `[y/N]`. It is shown where no terminal has shown it.
+pub fn answer(line: Option<String>) -> Answer {
+    let answer = line.map_or(Answer::Nobody, |line| read(&line));
+    if !io::stdin().is_terminal() {
+        eprintln!("{}", if answer == Answer::Yes { "y" } else { "n" });
+    }
+    answer
 }
 
 fn read(line: &str) -> Answer {

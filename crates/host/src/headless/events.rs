@@ -38,6 +38,7 @@ impl Front {
             FromHost::Ask(ask) => self.functions(&ask),
             FromHost::OpenText(question) => self.open_text(&question),
             FromHost::ReplaceText(question) => self.replace_text(&question),
+            FromHost::Prompt(prompt) => self.prompt(prompt),
             FromHost::AnswerText(text) => self.output.words(&text),
             FromHost::Note(note) => self.output.note(&note),
             FromHost::WouldSend(request) => self.would_send(&request),

@@ -28,6 +28,8 @@ pub enum FromHost {
     OpenText(OpenText),
     /// Change an open file.
     ReplaceText(OpenText),
+    /// Ask the user one thing.
+    Prompt(Prompt),
     /// The model said something.
     AnswerText(String),
     /// What the request waits for.
@@ -149,6 +151,19 @@ pub struct ShownAgain {
     pub id: String,
 }
 
+/// See [`crate::protocol::Prompt`].
+#[derive(Debug, Deserialize)]
+pub struct Prompt {
+    /// Comes back in the answer.
+    pub ask: u64,
+    /// What is asked.
+    pub title: String,
+    /// What there is to choose from.
+    pub items: Option<Vec<String>>,
+    /// What stands there already.
+    pub initial: Option<String>,
+}
+
 /// Reads a message.
 ///
 /// # Errors
@@ -169,6 +184,7 @@ pub fn read(message: Message) -> Result<FromHost, serde_json::Error> {
         "ask" => FromHost::Ask(typed(payload)?),
         "open_text" => FromHost::OpenText(typed(payload)?),
         "replace_text" => FromHost::ReplaceText(typed(payload)?),
+        "prompt" => FromHost::Prompt(typed(payload)?),
         "answer_text" => FromHost::AnswerText(typed(payload)?),
         "note" => FromHost::Note(typed(payload)?),
         "would_send" => FromHost::WouldSend(payload),

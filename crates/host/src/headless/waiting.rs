@@ -24,13 +24,13 @@ const MOST_AGAIN: usize = 10;
 #[derive(Debug)]
 pub struct Question {
     call: (usize, ToolUseId),
-    answer: oneshot::Receiver<Answer>,
+    answer: oneshot::Receiver<Option<String>>,
 }
 
 /// Waits for the answer to the question that stands.
 pub async fn answer(question: &mut Option<Question>) -> Answer {
     match question {
-        Some(question) => (&mut question.answer).await.unwrap_or(Answer::Nobody),
+        Some(question) => asking::answer((&mut question.answer).await.unwrap_or(None)),
         None => std::future::pending().await,
     }
 }

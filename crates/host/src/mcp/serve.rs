@@ -92,6 +92,7 @@ async fn run(http: Option<SocketAddr>, options: Value, guard: Guard) -> Result<(
     let editor = Editor::new(Sender::Here(Here {
         messages,
         rehearsal: false,
+        person: false,
     }));
     editor.open_files(&[]);
     let mut host = Host::new(editor.clone());
@@ -266,6 +267,7 @@ impl Offer for Ours {
             path: None,
             buffer: NO_BUFFER,
             folder: self.folder.clone(),
+            person: Arc::new(tools::NoPerson),
         };
         let way_out = format!(
             "nobody can be asked here. Whoever started the server can allow it with \

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_bytes::ByteBuf;
 use serde_json::Value;
 
-use super::{BufferId, RegisteredTools, ToolCommand, ToolReturned, WindowId};
+use super::{BufferId, Prompted, RegisteredTools, ToolCommand, ToolReturned, WindowId};
 
 /// What the plugin says. The name of a message is its variant in snake case.
 #[derive(Debug)]
@@ -45,6 +45,8 @@ pub enum FromEditor {
     BuffersAnswered(BuffersAnswered),
     /// Which files are open.
     OpenFiles(OpenFiles),
+    /// What the user said to a question.
+    Prompted(Prompted),
 }
 
 /// Who asks.

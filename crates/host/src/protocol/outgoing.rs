@@ -134,7 +134,7 @@ pub struct MarkItem {
     pub header_line: usize,
     /// What the call would do.
     pub preview: Option<String>,
-    /// `pending`, `running`, `done` or `failed`.
+    /// `pending`, `running`, `asking`, `done` or `failed`.
     pub state: Option<&'static str>,
     /// What stands beside the state.
     pub label: Option<String>,

@@ -37,6 +37,8 @@ impl Session {
             }
         }
         match command.name.as_str() {
+            "advance" if self.goes_to_question() => {}
+            "resolve" | "tool:execute" if self.answers_question(line) => {}
             "advance" => self.waiting.push_back(Event::Advance),
             "send" => self.waiting.push_back(Event::Send),
             "resolve" | "tool:execute" => self.waiting.push_back(Event::Resolve { line }),

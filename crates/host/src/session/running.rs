@@ -1,6 +1,7 @@
 //! Calls that run, and the user's functions that are asked about them.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use chat::approval::{CallKey, Question};
@@ -9,9 +10,9 @@ use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tools::{Progress, Sandbox};
+use tools::{NoPerson, Person, Progress, Sandbox};
 
-use super::{Input, Session};
+use super::{Input, Session, asked};
 use crate::questions;
 use crate::sandbox;
 use crate::settings::Here;
@@ -50,6 +51,8 @@ pub(super) struct Call {
     pub(super) started: Instant,
     /// The last lines of its output, the newest unfinished.
     pub(super) output: VecDeque<String>,
+    /// What it asks the user.
+    pub(super) questions: VecDeque<asked::Question>,
 }
 
 impl Call {
@@ -116,7 +119,7 @@ impl Session {
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
-        let mut context = self.surroundings().context(&call.id);
+        let mut context = self.surroundings(&call).context(&call.id);
         context.progress = self.progress(&call);
         // A policy approves without a look.
         context.shown = self.shown(&call).filter(|_| is_by_hand(&by));
@@ -124,6 +127,7 @@ impl Session {
             cancel: context.cancel.clone(),
             started: Instant::now(),
             output: VecDeque::new(),
+            questions: VecDeque::new(),
         };
         self.running.insert(call.clone(), running);
         self.editor.event(
@@ -148,7 +152,19 @@ impl Session {
         })
     }
 
-    fn surroundings(&self) -> Surroundings {
+    /// The folder that the chat's relative paths start from.
+    pub(super) fn folder(&self) -> PathBuf {
+        let parent = self.path.as_deref().and_then(std::path::Path::parent);
+        parent
+            .filter(|it| it.is_dir())
+            .map_or_else(|| self.cwd.clone(), PathBuf::from)
+    }
+
+    fn surroundings(&self, call: &CallKey) -> Surroundings {
+        let person: Arc<dyn Person> = match self.editor.has_person() {
+            true => Arc::new(asked::User::new(&self.inbox, call)),
+            false => Arc::new(NoPerson),
+        };
         Surroundings {
             editor: self.editor.clone(),
             shared: self.shared.clone(),
@@ -158,6 +174,7 @@ impl Session {
             buffer: self.buffer,
             folder: self.folder(),
             sandbox: self.sandbox().clone(),
+            person,
         }
     }
 

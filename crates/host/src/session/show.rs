@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::answer::Doing;
 use super::running::Call;
-use super::{FRAME, Session};
+use super::{FRAME, Session, asked};
 use crate::protocol::*;
 
 /// Lines around the visible ones that are highlighted as well, so that scrolling
@@ -158,13 +158,14 @@ impl Session {
     }
 
     fn mark_item(&self, mark: Mark, width: usize) -> MarkItem {
-        let running = self
-            .running
-            .get(&mark.call)
-            .filter(|_| mark.running && self.shared.settings.tools.show_spinner);
+        let running = self.running.get(&mark.call).filter(|_| mark.running);
+        let asks = running.and_then(|call| asked::lines(&call.questions, width));
+        let running = running.filter(|_| self.shared.settings.tools.show_spinner);
         let elapsed =
             |call: &Call| u64::try_from(call.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let state = if running.is_some() {
+        let state = if asks.is_some() {
+            Some("asking")
+        } else if running.is_some() {
             Some("running")
         } else {
             mark.pending.then_some("pending")
@@ -180,10 +181,13 @@ impl Session {
             header_line: mark.header_line,
             preview,
             state,
-            label: label.filter(|_| mark.pending),
+            label: match &asks {
+                Some(_) => Some("asks you".to_owned()),
+                None => label.filter(|_| mark.pending),
+            },
             elapsed_ms: running.map(elapsed),
-            output: running
-                .map(|call| call.output.iter().cloned().collect())
+            output: asks
+                .or_else(|| running.map(|call| call.output.iter().cloned().collect()))
                 .unwrap_or_default(),
         }
     }

@@ -1,14 +1,14 @@
-//! What a server says and asks by itself. Nothing is given to it: no file, no model,
-//! no answer of the user's.
+//! What a server says and asks by itself. It gets no file and no model; what it asks the
+//! user, the user answers who made the call that runs.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ClientRequest, ElicitRequestParams, ElicitResult,
-    ElicitationAction, ErrorData, Implementation, ProgressNotificationParam, ProgressToken,
-    ProtocolVersion,
+    ElicitationCapability, ErrorData, FormElicitationCapability, Implementation,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, UrlElicitationCapability,
 };
 use rmcp::service::{
     NotificationContext, PeerRequestOptions, RequestContext, RequestHandle, RoleClient,
@@ -16,9 +16,11 @@ use rmcp::service::{
 };
 use serde_json::Value;
 use tokio::sync::Mutex;
-use tools::Progress;
+use tools::{Progress, Reply};
 
+use super::questions::Questions;
 use crate::definition::clean;
+use crate::elicit;
 
 /// Longest text that a server can show by itself, in bytes.
 const SAID: usize = 300;
@@ -35,42 +37,82 @@ pub enum Event {
 /// Our side of a connection.
 #[derive(Clone)]
 pub(super) struct Peer {
+    /// The server's name.
+    name: String,
     events: Arc<dyn Fn(Event) + Send + Sync>,
-    /// Who hears of the progress of calls that run.
-    listeners: Arc<Mutex<HashMap<String, Progress>>>,
+    /// The calls that run, by number: the last is the newest.
+    calls: Arc<Mutex<BTreeMap<u64, Running>>>,
+}
+
+/// A call that runs.
+struct Running {
+    token: String,
+    progress: Progress,
+    questions: Arc<Questions>,
 }
 
 impl Peer {
-    pub(super) fn new(events: Arc<dyn Fn(Event) + Send + Sync>) -> Self {
+    pub(super) fn new(name: &str, events: Arc<dyn Fn(Event) + Send + Sync>) -> Self {
         Self {
+            name: name.to_owned(),
             events,
-            listeners: Arc::default(),
+            calls: Arc::default(),
         }
     }
 
-    /// Sends a request whose progress `progress` hears of.
+    /// Sends a request whose progress `progress` hears of, and `questions` what is asked
+    /// meanwhile. Gives its number as well.
     pub(super) async fn follow(
         &self,
         server: &rmcp::service::Peer<RoleClient>,
         request: ClientRequest,
         progress: &Progress,
-    ) -> Result<RequestHandle<RoleClient>, ServiceError> {
+        questions: &Arc<Questions>,
+    ) -> Result<(u64, RequestHandle<RoleClient>), ServiceError> {
         // Held until the token is known: what the server says of it waits that long.
-        let mut listeners = self.listeners.lock().await;
+        let mut calls = self.calls.lock().await;
         let options = PeerRequestOptions::no_options();
         let handle = server.send_cancellable_request(request, options).await?;
-        listeners.insert(key(&handle.progress_token), progress.clone());
-        Ok(handle)
+        let number = calls.last_key_value().map_or(0, |(last, _)| last + 1);
+        let running = Running {
+            token: key(&handle.progress_token),
+            progress: progress.clone(),
+            questions: questions.clone(),
+        };
+        calls.insert(number, running);
+        Ok((number, handle))
     }
 
     /// The call is over.
-    pub(super) async fn forget(&self, token: &ProgressToken) {
-        self.listeners.lock().await.remove(&key(token));
+    pub(super) async fn forget(&self, number: u64) {
+        self.calls.lock().await.remove(&number);
+    }
+
+    /// Asks the user what a server asks during a call of theirs.
+    pub(super) async fn ask(&self, params: &Value, questions: &Questions) -> Reply {
+        let reply = match elicit::form(&self.name, params) {
+            Ok(form) => questions.ask(form).await,
+            Err(why) => {
+                self.declined(&format!("{} ({why})", elicit::summary(params)));
+                return Reply::Declined;
+            }
+        };
+        if reply == Reply::Nobody {
+            self.declined(&elicit::summary(params));
+        }
+        reply
     }
 
     /// A question of the server's to the user was answered with no.
     pub(super) fn declined(&self, asked: &str) {
         (self.events)(Event::Declined(asked.to_owned()));
+    }
+
+    /// Whoever made the newest call. The protocol does not say for which of several calls
+    /// a server asks.
+    async fn newest(&self) -> Option<Arc<Questions>> {
+        let calls = self.calls.lock().await;
+        calls.last_key_value().map(|(_, it)| it.questions.clone())
     }
 }
 
@@ -93,9 +135,15 @@ pub(super) fn asked_for(requests: &Value) -> String {
 
 impl ClientHandler for Peer {
     fn get_info(&self) -> ClientConfig {
-        // No abilities: neither files, nor models, nor questions to the user.
         let us = Implementation::new("flemma", env!("CARGO_PKG_VERSION"));
-        let config = ClientConfig::new(ClientCapabilities::default(), us);
+        // Neither files nor models. Questions also where nobody is: a server says the
+        // same of its tools wherever it is used.
+        let mut abilities = ClientCapabilities::default();
+        let elicitation = ElicitationCapability::new()
+            .with_form(FormElicitationCapability::new())
+            .with_url(UrlElicitationCapability::new());
+        abilities.elicitation = Some(elicitation);
+        let config = ClientConfig::new(abilities, us);
         // What a server is greeted with that is only greeted in the older way.
         config.with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
@@ -103,11 +151,22 @@ impl ClientHandler for Peer {
     async fn create_elicitation(
         &self,
         request: ElicitRequestParams,
-        _context: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let asked = serde_json::to_value(&request).unwrap_or_default();
-        self.declined(&clean(asked["message"].as_str().unwrap_or_default(), SAID));
-        Ok(ElicitResult::new(ElicitationAction::Decline))
+        let params = serde_json::to_value(&request).unwrap_or_default();
+        let reply = match self.newest().await {
+            Some(questions) => tokio::select! {
+                reply = self.ask(&params, &questions) => reply,
+                () = context.ct.cancelled() => Reply::Dismissed,
+            },
+            // Whoever calls nothing is asked nothing.
+            None => {
+                self.declined(&elicit::summary(&params));
+                Reply::Declined
+            }
+        };
+        serde_json::from_value(elicit::result(reply, &params))
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 
     async fn on_progress(
@@ -115,9 +174,10 @@ impl ClientHandler for Peer {
         params: ProgressNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        let listener = self.listeners.lock().await;
-        if let Some(progress) = listener.get(&key(&params.progress_token)) {
-            progress.output(&progress_line(&params));
+        let token = key(&params.progress_token);
+        let calls = self.calls.lock().await;
+        if let Some(call) = calls.values().find(|it| it.token == token) {
+            call.progress.output(&progress_line(&params));
         }
     }
 

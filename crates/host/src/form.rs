@@ -1,0 +1,348 @@
+//! A question of a running call, asked of the user: one thing after another until there
+//! is an answer.
+//!
+//! The words are those of whoever asks, which may be another program: they stand on
+//! lines of their own, cleaned, behind who says them. Knows neither Neovim nor the
+//! terminal; [`Prompts`] is either.
+
+mod shown;
+
+use async_trait::async_trait;
+use chat::preview::one_line;
+use serde_json::{Map, Value, json};
+use tools::{Choice, Field, Form, Kind, Reply, Wanted, enough};
+
+pub use self::shown::lines;
+use self::shown::{described, plain, shown};
+
+/// Longest line of a question, in columns.
+const COLUMNS: usize = 400;
+/// What stands in a list for no value.
+const NOTHING: &str = "(leave it out)";
+
+/// Asks a person one thing at a time. `None` is that they left.
+#[async_trait]
+pub trait Prompts: Sync {
+    /// Which of the items, counted from zero.
+    async fn choose(&self, title: &str, items: &[String]) -> Option<usize>;
+    /// A line, in which `initial` stands already.
+    async fn enter(&self, title: &str, initial: &str) -> Option<String>;
+}
+
+/// Asks for all of it. `None`: the user left without an answer, and the question stands.
+pub async fn fill(prompts: &impl Prompts, form: &Form) -> Option<Reply> {
+    let title = one_line(&format!("{} asks: {}", form.by, form.message), COLUMNS);
+    let begin = match &form.wanted {
+        Wanted::Visit(address) => format!("Say that you go there yourself: {address}"),
+        Wanted::Fields(fields) if fields.is_empty() => "Yes".to_owned(),
+        Wanted::Fields(_) => "Answer".to_owned(),
+    };
+    let items = [begin, "Decline".to_owned(), "Put it aside".to_owned()];
+    match prompts.choose(&title, &items).await? {
+        0 => {}
+        1 => return Some(Reply::Declined),
+        _ => return Some(Reply::Dismissed),
+    }
+    match &form.wanted {
+        Wanted::Fields(fields) if !fields.is_empty() => fill_all(prompts, form, fields).await,
+        _ => Some(Reply::Given(Map::new())),
+    }
+}
+
+async fn fill_all(prompts: &impl Prompts, form: &Form, fields: &[Field]) -> Option<Reply> {
+    let known = fields
+        .iter()
+        .filter_map(|it| Some((it.name.clone(), it.default.clone()?)));
+    let mut values: Map<String, Value> = known.collect();
+    loop {
+        for field in fields {
+            let value = one(prompts, field, values.get(&field.name)).await?;
+            match value {
+                Some(value) => drop(values.insert(field.name.clone(), value)),
+                None => drop(values.shift_remove(&field.name)),
+            }
+        }
+        let title = format!("{} gets: {}", form.by, shown(fields, &values));
+        let items = ["Send", "Change", "Decline"].map(str::to_owned);
+        match prompts.choose(&one_line(&title, COLUMNS), &items).await? {
+            0 => {
+                let given = fields.iter().filter_map(|it| values.remove_entry(&it.name));
+                return Some(Reply::Given(given.collect()));
+            }
+            1 => {}
+            _ => return Some(Reply::Declined),
+        }
+    }
+}
+
+/// Asks for one value until it fits. The inner `None` is that it is left out.
+async fn one(
+    prompts: &impl Prompts,
+    field: &Field,
+    known: Option<&Value>,
+) -> Option<Option<Value>> {
+    let title = one_line(&described(field), COLUMNS);
+    match &field.kind {
+        Kind::YesNo => {
+            let values = [json!(true), json!(false)];
+            let titles = ["Yes", "No"].map(str::to_owned);
+            among(prompts, field, &title, &titles, &values, known).await
+        }
+        Kind::One(choices) => {
+            let values: Vec<Value> = choices.iter().map(|it| json!(it.value)).collect();
+            let titles: Vec<String> = choices.iter().map(|it| it.title.clone()).collect();
+            among(prompts, field, &title, &titles, &values, known).await
+        }
+        Kind::Some {
+            choices,
+            least,
+            most,
+        } => {
+            let fits = |count| match count {
+                0 if !field.required => Ok(()),
+                count => enough(count, *least, *most),
+            };
+            several(prompts, &title, choices, fits, known).await
+        }
+        Kind::Text { .. } | Kind::Number { .. } => typed(prompts, field, &title, known).await,
+    }
+}
+
+async fn typed(
+    prompts: &impl Prompts,
+    field: &Field,
+    title: &str,
+    known: Option<&Value>,
+) -> Option<Option<Value>> {
+    let mut initial = known.map(plain).unwrap_or_default();
+    let mut asked = title.to_owned();
+    loop {
+        let text = prompts.enter(&asked, &initial).await?;
+        match field.read(&text) {
+            Ok(value) => return Some(value),
+            Err(why) => {
+                asked = one_line(&format!("{why} {title}"), COLUMNS);
+                initial = text;
+            }
+        }
+    }
+}
+
+async fn among(
+    prompts: &impl Prompts,
+    field: &Field,
+    title: &str,
+    titles: &[String],
+    values: &[Value],
+    known: Option<&Value>,
+) -> Option<Option<Value>> {
+    let is_known = |at: usize| known == Some(&values[at]);
+    let mark = |(at, title): (usize, &String)| match is_known(at) {
+        true => format!("{title} (as it is)"),
+        false => title.clone(),
+    };
+    let mut items: Vec<String> = titles.iter().enumerate().map(mark).collect();
+    if !field.required {
+        items.push(NOTHING.to_owned());
+    }
+    let chosen = prompts.choose(title, &items).await?;
+    Some(values.get(chosen).cloned())
+}
+
+/// A list in which each choice turns one item on or off.
+async fn several(
+    prompts: &impl Prompts,
+    title: &str,
+    choices: &[Choice],
+    fits: impl Fn(usize) -> Result<(), String>,
+    known: Option<&Value>,
+) -> Option<Option<Value>> {
+    let known = known.and_then(Value::as_array).cloned().unwrap_or_default();
+    let is_on = |it: &Choice| known.contains(&json!(it.value));
+    let mut on: Vec<bool> = choices.iter().map(is_on).collect();
+    let mut asked = title.to_owned();
+    loop {
+        let mark = |(choice, on): (&Choice, &bool)| {
+            let mark = if *on { "[x]" } else { "[ ]" };
+            format!("{mark} {}", choice.title)
+        };
+        let mut items = vec!["Done".to_owned()];
+        items.extend(choices.iter().zip(&on).map(mark));
+        let chosen = prompts.choose(&asked, &items).await?;
+        if let Some(it) = chosen.checked_sub(1).and_then(|at| on.get_mut(at)) {
+            *it = !*it;
+            continue;
+        }
+        let all = choices.iter().zip(&on).filter(|(_, on)| **on);
+        let all: Vec<Value> = all.map(|(it, _)| json!(it.value)).collect();
+        match fits(all.len()) {
+            Ok(()) => return Some((!all.is_empty()).then_some(Value::Array(all))),
+            Err(why) => asked = one_line(&format!("{why} {title}"), COLUMNS),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    /// A person who gives these answers, and what they were asked.
+    struct Script {
+        answers: Mutex<Vec<&'static str>>,
+        asked: Mutex<Vec<String>>,
+    }
+
+    impl Script {
+        fn next(&self, title: &str, items: &[String]) -> Option<&'static str> {
+            let mut asked = self.asked.lock().ok()?;
+            asked.push(format!("{title} [{}]", items.join("|")));
+            let answer = self.answers.lock().ok()?.remove(0);
+            (answer != "<Esc>").then_some(answer)
+        }
+    }
+
+    #[async_trait]
+    impl Prompts for Script {
+        async fn choose(&self, title: &str, items: &[String]) -> Option<usize> {
+            let answer = self.next(title, items)?;
+            items.iter().position(|it| it.starts_with(answer))
+        }
+
+        async fn enter(&self, title: &str, initial: &str) -> Option<String> {
+            let answer = self.next(title, &[initial.to_owned()])?;
+            Some(if answer == "<CR>" { initial } else { answer }.to_owned())
+        }
+    }
+
+    fn field(name: &str, kind: Kind, required: bool, default: Option<Value>) -> Field {
+        Field {
+            name: name.to_owned(),
+            title: String::new(),
+            about: String::new(),
+            kind,
+            required,
+            default,
+        }
+    }
+
+    fn form(fields: Vec<Field>) -> Form {
+        Form {
+            by: "The MCP server \"docs\"".to_owned(),
+            message: "Who are\nyou?".to_owned(),
+            wanted: Wanted::Fields(fields),
+        }
+    }
+
+    fn all_kinds() -> Form {
+        let text = Kind::Text {
+            least: 0,
+            most: None,
+            format: None,
+        };
+        let age = Kind::Number {
+            whole: true,
+            least: Some(0.0),
+            most: None,
+        };
+        let choice = |value: &str| Choice {
+            value: value.to_owned(),
+            title: value.to_uppercase(),
+        };
+        let choices = vec![choice("r"), choice("g")];
+        let some = Kind::Some {
+            choices: choices.clone(),
+            least: 2,
+            most: None,
+        };
+        form(vec![
+            field("name", text, true, None),
+            field("age", age, false, Some(json!(30))),
+            field("sure", Kind::YesNo, false, None),
+            field("colour", Kind::One(choices), true, Some(json!("g"))),
+            field("several", some, true, None),
+        ])
+    }
+
+    async fn answer(form: &Form, answers: &[&'static str]) -> (Option<Reply>, Vec<String>) {
+        let script = Script {
+            answers: Mutex::new(answers.to_vec()),
+            asked: Mutex::default(),
+        };
+        let reply = fill(&script, form).await;
+        (reply, script.asked.into_inner().unwrap_or_default())
+    }
+
+    #[tokio::test]
+    async fn each_value_is_asked_for_until_it_fits_and_all_are_shown_before_they_go() {
+        let answers = [
+            "Answer",
+            "",
+            "Ann",
+            "x",
+            "<CR>",
+            "41",
+            "(leave",
+            "G (as it is)",
+            "[ ] R",
+            "Done",
+            "[ ] G",
+            "Done",
+            "Send",
+        ];
+        let (reply, asked) = answer(&all_kinds(), &answers).await;
+        let given = json!({"name": "Ann", "age": 41, "colour": "g", "several": ["r", "g"]});
+        assert_eq!(
+            reply.map(|it| match it {
+                Reply::Given(values) => Value::Object(values),
+                other => panic!("{other:?}"),
+            }),
+            Some(given)
+        );
+        assert_eq!(
+            asked[0],
+            "The MCP server \"docs\" asks: Who are⤶you? [Answer|Decline|Put it aside]"
+        );
+        assert_eq!(asked[2], "name is needed. name (text) []");
+        assert_eq!(asked[3], "age (a whole number at least 0, or nothing) [30]");
+        assert!(
+            asked[10].starts_with("1 chosen is not at least 2. several"),
+            "{asked:?}"
+        );
+        assert_eq!(
+            asked[12],
+            "The MCP server \"docs\" gets: name = Ann, age = 41, colour = g, several = r and g [Send|Change|Decline]"
+        );
+    }
+
+    #[tokio::test]
+    async fn whoever_leaves_has_said_nothing() {
+        for answers in [
+            &["<Esc>"][..],
+            &["Answer", "<Esc>"],
+            &["Answer", "Ann", "<Esc>"],
+        ] {
+            assert_eq!(answer(&all_kinds(), answers).await.0, None, "{answers:?}");
+        }
+        assert_eq!(
+            answer(&all_kinds(), &["Decline"]).await.0,
+            Some(Reply::Declined)
+        );
+        assert_eq!(
+            answer(&all_kinds(), &["Put"]).await.0,
+            Some(Reply::Dismissed)
+        );
+    }
+
+    #[tokio::test]
+    async fn an_address_is_shown_whole_and_opened_by_nobody() {
+        let mut form = form(Vec::new());
+        form.wanted = Wanted::Visit("https://docs.example/login?state=1".to_owned());
+        let (reply, asked) = answer(&form, &["Say"]).await;
+        assert_eq!(reply, Some(Reply::Given(Map::new())));
+        assert!(
+            asked[0].contains("yourself: https://docs.example/login?state=1|"),
+            "{asked:?}"
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! What is shown of a question: cleaned, folded, and not without end.
+//!
+//! Knows nothing of how it is asked.
+
+use chat::preview::one_line;
+use serde_json::{Map, Value};
+use tools::{Field, Form, Wanted};
+
+use super::COLUMNS;
+
+/// Most lines of a question beside a call.
+const LINES: usize = 20;
+
+/// What is shown of a question, on lines of at most `width` columns.
+pub fn lines(form: &Form, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in format!("{} asks: {}", form.by, form.message).lines() {
+        lines.extend(folded(line, width));
+    }
+    match &form.wanted {
+        Wanted::Visit(address) => lines.extend(folded(&format!("  {address}"), width)),
+        Wanted::Fields(fields) => {
+            for field in fields {
+                lines.extend(folded(&format!("  {}", described(field)), width));
+            }
+        }
+    }
+    if lines.len() > LINES {
+        let more = lines.len() - LINES;
+        lines.truncate(LINES);
+        lines.push(format!("… {more} more lines"));
+    }
+    lines
+}
+
+/// A field as people read it.
+pub(super) fn described(field: &Field) -> String {
+    let about = match field.about.as_str() {
+        "" => String::new(),
+        about => format!(": {about}"),
+    };
+    format!("{} ({}){about}", field.label(), field.form())
+}
+
+/// The values of these fields as people read them.
+pub(super) fn shown(fields: &[Field], values: &Map<String, Value>) -> String {
+    let given = fields.iter().filter_map(|field| {
+        let value = values.get(&field.name)?;
+        Some(format!("{} = {}", field.label(), plain(value)))
+    });
+    match given.collect::<Vec<_>>() {
+        given if given.is_empty() => "nothing".to_owned(),
+        given => given.join(", "),
+    }
+}
+
+/// A value as people write it.
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::Array(all) => all.iter().map(plain).collect::<Vec<_>>().join(" and "),
+        other => other.to_string(),
+    }
+}
+
+/// A line, cleaned, on as many lines as it needs; those that follow are indented.
+fn folded(line: &str, width: usize) -> Vec<String> {
+    let width = width.max(20);
+    let indent = if line.starts_with(' ') { "    " } else { "  " };
+    let start: String = line.chars().take_while(|c| *c == ' ').collect();
+    let mut lines = vec![start.clone()];
+    for word in one_line(line.trim(), COLUMNS * 5).split(' ') {
+        let last = lines.last().map(String::as_str).unwrap_or_default();
+        let is_bare = last.trim().is_empty();
+        if !is_bare && last.chars().count() + 1 + word.chars().count() > width {
+            lines.push(indent.to_owned() + word);
+        } else if let Some(last) = lines.last_mut() {
+            last.push_str(if is_bare { "" } else { " " });
+            last.push_str(word);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tools::Kind;
+
+    #[test]
+    fn what_is_shown_fits_the_window_and_hides_nothing() {
+        let field = Field {
+            name: "a".to_owned(),
+            title: String::new(),
+            about: String::new(),
+            kind: Kind::YesNo,
+            required: true,
+            default: None,
+        };
+        let form = Form {
+            by: "The MCP server \"docs\"".to_owned(),
+            message: "One two three four five\u{202e} six\u{1b}[31m seven".to_owned(),
+            wanted: Wanted::Fields(vec![field]),
+        };
+        assert_eq!(
+            lines(&form, 30),
+            [
+                "The MCP server \"docs\" asks:",
+                "  One two three four",
+                "  five<202e> six<1b>[31m seven",
+                "  a (yes or no)",
+            ]
+        );
+    }
+}

@@ -1,0 +1,146 @@
+//! What a running call asks the user, at the terminal: a numbered list or a line to
+//! type, one after another.
+
+use std::collections::VecDeque;
+
+use tokio::sync::oneshot;
+
+use super::Front;
+use super::messages::Prompt;
+use crate::protocol::{FromEditor, Prompted};
+
+/// The questions that stand; the first is at the terminal.
+#[derive(Debug, Default)]
+pub struct Prompts {
+    waiting: VecDeque<Prompt>,
+    line: Option<oneshot::Receiver<Option<String>>>,
+}
+
+impl Prompts {
+    /// Waits for the line that answers the question at the terminal.
+    pub async fn line(&mut self) -> Option<String> {
+        match &mut self.line {
+            Some(line) => line.await.unwrap_or(None),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Front {
+    pub(super) fn prompt(&mut self, prompt: Prompt) {
+        self.prompts.waiting.push_back(prompt);
+        if self.prompts.line.is_none() {
+            self.show_prompt(None);
+        }
+    }
+
+    fn show_prompt(&mut self, why: Option<&str>) {
+        if let Some(prompt) = self.prompts.waiting.front() {
+            self.output.ask("", &shown(prompt, why));
+            self.prompts.line = Some(self.answers.next());
+        }
+    }
+
+    pub(super) fn prompted(&mut self, line: Option<String>) {
+        self.prompts.line = None;
+        let Some(prompt) = self.prompts.waiting.front() else {
+            return;
+        };
+        match read(prompt, line) {
+            Err(why) => self.show_prompt(Some(&why)),
+            Ok(prompted) => {
+                self.prompts.waiting.pop_front();
+                self.host.receive(FromEditor::Prompted(prompted));
+                self.show_prompt(None);
+            }
+        }
+    }
+}
+
+fn shown(prompt: &Prompt, why: Option<&str>) -> String {
+    let mut lines: Vec<String> = why.into_iter().map(str::to_owned).collect();
+    let initial = prompt.initial.as_deref().filter(|it| !it.is_empty());
+    match (&prompt.items, initial) {
+        (Some(items), _) => {
+            lines.push(prompt.title.clone());
+            let numbered = items.iter().enumerate();
+            lines.extend(numbered.map(|(at, item)| format!("  {} {item}", at + 1)));
+            lines.push("Number, or nothing to leave: ".to_owned());
+        }
+        (None, Some(initial)) => lines.push(format!("{} [{initial}]: ", prompt.title)),
+        (None, None) => lines.push(format!("{}: ", prompt.title)),
+    }
+    let lines: Vec<String> = lines.iter().map(|it| format!("[flemma] {it}")).collect();
+    lines.join("\n")
+}
+
+/// What a line says; nobody's line is that they left.
+fn read(prompt: &Prompt, line: Option<String>) -> Result<Prompted, String> {
+    let mut prompted = Prompted {
+        ask: prompt.ask,
+        ..Prompted::default()
+    };
+    let Some(line) = line else {
+        return Ok(prompted);
+    };
+    let line = line.trim_end_matches(['\n', '\r']);
+    match &prompt.items {
+        Some(_) if line.trim().is_empty() => {}
+        Some(items) => {
+            let number = line.trim().parse::<usize>().ok();
+            let item = number.and_then(|it| it.checked_sub(1));
+            let item = item.filter(|it| *it < items.len());
+            let all = items.len();
+            prompted.item = Some(item.ok_or_else(|| format!("Type a number from 1 to {all}."))?);
+        }
+        None if line.is_empty() => prompted.text = Some(prompt.initial.clone().unwrap_or_default()),
+        None => prompted.text = Some(line.to_owned()),
+    }
+    Ok(prompted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prompt(items: Option<&[&str]>, initial: &str) -> Prompt {
+        Prompt {
+            ask: 1,
+            title: "Colour".to_owned(),
+            items: items.map(|all| all.iter().map(|it| (*it).to_owned()).collect()),
+            initial: Some(initial.to_owned()),
+        }
+    }
+
+    fn said(prompt: &Prompt, line: &str) -> Result<(Option<String>, Option<usize>), String> {
+        read(prompt, Some(line.to_owned())).map(|it| (it.text, it.item))
+    }
+
+    #[test]
+    fn a_list_takes_a_number_and_nothing_else() {
+        let list = prompt(Some(&["red", "green"]), "");
+        assert_eq!(
+            shown(&list, None),
+            "[flemma] Colour\n[flemma]   1 red\n[flemma]   2 green\n[flemma] Number, or nothing to leave: "
+        );
+        assert_eq!(said(&list, "2\n"), Ok((None, Some(1))));
+        assert_eq!(said(&list, "\n"), Ok((None, None)));
+        for wrong in ["0", "3", "green"] {
+            assert_eq!(
+                said(&list, wrong),
+                Err("Type a number from 1 to 2.".to_owned())
+            );
+        }
+    }
+
+    #[test]
+    fn an_empty_line_takes_what_stands_there() {
+        let line = prompt(None, "red");
+        assert_eq!(shown(&line, None), "[flemma] Colour [red]: ");
+        assert_eq!(said(&line, "\n"), Ok((Some("red".to_owned()), None)));
+        assert_eq!(said(&line, " \n"), Ok((Some(" ".to_owned()), None)));
+        assert_eq!(said(&line, "blue\r\n"), Ok((Some("blue".to_owned()), None)));
+        let left = read(&line, None).map(|it| it.text);
+        assert_eq!(left, Ok(None));
+    }
+}

@@ -1,0 +1,270 @@
+//! What a server asks the user, from the protocol's words into ours and back. Pure.
+//!
+//! A server's words are shown and do nothing: they are cleaned, and of its schema only
+//! the flat forms that the specification has are read.
+
+use serde_json::{Map, Value, json};
+use tools::{Choice, Field, Form, Kind, Reply, Wanted};
+
+use crate::definition::clean;
+
+/// Longest text of a question, in bytes.
+const SAID: usize = 2000;
+/// Longest text about a field, in bytes.
+const ABOUT: usize = 300;
+/// Longest address, in bytes: a longer one cannot be looked over.
+const ADDRESS: usize = 2000;
+/// Most values of one question.
+const FIELDS: usize = 30;
+/// Most choices of one value.
+const CHOICES: usize = 200;
+
+/// What the parameters of `elicitation/create` ask for.
+///
+/// # Errors
+///
+/// It cannot be asked here; a part of a sentence.
+pub fn form(server: &str, params: &Value) -> Result<Form, String> {
+    let wanted = match params["mode"].as_str() {
+        Some("url") => Wanted::Visit(address(&params["url"])?),
+        None | Some("form") => Wanted::Fields(fields(&params["requestedSchema"])?),
+        Some(other) => return Err(format!("it asks in the way {:?}", line(other, ABOUT))),
+    };
+    Ok(Form {
+        by: format!("The MCP server \"{server}\""),
+        message: clean(text(params, "message"), SAID).trim().to_owned(),
+        wanted,
+    })
+}
+
+/// What it asks for, in a few words, for a message.
+pub fn summary(params: &Value) -> String {
+    line(text(params, "message"), ABOUT)
+}
+
+/// The protocol's result for what became of a question with these parameters.
+pub fn result(reply: Reply, params: &Value) -> Value {
+    match reply {
+        Reply::Given(_) if params["mode"] == "url" => json!({"action": "accept"}),
+        Reply::Given(content) => json!({"action": "accept", "content": content}),
+        Reply::Declined | Reply::Nobody => json!({"action": "decline"}),
+        Reply::Dismissed => json!({"action": "cancel"}),
+    }
+}
+
+fn address(url: &Value) -> Result<String, String> {
+    let url = url.as_str().unwrap_or_default();
+    let is_web = url.starts_with("https://") || url.starts_with("http://");
+    let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic());
+    if !is_web || !is_plain || url.len() > ADDRESS {
+        return Err("it names an address that is none of the web".to_owned());
+    }
+    Ok(url.to_owned())
+}
+
+fn fields(schema: &Value) -> Result<Vec<Field>, String> {
+    let properties = schema["properties"].as_object();
+    let required: Vec<&str> = schema["required"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let fields = properties.into_iter().flatten().map(|(name, property)| {
+        let kind = kind(property)
+            .ok_or_else(|| format!("{:?} can be no flat value", line(name, ABOUT)))?;
+        Ok(Field {
+            name: name.clone(),
+            title: line(text(property, "title"), ABOUT),
+            about: line(text(property, "description"), ABOUT),
+            default: property
+                .get("default")
+                .cloned()
+                .filter(|it| takes(&kind, it)),
+            required: required.contains(&name.as_str()),
+            kind,
+        })
+    });
+    let fields: Vec<Field> = fields.collect::<Result<_, String>>()?;
+    match fields.len() {
+        count if count > FIELDS => Err(format!("it asks for {count} values at once")),
+        _ => Ok(fields),
+    }
+}
+
+fn kind(property: &Value) -> Option<Kind> {
+    match text(property, "type") {
+        "boolean" => Some(Kind::YesNo),
+        "string" => match choices(property) {
+            Some(choices) => (!choices.is_empty()).then_some(Kind::One(choices)),
+            None => Some(Kind::Text {
+                least: property["minLength"].as_u64().unwrap_or_default(),
+                most: property["maxLength"].as_u64(),
+                format: property["format"].as_str().map(|it| line(it, ABOUT)),
+            }),
+        },
+        kind @ ("number" | "integer") => Some(Kind::Number {
+            whole: kind == "integer",
+            least: property["minimum"].as_f64(),
+            most: property["maximum"].as_f64(),
+        }),
+        "array" => Some(Kind::Some {
+            choices: choices(&property["items"]).filter(|it| !it.is_empty())?,
+            least: property["minItems"].as_u64().unwrap_or_default(),
+            most: property["maxItems"].as_u64(),
+        }),
+        _ => None,
+    }
+}
+
+/// The values that there are to choose from: with titles of their own, with names beside
+/// them, or bare.
+fn choices(property: &Value) -> Option<Vec<Choice>> {
+    let titled = property["oneOf"]
+        .as_array()
+        .or(property["anyOf"].as_array());
+    let bare = property["enum"].as_array();
+    let choices: Vec<Choice> = if let Some(titled) = titled {
+        let choice = |it: &Value| choice(it["const"].as_str()?, it["title"].as_str());
+        titled.iter().take(CHOICES).filter_map(choice).collect()
+    } else {
+        let name = |at: usize| property["enumNames"][at].as_str();
+        let values = bare?.iter().take(CHOICES).enumerate();
+        values
+            .filter_map(|(at, it)| choice(it.as_str()?, name(at)))
+            .collect()
+    };
+    Some(choices)
+}
+
+fn choice(value: &str, title: Option<&str>) -> Option<Choice> {
+    Some(Choice {
+        value: value.to_owned(),
+        title: line(title.unwrap_or(value), ABOUT),
+    })
+}
+
+/// Whether a default is a value that the user could give.
+fn takes(kind: &Kind, value: &Value) -> bool {
+    let is_there = |choices: &[Choice], value: &Value| {
+        choices.iter().any(|it| value.as_str() == Some(&it.value))
+    };
+    match kind {
+        Kind::Text { .. } => value.as_str().is_some_and(|it| clean(it, SAID) == it),
+        Kind::Number { whole: true, .. } => value.is_i64(),
+        Kind::Number { .. } => value.is_number(),
+        Kind::YesNo => value.is_boolean(),
+        Kind::One(choices) => is_there(choices, value),
+        Kind::Some { choices, .. } => value
+            .as_array()
+            .is_some_and(|all| all.iter().all(|it| is_there(choices, it))),
+    }
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}
+
+/// One line of a server's.
+fn line(text: &str, most: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    clean(&words.join(" "), most)
+}
+
+/// The values that the fields have unless the user says otherwise.
+pub fn defaults(form: &Form) -> Map<String, Value> {
+    let Wanted::Fields(fields) = &form.wanted else {
+        return Map::new();
+    };
+    let known = fields
+        .iter()
+        .filter_map(|it| Some((it.name.clone(), it.default.clone()?)));
+    known.collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_flat_form_of_the_specification_is_read() {
+        let schema = json!({"type": "object", "required": ["name"], "properties": {
+            "name": {"type": "string", "title": "Your\nname", "minLength": 2},
+            "age": {"type": "integer", "minimum": 0, "maximum": 150, "default": 30},
+            "score": {"type": "number", "default": "high"},
+            "agreed": {"type": "boolean", "default": true},
+            "bare": {"type": "string", "enum": ["r", "g"], "enumNames": ["Red"]},
+            "titled": {"type": "string", "oneOf": [{"const": "r", "title": "Red"}], "default": "x"},
+            "several": {"type": "array", "items": {"anyOf": [{"const": "r", "title": "Red"}]}, "default": ["r"]},
+        }});
+        let asked = json!({"message": "Who\u{202e}?", "requestedSchema": schema});
+        let form = form("docs", &asked).unwrap();
+        assert_eq!(
+            (form.by.as_str(), form.message.as_str()),
+            ("The MCP server \"docs\"", "Who?")
+        );
+        assert_eq!(
+            Value::Object(defaults(&form)),
+            json!({"age": 30, "agreed": true, "several": ["r"]})
+        );
+        let Wanted::Fields(fields) = form.wanted else {
+            panic!("{form:?}");
+        };
+        let said: Vec<_> = fields
+            .iter()
+            .map(|it| format!("{}: {}", it.label(), it.form()))
+            .collect();
+        assert_eq!(
+            said,
+            [
+                "Your name: text",
+                "age: a whole number from 0 to 150, or nothing",
+                "score: a number, or nothing",
+                "agreed: yes or no, or nothing",
+                "bare: one of Red, g, or nothing",
+                "titled: one of Red, or nothing",
+                "several: some of Red, or nothing",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_flat_or_no_address_of_the_web_is_not_asked() {
+        let nested = json!({"requestedSchema": {"properties": {"a": {"type": "object"}}}});
+        assert_eq!(
+            form("docs", &nested),
+            Err("\"a\" can be no flat value".to_owned())
+        );
+        for url in [
+            "file:///etc/passwd",
+            "javascript:alert(1)",
+            "https://a.example/\u{202e}b",
+            "http://a\nb",
+        ] {
+            let asked = json!({"mode": "url", "url": url, "message": "Go"});
+            assert!(form("docs", &asked).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn nobody_answers_in_the_users_place() {
+        assert_eq!(
+            result(Reply::Nobody, &Value::Null),
+            json!({"action": "decline"})
+        );
+        assert_eq!(
+            result(Reply::Dismissed, &Value::Null),
+            json!({"action": "cancel"})
+        );
+        let given = Map::from_iter([("a".to_owned(), json!(1))]);
+        assert_eq!(
+            result(Reply::Given(given.clone()), &Value::Null),
+            json!({"action": "accept", "content": {"a": 1}})
+        );
+        assert_eq!(
+            result(Reply::Given(given), &json!({"mode": "url"})),
+            json!({"action": "accept"})
+        );
+    }
+}

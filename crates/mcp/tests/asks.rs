@@ -1,0 +1,203 @@
+//! What a server asks the user during a call: it reaches whoever called, in both eras of
+//! the protocol, and nobody else answers.
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use mcp::{Called, Caller, News, Reach, Server, Spec};
+use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tools::{Form, NoPerson, Person, Progress, Reply, Wanted};
+
+/// Somebody who always answers the same, and remembers what was asked.
+struct Somebody {
+    asked: Mutex<Vec<Form>>,
+    reply: Reply,
+}
+
+impl Somebody {
+    fn who_says(reply: Reply) -> Arc<Self> {
+        Arc::new(Self {
+            asked: Mutex::default(),
+            reply,
+        })
+    }
+}
+
+#[async_trait]
+impl Person for Somebody {
+    async fn ask(&self, form: Form) -> Reply {
+        self.asked.lock().unwrap().push(form);
+        self.reply.clone()
+    }
+}
+
+/// Somebody who thinks for ever.
+#[derive(Default)]
+struct Thinker(Notify);
+
+#[async_trait]
+impl Person for Thinker {
+    async fn ask(&self, _form: Form) -> Reply {
+        self.0.notify_one();
+        std::future::pending().await
+    }
+}
+
+type Heard = Arc<Mutex<Vec<News>>>;
+
+fn fake(how: &str) -> (Arc<Server>, Heard) {
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp/fake.py");
+    let argv = ["python3", &script.to_string_lossy(), how].map(str::to_owned);
+    let spec = Spec {
+        name: "fake".to_owned(),
+        reach: Reach::Program {
+            argv: argv.into(),
+            env: Default::default(),
+            cwd: None,
+        },
+        timeout: None,
+    };
+    let heard = Heard::default();
+    let hearing = heard.clone();
+    let no_http = Arc::new(|| Err("there is no HTTP here".to_owned()));
+    let server = Server::new(spec, None, no_http, move |it| {
+        hearing.lock().unwrap().push(it);
+    });
+    (server, heard)
+}
+
+async fn ask(server: &Server, person: Arc<dyn Person>, params: Value) -> Called {
+    let caller = Caller {
+        progress: Progress::default(),
+        person,
+        cancel: CancellationToken::new(),
+        limit: Duration::from_secs(60),
+    };
+    let arguments = Map::from_iter([("value".to_owned(), params)]);
+    server.call("ask", arguments, &caller).await
+}
+
+fn answered(value: &Value) -> Called {
+    Called::Answered {
+        text: python(value),
+        is_error: false,
+    }
+}
+
+/// JSON as Python writes it.
+fn python(value: &Value) -> String {
+    value
+        .to_string()
+        .replace("\":", "\": ")
+        .replace(",\"", ", \"")
+}
+
+fn name() -> Value {
+    json!({"message": "Who are you?", "requestedSchema": {
+        "type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"],
+    }})
+}
+
+fn given() -> Reply {
+    Reply::Given(Map::from_iter([("name".to_owned(), json!("Ann"))]))
+}
+
+#[tokio::test]
+async fn a_question_reaches_whoever_called_and_the_answer_the_server() {
+    let (server, heard) = fake("well");
+    let ann = Somebody::who_says(given());
+    let called = ask(&server, ann.clone(), name()).await;
+    assert_eq!(
+        called,
+        answered(&json!({"action": "accept", "content": {"name": "Ann"}}))
+    );
+    let asked = ann.asked.lock().unwrap().clone();
+    assert_eq!(asked[0].by, "The MCP server \"fake\"");
+    assert_eq!(asked[0].message, "Who are you?");
+    assert!(matches!(&asked[0].wanted, Wanted::Fields(fields) if fields[0].required));
+    assert_eq!(*heard.lock().unwrap(), [News::Agreed]);
+}
+
+#[tokio::test]
+async fn no_and_not_now_are_told_apart() {
+    let (server, _) = fake("well");
+    let no = ask(&server, Somebody::who_says(Reply::Declined), name()).await;
+    assert_eq!(no, answered(&json!({"action": "decline"})));
+    let later = ask(&server, Somebody::who_says(Reply::Dismissed), name()).await;
+    assert_eq!(later, answered(&json!({"action": "cancel"})));
+}
+
+#[tokio::test]
+async fn a_question_in_the_newest_era_is_answered_by_the_same_call_again() {
+    let (server, _) = fake("modern");
+    let called = ask(&server, Somebody::who_says(given()), name()).await;
+    let content = json!({"action": "accept", "content": {"name": "Ann"}});
+    assert_eq!(called, answered(&json!([{"first": content}, "s1"])));
+    let Called::Failed(why) = ask(&server, Somebody::who_says(given()), json!("model")).await
+    else {
+        panic!("a model was asked for and given");
+    };
+    assert!(
+        why.starts_with("it asks for what it does not get here: sampling/createMessage"),
+        "{why}"
+    );
+}
+
+#[tokio::test]
+async fn where_nobody_is_a_question_is_declined_and_told() {
+    let (server, heard) = fake("well");
+    let called = ask(&server, Arc::new(NoPerson), Value::Null).await;
+    assert_eq!(called, answered(&json!({"action": "decline"})));
+    let declined = News::Declined("Your password?".to_owned());
+    assert!(heard.lock().unwrap().contains(&declined));
+}
+
+#[tokio::test]
+async fn a_server_that_nobody_called_asks_nobody() {
+    let (server, heard) = fake("unasked");
+    server.start().await.unwrap();
+    let declined = News::Declined("Your password?".to_owned());
+    while !heard.lock().unwrap().contains(&declined) {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_asked_is_declined() {
+    let (server, _) = fake("well");
+    let ann = Somebody::who_says(given());
+    let file =
+        json!({"mode": "url", "message": "Go", "url": "file:///etc/passwd", "elicitationId": "1"});
+    assert_eq!(
+        ask(&server, ann.clone(), file).await,
+        answered(&json!({"action": "decline"}))
+    );
+    assert!(ann.asked.lock().unwrap().is_empty());
+    let web =
+        json!({"mode": "url", "message": "Go", "url": "https://a.example/x", "elicitationId": "1"});
+    let went = ask(&server, Somebody::who_says(Reply::Given(Map::new())), web).await;
+    assert_eq!(went, answered(&json!({"action": "accept"})));
+}
+
+#[tokio::test]
+async fn a_call_is_cancelled_while_its_question_stands() {
+    let (server, _) = fake("well");
+    let thinker = Arc::new(Thinker::default());
+    let caller = Caller {
+        progress: Progress::default(),
+        person: thinker.clone(),
+        cancel: CancellationToken::new(),
+        limit: Duration::from_secs(60),
+    };
+    let call = server.call("ask", Map::new(), &caller);
+    let (called, ()) = tokio::join!(call, async {
+        thinker.0.notified().await;
+        caller.cancel.cancel();
+    });
+    assert_eq!(called, Called::Cancelled);
+}

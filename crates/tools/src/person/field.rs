@@ -1,0 +1,287 @@
+//! One value that is asked for: what it may be, and what a typed text makes of it.
+
+use serde_json::{Value, json};
+
+/// A value that is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// What it is called where it is sent.
+    pub name: String,
+    /// What people read; the name when empty.
+    pub title: String,
+    /// What is said about it, or empty.
+    pub about: String,
+    /// What it may be.
+    pub kind: Kind,
+    /// Whether there must be one.
+    pub required: bool,
+    /// What it is unless the user says otherwise.
+    pub default: Option<Value>,
+}
+
+/// What a value may be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// A text of so many characters at least and at most. `format` is the name that JSON
+    /// Schema has for its form, such as `email`.
+    Text {
+        /// At least.
+        least: u64,
+        /// At most.
+        most: Option<u64>,
+        /// Its form.
+        format: Option<String>,
+    },
+    /// A number between two others.
+    Number {
+        /// Whether it has no fraction.
+        whole: bool,
+        /// At least.
+        least: Option<f64>,
+        /// At most.
+        most: Option<f64>,
+    },
+    /// Yes or no.
+    YesNo,
+    /// One of these.
+    One(Vec<Choice>),
+    /// Several of these.
+    Some {
+        /// What there is.
+        choices: Vec<Choice>,
+        /// How many at least.
+        least: u64,
+        /// How many at most.
+        most: Option<u64>,
+    },
+}
+
+/// A value that can be chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// What is sent.
+    pub value: String,
+    /// What people read.
+    pub title: String,
+}
+
+impl Field {
+    /// What people read.
+    pub fn label(&self) -> &str {
+        match self.title.trim() {
+            "" => &self.name,
+            title => title,
+        }
+    }
+
+    /// What a typed text stands for; none when it is left out.
+    ///
+    /// # Errors
+    ///
+    /// It does not fit; a sentence for whoever typed it.
+    pub fn read(&self, typed: &str) -> Result<Option<Value>, String> {
+        let typed = typed.trim();
+        if typed.is_empty() {
+            return match self.required {
+                true => Err(format!("{} is needed.", self.label())),
+                false => Ok(None),
+            };
+        }
+        match &self.kind {
+            Kind::Text {
+                least,
+                most,
+                format,
+            } => {
+                let length = typed.chars().count() as u64;
+                between(length as f64, Some(*least as f64), most.map(|it| it as f64))
+                    .map_err(|bounds| format!("{length} characters are not {bounds}."))?;
+                fits(typed, format.as_deref())?;
+                Ok(Some(json!(typed)))
+            }
+            Kind::Number { whole, least, most } => {
+                let number = number(typed, *whole)?;
+                between(number.as_f64().unwrap_or_default(), *least, *most)
+                    .map_err(|bounds| format!("{typed} is not {bounds}."))?;
+                Ok(Some(number))
+            }
+            // Chosen from a list and not typed.
+            Kind::YesNo | Kind::One(_) | Kind::Some { .. } => Ok(None),
+        }
+    }
+
+    /// What is said of its form, in a few words.
+    pub fn form(&self) -> String {
+        let form = match &self.kind {
+            Kind::Text { format, .. } => match format.as_deref() {
+                Some("email") => "a mail address".to_owned(),
+                Some("uri") => "an address with its scheme".to_owned(),
+                Some("date") => "a date as 2026-07-28".to_owned(),
+                Some("date-time") => "a time as 2026-07-28T12:00:00Z".to_owned(),
+                _ => "text".to_owned(),
+            },
+            Kind::Number { whole, least, most } => {
+                let number = if *whole { "a whole number" } else { "a number" };
+                match bounds(*least, *most) {
+                    Some(bounds) => format!("{number} {bounds}"),
+                    None => number.to_owned(),
+                }
+            }
+            Kind::YesNo => "yes or no".to_owned(),
+            Kind::One(choices) => format!("one of {}", titles(choices)),
+            Kind::Some { choices, .. } => format!("some of {}", titles(choices)),
+        };
+        match self.required {
+            true => form,
+            false => format!("{form}, or nothing"),
+        }
+    }
+}
+
+/// Whether so many were chosen as may be.
+///
+/// # Errors
+///
+/// They were too few or too many; a sentence.
+pub fn enough(count: usize, least: u64, most: Option<u64>) -> Result<(), String> {
+    between(count as f64, Some(least as f64), most.map(|it| it as f64))
+        .map_err(|bounds| format!("{count} chosen is not {bounds}."))
+}
+
+fn titles(choices: &[Choice]) -> String {
+    let titles: Vec<&str> = choices.iter().map(|it| it.title.as_str()).collect();
+    titles.join(", ")
+}
+
+fn number(typed: &str, whole: bool) -> Result<Value, String> {
+    if let Ok(number) = typed.parse::<i64>() {
+        return Ok(json!(number));
+    }
+    if whole {
+        return Err(format!("{typed:?} is no whole number."));
+    }
+    let number = typed.parse::<f64>().ok().filter(|it| it.is_finite());
+    number
+        .map(|it| json!(it))
+        .ok_or_else(|| format!("{typed:?} is no number."))
+}
+
+fn between(value: f64, least: Option<f64>, most: Option<f64>) -> Result<(), String> {
+    let fits = least.is_none_or(|it| value >= it) && most.is_none_or(|it| value <= it);
+    match bounds(least, most) {
+        Some(bounds) if !fits => Err(bounds),
+        _ => Ok(()),
+    }
+}
+
+fn bounds(least: Option<f64>, most: Option<f64>) -> Option<String> {
+    match (least, most) {
+        (None, None) => None,
+        (Some(least), None) => Some(format!("at least {least}")),
+        (None, Some(most)) => Some(format!("at most {most}")),
+        (Some(least), Some(most)) => Some(format!("from {least} to {most}")),
+    }
+}
+
+/// A first look at the form: whoever asked looks closer.
+fn fits(typed: &str, format: Option<&str>) -> Result<(), String> {
+    let digits = |text: &str, form: &str| {
+        text.len() == form.len()
+            && text.chars().zip(form.chars()).all(|(c, form)| match form {
+                '0' => c.is_ascii_digit(),
+                form => c == form,
+            })
+    };
+    let is_so = match format {
+        Some("email") => typed
+            .split_once('@')
+            .is_some_and(|(user, host)| !user.is_empty() && host.contains('.')),
+        Some("uri") => url::Url::parse(typed).is_ok(),
+        Some("date") => digits(typed, "0000-00-00"),
+        Some("date-time") => typed
+            .split_once('T')
+            .is_some_and(|(date, time)| digits(date, "0000-00-00") && time.len() > 5),
+        _ => true,
+    };
+    match (is_so, format) {
+        (false, Some("email")) => Err(format!("{typed:?} is no mail address.")),
+        (false, Some("uri")) => Err(format!("{typed:?} is no address with its scheme.")),
+        (false, _) => Err(format!(
+            "{typed:?} is not written as 2026-07-28 or 2026-07-28T12:00:00Z."
+        )),
+        (true, _) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(kind: Kind, required: bool) -> Field {
+        Field {
+            name: "it".to_owned(),
+            title: String::new(),
+            about: String::new(),
+            kind,
+            required,
+            default: None,
+        }
+    }
+
+    fn text(format: &str) -> Kind {
+        Kind::Text {
+            least: 2,
+            most: Some(20),
+            format: Some(format.to_owned()).filter(|it| !it.is_empty()),
+        }
+    }
+
+    #[test]
+    fn what_is_typed_becomes_a_value_of_the_right_kind() {
+        let whole = |whole| Kind::Number {
+            whole,
+            least: Some(1.0),
+            most: Some(9.0),
+        };
+        for (kind, typed, value) in [
+            (text(""), " Ann ", json!("Ann")),
+            (text("email"), "ann@example.org", json!("ann@example.org")),
+            (text("date"), "2026-07-28", json!("2026-07-28")),
+            (whole(true), "7", json!(7)),
+            (whole(false), "2.5", json!(2.5)),
+        ] {
+            assert_eq!(field(kind, true).read(typed), Ok(Some(value)), "{typed}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_and_nothing_is_bent() {
+        let number = |whole| Kind::Number {
+            whole,
+            least: Some(1.0),
+            most: Some(9.0),
+        };
+        for (kind, typed, told) in [
+            (text(""), "A", "1 characters are not from 2 to 20."),
+            (text("email"), "ann", "\"ann\" is no mail address."),
+            (text("uri"), "ann", "\"ann\" is no address with its scheme."),
+            (
+                text("date"),
+                "28.7.2026",
+                "\"28.7.2026\" is not written as 2026-07-28 or 2026-07-28T12:00:00Z.",
+            ),
+            (number(true), "2.5", "\"2.5\" is no whole number."),
+            (number(false), "many", "\"many\" is no number."),
+            (number(false), "NaN", "\"NaN\" is no number."),
+            (number(true), "10", "10 is not from 1 to 9."),
+            (number(true), " ", "it is needed."),
+        ] {
+            assert_eq!(
+                field(kind, true).read(typed),
+                Err(told.to_owned()),
+                "{typed}"
+            );
+        }
+        assert_eq!(field(text(""), false).read("  "), Ok(None));
+    }
+}
