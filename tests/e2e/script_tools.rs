@@ -217,12 +217,25 @@ fn a_new_tool_works_at_once() {
         "{}",
         ran.err
     );
+    let ran = shell.run(&["tool", "new", "new"]);
+    assert!(
+        ran.err.contains("`flemma tool new` means something else, so nothing was written"),
+        "{ran:?}"
+    );
     let ran = shell.run(&["tool", "new", "../x"]);
     assert!(ran.err.contains("cannot be a tool's name"), "{}", ran.err);
     let ran = shell.run(&["tool", "new", "here", "--tools-dir", "mine"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(shell.path("mine/here/tool.toml").exists());
     assert_eq!(shell.run(&["tool"]).code, Some(2));
+}
+
+#[test]
+fn a_tool_of_a_sub_commands_name_is_run_behind_two_dashes() {
+    let shell = Shell::offline();
+    write_tool(&own(&shell), "new", "print('mine')");
+    let ran = shell.run(&["tool", "--approve", "new", "--", "new", "{}"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "mine\n"), "{ran:?}");
 }
 
 #[test]

@@ -45,6 +45,11 @@ fn tool(root: &Path, name: &str, language: Language) -> Result<PathBuf, String> 
             "{name:?} cannot be a tool's name, so nothing was written. Use a letter, then letters, digits, _ and -."
         ));
     }
+    if name == "new" || name == "help" {
+        return Err(format!(
+            "`flemma tool {name}` means something else, so nothing was written. Choose another name."
+        ));
+    }
     let folder = root.join(name);
     let shown = folder.display().to_string();
     let (script, text) = match language {

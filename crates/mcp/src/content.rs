@@ -72,11 +72,12 @@ fn resource(resource: &Value) -> String {
 }
 
 fn link(part: &Value) -> String {
-    let words: Vec<String> = ["title", "name", "mimeType", "description"]
+    let mut words: Vec<String> = ["title", "name", "mimeType", "description"]
         .iter()
         .filter_map(|it| part[*it].as_str())
         .map(word)
         .collect();
+    words.extend(part["size"].as_u64().map(shown));
     let uri = word(part["uri"].as_str().unwrap_or_default());
     format!("[link to {uri} ({}); it was not fetched]", words.join(", "))
 }
@@ -88,7 +89,10 @@ fn word(text: &str) -> String {
 
 /// The size of what base64 stands for.
 fn bytes(base64: &str) -> String {
-    let size = base64.trim_end_matches('=').len() * 3 / 4;
+    shown(base64.trim_end_matches('=').len() as u64 * 3 / 4)
+}
+
+fn shown(size: u64) -> String {
     if size < 1024 {
         format!("{size} B")
     } else {
@@ -108,7 +112,9 @@ mod tests {
             json!({"type": "image", "mimeType": "image/png", "data": "QUJDRA=="}),
             json!({"type": "resource", "resource": {"uri": "demo://1", "mimeType": "text/plain", "text": "in it"}}),
             json!({"type": "resource", "resource": {"uri": "demo://2", "blob": "QUJD"}}),
+            json!({"type": "audio", "mimeType": "audio/wav", "data": "QUJD".repeat(1024)}),
             json!({"type": "resource_link", "uri": "file:///etc/passwd", "name": "passwords"}),
+            json!({"type": "resource_link", "uri": "demo://3", "name": "log", "mimeType": "text/plain", "size": 4096}),
             json!({"type": "hologram"}),
         ];
         assert_eq!(
@@ -117,7 +123,9 @@ mod tests {
              [image: image/png, 4 B; it is not shown]\n\
              [resource demo://1, text/plain]\nin it\n\
              [resource demo://2, unknown type, 3 B; it is not shown]\n\
+             [audio: audio/wav, 3 KB; it is not shown]\n\
              [link to file:///etc/passwd (passwords); it was not fetched]\n\
+             [link to demo://3 (log, text/plain, 4 KB); it was not fetched]\n\
              [a part of the kind \"hologram\", which is not known here]"
         );
     }

@@ -115,6 +115,25 @@ async fn a_tool_is_called_and_its_server_started_for_it() {
     assert_eq!(fake.news(), [News::Agreed]);
 }
 
+/// The clock runs ahead while nothing happens.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_answers_is_given_up() {
+    let fake = fake("silent");
+    let began = tokio::time::Instant::now();
+    let Called::Failed(why) = fake.call("echo", json!(1)).await else {
+        panic!("it answered");
+    };
+    assert_eq!(why, "it did not answer within 30 seconds");
+    assert!(began.elapsed() < Duration::from_secs(40));
+    assert_eq!(fake.news(), [News::Failed(why)]);
+}
+
+#[tokio::test]
+async fn what_is_no_protocol_is_told() {
+    let garbage = fake("garbage");
+    assert!(garbage.server.start().await.is_err());
+}
+
 #[tokio::test]
 async fn progress_is_heard_while_the_call_runs() {
     let fake = fake("well");
