@@ -30,6 +30,7 @@ mod malicious;
 mod mcp_asks;
 mod mcp_client;
 mod mcp_document;
+mod mcp_manual;
 mod mcp_serve;
 mod meanwhile;
 mod mirror;

@@ -30,7 +30,7 @@ fn echo(id: &str) -> Answer {
 }
 
 /// The names of the tools that a request offers.
-fn offered(provider: &Provider, request: usize) -> Vec<String> {
+pub fn offered(provider: &Provider, request: usize) -> Vec<String> {
     let requests = provider.wait_requests(request + 1);
     let tools = requests[request].body["tools"].as_array().unwrap().clone();
     let names = tools.iter().filter_map(|it| it["name"].as_str());

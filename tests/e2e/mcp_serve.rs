@@ -33,7 +33,7 @@ fn call(id: u64, name: &str, arguments: Value) -> Value {
 }
 
 /// A program that speaks with ours.
-struct Client {
+pub struct Client {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
@@ -52,7 +52,7 @@ impl Client {
     }
 
     /// One that has greeted in the older way.
-    fn greeted(shell: &Shell, arguments: &[&str]) -> Self {
+    pub fn greeted(shell: &Shell, arguments: &[&str]) -> Self {
         let mut client = Self::start(shell, arguments);
         client.send(&initialize("2025-06-18"));
         let greeting = client.receive();
@@ -61,19 +61,19 @@ impl Client {
         client
     }
 
-    fn send(&mut self, message: &Value) {
+    pub fn send(&mut self, message: &Value) {
         writeln!(self.stdin, "{message}").unwrap();
     }
 
     /// The next line, which is JSON and nothing else.
-    fn receive(&mut self) -> Value {
+    pub fn receive(&mut self) -> Value {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
     }
 
     /// Closes the input and waits for the end; what was still said.
-    fn leave(mut self) -> (Option<i32>, String) {
+    pub fn leave(mut self) -> (Option<i32>, String) {
         drop(self.stdin);
         let mut rest = String::new();
         self.stdout.read_to_string(&mut rest).unwrap();

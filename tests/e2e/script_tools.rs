@@ -219,7 +219,8 @@ fn a_new_tool_works_at_once() {
     );
     let ran = shell.run(&["tool", "new", "new"]);
     assert!(
-        ran.err.contains("`flemma tool new` means something else, so nothing was written"),
+        ran.err
+            .contains("`flemma tool new` means something else, so nothing was written"),
         "{ran:?}"
     );
     let ran = shell.run(&["tool", "new", "../x"]);

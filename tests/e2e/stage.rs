@@ -233,9 +233,14 @@ pub fn expect_requests(editor: &Editor, count: usize) {
 
 /// The first Lua snippet of the manual behind a tag.
 pub fn manual_snippet(tag: &str) -> String {
+    manual_text(tag, "lua")
+}
+
+/// The first snippet of the manual in a language behind a tag.
+pub fn manual_text(tag: &str, language: &str) -> String {
     let manual = harness::repository().join("doc/flemma.txt");
     let text = std::fs::read_to_string(manual).unwrap();
     let rest = text.split(&format!("*{tag}*")).nth(1).unwrap();
-    let code = rest.split(">lua\n").nth(1).unwrap();
+    let code = rest.split(&format!(">{language}\n")).nth(1).unwrap();
     code.split("\n<").next().unwrap().to_owned()
 }

@@ -1,0 +1,79 @@
+//! What the manual prints about the Model Context Protocol, done as it stands there. A
+//! program `uvx` of ours takes the place of the one that would fetch a server.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use harness::{Answer, Provider};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::mcp_client::{offered, script};
+use crate::mcp_serve::{CURL, Client, Http};
+use crate::shell::Shell;
+use crate::stage::*;
+
+/// A folder with an `uvx` that runs the fake server, and `$PATH` with it in front.
+fn with_uvx() -> (TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let uvx = folder.path().join("uvx");
+    let text = format!(
+        "#!/bin/sh\n[ \"$1\" = mcp-server-time ] && exec python3 '{}'\n",
+        script()
+    );
+    fs::write(&uvx, text).unwrap();
+    fs::set_permissions(&uvx, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{path}", Path::new(folder.path()).display());
+    (folder, path)
+}
+
+#[test]
+fn the_manuals_server_gives_its_tools_as_it_stands() {
+    let (_folder, path) = with_uvx();
+    let provider = Provider::anthropic([Answer::says("Well.")]);
+    let setup = offline().provider(&provider).env("PATH", path);
+    let setup = setup.init(&manual_snippet("flemma-mcp-servers"));
+    let editor = setup.file("question.chat", QUESTION).start();
+    watch(&editor);
+    editor.keys("<C-]>");
+    wait_end(&editor, "Well.\n\n@You:\n\n");
+    assert!(offered(&provider, 0).contains(&"time__echo".to_owned()));
+}
+
+#[test]
+fn the_manuals_options_of_the_command_line_name_the_same_server() {
+    let (_folder, path) = with_uvx();
+    let shell = Shell::offline();
+    shell.configure(&manual_text("flemma-mcp-servers", "toml"));
+    let mut list = shell.command(&["mcp", "list", "--start"]);
+    let ran = list.env("PATH", path).output().unwrap();
+    let out = String::from_utf8_lossy(&ran.stdout);
+    assert!(out.contains("time") && out.contains("running"), "{out}");
+}
+
+#[test]
+fn a_program_that_is_told_what_the_manual_says_is_served() {
+    let told: Value = serde_json::from_str(&manual_text("flemma-mcp-serve", "json")).unwrap();
+    let server = json!({"command": "flemma", "args": ["mcp", "serve"]});
+    assert_eq!(told, json!({"mcpServers": {"flemma": server}}));
+    let shell = Shell::offline();
+    let mut client = Client::greeted(&shell, &[]);
+    client.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}));
+    assert!(client.receive()["result"]["tools"].is_array());
+    client.leave();
+}
+
+#[test]
+fn the_manuals_request_is_answered() {
+    let printed = manual_text("flemma-mcp-serve", "sh");
+    let body = printed.split("-d '").nth(1).unwrap();
+    let body: Value = serde_json::from_str(body.trim_end().trim_end_matches('\'')).unwrap();
+    let shell = Shell::offline();
+    let http = Http::start(&shell, None);
+    let (status, answer) = http.post(&CURL, &body);
+    assert_eq!(status, 200, "{answer}");
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["result"]["content"][0]["text"], "56");
+}
