@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chat::Problem;
+use chat::answer::AnswerWriter;
 use chat::cycle::{Cycle, Options};
+use chat::prompt::PromptRole;
 use tokio::sync::mpsc;
 use tools::{Precedence, Registry, Tool, ToolContext};
 
@@ -68,8 +70,13 @@ impl Agent {
     /// Offers these tools to the model, in place of those before. Two tools of one name
     /// are a mistake, which the next prompt ends with.
     #[must_use]
-    pub fn with_tools(mut self, tools: Vec<Box<dyn Tool>>) -> Self {
-        let tools = tools.into_iter().map(Arc::from).collect();
+    pub fn with_tools(self, tools: Vec<Box<dyn Tool>>) -> Self {
+        self.with_shared_tools(tools.into_iter().map(Arc::from).collect())
+    }
+
+    /// [`Agent::with_tools`], for tools that others have as well.
+    #[must_use]
+    pub fn with_shared_tools(mut self, tools: Vec<Arc<dyn Tool>>) -> Self {
         let clashes = self.registry.set_source("agent", Precedence::Own, tools);
         self.problem = clashes.first().map(|clash| {
             Problem::new(
@@ -87,6 +94,21 @@ impl Agent {
     #[must_use]
     pub fn with_system(mut self, words: &str) -> Self {
         self.conversation.instruct(words);
+        self
+    }
+
+    /// Puts an earlier message into the conversation, before what is prompted next.
+    #[must_use]
+    pub fn with_said(mut self, role: PromptRole, words: &str) -> Self {
+        match role {
+            PromptRole::User => self.conversation.say(words),
+            PromptRole::Assistant => {
+                let mut writer = AnswerWriter::new();
+                writer.text(words);
+                writer.finish(None);
+                self.conversation.answer(&writer.take());
+            }
+        }
         self
     }
 
@@ -144,7 +166,8 @@ impl Agent {
         self
     }
 
-    /// Runs calls in this: their folder, time limit, sandbox, and where long output goes.
+    /// Runs calls in this: their folder, time limit, sandbox, the tools of others that
+    /// they may call, and where long output goes.
     /// Without this it is the current folder, 30 seconds, no sandbox, and
     /// `flemma/outputs` in the user's folder for states.
     #[must_use]
@@ -187,12 +210,13 @@ impl Agent {
         }
         let asking = self.registry.iter().filter(|tool| tool.asks_always());
         let asking: BTreeSet<String> = asking.map(|tool| tool.name().to_owned()).collect();
-        let tools = self.registry.iter();
+        // Those of others can be called where a tool is offered that calls them.
+        let others = self.context.nested.tools().into_iter();
+        let own = self.registry.iter().map(|tool| tool.definition());
+        let tools = others.chain(own).map(|tool| (tool.name.clone(), tool));
         Ok(Options {
             chain: self.approval.chain(asking)?,
-            tools: tools
-                .map(|tool| (tool.name().to_owned(), tool.definition()))
-                .collect(),
+            tools: tools.collect(),
             autopilot: true,
             max_turns: self.max_turns,
             max_concurrent: self.max_concurrent,

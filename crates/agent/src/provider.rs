@@ -6,7 +6,12 @@
 
 use ::provider::known::{self, KNOWN, Known};
 use ::provider::{Endpoint, Parameters, Patience, Secret, Thinking, catalogue};
+use std::fmt;
+use std::sync::Arc;
+
 use chat::Problem;
+
+use crate::transport::Asker;
 
 /// A model provider.
 ///
@@ -19,12 +24,23 @@ use chat::Problem;
 ///     .with_model("qwen3-4b");
 /// # Ok(()) }
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Provider {
-    known: &'static Known,
+    place: Place,
     base_url: Option<String>,
     api_key: Option<Secret>,
     parameters: Parameters,
+    /// Who may have another key when one is refused.
+    pub(crate) asker: Option<Arc<dyn Asker>>,
+}
+
+/// Where a provider is.
+#[derive(Debug, Clone)]
+enum Place {
+    /// Where its manual says, or the program, or the environment.
+    Known(&'static Known),
+    /// Where somebody else has found out.
+    Found(Endpoint),
 }
 
 impl Provider {
@@ -43,15 +59,27 @@ impl Provider {
                 format!("Providers: {}.", names.join(", ")),
             ));
         };
-        Ok(Self {
-            known,
+        let parameters = Parameters {
+            model: known.model.to_owned(),
+            ..Parameters::default()
+        };
+        Ok(Self::at(Place::Known(known), parameters))
+    }
+
+    /// A provider whose address, key and parameters were found out elsewhere; they are
+    /// taken as they are.
+    pub fn found(endpoint: Endpoint, parameters: Parameters) -> Self {
+        Self::at(Place::Found(endpoint), parameters)
+    }
+
+    fn at(place: Place, parameters: Parameters) -> Self {
+        Self {
+            place,
             base_url: None,
             api_key: None,
-            parameters: Parameters {
-                model: known.model.to_owned(),
-                ..Parameters::default()
-            },
-        })
+            parameters,
+            asker: None,
+        }
     }
 
     /// The first provider whose key, or address, is in the environment.
@@ -119,13 +147,28 @@ impl Provider {
         self
     }
 
+    /// Asks this for another key when one is refused.
+    #[must_use]
+    pub fn with_asker(mut self, asker: Arc<dyn Asker>) -> Self {
+        self.asker = Some(asker);
+        self
+    }
+
     /// Where a request goes and what goes with it.
     ///
     /// # Errors
     ///
     /// The key, the address or the model is missing.
     pub(crate) fn target(&self) -> Result<(Endpoint, Parameters), Problem> {
-        let known = self.known;
+        let known = match &self.place {
+            Place::Known(known) => known,
+            Place::Found(endpoint) => {
+                let mut endpoint = endpoint.clone();
+                endpoint.api_key = self.api_key.clone().or(endpoint.api_key);
+                endpoint.base_url = self.base_url.clone().unwrap_or(endpoint.base_url);
+                return Ok((endpoint, self.parameters.clone()));
+            }
+        };
         let given = self.base_url.clone();
         let base_url = given
             .or_else(|| variable(known.base_url_variable))
@@ -161,6 +204,16 @@ impl Provider {
             ca_file: None,
         };
         Ok((endpoint, parameters))
+    }
+}
+
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Provider")
+            .field("place", &self.place)
+            .field("base_url", &self.base_url)
+            .field("parameters", &self.parameters)
+            .finish_non_exhaustive()
     }
 }
 

@@ -52,7 +52,8 @@ pub struct Run<'a> {
 
 impl<'a> Run<'a> {
     pub(crate) fn start(agent: &'a mut Agent, words: &str, early: VecDeque<String>) -> Self {
-        let offered = agent.registry.definitions();
+        let offered = agent.registry.iter().map(|tool| tool.definition());
+        let offered = offered.collect();
         let mut run = Self {
             agent,
             options: Options::default(),

@@ -1,36 +1,35 @@
 //! A model that a tool asks, `llmr.ai.completion` of document 5: a conversation of its
-//! own that stands in no document, with the chat's provider, key and parameters.
+//! own that stands in no document of the user's, with the chat's provider, key and
+//! parameters.
 //!
-//! What the model calls goes by the rules of the chat, as a call inside a call; that
-//! includes nothing that would wait for the user.
-
-mod answer;
-mod calls;
+//! The conversation itself is an agent's. What the model calls goes by the rules of the
+//! chat, as a call inside a call; that includes nothing that would wait for the user.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use agent::transport;
+use agent::{Agent, Ended, Event, PromptRole, Provider, ToolContext, Usage};
 use async_trait::async_trait;
 use chat::Problem;
-use chat::prompt::{Part, Prompt, PromptMessage, PromptRole};
-use provider::{Endpoint, Parameters, TextCalls, Usage};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tools::{Asked, Models, Nested};
+use tools::{Asked, Models, Nested, Registry};
 
-use self::answer::{Answer, make_distinct};
-use self::calls::{offer, results};
 use crate::credentials::Keyed;
 use crate::endpoint::Destination;
 use crate::protocol::BufferId;
 use crate::route;
 use crate::settings::Settings;
+use crate::status::state_folder;
 use crate::usage::{Entry, Ledger, Tariff};
 
 /// Most requests of one question: document 5's library stops after ten.
-const ROUNDS: usize = 10;
+const ROUNDS: u32 = 10;
+
+/// The two tools by which a model finds and runs the others: it is told of no more than
+/// it asks for. Whether one may run is decided behind [`Nested`].
+const FINDERS: [&str; 2] = ["execute_tool", "tool_search"];
 
 /// Asks models for the tools of one call.
 pub struct Completions {
@@ -46,143 +45,158 @@ pub struct Completions {
     pub requests: AtomicU32,
 }
 
+const CANCELLED: &str = "Cancelled by the user.";
+
 #[async_trait]
 impl Models for Completions {
     async fn complete(
         &self,
         asked: Asked,
-        nested: &dyn Nested,
+        nested: Arc<dyn Nested>,
         cancel: &CancellationToken,
     ) -> Result<String, String> {
+        let answer = self.answer(asked, nested);
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(CANCELLED.to_owned()),
+            answer = answer => answer,
+        }
+    }
+}
+
+impl Completions {
+    /// The answer to a question. Who stops waiting for it stops the request.
+    async fn answer(&self, asked: Asked, nested: Arc<dyn Nested>) -> Result<String, String> {
         let mut settings = self.settings.clone();
         if let Some(model) = asked.model.as_ref().filter(|it| !it.is_empty()) {
             settings.model = Some(model.clone());
         }
         let note = |text: String| tracing::debug!(text, "a tool asks a model");
-        let found = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(CANCELLED.to_owned()),
-            found = route::find(settings, &note) => found,
-        };
-        let Destination::Server(endpoint, parameters) = found.map_err(told)? else {
+        let found = route::find(settings, &note).await.map_err(told)?;
+        let Destination::Server(endpoint, parameters) = found else {
             return Err(
                 "No provider is set up, so no model was asked. The user can set a key or the option \"provider\"."
                     .to_owned(),
             );
         };
-        let mut prompt = prompt(asked);
-        for _ in 0..ROUNDS {
-            let mut answer = self
-                .request(&prompt, &endpoint, &parameters, cancel)
-                .await?;
-            if answer.calls.is_empty() {
-                return Ok(answer.text.trim().to_owned());
-            }
-            make_distinct(&mut answer, &prompt);
-            let results = results(&answer.calls, nested, cancel).await;
-            prompt
-                .messages
-                .push(message(PromptRole::Assistant, answer.parts));
-            prompt.messages.push(message(PromptRole::User, results));
-        }
-        Err(format!(
-            "The model called tools {ROUNDS} times in a row and gave no answer, so it was not asked again."
-        ))
+        let tariff = Tariff::of(&endpoint, &parameters);
+        let provider = Provider::found(endpoint, *parameters).with_asker(Arc::new(Keyed(note)));
+        let mut context = ToolContext::new(".", state_folder().join("outputs"));
+        context.nested = nested;
+        let (mut agent, words) = agent(provider, asked, context);
+        let rounds = self.take_requests()?;
+        agent = agent.with_max_turns(rounds);
+        let (made, answer) = self.read(&mut agent, &words, rounds, &tariff).await;
+        self.requests
+            .fetch_sub(rounds - made.min(rounds), Ordering::Relaxed);
+        answer
     }
-}
 
-const CANCELLED: &str = "Cancelled by the user.";
-
-impl Completions {
-    /// Makes one request and waits for the whole answer.
-    async fn request(
-        &self,
-        prompt: &Prompt,
-        endpoint: &Endpoint,
-        parameters: &Parameters,
-        cancel: &CancellationToken,
-    ) -> Result<Answer, String> {
+    /// Takes as many requests as a question may make from those that the call has left;
+    /// those that it does not make are given back.
+    fn take_requests(&self) -> Result<u32, String> {
         let most = self.settings.tools.autopilot.max_turns;
-        if self.requests.fetch_add(1, Ordering::Relaxed) >= most {
-            return Err(format!(
-                "This call has made {most} requests to models, the most that tools.autopilot.max_turns allows."
-            ));
+        let take = |made: u32| Some(made + most.saturating_sub(made).min(ROUNDS));
+        let order = Ordering::Relaxed;
+        let made = self.requests.fetch_update(order, order, take);
+        match made.map(|made| most.saturating_sub(made).min(ROUNDS)) {
+            Ok(rounds) if rounds > 0 => Ok(rounds),
+            _ => Err(too_many(most)),
         }
-        let started = now();
-        let (events, mut batches) = mpsc::unbounded_channel();
-        let (to, with, asked) = (endpoint.clone(), parameters.clone(), prompt.clone());
-        let asker = Keyed(|_| {});
-        let stop = cancel.child_token();
-        // Who stops waiting for the answer stops the request.
-        let _guard = stop.clone().drop_guard();
-        tokio::spawn(async move {
-            transport::send(asked, to, with, events, &asker, stop).await;
-        });
-        let mut calls = parameters
-            .text_tools
-            .then(|| TextCalls::new(prompt.tools.clone()));
-        let mut answer = Answer::default();
-        let mut ended = Err(CANCELLED.to_owned());
-        while let Some(mut batch) = batches.recv().await {
-            if let Some(calls) = &mut calls {
-                batch = calls.read(batch);
-            }
-            for event in batch {
-                if let Some(end) = answer.take(event, &endpoint.provider) {
-                    ended = end;
+    }
+
+    /// Reads the run to its end: how many requests it made, and what came of it.
+    async fn read(
+        &self,
+        agent: &mut Agent,
+        words: &str,
+        rounds: u32,
+        tariff: &Tariff,
+    ) -> (u32, Result<String, String>) {
+        let (mut made, mut started, mut text) = (0, now(), String::new());
+        let mut run = agent.prompt(words);
+        while let Some(event) = run.next().await {
+            match event {
+                Event::RequestStarted { number } => {
+                    (made, started) = (number, now());
+                    text.clear();
                 }
+                Event::Text(more) => text.push_str(&more),
+                Event::RequestFinished { usage } => self.note_usage(usage, started, tariff),
+                Event::Finished(ended) => {
+                    return (
+                        made,
+                        self.ended(ended, rounds).map(|()| text.trim().to_owned()),
+                    );
+                }
+                _ => {}
             }
         }
-        if answer.usage != Usage::default() {
+        (made, Err(CANCELLED.to_owned()))
+    }
+
+    fn ended(&self, ended: Ended, rounds: u32) -> Result<(), String> {
+        match ended {
+            Ended::Done => Ok(()),
+            Ended::Failed(problem) => Err(told(problem)),
+            Ended::TurnLimit if rounds == ROUNDS => Err(format!(
+                "The model called tools {ROUNDS} times in a row and gave no answer, so it was not asked again."
+            )),
+            Ended::TurnLimit => Err(too_many(self.settings.tools.autopilot.max_turns)),
+            Ended::Cancelled => Err(CANCELLED.to_owned()),
+        }
+    }
+
+    fn note_usage(&self, usage: Usage, started: u64, tariff: &Tariff) {
+        if usage != Usage::default() {
             self.ledger.add(Entry {
                 buffer: self.buffer,
                 path: self.path.clone(),
-                tariff: Tariff::of(endpoint, parameters),
-                usage: answer.usage,
+                tariff: tariff.clone(),
+                usage,
                 time: (started, now()),
             });
         }
-        ended.map(|()| answer)
     }
 }
 
-fn message(role: PromptRole, parts: Vec<Part>) -> PromptMessage {
-    // Providers refuse blank text.
-    let parts = parts.into_iter();
-    let parts = parts.filter(|it| !matches!(it, Part::Text(text) if text.trim().is_empty()));
-    PromptMessage {
-        role,
-        parts: parts.collect(),
+/// An agent that was told all of the question but its last words, and those.
+fn agent(provider: Provider, asked: Asked, context: ToolContext) -> (Agent, String) {
+    let mut agent = Agent::new(provider)
+        .with_context(context)
+        .with_max_concurrent(1)
+        .approve_all();
+    if asked.tools {
+        let built_in = Registry::builtin();
+        let finders = FINDERS.iter().filter_map(|name| built_in.get(name));
+        agent = agent.with_shared_tools(finders.collect());
     }
-}
-
-/// The conversation of a question. Messages of one role that follow each other are one.
-fn prompt(asked: Asked) -> Prompt {
-    let mut system = Vec::new();
-    let mut messages: Vec<PromptMessage> = Vec::new();
-    for said in asked.messages {
-        let role = match said.role.as_str() {
-            "system" => {
-                system.push(said.content);
-                continue;
-            }
+    let messages = asked.messages.into_iter();
+    let mut said: Vec<_> = messages
+        .filter(|said| !said.content.trim().is_empty())
+        .collect();
+    let system: Vec<String> = said
+        .extract_if(.., |it| it.role == "system")
+        .map(|it| it.content)
+        .collect();
+    if !system.is_empty() {
+        agent = agent.with_system(&system.join("\n\n"));
+    }
+    let words = said.pop().map(|it| it.content).unwrap_or_default();
+    for earlier in said {
+        let role = match earlier.role.as_str() {
             "assistant" => PromptRole::Assistant,
             _ => PromptRole::User,
         };
-        if said.content.trim().is_empty() {
-            continue;
-        }
-        let part = Part::Text(said.content);
-        match messages.last_mut().filter(|last| last.role == role) {
-            Some(last) => last.parts.push(part),
-            None => messages.push(message(role, vec![part])),
-        }
+        agent = agent.with_said(role, &earlier.content);
     }
-    Prompt {
-        system: (!system.is_empty()).then(|| system.join("\n\n")),
-        messages,
-        tools: if asked.tools { offer() } else { Vec::new() },
-    }
+    (agent, words)
+}
+
+fn too_many(most: u32) -> String {
+    format!(
+        "This call has made {most} requests to models, the most that tools.autopilot.max_turns allows."
+    )
 }
 
 fn told(problem: Problem) -> String {

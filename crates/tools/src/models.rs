@@ -2,6 +2,8 @@
 //!
 //! Knows no provider and no key.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
@@ -80,7 +82,7 @@ pub trait Models: Send + Sync {
     async fn complete(
         &self,
         asked: Asked,
-        nested: &dyn Nested,
+        nested: Arc<dyn Nested>,
         cancel: &CancellationToken,
     ) -> Result<String, String>;
 }
@@ -93,7 +95,7 @@ impl Models for NoModels {
     async fn complete(
         &self,
         _asked: Asked,
-        _nested: &dyn Nested,
+        _nested: Arc<dyn Nested>,
         _cancel: &CancellationToken,
     ) -> Result<String, String> {
         Err("No model can be asked from here.".to_owned())

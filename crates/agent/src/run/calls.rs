@@ -61,8 +61,11 @@ impl Run<'_> {
     pub(super) fn run_call(&mut self, call: CallKey, input: Value) {
         let (name, input) = match approval::inside(&call.name, &input) {
             // What was decided about is what runs.
-            Some((inner, arguments)) => (inner.to_owned(), arguments),
-            None => (call.name.clone(), input),
+            Some((inner, arguments)) if self.agent.registry.get(inner).is_some() => {
+                (inner.to_owned(), arguments)
+            }
+            // A call that others carry out.
+            _ => (call.name.clone(), input),
         };
         let Some(tool) = self.agent.registry.get(&name) else {
             let gone = ToolOutcome::Failed(format!("There is no tool named \"{name}\"."));

@@ -1,9 +1,11 @@
 //! The requests of a run, and the answers that arrive.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use chat::Problem;
 use chat::cycle::{self, AnswerEnd};
-use provider::{StreamEvent, TextCalls, Usage};
+use provider::{Secret, StreamEvent, TextCalls, Usage};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -24,13 +26,21 @@ pub(super) struct Open {
     _stop: DropGuard,
 }
 
-/// Hands on what a request waits for.
-struct Notes(u64, mpsc::UnboundedSender<Input>);
+/// Hands on what a request waits for, and asks who may have another key.
+struct Notes {
+    number: u64,
+    inbox: mpsc::UnboundedSender<Input>,
+    asker: Option<Arc<dyn Asker>>,
+}
 
 #[async_trait]
 impl Asker for Notes {
     fn note(&self, text: String) {
-        drop(self.1.send(Input::Waiting(self.0, text)));
+        drop(self.inbox.send(Input::Waiting(self.number, text)));
+    }
+
+    async fn renew_key(&self, provider: &str) -> Option<Secret> {
+        self.asker.as_ref()?.renew_key(provider).await
     }
 }
 
@@ -69,7 +79,11 @@ impl Run<'_> {
             .text_tools
             .then(|| TextCalls::new(prompt.tools.clone()));
         let (events, mut batches) = mpsc::unbounded_channel();
-        let notes = Notes(number, inbox.clone());
+        let notes = Notes {
+            number,
+            inbox: inbox.clone(),
+            asker: self.agent.provider.asker.clone(),
+        };
         tokio::spawn(async move {
             transport::send(prompt, endpoint, parameters, events, &notes, cancel).await;
         });

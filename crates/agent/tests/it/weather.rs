@@ -145,6 +145,25 @@ async fn each_provider_is_spoken_to_in_its_own_way() {
 }
 
 #[tokio::test]
+async fn what_was_said_before_goes_along() {
+    let provider = harness::Provider::anthropic([Answer::says("Oslo.")]);
+    let mut agent = with_weather(&provider)
+        .with_said(PromptRole::User, "I go north.")
+        .with_said(PromptRole::Assistant, "@You:\nWhere to?");
+
+    assert_eq!(
+        agent.prompt("Guess.").answer().await,
+        Ok("Oslo.".to_owned())
+    );
+
+    let messages = &provider.requests()[0].body["messages"];
+    let texts: Vec<&str> = (0..3)
+        .filter_map(|at| messages[at]["content"][0]["text"].as_str())
+        .collect();
+    assert_eq!(texts, ["I go north.", "@You:\nWhere to?", "Guess."]);
+}
+
+#[tokio::test]
 async fn the_next_prompt_goes_on_with_the_conversation() {
     let provider = harness::Provider::anthropic([Answer::says("One."), Answer::says("Two.")]);
     let mut agent = with_weather(&provider);

@@ -53,7 +53,7 @@ pub(super) async fn answer(question: Question, ctx: &ToolContext) -> Result<Stri
         Question::Completion(asked) => {
             asked.check()?;
             ctx.models
-                .complete(asked, ctx.nested.as_ref(), &ctx.cancel)
+                .complete(asked, ctx.nested.clone(), &ctx.cancel)
                 .await
         }
     }

@@ -146,7 +146,7 @@ impl Models for Others {
     async fn complete(
         &self,
         asked: Asked,
-        _nested: &dyn Nested,
+        _nested: Arc<dyn Nested>,
         _cancel: &CancellationToken,
     ) -> Result<String, String> {
         let said: Vec<&str> = asked
