@@ -101,33 +101,44 @@ function M.notify(message)
   end
 end
 
----@type flemma.protocol.Event? Whose autocommands are run.
-local running
+---@type flemma.protocol.Event? Whose autocommands are to be run.
+local told
 
 --- Runs the autocommands of the event that is being told.
 function M.run_autocommands()
-  if running then
-    vim.api.nvim_exec_autocmds("User", { pattern = running.name, modeline = false, data = running.data })
+  local event = told
+  told = nil
+  if event then
+    vim.api.nvim_exec_autocmds("User", { pattern = event.name, modeline = false, data = event.data })
   end
 end
+
+local RUN = {
+  cmd = "lua",
+  args = { "require('flemma.notices').run_autocommands()" },
+  mods = { emsg_silent = true, unsilent = true },
+}
 
 --- Runs the user's autocommands. What fails in one of them is told in a line: shown by
 --- Neovim it would end in a "Press ENTER" prompt, behind which no host is served.
 ---@param event flemma.protocol.Event
 function M.event(event)
-  local outer, before = running, vim.v.errmsg
-  running, vim.v.errmsg = event, ""
-  vim.api.nvim_cmd({
-    cmd = "lua",
-    args = { "require('flemma.notices').run_autocommands()" },
-    mods = { emsg_silent = true, unsilent = true },
-  }, {})
+  local before = vim.v.errmsg
+  told, vim.v.errmsg = event, ""
+  local ok, why = pcall(vim.api.nvim_cmd, RUN, {})
+  -- A Ctrl-C that comes just now is taken for an interrupt of this.
+  if told then
+    ok, why = pcall(vim.api.nvim_cmd, RUN, {})
+  end
+  if not ok then
+    require("flemma.host").log(("%s: %s"):format(event.name, why))
+  end
   local problem = vim.v.errmsg
-  running, vim.v.errmsg = outer, problem ~= "" and problem or before
+  vim.v.errmsg = problem ~= "" and problem or before
   -- Also a command that they silence themselves leaves its error there.
   if problem:find("[Ll]ua callback") then
-    local why = vim.split(problem:gsub("^.-[Ll]ua callback:%s*", ""), "\n")[1]
-    M.notify({ level = "error", message = ("An autocommand of yours for %s failed: %s"):format(event.name, why) })
+    local line = vim.split(problem:gsub("^.-[Ll]ua callback:%s*", ""), "\n")[1]
+    M.notify({ level = "error", message = ("An autocommand of yours for %s failed: %s"):format(event.name, line) })
   end
 end
 

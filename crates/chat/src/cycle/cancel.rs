@@ -35,7 +35,13 @@ impl Cycle {
             return vec![Effect::CancelRequest];
         }
         if queued && self.running.is_empty() && self.queue.is_empty() {
-            return self.settle(document, options);
+            let mut effects = self.settle(document, options);
+            if effects.is_empty() {
+                effects.push(Effect::inform(
+                    "Nothing is running here. What you said goes into the prompt when the block above it is mended.",
+                ));
+            }
+            return effects;
         }
         if self.running.is_empty() && self.queue.is_empty() {
             return vec![Effect::inform("Nothing is running here.")];

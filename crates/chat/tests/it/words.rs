@@ -298,6 +298,8 @@ fn words_wait_where_a_broken_block_would_swallow_them() {
     assert_eq!(play.string(), broken);
     assert!(play.said().contains("never closes"));
     assert_eq!(waiting(&play).len(), 1);
+    play.event(Event::Cancel);
+    assert!(play.said().contains("when the block above it is mended"));
     play.change("{}\n", "{}\n```\n");
     play.event(Event::Advance);
     play.finish("a", "");
