@@ -5,11 +5,13 @@
 
 mod chats;
 mod keys;
+mod kinds;
 mod machine;
 mod memory;
 mod open;
 mod output;
 mod probe;
+mod rules;
 mod scan;
 mod send;
 mod shell;
@@ -29,7 +31,7 @@ const NOISE: f64 = 0.2;
 
 type Group = fn(&mut Table) -> io::Result<()>;
 
-const GROUPS: [(&str, Group); 11] = [
+const GROUPS: [(&str, Group); 13] = [
     ("startup", startup::run),
     ("open", open::run),
     ("keys", keys::run),
@@ -38,6 +40,8 @@ const GROUPS: [(&str, Group); 11] = [
     ("send", send::run),
     ("shell", shell::run),
     ("tools", tools::run),
+    ("rules", rules::run),
+    ("kinds", kinds::run),
     ("output", output::run),
     ("memory", memory::run),
     ("scan", scan::run),

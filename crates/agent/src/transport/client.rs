@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use chat::Problem;
 use reqwest::{Certificate, Client, ClientBuilder, Url};
@@ -18,9 +18,29 @@ struct Way {
     /// How long a connection may take to come about.
     connect: Duration,
     /// Authorities that are trusted beside those of the system.
-    ca_file: Option<PathBuf>,
+    ca_file: Option<CaFile>,
     /// Whether no proxy is asked: none can reach this machine for us.
     direct: bool,
+}
+
+/// A file of certificates, as it is at this moment: what was read of one that is written
+/// anew does not count any more.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct CaFile {
+    path: PathBuf,
+    written: Option<SystemTime>,
+    bytes: u64,
+}
+
+impl CaFile {
+    fn at(path: &Path) -> Self {
+        let metadata = std::fs::metadata(path).ok();
+        Self {
+            path: path.to_owned(),
+            written: metadata.as_ref().and_then(|it| it.modified().ok()),
+            bytes: metadata.map_or(0, |it| it.len()),
+        }
+    }
 }
 
 /// The client for what is at `base_url`, whose connections may take `connect` to come
@@ -38,7 +58,7 @@ pub fn client(
     static CLIENTS: OnceLock<Mutex<HashMap<Way, Client>>> = OnceLock::new();
     let way = Way {
         connect,
-        ca_file: ca_file.map(Path::to_owned),
+        ca_file: ca_file.map(CaFile::at),
         direct: is_this_machine(base_url),
     };
     let clients = CLIENTS.get_or_init(Mutex::default);
@@ -47,6 +67,11 @@ pub fn client(
         return Ok(client.clone());
     }
     let client = make(&way)?;
+    let path = |way: &Way| way.ca_file.as_ref().map(|file| file.path.clone());
+    // Those with an earlier content of the file serve nobody any more.
+    clients.retain(|it, _| {
+        it.ca_file.is_none() || it.ca_file == way.ca_file || path(it) != path(&way)
+    });
     clients.insert(way, client.clone());
     Ok(client)
 }
@@ -74,7 +99,7 @@ fn make(way: &Way) -> Result<Client, Problem> {
         builder = builder.no_proxy();
     }
     if let Some(file) = &way.ca_file {
-        builder = trusting(builder, file)?;
+        builder = trusting(builder, &file.path)?;
     }
     builder.build().map_err(|error| {
         Problem::new(
@@ -106,6 +131,7 @@ fn trusting(builder: ClientBuilder, file: &Path) -> Result<ClientBuilder, Proble
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -121,5 +147,16 @@ mod tests {
         ] {
             assert_eq!(is_this_machine(url), here, "{url}");
         }
+    }
+
+    #[test]
+    fn a_file_of_certificates_that_is_written_anew_is_another_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ca.pem");
+        std::fs::write(&path, "one").unwrap();
+        let before = CaFile::at(&path);
+        assert_eq!(CaFile::at(&path), before);
+        std::fs::write(&path, "another").unwrap();
+        assert_ne!(CaFile::at(&path), before);
     }
 }

@@ -1,0 +1,145 @@
+//! What a call costs by the kind of its tool, beside the cheapest one that is built in;
+//! and a request that offers a thousand tools.
+
+use std::io::{self, Write};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use harness::{Answer, Editor, Gate, Provider};
+use serde_json::{Value as Json, json};
+
+use crate::stage::{ask_again, await_lua, await_turn, press, rest, since, with_plugin};
+use crate::table::{Budget, Row, Samples, Table};
+
+const RUNS: usize = 15;
+/// Tools beside the usual ones.
+const MANY: usize = 1_000;
+const QUESTION: &str = "@You:\nGo on.";
+const MANIFEST: &str = "name = \"answer\"
+description = \"Says it\"
+script = \"main.py\"
+";
+const SCRIPT: &str = "import llmr.mcp\nllmr.mcp.return_string('script says it')\n";
+/// Registers a tool of Lua and, where it is asked to, a thousand.
+const REGISTER: &str = "local many = ...
+    local tools = require('flemma.tools')
+    local function tool(name, says)
+      tools.register(name, {
+        description = 'Says it',
+        input_schema = { type = 'object', properties = { word = { type = 'string' } } },
+        execute = function() return { success = true, output = says } end,
+      })
+    end
+    tool('says', 'lua says it')
+    for index = 1, many do
+      tool('tool_' .. index, 'nothing')
+    end
+    return true";
+/// A line that appears.
+const SHOWN: &str = "return vim.tbl_contains(vim.api.nvim_buf_get_lines(0, -30, -1, false), ...)";
+
+pub fn run(table: &mut Table) -> io::Result<()> {
+    let lua = calls("says", json!({}), "lua says it");
+    let built_in = calls("calculator", json!({"expression": "6 * 7"}), "42");
+    table.add(row("a call of a tool in Lua", &built_in, &lua, 2.0))?;
+    let script = calls("answer", json!({}), "script says it");
+    let interpreter = interpreter()?;
+    let added = script.median() - built_in.median() - interpreter.median();
+    table.add(Row {
+        what: "a call of a script, beyond the start of its interpreter".to_owned(),
+        hand: Some(interpreter),
+        ours: [added].into_iter().collect(),
+        budget: Budget::median(5.0),
+        lines: None,
+    })?;
+    let (few, many) = (requests(0), requests(MANY));
+    table.add(row(
+        "Ctrl-] to the request, with 1,000 tools",
+        &few,
+        &many,
+        5.0,
+    ))
+}
+
+/// What `ours` takes longer than `without` in the middle.
+fn row(what: &str, without: &Samples, ours: &Samples, limit: f64) -> Row {
+    Row {
+        what: format!("{what}: added"),
+        hand: Some(without.clone()),
+        ours: [ours.median() - without.median()].into_iter().collect(),
+        budget: Budget::median(limit),
+        lines: None,
+    }
+}
+
+fn editor(provider: &Provider, many: usize) -> Editor {
+    let options = json!({"tools": {"require_approval": false}, "sandbox": {"enabled": false}});
+    let setup = with_plugin(provider, options)
+        .with("../config/flemma/tools/answer/tool.toml", MANIFEST)
+        .with("../config/flemma/tools/answer/main.py", SCRIPT);
+    let editor = setup.file("bench.chat", QUESTION).start();
+    await_lua(&editor, REGISTER, &json!([many]));
+    let ready = "return require('flemma.host').state().welcome ~= nil";
+    await_lua(&editor, ready, &json!([]));
+    rest(&editor);
+    editor
+}
+
+/// From the end of an answer that calls a tool to its result in the buffer.
+fn calls(tool: &str, input: Json, says: &str) -> Samples {
+    let provider = Provider::anthropic([""; 0]);
+    let editor = editor(&provider, 0);
+    let mut took = Samples::default();
+    for run in 0..RUNS {
+        let gate = Gate::new();
+        let id = format!("toolu_{tool}_{run}");
+        provider.then(Answer::new().tool_use(&id, tool, input.clone()).gate(&gate));
+        press(&editor, "<C-]>");
+        gate.wait_reached();
+        rest(&editor);
+        let start = Instant::now();
+        gate.open();
+        await_lua(&editor, SHOWN, &json!([says]));
+        took.add(since(start));
+        await_turn(&editor);
+        editor.command("%delete _");
+        editor.keys("i@You:<CR>Go on.<Esc>");
+        rest(&editor);
+    }
+    took
+}
+
+/// The interpreter with a script that reads its arguments and says the same.
+fn interpreter() -> io::Result<Samples> {
+    const SAME: &str = "import json, sys\njson.load(sys.stdin)\nprint('script says it')";
+    let mut took = Samples::default();
+    for _ in 0..RUNS {
+        let start = Instant::now();
+        let mut child = Command::new("python3")
+            .args(["-c", SAME])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        if let Some(mut arguments) = child.stdin.take() {
+            arguments.write_all(b"{}")?;
+        }
+        child.wait_with_output()?;
+        took.add(since(start));
+    }
+    Ok(took)
+}
+
+fn requests(many: usize) -> Samples {
+    let provider = Provider::anthropic([""; 0]);
+    let editor = editor(&provider, many);
+    let mut took = Samples::default();
+    for run in 1..=RUNS {
+        let start = Instant::now();
+        press(&editor, "<C-]>");
+        let arrived = provider.wait_requests(run)[run - 1].arrived;
+        took.add(arrived.duration_since(start).as_secs_f64() * 1e3);
+        await_turn(&editor);
+        ask_again(&editor);
+    }
+    took
+}
