@@ -20,7 +20,7 @@ use crate::credentials::Keyed;
 use crate::endpoint::Destination;
 use crate::protocol::BufferId;
 use crate::route;
-use crate::settings::Settings;
+use crate::rules::Rules;
 use crate::status::state_folder;
 use crate::usage::{Entry, Ledger, Tariff};
 
@@ -33,8 +33,8 @@ const FINDERS: [&str; 2] = ["execute_tool", "tool_search"];
 
 /// Asks models for the tools of one call.
 pub struct Completions {
-    /// The chat's options.
-    pub settings: Settings,
+    /// What the chat goes by.
+    pub rules: Arc<Rules>,
     /// Where what it costs is noted.
     pub ledger: Ledger,
     /// The chat's buffer.
@@ -67,7 +67,7 @@ impl Models for Completions {
 impl Completions {
     /// The answer to a question. Who stops waiting for it stops the request.
     async fn answer(&self, asked: Asked, nested: Arc<dyn Nested>) -> Result<String, String> {
-        let mut settings = self.settings.clone();
+        let mut settings = self.rules.settings.clone();
         if let Some(model) = asked.model.as_ref().filter(|it| !it.is_empty()) {
             settings.model = Some(model.clone());
         }
@@ -95,7 +95,7 @@ impl Completions {
     /// Takes as many requests as a question may make from those that the call has left;
     /// those that it does not make are given back.
     fn take_requests(&self) -> Result<u32, String> {
-        let most = self.settings.tools.autopilot.max_turns;
+        let most = self.rules.settings.tools.autopilot.max_turns;
         let take = |made: u32| Some(made + most.saturating_sub(made).min(ROUNDS));
         let order = Ordering::Relaxed;
         let made = self.requests.fetch_update(order, order, take);
@@ -142,7 +142,7 @@ impl Completions {
             Ended::TurnLimit if rounds == ROUNDS => Err(format!(
                 "The model called tools {ROUNDS} times in a row and gave no answer, so it was not asked again."
             )),
-            Ended::TurnLimit => Err(too_many(self.settings.tools.autopilot.max_turns)),
+            Ended::TurnLimit => Err(too_many(self.rules.settings.tools.autopilot.max_turns)),
             Ended::Cancelled => Err(CANCELLED.to_owned()),
         }
     }

@@ -86,7 +86,7 @@ impl Surroundings {
         context.chat.clone_from(&self.path);
         context.buffer = self.buffer;
         context.models = Arc::new(Completions {
-            settings: self.rules.settings.clone(),
+            rules: self.rules.clone(),
             ledger: self.shared.ledger.clone(),
             buffer: self.buffer,
             path: self.path.clone(),

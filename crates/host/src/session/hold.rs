@@ -5,12 +5,18 @@
 //! the file holds all there is and nothing goes on, another program may have it: the
 //! editor reads what that one wrote before the next key or word is taken.
 
+use std::time::Duration;
+
 use chat::approval::CallKey;
 
 use super::Session;
 use crate::lease::{self, HeldBy, Lease, Program, Refusal};
 use crate::protocol::Taken;
 use crate::status::{is_tutor_chat, state_folder};
+
+/// How often, and how long apart, a lease of our own Neovim is asked for: 200 ms in all.
+const TRIES: u32 = 20;
+const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// What a session knows about the right to its chat.
 #[derive(Debug, Default)]
@@ -75,13 +81,25 @@ impl Session {
 
     /// Whether a key may start work on the chat; if not, the user is told why.
     pub(super) fn may_work(&mut self) -> bool {
-        match self.take_lease() {
+        match self.take_lease_in_time() {
             Ok(()) => true,
             Err(by) => {
                 self.tell_holder(&by, "so nothing was sent or run here");
                 false
             }
         }
+    }
+
+    /// Takes the lease; of one that our own Neovim has it is waited a moment, because a
+    /// host that was killed has it until the system has cleared it away.
+    fn take_lease_in_time(&mut self) -> Result<(), HeldBy> {
+        for _ in 0..TRIES {
+            match self.take_lease() {
+                Err(by) if self.is_ours(&by) => std::thread::sleep(BETWEEN_TRIES),
+                taken => return taken,
+            }
+        }
+        self.take_lease()
     }
 
     fn take_lease(&mut self) -> Result<(), HeldBy> {
