@@ -352,3 +352,35 @@ fn while_a_file_is_written_it_is_the_old_one_or_the_new_one_and_nothing_is_left(
         settle(&editor);
     }
 }
+
+/// F020: the system gives the host no memory any more, which ends it wherever it is.
+#[test]
+fn without_memory_the_host_ends_and_the_text_so_far_is_kept_and_marked() {
+    let gate = Gate::new();
+    let flood = "no end of this answer, ".repeat(400_000);
+    let answer = Answer::new().text("One,\ntwo").gate(&gate).text(&flood);
+    let provider = Provider::anthropic([answer, Answer::says("Three.")]);
+    let editor = open(&provider, "@You:\nCount.\n");
+    let first = host(&editor);
+    editor.keys("<C-]>");
+    editor.wait_text("two");
+    gate.wait_reached();
+    // What it has it keeps; more it does not get.
+    let pid = rustix::process::Pid::from_raw(i32::try_from(first.worker).unwrap());
+    let none = rustix::process::Rlimit {
+        current: Some(1),
+        maximum: Some(1),
+    };
+    rustix::process::prlimit(pid, rustix::process::Resource::Data, none).unwrap();
+    gate.open();
+    next_host(&editor, &first);
+    wait_end(&editor, "\n\n<!-- flemma:aborted: the host stopped -->\n");
+    let text = editor.text();
+    assert!(text.starts_with("@You:\nCount.\n\n@Assistant:\nOne,\ntwo"));
+    let said = editor.messages();
+    assert_eq!(said.matches("The host stopped (").count(), 1, "{said}");
+
+    editor.keys("<C-]>");
+    wait_end(&editor, "@Assistant:\nThree.\n\n@You:\n\n");
+    assert_eq!(provider.requests().len(), 2);
+}

@@ -70,6 +70,23 @@ async fn a_panic_becomes_an_error_result() {
     assert!(matches!(outcome, ToolOutcome::Done { .. }), "{outcome:?}");
 }
 
+#[tokio::test]
+async fn a_panic_in_one_call_ends_no_other_that_runs_or_comes_after_it() {
+    let ctx = Place::new().ctx;
+    let other = tokio::spawn(run("finishes", ctx.clone()));
+    let panicked = run("panics", Place::new().ctx).await;
+    assert!(matches!(panicked, ToolOutcome::Failed(_)), "{panicked:?}");
+    assert!(!other.is_finished());
+    ctx.cancel.cancel();
+    let done = ToolOutcome::Done {
+        content: "done all the same".to_owned(),
+        marked_failed: false,
+    };
+    assert_eq!(other.await.unwrap(), done);
+    // Whoever called it is whole.
+    assert_eq!(run("panics", Place::new().ctx).await, panicked);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_tool_over_its_deadline_is_an_error_result() {
     let mut ctx = Place::new().ctx;
