@@ -110,7 +110,8 @@ fn an_address_is_shown_and_not_opened() {
     let editor = asked(&provider);
     editor.lua("vim.ui.open = function() _G.opened = true end", json!([]));
     wait_on_screen(&editor, url);
-    editor.keys("G<C-]><M-CR>");
+    // On the call itself as well as on its block.
+    editor.keys("gg/Tool Use<CR><M-CR>");
     wait_on_screen(&editor, "Say that you go there yourself");
     editor.keys("1<CR>");
     wait_result(

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use chat::approval::CallKey;
 use chat::cycle::{Level, Notice};
 use chat::document::Document;
+use chat::text::Lines;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tools::{Form, Person, Reply};
@@ -34,6 +35,14 @@ pub(super) struct Question {
     reply: oneshot::Sender<Reply>,
     /// Where it is being answered.
     dialogue: Option<JoinHandle<()>>,
+}
+
+/// A call that asks, and where it stands.
+struct Asking {
+    call: CallKey,
+    call_lines: Lines,
+    /// Those of its placeholder.
+    lines: Lines,
 }
 
 /// The user of a chat, as one of its calls knows them.
@@ -141,10 +150,8 @@ impl Session {
     /// Alt-Enter on a call that asks. Whether there is one on this line.
     pub(super) fn answers_question(&mut self, line: usize) -> bool {
         let document = self.text.document();
-        let here = self
-            .asking(&document)
-            .find(|(_, lines)| lines.contains(&line));
-        let Some((call, _)) = here else {
+        let covers = |it: &Asking| it.call_lines.contains(&line) || it.lines.contains(&line);
+        let Some(Asking { call, .. }) = self.asking(&document).into_iter().find(covers) else {
             return false;
         };
         self.open_question(&call);
@@ -154,31 +161,28 @@ impl Session {
     /// Ctrl-] while a call asks: the cursor goes there. Whether one does.
     pub(super) fn goes_to_question(&self) -> bool {
         let document = self.text.document();
-        let Some((_, lines)) = self.asking(&document).next() else {
+        let Some(first) = self.asking(&document).into_iter().next() else {
             return false;
         };
-        self.move_cursor(lines.end - 1, false);
+        self.move_cursor(first.lines.end - 1, false);
         self.inform("The call asks you something. Press Alt-Enter on its block to answer.");
         true
     }
 
-    /// The calls that ask, each with its lines from the call to the end of its block.
-    fn asking(
-        &self,
-        document: &Document<'_>,
-    ) -> impl Iterator<Item = (CallKey, chat::text::Lines)> {
+    /// The calls that ask, in order.
+    fn asking(&self, document: &Document<'_>) -> Vec<Asking> {
         let turns = document.unanswered_turns();
         let calls = turns.flat_map(|turn| turn.calls);
-        let asking = calls.filter_map(|call| {
-            let key = chat::cycle::key(document, call.tool_use);
-            let asks = self
-                .running
-                .get(&key)
-                .is_some_and(|it| !it.questions.is_empty());
-            let lines = call.result?.lines.clone();
-            asks.then_some((key, lines))
+        let asking = calls.filter_map(|it| {
+            let call = chat::cycle::key(document, it.tool_use);
+            let questions = &self.running.get(&call)?.questions;
+            (!questions.is_empty()).then_some(Asking {
+                call,
+                call_lines: it.tool_use.lines.clone(),
+                lines: it.result?.lines.clone(),
+            })
         });
-        asking.collect::<Vec<_>>().into_iter()
+        asking.collect()
     }
 
     /// Begins to ask the user. What was begun before and not finished is forgotten.
