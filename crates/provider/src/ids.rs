@@ -1,5 +1,7 @@
-//! Ids of calls in the letters that Anthropic and OpenAI accept.
+//! Ids of calls, and names of tools that were called, in the letters that every provider
+//! accepts.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use chat::{
@@ -62,12 +64,26 @@ impl<'a> WireIds<'a> {
     }
 }
 
-fn spell(id: &str) -> String {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let spelled: String = id
+/// The name on the wire of a tool that was called. A tool that is offered has such a
+/// name; a model may have called any other, and one that the provider does not accept
+/// would make it refuse every request to come.
+pub(crate) fn wire_name(name: &str) -> Cow<'_, str> {
+    let fits = (1..=MAX_ID_CHARS).contains(&name.len()) && name.chars().all(is_accepted);
+    match fits {
+        true => Cow::Borrowed(name),
+        false => Cow::Owned(spell(name)),
+    }
+}
+
+fn is_accepted(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
+}
+
+fn spell(text: &str) -> String {
+    let spelled: String = text
         .chars()
         .take(MAX_ID_CHARS)
-        .map(|c| if allowed(c) { c } else { '_' })
+        .map(|c| if is_accepted(c) { c } else { '_' })
         .collect();
     if spelled.is_empty() {
         "_".to_owned()

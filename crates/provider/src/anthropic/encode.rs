@@ -18,7 +18,7 @@ use crate::{
     CacheRetention, Endpoint, HeaderValue, HttpRequest, Parameters, Protocol, arguments,
     attachment,
     endpoint::{stream_headers, to_json},
-    ids::WireIds,
+    ids::{WireIds, wire_name},
 };
 
 const VERSION: &str = "2023-06-01";
@@ -121,7 +121,7 @@ enum Block<'a> {
     },
     ToolUse {
         id: &'a str,
-        name: &'a str,
+        name: Cow<'a, str>,
         input: Input<'a>,
     },
     ToolResult {
@@ -296,7 +296,7 @@ fn block<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Option<Block<'a>> {
         } => thinking_block(text, signature.as_ref(), *redacted),
         Part::ToolUse { id, name, input } => Some(Block::ToolUse {
             id: ids.get(id),
-            name,
+            name: wire_name(name),
             input: arguments::whole_object(input).map_or(Input::Empty {}, Input::AsWritten),
         }),
         Part::ToolResult {

@@ -21,6 +21,7 @@ use super::{
 use crate::{
     Endpoint, HttpRequest, Parameters, Protocol, arguments, attachment,
     endpoint::{stream_headers, to_json},
+    ids::wire_name,
 };
 
 const SPOKEN: Protocol = Protocol::ChatCompletions;
@@ -117,7 +118,7 @@ struct ToolCall<'a> {
 
 #[derive(Serialize)]
 struct Function<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     arguments: &'a str,
 }
 
@@ -325,6 +326,9 @@ fn tool_call(part: &Part) -> Option<ToolCall<'_>> {
     Some(ToolCall {
         id: id.as_str(),
         r#type: "function",
-        function: Function { name, arguments },
+        function: Function {
+            name: wire_name(name),
+            arguments,
+        },
     })
 }

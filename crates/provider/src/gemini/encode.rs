@@ -18,6 +18,7 @@ use super::thinking::{ThinkingConfig, thinking};
 use crate::{
     Endpoint, HttpRequest, Parameters, Protocol, arguments, attachment,
     endpoint::{stream_headers, to_json},
+    ids::wire_name,
 };
 
 const SPOKEN: Protocol = Protocol::Gemini;
@@ -66,7 +67,7 @@ pub(super) struct Part<'a> {
 #[derive(Serialize)]
 pub(super) struct FunctionCall<'a> {
     id: &'a str,
-    name: &'a str,
+    name: Cow<'a, str>,
     args: Arguments<'a>,
 }
 
@@ -81,7 +82,7 @@ enum Arguments<'a> {
 #[derive(Serialize)]
 struct FunctionResponse<'a> {
     id: &'a str,
-    name: &'a str,
+    name: Cow<'a, str>,
     response: Response<'a>,
 }
 
@@ -256,7 +257,7 @@ fn user_part(part: &Said) -> Option<Part<'_>> {
         } => Some(Part {
             function_response: Some(FunctionResponse {
                 id: tool_use_id.as_str(),
-                name,
+                name: wire_name(name),
                 response: match is_error {
                     true => Response::Error(content),
                     false => Response::Output(content),
@@ -294,7 +295,11 @@ impl<'a> Part<'a> {
     pub(super) fn call(id: &'a str, name: &'a str, input: &'a str) -> Self {
         let args = arguments::whole_object(input).map_or(Arguments::Empty {}, Arguments::AsWritten);
         Self {
-            function_call: Some(FunctionCall { id, name, args }),
+            function_call: Some(FunctionCall {
+                id,
+                name: wire_name(name),
+                args,
+            }),
             ..Self::default()
         }
     }

@@ -10,7 +10,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::reasoning;
-use crate::{Protocol, arguments, attachment, ids::WireIds};
+use crate::{
+    Protocol, arguments, attachment,
+    ids::{WireIds, wire_name},
+};
 
 const SPOKEN: Protocol = Protocol::Responses;
 
@@ -60,7 +63,7 @@ struct OutputText<'a> {
 pub(super) enum Call<'a> {
     FunctionCall {
         call_id: &'a str,
-        name: &'a str,
+        name: Cow<'a, str>,
         arguments: &'a str,
     },
     FunctionCallOutput {
@@ -193,7 +196,7 @@ fn assistant<'a>(
             }
             Part::ToolUse { id, name, input } => items.push(Item::Call(Call::FunctionCall {
                 call_id: ids.get(id),
-                name,
+                name: wire_name(name),
                 arguments: arguments::whole_object(input).map_or(arguments::NONE, |raw| raw.get()),
             })),
             // Reasoning that nothing follows, as of an answer that was cut off, is

@@ -266,3 +266,37 @@ fn a_request_without_a_model_is_not_made() {
         assert!(problem.what.starts_with("No model is set"), "{problem}");
     }
 }
+
+#[test]
+fn a_tool_that_no_provider_would_let_be_called_so_spoils_no_request() {
+    let long = "n".repeat(100);
+    for (called, sent) in [
+        ("functions.read file", "functions_read_file"),
+        ("größe", "gr__e"),
+        ("read", "read"),
+        (&*long, &long[..64]),
+    ] {
+        let no_tool = |id: &str| Part::ToolResult {
+            tool_use_id: ToolUseId::new(id),
+            name: called.to_owned(),
+            content: "There is no such tool.".to_owned(),
+            is_error: true,
+        };
+        let said = prompt(vec![
+            user(vec![text("Go.")]),
+            assistant(vec![call("toolu_1", called, "{}")]),
+            user(vec![no_tool("toolu_1")]),
+        ]);
+        for protocol in PROTOCOLS {
+            let body = String::from_utf8(request(protocol, &said, &parameters()).body).unwrap();
+            let named = format!("\"name\":\"{sent}\"");
+            assert!(body.contains(&named), "{protocol:?}: {body}");
+            let as_called = format!("\"name\":\"{called}\"");
+            assert_eq!(
+                body.contains(&as_called),
+                called == sent,
+                "{protocol:?}: {body}"
+            );
+        }
+    }
+}
