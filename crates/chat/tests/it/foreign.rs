@@ -139,3 +139,11 @@ fn ensure(condition: bool, problem: &str) -> Result<(), String> {
         Err(problem.to_owned())
     }
 }
+
+#[test]
+fn blanks_before_thinking_do_not_hide_it() {
+    let mut writer = AnswerWriter::new();
+    writer.text(" \n");
+    writer.thinking("Hm.");
+    assert_eq!(writer.thinking_len(), 3);
+}
