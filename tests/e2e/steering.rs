@@ -80,6 +80,14 @@ fn last_parts(request: &Json) -> Vec<String> {
 }
 
 /// Acceptance Y10, from the tool trait's "Tool Execution Flow".
+/// A chat whose answer has begun: its first word stands there.
+fn answering(provider: &Provider) -> Editor {
+    let editor = open(provider, QUESTION);
+    editor.keys("<C-]>");
+    editor.wait_text("Well");
+    editor
+}
+
 #[test]
 fn stop_while_the_first_of_three_calls_runs_skips_the_others_and_is_sent() {
     let provider = Provider::anthropic([three_calls(), Answer::says("Stopped.")]);
@@ -219,9 +227,7 @@ fn taken_back_words_stand_in_the_prompt() {
     let gate = Gate::new();
     let answer = Answer::new().text("Well").gate(&gate).text(".");
     let provider = Provider::anthropic([answer]);
-    let editor = open(&provider, QUESTION);
-    editor.keys("<C-]>");
-    editor.wait_text("Well");
+    let editor = answering(&provider);
     editor.keys(":Flemma queue One.<CR>:Flemma queue Two.<CR>");
     wait_queued(&editor, &["then: One.", "then: Two."]);
     editor.keys(":Flemma queue!<CR>");
@@ -239,9 +245,7 @@ fn a_request_that_fails_leaves_the_words_in_the_prompt() {
     let gate = Gate::new();
     let answer = Answer::new().text("Well").gate(&gate).stop("refusal");
     let provider = Provider::anthropic([answer]);
-    let editor = open(&provider, QUESTION);
-    editor.keys("<C-]>");
-    editor.wait_text("Well");
+    let editor = answering(&provider);
     editor.keys(":Flemma steer Shorter.<CR>:Flemma queue Next.<CR>");
     wait_queued(&editor, &["next: Shorter.", "then: Next."]);
     gate.open();
@@ -274,9 +278,7 @@ fn a_chat_that_is_closed_tells_the_words_that_were_not_sent() {
     let gate = Gate::new();
     let answer = Answer::new().text("Well").gate(&gate).text(".");
     let provider = Provider::anthropic([answer]);
-    let editor = open(&provider, QUESTION);
-    editor.keys("<C-]>");
-    editor.wait_text("Well");
+    let editor = answering(&provider);
     editor.keys(":Flemma queue Next.<CR>");
     wait_queued(&editor, &["then: Next."]);
     editor.keys(":bwipeout!<CR>");

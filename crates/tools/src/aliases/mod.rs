@@ -215,7 +215,11 @@ mod tests {
     use super::*;
     use crate::Registry;
 
-    async fn call(folder: &std::path::Path, name: &str, input: Value) -> Result<String, String> {
+    pub(super) async fn call(
+        folder: &std::path::Path,
+        name: &str,
+        input: Value,
+    ) -> Result<String, String> {
         let tool = Registry::builtin().get(name).unwrap();
         let ctx = ToolContext::new(folder, folder.join("outputs"));
         let id = ToolUseId::new("t");

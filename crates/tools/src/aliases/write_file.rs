@@ -102,16 +102,9 @@ impl WriteFile {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::*;
-    use crate::Registry;
+    use serde_json::json;
 
-    async fn call(folder: &std::path::Path, name: &str, input: Value) -> Result<String, String> {
-        let tool = Registry::builtin().get(name).unwrap();
-        let ctx = ToolContext::new(folder, folder.join("outputs"));
-        let id = ToolUseId::new("t");
-        let result = tool.execute(&id, input, ctx).await;
-        result.map(|it| it.content).map_err(|it| it.to_string())
-    }
+    use crate::aliases::tests::call;
 
     #[tokio::test]
     async fn appending_twice_doubles_the_file() {
