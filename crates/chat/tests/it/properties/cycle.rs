@@ -69,6 +69,8 @@ struct Model {
     answers: usize,
     /// Requests since the last key.
     sent: u32,
+    /// How often the user said something: what makes each text its own.
+    spoken: usize,
     /// What the user said in commands, each text its own, and not undone since.
     said: Vec<String>,
     /// How many messages were queued: each is a new turn of the user's.
@@ -87,6 +89,7 @@ impl Model {
             runs: BTreeMap::new(),
             answers: 0,
             sent: 0,
+            spoken: 0,
             said: Vec::new(),
             queued: 0,
         }
@@ -152,10 +155,8 @@ impl Model {
     }
 
     fn speak(&mut self, now: bool) {
-        let text = format!(
-            "<say {}>\n```\n@Assistant:",
-            self.said.len() + self.past.len()
-        );
+        let text = format!("<say {}>\n```\n@Assistant:", self.spoken);
+        self.spoken += 1;
         self.said.push(text.clone());
         if now {
             self.sent = 0;
