@@ -3,6 +3,7 @@
 //! Pure. The order matters to it: what comes later lies over what came before.
 //! Source: bwrap(1).
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -41,11 +42,16 @@ pub(super) fn words(
             words.path("--bind", path);
         }
     }
+    // A folder that is no place of a mount could be moved away with what is in it. Each
+    // of them once and all of them first: a second mount lies over what is kept below it.
+    let kept = limits.kept.iter();
+    let above: BTreeSet<&Path> = kept
+        .flat_map(|path| between(path, &limits.writable))
+        .collect();
+    for folder in above {
+        words.path("--bind-try", folder);
+    }
     for path in &limits.kept {
-        // A folder that is no place of a mount could be moved away with what is in it.
-        for folder in between(path, &limits.writable) {
-            words.path("--bind-try", folder);
-        }
         words.path("--ro-bind-try", path);
     }
     for path in &limits.hidden {
@@ -74,14 +80,10 @@ pub(super) fn words(
 }
 
 /// The folders from what is writable down to `path`, without both.
-fn between<'a>(path: &'a Path, writable: &[PathBuf]) -> Vec<&'a Path> {
+fn between<'a>(path: &'a Path, writable: &'a [PathBuf]) -> impl Iterator<Item = &'a Path> {
     let root = writable.iter().find(|root| path.starts_with(root));
     let above = path.ancestors().skip(1);
-    let mut folders: Vec<&Path> = above
-        .take_while(|folder| root.is_some_and(|root| *folder != root.as_path()))
-        .collect();
-    folders.reverse();
-    folders
+    above.take_while(move |folder| root.is_some_and(|root| *folder != root.as_path()))
 }
 
 struct Words(Vec<OsString>);
@@ -116,7 +118,7 @@ mod tests {
     fn later_words_lie_over_earlier_ones() {
         let limits = Limits {
             writable: vec!["/tmp".into(), "/w".into()],
-            kept: vec!["/w/.git/hooks".into()],
+            kept: vec!["/w/.git/config".into(), "/w/.git/hooks".into()],
             hidden: vec!["/tmp/nvim".into()],
             masked: vec!["/w/nvim.sock".into()],
             ..Limits::default()
@@ -124,7 +126,8 @@ mod tests {
         let line = line(&limits);
         let at = |word: &str| line.find(word).unwrap_or(usize::MAX);
         assert!(line.starts_with("/bin/bwrap --ro-bind / / --dev /dev --proc /proc --tmpfs /run "));
-        let kept = "--bind-try /w/.git /w/.git --ro-bind-try /w/.git/hooks /w/.git/hooks";
+        let kept = "--bind-try /w/.git /w/.git --ro-bind-try /w/.git/config /w/.git/config \
+                    --ro-bind-try /w/.git/hooks /w/.git/hooks --tmpfs";
         assert!(at("--bind /w /w") < at(kept), "{line}");
         assert!(at("--bind /tmp /tmp") < at("--tmpfs /tmp/nvim"));
         assert!(at("--bind /w /w") < at("--ro-bind-try /dev/null /w/nvim.sock"));

@@ -134,16 +134,20 @@ async fn the_network_and_sockets_of_the_machine_are_out_of_reach() {
 async fn what_is_kept_is_not_written_below_what_can_be() {
     let kept = |root: &Path, limits: &mut Limits| {
         fs::create_dir_all(root.join("inside/.git/hooks")).unwrap();
-        limits.kept = vec![root.join("inside/.git/hooks")];
+        fs::write(root.join("inside/.git/config"), "old").unwrap();
+        let kept = ["inside/.git/hooks", "inside/.git/config"];
+        limits.kept = kept.map(|it| root.join(it)).to_vec();
     };
     let Some(place) = held("what_is_kept_is_not_written_below_what_can_be", kept) else {
         return;
     };
     let said = bash(
         &place,
-        "echo x > .git/hooks/pre-commit; rm -r .git/hooks; mv .git .other; echo x > .git/index",
+        "echo x > .git/hooks/pre-commit; rm -r .git/hooks; mv .git .other; echo x > .git/index
+         echo x >> .git/config; rm .git/config; mv .git/config .git/other",
     )
     .await;
+    assert_eq!(place.text("inside/.git/config"), "old", "{said}");
     assert!(
         said.contains("Read-only") && !place.path("inside/.other").exists(),
         "{said}"
