@@ -170,7 +170,7 @@
 ---@field backends? flemma.Options.sandbox.backends
 
 ---@class flemma.Options.sandbox.policy
----@field rw_paths? string[] Below which folders files can be written. "$CWD" is Neovim's working directory, "$FLEMMA_BUFFER_PATH" the folder of the chat, "~" your home. Git's hooks and configuration, start files of shells, and the folders of Neovim and Flemma stay as they are, wherever they are.
+---@field rw_paths? string[] Below which folders files can be written. "$CWD" is Neovim's working directory, "$FLEMMA_BUFFER_PATH" the folder of the chat, "~" your home. Git's hooks and configuration, `.envrc` and their like stay as they are there; see |flemma-sandbox-limits|.
 ---@field network? boolean Whether commands can reach the network.
 ---@field allow_privileged? boolean Whether commands keep privileges that you have, such as root's.
 

@@ -59,6 +59,7 @@ fn without_a_sandbox_a_waiting_command_says_so_and_runs_when_the_user_agrees() {
         &editor,
         "Sandbox: UNSANDBOXED: /nowhere/bwrap does not hold",
     );
+    wait_message(&editor, "also on files that write and edit ask about.");
 }
 
 #[test]
@@ -168,4 +169,34 @@ fn a_strangers_chat_narrows_the_sandbox_and_does_not_turn_it_off() {
         let said = editor.messages();
         assert_eq!(said.contains(":Flemma trust"), withheld, "{rules}: {said}");
     }
+}
+
+#[test]
+fn what_a_command_makes_that_would_run_by_itself_is_taken_out_of_the_way_and_told() {
+    if !holds("what_a_command_makes_that_would_run_by_itself_is_taken_out_of_the_way_and_told") {
+        return;
+    }
+    let provider = calls(
+        "mkdir -p sub/.git && echo '[core]' > .git-config; echo x > sub/.envrc; echo '[alias] a = !b' > sub/.git/config; echo made",
+    );
+    let options = json!({"sandbox": {}, "tools": {"auto_approve": ["bash"]}});
+    let setup = with_options(&provider, options);
+    let editor = setup.file("question.chat", QUESTION).start();
+    watch(&editor);
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_1"]), ["ran"]);
+    let told = result(&editor, "t_1");
+    for line in [
+        "made\n",
+        "/sub/.envrc.flemma-held.\n",
+        "/sub/.git/config.flemma-held.]",
+    ] {
+        assert!(told.contains(line), "{told}");
+    }
+    let folder = editor.dir().join("sub");
+    assert!(!folder.join(".envrc").exists() && !folder.join(".git/config").exists());
+    assert_eq!(
+        std::fs::read_to_string(folder.join(".envrc.flemma-held")).unwrap(),
+        "x\n"
+    );
 }

@@ -15,6 +15,8 @@ use tools::leads_to;
 
 use names::{Kind, folded};
 
+pub use names::everywhere;
+
 /// The folders and files of this user and this host that matter here.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
@@ -59,16 +61,23 @@ impl Places {
 
     /// What no command may write, below `roots` and elsewhere. Nothing need be there.
     pub fn never_written(&self, roots: &[&Path]) -> Vec<PathBuf> {
-        let home = self.home.iter().flat_map(|home| {
-            let files = names::START_FILES.iter().map(|name| home.join(name));
-            files.chain(names::in_home(home))
-        });
+        let home = self.never_made().into_iter();
         let here = roots.iter().flat_map(|root| names::in_project(root));
         let ours = self.editor.iter().cloned().chain([self.state.clone()]);
         home.chain(here)
             .chain(ours)
             .chain(self.host.clone())
             .collect()
+    }
+
+    /// What no command may make outside of a project. Not the folders of state and data:
+    /// Neovim and we make these while commands run.
+    pub fn never_made(&self) -> Vec<PathBuf> {
+        let home = self.home.iter().flat_map(|home| {
+            let files = names::START_FILES.iter().map(|name| home.join(name));
+            files.chain(names::in_home(home))
+        });
+        home.collect()
     }
 
     /// Why this path is protected, or nothing. It is absolute.

@@ -1,14 +1,27 @@
 //! What the sandbox of one chat keeps as it is, and what it hides: whatever runs by
 //! itself or says what may run, and the sockets of the session.
 //!
-//! Lists candidates; whether they are there is looked at when a command starts.
+//! Lists candidates; whether they are there is looked at when a command starts, and
+//! again when it has ended.
 
 use std::path::{Path, PathBuf};
 
-use tools::{Limits, Sandbox};
+use tools::{Limits, Names, Sandbox};
 
-use crate::protected::Places;
+use crate::protected::{self, Places};
 use crate::settings::{Here, SandboxSettings};
+
+/// Folders full of what programs fetched or made. Many packages come with settings of
+/// editors, and nobody opens them as a folder of their own.
+const SHALLOW: [&str; 7] = [
+    "node_modules",
+    "target",
+    ".venv",
+    "venv",
+    "__pycache__",
+    ".tox",
+    ".cache",
+];
 
 /// What holds the calls of a chat.
 pub fn of_chat(settings: &SandboxSettings, here: Here<'_>) -> Sandbox {
@@ -17,8 +30,15 @@ pub fn of_chat(settings: &SandboxSettings, here: Here<'_>) -> Sandbox {
     }
     let mut roots = vec![here.cwd];
     roots.extend(here.chat.and_then(Path::parent));
+    let places = Places::of_this_user();
     let mut limits = Limits {
-        kept: Places::of_this_user().never_written(&roots),
+        kept: places.never_written(&roots),
+        never_made: places.never_made(),
+        work: roots.iter().map(|root| (*root).to_owned()).collect(),
+        names: Names {
+            kept: protected::everywhere().map(str::to_owned).collect(),
+            shallow: SHALLOW.map(str::to_owned).to_vec(),
+        },
         ..Limits::default()
     };
     limits.kept.extend(here.chat.map(Path::to_owned));

@@ -111,7 +111,9 @@ pub fn held(settings: &SandboxSettings) -> String {
             settings.policy.rw_paths.join(", ")
         ),
         Err(why) if settings.backend == BackendChoice::Auto => {
-            format!("UNSANDBOXED: {why}; commands run with all of your rights")
+            format!(
+                "UNSANDBOXED: {why}; commands run with all of your rights, also on files that write and edit ask about"
+            )
         }
         Err(why) => format!("required, and there is none: {why}; no command runs"),
     }

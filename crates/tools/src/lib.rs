@@ -41,7 +41,7 @@ pub use person::{Choice, Field, Form, Kind, NoPerson, Person, Reply, Wanted, eno
 pub use process::{Ended, Program, Said, end_descendants, run_argv, watched_by};
 pub use registry::{BUILTIN, Clash, Precedence, Registry, default_tools};
 pub use run::{Ran, run, run_in_full};
-pub use sandbox::{Backend, Limits, Sandbox, find_out, leads_to};
+pub use sandbox::{Backend, Limits, Names, Sandbox, find_out, leads_to};
 pub use scripts::{Place, ScriptFolder, ScriptProblem, digest};
 pub use search::{Entry, Hit, search};
 pub use shell::{ShellLists, Unsafe, forbidden, review};

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::Value;
-use tokio::task::{JoinError, JoinHandle};
+use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
+use crate::sandbox::Watch;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
 /// How long a tool may take to clean up once it was asked to stop. Killing a
@@ -65,15 +66,42 @@ pub async fn run_in_full(
     let stop_tool = ctx.cancel.clone().drop_guard();
     let name = tool.name().to_owned();
     let limit = tool.deadline(&input, ctx.timeout);
+    let watch = watch(tool.as_ref(), &mut ctx).await;
     let mut task = tokio::spawn(async move { tool.execute(&id, input, ctx).await });
     let stop = tokio::select! {
         biased;
-        ended = &mut task => return ran(&name, ended, &Stop::Cancelled),
+        ended = &mut task => return noted(ran(&name, ended, &Stop::Cancelled), watch).await,
         () = cancelled_by_user.cancelled() => Stop::Cancelled,
         () = sleep(limit) => Stop::TimedOut(limit),
     };
     drop(stop_tool);
-    give_up(&name, task, &stop).await
+    noted(give_up(&name, task, &stop).await, watch).await
+}
+
+/// Has what commands may not make looked for before they run.
+async fn watch(tool: &dyn Tool, ctx: &mut ToolContext) -> Option<Watch> {
+    if !tool.runs_commands() || ctx.sandbox.is_off() {
+        return None;
+    }
+    let sandbox = ctx.sandbox.clone();
+    let found = spawn_blocking(move || sandbox.watch()).await;
+    let (held, watch) = found.ok().flatten()?;
+    ctx.sandbox = Arc::new(held);
+    Some(watch)
+}
+
+/// What was made all the same is told, however the call ended.
+async fn noted(mut ran: Ran, watch: Option<Watch>) -> Ran {
+    let Some(watch) = watch else { return ran };
+    let Ok(Some(note)) = spawn_blocking(|| watch.end()).await else {
+        return ran;
+    };
+    let (ToolOutcome::Done { content: text, .. }
+    | ToolOutcome::Failed(text)
+    | ToolOutcome::Cancelled(text)) = &mut ran.outcome;
+    text.push_str("\n\n");
+    text.push_str(&note);
+    ran
 }
 
 /// Waits for a tool that was asked to stop, and no longer than [`GRACE`].

@@ -104,13 +104,17 @@ const BELOW_CONFIG: &[(&str, Kind)] = &[
 /// Below the root.
 const SYSTEM: &[&str] = &["/etc", "/root/.config", "/usr/local/etc"];
 
+/// What is protected by its name wherever it stands, beside Git's own folder.
+pub fn everywhere() -> impl Iterator<Item = &'static str> {
+    let named = FOLDERS.iter().chain(FILES).map(|(name, _)| *name);
+    named.filter(|name| *name != ".git")
+}
+
 /// What is protected by its name directly below a project's folder. Of Git's own
 /// folder only what runs commands: the rest is what working with it changes.
 pub fn in_project(root: &Path) -> impl Iterator<Item = PathBuf> {
     let git = [".git/hooks", ".git/config"].into_iter();
-    let named = FOLDERS.iter().chain(FILES).map(|(name, _)| *name);
-    git.chain(named.filter(|name| *name != ".git"))
-        .map(|name| root.join(name))
+    git.chain(everywhere()).map(|name| root.join(name))
 }
 
 /// What is protected by its name below a home folder, beside [`START_FILES`].

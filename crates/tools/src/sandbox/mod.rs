@@ -4,16 +4,22 @@
 //! Knows no option's name and no tool. [`Limits`] say what is allowed; `bwrap` has it
 //! enforced by bubblewrap, and `probe` finds out whether it really is.
 
+mod aside;
 mod bwrap;
+mod git;
+mod memory;
 mod paths;
 mod probe;
+mod tree;
+mod watch;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 pub use paths::leads_to;
 pub use probe::find_out;
+pub use watch::Watch;
 
 /// What commands of one chat may do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +29,12 @@ pub struct Limits {
     /// Below `writable`, and yet not written. What is not there cannot be kept from
     /// being made.
     pub kept: Vec<PathBuf>,
+    /// Below `writable`, and taken out of the way when a command made it.
+    pub never_made: Vec<PathBuf>,
+    /// Folders that the user works in: below them, `names` are neither written nor made.
+    pub work: Vec<PathBuf>,
+    /// What is neither written nor made by its name.
+    pub names: Names,
     /// Folders that look empty: sockets of the editor are in them.
     pub hidden: Vec<PathBuf>,
     /// Files and sockets that look empty.
@@ -31,6 +43,31 @@ pub struct Limits {
     pub network: bool,
     /// Whether a command keeps the privileges that the user has.
     pub privileged: bool,
+}
+
+/// Names of files and folders, beside those of Git's own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// What is neither written nor made, wherever it stands.
+    pub kept: Vec<String>,
+    /// Folders that nobody works in: below those in them, nothing is looked at.
+    pub shallow: Vec<String>,
+}
+
+impl Names {
+    fn keeps(&self, name: &OsStr) -> bool {
+        self.kept.iter().any(|it| is_same(it, name))
+    }
+
+    fn is_shallow(&self, name: &OsStr) -> bool {
+        self.shallow.iter().any(|it| is_same(it, name))
+    }
+}
+
+/// Some file systems do not tell letters of either case apart.
+fn is_same(one: &str, other: &OsStr) -> bool {
+    one.as_bytes()
+        .eq_ignore_ascii_case(other.as_encoded_bytes())
 }
 
 /// How limits are enforced.
@@ -116,6 +153,21 @@ impl Sandbox {
             )),
             Err(_) => Ok(Vec::new()),
         }
+    }
+
+    /// Looks for what a command may neither write nor make, right before one starts.
+    /// Gives the sandbox for it, and what tells afterwards what it made; nothing when
+    /// commands run free. This waits, as [`Sandbox::prefix`] does.
+    pub fn watch(&self) -> Option<(Self, Watch)> {
+        let limits = self.limits()?;
+        find_out(&self.backend).ok()?;
+        let watch = Watch::begin(limits);
+        let held = Self {
+            given: self.given.clone(),
+            limits: OnceLock::from(watch.limits()),
+            backend: self.backend.clone(),
+        };
+        Some((held, watch))
     }
 
     /// Why commands run free although they should be held; `None` when they are held,

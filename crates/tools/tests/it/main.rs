@@ -6,6 +6,7 @@ mod bash;
 mod edit;
 mod http;
 mod look;
+mod names;
 mod place;
 mod read;
 mod run;

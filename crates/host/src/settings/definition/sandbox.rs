@@ -41,8 +41,8 @@ const POLICY: &[Field] = &[
         "\
 Below which folders files can be written. \"$CWD\" is Neovim's working
 directory, \"$FLEMMA_BUFFER_PATH\" the folder of the chat, \"~\" your home.
-Git's hooks and configuration, start files of shells, and the folders of
-Neovim and Flemma stay as they are, wherever they are.",
+Git's hooks and configuration, `.envrc` and their like stay as they are there;
+see |flemma-sandbox-limits|.",
     )
     .in_frontmatter("sandbox.policy.rw_paths"),
     Field::new(

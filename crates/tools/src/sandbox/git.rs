@@ -1,0 +1,170 @@
+//! Which of Git's own files say what runs, and when one that a command made is
+//! harmless all the same: a fresh clone should stay a clone.
+//!
+//! What is not surely harmless is not. Sources: gitrepository-layout(5), git-config(1).
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+
+use super::tree::{State, Tree};
+
+/// Git's own folder, or a file that says where it is.
+pub(super) const FOLDER: &str = ".git";
+/// In such a folder: what runs, or says what runs, or where that is written.
+pub(super) const KEPT: [&str; 4] = ["commondir", "config", "config.worktree", "hooks"];
+/// In such a folder: where those of submodules and further worktrees are.
+pub(super) const HOLDERS: [&str; 2] = ["modules", "worktrees"];
+/// Longest file that is judged, in bytes.
+const MOST: u64 = 64 * 1024;
+/// Settings that run nothing and lead to nothing that does, as sections and keys in
+/// lower case: what `git init`, `clone`, `submodule` and `worktree` write.
+const HARMLESS: [(&str, &[&str]); 9] = [
+    (
+        "core",
+        &[
+            "repositoryformatversion",
+            "filemode",
+            "bare",
+            "logallrefupdates",
+            "ignorecase",
+            "precomposeunicode",
+            "symlinks",
+            "worktree",
+        ],
+    ),
+    (
+        "remote",
+        &["url", "fetch", "pushurl", "tagopt", "promisor", "mirror"],
+    ),
+    ("branch", &["remote", "merge", "rebase"]),
+    ("user", &["name", "email"]),
+    ("init", &["defaultbranch"]),
+    ("pull", &["rebase", "ff"]),
+    ("push", &["default", "autosetupremote"]),
+    ("submodule", &["url", "active"]),
+    (
+        "extensions",
+        &["objectformat", "refstorage", "worktreeconfig"],
+    ),
+];
+
+/// Whether Git takes a folder with these entries for one of its own, whatever its name
+/// and wherever it stands.
+pub(super) fn is_gits(has: impl Fn(&str) -> bool) -> bool {
+    has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
+}
+
+/// Whether something that came into being at `path` runs nothing.
+pub(super) fn is_harmless(path: &Path, state: &State, tree: &Tree) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    let Some((name, folder)) = name.zip(path.parent()) else {
+        return false;
+    };
+    if *state != State::There {
+        return false;
+    }
+    match name {
+        FOLDER => points(path, "gitdir: ", folder, tree),
+        "commondir" if tree.is_gits(folder) => points(path, "", folder, tree),
+        "config" | "config.worktree" if tree.is_gits(folder) => {
+            text(path).is_some_and(|text| settings_are_harmless(&text))
+        }
+        "hooks" if tree.is_gits(folder) => only_samples(path),
+        _ => false,
+    }
+}
+
+/// Whether a file leads to a folder of Git's own that is looked into as well.
+fn points(path: &Path, before: &str, folder: &Path, tree: &Tree) -> bool {
+    let text = text(path).unwrap_or_default();
+    let place = text.trim_end_matches('\n').strip_prefix(before);
+    let place = place.and_then(|place| folder.join(place).canonicalize().ok());
+    place.is_some_and(|place| tree.is_gits(&place))
+}
+
+fn only_samples(hooks: &Path) -> bool {
+    let Ok(mut entries) = fs::read_dir(hooks) else {
+        return false;
+    };
+    entries.all(|entry| {
+        entry.is_ok_and(|entry| {
+            let is_sample = Path::new(&entry.file_name()).extension() == Some("sample".as_ref());
+            is_sample && entry.file_type().is_ok_and(|it| it.is_file())
+        })
+    })
+}
+
+fn text(path: &Path) -> Option<String> {
+    let found = fs::symlink_metadata(path).ok()?;
+    let is_readable = found.is_file() && found.len() <= MOST;
+    is_readable.then(|| fs::read_to_string(path).ok()).flatten()
+}
+
+/// Whether each line is blank, a comment, a section's header or a harmless setting.
+/// Whatever Git would read otherwise, such as a line that goes on, is none of these.
+fn settings_are_harmless(text: &str) -> bool {
+    let mut keys: &[&str] = &[];
+    text.lines().map(str::trim).all(|line| {
+        if line.is_empty() || line.starts_with(['#', ';']) {
+            return !line.ends_with('\\');
+        }
+        if let Some(header) = line.strip_prefix('[') {
+            let Some(header) = header.strip_suffix(']') else {
+                return false;
+            };
+            keys = section(header).unwrap_or_default();
+            return !header.contains([']', '\\', '#', ';']);
+        }
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        let key = key.trim().to_ascii_lowercase();
+        // `helper::address` runs a helper.
+        keys.contains(&key.as_str()) && !value.contains("::") && !value.contains('\\')
+    })
+}
+
+/// The harmless keys of a section; `name "part"`.
+fn section(header: &str) -> Option<&'static [&'static str]> {
+    let (name, _) = header.split_once([' ', '\t']).unwrap_or((header, ""));
+    let name = name.to_ascii_lowercase();
+    let found = HARMLESS.iter().find(|(it, _)| *it == name);
+    found.map(|(_, keys)| *keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_run_something_are_never_harmless() {
+        for text in [
+            "",
+            "[core]\n\tbare = false\n",
+            "[core]\n\trepositoryformatversion = 0\n\tfileMode = true\n[remote \"origin\"]\n\turl = git@example.org:a/b.git\n\
+             \tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n",
+            "# a comment\n[user]\nname = A\n",
+        ] {
+            assert!(settings_are_harmless(text), "{text}");
+        }
+        for text in [
+            "[core]\n\tfsmonitor = ./x\n",
+            "[core]\n\tbare = false\n\tFsMonitor=./x\n",
+            "[core] fsmonitor = ./x\n",
+            "[core]\nbare = false \\\nfsmonitor = x\n",
+            "# a \\\n[core]\nhooksPath = x\n",
+            "[core]\n\thooksPath = ..\n",
+            "[include]\n\tpath = ../evil\n",
+            "[includeIf \"gitdir:.\"]\n\tpath = ../evil\n",
+            "[alias]\n\tstatus = !sh\n",
+            "[filter \"x\"]\n\tsmudge = sh\n",
+            "[remote \"origin\"]\n\turl = ext::sh -c id\n",
+            "[remote \"origin\"]\n\tuploadpack = sh\n",
+            "[submodule \"x\"]\n\tupdate = !sh\n",
+            "[core]\nsshCommand = sh\n",
+            "key = x\n",
+            "[diff]\nexternal = x\n",
+        ] {
+            assert!(!settings_are_harmless(text), "{text}");
+        }
+    }
+}

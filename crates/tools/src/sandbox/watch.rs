@@ -1,0 +1,158 @@
+//! Names that no command may make: looked for before a command and after it.
+//!
+//! Nothing keeps a name from being made where other names may be, so what has come into
+//! being is taken out of the way when the command has ended. What is there before is
+//! kept as it is, wherever it stands.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::aside::set_aside;
+use super::tree::{MAX_NEW, Root, State, Tree};
+use super::{Limits, git, memory, paths};
+
+/// Most files below the folders of the work that are kept from being written: each
+/// costs a command some half a millisecond.
+const MOST_KEPT: usize = 32;
+/// Most paths that a note names.
+const MOST_NAMED: usize = 10;
+
+/// What was there before a command.
+pub struct Watch {
+    limits: Limits,
+    trees: Vec<(Root, Arc<Tree>)>,
+    /// What commands made and could keep: they may change it, as long as it is harmless.
+    theirs: HashSet<PathBuf>,
+    /// Single places elsewhere, and which of them were there.
+    places: Vec<(PathBuf, Option<State>)>,
+}
+
+impl Watch {
+    /// Looks. `limits` has real paths. Takes a millisecond or two, and the first time
+    /// as long as reading up to 1,000 folders does.
+    pub(super) fn begin(limits: &Limits) -> Self {
+        let look = |root: Root| {
+            let tree = Tree::look(&root, &limits.names, memory::seen(&root));
+            memory::remember(&root, tree.clone());
+            (root, tree)
+        };
+        let trees: Vec<_> = roots(limits).into_iter().map(look).collect();
+        let theirs = memory::made_by_commands(|path| {
+            let states = trees.iter().map(|(_, tree)| (tree, tree.state(path)));
+            let mut there = states.filter_map(|(tree, state)| Some((tree, state?)));
+            // It is the user's once the user made something of it.
+            there.all(|(tree, state)| git::is_harmless(path, state, tree))
+        });
+        let is_writable = |path: &&PathBuf| limits.writable.iter().any(|it| path.starts_with(it));
+        let places = limits.never_made.iter().filter(is_writable);
+        Self {
+            trees,
+            theirs,
+            places: places.map(|path| (path.clone(), State::of(path))).collect(),
+            limits: limits.clone(),
+        }
+    }
+
+    /// The limits for the command that is to start: what was found stays as it is.
+    pub(super) fn limits(&self) -> Limits {
+        let found = self.trees.iter().flat_map(|(_, tree)| tree.kept());
+        let found = found.map(|(path, _)| path);
+        let found = found.filter(|path| !self.theirs.contains(path));
+        let found = found.take(MOST_KEPT);
+        let places = self.places.iter().filter(|(_, state)| state.is_some());
+        let places = places.map(|(path, _)| path.clone());
+        let mut kept = paths::real(&found.chain(places).collect::<Vec<_>>());
+        kept.extend(self.limits.kept.iter().cloned());
+        kept.sort();
+        kept.dedup_by(|path, above| path.starts_with(above));
+        Limits {
+            kept,
+            ..self.limits.clone()
+        }
+    }
+
+    /// Takes what has come into being out of the way. A note about it for the model and
+    /// the user, or nothing.
+    pub fn end(self) -> Option<String> {
+        let mut notes = Vec::new();
+        let mut is_cut = false;
+        for (root, before) in &self.trees {
+            let changed = before.again(root, &self.limits.names);
+            is_cut |= changed.as_ref().is_some_and(|it| it.is_cut);
+            // What is theirs can be written without a change of its folder.
+            let after = changed.map_or_else(|| before.clone(), Arc::new);
+            let made = after.kept().filter(|(path, now)| {
+                before.state(path) != Some(now) || self.theirs.contains(path)
+            });
+            let (harmless, others): (Vec<_>, Vec<_>) =
+                made.partition(|(path, now)| git::is_harmless(path, now, &after));
+            memory::add_made_by_commands(harmless.into_iter().map(|(path, _)| path));
+            let others = others.into_iter();
+            notes.extend(others.map(|(path, _)| taken(&root.path, &path)));
+            memory::remember(root, after.clone());
+        }
+        for (path, before) in &self.places {
+            let root = self.limits.writable.iter().find(|it| path.starts_with(it));
+            let now = State::of(path).filter(|now| before.as_ref() != Some(now));
+            notes.extend(root.zip(now).map(|(root, _)| taken(root, path)));
+        }
+        note(&notes, is_cut)
+    }
+}
+
+/// The folders of the work that can be written, and the top of whatever else can be
+/// down to there: Git and others look for their files in the folders above as well.
+fn roots(limits: &Limits) -> Vec<Root> {
+    let work = paths::real(&limits.work);
+    let writable = &limits.writable;
+    let can_be = |it: &&PathBuf| writable.iter().any(|root| it.starts_with(root));
+    let inside = writable
+        .iter()
+        .filter(|it| work.iter().any(|work| it.starts_with(work)));
+    let mut deep: Vec<PathBuf> = work.iter().filter(can_be).chain(inside).cloned().collect();
+    deep.sort();
+    deep.dedup_by(|path, above| path.starts_with(above));
+    let above = deep.iter().flat_map(|it| it.ancestors().skip(1));
+    let above = above.map(Path::to_owned).filter(|it| can_be(&it));
+    let mut tops: Vec<PathBuf> = above.chain(writable.iter().cloned()).collect();
+    tops.retain(|top| !deep.iter().any(|it| top.starts_with(it)));
+    tops.sort();
+    tops.dedup();
+    let root = |is_deep| move |path| Root { path, is_deep };
+    let deep = deep.into_iter().map(root(true));
+    deep.chain(tops.into_iter().map(root(false))).collect()
+}
+
+/// Takes one path out of the way; says where it is now.
+fn taken(root: &Path, path: &Path) -> String {
+    let shown = |path: &Path| path.display().to_string().escape_debug().to_string();
+    match set_aside(root, path) {
+        Ok(new) => format!("{} was renamed to {}.", shown(path), shown(&new)),
+        Err(error) => format!(
+            "{} could not be renamed ({error}) and is still there.",
+            shown(path)
+        ),
+    }
+}
+
+fn note(taken: &[String], is_cut: bool) -> Option<String> {
+    let mut lines = Vec::new();
+    if !taken.is_empty() {
+        lines.push(
+            "While this ran, files came into being that run by themselves or say what may run. Commands may not make \
+             these; the user can put them back."
+                .to_owned(),
+        );
+        lines.extend(taken.iter().take(MOST_NAMED).cloned());
+        if let more @ 1.. = taken.len().saturating_sub(MOST_NAMED) {
+            lines.push(format!("And {more} more."));
+        }
+    }
+    if is_cut {
+        lines.push(format!(
+            "This made more than {MAX_NEW} folders, and not all of them were looked through for files that run by themselves."
+        ));
+    }
+    (!lines.is_empty()).then(|| format!("[{}]", lines.join("\n")))
+}

@@ -1,0 +1,269 @@
+//! Names that no command may make, below the folders of the work: files that run by
+//! themselves or say what may run, wherever they stand and also when they are missing.
+//!
+//! Where bubblewrap is not installed or does not hold, each test says so by name and
+//! does nothing more.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use serde_json::json;
+use tools::{Backend, Limits, Names, Sandbox, find_out};
+
+use crate::place::Place;
+
+/// A folder `work` with a repository and a file of each kind further down.
+fn work(test: &str) -> Option<Place> {
+    if let Err(why) = find_out(&Backend::default()) {
+        eprintln!("skipped: {test}: {why}");
+        return None;
+    }
+    let mut place = Place::new();
+    for (path, text) in [
+        ("work/.git/config", "[core]\n"),
+        ("work/.git/HEAD", "ref: refs/heads/main\n"),
+        ("work/sub/.git/config", "[core]\n"),
+        ("work/sub/.git/HEAD", "ref: refs/heads/main\n"),
+        ("work/sub/.git/hooks/pre-commit", "old\n"),
+        ("work/deep/er/.envrc", "old\n"),
+        ("work/deep/real", "old\n"),
+        ("work/node_modules/one/two/.keep", ""),
+    ] {
+        let path = place.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    symlink("real", place.path("work/deep/.mcp.json")).unwrap();
+    place.ctx.cwd = place.path("work");
+    place.ctx.sandbox = Arc::new(Sandbox::new(limits(&place), Backend::default()));
+    Some(place)
+}
+
+fn limits(place: &Place) -> Limits {
+    let words = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect();
+    Limits {
+        writable: vec![place.path("")],
+        work: vec![place.path("work")],
+        never_made: vec![place.path("home/.bashrc")],
+        names: Names {
+            kept: words(&[".envrc", ".mcp.json", ".nvim.lua", ".vscode"]),
+            shallow: words(&["node_modules"]),
+        },
+        ..Limits::default()
+    }
+}
+
+async fn bash(place: &Place, command: &str) -> String {
+    let input = json!({"label": "", "command": command, "timeout": null});
+    place.done("bash", input).await
+}
+
+/// What each command makes and may not make; it is held afterwards.
+const MADE: [(&str, &str); 27] = [
+    ("echo x > .envrc", ".envrc"),
+    ("echo x > .ENVRC", ".ENVRC"),
+    ("echo x > sub/.envrc", "sub/.envrc"),
+    (
+        "mkdir -p a/b/c && echo x > a/b/c/.mcp.json",
+        "a/b/c/.mcp.json",
+    ),
+    ("mkdir .vscode && echo x > .vscode/tasks.json", ".vscode"),
+    ("echo x > y && mv y deep/.nvim.lua", "deep/.nvim.lua"),
+    (
+        "mkdir z && echo x > z/.envrc && mv z deep/z",
+        "deep/z/.envrc",
+    ),
+    ("echo x > deep/y && ln deep/y deep/.envrc", "deep/.envrc"),
+    ("ln -s ../real .nvim.lua", ".nvim.lua"),
+    ("ln -s /etc/passwd sub/.mcp.json", "sub/.mcp.json"),
+    (
+        "rm deep/.mcp.json && echo x > deep/.mcp.json",
+        "deep/.mcp.json",
+    ),
+    ("ln -sfn other deep/.mcp.json", "deep/.mcp.json"),
+    (
+        "mkdir .git/hooks && echo x > .git/hooks/post-checkout",
+        ".git/hooks",
+    ),
+    (
+        "mkdir .git/hooks && ln -s ../../x .git/hooks/a.sample",
+        ".git/hooks",
+    ),
+    ("echo ../evil > .git/commondir", ".git/commondir"),
+    (
+        "echo '[core] fsmonitor=x' > .git/config.worktree",
+        ".git/config.worktree",
+    ),
+    (
+        "mkdir -p n/.git && echo '[core]\nhooksPath=..' > n/.git/config",
+        "n/.git/config",
+    ),
+    ("mkdir n && echo 'gitdir: ../evil' > n/.git", "n/.git"),
+    ("mkdir n && ln -s ../evil n/.git", "n/.git"),
+    (
+        "mkdir -p .git/modules/m/x/hooks && cd .git/modules/m/x && touch HEAD commondir && echo x > hooks/a",
+        ".git/modules/m/x/hooks",
+    ),
+    (
+        "mkdir -p bare/objects bare/refs && cd bare && touch HEAD && echo '[alias] x=!y' > config",
+        "bare/config",
+    ),
+    ("echo x > node_modules/.envrc", "node_modules/.envrc"),
+    (
+        "touch -r deep t && echo x > deep/.envrc && touch -r t deep",
+        "deep/.envrc",
+    ),
+    (
+        "for i in $(seq 1500); do mkdir d$i; done; echo x > d999/.envrc",
+        "d999/.envrc",
+    ),
+    ("(sleep 0.01; echo x > .envrc) & sleep 0.05", ".envrc"),
+    ("echo x > ../.envrc", "../.envrc"),
+    (
+        "mkdir ../home && echo x > ../home/.bashrc",
+        "../home/.bashrc",
+    ),
+];
+
+#[tokio::test]
+async fn no_command_makes_a_file_that_runs_by_itself_wherever_it_would_stand() {
+    let name = "no_command_makes_a_file_that_runs_by_itself_wherever_it_would_stand";
+    for (command, made) in MADE {
+        let Some(place) = work(name) else { return };
+        let was = fs::read_link(place.path("work").join(made)).ok();
+        let said = bash(&place, command).await;
+        assert!(said.contains("files came into being"), "{command}: {said}");
+        let made = place.path("work").join(made);
+        let held = made.with_file_name(format!(
+            "{}.flemma-held",
+            made.file_name().unwrap().to_str().unwrap()
+        ));
+        assert!(fs::symlink_metadata(&held).is_ok(), "{command}: {said}");
+        assert!(fs::symlink_metadata(&made).is_err(), "{command}: {was:?}");
+        let again = bash(&place, "true").await;
+        assert!(!again.contains("came into being"), "{command}: {again}");
+    }
+}
+
+/// What was there stays, and nothing is said.
+const KEPT: [&str; 12] = [
+    "echo x > deep/er/.envrc",
+    "rm -f deep/er/.envrc",
+    "mv deep/er/.envrc deep/er/y",
+    "mv deep/er deep/other",
+    "rm -rf deep/er",
+    "mv deep other",
+    "echo x > y && mv y deep/er/.envrc",
+    "echo x > deep/.mcp.json",
+    "echo x > sub/.git/hooks/post-checkout",
+    "echo x > sub/.git/hooks/pre-commit",
+    "echo x >> sub/.git/config",
+    "mv sub/.git sub/other",
+];
+
+#[tokio::test]
+async fn what_is_there_stays_as_it_is_wherever_it_stands() {
+    let name = "what_is_there_stays_as_it_is_wherever_it_stands";
+    let Some(place) = work(name) else { return };
+    for command in KEPT {
+        let said = bash(&place, &format!("({command}) 2>/dev/null && echo WENT")).await;
+        assert!(!said.contains("WENT"), "{command}: {said}");
+        assert!(!said.contains("came into being"), "{command}: {said}");
+    }
+    for (path, text) in [
+        ("work/deep/er/.envrc", "old\n"),
+        ("work/deep/real", "old\n"),
+        ("work/sub/.git/hooks/pre-commit", "old\n"),
+        ("work/sub/.git/config", "[core]\n"),
+    ] {
+        assert_eq!(place.text(path), text, "{path}");
+    }
+    assert!(!place.path("work/sub/.git/hooks/post-checkout").exists());
+}
+
+#[tokio::test]
+async fn ordinary_work_with_git_goes_on() {
+    let name = "ordinary_work_with_git_goes_on";
+    let has_git = Command::new("git").arg("--version").output().is_ok();
+    let Some(place) = work(name).filter(|_| has_git) else {
+        return;
+    };
+    for command in [
+        "git init -q new && cd new && git config --get core.bare",
+        "git clone -q new copy 2>&1; git -C copy config --get remote.origin.url",
+        "cd new && git -c user.name=A -c user.email=a@b commit -q --allow-empty -m x && git worktree add -q ../tree 2>&1",
+        "git -C copy config user.name A && git -C new remote add other ../copy",
+        "git -C tree status --short && git -C tree log --oneline | wc -l",
+        "mkdir -p src/.github && echo x > src/.gitignore && echo x > src/.env",
+        "rm -rf copy new tree src",
+    ] {
+        let said = bash(&place, command).await;
+        assert!(!said.contains("came into being"), "{command}: {said}");
+        assert!(!said.contains("exited with code"), "{command}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_command_made_may_be_changed_as_long_as_it_stays_harmless() {
+    let name = "what_a_command_made_may_be_changed_as_long_as_it_stays_harmless";
+    let Some(place) = work(name) else { return };
+    let made =
+        "mkdir -p n/.git && cd n/.git && touch HEAD && printf '[core]\\nbare = false\\n' > config";
+    assert_eq!(bash(&place, made).await, "(no output)");
+    let said = bash(&place, "printf 'hooksPath = ..' >> n/.git/config").await;
+    assert!(said.contains("n/.git/config was renamed to"), "{said}");
+    fs::rename(
+        place.path("work/n/.git/config.flemma-held"),
+        place.path("work/n/.git/config"),
+    )
+    .unwrap();
+    let said = bash(&place, "echo >> n/.git/config").await;
+    assert!(said.contains("Read-only"), "{said}");
+}
+
+#[tokio::test]
+async fn what_the_user_makes_or_puts_back_between_two_commands_stays() {
+    let name = "what_the_user_makes_or_puts_back_between_two_commands_stays";
+    let Some(place) = work(name) else { return };
+    let held = place.path("work/sub/.envrc.flemma-held");
+    bash(&place, "echo x > sub/.envrc").await;
+    fs::rename(held, place.path("work/sub/.envrc")).unwrap();
+    fs::write(place.path("work/.nvim.lua"), "mine").unwrap();
+    let said = bash(&place, "echo y > sub/.envrc; echo y > .nvim.lua").await;
+    assert!(said.contains("Read-only"), "{said}");
+    assert!(!said.contains("came into being"), "{said}");
+    assert_eq!(place.text("work/sub/.envrc"), "x\n");
+    assert_eq!(place.text("work/.nvim.lua"), "mine");
+}
+
+#[tokio::test]
+async fn a_command_that_is_cancelled_or_runs_beside_another_makes_none_either() {
+    let name = "a_command_that_is_cancelled_or_runs_beside_another_makes_none_either";
+    let Some(place) = work(name) else { return };
+    let made = place.path("work/sub/.envrc");
+    let cancel = place.ctx.cancel.clone();
+    let waits = async {
+        while !made.exists() {
+            tokio::task::yield_now().await;
+        }
+        // The file is there when this one begins, and is not taken for the user's.
+        let said = bash(&place, "cat sub/.envrc").await;
+        assert_eq!(said, "x");
+        assert!(made.exists());
+        cancel.cancel();
+    };
+    let input = json!({"label": "", "command": "echo x > sub/.envrc; sleep 60", "timeout": null});
+    let (outcome, ()) = tokio::join!(place.call("bash", input), waits);
+    assert!(
+        format!("{outcome:?}").contains("came into being"),
+        "{outcome:?}"
+    );
+    assert!(!made.exists() && is_there(&place, "work/sub/.envrc.flemma-held"));
+}
+
+fn is_there(place: &Place, path: &str) -> bool {
+    Path::new(&place.path(path)).exists()
+}
