@@ -8,7 +8,7 @@ use std::time::Instant;
 use harness::{Answer, Editor, Gate, Provider};
 use serde_json::{Value as Json, json};
 
-use crate::stage::{ask_again, await_lua, await_turn, press, rest, since, with_plugin};
+use crate::stage::{ask_again, await_lua, await_row, await_turn, press, rest, since, with_plugin};
 use crate::table::{Budget, Row, Samples, Table};
 
 const RUNS: usize = 15;
@@ -35,15 +35,13 @@ const REGISTER: &str = "local many = ...
       tool('tool_' .. index, 'nothing')
     end
     return true";
-/// A line that appears.
-const SHOWN: &str = "return vim.tbl_contains(vim.api.nvim_buf_get_lines(0, -30, -1, false), ...)";
 
 pub fn run(table: &mut Table) -> io::Result<()> {
-    let lua = calls("says", json!({}), "lua says it");
-    let built_in = calls("calculator", json!({"expression": "6 * 7"}), "42");
+    let (_, lua) = calls("says", json!({}), "lua says it", None)?;
+    let (_, built_in) = calls("calculator", json!({"expression": "6 * 7"}), "42", None)?;
     table.add(row("a call of a tool in Lua", &built_in, &lua, 2.0))?;
-    let script = calls("answer", json!({}), "script says it");
-    let interpreter = interpreter()?;
+    let path = path();
+    let (interpreter, script) = calls("answer", json!({}), "script says it", Some(&path))?;
     let added = script.median() - built_in.median() - interpreter.median();
     table.add(Row {
         what: "a call of a script, beyond the start of its interpreter".to_owned(),
@@ -96,11 +94,17 @@ fn editor(provider: &Provider, many: usize) -> Editor {
     editor
 }
 
-/// From the end of an answer that calls a tool to its result in the buffer.
-fn calls(tool: &str, input: Json, says: &str) -> Samples {
+/// From the end of an answer that calls a tool to its result on the screen; and, with a
+/// search path, an interpreter of it before each, on a machine that rested as long.
+fn calls(
+    tool: &str,
+    input: Json,
+    says: &str,
+    path: Option<&str>,
+) -> io::Result<(Samples, Samples)> {
     let provider = Provider::anthropic([""; 0]);
     let editor = editor(&provider, 0);
-    let mut took = Samples::default();
+    let (mut by_hand, mut took) = (Samples::default(), Samples::default());
     for run in 0..RUNS {
         let gate = Gate::new();
         let id = format!("toolu_{tool}_{run}");
@@ -108,37 +112,39 @@ fn calls(tool: &str, input: Json, says: &str) -> Samples {
         press(&editor, "<C-]>");
         gate.wait_reached();
         rest(&editor);
+        if let Some(path) = path {
+            by_hand.add(interpreter(path)?);
+            rest(&editor);
+        }
         let start = Instant::now();
         gate.open();
-        await_lua(&editor, SHOWN, &json!([says]));
+        // To ask the editor again and again would take a processor from the interpreter.
+        await_row(&editor, says, |row| row.trim() == says);
         took.add(since(start));
         await_turn(&editor);
         editor.command("%delete _");
         editor.keys("i@You:<CR>Go on.<Esc>");
         rest(&editor);
     }
-    took
+    Ok((by_hand, took))
 }
 
-/// The interpreter with a script that reads its arguments and says the same.
-fn interpreter() -> io::Result<Samples> {
+/// The interpreter with a script that reads its arguments and says the same; neither
+/// this nor ours is in a sandbox.
+fn interpreter(path: &str) -> io::Result<f64> {
     const SAME: &str = "import json, sys\njson.load(sys.stdin)\nprint('script says it')";
-    let (path, mut took) = (path(), Samples::default());
-    for _ in 0..RUNS {
-        let start = Instant::now();
-        let mut child = Command::new("python3")
-            .env("PATH", &path)
-            .args(["-c", SAME])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        if let Some(mut arguments) = child.stdin.take() {
-            arguments.write_all(b"{}")?;
-        }
-        child.wait_with_output()?;
-        took.add(since(start));
+    let start = Instant::now();
+    let mut child = Command::new("python3")
+        .env("PATH", path)
+        .args(["-c", SAME])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    if let Some(mut arguments) = child.stdin.take() {
+        arguments.write_all(b"{}")?;
     }
-    Ok(took)
+    child.wait_with_output()?;
+    Ok(since(start))
 }
 
 fn requests(many: usize) -> Samples {

@@ -11,6 +11,7 @@ mod digest;
 mod folder;
 mod job;
 mod manifest;
+mod marshal;
 mod parameters;
 mod program;
 mod reader;

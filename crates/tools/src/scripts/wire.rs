@@ -1,5 +1,6 @@
-//! The wire to a running script: lines of JSON over a socket that is its standard input
-//! until its own code starts. What the script prints goes elsewhere.
+//! The wire to a running script: what it starts from, then lines of JSON, over a socket
+//! that is its standard input until its own code starts. What the script prints goes
+//! elsewhere.
 //!
 //! The other end is not trusted: a line is bounded, and what is no message ends the call.
 
@@ -15,6 +16,7 @@ use tokio::net::UnixStream;
 
 use super::clock::Clock;
 use super::desk::{self, Question};
+use super::marshal::marshal;
 use crate::tool::ToolContext;
 
 /// Longest message of a script, in bytes (64 MB).
@@ -61,7 +63,7 @@ impl Wire {
 
     /// Starts the script and answers it until its code has ended.
     pub(super) async fn serve(mut self, start: &Value, ctx: &ToolContext, clock: &Clock) -> Said {
-        if self.say(start).await.is_err() {
+        if self.begin(start).await.is_err() {
             return Said::Nothing;
         }
         let mut left = MOST_QUESTIONS;
@@ -89,6 +91,14 @@ impl Wire {
                 return Said::Nothing;
             }
         }
+    }
+
+    /// The first message is the only one that is no line of JSON.
+    async fn begin(&mut self, start: &Value) -> io::Result<()> {
+        let start = marshal(start)?;
+        let mut message = format!("{}\n", start.len()).into_bytes();
+        message.extend(start);
+        self.stream.get_mut().write_all(&message).await
     }
 
     async fn say(&mut self, message: &Value) -> io::Result<()> {

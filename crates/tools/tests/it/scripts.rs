@@ -299,6 +299,39 @@ fn a_module_of_the_folder_a_script_runs_in_is_not_taken_for_another() {
 }
 
 #[test]
+fn a_file_with_the_name_of_one_of_pythons_own_modules_spoils_nothing() {
+    let script =
+        "import llmr.mcp as m\nimport json\nm.return_object({'a': json.dumps([m.get('text')])})";
+    let stage = Stage::script(script);
+    for name in ["json.py", "re.py", "traceback.py"] {
+        stage.write(&format!("t/{name}"), "open('taken', 'w')");
+    }
+    assert_eq!(stage.done("t", json!({"text": "x"})), r#"{"a": "[\"x\"]"}"#);
+    stage.write("t/s.py", "1 / 0");
+    assert!(stage.failed("t", json!({})).contains("ZeroDivisionError"));
+    assert!(!stage.ctx.cwd.join("taken").exists());
+}
+
+#[test]
+fn arguments_and_results_of_any_kind_arrive_as_they_are() {
+    let script = "import llmr.mcp as m\nm.return_string(m.get('text'))";
+    let stage = Stage::script(script);
+    for text in [
+        "",
+        "a\u{1}\u{1f}\"\\\u{7f}",
+        "\u{2028}\u{1f44b}\r\n",
+        "{\"done\": 1}\n",
+    ] {
+        assert_eq!(stage.done("t", json!({"text": text})), text);
+    }
+    stage.write(
+        "t/s.py",
+        "import llmr.mcp as m\nm.return_string('a\\udc00b')",
+    );
+    assert_eq!(stage.done("t", json!({})), "a?b");
+}
+
+#[test]
 fn other_programs_read_their_arguments_as_json_and_print_their_result() {
     let stage = Stage::new();
     let toml = "description = \"d\"\nscript = \"s\"\n";

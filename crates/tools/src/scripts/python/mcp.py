@@ -2,7 +2,6 @@
 
 `get` and the `return_` functions are those of document 5; so are the names of the rest.
 """
-import json
 
 
 class ToolError(Exception):
@@ -23,7 +22,7 @@ def return_string(text):
 
 def return_object(value):
     """Makes this value the tool's result, as JSON."""
-    return return_string(json.dumps(value, ensure_ascii=False))
+    return return_string(_json().dumps(value, ensure_ascii=False))
 
 
 def list_tools():
@@ -31,7 +30,7 @@ def list_tools():
     ok, error = _ask({"list": True})
     if error is not None:
         raise ToolError(error)
-    return json.loads(ok)
+    return _json().loads(ok)
 
 
 def call_tool(name, args=None):
@@ -42,7 +41,7 @@ def call_tool(name, args=None):
         raise ToolError(error)
     if ok[:1] in ("{", "["):
         try:
-            return json.loads(ok)
+            return _json().loads(ok)
         except ValueError:
             pass
     return ok
@@ -59,4 +58,4 @@ def tool_search(query):
     ok, error = _ask({"search": query})
     if error is not None:
         raise ToolError(error)
-    return json.loads(ok)
+    return _json().loads(ok)

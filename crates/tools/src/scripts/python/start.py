@@ -2,28 +2,56 @@
 # the script prints, and what it starts, cannot be taken for a message.
 import importlib.machinery as machinery
 import _thread
-import json
 import os
 import sys
 import types
 
 lock = _thread.allocate_lock()
+escapes = {code: "\\u%04x" % code for code in (*range(32), 34, 92)}
 
 
 def say(message):
-    rest = (json.dumps(message, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+    rest = (message + "\n").encode("utf-8", "replace")
     while rest:
         rest = rest[os.write(wire, rest):]
+
+
+def json():
+    """Python's own module. It is not loaded before it is needed: that would take longer
+    than everything else here."""
+    import json as module
+
+    return module
+
+
+def load_what_is_hidden():
+    """Loads at once what is else loaded when it is needed, where a file of the tool's has
+    the name of a module of Python's own and would be taken for it."""
+    names = getattr(sys, "stdlib_module_names", ())
+    try:
+        folders = [os.listdir(folder) for folder in start["path"] if os.path.isdir(folder)]
+        theirs = {file.partition(".")[0] for files in folders for file in files}
+        is_plain = names and theirs.isdisjoint(names)
+    except OSError:
+        is_plain = False
+    if not is_plain:
+        import json, traceback
+
+
+def end(word, text):
+    """The last message. Most scripts say nothing else, and need no module for it."""
+    quoted = "null" if text is None else '"' + text.translate(escapes) + '"'
+    say('{"%s": %s}' % (word, quoted))
 
 
 def ask(question):
     """Asks the host and waits for its answer; returns text, or raises what went wrong."""
     with lock:
-        say({"ask": question})
+        say(json().dumps({"ask": question}, ensure_ascii=False))
         line = reader.readline()
     if not line:
         raise RuntimeError("the tool was stopped")
-    answer = json.loads(line)
+    answer = json().loads(line)
     return answer.get("ok"), answer.get("error")
 
 
@@ -61,7 +89,7 @@ def modules():
     result = []
     package = module("llmr", __path__=[])
     for name in ("mcp", "ai"):
-        made = module("llmr." + name, _ask=ask, _arguments=start["arguments"], _result=result)
+        made = module("llmr." + name, _ask=ask, _json=json, _arguments=start["arguments"], _result=result)
         exec(compile(start[name], "<llmr." + name + ">", "exec"), made.__dict__)
         setattr(package, name, made)
     return result
@@ -80,6 +108,7 @@ def run(script):
     main = module("__main__", __file__=script, __builtins__=__builtins__)
     sys.argv = [script]
     sys.path_hooks.insert(0, find_fresh)
+    load_what_is_hidden()
     sys.path[0:0] = start["path"]
     with open(script, "rb") as file:
         text = file.read()
@@ -102,7 +131,10 @@ def serve():
         sys.stderr.flush()
     except OSError:
         pass
-    say({"failed": problem} if problem else {"done": result[-1] if result else None})
+    if problem:
+        end("failed", problem)
+    else:
+        end("done", result[-1] if result else None)
 
 
 serve()
