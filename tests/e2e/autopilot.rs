@@ -264,13 +264,15 @@ fn events_tell_what_began_and_how_it_ended() {
     };
     let request = json!({"bufnr": true});
     let answered = with(request.clone(), "status", json!("success"));
+    let ended = with(call.clone(), "status", json!("success"));
+    let ended = with(ended, "details", json!({"exit_code": 0}));
     assert_eq!(
         editor.lua("return told", json!([])),
         json!([
             ["FlemmaRequestStarted", request],
             ["FlemmaRequestFinished", answered],
             ["FlemmaToolStarted", call],
-            ["FlemmaToolFinished", with(call.clone(), "status", json!("success"))],
+            ["FlemmaToolFinished", ended],
             ["FlemmaRequestStarted", request],
             ["FlemmaRequestFinished", answered],
             ["FlemmaRested", {"bufnr": true, "limit": false, "queued": 0}],

@@ -220,3 +220,37 @@ fn cancelling_ends_a_script_and_what_it_started() {
     });
     editor.wait_for("its result", |editor| became(editor, "t_1") == "failed");
 }
+
+#[test]
+fn what_a_tool_says_beside_its_result_reaches_autocommands_and_the_log_and_no_model() {
+    let provider = Provider::anthropic([
+        Answer::new().tool_use("t_1", "aside", json!({})),
+        Answer::says("Done."),
+    ]);
+    let options = json!({"tools": {"require_approval": false}});
+    let setup = with_options(&provider, options)
+        .env("FLEMMA_LOG", "flemma=debug")
+        .with("../config/flemma/tools/aside/tool.toml", HELLO)
+        .with(
+            "../config/flemma/tools/aside/s.py",
+            "import sys\nprint('aloud')\nprint('ASIDE', file=sys.stderr)",
+        );
+    let editor = start(setup);
+    let code = "vim.api.nvim_create_autocmd('User', { pattern = 'FlemmaToolFinished',
+        callback = function(event) details = event.data.details end })";
+    editor.lua(code, json!([]));
+    editor.keys("<C-]>");
+    editor.wait_text("Done.\n\n@You:\n");
+    assert_eq!(
+        editor.lua("return details", json!([])),
+        json!({"stderr": "ASIDE"})
+    );
+    let sent = provider.wait_requests(2)[1].body.to_string();
+    assert!(sent.contains("aloud") && !sent.contains("ASIDE"), "{sent}");
+    let code = "return vim.fn.readfile(vim.fn.stdpath('log') .. '/flemma.log')";
+    let log = editor
+        .lua(code, json!([]))
+        .to_string()
+        .replace("\\\"", "\"");
+    assert!(log.contains(r#"details={"stderr":"ASIDE"#), "{log}");
+}

@@ -7,6 +7,7 @@
 
 mod answer;
 mod asked;
+mod details;
 mod dispatch;
 mod edits;
 mod expand;
@@ -41,7 +42,7 @@ use chat::tool::ToolOutcome;
 use provider::StreamEvent;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
-use tools::Sandbox;
+use tools::{Ran, Sandbox};
 
 use self::mirror::{Loading, Mirror};
 pub use self::shared::Shared;
@@ -95,7 +96,7 @@ pub enum Input {
     /// A call asks the user something, or what became of that.
     Asked(CallKey, asked::News),
     /// A call ended.
-    ToolEnded(CallKey, ToolOutcome),
+    ToolEnded(CallKey, Ran),
     /// What a tool says of a call that waits, for windows of that width.
     Preview(CallKey, usize, previews::Said),
     /// Somebody looked at the files of calls that wait.
@@ -276,7 +277,7 @@ impl Session {
             Input::Functions(answers) => self.waiting.push_back(Event::ResolverAnswered(answers)),
             Input::ToolOutput(call, output) => self.tool_output(&call, &output),
             Input::Asked(call, news) => self.asked(call, news),
-            Input::ToolEnded(call, outcome) => self.tool_ended(call, outcome),
+            Input::ToolEnded(call, ran) => self.tool_ended(call, ran),
             Input::Preview(call, width, said) => self.previewed(call, width, said),
             Input::Look(look) => self.looked_at(look),
             Input::Refused(call, words) => self.heard_refusal(call, words),

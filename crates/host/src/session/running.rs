@@ -10,8 +10,9 @@ use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tools::{NoPerson, Person, Progress, Sandbox};
+use tools::{NoPerson, Person, Progress, Ran, Sandbox};
 
+use super::details::within_bounds;
 use super::{Input, Session, asked};
 use crate::questions;
 use crate::sandbox;
@@ -136,8 +137,8 @@ impl Session {
         );
         tokio::spawn(async move {
             let id = ToolUseId::new(call.id.as_str());
-            let outcome = tools::run(tool, id, input, context).await;
-            drop(inbox.send(Input::ToolEnded(call, outcome)));
+            let ran = tools::run_in_full(tool, id, input, context).await;
+            drop(inbox.send(Input::ToolEnded(call, ran)));
         });
     }
 
@@ -212,7 +213,7 @@ impl Session {
         self.view.redraw_soon();
     }
 
-    pub(super) fn tool_ended(&mut self, call: CallKey, outcome: ToolOutcome) {
+    pub(super) fn tool_ended(&mut self, call: CallKey, Ran { outcome, details }: Ran) {
         if self.running.remove(&call).is_none() {
             return;
         }
@@ -225,12 +226,20 @@ impl Session {
             }
         );
         self.view.ended(&call, failed);
-        self.editor.event(
-            "FlemmaToolFinished",
-            json!({"bufnr": self.buffer, "tool_id": call.id.as_str(), "tool_name": call.name, "status": if failed { "error" } else { "success" }}),
-        );
+        self.tell_end(&call, failed, details.and_then(within_bounds));
         self.waiting
             .push_back(Event::ToolsFinished(vec![(call, outcome)]));
+    }
+
+    /// Tells autocommands and the log how a call ended.
+    fn tell_end(&self, call: &CallKey, failed: bool, details: Option<Value>) {
+        let status = if failed { "error" } else { "success" };
+        let mut data = json!({"bufnr": self.buffer, "tool_id": call.id.as_str(), "tool_name": call.name, "status": status});
+        if let Some(details) = details {
+            tracing::debug!(tool = call.name, id = call.id.as_str(), %details, "a call ended");
+            data["details"] = details;
+        }
+        self.editor.event("FlemmaToolFinished", data);
     }
 
     pub(super) fn cancel_tools(&self, calls: &[CallKey]) {
