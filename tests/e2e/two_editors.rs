@@ -224,3 +224,41 @@ fn a_chat_with_another_name_is_another_chat() {
     first.keys(":split %<CR><C-]>");
     wait_end(&first, "@Assistant:\nYes.\n\n@You:\n\n");
 }
+
+#[test]
+fn a_key_on_a_chat_that_this_neovim_has_otherwise_waits_and_loses_nothing_typed_after_it() {
+    let provider = Provider::anthropic([Answer::says("One.")]);
+    let editor = open(&provider, QUESTION);
+    editor.keys("GoFirst.<Esc>");
+    let leases = editor
+        .dir()
+        .parent()
+        .unwrap()
+        .join("state/nvim/flemma/leases");
+    crate::shell::wait("the chat to be taken", || !free(&editor));
+    let lease = leases.join(&crate::shell::names_in(&leases)[0]);
+    editor.command("write");
+    crate::shell::wait("the chat to be free", || free(&editor));
+    // As a host of this Neovim has it that is about to end.
+    let pid = editor.lua("return vim.fn.getpid()", json!([]));
+    let record = json!({"name": "Neovim", "pid": pid, "since": 0, "chat": ""});
+    fs::write(&lease, record.to_string()).unwrap();
+    let held = fs::File::open(&lease).unwrap();
+    held.lock().unwrap();
+    editor.keys("<C-]>");
+    editor.keys("GoSecond.<Esc>");
+    wait_message(
+        &editor,
+        "This chat is open in another buffer of this Neovim",
+    );
+    assert!(
+        editor.text().ends_with("First.\nSecond.\n"),
+        "{}",
+        editor.text()
+    );
+    assert_eq!(provider.requests().len(), 0);
+    fs::remove_file(&lease).unwrap();
+    drop(held);
+    editor.keys("<C-]>");
+    wait_end(&editor, "Second.\n\n@Assistant:\nOne.\n\n@You:\n\n");
+}

@@ -227,18 +227,20 @@ impl Session {
         loop {
             let deadline = self.deadline();
             tokio::select! {
-                input = inputs.recv() => match input {
+                // What comes after a key that waits is taken after it.
+                input = inputs.recv(), if self.hold.next_try().is_none() => match input {
                     Some(input) => self.handle(input),
                     None => break,
                 },
-                () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {}
+                () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => self.try_again(),
             }
             // What has arrived meanwhile is handled before anything is decided or
             // drawn: one look at the document serves all of it. Not without end: a
             // stream that is faster than this would never be seen. What follows an edit
             // is decided on the text it made, before what was done to that, as an undo.
             for _ in 0..AT_A_LOOK {
-                if self.waiting.front() == Some(&Event::Continue) {
+                if self.waiting.front() == Some(&Event::Continue) || self.hold.next_try().is_some()
+                {
                     break;
                 }
                 match inputs.try_recv() {

@@ -220,7 +220,7 @@ pub struct Detached {
 }
 
 /// The user wants something.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct Command {
     /// Where.
     pub buffer: BufferId,

@@ -8,15 +8,24 @@
 use std::time::Duration;
 
 use chat::approval::CallKey;
+use tokio::time::Instant;
 
 use super::Session;
 use crate::lease::{self, HeldBy, Lease, Program, Refusal};
-use crate::protocol::Taken;
+use crate::protocol::{Command, Taken};
 use crate::status::{is_tutor_chat, state_folder};
 
 /// How often, and how long apart, a lease of our own Neovim is asked for: 200 ms in all.
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
+
+/// A key that waits for a lease of our own Neovim.
+#[derive(Debug)]
+struct PutOff {
+    command: Command,
+    /// When it is tried again.
+    at: Instant,
+}
 
 /// What a session knows about the right to its chat.
 #[derive(Debug, Default)]
@@ -28,6 +37,10 @@ pub(super) struct Hold {
     elsewhere: bool,
     /// Whether the buffer may have changes that its file has not.
     modified: bool,
+    /// What came after it waits too.
+    put_off: Option<PutOff>,
+    /// How often it was put off.
+    tries: u32,
     /// Calls that ran for the file when their host ended, until a key says so in it.
     pub(super) cut_off: Vec<CallKey>,
 }
@@ -36,6 +49,11 @@ impl Hold {
     /// Whether another program works on the chat, as far as is known.
     pub(super) fn is_elsewhere(&self) -> bool {
         self.elsewhere
+    }
+
+    /// When a key that waits is tried again.
+    pub(super) fn next_try(&self) -> Option<Instant> {
+        self.put_off.as_ref().map(|it| it.at)
     }
 }
 
@@ -79,27 +97,35 @@ impl Session {
         }
     }
 
-    /// Whether a key may start work on the chat; if not, the user is told why.
-    pub(super) fn may_work(&mut self) -> bool {
-        match self.take_lease_in_time() {
-            Ok(()) => true,
-            Err(by) => {
-                self.tell_holder(&by, "so nothing was sent or run here");
-                false
-            }
+    /// Whether a key may start work on the chat. If not, it comes again, or the user is
+    /// told why: a host that was killed has the lease until the system has cleared it
+    /// away.
+    pub(super) fn may_work(&mut self, command: &Command) -> bool {
+        let taken = self.take_lease();
+        if let Err(by) = &taken
+            && self.is_ours(by)
+            && self.hold.tries < TRIES
+        {
+            self.hold.tries += 1;
+            self.hold.put_off = Some(PutOff {
+                command: command.clone(),
+                at: Instant::now() + BETWEEN_TRIES,
+            });
+            return false;
         }
+        self.hold.tries = 0;
+        if let Err(by) = &taken {
+            self.tell_holder(by, "so nothing was sent or run here");
+        }
+        taken.is_ok()
     }
 
-    /// Takes the lease; of one that our own Neovim has it is waited a moment, because a
-    /// host that was killed has it until the system has cleared it away.
-    fn take_lease_in_time(&mut self) -> Result<(), HeldBy> {
-        for _ in 0..TRIES {
-            match self.take_lease() {
-                Err(by) if self.is_ours(&by) => std::thread::sleep(BETWEEN_TRIES),
-                taken => return taken,
-            }
+    /// Tries a key again that waits, when it is time.
+    pub(super) fn try_again(&mut self) {
+        let now = Instant::now();
+        if let Some(put_off) = self.hold.put_off.take_if(|it| it.at <= now) {
+            self.command(put_off.command);
         }
-        self.take_lease()
     }
 
     fn take_lease(&mut self) -> Result<(), HeldBy> {

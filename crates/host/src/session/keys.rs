@@ -28,7 +28,7 @@ impl Session {
         let line = command.line;
         self.unsettled = true;
         if command.works() {
-            if !self.may_work() {
+            if !self.may_work(&command) {
                 return;
             }
             self.tell_cut_off();
