@@ -4,6 +4,7 @@ use harness::{Answer, Editor, Provider};
 use serde_json::json;
 
 use crate::stage::*;
+use crate::traces::settle;
 
 #[track_caller]
 fn completions(editor: &Editor, line: &str) -> serde_json::Value {
@@ -268,6 +269,28 @@ fn fix_mends_what_the_diagnostic_of_the_line_names() {
         &editor,
         "There is nothing on this line that can be mended by itself.",
     );
+}
+
+#[test]
+fn a_misspelt_approval_that_the_user_has_mended_is_the_users_word() {
+    let text = "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `bash` (`t_1`)\n\n```json\n{\"label\": \"\", \"command\": \"echo ran\", \"timeout\": null}\n```\n\n\
+                @You:\n**Tool Result:** `t_1`\n\n```flemma:tool status=aproved\n```\n";
+    let editor = offline().file("question.chat", text).start();
+    watch(&editor);
+    editor.keys("gg<C-]>");
+    at_rest(&editor);
+    // The cursor is on the block, and its status two lines further down.
+    editor.keys(":Flemma fix<CR>");
+    editor.wait_for("the word that was meant", |editor| {
+        editor.text() == text.replace("aproved", "approved")
+    });
+    settle(&editor);
+    assert!(
+        editor.text().contains("status=approved"),
+        "nothing runs yet"
+    );
+    editor.keys("<C-]>");
+    editor.wait_for("the result", |editor| became(editor, "t_1") == "ran");
 }
 
 #[test]

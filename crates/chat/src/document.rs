@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Fix};
 use crate::escape::unescape_line;
 use crate::json;
 pub use crate::status::Status;
@@ -341,6 +341,20 @@ impl<'t> Document<'t> {
             Some(line) if self.text.line(line).ends_with(b"\r") => b"\r",
             _ => b"",
         }
+    }
+
+    /// What mends the line, or else the block that it is in: after a key the cursor stands
+    /// on a block's first line, whichever of its lines is to be mended.
+    pub fn fix_at(&self, line: usize) -> Option<&Fix> {
+        let fix_in = |lines: Lines| {
+            let mut all = self.diagnostics.iter().filter_map(|it| it.fix.as_ref());
+            all.find(move |fix| fix.lines.start < lines.end && lines.start < fix.lines.end)
+        };
+        fix_in(line..line + 1).or_else(|| {
+            let message = self.messages.get(self.message_at(line)?)?;
+            let mut blocks = message.blocks.iter().map(Block::lines);
+            fix_in(blocks.find(|lines| lines.contains(&line))?)
+        })
     }
 
     /// Whether every one of `lines` is blank.

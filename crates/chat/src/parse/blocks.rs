@@ -7,7 +7,7 @@ use super::{Open, Parser};
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::document::{Aborted, Block, ResultKind, Role, Thinking, ToolResult, ToolUse};
 use crate::scan::{self, Fence};
-use crate::status::{self, StatusReading};
+use crate::status::{self, Status, StatusReading};
 use crate::text::Lines;
 use crate::tool::ToolUseId;
 
@@ -137,15 +137,26 @@ impl<'t> Parser<'t> {
                 diagnostic
                     .message
                     .push_str(&format!(" Did you mean \"{word}\"?"));
-                diagnostic.fix = scan::fence(self.text.line(line)).map(|fence| Fix {
+                diagnostic.fix = self.with_word(line, words, meant).map(|mended| Fix {
                     title: format!("Write \"{word}\""),
                     lines: line..line + 1,
-                    replacement: vec![fence.marks() + &status::with_status(words, meant)],
+                    replacement: vec![mended],
                 });
             }
             self.diagnostics.push(diagnostic);
         }
         ResultKind::Placeholder(reading.status)
+    }
+
+    /// The line with this status in place of its own: a placeholder's fence, or a header
+    /// with a word in brackets.
+    fn with_word(&self, line: usize, words: &str, meant: Status) -> Option<String> {
+        if let Some(fence) = scan::fence(self.text.line(line)) {
+            return Some(fence.marks() + &status::with_status(words, meant));
+        }
+        let header = self.text.line_str(line);
+        let (before, _) = header.rsplit_once('(')?;
+        Some(format!("{before}({})", meant.as_str()))
     }
 
     fn thinking_or_aborted(&mut self, line: usize, content: &[u8]) -> Option<Block> {

@@ -72,14 +72,11 @@ impl Session {
         }
     }
 
-    /// `:Flemma fix`: mends what a diagnostic on this line says.
+    /// `:Flemma fix`: mends what a diagnostic on this line, or in its block, says. Like
+    /// any word that the user types, one that approves counts at the next key.
     fn fix(&mut self, line: usize) {
         let document = self.text.document();
-        let here = document
-            .diagnostics
-            .iter()
-            .filter(|it| it.lines.contains(&line));
-        let Some(fix) = here.filter_map(|it| it.fix.clone()).next() else {
+        let Some(fix) = document.fix_at(line).cloned() else {
             return self.inform("There is nothing on this line that can be mended by itself.");
         };
         if self.edit.is_some() || self.request.is_some() || !self.running.is_empty() {
