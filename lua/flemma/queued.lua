@@ -1,5 +1,5 @@
---- What the user said that does not stand in the chat yet, below its end. What is
---- shown is also all that is left of it when a host dies: the next one gets it.
+--- What the user said that does not stand in the chat yet, below its end. When a host
+--- dies, the next one gets what is shown; when Neovim ends, the host has kept it.
 --- When it is said is the host's business.
 ---@class flemma.queued
 local M = {}
@@ -15,6 +15,7 @@ local SIGNS = { next = "⏵ next: ", later = "⏵ then: " }
 ---@class flemma.queued.Shown
 ---@field items flemma.protocol.QueuedItem[]
 ---@field mark integer?
+---@field named boolean Whether there is a file; the host keeps words for those only.
 
 ---@type table<integer, flemma.queued.Shown>
 local shown = {}
@@ -57,7 +58,7 @@ function M.queued(message)
     virt_lines = lines,
     undo_restore = false,
   })
-  shown[buffer] = { items = message.items, mark = mark }
+  shown[buffer] = { items = message.items, mark = mark, named = api.nvim_buf_get_name(buffer) ~= "" }
 end
 
 --- What waits in a buffer, in order.
@@ -72,13 +73,12 @@ end
 --- The chat is closed: what was not said is told to who said it.
 ---@param buffer integer
 function M.forget(buffer)
-  local texts = M.texts(buffer)
+  local texts, named = M.texts(buffer), shown[buffer] and shown[buffer].named
   shown[buffer] = nil
   if #texts > 0 then
-    notices.notify({
-      level = "warn",
-      message = ("The chat was closed with words that were not sent: %s"):format(table.concat(texts, " … ")),
-    })
+    local after = named and "They stand in its prompt when it is opened again" or "They are"
+    local message = "The chat was closed with words that were not sent. %s: %s"
+    notices.notify({ level = "warn", message = message:format(after, table.concat(texts, " … ")) })
   end
 end
 

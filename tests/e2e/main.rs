@@ -71,6 +71,7 @@ mod trust;
 mod tutor;
 mod two_editors;
 mod undo;
+mod unsaid;
 mod usage;
 mod while_it_runs;
 mod while_it_streams;

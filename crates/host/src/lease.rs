@@ -152,7 +152,7 @@ fn age(since: Duration) -> String {
 }
 
 /// The path without links, also of a file that does not exist yet.
-fn real(path: &Path) -> PathBuf {
+pub fn real(path: &Path) -> PathBuf {
     let whole = fs::canonicalize(path);
     let in_folder = || {
         let folder = fs::canonicalize(path.parent()?).ok()?;

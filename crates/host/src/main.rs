@@ -50,6 +50,7 @@ mod surroundings;
 mod switch;
 mod trust;
 mod tutor;
+mod unsaid;
 mod usage;
 mod written;
 

@@ -13,6 +13,7 @@ mod edits;
 mod expand;
 mod gate;
 mod hold;
+mod kept;
 mod keys;
 mod mirror;
 mod pace;
@@ -140,6 +141,7 @@ pub fn start(
         loading: None,
         path: None,
         hold: hold::Hold::default(),
+        kept: kept::Kept::default(),
         cwd: PathBuf::from("/"),
         window: None,
         insert: false,
@@ -194,6 +196,7 @@ pub(crate) struct Session {
     loading: Option<Loading>,
     path: Option<PathBuf>,
     hold: hold::Hold,
+    kept: kept::Kept,
     cwd: PathBuf,
     /// Where the user last pressed a key of ours, and in which mode.
     window: Option<WindowId>,
@@ -248,10 +251,12 @@ impl Session {
                     Err(_) => break,
                 }
             }
+            self.keep_words();
             if self.gone {
                 break;
             }
             self.go_on();
+            self.keep_words();
             self.record_ends();
             self.show();
             self.tell_rest();

@@ -58,6 +58,11 @@ impl Hold {
 }
 
 impl Session {
+    /// Whether no other program works on the chat.
+    pub(super) fn has_chat(&self) -> bool {
+        self.hold.lease.is_some()
+    }
+
     /// The chat was opened in the Neovim of this process, or has another name now.
     pub(super) fn hold_chat(&mut self, process: u32, modified: bool) {
         self.hold.process = process;
