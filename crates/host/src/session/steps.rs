@@ -1,0 +1,62 @@
+//! One step of the cycle, and what follows from it. What that is, the cycle decides.
+
+use std::collections::VecDeque;
+
+use chat::cycle::{Effect, Event, step};
+
+use super::{Session, running};
+
+impl Session {
+    /// Has an event decided on, and does what follows.
+    pub(super) fn step(&mut self, event: Event) {
+        // Several calls that ended are written as one change, and what is recorded
+        // asks for no look at the document: an answer may make a hundred calls.
+        let event = match event {
+            Event::Recorded(call) => return self.cycle.record(call),
+            Event::ToolsFinished(mut ended) => {
+                while let Some(Event::ToolsFinished(more)) = self.waiting.front_mut() {
+                    ended.append(more);
+                    self.waiting.pop_front();
+                }
+                Event::ToolsFinished(ended)
+            }
+            event => event,
+        };
+        // An edit that turns out stale is decided on again.
+        let again = match event {
+            Event::AnswerEnded(end) => Event::AnswerEnded(end),
+            _ => Event::Continue,
+        };
+        let quiet = matches!(event, Event::Changed | Event::Undone);
+        let ended = matches!(event, Event::ToolsFinished(_));
+        let document = self.text.document();
+        let effects = step(&mut self.cycle, event, &document, &self.rules.options);
+        if !quiet {
+            self.view.redraw();
+        }
+        if ended {
+            self.collect_results();
+        }
+        self.perform(effects.into(), again);
+    }
+
+    /// Does what was decided, in order, up to an edit that the editor has to answer first.
+    pub(super) fn perform(&mut self, mut effects: VecDeque<Effect>, again: Event) {
+        while let Some(effect) = effects.pop_front() {
+            match effect {
+                Effect::Record(decided) => self.record_decisions(&decided),
+                Effect::Edit(edits) => return self.apply(edits, effects, again),
+                Effect::Cursor { line, insert } => self.move_cursor(line, insert),
+                Effect::Ask(questions) => self.ask_all(questions),
+                Effect::Run { call, input, by } => {
+                    let first = running::Run { call, input, by };
+                    self.run_tools(running::together(first, &mut effects));
+                }
+                Effect::CancelTools(calls) => self.cancel_tools(&calls),
+                Effect::Send => self.send(),
+                Effect::CancelRequest => self.cancel_request(),
+                Effect::Notify(notice) => self.editor.notify(&notice),
+            }
+        }
+    }
+}
