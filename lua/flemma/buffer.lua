@@ -190,6 +190,7 @@ function M.command(name, arguments)
     lease.refresh(buffer)
   end
   mirror.check_undo(buffer)
+  local shown = render.shown_again(buffer)
   host.when_ready(function()
     -- A tool that was registered a moment ago is there for this key.
     local tools = package.loaded["flemma.tools"]
@@ -203,6 +204,7 @@ function M.command(name, arguments)
       name = name,
       line = line,
       window = window,
+      shown = shown,
       arguments = arguments and next(arguments) and arguments or vim.empty_dict(),
     })
   end)

@@ -126,6 +126,11 @@ M.IN_ORDER = {
 ---@field line integer The cursor's line.
 ---@field window integer
 ---@field arguments table
+---@field shown flemma.protocol.ShownAgain?
+
+---@class flemma.protocol.ShownAgain What is on the screen of calls that had to be shown again.
+---@field again integer The highest |flemma.protocol.Mark| had.
+---@field for_ms integer For how long, in milliseconds.
 
 ---@class flemma.protocol.Viewport
 ---@field buffer integer
@@ -233,6 +238,7 @@ M.IN_ORDER = {
 ---@field preview string?
 ---@field state "pending"|"running"|"asking"|"done"|"failed"|nil
 ---@field label string?
+---@field again integer? Counts the calls of the buffer that had to be shown again.
 ---@field elapsed_ms integer?
 ---@field output string[]? The last lines of live output.
 

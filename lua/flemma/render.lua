@@ -37,6 +37,12 @@ local OUTCOMES = {
 local marks = {}
 ---@type table<integer, flemma.render.Request> While something moves.
 local requests = {}
+---@class flemma.render.Again
+---@field again integer
+---@field drawn number? When it came on the screen, in milliseconds of `vim.uv.now()`.
+
+---@type table<integer, flemma.render.Again> Calls that had to be shown again.
+local agains = {}
 ---@type uv.uv_timer_t?
 local timer
 local frame = 0
@@ -259,6 +265,9 @@ function M.marks(message)
     placed[id] = nil
   end
   for _, item in ipairs(changed) do
+    if item.again and (not agains[buffer] or item.again > agains[buffer].again) then
+      agains[buffer] = { again = item.again }
+    end
     placed[item.id] = place(buffer, item, placed[item.id])
     if item.state == "running" then
       start_timer()
@@ -286,6 +295,25 @@ function M.request(message)
   start_timer()
 end
 
+--- A window of this buffer is being drawn.
+---@param buffer integer
+function M.drawn(buffer)
+  local again = agains[buffer]
+  if again and not again.drawn then
+    again.drawn = vim.uv.now()
+  end
+end
+
+--- What is on the screen of calls that had to be shown again.
+---@param buffer integer
+---@return flemma.protocol.ShownAgain?
+function M.shown_again(buffer)
+  local again = agains[buffer]
+  if again and again.drawn then
+    return { again = again.again, for_ms = math.max(0, vim.uv.now() - again.drawn) }
+  end
+end
+
 --- The calls that run, as far as the host said.
 ---@param buffer integer
 ---@return string[] ids
@@ -303,7 +331,7 @@ end
 --- Takes everything off a buffer.
 ---@param buffer integer
 function M.forget(buffer)
-  marks[buffer], requests[buffer] = nil, nil
+  marks[buffer], requests[buffer], agains[buffer] = nil, nil, nil
   if api.nvim_buf_is_valid(buffer) then
     api.nvim_buf_clear_namespace(buffer, NAMESPACE, 0, -1)
   end

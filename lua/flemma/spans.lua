@@ -6,6 +6,7 @@ local M = {}
 
 local api = vim.api
 local mirror = require("flemma.mirror")
+local render = require("flemma.render")
 local viewport = require("flemma.viewport")
 
 local NAMESPACE = api.nvim_create_namespace("flemma.spans")
@@ -79,6 +80,7 @@ local function provide()
         return false
       end
       viewport.seen(buffer, top, bottom + 1)
+      render.drawn(buffer)
       return known[buffer] ~= nil
     end,
     on_line = function(_, _, buffer, row)

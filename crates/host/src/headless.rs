@@ -338,6 +338,7 @@ impl Front {
             line,
             window: 1,
             arguments,
+            shown: None,
         }));
     }
 

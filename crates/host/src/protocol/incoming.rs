@@ -233,6 +233,18 @@ pub struct Command {
     /// What else was said.
     #[serde(default)]
     pub arguments: Value,
+    /// The last call that was shown again and is on the screen; absent when there is none.
+    #[serde(default)]
+    pub shown: Option<ShownAgain>,
+}
+
+/// See [`MarkItem::again`](super::MarkItem::again).
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct ShownAgain {
+    /// Which time.
+    pub again: u64,
+    /// For how long it has been on the screen, in milliseconds.
+    pub for_ms: u64,
 }
 
 impl Command {

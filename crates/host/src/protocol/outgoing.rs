@@ -138,6 +138,9 @@ pub struct MarkItem {
     pub state: Option<&'static str>,
     /// What stands beside the state.
     pub label: Option<String>,
+    /// Counts, in one buffer, the times that a call had to be shown again because its file
+    /// changed: a key is about what was on the screen when it was pressed.
+    pub again: Option<u64>,
     /// How long it has been running, in milliseconds.
     pub elapsed_ms: Option<u64>,
     /// The last lines of its output.

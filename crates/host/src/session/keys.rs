@@ -31,6 +31,12 @@ impl Session {
             if !self.may_work(&command) {
                 return;
             }
+            if !self.has_been_read(&command) {
+                return self.inform(
+                    "Nothing was done: the key came before you could read that a call's file changed. Look at the call, \
+                     then press it again.",
+                );
+            }
             self.tell_cut_off();
             if self.is_waiting_for_tools() && command.words().is_none() {
                 return self.inform("Waiting for tool definitions to load...");

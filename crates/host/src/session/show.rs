@@ -185,6 +185,7 @@ impl Session {
                 Some(_) => Some("asks you".to_owned()),
                 None => label.filter(|_| mark.pending),
             },
+            again: self.again(&mark.call),
             elapsed_ms: running.map(elapsed),
             output: asks
                 .or_else(|| running.map(|call| call.output.iter().cloned().collect()))
@@ -363,6 +364,7 @@ fn ended_item(ended: &Ended, result: &ToolResult) -> MarkItem {
         preview: None,
         state: Some(if ended.failed { "failed" } else { "done" }),
         label: None,
+        again: None,
         elapsed_ms: None,
         output: Vec::new(),
     }

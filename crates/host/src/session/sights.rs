@@ -17,11 +17,18 @@ use tools::{Changes, OpenBuffers, Shown, Standing};
 
 use super::{Input, Session};
 use crate::buffers::EditorBuffers;
+use crate::protocol::Command;
+
+/// How long something is on the screen before it can have been read, in milliseconds:
+/// a key that is pressed twice is pressed again within this.
+const LEAST_READ_MS: u64 = 500;
 
 /// The files of calls that are shown, and what became of them.
 #[derive(Debug, Default)]
 pub(super) struct Sights {
     known: RefCell<HashMap<CallKey, Sight>>,
+    /// How often a call was shown again.
+    again: u64,
     /// What approved calls made of files.
     changes: Changes,
     /// Looks that are not back yet.
@@ -35,8 +42,9 @@ enum Sight {
     None,
     /// Somebody is looking.
     Awaited,
-    /// As it was when the call was shown, and whether it was shown before as another.
-    Shown(Standing, bool),
+    /// As it was when the call was shown; and which time that was of all, when it had been
+    /// shown before as another.
+    Shown(Standing, Option<u64>),
 }
 
 /// Somebody looked.
@@ -141,7 +149,7 @@ impl Session {
             Look::First(call, standing) => {
                 // One that is shown no more is looked at again when it is.
                 if let Some(sight) = self.sights.known.get_mut().get_mut(&call) {
-                    *sight = Sight::Shown(standing, false);
+                    *sight = Sight::Shown(standing, None);
                 }
                 self.view.redraw();
             }
@@ -167,9 +175,13 @@ impl Session {
             _ => None,
         };
         let path = now.path.display().to_string();
-        let again = became.is_some();
+        self.sights.again += u64::from(became.is_some());
+        let again = became.as_ref().map(|_| self.sights.again);
         known.insert(call.clone(), Sight::Shown(now, again));
         let became = became?;
+        // Keys that wait were pressed before this could be seen.
+        let decides = |event: &Event| matches!(event, Event::Advance | Event::Resolve { .. });
+        self.waiting.retain(|event| !decides(event));
         self.view.redraw();
         self.editor.notify(&Notice {
             level: Level::Warning,
@@ -198,9 +210,35 @@ impl Session {
 
     /// What is said beside a call that was shown before its file was another.
     pub(super) fn shown_again(&self, call: &CallKey) -> Option<String> {
+        let again = self.again(call);
+        again.map(|_| "its file changed since you saw it".to_owned())
+    }
+
+    /// Which time of all a call is shown again, if it is.
+    pub(super) fn again(&self, call: &CallKey) -> Option<u64> {
+        match self.sights.known.borrow().get(call) {
+            Some(Sight::Shown(_, again)) => *again,
+            _ => None,
+        }
+    }
+
+    /// Whether what a key may decide about was on the screen, and long enough to be read,
+    /// before it was pressed. A front end in this process asks after it has shown.
+    pub(super) fn has_been_read(&self, command: &Command) -> bool {
+        let decides = matches!(
+            command.name.as_str(),
+            "advance" | "resolve" | "tool:execute"
+        );
         let known = self.sights.known.borrow();
-        let again = matches!(known.get(call), Some(Sight::Shown(_, true)));
-        again.then(|| "its file changed since you saw it".to_owned())
+        let last = known.values().filter_map(|sight| match sight {
+            Sight::Shown(_, again) => *again,
+            _ => None,
+        });
+        let read = |last: u64| {
+            let shown = command.shown.filter(|it| it.again >= last);
+            shown.is_some_and(|it| it.for_ms >= LEAST_READ_MS)
+        };
+        !decides || self.editor.is_here() || last.max().is_none_or(read)
     }
 }
 
