@@ -154,7 +154,7 @@
 
 ---@class flemma.Options.tools.bash
 ---@field shell? string The shell that runs commands. nil: `bash`.
----@field cwd? string The folder they run in. "$FLEMMA_BUFFER_PATH" is the chat's.
+---@field cwd? string The folder they run in. "$FLEMMA_BUFFER_PATH" is the chat's, "$CWD" Neovim's working directory, "~" your home; a relative path starts in "$CWD".
 ---@field env? table<string, string> What is added to their environment.
 ---@field allow? string[] Commands that "$shell-safe" approves as well: programs, or programs and the words behind them, such as "tree" or "go test".
 ---@field deny? string[] Commands that never run, whoever approves them. Seen by their names, so it is good against slips; what a program does inside is not seen.

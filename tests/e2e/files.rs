@@ -239,3 +239,26 @@ fn the_next_call_works_after_one_that_failed() {
     assert!(result(&editor, "t_3").contains("\n1028\n"));
     assert!(result(&editor, "t_4").contains("\n42\n"));
 }
+
+#[test]
+fn commands_run_in_the_folder_that_the_options_name() {
+    for (cwd, folder) in [
+        ("$FLEMMA_BUFFER_PATH", "/work/sub"),
+        ("$FLEMMA_BUFFER_PATH/deep", "/work/sub/deep"),
+        ("$CWD", "/work"),
+        ("sub/deep", "/work/sub/deep"),
+    ] {
+        let calls = Answer::new().tool_use("t_1", "bash", command("pwd"));
+        let provider = Provider::anthropic([calls]);
+        let options = json!({"tools": {"require_approval": false, "bash": {"cwd": cwd}}});
+        let setup = with_options(&provider, options).with("sub/deep/f.txt", "");
+        let editor = setup.file("sub/question.chat", QUESTION).start();
+        editor.keys("<C-]>");
+        editor.wait_text("@Assistant:\nDone.");
+        assert!(
+            output(&editor).ends_with(folder),
+            "{cwd}: {}",
+            output(&editor)
+        );
+    }
+}

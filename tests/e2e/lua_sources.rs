@@ -363,3 +363,24 @@ fn a_tool_asks_the_sandbox_of_its_chat_before_it_writes() {
         assert_eq!(ended(&ask(&provider, &init)), done(said));
     }
 }
+
+#[test]
+fn the_users_default_timeout_ends_tools_and_sources_that_have_none_of_their_own() {
+    let provider = calls("slow", json!({}));
+    let init = format!(
+        "require('flemma').setup({{ provider = 'anthropic',
+           tools = {{ require_approval = false, default_timeout = 0.3 }} }})
+         tools = require('flemma.tools')
+         tools.register(function(register, done) end)\n{}",
+        tool("slow", "")
+    );
+    let setup = offline().provider(&provider).init(&init);
+    let editor = setup.file("question.chat", QUESTION).start();
+    watch(&editor);
+    editor.keys("<C-]>");
+    wait_message(&editor, "it was not done within 0.3 seconds");
+    assert_eq!(
+        ended(&editor),
+        failed("The tool was stopped after 0.3 seconds, its time limit.")
+    );
+}

@@ -152,7 +152,15 @@ fn a_call_that_has_no_result_is_sent_with_one_that_says_so() {
     let editor = open(&provider, text);
     editor.command("Flemma send");
     editor.wait_text("@Assistant:\nWell.");
-    expect_valid_messages(&provider.requests()[0].body);
+    let body = &provider.requests()[0].body;
+    expect_valid_messages(body);
+    let result = &body["messages"][2]["content"][0];
+    assert_eq!(result["content"], "No result was given for this call.");
+    assert_eq!(result["is_error"], true);
+    wait_message(
+        &editor,
+        "No result stands here for \"t_1\", so the model is told that there was none.",
+    );
     assert!(editor.text().starts_with(text));
 }
 

@@ -242,7 +242,11 @@ impl Cycle {
             self.begin(Goal::Settled, None);
             return self.settle(document, options);
         }
-        self.send(document, options)
+        let mut effects = self.send(document, options);
+        if effects.contains(&Effect::Send) {
+            effects.extend(rest::unanswered(document));
+        }
+        effects
     }
 
     fn resolve(&mut self, line: usize, document: &Document<'_>, options: &Options) -> Vec<Effect> {

@@ -17,7 +17,6 @@ mod tests;
 mod written;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use chat::cycle::CursorAfterResult;
 use serde::Deserialize;
@@ -274,16 +273,15 @@ impl Settings {
         self.tools.require_approval = true;
     }
 
-    /// What `bash` goes by.
-    pub fn bash(&self) -> BashOptions {
+    /// What `bash` goes by in a chat that is `here`.
+    pub fn bash(&self, here: Here<'_>) -> BashOptions {
         let bash = &self.tools.bash;
-        let cwd = bash
-            .cwd
-            .as_deref()
-            .filter(|cwd| *cwd != "$FLEMMA_BUFFER_PATH");
+        let named = bash.cwd.as_deref();
+        let named = named.filter(|named| *named != sandbox::BUFFER);
         BashOptions {
             shell: bash.shell.clone(),
-            cwd: cwd.map(PathBuf::from),
+            cwd: named
+                .map(|named| sandbox::folder(named, here).unwrap_or_else(|| here.cwd.join(named))),
             env: bash.env.clone().into_iter().collect(),
         }
     }

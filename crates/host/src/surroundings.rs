@@ -25,6 +25,7 @@ use crate::protocol::BufferId;
 use crate::questions;
 use crate::rules::Rules;
 use crate::session::Shared;
+use crate::settings::Here;
 use crate::status::state_folder;
 
 /// Most calls in one another: "depth" in the script tools specification.
@@ -47,6 +48,8 @@ pub struct Surroundings {
     pub buffer: BufferId,
     /// What relative paths start from.
     pub folder: PathBuf,
+    /// The editor's working directory.
+    pub cwd: PathBuf,
     /// What holds its calls.
     pub sandbox: Arc<Sandbox>,
     /// Whom a call can ask something.
@@ -79,7 +82,10 @@ impl Surroundings {
         let seconds = settings.tools.default_timeout.clamp(0.1, 86_400.0);
         context.timeout = Duration::from_secs_f64(seconds);
         context.buffers = Arc::new(EditorBuffers(self.editor.clone()));
-        context.bash = settings.bash();
+        context.bash = settings.bash(Here {
+            cwd: &self.cwd,
+            chat: self.path.as_deref(),
+        });
         context.http = settings.http_allow();
         context.sandbox.clone_from(&self.sandbox);
         context.person.clone_from(&self.person);

@@ -30,6 +30,22 @@ pub(super) fn malformed_again(document: &Document<'_>) -> Option<Effect> {
     })
 }
 
+/// What the user is told who sends a chat in which calls have no result.
+pub(super) fn unanswered(document: &Document<'_>) -> Option<Effect> {
+    let turns = document.unanswered_turns();
+    let calls: Vec<String> = turns
+        .flat_map(|turn| turn.calls)
+        .filter(|call| !call.is_answered())
+        .map(|call| format!("\"{}\"", call.tool_use.id))
+        .collect();
+    (!calls.is_empty()).then(|| {
+        Effect::warn(format!(
+            "No result stands here for {}, so the model is told that there was none.",
+            calls.join(", ")
+        ))
+    })
+}
+
 impl Cycle {
     /// Moves the cursor to what wants the user's attention.
     pub(super) fn show(&mut self, document: &Document<'_>, options: &Options) -> Option<Effect> {

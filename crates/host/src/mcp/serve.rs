@@ -267,6 +267,7 @@ impl Offer for Ours {
             path: None,
             buffer: NO_BUFFER,
             folder: self.folder.clone(),
+            cwd: self.folder.clone(),
             person: Arc::new(tools::NoPerson),
         };
         let way_out = format!(

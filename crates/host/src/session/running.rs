@@ -174,6 +174,7 @@ impl Session {
             path: self.path.clone(),
             buffer: self.buffer,
             folder: self.folder(),
+            cwd: self.cwd.clone(),
             sandbox: self.sandbox().clone(),
             person,
         }

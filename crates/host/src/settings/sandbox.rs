@@ -73,7 +73,7 @@ pub struct Here<'a> {
 }
 
 const CWD: &str = "$CWD";
-const BUFFER: &str = "$FLEMMA_BUFFER_PATH";
+pub(super) const BUFFER: &str = "$FLEMMA_BUFFER_PATH";
 
 impl SandboxSettings {
     /// What holds the calls of a chat; the rest of `limits` is said elsewhere.
@@ -130,7 +130,9 @@ fn below<'a>(path: &'a str, variable: &str) -> Option<&'a str> {
     (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/'))
 }
 
-fn folder(path: &str, here: Here<'_>) -> Option<PathBuf> {
+/// The folder that a path of the options means; nothing when it is relative, or of a chat
+/// that is none.
+pub(super) fn folder(path: &str, here: Here<'_>) -> Option<PathBuf> {
     if let Some(rest) = below(path, CWD) {
         return Some(here.cwd.join(rest));
     }

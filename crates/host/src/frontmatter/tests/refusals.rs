@@ -79,6 +79,19 @@ fn names_that_do_not_exist() {
 }
 
 #[test]
+fn what_lua_binds_the_other_way_is_an_error_with_its_place() {
+    // As the specification prints it: `^` is applied to both names first.
+    let printed = "\nflemma.opt.tools = flemma.opt.tools + \"bash\" - \"write\" ^ \"calculator\"";
+    let failure = failure(&lua(printed));
+    assert_eq!(failure.line, 3);
+    assert!(
+        failure.message.contains("frontmatter line 3"),
+        "{}",
+        failure.message
+    );
+}
+
+#[test]
 fn values_that_do_not_fit() {
     check(&[
         (

@@ -146,7 +146,9 @@ const BASH: &[Field] = &[
         "cwd",
         Kind::Text,
         r#""$FLEMMA_BUFFER_PATH""#,
-        "The folder they run in. \"$FLEMMA_BUFFER_PATH\" is the chat's.",
+        "\
+The folder they run in. \"$FLEMMA_BUFFER_PATH\" is the chat's, \"$CWD\" Neovim's
+working directory, \"~\" your home; a relative path starts in \"$CWD\".",
     ),
     Field::new(
         "env",
