@@ -17,6 +17,7 @@ mod demo;
 mod editor_busy;
 mod editor_leaves;
 mod every_kind;
+mod everyday;
 mod faults;
 mod files;
 mod four_protocols;

@@ -208,6 +208,15 @@ fn every_test_that_stands_against_a_fault_exists() {
         .filter(|name| !code.contains(&format!("fn {name}(")))
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
+    let claims: String = files(&root().join("tests/lua"), ".lua")
+        .iter()
+        .map(|it| fs::read_to_string(it).unwrap())
+        .collect();
+    let in_words = quoted().filter(|it| it.matches(' ').count() > 2 && !it.contains('_'));
+    let unknown: Vec<&str> = in_words
+        .filter(|it| !claims.contains(&format!("test(\"{it}\"")))
+        .collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
     let kinds = [("crates/chat/tests/cases", "case"), ("tests/e2e", "chat")];
     let is_there = |name: &str| {
         let path = |(folder, kind)| root().join(format!("{folder}/{name}.{kind}"));

@@ -84,7 +84,7 @@ fn what_only_looks_like_a_file_stays_text() {
 }
 
 #[test]
-fn expressions() {
+fn an_expression_ends_where_lua_ends_it() {
     check(&[
         ("{{ x }}", "{x}"),
         ("a{{x}}b{{ y }}", "a{x}b{y}"),

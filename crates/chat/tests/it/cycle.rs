@@ -355,3 +355,27 @@ fn words_typed_while_tools_ran_are_not_sent_by_themselves() {
     play.event(Event::Advance);
     assert_eq!(play.log(), ["send"]);
 }
+
+#[test]
+fn approved_calls_run_as_slots_allow_beside_one_that_waits() {
+    let mut play = Play::typed(QUESTION);
+    play.options.max_concurrent = 1;
+    play.event(Event::Advance);
+    play.answer(
+        "",
+        &[
+            ("slow", "a", "{}"),
+            BASH,
+            ("slow", "b", "{}"),
+            ("slow", "c", "{}"),
+        ],
+    );
+    assert_eq!(play.log(), ["send", "run a"]);
+    play.finish("a", "");
+    assert_eq!(play.log(), ["run b"]);
+    play.finish("b", "");
+    assert_eq!(play.log(), ["run c"]);
+    play.finish("c", "");
+    assert_eq!(play.log(), [""; 0]);
+    assert_eq!(play.cursor, Some(line_of(&play, "**Tool Result:** `t_b`")));
+}

@@ -12,5 +12,6 @@ mod going_on;
 mod play;
 mod properties;
 mod sights;
+mod spans;
 mod truncate;
 mod words;

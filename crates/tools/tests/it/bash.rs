@@ -239,3 +239,9 @@ async fn no_time_limit_that_is_asked_for_means_none() {
     let input = json!({ "label": "", "command": "true", "timeout": "30" });
     assert!(place.failed("bash", input).await.contains("invalid type"));
 }
+
+#[tokio::test]
+async fn a_here_document_is_read_to_its_end() {
+    check("cat <<'EOF'\n{ $x; }\nEOF", "{ $x; }").await;
+    check("cat <<EOF\none\nEOF\necho two", "one\ntwo").await;
+}

@@ -283,3 +283,18 @@ async fn our_own_tools_write_where_commands_may_and_nowhere_else() {
     assert_eq!(place.text("outside/old"), "old");
     assert_eq!(place.text("inside/new"), "x");
 }
+
+#[tokio::test]
+async fn addresses_of_hosts_are_known_inside_as_outside() {
+    let Some(place) = held("addresses_of_hosts_are_known_inside_as_outside", |_, _| {}) else {
+        return;
+    };
+    let outside = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+    let said = bash(
+        &place,
+        "cat /etc/resolv.conf; getent hosts localhost >&2 && echo found",
+    )
+    .await;
+    assert!(said.starts_with(outside.trim_end()), "{said}");
+    assert!(said.ends_with("found"), "{said}");
+}

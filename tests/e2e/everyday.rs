@@ -1,0 +1,118 @@
+//! What users of such programs met in everyday use, and what must not happen here.
+
+use harness::{Answer, Editor, Provider};
+use serde_json::{Value as Json, json};
+
+use crate::stage::*;
+
+/// Options of a window or of all that plugins for such files are tempted to set.
+const VIEW: [&str; 10] = [
+    "conceallevel",
+    "concealcursor",
+    "foldenable",
+    "foldexpr",
+    "foldlevel",
+    "foldmethod",
+    "spell",
+    "textwidth",
+    "updatetime",
+    "wrap",
+];
+
+fn view(editor: &Editor) -> Json {
+    let code = "return vim.tbl_map(function(name)
+        return { vim.api.nvim_get_option_value(name, {}), vim.api.nvim_get_option_value(name, { scope = 'global' }) }
+      end, ...)";
+    editor.lua(code, json!([VIEW]))
+}
+
+fn diagnostics(editor: &Editor) -> Json {
+    editor.lua("return #vim.diagnostic.get(0)", json!([]))
+}
+
+#[test]
+fn a_chat_leaves_how_windows_look_as_it_is() {
+    let provider = Provider::anthropic([Answer::new().thinking("Hm.", None).text("Well.")]);
+    let setup = setup(&provider).with("question.chat", QUESTION);
+    let editor = setup.file("notes.txt", "one\n").start();
+    let before = view(&editor);
+    editor.command("edit question.chat");
+    editor.keys("<C-]>");
+    wait_end(&editor, "Well.\n\n@You:\n\n");
+    assert_eq!(view(&editor), before, "in the chat's window");
+    editor.command("split notes.txt");
+    assert_eq!(view(&editor), before, "in another window");
+}
+
+#[test]
+fn typing_a_marker_anew_changes_its_line_and_no_other() {
+    let text = "@You:\nOne.\n\n@Assistant:\nTwo.\n\n@You:\nThree.\n";
+    let provider = Provider::anthropic([Answer::new()]);
+    let editor = open(&provider, text);
+    editor.keys("ggcc@You:<Esc>4Gcc@Assistant:<Esc>7GA<BS>:<Esc>");
+    at_rest(&editor);
+    assert_eq!(editor.text(), text);
+    editor.keys("7Gcc@System:<Esc>");
+    at_rest(&editor);
+    assert_eq!(
+        editor.text(),
+        text.replace("@You:\nThree", "@System:\nThree")
+    );
+}
+
+#[test]
+fn calls_that_end_at_once_are_sent_once_and_nothing_is_said() {
+    let calls = (1..6).fold(Answer::new(), |answer, number| {
+        answer.tool_use(
+            &format!("t_{number}"),
+            "calculator",
+            json!({"expression": "1"}),
+        )
+    });
+    let provider = Provider::anthropic([calls, Answer::says("Well.")]);
+    let options = json!({"tools": {"require_approval": false}});
+    let editor = ask_with(&provider, options);
+    editor.keys("<C-]>");
+    wait_end(&editor, "Well.\n\n@You:\n\n");
+    let said = editor.messages();
+    assert!(!said.contains("Flemma"), "{said}");
+    at_rest(&editor);
+    expect_requests(&editor, 2);
+    let started = events(&editor);
+    let started = started
+        .iter()
+        .filter(|it| it.starts_with("FlemmaToolStarted"));
+    assert_eq!(started.count(), 5);
+}
+
+#[test]
+fn a_remark_stands_once_however_often_the_chat_is_sent() {
+    let provider = Provider::anthropic([Answer::says("One."), Answer::says("Two.")]);
+    let editor = open(&provider, "@You:\nGo.\n@Asistant:\nText.\n");
+    wait_diagnostic(&editor, "no role marker");
+    assert_eq!(diagnostics(&editor), 1);
+    for answer in ["One.", "Two."] {
+        editor.keys("GAMore.<Esc><C-]>");
+        wait_end(&editor, &format!("{answer}\n\n@You:\n\n"));
+        at_rest(&editor);
+        assert_eq!(diagnostics(&editor), 1);
+    }
+}
+
+#[test]
+fn options_that_are_set_twice_are_taken_without_a_word() {
+    let provider = Provider::anthropic([Answer::says("Well.")]);
+    let setup = "require('flemma').setup({ provider = 'anthropic', tools = { auto_approve = { 'mine' } } })";
+    let register =
+        "require('flemma.tools').register('mine', { description = 'M', execute = function() end })";
+    let editor = offline()
+        .provider(&provider)
+        .init(&format!("{setup}\n{register}\n{setup}\n{register}"))
+        .file("question.chat", QUESTION)
+        .start();
+    editor.lua(setup, json!([]));
+    editor.keys("<C-]>");
+    wait_end(&editor, "Well.\n\n@You:\n\n");
+    let said = editor.messages();
+    assert!(!said.contains("Flemma"), "{said}");
+}
