@@ -4,6 +4,7 @@
 //! Knows no connection, and not where the document is.
 
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use chat::answer::AnswerWriter;
 use chat::approval::CallKey;
@@ -19,8 +20,9 @@ pub struct Answer {
     /// Whose signatures stand at its thinking.
     provider: String,
     calls: usize,
-    /// Ids of the calls in the document and in the answer so far.
-    ids: HashSet<ToolUseId>,
+    /// Digests of the ids of the calls in the document and in the answer so far: a long
+    /// chat has thousands, and the ids themselves would take as many pieces of memory.
+    ids: HashSet<u64>,
 }
 
 /// What an event of an answer says, beyond text that [`Answer::text`] gives.
@@ -39,7 +41,9 @@ impl Answer {
     pub fn to(document: &Document<'_>) -> Self {
         let calls = document.turns().flat_map(|turn| turn.calls);
         Self {
-            ids: calls.map(|call| call.tool_use.id.clone()).collect(),
+            ids: calls
+                .map(|call| digest(call.tool_use.id.as_str()))
+                .collect(),
             ..Self::default()
         }
     }
@@ -94,11 +98,12 @@ impl Answer {
 
     /// Gives a call another id when the document has one of that id: servers that send
     /// none number the calls of each answer anew, and one approval must never be
-    /// taken for two calls.
+    /// taken for two calls. Should two digests ever be alike by chance, it gets another
+    /// id for nothing.
     fn make_distinct(&mut self, call: &mut ToolUse) {
         let given = call.id.clone();
         let mut count = 1;
-        while !self.ids.insert(ToolUseId::new(write::writable(&call.id))) {
+        while !self.ids.insert(digest(&write::writable(&call.id))) {
             count += 1;
             call.id = format!("{given}_{count}");
         }
@@ -145,6 +150,13 @@ fn cut_short(reason: &StopReason) -> Option<Problem> {
         )),
         _ => None,
     }
+}
+
+/// Eight bytes for an id.
+fn digest(id: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A call that a provider issued, as it will stand in the document; `None` when its

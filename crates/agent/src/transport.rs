@@ -57,15 +57,12 @@ pub async fn send(
     asker: &dyn Asker,
     cancel: CancellationToken,
 ) {
-    let work = answer(&prompt, &mut endpoint, parameters, &events, asker);
+    let work = answer(prompt, &mut endpoint, parameters, &events, asker);
     let ended = tokio::select! {
         biased;
         () = cancel.cancelled() => return,
         ended = work => ended,
     };
-    // Thousands of parts take milliseconds to free, which whoever waits for the end of
-    // the answer does not have.
-    tokio::task::spawn_blocking(move || drop(prompt));
     if let Err(problem) = ended {
         drop(events.send(vec![StreamEvent::Error(endpoint.redact(problem))]));
     }
@@ -73,7 +70,7 @@ pub async fn send(
 
 /// Tries until an answer has begun, or until it makes no sense any more.
 async fn answer(
-    prompt: &Prompt,
+    prompt: Prompt,
     endpoint: &mut Endpoint,
     mut parameters: Parameters,
     events: &Events,
@@ -87,18 +84,28 @@ async fn answer(
             .await
             .unwrap_or_else(|| "default".to_owned());
     }
-    let mut request = provider::encode(prompt, endpoint, &parameters)?;
+    let mut request = provider::encode(&prompt, endpoint, &parameters)?;
+    let mut prompt = Some(prompt);
     let begun = Instant::now();
     let mut tries = Tries::default();
-    let mut renewed = false;
     loop {
-        let ended = attempt::make(&client, &request, endpoint, patience.idle, events).await;
+        let started = attempt::make(&client, &request, endpoint, patience.idle).await;
+        let ended = match started {
+            Ok(response) => {
+                free(prompt.take());
+                attempt::read(response, endpoint, patience.idle, events).await
+            }
+            Err(failed) => Err(failed),
+        };
         let Err(failed) = ended else {
             return Ok(());
         };
-        let renews = is_refused_key(failed.failure) && !std::mem::replace(&mut renewed, true);
-        if renews && renew_key(endpoint, asker).await {
-            request = provider::encode(prompt, endpoint, &parameters)?;
+        // Asked for once in a request, and not for one whose key was taken already.
+        let asked = prompt.take_if(|_| is_refused_key(failed.failure));
+        if let Some(asked) = asked
+            && renew_key(endpoint, asker).await
+        {
+            request = provider::encode(&asked, endpoint, &parameters)?;
             continue;
         }
         tries.made += 1;
@@ -121,6 +128,15 @@ async fn answer(
             "{} {}, {turn}",
             endpoint.provider, parameters.model
         ));
+    }
+}
+
+/// A prompt that is not spelled again. Thousands of parts take milliseconds to free: not
+/// on a thread that others wait for, and not when the answer ends, where every one
+/// counts.
+fn free(prompt: Option<Prompt>) {
+    if let Some(prompt) = prompt {
+        tokio::task::spawn_blocking(move || drop(prompt));
     }
 }
 

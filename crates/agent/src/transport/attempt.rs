@@ -30,19 +30,28 @@ pub(super) struct Failed {
     pub short: String,
 }
 
-/// Makes one attempt. `Ok` when the answer has begun, also if it broke off later:
-/// then its terminal event has been passed on.
+/// Makes one attempt: the answer's head, when it is one of success.
 pub(super) async fn make(
     client: &Client,
     request: &HttpRequest,
     endpoint: &Endpoint,
     idle: Duration,
+) -> Result<Response, Failed> {
+    let response = start(client, request, endpoint, idle).await?;
+    match response.status().is_success() {
+        true => Ok(response),
+        false => Err(refusal(response, endpoint).await),
+    }
+}
+
+/// Passes on what an answer says. `Ok` when it has begun, also if it broke off later:
+/// then its terminal event has been passed on.
+pub(super) async fn read(
+    response: Response,
+    endpoint: &Endpoint,
+    idle: Duration,
     events: &Events,
 ) -> Result<(), Failed> {
-    let response = start(client, request, endpoint, idle).await?;
-    if !response.status().is_success() {
-        return Err(refusal(response, endpoint).await);
-    }
     let mut answer = Answer {
         endpoint,
         events,
