@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::document::{Block, Document, Message, Role};
+use crate::document::Document;
 use crate::markdown;
 use crate::prompt::own_paragraphs;
 use crate::text::Lines;
@@ -38,7 +38,7 @@ pub fn mentions(
 ) -> Vec<Mention> {
     let messages = document.messages.iter().filter(|message| {
         let is_near = message.lines.start < lines.end && lines.start < message.lines.end;
-        is_near && message.role == Role::You && has_sign(document, message)
+        is_near && message.has_at
     });
     let mut found = Vec::new();
     for message in messages {
@@ -49,20 +49,6 @@ pub fn mentions(
         }
     }
     found
-}
-
-/// Whether there may be anything: most messages are not read as Markdown at all.
-fn has_sign(document: &Document<'_>, message: &Message) -> bool {
-    let prose = message.blocks.iter().filter_map(|block| match block {
-        Block::Prose(lines) => Some(lines.clone()),
-        _ => None,
-    });
-    prose.flatten().any(|line| {
-        let from = if line == message.lines.start { 1 } else { 0 };
-        let text = document.text().line(line);
-        text.get(from..)
-            .is_some_and(|rest| memchr::memchr(b'@', rest).is_some())
-    })
 }
 
 /// The names behind an `@` that stands where a word begins, and where it stands.

@@ -105,6 +105,9 @@ pub struct Message {
     /// The content, in order. The first block starts on the marker line when
     /// `inline` is set, on the line after it otherwise.
     pub blocks: Vec<Block>,
+    /// Whether an `@` stands in prose of the user's, as it does where a tool is
+    /// addressed. Most messages need not be looked at again for that.
+    pub has_at: bool,
 }
 
 /// A piece of a message.

@@ -145,7 +145,7 @@ impl<'t> Parser<'t> {
             skip_to = match self.marker_at(line) {
                 Some((role, inline)) => {
                     match open.take() {
-                        Some(open) => parsed.messages.push(close_message(open, line)),
+                        Some(open) => parsed.messages.push(close_message(self.text, open, line)),
                         None if parsed.messages.is_empty() => self.prelude(start..line, parsed),
                         None => {}
                     }
@@ -155,6 +155,7 @@ impl<'t> Parser<'t> {
                         lines: line..line,
                         inline,
                         blocks: Vec::new(),
+                        has_at: false,
                     };
                     let mut opened = Open { message, next };
                     let end =
@@ -167,7 +168,7 @@ impl<'t> Parser<'t> {
         }
         let end = self.text.line_count();
         match open {
-            Some(open) => parsed.messages.push(close_message(open, end)),
+            Some(open) => parsed.messages.push(close_message(self.text, open, end)),
             None => self.prelude(start..end, parsed),
         }
     }
@@ -252,11 +253,28 @@ impl<'t> Parser<'t> {
     }
 }
 
-fn close_message(open: Open, end: usize) -> Message {
+fn close_message(text: &Text, open: Open, end: usize) -> Message {
     let Open { mut message, next } = open;
     if next < end {
         message.blocks.push(Block::Prose(next..end));
     }
     message.lines.end = end;
+    message.has_at = message.role == Role::You && has_at(text, &message);
     message
+}
+
+/// Whether an `@` stands in a message's prose, beside the one of its marker.
+fn has_at(text: &Text, message: &Message) -> bool {
+    let marker = message.lines.start;
+    message.blocks.iter().any(|block| {
+        let Block::Prose(lines) = block else {
+            return false;
+        };
+        let prose = text.slice(lines.clone());
+        let skipped = match message.inline {
+            Some(column) if lines.start == marker => column,
+            _ => 0,
+        };
+        memchr::memchr(b'@', prose.get(skipped..).unwrap_or_default()).is_some()
+    })
 }
