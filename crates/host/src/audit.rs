@@ -47,6 +47,17 @@ pub struct Audit {
     end: Arc<Mutex<Option<End>>>,
 }
 
+/// A call that starts.
+#[derive(Debug, Clone, Copy)]
+pub struct Start<'a> {
+    /// Which.
+    pub call: &'a CallKey,
+    /// Who approved it, where that is not in the log yet.
+    pub by: Option<&'a str>,
+    /// What holds it, such as `none` or `bwrap`.
+    pub sandbox: &'a str,
+}
+
 /// Where the chain ends.
 #[derive(Debug, Clone)]
 struct End {
@@ -79,8 +90,7 @@ impl Audit {
         self.append(document, entries.collect())
     }
 
-    /// Records that calls start now, as one write, each with its approval where it
-    /// names who gave it. `sandbox` says what holds them, such as `none` or `bwrap`.
+    /// Records that calls start now and how others ended before, as one write.
     ///
     /// # Errors
     ///
@@ -88,19 +98,20 @@ impl Audit {
     pub fn begun(
         &self,
         document: Option<&Path>,
-        calls: &[(&CallKey, Option<&str>)],
-        sandbox: &str,
+        ended: &[(CallKey, ToolOutcome)],
+        calls: &[Start<'_>],
     ) -> io::Result<()> {
-        let mut acts = Vec::new();
-        for (call, by) in calls {
-            let decided = by.map(|by| Act::Decided {
+        let ends = ended.iter();
+        let mut acts: Vec<_> = ends.map(|(call, it)| (call, record::end(it))).collect();
+        for start in calls {
+            let decided = start.by.map(|by| Act::Decided {
                 decision: Word::Approved,
                 by: record::short(by),
                 reason: None,
             });
-            let sandbox = record::short(sandbox);
-            acts.extend(decided.map(|act| (*call, act)));
-            acts.push((*call, Act::Started { sandbox }));
+            let sandbox = record::short(start.sandbox);
+            acts.extend(decided.map(|act| (start.call, act)));
+            acts.push((start.call, Act::Started { sandbox }));
         }
         self.append(document, acts)
     }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tools::{Nested, Person, Progress, Sandbox, ToolContext};
 
-use crate::audit::Audit;
+use crate::audit::{Audit, Start};
 use crate::buffers::EditorBuffers;
 use crate::completion::Completions;
 use crate::editor::Editor;
@@ -293,7 +293,14 @@ impl Surroundings {
         let recorded = tokio::task::spawn_blocking(move || {
             audit.decided(path.as_deref(), &[decided])?;
             match ruling {
-                Ruling::Approved => audit.begun(path.as_deref(), &[(&begins, None)], held),
+                Ruling::Approved => {
+                    let start = Start {
+                        call: &begins,
+                        by: None,
+                        sandbox: held,
+                    };
+                    audit.begun(path.as_deref(), &[], &[start])
+                }
                 _ => Ok(()),
             }
         });

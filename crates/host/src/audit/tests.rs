@@ -16,6 +16,11 @@ fn call(id: &str) -> CallKey {
     }
 }
 
+fn start<'a>(call: &'a CallKey, by: Option<&'a str>) -> Start<'a> {
+    let sandbox = "none";
+    Start { call, by, sandbox }
+}
+
 fn approved(id: &str) -> Decided {
     Decided {
         call: call(id),
@@ -67,7 +72,7 @@ fn a_call_is_told_from_decision_to_end() {
     let outcome = ToolOutcome::Failed("No.".to_owned());
     desk.decided("c1");
     desk.audit
-        .begun(None, &[(&call("c1"), None)], "none")
+        .begun(None, &[], &[start(&call("c1"), None)])
         .unwrap();
     desk.audit.ended(None, &[(call("c1"), outcome)]).unwrap();
 
@@ -111,7 +116,7 @@ fn every_decision_is_told_with_who_made_it_and_why() {
     ];
     desk.audit.decided(None, &all).unwrap();
     desk.audit
-        .begun(None, &[(&call("c7"), Some("user: typed"))], "none")
+        .begun(None, &[], &[start(&call("c7"), Some("user: typed"))])
         .unwrap();
     let log = desk.audit.read_last(10).unwrap();
     assert_eq!(log.problems, [""; 0]);
@@ -274,11 +279,11 @@ fn a_call_that_started_and_did_not_end_is_found_again() {
     let quoted = call("\"quoted\\");
     for started in [&call("cut"), &call("ended"), &call("twice"), &quoted] {
         desk.audit
-            .begun(Some(chat), &[(started, None)], "none")
+            .begun(Some(chat), &[], &[start(started, None)])
             .unwrap();
     }
     desk.audit
-        .begun(Some(other), &[(&call("other"), None)], "none")
+        .begun(Some(other), &[], &[start(&call("other"), None)])
         .unwrap();
     let outcome = ToolOutcome::Failed("No.".to_owned());
     for ended in ["ended", "twice"] {
@@ -288,7 +293,7 @@ fn a_call_that_started_and_did_not_end_is_found_again() {
         done.unwrap();
     }
     desk.audit
-        .begun(Some(chat), &[(&call("twice"), None)], "none")
+        .begun(Some(chat), &[], &[start(&call("twice"), None)])
         .unwrap();
 
     let mut changed = call("cut");

@@ -8,6 +8,7 @@ use chat::tool::{ToolOutcome, ToolUseId};
 
 use super::Session;
 use super::running::Run;
+use crate::audit::Start;
 
 impl Session {
     /// Writes the decisions of a step, all at once and before anything follows from
@@ -22,30 +23,34 @@ impl Session {
         self.approved.extend(approved.map(|it| it.call.clone()));
     }
 
-    /// Writes that calls start and, where it is not in the log yet, who let them.
+    /// Writes that calls start and, where it is not in the log yet, who let them; and
+    /// with it how calls ended, as that is one write instead of two.
     ///
     /// # Errors
     ///
     /// The log cannot be written: the calls must not run.
     pub(super) fn record_starts(&mut self, runs: &[Run]) -> Result<(), Problem> {
-        let (mut held, mut free) = (Vec::new(), Vec::new());
-        for run in runs {
+        let in_log: Vec<bool> = runs
+            .iter()
+            .map(|run| self.approved.remove(&run.call))
+            .collect();
+        let starts = runs.iter().zip(in_log).map(|(run, in_log)| {
             let by = if run.by.is_empty() { "policy" } else { &run.by };
-            let by = (!self.approved.remove(&run.call)).then_some(by);
-            if self.is_held(&run.call.name) {
-                held.push((&run.call, by));
-            } else {
-                free.push((&run.call, by));
+            Start {
+                call: &run.call,
+                by: (!in_log).then_some(by),
+                sandbox: match self.is_held(&run.call.name) {
+                    true => self.sandbox().held_by(),
+                    false => "none",
+                },
             }
-        }
-        let (audit, path) = (&self.audit, self.path.as_deref());
-        let begun = |calls: &[(&CallKey, Option<&str>)], sandbox: &str| match calls {
-            [] => Ok(()),
-            calls => audit.begun(path, calls, sandbox),
-        };
-        begun(&free, "none")
-            .and_then(|()| begun(&held, self.sandbox().held_by()))
-            .map_err(|error| audit.refusal(&error))
+        });
+        let starts: Vec<Start<'_>> = starts.collect();
+        self.audit
+            .begun(self.path.as_deref(), &self.ends, &starts)
+            .map_err(|error| self.audit.refusal(&error))?;
+        self.ends.clear();
+        Ok(())
     }
 
     /// Writes how calls ended that ended since the last look.
