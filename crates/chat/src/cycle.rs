@@ -20,9 +20,10 @@ mod start;
 mod words;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Weak};
 
 use crate::approval::{Answers, CallKey};
-use crate::document::Document;
+use crate::document::{Document, Parsed};
 use crate::prompt;
 use crate::tool::ToolOutcome;
 use decided::Ledger;
@@ -57,6 +58,8 @@ pub struct Cycle {
     limited: bool,
     /// Where decisions and calls come from.
     provenance: Provenance,
+    /// The text in which approvals were looked for last.
+    observed: Weak<Parsed>,
     /// What function resolvers said in this batch.
     answers: Answers,
     /// What was decided, for a log.
@@ -171,7 +174,7 @@ fn follow(
         cycle.interrupted(document, &interrupted);
         return cycle.settle(document, options);
     }
-    cycle.provenance.observe(document);
+    cycle.observe(&event, document);
     match event {
         Event::Loaded { .. } | Event::Changed => Vec::new(),
         Event::Interrupted(calls) => {
@@ -205,6 +208,17 @@ fn follow(
 }
 
 impl Cycle {
+    /// Notes approvals that came and went. Of a hundred calls many end between two
+    /// changes of the text, and an end changes nothing about those.
+    fn observe(&mut self, event: &Event, document: &Document<'_>) {
+        let parsed = document.parsed();
+        let is_known = std::ptr::eq(self.observed.as_ptr(), Arc::as_ptr(&parsed));
+        if !(is_known && matches!(event, Event::ToolsFinished(_))) {
+            self.provenance.observe(document);
+            self.observed = Arc::downgrade(&parsed);
+        }
+    }
+
     fn advance(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         if let Some(no) = self.busy().or_else(|| Self::blocked(document, options)) {
             return vec![no];
