@@ -21,17 +21,25 @@ impl Checks {
     /// What does not fit and where, at most five findings, for the model; or that
     /// the schema itself is none.
     pub fn check(&self, tool: &str, schema: &Value, input: &Value) -> Result<(), String> {
-        let mut ready = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let validator = match ready.get(tool) {
-            Some(validator) => validator.clone(),
-            None => {
-                let validator = Arc::new(validator(schema)?);
-                ready.insert(tool.to_owned(), validator.clone());
-                validator
-            }
-        };
-        drop(ready);
+        let validator = self.ready(tool, schema)?;
         findings(&validator, input)
+    }
+
+    /// Makes the schema of the tool of this name ready, if it is none yet. That takes
+    /// milliseconds, the first one of a process most of all.
+    pub fn prepare(&self, tool: &str, schema: &Value) {
+        // What is wrong with it is said where it is needed.
+        drop(self.ready(tool, schema));
+    }
+
+    fn ready(&self, tool: &str, schema: &Value) -> Result<Arc<Validator>, String> {
+        let mut ready = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(validator) = ready.get(tool) {
+            return Ok(validator.clone());
+        }
+        let validator = Arc::new(validator(schema)?);
+        ready.insert(tool.to_owned(), validator.clone());
+        Ok(validator)
     }
 }
 

@@ -4,7 +4,7 @@
 //! the editor keeps, so the user may type anywhere meanwhile.
 
 use agent::answer::{self, Answer, Said};
-use chat::cycle::{AnswerEnd, Event, Level, Notice};
+use chat::cycle::{AnswerEnd, Event, Level, Notice, Options};
 use chat::document::Role;
 use chat::{Problem, write};
 use provider::StreamEvent;
@@ -125,7 +125,10 @@ impl Session {
                 self.editor.say(text);
                 open.doing = Doing::Streaming;
             }
-            StreamEvent::ToolUseStart { name } => open.doing = Doing::Calling(name.clone()),
+            StreamEvent::ToolUseStart { name } => {
+                open.doing = Doing::Calling(name.clone());
+                prepare(&self.rules.options, name);
+            }
             StreamEvent::Usage(usage) => open.meter.read(*usage),
             _ => {}
         }
@@ -313,5 +316,13 @@ impl Session {
         );
         self.view.redraw();
         self.waiting.push_back(Event::AnswerEnded(end));
+    }
+}
+
+/// Makes ready what a call of this tool is checked by, while its arguments arrive.
+fn prepare(options: &Options, tool: &str) {
+    if let Some(tool) = options.tools.get(tool) {
+        let (checks, tool) = (options.checks.clone(), tool.clone());
+        tokio::task::spawn_blocking(move || checks.prepare(&tool.name, &tool.input_schema));
     }
 }
