@@ -103,7 +103,7 @@ end
 local function draw_below(buffer, placed)
   local item, lines = placed.item, {}
   if item.preview then
-    for _, line in ipairs(vim.split(item.preview, "\n", { plain = true })) do
+    for line in vim.gsplit(item.preview, "\n", { plain = true }) do
       lines[#lines + 1] = { { notices.escape(line), "FlemmaToolPreview" } }
     end
   end

@@ -132,18 +132,24 @@ pub struct MarkItem {
     pub line: usize,
     /// The result's header, behind which the state stands.
     pub header_line: usize,
-    /// What the call would do.
+    /// What the call would do. A hundred calls may wait: what is not there is not
+    /// spelled out for each.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
     /// `pending`, `running`, `asking`, `done` or `failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<&'static str>,
     /// What stands beside the state.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Counts, in one buffer, the times that a call had to be shown again because its file
     /// changed: a key is about what was on the screen when it was pressed.
     pub again: Option<u64>,
     /// How long it has been running, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<u64>,
     /// The last lines of its output.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<String>,
 }
 

@@ -116,7 +116,6 @@ impl Session {
         if !self.view.stale || self.loading.is_some() || self.edit.is_some() {
             return;
         }
-        self.show_request();
         self.show_lock();
         if !self.view.takes_its_turn() {
             return;
@@ -138,6 +137,8 @@ impl Session {
         if self.request.is_none() {
             self.show_diagnostics(diagnostics);
         }
+        // Draws the status line at once, so that whatever else changes comes first.
+        self.show_request();
     }
 
     fn mark_items(&self, document: &Document<'_>) -> Vec<MarkItem> {
