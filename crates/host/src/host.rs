@@ -1,9 +1,10 @@
 //! The host process: takes messages from Neovim to the session of their buffer.
 //!
-//! Holds what all buffers share, the options and the tools, and nothing of any
-//! one buffer.
+//! Holds what all buffers share, the options and the tools, and nothing of any one.
 
 mod options;
+#[cfg(test)]
+mod panic_tests;
 mod servers;
 
 use std::collections::HashMap;
@@ -53,13 +54,21 @@ pub fn run(collected: bool) -> ExitCode {
 }
 
 async fn serve(collected: bool) {
-    let (incoming, mut messages) = mpsc::unbounded_channel();
+    let (incoming, messages) = mpsc::unbounded_channel();
     let (sender, channel) = rpc::connect(incoming);
-    let mut host = Host::new(Editor::new(Sender::Neovim(sender)));
+    let host = Host::new(Editor::new(Sender::Neovim(sender)));
+    supervise::follow_watcher(collected);
+    live(host, messages, channel).await;
+}
+
+async fn live(
+    mut host: Host,
+    mut messages: mpsc::UnboundedReceiver<FromEditor>,
+    channel: impl Future<Output = ()>,
+) {
     let Ok(mut terminate) = signal(SignalKind::terminate()) else {
         return;
     };
-    supervise::follow_watcher(collected);
     tokio::pin!(channel);
     loop {
         tokio::select! {
