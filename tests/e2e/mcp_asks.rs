@@ -25,7 +25,8 @@ fn ask(params: Json) -> Answer {
 /// A chat whose model has just called a tool that asks the user.
 fn asked(provider: &Provider) -> Editor {
     let fake = json!({"command": ["python3", script()]});
-    let tools = json!({"auto_approve": ["fake__ask"], "autopilot": {"enabled": true}});
+    let tools =
+        json!({"auto_approve": ["fake__ask", "fake__login"], "autopilot": {"enabled": true}});
     let editor = ask_with(
         provider,
         json!({"mcp": {"servers": {"fake": fake}}, "tools": tools}),
@@ -123,6 +124,24 @@ fn an_address_is_shown_and_not_opened() {
         editor.lua("return _G.opened == nil", json!([])),
         json!(true)
     );
+}
+
+#[test]
+fn a_call_that_is_refused_until_the_user_was_at_an_address_is_made_again() {
+    let call = Answer::new().tool_use("t_a", "fake__login", json!({"value": 1}));
+    let provider = Provider::anthropic([call, Answer::says("Well.")]);
+    let editor = asked(&provider);
+    wait_on_screen(&editor, "asks: Log in to go on");
+    wait_on_screen(&editor, "https://login.example/1");
+    editor.keys("G<C-]><M-CR>");
+    wait_on_screen(&editor, "Say that you go there yourself");
+    editor.keys("1<CR>");
+    wait_result(
+        &editor,
+        "t_a",
+        "**Tool Result:** `t_a`\n\n```\nin after 2 calls\n```",
+    );
+    wait_end(&editor, "Well.\n\n@You:\n\n");
 }
 
 #[test]

@@ -25,6 +25,7 @@ def described():
         "wait": "Waits until it is cancelled.",
         "mixed": "Gives a picture, a resource and a link.",
         "ask": "Asks the user what it gets as value, and gives back the answer.",
+        "login": "Wants the user at an address that many times first.",
         "env": "Lists the names of its environment.",
         "crash": "Ends the server.",
         "large": "Gives a message of that many megabytes.",
@@ -112,6 +113,8 @@ def call(request, name, value, token):
         return {"content": [{"type": "image", "mimeType": "image/png", "data": "QUJD"}, link]}
     if name == "ask":
         return text(json.dumps(ask(value)))
+    if name == "login":
+        return log_in(request, value)
     if name == "env":
         return text(" ".join(sorted(os.environ)))
     if name == "crash":
@@ -133,6 +136,20 @@ def call(request, name, value, token):
         with LOCK:
             time.sleep(3600)
     return text("no such tool", True)
+
+
+LOGINS = []
+
+
+def log_in(request, times):
+    """Refuses until the user was at an address."""
+    LOGINS.append(request["id"])
+    if len(LOGINS) > int(times):
+        return text(f"in after {len(LOGINS)} calls")
+    url = f"https://login.example/{len(LOGINS)}"
+    asked = {"mode": "url", "elicitationId": str(len(LOGINS)), "url": url, "message": "Log in to go on"}
+    send(id=request["id"], error={"code": -32042, "message": "Log in first", "data": {"elicitations": [asked]}})
+    return None
 
 
 def answer(request):

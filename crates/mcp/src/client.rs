@@ -7,6 +7,7 @@ mod limited;
 mod peer;
 mod questions;
 mod reach;
+mod visits;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +51,14 @@ pub struct Connection {
     peer: Peer,
     trouble: Trouble,
     _program: Option<Program>,
+}
+
+/// What came back for a call.
+enum Answer {
+    /// A result, which need not be the last one.
+    Result(Value),
+    /// Addresses that the user has to go to before the call is made again.
+    Visit(Vec<Value>),
 }
 
 /// Who calls, and for how long.
@@ -200,7 +209,17 @@ impl Connection {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for _ in 0..ROUNDS {
             let result = match self.try_call(params.clone(), caller, questions).await {
-                Ok(result) => result,
+                Ok(Answer::Result(result)) => result,
+                Ok(Answer::Visit(addresses)) => {
+                    let went = visits::ask(&self.peer, &addresses, questions);
+                    tokio::select! {
+                        () = caller.cancel.cancelled() => return Called::Cancelled,
+                        went = went => match went {
+                            Ok(()) => continue,
+                            Err(why) => return Called::Failed(why),
+                        },
+                    }
+                }
                 Err(called) => return called,
             };
             if result["resultType"] != "input_required" {
@@ -225,7 +244,7 @@ impl Connection {
         params: CallToolRequestParams,
         caller: &Caller,
         questions: &Arc<Questions>,
-    ) -> Result<Value, Called> {
+    ) -> Result<Answer, Called> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let (server, progress) = (self.running.peer(), &caller.progress);
         let sent = self.peer.follow(server, request, progress, questions);
@@ -243,14 +262,17 @@ impl Connection {
         mut handle: RequestHandle<RoleClient>,
         caller: &Caller,
         questions: &Questions,
-    ) -> Result<Value, Called> {
+    ) -> Result<Answer, Called> {
         let (why, called) = tokio::select! {
             biased;
             answer = &mut handle.rx => {
                 let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
                 return match value(answer) {
-                    Ok(result) => Ok(result),
-                    Err(error) => Err(Called::Failed(self.explain(&error).await)),
+                    Ok(result) => Ok(Answer::Result(result)),
+                    Err(error) => match visits::wanted(&error) {
+                        Some(addresses) => Ok(Answer::Visit(addresses)),
+                        None => Err(Called::Failed(self.explain(&error).await)),
+                    },
                 };
             }
             () = caller.cancel.cancelled() => ("the user cancelled it", Called::Cancelled),

@@ -72,6 +72,10 @@ fn fake(how: &str) -> (Arc<Server>, Heard) {
 }
 
 async fn ask(server: &Server, person: Arc<dyn Person>, params: Value) -> Called {
+    call(server, "ask", person, params).await
+}
+
+async fn call(server: &Server, tool: &str, person: Arc<dyn Person>, params: Value) -> Called {
     let caller = Caller {
         progress: Progress::default(),
         person,
@@ -79,7 +83,7 @@ async fn ask(server: &Server, person: Arc<dyn Person>, params: Value) -> Called 
         limit: Duration::from_secs(60),
     };
     let arguments = Map::from_iter([("value".to_owned(), params)]);
-    server.call("ask", arguments, &caller).await
+    server.call(tool, arguments, &caller).await
 }
 
 fn answered(value: &Value) -> Called {
@@ -200,4 +204,50 @@ async fn a_call_is_cancelled_while_its_question_stands() {
         caller.cancel.cancel();
     });
     assert_eq!(called, Called::Cancelled);
+}
+
+#[tokio::test]
+async fn a_call_that_needs_the_user_at_an_address_is_made_again_when_they_were_there() {
+    let (server, _) = fake("well");
+    let ann = Somebody::who_says(Reply::Given(Map::new()));
+    let called = call(&server, "login", ann.clone(), json!(2)).await;
+    assert_eq!(
+        called,
+        Called::Answered {
+            text: "in after 3 calls".to_owned(),
+            is_error: false
+        }
+    );
+    let asked = ann.asked.lock().unwrap().clone();
+    let addresses: Vec<_> = asked.into_iter().map(|form| form.wanted).collect();
+    let at = |number: u8| Wanted::Visit(format!("https://login.example/{number}"));
+    assert_eq!(addresses, [at(1), at(2)]);
+}
+
+#[tokio::test]
+async fn a_call_that_needs_the_user_at_an_address_fails_without_them_and_not_without_end() {
+    let (server, heard) = fake("well");
+    let failed = |called| match called {
+        Called::Failed(why) => why,
+        other => panic!("{other:?}"),
+    };
+    let no = call(
+        &server,
+        "login",
+        Somebody::who_says(Reply::Declined),
+        json!(99),
+    )
+    .await;
+    assert_eq!(
+        failed(no),
+        "it wants the user to go to an address first, and that was declined: Log in to go on"
+    );
+    let nobody = call(&server, "login", Arc::new(NoPerson), json!(99)).await;
+    assert!(failed(nobody).contains("and nobody is here who could: Log in"));
+    let declined = News::Declined("Log in to go on".to_owned());
+    assert!(heard.lock().unwrap().contains(&declined));
+    let ann = Somebody::who_says(Reply::Given(Map::new()));
+    let endless = failed(call(&server, "login", ann.clone(), json!(99)).await);
+    assert_eq!(endless, "it asked 10 times instead of giving a result");
+    assert_eq!(ann.asked.lock().unwrap().len(), 10);
 }

@@ -1,0 +1,91 @@
+//! A call that a server refuses until the user was at an address: error -32042 of the
+//! protocol, "URL elicitation required".
+//!
+//! The user is asked as for any address of a server's, and nothing opens it. When they
+//! have said of each that they went there, the call is made again.
+
+use rmcp::service::ServiceError;
+use serde_json::{Map, Value};
+use tools::Reply;
+
+use super::peer::Peer;
+use super::questions::Questions;
+use crate::definition::clean;
+use crate::elicit;
+
+/// The error's code.
+const NEEDED: i32 = -32042;
+/// Most addresses of one refusal.
+const MOST: usize = 5;
+/// Longest text of a server in a message of ours, in bytes.
+const SAID: usize = 300;
+
+/// Where the user has to go, as parameters of `elicitation/create`. Nothing when an error
+/// is another one, or names no address.
+pub(super) fn wanted(error: &ServiceError) -> Option<Vec<Value>> {
+    let ServiceError::McpError(error) = error else {
+        return None;
+    };
+    let listed = error.data.as_ref()?["elicitations"].as_array()?;
+    let is_needed = error.code.0 == NEEDED && !listed.is_empty();
+    is_needed.then(|| listed.iter().take(MOST).map(address).collect())
+}
+
+/// Nothing but an address can be asked for in this way.
+fn address(listed: &Value) -> Value {
+    let mut asked: Map<String, Value> = listed.as_object().cloned().unwrap_or_default();
+    asked.insert("mode".to_owned(), "url".into());
+    Value::Object(asked)
+}
+
+/// Asks the user about each address.
+///
+/// # Errors
+///
+/// They do not go to one of them; a part of a sentence.
+pub(super) async fn ask(peer: &Peer, all: &[Value], questions: &Questions) -> Result<(), String> {
+    for asked in all {
+        let why = match peer.ask(asked, questions).await {
+            Reply::Given(_) => continue,
+            Reply::Declined => "that was declined",
+            Reply::Dismissed => "the user put it aside",
+            Reply::Nobody => "nobody is here who could",
+        };
+        let message = clean(&elicit::summary(asked), SAID);
+        return Err(format!(
+            "it wants the user to go to an address first, and {why}: {message}"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use rmcp::model::{ErrorCode, ErrorData};
+    use serde_json::json;
+
+    fn error(code: i32, data: Value) -> ServiceError {
+        ServiceError::McpError(ErrorData::new(ErrorCode(code), "Go there", Some(data)))
+    }
+
+    #[test]
+    fn only_the_one_error_that_names_addresses_is_a_question() {
+        let one = json!({"url": "https://a.example", "message": "Log in", "mode": "form"});
+        let found = wanted(&error(NEEDED, json!({"elicitations": [one, 5]}))).unwrap();
+        assert_eq!(found[0]["mode"], "url");
+        assert_eq!(found[1], json!({"mode": "url"}));
+        let many = json!({"elicitations": vec![one.clone(); 100]});
+        assert_eq!(wanted(&error(NEEDED, many)).unwrap().len(), MOST);
+        for (code, data) in [
+            (-32600, json!({"elicitations": [one]})),
+            (NEEDED, json!({"elicitations": []})),
+            (NEEDED, json!({"elicitations": "https://a.example"})),
+            (NEEDED, Value::Null),
+        ] {
+            assert_eq!(wanted(&error(code, data.clone())), None, "{code} {data}");
+        }
+        assert_eq!(wanted(&ServiceError::TransportClosed), None);
+    }
+}
