@@ -28,6 +28,7 @@ mod local;
 mod lua_sources;
 mod lua_tools;
 mod malicious;
+mod manual;
 mod mcp_asks;
 mod mcp_client;
 mod mcp_document;

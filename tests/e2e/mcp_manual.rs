@@ -1,5 +1,5 @@
-//! What the manual prints about the Model Context Protocol, done as it stands there. A
-//! program `uvx` of ours takes the place of the one that would fetch a server.
+//! What the manual prints about the Model Context Protocol, done as it stands there.
+//! Programs of ours take the places of those that would fetch a server.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,16 +14,21 @@ use crate::mcp_serve::{CURL, Client, Http};
 use crate::shell::Shell;
 use crate::stage::*;
 
-/// A folder with an `uvx` that runs the fake server, and `$PATH` with it in front.
 fn with_uvx() -> (TempDir, String) {
+    with_program("uvx", "mcp-server-time")
+}
+
+/// A folder with a program that runs the fake server when it gets these arguments, and
+/// `$PATH` with it in front.
+fn with_program(name: &str, arguments: &str) -> (TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
-    let uvx = folder.path().join("uvx");
+    let program = folder.path().join(name);
     let text = format!(
-        "#!/bin/sh\n[ \"$1\" = mcp-server-time ] && exec python3 '{}'\n",
+        "#!/bin/sh\n[ \"$*\" = '{arguments}' ] && exec python3 '{}'\n",
         script()
     );
-    fs::write(&uvx, text).unwrap();
-    fs::set_permissions(&uvx, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(&program, text).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let path = std::env::var("PATH").unwrap();
     let path = format!("{}:{path}", Path::new(folder.path()).display());
     (folder, path)
@@ -76,4 +81,21 @@ fn the_manuals_request_is_answered() {
     assert_eq!(status, 200, "{answer}");
     let answer: Value = serde_json::from_str(&answer).unwrap();
     assert_eq!(answer["result"]["content"][0]["text"], "56");
+}
+
+#[test]
+fn the_manuals_example_of_the_option_gives_its_tools_and_tells_what_it_lacks() {
+    let arguments = "-y @modelcontextprotocol/server-filesystem .";
+    let (_folder, path) = with_program("npx", arguments);
+    let provider = Provider::anthropic([Answer::says("Well.")]);
+    let setup = with_lua_options(&provider, &manual_snippet("flemma-mcp.servers"));
+    let editor = setup
+        .env("PATH", path)
+        .file("question.chat", QUESTION)
+        .start();
+    watch(&editor);
+    editor.keys("<C-]>");
+    wait_end(&editor, "Well.\n\n@You:\n\n");
+    assert!(offered(&provider, 0).contains(&"files__echo".to_owned()));
+    wait_message(&editor, "the variable DOCS_TOKEN is not set");
 }

@@ -205,6 +205,7 @@ fn wrapped(text: &str) -> Vec<String> {
 fn defaults(values: &Value, indent: usize, text: &mut String) {
     let pad = " ".repeat(indent);
     for (name, value) in values.as_object().into_iter().flatten() {
+        let name = as_lua_key(name);
         match value {
             Value::Object(inner) if inner.values().any(|it| !it.is_null()) => {
                 writeln!(text, "{pad}{name} = {{").unwrap();

@@ -1,0 +1,72 @@
+//! Each example of options that the manual prints is one that `setup()` takes. What the
+//! examples of whole tools do is told where their kind is.
+
+use harness::repository;
+use serde_json::json;
+
+use crate::stage::offline;
+
+/// The examples of options: what stands between the braces of `setup({…})`.
+fn examples() -> Vec<String> {
+    let manual = std::fs::read_to_string(repository().join("doc/flemma.txt")).unwrap();
+    let (mut examples, mut tag) = (Vec::new(), "");
+    let mut lines = manual.lines();
+    while let Some(line) = lines.next() {
+        let mut tags = line.split_whitespace().filter_map(|word| {
+            let word = word.strip_prefix("*flemma-")?;
+            word.strip_suffix('*')
+        });
+        tag = tags.next_back().unwrap_or(tag);
+        if !line.ends_with(" >lua") {
+            continue;
+        }
+        let is_code = |line: &&str| line.is_empty() || line.starts_with(' ');
+        let code: Vec<&str> = lines.by_ref().take_while(is_code).collect();
+        let code = code.join("\n");
+        let whole = code
+            .trim()
+            .strip_prefix("require(\"flemma\").setup({")
+            .and_then(|it| it.strip_suffix("})"));
+        match whole {
+            Some(inner) => examples.push(inner.to_owned()),
+            None => examples.extend(inside(code.trim(), tag)),
+        }
+    }
+    examples
+}
+
+/// An example of one option, in the tables that it belongs into by its tag. Nothing when
+/// it is no option but a program.
+fn inside(code: &str, tag: &str) -> Option<String> {
+    let (name, _) = code.split_once(" = ")?;
+    let (outer, last) = tag.rsplit_once('.').unwrap_or(("", tag));
+    if name.contains('.') || name == "execute" || name.contains(' ') {
+        return None;
+    }
+    let outer: Vec<&str> = match name == last {
+        true => outer.split('.').filter(|it| !it.is_empty()).collect(),
+        false => Vec::new(),
+    };
+    let open: String = outer.iter().map(|it| format!("[\"{it}\"] = {{ ")).collect();
+    Some(format!("{open}{code}{}", " }".repeat(outer.len())))
+}
+
+#[test]
+fn each_example_of_an_option_is_one_that_setup_takes() {
+    let editor = offline().start();
+    let examples = examples();
+    assert!(examples.len() >= 15, "{examples:#?}");
+    let code = "local chunk = assert(loadstring('return {' .. ... .. '}'))
+        local flemma, options = require('flemma'), chunk()
+        flemma.setup(options)
+        return { next(options) ~= nil or ... == '', vim.deep_equal(flemma.fitting, options) }";
+    for example in examples {
+        let taken = editor.lua(code, json!([example]));
+        assert_eq!(
+            taken,
+            json!([true, true]),
+            "{example}\n{}",
+            editor.messages()
+        );
+    }
+}
