@@ -390,3 +390,15 @@ fn a_script_is_written_by_no_tool_without_the_user() {
     let call = json!({"path": "other.py", "content": "print(2)"}).to_string();
     assert_eq!(shell.run(&["tool", "write", &call]).code, Some(0));
 }
+
+#[test]
+fn a_tool_whose_name_the_command_line_takes_otherwise_says_how_it_is_called() {
+    let shell = Shell::offline();
+    write_tool(&own(&shell), "new", "print('mine')");
+    let told =
+        "is called in a shell by `flemma tool -- new`, as `flemma tool new` means something else.";
+    let ran = shell.run(&["tools"]);
+    assert!(ran.err.contains(told), "{ran:?}");
+    let ran = shell.run(&["tool", "--approve", "new", "--", "new", "{}"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "mine\n"), "{ran:?}");
+}

@@ -16,6 +16,9 @@ const MANIFEST: &str = include_str!("scaffold/tool.toml");
 const PYTHON: &str = include_str!("scaffold/script.py");
 const BASH: &str = include_str!("scaffold/script.sh");
 
+/// What `flemma tool` does not take for a tool's name.
+pub const TAKEN: [&str; 2] = ["new", "help"];
+
 /// `flemma tool new`
 pub fn write(new: &NewTool) -> ExitCode {
     let own = || config::folder().map(|folder| folder.join("tools"));
@@ -45,7 +48,7 @@ fn tool(root: &Path, name: &str, language: Language) -> Result<PathBuf, String> 
             "{name:?} cannot be a tool's name, so nothing was written. Use a letter, then letters, digits, _ and -."
         ));
     }
-    if name == "new" || name == "help" {
+    if TAKEN.contains(&name) {
         return Err(format!(
             "`flemma tool {name}` means something else, so nothing was written. Choose another name."
         ));

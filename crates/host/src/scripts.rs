@@ -13,6 +13,7 @@ use serde_json::Value;
 use tools::{Place, Precedence, Registry, ScriptFolder};
 
 use crate::config;
+use crate::scaffold::TAKEN;
 use crate::sources::{Catalogue, Change, Sources};
 use crate::status::state_folder;
 use crate::trust::Trust;
@@ -168,10 +169,16 @@ impl State {
         let source = source(&root);
         sources.ready(&source, precedence, found.folder.tools());
         let problems = found.folder.problems();
-        let problems: BTreeSet<String> = problems
+        let left_out = problems
             .iter()
-            .map(|it| format!("{it}. Until then that tool is left out."))
-            .collect();
+            .map(|it| format!("{it}. Until then that tool is left out."));
+        let tools = found.folder.tools();
+        let hidden = tools.iter().map(|tool| tool.name());
+        let hidden = hidden.filter(|name| TAKEN.contains(name)).map(|name| {
+            let root = root.display();
+            format!("The tool \"{name}\" in {root} is called in a shell by `flemma tool -- {name}`, as `flemma tool {name}` means something else.")
+        });
+        let problems: BTreeSet<String> = left_out.chain(hidden).collect();
         for problem in problems.difference(&found.problems) {
             sources.remark(problem.clone());
         }

@@ -234,6 +234,22 @@ fn the_result_is_what_was_returned_or_else_what_was_printed() {
             "b''",
         ),
         ("import os\nprint(os.getcwd().endswith('/work'))", "True"),
+        (
+            "import sys, llmr.mcp as m\nsys.stdout.close()\nm.return_string('r')",
+            "r",
+        ),
+        (
+            "import sys, llmr.mcp as m\nsys.stdout = sys.stderr = None\nm.return_string('r')",
+            "r",
+        ),
+        (
+            "import threading, time, llmr.mcp as m\ndef f():\n    time.sleep(0.1)\n    m.return_string('late')\nthreading.Thread(target=f).start()",
+            "late",
+        ),
+        (
+            "import os, llmr.mcp as m\nos.close(1)\nm.return_string('r')",
+            "r",
+        ),
     ] {
         assert_eq!(
             Stage::script(script).done("t", json!({"text": "x"})),

@@ -104,6 +104,14 @@ def told(error):
     return "".join(traceback.format_exception(type(error), error, frames)).rstrip()
 
 
+def wait_for_threads():
+    """What a thread returns counts as well; Python itself waits for them only later."""
+    threading = sys.modules.get("threading")
+    for thread in threading.enumerate() if threading else ():
+        if not thread.daemon and thread is not threading.current_thread():
+            thread.join()
+
+
 def run(script):
     main = module("__main__", __file__=script, __builtins__=__builtins__)
     sys.argv = [script]
@@ -126,11 +134,13 @@ def serve():
         problem = None if exit.code in (None, 0) else "The script ended itself: %s" % (exit.code,)
     except BaseException as error:
         problem = told(error)
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:
-        pass
+    wait_for_threads()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        # Closed, or whatever the script put into its place.
+        except Exception:
+            pass
     if problem:
         end("failed", problem)
     else:
