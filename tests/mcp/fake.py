@@ -25,6 +25,7 @@ def described():
         "wait": "Waits until it is cancelled.",
         "mixed": "Gives a picture, a resource and a link.",
         "ask": "Asks the user what it gets as value, and gives back the answer.",
+        "deep": "Gives a result that is nested that deep.",
         "login": "Wants the user at an address that many times first.",
         "env": "Lists the names of its environment.",
         "crash": "Ends the server.",
@@ -113,6 +114,13 @@ def call(request, name, value, token):
         return {"content": [{"type": "image", "mimeType": "image/png", "data": "QUJD"}, link]}
     if name == "ask":
         return text(json.dumps(ask(value)))
+    if name == "deep":
+        inner = "[" * int(value) + "]" * int(value)
+        line = '{"jsonrpc": "2.0", "id": %s, "result": {"content": [], "structuredContent": %s}}'
+        with LOCK:
+            sys.stdout.write(line % (json.dumps(request["id"]), inner) + "\n")
+            sys.stdout.flush()
+        return None
     if name == "login":
         return log_in(request, value)
     if name == "env":

@@ -202,6 +202,16 @@ async fn a_message_without_end_ends_the_server_and_not_the_memory() {
 }
 
 #[tokio::test]
+async fn a_message_that_is_nested_too_deep_to_be_read_costs_one_call_at_once() {
+    let fake = fake("well");
+    let called = fake.call("deep", json!(3000)).await;
+    let why = "it sent a message nested more than 127 deep, so it was ended";
+    assert_eq!(called, Called::Failed(why.to_owned()));
+    let nested = fake.call("deep", json!(100)).await;
+    assert!(matches!(nested, Called::Answered { .. }), "{nested:?}");
+}
+
+#[tokio::test]
 async fn a_flood_of_news_drowns_nothing() {
     let fake = fake("well");
     assert_eq!(fake.call("flood", json!(20_000)).await, answered("dry"));

@@ -1,5 +1,6 @@
-//! A stream of lines in which none is without end, so that a server cannot fill our
-//! memory with one.
+//! A stream of lines of JSON in which none is without end, so that a server cannot fill
+//! our memory with one, and none is nested deeper than is read: it would be passed over,
+//! and whoever waits for it would wait in vain.
 
 use std::io;
 use std::pin::Pin;
@@ -14,6 +15,9 @@ use tokio::time::timeout;
 const PATIENCE: Duration = Duration::from_millis(300);
 /// Longest line, in bytes.
 pub(super) const LONGEST: usize = 16 * 1024 * 1024;
+
+/// How deep values may be nested: `serde_json` reads no deeper.
+const DEEPEST: usize = 127;
 
 /// Why a connection ended, when that is known better than the SDK knows it.
 #[derive(Debug, Clone)]
@@ -44,12 +48,13 @@ impl Trouble {
     }
 }
 
-/// Reads `inner` until a line is longer than `most`.
+/// Reads `inner` until a line is longer than `most`, or nested too deep.
 pub(super) struct Limited<R> {
     inner: R,
     most: usize,
     /// Bytes since the last end of a line.
     length: usize,
+    nesting: Nesting,
     trouble: Trouble,
 }
 
@@ -59,6 +64,7 @@ impl<R> Limited<R> {
             inner,
             most,
             length: 0,
+            nesting: Nesting::default(),
             trouble,
         }
     }
@@ -77,16 +83,46 @@ impl<R: AsyncRead + Unpin> AsyncRead for Limited<R> {
             Some(at) => new.len() - at - 1,
             None => self.length + new.len(),
         };
-        if self.length > self.most {
-            // A reader that fails has read nothing.
-            buffer.set_filled(before);
-            let most = self.most / (1024 * 1024);
-            self.trouble.set(format!(
-                "it sent a message of more than {most} MB, so it was ended"
-            ));
-            return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
-        }
-        Poll::Ready(Ok(()))
+        let wrong = if self.length > self.most {
+            format!("of more than {} MB", self.most / (1024 * 1024))
+        } else if self.nesting.is_too_deep(new) {
+            format!("nested more than {DEEPEST} deep")
+        } else {
+            return Poll::Ready(Ok(()));
+        };
+        // A reader that fails has read nothing.
+        buffer.set_filled(before);
+        self.trouble
+            .set(format!("it sent a message {wrong}, so it was ended"));
+        Poll::Ready(Err(io::ErrorKind::InvalidData.into()))
+    }
+}
+
+/// How deep in a line of JSON we are.
+#[derive(Debug, Default)]
+struct Nesting {
+    depth: usize,
+    in_text: bool,
+    /// Whether the last byte was a backslash in a text.
+    escaped: bool,
+}
+
+impl Nesting {
+    /// Takes more of the lines; whether any went too deep.
+    fn is_too_deep(&mut self, bytes: &[u8]) -> bool {
+        bytes.iter().any(|&byte| {
+            match byte {
+                b'\n' => *self = Self::default(),
+                _ if std::mem::take(&mut self.escaped) => {}
+                b'\\' => self.escaped = self.in_text,
+                b'"' => self.in_text = !self.in_text,
+                _ if self.in_text => {}
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+            self.depth > DEEPEST
+        })
     }
 }
 
@@ -101,6 +137,24 @@ mod tests {
         let mut limited = Limited::new(text, most, trouble.clone());
         let read = limited.read_to_end(&mut all).await;
         (read, trouble.0.borrow().clone())
+    }
+
+    #[tokio::test]
+    async fn what_is_nested_too_deep_ends_it_and_brackets_in_texts_do_not() {
+        let nested = |depth| [vec![b'['; depth], vec![b']'; depth], vec![b'\n']].concat();
+        let (passed, trouble) = read(&nested(DEEPEST).repeat(3), 4096).await;
+        assert!(passed.is_ok(), "{trouble:?}");
+        let text = format!("\"{}\\\"{0}\"\n", "[{".repeat(500)).repeat(2);
+        let (passed, trouble) = read(text.as_bytes(), 4096).await;
+        assert!(passed.is_ok(), "{trouble:?}");
+        let (stopped, trouble) = read(&nested(DEEPEST + 1), 4096).await;
+        assert!(stopped.is_err());
+        assert_eq!(
+            trouble.as_deref(),
+            Some("it sent a message nested more than 127 deep, so it was ended")
+        );
+        let read = |depth| serde_json::from_slice::<serde_json::Value>(&nested(depth)).is_ok();
+        assert!(read(DEEPEST) && !read(DEEPEST + 1));
     }
 
     #[tokio::test]
