@@ -83,6 +83,7 @@ impl Target {
         text: String,
     ) -> Result<Stored, ToolError> {
         let Some(shown) = &ctx.shown else {
+            ctx.sandbox.writes(&self.path, &text);
             return self.store(expected, text).await;
         };
         let now = self.standing().await;
@@ -95,6 +96,7 @@ impl Target {
         }
         // Known before it happens: whoever looks right then is not to be surprised.
         shown.changes_to(now, Fingerprint::of(text.as_bytes()));
+        ctx.sandbox.writes(&self.path, &text);
         self.store(expected, text).await
     }
 

@@ -1,14 +1,16 @@
 //! What this process remembers from one command to the next: what was seen below
-//! folders, and what commands made and could keep.
+//! folders, what commands made and could keep, and what others wrote while they ran.
 //!
 //! Judges nothing. All of it can be forgotten: then folders are read again, and what
 //! commands made is the user's.
 
 use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::tree::{Root, Tree};
+use crate::files::Fingerprint;
 
 /// Most folders whose look is remembered, and most paths that commands made.
 const MOST: (usize, usize) = (16, 1_000);
@@ -17,6 +19,7 @@ const MOST: (usize, usize) = (16, 1_000);
 struct Memory {
     seen: HashMap<PathBuf, Arc<Tree>>,
     made: HashSet<PathBuf>,
+    written: HashMap<PathBuf, Fingerprint>,
 }
 
 static MEMORY: Mutex<Option<Memory>> = Mutex::new(None);
@@ -62,4 +65,37 @@ pub(super) fn made_by_commands(is_still: impl Fn(&Path) -> bool) -> HashSet<Path
     let made = &mut memory.get_or_insert_default().made;
     made.retain(|path| is_still(path));
     made.clone()
+}
+
+/// Keeps what a file tool writes there.
+pub(super) fn add_written(path: &Path, text: &str) {
+    let mut memory = locked();
+    let written = &mut memory.get_or_insert_default().written;
+    if written.len() >= MOST.1 {
+        written.clear();
+    }
+    written.insert(path.to_owned(), Fingerprint::of(text.as_bytes()));
+}
+
+/// Whether all that stands there, a file or what is in a folder, is as a file tool wrote
+/// it.
+pub(super) fn is_as_written(path: &Path) -> bool {
+    let Ok(found) = fs::symlink_metadata(path) else {
+        return false;
+    };
+    if found.is_dir() {
+        let Ok(mut entries) = fs::read_dir(path) else {
+            return false;
+        };
+        // An empty folder was made by somebody else.
+        let mut is_written = false;
+        return entries.all(|entry| {
+            is_written = entry.is_ok_and(|entry| is_as_written(&entry.path()));
+            is_written
+        }) && is_written;
+    }
+    let written = locked()
+        .as_ref()
+        .and_then(|it| it.written.get(path).cloned());
+    found.is_file() && written.is_some_and(|it| Fingerprint::of_file(path).ok() == Some(it))
 }

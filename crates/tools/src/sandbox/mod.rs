@@ -155,6 +155,17 @@ impl Sandbox {
         }
     }
 
+    /// A tool of ours is about to write `text` there, which the user agreed to where the
+    /// name asks for it: a command that runs meanwhile did not make it.
+    pub(crate) fn writes(&self, path: &Path, text: &str) {
+        let Some(limits) = self.limits() else { return };
+        let mut parts = path.components().map(|it| it.as_os_str());
+        let is_kept = parts.any(|name| name == git::FOLDER || limits.names.keeps(name));
+        if is_kept || limits.never_made.iter().any(|it| path.starts_with(it)) {
+            memory::add_written(path, text);
+        }
+    }
+
     /// Looks for what a command may neither write nor make, right before one starts.
     /// Gives the sandbox for it, and what tells afterwards what it made; nothing when
     /// commands run free. This waits, as [`Sandbox::prefix`] does.

@@ -88,13 +88,15 @@ impl Watch {
             let (harmless, others): (Vec<_>, Vec<_>) =
                 made.partition(|(path, now)| git::is_harmless(path, now, &after));
             memory::add_made_by_commands(harmless.into_iter().map(|(path, _)| path));
-            let others = others.into_iter();
-            notes.extend(others.map(|(path, _)| taken(&root.path, &path)));
+            let others = others.into_iter().map(|(path, _)| path);
+            let others = others.filter(|path| !memory::is_as_written(path));
+            notes.extend(others.map(|path| taken(&root.path, &path)));
             memory::remember(root, after.clone());
         }
         for (path, before) in &self.places {
             let root = self.limits.writable.iter().find(|it| path.starts_with(it));
             let now = State::of(path).filter(|now| before.as_ref() != Some(now));
+            let now = now.filter(|_| !memory::is_as_written(path));
             notes.extend(root.zip(now).map(|(root, _)| taken(root, path)));
         }
         note(&notes, is_cut)

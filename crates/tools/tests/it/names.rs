@@ -264,6 +264,29 @@ async fn a_command_that_is_cancelled_or_runs_beside_another_makes_none_either() 
     assert!(!made.exists() && is_there(&place, "work/sub/.envrc.flemma-held"));
 }
 
+#[tokio::test]
+async fn what_a_file_tool_writes_while_a_command_runs_is_the_users() {
+    let name = "what_a_file_tool_writes_while_a_command_runs_is_the_users";
+    let Some(place) = work(name) else { return };
+    let wait = "touch begun; until [ -e go ]; do sleep 0.01; done; echo x > .nvim.lua; echo x >> sub/.mcp.json";
+    let writes = async {
+        while !is_there(&place, "work/begun") {
+            tokio::task::yield_now().await;
+        }
+        for path in [".envrc", ".vscode/tasks.json", "sub/.mcp.json"] {
+            let input = json!({"label": "", "path": path, "content": "mine\n"});
+            place.done("write", input).await;
+        }
+        fs::write(place.path("work/go"), "").unwrap();
+    };
+    let (said, ()) = tokio::join!(bash(&place, wait), writes);
+    assert_eq!(place.text("work/.envrc"), "mine\n", "{said}");
+    assert_eq!(place.text("work/.vscode/tasks.json"), "mine\n");
+    // What the command made of it is the command's.
+    assert_eq!(place.text("work/sub/.mcp.json.flemma-held"), "mine\nx\n");
+    assert!(is_there(&place, "work/.nvim.lua.flemma-held"));
+}
+
 fn is_there(place: &Place, path: &str) -> bool {
     Path::new(&place.path(path)).exists()
 }
