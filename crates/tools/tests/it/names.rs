@@ -120,7 +120,7 @@ const MADE: [(&str, &str); 27] = [
         "for i in $(seq 1500); do mkdir d$i; done; echo x > d999/.envrc",
         "d999/.envrc",
     ),
-    ("(sleep 0.01; echo x > .envrc) & sleep 0.05", ".envrc"),
+    ("(echo x > .envrc) & wait", ".envrc"),
     ("echo x > ../.envrc", "../.envrc"),
     (
         "mkdir ../home && echo x > ../home/.bashrc",
