@@ -209,11 +209,15 @@ function M.append(append)
   answer(append, "applied", { at_row = row, at_column = column, row = last_row, column = last_column })
 end
 
---- Sets an anchor, after the edits that came before.
+--- Sets an anchor, after the edits that came before. Where its place is gone, because
+--- the text was read anew or cut meanwhile, there is none: what is to be written there is
+--- answered as lost.
 ---@param anchor flemma.protocol.Anchor
 function M.anchor(anchor)
-  if usable(anchor.buffer) then
-    place(anchor.buffer, anchor.anchor, anchor.line, anchor.column)
+  local buffer, row = anchor.buffer, anchor.line
+  local line = usable(buffer) and api.nvim_buf_get_lines(buffer, row, row + 1, false)[1]
+  if line and anchor.column <= #line then
+    place(buffer, anchor.anchor, row, anchor.column)
   end
 end
 

@@ -117,6 +117,19 @@ test("an anchor whose line was deleted is lost", function()
   same(outcome(), "lost")
 end)
 
+test("an anchor whose place is gone when it comes is lost, and nothing is written", function()
+  local buffer = chat.new({ "a", "bc" })
+  for number, at in ipairs({ { 2, 0 }, { 1, 3 }, { 9, 9 } }) do
+    chat.host("anchor", { buffer = buffer, anchor = number, line = at[1], column = at[2] })
+    chat.host("append", { buffer = buffer, edit = number, anchor = number, lines = { "d" }, join = false })
+    same(outcome(), "lost")
+  end
+  same(chat.lines(buffer), { "a", "bc" })
+  chat.host("anchor", { buffer = buffer, anchor = 7, line = 1, column = 2 })
+  chat.host("append", { buffer = buffer, edit = 7, anchor = 7, lines = { "d" }, join = false })
+  same(chat.lines(buffer), { "a", "bcd" })
+end)
+
 test("a window whose cursor is on the last line follows the stream", function()
   local buffer = chat.new({ "@Assistant:", "" })
   chat.host("anchor", { buffer = buffer, anchor = 1, line = 1, column = 0 })
