@@ -19,33 +19,53 @@ pub(super) const HOLDERS: [&str; 2] = ["modules", "worktrees"];
 const MOST: u64 = 64 * 1024;
 /// Settings that run nothing and lead to nothing that does, as sections and keys in
 /// lower case: what `git init`, `clone`, `submodule` and `worktree` write.
-const HARMLESS: [(&str, &[&str]); 9] = [
+const HARMLESS: [(&str, &[&str]); 11] = [
     (
         "core",
         &[
-            "repositoryformatversion",
-            "filemode",
+            "autocrlf",
             "bare",
-            "logallrefupdates",
+            "eol",
+            "filemode",
             "ignorecase",
+            "logallrefupdates",
             "precomposeunicode",
+            "repositoryformatversion",
+            "sparsecheckout",
+            "sparsecheckoutcone",
             "symlinks",
-            "worktree",
         ],
     ),
     (
         "remote",
-        &["url", "fetch", "pushurl", "tagopt", "promisor", "mirror"],
+        &[
+            "fetch",
+            "gh-resolved",
+            "mirror",
+            "partialclonefilter",
+            "promisor",
+            "prune",
+            "pushurl",
+            "tagopt",
+            "url",
+        ],
     ),
     ("branch", &["remote", "merge", "rebase"]),
     ("user", &["name", "email"]),
     ("init", &["defaultbranch"]),
+    ("index", &["sparse", "version"]),
+    ("gc", &["auto"]),
     ("pull", &["rebase", "ff"]),
     ("push", &["default", "autosetupremote"]),
     ("submodule", &["url", "active"]),
     (
         "extensions",
-        &["objectformat", "refstorage", "worktreeconfig"],
+        &[
+            "objectformat",
+            "partialclone",
+            "refstorage",
+            "worktreeconfig",
+        ],
     ),
 ];
 
@@ -68,7 +88,8 @@ pub(super) fn is_harmless(path: &Path, state: &State, tree: &Tree) -> bool {
         FOLDER => points(path, "gitdir: ", folder, tree),
         "commondir" if tree.is_gits(folder) => points(path, "", folder, tree),
         "config" | "config.worktree" if tree.is_gits(folder) => {
-            text(path).is_some_and(|text| settings_are_harmless(&text))
+            let is_inside = |place: &str| is_inside(folder, place);
+            text(path).is_some_and(|text| settings_are_harmless(&text, is_inside))
         }
         "hooks" if tree.is_gits(folder) => only_samples(path),
         _ => false,
@@ -81,6 +102,16 @@ fn points(path: &Path, before: &str, folder: &Path, tree: &Tree) -> bool {
     let place = text.trim_end_matches('\n').strip_prefix(before);
     let place = place.and_then(|place| folder.join(place).canonicalize().ok());
     place.is_some_and(|place| tree.is_gits(&place))
+}
+
+/// Whether a submodule's folder of files is in the folder of its repository: Git writes
+/// there.
+fn is_inside(folder: &Path, place: &str) -> bool {
+    let above = folder.ancestors().find(|it| it.ends_with(FOLDER));
+    let top = above.and_then(Path::parent);
+    let place = folder.join(place).canonicalize().ok();
+    top.zip(place)
+        .is_some_and(|(top, place)| place.starts_with(top))
 }
 
 fn only_samples(hooks: &Path) -> bool {
@@ -103,8 +134,9 @@ fn text(path: &Path) -> Option<String> {
 
 /// Whether each line is blank, a comment, a section's header or a harmless setting.
 /// Whatever Git would read otherwise, such as a line that goes on, is none of these.
-fn settings_are_harmless(text: &str) -> bool {
-    let mut keys: &[&str] = &[];
+/// `is_inside` says whether files may be written at a place.
+fn settings_are_harmless(text: &str, is_inside: impl Fn(&str) -> bool) -> bool {
+    let (mut keys, mut is_core): (&[&str], bool) = (&[], false);
     text.lines().map(str::trim).all(|line| {
         if line.is_empty() || line.starts_with(['#', ';']) {
             return !line.ends_with('\\');
@@ -114,10 +146,14 @@ fn settings_are_harmless(text: &str) -> bool {
                 return false;
             };
             keys = section(header).unwrap_or_default();
+            is_core = header.eq_ignore_ascii_case("core");
             return !header.contains([']', '\\', '#', ';']);
         }
         let (key, value) = line.split_once('=').unwrap_or((line, ""));
         let key = key.trim().to_ascii_lowercase();
+        if is_core && key == "worktree" {
+            return is_inside(value.trim());
+        }
         // `helper::address` runs a helper.
         keys.contains(&key.as_str()) && !value.contains("::") && !value.contains('\\')
     })
@@ -133,6 +169,7 @@ fn section(header: &str) -> Option<&'static [&'static str]> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -142,11 +179,13 @@ mod tests {
             "[core]\n\tbare = false\n",
             "[core]\n\trepositoryformatversion = 0\n\tfileMode = true\n[remote \"origin\"]\n\turl = git@example.org:a/b.git\n\
              \tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n",
+            "[core]\n\tsparseCheckout = true\n[remote \"origin\"]\n\tpromisor = true\n\tpartialclonefilter = blob:none\n",
             "# a comment\n[user]\nname = A\n",
         ] {
-            assert!(settings_are_harmless(text), "{text}");
+            assert!(settings_are_harmless(text, |_| false), "{text}");
         }
         for text in [
+            "[core]\n\tworktree = ../../home\n",
             "[core]\n\tfsmonitor = ./x\n",
             "[core]\n\tbare = false\n\tFsMonitor=./x\n",
             "[core] fsmonitor = ./x\n",
@@ -164,7 +203,25 @@ mod tests {
             "key = x\n",
             "[diff]\nexternal = x\n",
         ] {
-            assert!(!settings_are_harmless(text), "{text}");
+            assert!(!settings_are_harmless(text, |_| false), "{text}");
+        }
+    }
+
+    #[test]
+    fn files_are_written_only_beside_their_repository() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        let git = top.join("project/.git/modules/sub");
+        fs::create_dir_all(&git).unwrap();
+        fs::create_dir_all(top.join("project/sub")).unwrap();
+        for (place, expected) in [
+            ("../../../sub", true),
+            ("../../..", true),
+            ("../../../..", false),
+            ("/", false),
+            ("../../../none", false),
+        ] {
+            assert_eq!(is_inside(&git, place), expected, "{place}");
         }
     }
 }

@@ -62,7 +62,7 @@ async fn bash(place: &Place, command: &str) -> String {
 }
 
 /// What each command makes and may not make; it is held afterwards.
-const MADE: [(&str, &str); 27] = [
+const MADE: [(&str, &str); 28] = [
     ("echo x > .envrc", ".envrc"),
     ("echo x > .ENVRC", ".ENVRC"),
     ("echo x > sub/.envrc", "sub/.envrc"),
@@ -99,6 +99,10 @@ const MADE: [(&str, &str); 27] = [
     ),
     (
         "mkdir -p n/.git && echo '[core]\nhooksPath=..' > n/.git/config",
+        "n/.git/config",
+    ),
+    (
+        "mkdir -p n/.git && cd n/.git && touch HEAD && printf '[core]\\nworktree = /\\n' > config",
         "n/.git/config",
     ),
     ("mkdir n && echo 'gitdir: ../evil' > n/.git", "n/.git"),
@@ -196,9 +200,11 @@ async fn ordinary_work_with_git_goes_on() {
         "git clone -q new copy 2>&1; git -C copy config --get remote.origin.url",
         "cd new && git -c user.name=A -c user.email=a@b commit -q --allow-empty -m x && git worktree add -q ../tree 2>&1",
         "git -C copy config user.name A && git -C new remote add other ../copy",
+        "git -C copy -c protocol.file.allow=always submodule --quiet add $PWD/new part 2>&1; git -C copy submodule status",
+        "git clone -q --filter=blob:none --sparse file://$PWD/new thin 2>&1; git -C thin log --oneline | wc -l",
         "git -C tree status --short && git -C tree log --oneline | wc -l",
         "mkdir -p src/.github && echo x > src/.gitignore && echo x > src/.env",
-        "rm -rf copy new tree src",
+        "rm -rf copy new thin tree src",
     ] {
         let said = bash(&place, command).await;
         assert!(!said.contains("came into being"), "{command}: {said}");
