@@ -131,6 +131,7 @@ impl<'t> Parser<'t> {
     }
 
     fn walk(&mut self, start: usize, parsed: &mut Parsed) {
+        parsed.messages.reserve(self.scan.marker_count());
         let mut open: Option<Open> = None;
         let mut skip_to = start;
         let candidates = std::mem::take(&mut self.scan.candidates);
@@ -256,8 +257,11 @@ impl<'t> Parser<'t> {
 fn close_message(text: &Text, open: Open, end: usize) -> Message {
     let Open { mut message, next } = open;
     if next < end {
+        message.blocks.reserve_exact(1);
         message.blocks.push(Block::Prose(next..end));
     }
+    // There are thousands of messages, and most of them have one block.
+    message.blocks.shrink_to_fit();
     message.lines.end = end;
     message.has_at = message.role == Role::You && has_at(text, &message);
     message

@@ -214,6 +214,11 @@ impl Scan {
             .map(|closer| closer.0)
     }
 
+    /// How many lines read as role markers.
+    pub fn marker_count(&self) -> usize {
+        self.markers.len()
+    }
+
     /// The first line from `line` on that reads as a role marker, in or out of
     /// fences.
     pub fn next_marker(&self, line: usize) -> Option<usize> {
