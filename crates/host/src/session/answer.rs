@@ -18,6 +18,9 @@ use crate::protocol::Anchor;
 
 /// Most bytes of text before the anchor that are compared.
 const TAIL: usize = 64;
+/// Most bytes in one write, some 100 lines: so much is on screen in 1 or 2 ms, and a key
+/// that is typed meanwhile waits no longer.
+const PIECE: usize = 8 * 1024;
 
 /// A request and the answer that is being written.
 pub(super) struct Open {
@@ -36,6 +39,8 @@ pub(super) struct Open {
     column: usize,
     tail: String,
     last_write: Option<Instant>,
+    /// Whether the last write had no room for all that was there.
+    hurries: bool,
     /// How it ended, when it has.
     end: Option<AnswerEnd>,
     /// What it waits for, when that is more than the answer.
@@ -71,6 +76,7 @@ impl Open {
             column: 0,
             tail: String::new(),
             last_write: None,
+            hurries: false,
             end: None,
             note: None,
             doing: Doing::Waiting,
@@ -93,10 +99,22 @@ impl Open {
     /// answer.
     pub(super) fn next_write(&self, busy: bool) -> Option<Instant> {
         let due = !busy && (self.end.is_some() || !self.unwritten.is_empty());
-        due.then(|| {
-            self.last_write
-                .map_or_else(Instant::now, |last| last + FRAME)
-        })
+        let last = self.last_write.filter(|_| !self.hurries);
+        due.then(|| last.map_or_else(Instant::now, |last| last + FRAME))
+    }
+
+    /// What of the text is written now: whole lines, where there are any.
+    fn take_piece(&mut self) -> String {
+        let mut end = self.unwritten.len().min(PIECE);
+        self.hurries = end < self.unwritten.len();
+        if self.hurries {
+            while !self.unwritten.is_char_boundary(end) {
+                end -= 1;
+            }
+            end = self.unwritten[..end].rfind('\n').map_or(end, |at| at + 1);
+        }
+        let rest = self.unwritten.split_off(end);
+        std::mem::replace(&mut self.unwritten, rest)
     }
 }
 
@@ -221,7 +239,7 @@ impl Session {
             return;
         };
         open.last_write = Some(Instant::now());
-        let text = std::mem::take(&mut open.unwritten);
+        let text = open.take_piece();
         let (column, tail) = (open.column, open.tail.clone());
         self.append(anchor, Some((column, &tail)), &text);
     }
@@ -324,5 +342,48 @@ fn prepare(options: &Options, tool: &str) {
     if let Some(tool) = options.tools.get(tool) {
         let (checks, tool) = (options.checks.clone(), tool.clone());
         tokio::task::spawn_blocking(move || checks.prepare(&tool.name, &tool.input_schema));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(text: &str) -> Vec<String> {
+        let mut open = Open::new(1, CancellationToken::new(), Answer::default());
+        open.unwritten = text.to_owned();
+        let piece = std::iter::from_fn(|| Some(open.take_piece()).filter(|it| !it.is_empty()));
+        piece.collect()
+    }
+
+    #[test]
+    fn much_text_is_written_in_pieces_that_end_with_a_line() {
+        let text = "a line of an answer\n".repeat(2_000);
+        let pieces = pieces(&text);
+        assert_eq!(pieces.concat(), text);
+        assert_eq!(pieces.len(), 5);
+        let fits = |piece: &String| piece.len() <= PIECE && piece.ends_with('\n');
+        assert!(pieces.iter().all(fits));
+    }
+
+    #[test]
+    fn a_line_that_is_longer_is_cut_between_characters() {
+        let text = "é".repeat(PIECE);
+        let pieces = pieces(&format!("x{text}"));
+        assert_eq!(pieces.concat(), format!("x{text}"));
+        assert_eq!(pieces[0].len(), PIECE - 1);
+    }
+
+    #[test]
+    fn the_next_piece_of_much_text_waits_for_no_frame() {
+        let mut open = Open::new(1, CancellationToken::new(), Answer::default());
+        open.unwritten = "line\n".repeat(PIECE / 4);
+        open.last_write = Some(Instant::now());
+        open.take_piece();
+        let now = Instant::now() + FRAME / 4;
+        assert!(open.next_write(false).is_some_and(|due| due < now));
+        open.take_piece();
+        open.unwritten.push('x');
+        assert!(open.next_write(false).is_some_and(|due| due > now));
     }
 }
