@@ -344,3 +344,37 @@ fn a_long_output_is_cut_and_all_of_it_is_in_a_file() {
         .unwrap();
     assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), 3000);
 }
+
+#[test]
+fn whatever_a_tool_returns_ends_its_call_at_once() {
+    for (returned, block) in [
+        (
+            "{ success = true, output = { 1, 2, a = { 3, b = vim.NIL } } }",
+            done("{\n  \"1\": 1,\n  \"2\": 2,\n  \"a\": {\n    \"1\": 3,\n    \"b\": null\n  }\n}"),
+        ),
+        (
+            "setmetatable({}, { __index = function() error('mine', 0) end })",
+            failed("The tool returned a table that cannot be read: mine"),
+        ),
+        (
+            "{ success = true, output = { [true] = 1 } }",
+            failed(
+                "The tool returned a table that is no JSON: Cannot serialise boolean: table key must be a number or string",
+            ),
+        ),
+        (
+            "{ success = true, output = 2 ^ 60 }",
+            done("1152921504606846976"),
+        ),
+        (
+            "{ success = true, output = -1e15 }",
+            done("-1000000000000000"),
+        ),
+        ("{ success = true, output = 0.5 }", done("0.5")),
+        ("{ success = true, output = 1 / 0 }", done("inf")),
+    ] {
+        let provider = calls("t", json!({}));
+        let editor = ask(&provider, &tool("t", &format!("return {returned}")));
+        assert_eq!(ended(&editor), block, "{returned}");
+    }
+}

@@ -39,6 +39,35 @@ local function answer(run, ok, output)
   end
 end
 
+--- A value as text. Lua itself writes a large whole number with an exponent, without
+--- its last digits.
+---@param value any
+---@return string
+local function text_of(value)
+  if type(value) == "number" and value % 1 == 0 and math.abs(value) < 2 ^ 63 then
+    return ("%d"):format(value)
+  end
+  return tostring(value)
+end
+
+--- Whether a table, or one in it, is a list and has names as well. On the way to the
+--- host its numbers could be no names.
+---@param value any
+---@return boolean
+local function is_mixed(value)
+  if type(value) ~= "table" then
+    return false
+  end
+  local names, numbers = false, false
+  for key, item in pairs(value) do
+    names, numbers = names or type(key) == "string", numbers or type(key) == "number"
+    if names and numbers or is_mixed(item) then
+      return true
+    end
+  end
+  return false
+end
+
 --- What a tool returned, as far as it can be sent.
 ---@param result any
 ---@return boolean ok
@@ -60,7 +89,7 @@ local function read(result)
   if output == nil or output == vim.NIL then
     return true, ""
   elseif type(output) ~= "table" then
-    output = tostring(output)
+    output = text_of(output)
   end
   if #output > MOST and type(output) == "string" then
     return false, ("The tool returned %.1f MB; it may return at most %d MB."):format(#output / 2 ^ 20, MOST / 2 ^ 20)
@@ -70,7 +99,19 @@ local function read(result)
   if type(output) == "table" and not fits then
     return false, ("The tool returned a table that is no JSON: %s"):format(why)
   end
-  return true, output
+  -- JSON writes such numbers as names.
+  return true, is_mixed(output) and vim.json.decode(why) or output
+end
+
+--- Tells the host how a call ended, whatever the tool returned.
+---@param run flemma.tools.Run
+---@param result any
+local function report(run, result)
+  local is_read, ok, output = pcall(read, result)
+  if not is_read then
+    ok, output = false, ("The tool returned a table that cannot be read: %s"):format(tostring(ok))
+  end
+  answer(run, ok, output)
 end
 
 --- A call has ended; a second end is none.
@@ -83,11 +124,11 @@ local function finish(run, result)
   run.over, running[run.call] = true, nil
   if vim.in_fast_event() then
     vim.schedule(function()
-      answer(run, read(result))
+      report(run, result)
     end)
     return
   end
-  answer(run, read(result))
+  report(run, result)
 end
 
 ---@param tool string
