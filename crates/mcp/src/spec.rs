@@ -108,6 +108,9 @@ fn one(
     if name.is_empty() || name.len() > 32 || !name.chars().all(fits) {
         return Err("its name must be 1 to 32 letters, digits, \"-\" and \"_\"".to_owned());
     }
+    if !written.is_object() {
+        return Err("it is no table".to_owned());
+    }
     let expanded = expand(written.clone(), variable)?;
     let written: Written = serde_json::from_value(expanded).map_err(|error| error.to_string())?;
     let timeout = written.timeout;
@@ -258,6 +261,7 @@ mod tests {
     fn what_is_wrong_is_said_with_the_servers_name() {
         for (written, said) in [
             (json!({}), "it has neither a command nor a url"),
+            (json!(5), "it is no table"),
             (json!({"command": "a", "url": "http://x"}), "it has both"),
             (json!({"command": [""]}), "its command is empty"),
             (json!({"url": "ftp://x"}), "does not begin with http://"),
