@@ -271,7 +271,7 @@ fn events_tell_what_began_and_how_it_ended() {
         json!([
             ["FlemmaRequestStarted", request],
             ["FlemmaRequestFinished", answered],
-            ["FlemmaToolStarted", call],
+            ["FlemmaToolStarted", with(call.clone(), "tool_label", json!("Bash"))],
             ["FlemmaToolFinished", ended],
             ["FlemmaRequestStarted", request],
             ["FlemmaRequestFinished", answered],

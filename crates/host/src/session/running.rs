@@ -133,7 +133,7 @@ impl Session {
         self.running.insert(call.clone(), running);
         self.editor.event(
             "FlemmaToolStarted",
-            json!({"bufnr": self.buffer, "tool_id": call.id.as_str(), "tool_name": call.name}),
+            json!({"bufnr": self.buffer, "tool_id": call.id.as_str(), "tool_name": call.name, "tool_label": tool.label()}),
         );
         tokio::spawn(async move {
             let id = ToolUseId::new(call.id.as_str());
