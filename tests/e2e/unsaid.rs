@@ -61,7 +61,7 @@ fn opened_again_they_stand_in_the_prompt(provider: &Provider, first: &Editor) {
     wait_end(&again, PROMPT);
     wait_message(
         &again,
-        "2 messages that were not sent when the chat was closed stand in the prompt again.",
+        "2 messages that were not sent stand in the prompt again. Ctrl-] sends, u takes away.",
     );
     settle(&again);
     assert_eq!(provider.requests().len(), 1);

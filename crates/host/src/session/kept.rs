@@ -64,11 +64,11 @@ impl Session {
         let lost: Vec<String> = lost.collect();
         let what = match lost.len() {
             0 => return,
-            1 => "A message that was not sent when the chat was closed stands".to_owned(),
-            count => format!("{count} messages that were not sent when the chat was closed stand"),
+            1 => "A message that was not sent stands".to_owned(),
+            count => format!("{count} messages that were not sent stand"),
         };
         self.inform(&format!(
-            "{what} in the prompt again. Ctrl-] sends it, u takes it away."
+            "{what} in the prompt again. Ctrl-] sends, u takes away."
         ));
         self.waiting.push_back(Event::TakeBack(lost));
     }
