@@ -65,6 +65,8 @@ struct Parser<'t> {
     incomplete_header: Option<usize>,
     /// Before this line no thinking tag is closed: searched once.
     unclosed_thinking: usize,
+    /// The blocks of the message that is being read.
+    blocks: Vec<Block>,
 }
 
 /// The message that is being read.
@@ -84,6 +86,7 @@ impl<'t> Parser<'t> {
             open_fences: Vec::new(),
             incomplete_header: None,
             unclosed_thinking: 0,
+            blocks: Vec::new(),
         }
     }
 
@@ -146,7 +149,7 @@ impl<'t> Parser<'t> {
             skip_to = match self.marker_at(line) {
                 Some((role, inline)) => {
                     match open.take() {
-                        Some(open) => parsed.messages.push(close_message(self.text, open, line)),
+                        Some(open) => parsed.messages.push(self.close(open, line)),
                         None if parsed.messages.is_empty() => self.prelude(start..line, parsed),
                         None => {}
                     }
@@ -169,7 +172,7 @@ impl<'t> Parser<'t> {
         }
         let end = self.text.line_count();
         match open {
-            Some(open) => parsed.messages.push(close_message(self.text, open, end)),
+            Some(open) => parsed.messages.push(self.close(open, end)),
             None => self.prelude(start..end, parsed),
         }
     }
@@ -246,25 +249,24 @@ impl<'t> Parser<'t> {
         end
     }
 
+    fn close(&mut self, open: Open, end: usize) -> Message {
+        let Open { mut message, next } = open;
+        if next < end {
+            self.blocks.push(Block::Prose(next..end));
+        }
+        message.lines.end = end;
+        // As much memory as they take: there are thousands of messages.
+        message.blocks = self.blocks.drain(..).collect();
+        message.has_at = message.role == Role::You && has_at(self.text, &message);
+        message
+    }
+
     /// Where the message that holds `line` ends at the latest.
     fn next_message(&self, line: usize) -> usize {
         self.scan
             .next_marker(line + 1)
             .unwrap_or(self.text.line_count())
     }
-}
-
-fn close_message(text: &Text, open: Open, end: usize) -> Message {
-    let Open { mut message, next } = open;
-    if next < end {
-        message.blocks.reserve_exact(1);
-        message.blocks.push(Block::Prose(next..end));
-    }
-    // There are thousands of messages, and most of them have one block.
-    message.blocks.shrink_to_fit();
-    message.lines.end = end;
-    message.has_at = message.role == Role::You && has_at(text, &message);
-    message
 }
 
 /// Whether an `@` stands in a message's prose, beside the one of its marker.

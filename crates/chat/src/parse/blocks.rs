@@ -22,12 +22,10 @@ impl<'t> Parser<'t> {
         };
         let lines = block.lines();
         if open.next < lines.start {
-            open.message
-                .blocks
-                .push(Block::Prose(open.next..lines.start));
+            self.blocks.push(Block::Prose(open.next..lines.start));
         }
         open.next = lines.end;
-        open.message.blocks.push(block);
+        self.blocks.push(block);
         Some(lines.end)
     }
 
