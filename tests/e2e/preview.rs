@@ -193,7 +193,7 @@ fn a_preview_is_coloured_like_a_comment_or_as_the_user_says() {
 }
 
 #[test]
-fn a_running_call_shows_a_spinner_that_counts_seconds_and_its_output() {
+fn a_running_call_shows_its_tools_label_seconds_and_output() {
     let call = Answer::new().tool_use(
         "t_1",
         "bash",
@@ -207,7 +207,8 @@ fn a_running_call_shows_a_spinner_that_counts_seconds_and_its_output() {
     let spins = |rows: &[String], seconds: &str| {
         rows.iter().any(|row| {
             let spinner = row.strip_prefix(header).unwrap_or_default();
-            spinner.contains(['◐', '◓', '◑', '◒']) && spinner.ends_with(seconds)
+            let turns = spinner.contains(['◐', '◓', '◑', '◒']);
+            turns && spinner.contains(" Bash ") && spinner.ends_with(seconds)
         })
     };
     editor.wait_screen("a spinner", |rows| spins(rows, "0s"));

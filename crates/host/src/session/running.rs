@@ -23,6 +23,8 @@ use crate::surroundings::Surroundings;
 const OUTPUT_LINES: usize = 5;
 /// Longest line of it, in characters.
 const OUTPUT_WIDTH: usize = 300;
+/// Widest name of a tool beside its spinner, in columns.
+const LABEL_WIDTH: usize = 40;
 
 /// A call that is to start.
 pub(super) struct Run {
@@ -247,6 +249,12 @@ impl Session {
         for running in calls.iter().filter_map(|call| self.running.get(call)) {
             running.stop();
         }
+    }
+
+    /// What people call a tool, beside a call of it that runs.
+    pub(super) fn tool_label(&self, name: &str) -> Option<String> {
+        let tool = self.shared.registry.get(name)?;
+        Some(chat::preview::one_line(tool.label(), LABEL_WIDTH))
     }
 
     /// The calls that run and for how many seconds, the oldest first.

@@ -184,6 +184,7 @@ impl Session {
             state,
             label: match &asks {
                 Some(_) => Some("asks you".to_owned()),
+                None if running.is_some() => self.tool_label(&mark.call.name),
                 None => label.filter(|_| mark.pending),
             },
             again: self.again(&mark.call),
