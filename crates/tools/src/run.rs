@@ -90,17 +90,19 @@ async fn watch(tool: &dyn Tool, ctx: &mut ToolContext) -> Option<Watch> {
     Some(watch)
 }
 
-/// What was made all the same is told, however the call ended.
+/// What was made all the same is told, however the call ended, and so is what stood in
+/// its way.
 async fn noted(mut ran: Ran, watch: Option<Watch>) -> Ran {
     let Some(watch) = watch else { return ran };
-    let Ok(Some(note)) = spawn_blocking(|| watch.end()).await else {
-        return ran;
-    };
     let (ToolOutcome::Done { content: text, .. }
     | ToolOutcome::Failed(text)
     | ToolOutcome::Cancelled(text)) = &mut ran.outcome;
-    text.push_str("\n\n");
-    text.push_str(&note);
+    let explained = watch.explain(text);
+    let made = spawn_blocking(|| watch.end()).await.ok().flatten();
+    for note in explained.into_iter().chain(made) {
+        text.push_str("\n\n");
+        text.push_str(&note);
+    }
     ran
 }
 

@@ -15,6 +15,8 @@ use super::{Limits, git, memory, paths};
 /// Most files below the folders of the work that are kept from being written: each
 /// costs a command some half a millisecond.
 const MOST_KEPT: usize = 32;
+/// What programs say of a file that the sandbox keeps as it is.
+const REFUSED: [&str; 2] = ["Device or resource busy", "Read-only file system"];
 /// Most paths that a note names.
 const MOST_NAMED: usize = 10;
 
@@ -72,6 +74,31 @@ impl Watch {
         }
     }
 
+    /// What a command may have failed at without knowing it, going by what it said: a note
+    /// about the files that it names and that stay as they are, or nothing.
+    pub fn explain(&self, said: &str) -> Option<String> {
+        if !REFUSED.iter().any(|words| said.contains(words)) {
+            return None;
+        }
+        let is_named = |path: &&PathBuf| {
+            let folders = self.limits.work.iter().chain(&self.limits.writable);
+            let below = folders.filter_map(|root| path.strip_prefix(root).ok());
+            below.chain([path.as_path()]).any(|it| {
+                it.to_str()
+                    .is_some_and(|it| !it.is_empty() && said.contains(it))
+            })
+        };
+        let kept = self.limits().kept;
+        let named: Vec<String> = kept.iter().filter(is_named).map(|it| shown(it)).collect();
+        let files = named.get(..named.len().min(MOST_NAMED))?.join(", ");
+        (!files.is_empty()).then(|| {
+            format!(
+                "[The sandbox keeps what runs by itself or says what may run as it is: {files}. The user can change \
+                 that outside of it.]"
+            )
+        })
+    }
+
     /// Takes what has come into being out of the way. A note about it for the model and
     /// the user, or nothing.
     pub fn end(self) -> Option<String> {
@@ -126,9 +153,12 @@ fn roots(limits: &Limits) -> Vec<Root> {
     deep.chain(tops.into_iter().map(root(false))).collect()
 }
 
+fn shown(path: &Path) -> String {
+    path.display().to_string().escape_debug().to_string()
+}
+
 /// Takes one path out of the way; says where it is now.
 fn taken(root: &Path, path: &Path) -> String {
-    let shown = |path: &Path| path.display().to_string().escape_debug().to_string();
     match set_aside(root, path) {
         Ok(new) => format!("{} was renamed to {}.", shown(path), shown(&new)),
         Err(error) => format!(

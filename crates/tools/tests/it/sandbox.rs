@@ -152,6 +152,11 @@ async fn what_is_kept_is_not_written_below_what_can_be() {
         said.contains("Read-only") && !place.path("inside/.other").exists(),
         "{said}"
     );
+    // What the command was told is no reason that anybody knows.
+    let note = format!("as it is: {}", place.path("inside/.git/config").display());
+    assert!(said.contains(&note), "{said}");
+    let said = bash(&place, "echo 'x: Read-only file system'; exit 1").await;
+    assert!(!said.contains("sandbox"), "{said}");
     assert_eq!(
         fs::read_dir(place.path("inside/.git/hooks"))
             .unwrap()
