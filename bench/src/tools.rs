@@ -13,7 +13,8 @@ use crate::chats::{chat, name};
 use crate::stage::{ask_again, await_lua, await_turn, bare, ours, press, rest, since};
 use crate::table::{Budget, Row, Samples, Table};
 
-const RUNS: usize = 5;
+/// The middle of five still swings by half.
+const RUNS: usize = 9;
 /// Counts lines that appear and are this one. Asking for the lines again and again would
 /// keep the editor from what is measured.
 const WATCH: &str = "local line = ...
