@@ -46,8 +46,14 @@
 //!     }
 //! }
 //!
+//! # use agent::{Agent, Event, Provider};
+//! # async fn ask() -> Result<(), agent::Problem> {
 //! let mut tools = agent::default_tools();
-//! tools.push(Box::new(Weather));
+//! tools.push(Box::new(Weather)); // implements agent::Tool
+//! let mut agent = Agent::new(Provider::from_environment()?).with_tools(tools).approve(["get_weather"]);
+//! let mut run = agent.prompt("Do I need a coat in Oslo?");
+//! while let Some(event) = run.next().await { /* Event::Text, Event::ToolStarted, … */ }
+//! # Ok(()) }
 //! ```
 //!
 //! The rules are those of a chat in the editor, by the same code ([`chat::cycle`]): a call

@@ -226,3 +226,16 @@ fn every_test_that_stands_against_a_fault_exists() {
     let gone: Vec<&str> = cases.filter(|it| !is_there(it)).collect();
     assert!(gone.is_empty(), "{gone:?}");
 }
+
+/// The documentation of the library is compiled as a test, so what stands there is true.
+#[test]
+fn the_readmes_program_is_an_example_of_the_library() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let library = fs::read_to_string(root().join("crates/agent/src/lib.rs")).unwrap();
+    let programs = readme.split("```rust\n").skip(1);
+    let programs: Vec<&str> = programs.filter_map(|it| it.split("```").next()).collect();
+    assert!(!programs.is_empty());
+    for line in programs.iter().flat_map(|it| it.lines()) {
+        assert!(library.contains(&format!("//! {line}\n")), "{line}");
+    }
+}
