@@ -54,6 +54,7 @@ mod retries;
 mod run_command;
 mod sandbox;
 mod script_chats;
+mod script_models;
 mod script_tools;
 mod send;
 mod send_stops;

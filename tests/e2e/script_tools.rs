@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use harness::{Answer, Provider, repository};
+use harness::repository;
 use serde_json::json;
 
 use crate::shell::Shell;
@@ -273,100 +273,6 @@ fn the_first_tool_of_the_manual_works_as_it_stands_there() {
     assert_eq!(
         (ran.code, ran.out.as_str()),
         (Some(0), "{\"words\": 4, \"longest\": \"not\"}\n"),
-        "{ran:?}"
-    );
-}
-
-/// The document's script that asks a model, run against this provider.
-fn ask(provider: &Provider, approve: &str) -> crate::shell::Ran {
-    let shell = Shell::new(provider);
-    copy(&repository().join("examples/tools"), &own(&shell));
-    shell.configure(&format!(
-        "provider = \"{}\"\nmodel = \"set\"\n",
-        provider.name()
-    ));
-    let call = r#"{"question": "What is 15 times 23?", "model": "asked"}"#;
-    shell.run(&["tool", "ask", call, "--approve", approve])
-}
-
-fn multiply(id: &str) -> Answer {
-    let arguments = json!({"operation": "multiply", "a": 15, "b": 23});
-    let call = json!({"name": "calculator", "arguments": arguments});
-    Answer::new()
-        .thinking("Well.", Some("sig"))
-        .tool_use(id, "execute_tool", call)
-}
-
-#[test]
-fn a_script_asks_a_model_that_calls_a_tool_by_the_rules() {
-    let search = Answer::new().tool_use("t_0", "tool_search", json!({"query": "arithmetic"}));
-    let provider = Provider::anthropic([search, multiply("t_1"), Answer::says("It is 345.")]);
-    let ran = ask(&provider, "ask,calculator");
-    assert_eq!(
-        (ran.code, ran.out.as_str()),
-        (Some(0), "It is 345.\n"),
-        "{ran:?}"
-    );
-    let requests = provider.requests();
-    let first = &requests[0].body;
-    assert_eq!(first["model"], "asked");
-    assert!(
-        first["system"]
-            .to_string()
-            .contains("You are a helpful assistant.")
-    );
-    let names: Vec<&str> = first["tools"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|it| it["name"].as_str())
-        .collect();
-    assert_eq!(names, ["execute_tool", "tool_search"]);
-    let found = requests[1].body["messages"].to_string();
-    assert!(
-        found.contains("Performs basic arithmetic") && found.contains("inputSchema"),
-        "{found}"
-    );
-    assert!(requests[2].body["messages"].to_string().contains("345.0"));
-}
-
-#[test]
-fn what_the_rules_do_not_approve_does_not_run_for_a_script_either() {
-    let shout = json!({"name": "shout", "arguments": {"text": "x"}});
-    let call = Answer::new().tool_use("t_1", "execute_tool", shout);
-    let provider = Provider::anthropic([call, Answer::says("I could not.")]);
-    let ran = ask(&provider, "ask");
-    assert_eq!(
-        (ran.code, ran.out.as_str()),
-        (Some(0), "I could not.\n"),
-        "{ran:?}"
-    );
-    let told = provider.requests()[1].body["messages"].to_string();
-    assert!(told.contains("no policy approves it"), "{told}");
-}
-
-#[test]
-fn a_model_that_only_calls_tools_is_asked_ten_times() {
-    let provider = Provider::chat_completions((0..20).map(|_| multiply("same_id")));
-    let ran = ask(&provider, "ask,calculator");
-    assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(
-        ran.out.contains("called tools 10 times in a row"),
-        "{ran:?}"
-    );
-    assert_eq!(provider.requests().len(), 10);
-}
-
-#[test]
-fn without_an_answer_a_script_is_told_why() {
-    let provider = Provider::anthropic([Answer::status(
-        400,
-        r#"{"error": {"message": "no such model"}}"#,
-    )]);
-    let ran = ask(&provider, "ask");
-    assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(
-        ran.out.contains("CompletionError") && ran.out.contains("no such model"),
         "{ran:?}"
     );
 }
