@@ -97,9 +97,12 @@ async fn noted(mut ran: Ran, watch: Option<Watch>) -> Ran {
     let (ToolOutcome::Done { content: text, .. }
     | ToolOutcome::Failed(text)
     | ToolOutcome::Cancelled(text)) = &mut ran.outcome;
-    let explained = watch.explain(text);
-    let made = spawn_blocking(|| watch.end()).await.ok().flatten();
-    for note in explained.into_iter().chain(made) {
+    let said = text.clone();
+    let notes = spawn_blocking(move || {
+        let explained = watch.explain(&said).into_iter();
+        explained.chain(watch.end()).collect::<Vec<String>>()
+    });
+    for note in notes.await.unwrap_or_default() {
         text.push_str("\n\n");
         text.push_str(&note);
     }

@@ -18,8 +18,8 @@ use crate::protocol::Anchor;
 
 /// Most bytes of text before the anchor that are compared.
 const TAIL: usize = 64;
-/// Most bytes in one write, some 100 lines: so much is on screen in 1 or 2 ms, and a key
-/// that is typed meanwhile waits no longer.
+/// Most bytes in one write, some 100 lines, which Neovim takes in 1 or 2 ms: a key that
+/// is typed meanwhile waits for no larger one.
 const PIECE: usize = 8 * 1024;
 
 /// A request and the answer that is being written.

@@ -75,7 +75,8 @@ impl Watch {
     }
 
     /// What a command may have failed at without knowing it, going by what it said: a note
-    /// about the files that it names and that stay as they are, or nothing.
+    /// about the files that it names and that stay as they are, or nothing. Looks at the
+    /// file system, so it waits.
     pub fn explain(&self, said: &str) -> Option<String> {
         if !REFUSED.iter().any(|words| said.contains(words)) {
             return None;
