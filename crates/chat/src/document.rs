@@ -7,7 +7,7 @@
 //! in the document as text. Nothing here decides what happens next.
 
 use std::borrow::Cow;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -37,6 +37,8 @@ pub struct Parsed {
     pub prelude: Lines,
     /// The messages, in order, without gaps between them.
     pub messages: Vec<Message>,
+    /// The pieces of all messages, in order: one list, because there are thousands.
+    pub(crate) blocks: Vec<Block>,
     /// Code fences in text that never close, in order.
     pub open_fences: Vec<OpenFence>,
     /// What does not fit the grammar, in the order of the text.
@@ -102,9 +104,8 @@ pub struct Message {
     pub lines: Lines,
     /// Byte column at which content starts on the marker line, if any does.
     pub inline: Option<usize>,
-    /// The content, in order. The first block starts on the marker line when
-    /// `inline` is set, on the line after it otherwise.
-    pub blocks: Vec<Block>,
+    /// Which blocks are its content, see [`Parsed::blocks_of`].
+    pub(crate) blocks: Range<usize>,
     /// Whether an `@` stands in prose of the user's, as it does where a tool is
     /// addressed. Most messages need not be looked at again for that.
     pub has_at: bool,
@@ -201,6 +202,14 @@ pub struct Aborted {
     pub reason: String,
 }
 
+impl Parsed {
+    /// The content of a message, in order. The first block starts on the marker line
+    /// when there is content on it, on the line after it otherwise.
+    pub fn blocks_of(&self, message: &Message) -> &[Block] {
+        &self.blocks[message.blocks.clone()]
+    }
+}
+
 impl Deref for Document<'_> {
     type Target = Parsed;
 
@@ -270,7 +279,7 @@ impl<'t> Document<'t> {
         for message in &self.messages {
             // The marker's line is printed once, whether a block starts on it or not.
             take(message.lines.start..message.lines.start + 1);
-            for block in &message.blocks {
+            for block in self.blocks_of(message) {
                 let block = block.lines();
                 take(block.start.max(message.lines.start + 1)..block.end);
             }
@@ -355,7 +364,7 @@ impl<'t> Document<'t> {
         };
         fix_in(line..line + 1).or_else(|| {
             let message = self.messages.get(self.message_at(line)?)?;
-            let mut blocks = message.blocks.iter().map(Block::lines);
+            let mut blocks = self.blocks_of(message).iter().map(Block::lines);
             fix_in(blocks.find(|lines| lines.contains(&line))?)
         })
     }

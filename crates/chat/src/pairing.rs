@@ -80,7 +80,7 @@ impl<'t> Document<'t> {
             .messages
             .get(assistant)
             .filter(|it| it.role == Role::Assistant)?;
-        let mut calls: Vec<Call<'_>> = calls_of(message).map(Call::new).collect();
+        let mut calls: Vec<Call<'_>> = self.calls_of(message).map(Call::new).collect();
         if calls.is_empty() {
             return None;
         }
@@ -91,12 +91,15 @@ impl<'t> Document<'t> {
         });
         let results = answers
             .into_iter()
-            .flat_map(|at| results_of(&self.messages[at]));
+            .flat_map(|at| self.results_of(&self.messages[at]));
         let orphans = pair(&mut calls, results.collect());
-        let aborted = message.blocks.iter().find_map(|block| match block {
-            Block::Aborted(aborted) => Some(aborted.reason.as_str()),
-            _ => None,
-        });
+        let aborted = self
+            .blocks_of(message)
+            .iter()
+            .find_map(|block| match block {
+                Block::Aborted(aborted) => Some(aborted.reason.as_str()),
+                _ => None,
+            });
         Some(Turn {
             assistant,
             answers,
@@ -104,6 +107,39 @@ impl<'t> Document<'t> {
             aborted,
             orphans,
         })
+    }
+
+    fn calls_of(&self, message: &Message) -> impl Iterator<Item = &ToolUse> {
+        let blocks = self.blocks_of(message).iter();
+        blocks.filter_map(|block| match block {
+            Block::ToolUse(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    fn results_of(&self, message: &Message) -> impl Iterator<Item = &ToolResult> {
+        let blocks = self.blocks_of(message).iter();
+        blocks.filter_map(|block| match block {
+            Block::ToolResult(result) => Some(result),
+            _ => None,
+        })
+    }
+
+    /// Whether the calls of an answer and the results behind it go together one by one,
+    /// as nearly all of a long chat do. Seen without a [`Turn`], which takes memory.
+    fn is_settled(&self, answer: &Message, next: Option<&Message>) -> bool {
+        let next = next.filter(|next| next.role == Role::You);
+        let mut results = next.into_iter().flat_map(|next| self.results_of(next));
+        let goes_with = |(at, call): (usize, &ToolUse)| {
+            let is_other = |other: &ToolUse| other.id != call.id;
+            at < FEW
+                && self.calls_of(answer).take(at).all(is_other)
+                && results.next().is_some_and(|result| {
+                    let is_final = matches!(result.kind, ResultKind::Final { .. });
+                    is_final && result.tool_use_id == call.id
+                })
+        };
+        self.calls_of(answer).enumerate().all(goes_with) && results.next().is_none()
     }
 }
 
@@ -151,43 +187,28 @@ fn pair_few<'d>(calls: &mut [Call<'d>], mut results: Vec<&'d ToolResult>) -> Vec
     results
 }
 
-fn calls_of(message: &Message) -> impl Iterator<Item = &ToolUse> {
-    message.blocks.iter().filter_map(|block| match block {
-        Block::ToolUse(call) => Some(call),
-        _ => None,
-    })
-}
-
-fn results_of(message: &Message) -> impl Iterator<Item = &ToolResult> {
-    message.blocks.iter().filter_map(|block| match block {
-        Block::ToolResult(result) => Some(result),
-        _ => None,
-    })
-}
-
 /// The assistant messages with unanswered calls, and what is wrong with the
 /// pairing, both from the message `first` on; its answers are not before it.
 pub(crate) fn look(document: &Document<'_>, first: usize) -> (Vec<usize>, Vec<Diagnostic>) {
     let (mut unanswered, mut found) = (Vec::new(), Vec::new());
     let last = document.messages.len().saturating_sub(1);
-    let mut answering = Vec::new();
-    for turn in (first..=last).filter_map(|at| document.turn(at)) {
-        answering.extend(turn.answers);
-        if !turn.calls.iter().all(Call::is_answered) {
-            unanswered.push(turn.assistant);
-        }
-        for call in &turn.calls {
-            found.extend(call_problem(
-                document,
-                call,
-                turn.answers.unwrap_or(turn.assistant) < last,
-            ));
-        }
-        found.extend(turn.orphans.iter().map(|result| orphan(result)));
-    }
+    // The message whose results were looked at together with the calls before it.
+    let mut seen = None;
     for (at, message) in document.messages.iter().enumerate().skip(first) {
-        if answering.binary_search(&at).is_err() {
-            found.extend(results_of(message).map(orphan));
+        if message.role != Role::Assistant {
+            let unasked = document.results_of(message).filter(|_| seen != Some(at));
+            found.extend(unasked.map(orphan));
+        } else if document.is_settled(message, document.messages.get(at + 1)) {
+            seen = Some(at + 1);
+        } else if let Some(turn) = document.turn(at) {
+            seen = turn.answers;
+            if !turn.calls.iter().all(Call::is_answered) {
+                unanswered.push(at);
+            }
+            let older = turn.answers.unwrap_or(at) < last;
+            let calls = turn.calls.iter();
+            found.extend(calls.filter_map(|call| call_problem(document, call, older)));
+            found.extend(turn.orphans.iter().map(|result| orphan(result)));
         }
     }
     (unanswered, found)

@@ -8,7 +8,7 @@ mod near;
 
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::document::{Block, Frontmatter, Message, OpenFence, Parsed, Role};
-use crate::scan::{self, Fence, Scan};
+use crate::scan::{self, Fence, Kind, Scan};
 use crate::text::{Lines, Text};
 
 /// Reads a text. What a call and its result make together is added later.
@@ -51,7 +51,10 @@ pub(crate) fn parse_from(text: &Text, parsed: &mut Parsed, first: usize) {
         .diagnostics
         .partition_point(|it| it.lines.start < line);
     parsed.diagnostics.truncate(known);
+    let blocks = parsed.messages.last().map_or(0, |last| last.blocks.end);
+    parsed.blocks.truncate(blocks);
     let mut parser = Parser::new(text, line);
+    parser.blocks = std::mem::take(&mut parsed.blocks);
     parser.walk(line, parsed);
     parser.finish(parsed);
 }
@@ -65,15 +68,16 @@ struct Parser<'t> {
     incomplete_header: Option<usize>,
     /// Before this line no thinking tag is closed: searched once.
     unclosed_thinking: usize,
-    /// The blocks of the message that is being read.
+    /// The blocks of the messages so far.
     blocks: Vec<Block>,
 }
 
-/// The message that is being read.
+/// The message that is being read, the last one so far.
 struct Open {
-    message: Message,
+    role: Role,
     /// First line that no block covers yet.
     next: usize,
+    first_block: usize,
 }
 
 impl<'t> Parser<'t> {
@@ -95,6 +99,7 @@ impl<'t> Parser<'t> {
         self.diagnostics.sort_by_key(|it| it.lines.start);
         parsed.diagnostics.append(&mut self.diagnostics);
         parsed.open_fences.append(&mut self.open_fences);
+        parsed.blocks = self.blocks;
     }
 
     fn frontmatter(&mut self) -> Option<Frontmatter> {
@@ -134,61 +139,70 @@ impl<'t> Parser<'t> {
     }
 
     fn walk(&mut self, start: usize, parsed: &mut Parsed) {
-        parsed.messages.reserve(self.scan.marker_count());
+        let messages = self.scan.marker_count();
+        parsed.messages.reserve(messages);
+        self.blocks.reserve(2 * messages);
         let mut open: Option<Open> = None;
         let mut skip_to = start;
         let candidates = std::mem::take(&mut self.scan.candidates);
-        for line in self
-            .first_marker_behind_bom(start)
-            .into_iter()
-            .chain(candidates)
-        {
+        let behind_bom = self.first_marker_behind_bom(start);
+        for (line, kind) in behind_bom.into_iter().chain(candidates) {
             if line < skip_to {
                 continue;
             }
-            skip_to = match self.marker_at(line) {
+            let marker = match kind {
+                Kind::Marker => self.marker_at(line),
+                _ => None,
+            };
+            skip_to = match marker {
                 Some((role, inline)) => {
                     match open.take() {
-                        Some(open) => parsed.messages.push(self.close(open, line)),
+                        Some(open) => self.close(open, line, parsed),
                         None if parsed.messages.is_empty() => self.prelude(start..line, parsed),
                         None => {}
                     }
-                    let next = if inline.is_some() { line } else { line + 1 };
-                    let message = Message {
+                    parsed.messages.push(Message {
                         role,
                         lines: line..line,
                         inline,
-                        blocks: Vec::new(),
+                        blocks: 0..0,
                         has_at: false,
-                    };
-                    let mut opened = Open { message, next };
-                    let end =
-                        inline.map_or(line + 1, |column| self.inline(line, column, &mut opened));
-                    open = Some(opened);
-                    end
+                    });
+                    let next = if inline.is_some() { line } else { line + 1 };
+                    let first_block = self.blocks.len();
+                    let opened = open.insert(Open {
+                        role,
+                        next,
+                        first_block,
+                    });
+                    inline.map_or(line + 1, |column| self.inline(line, column, opened))
                 }
-                None => self.structure(line, open.as_mut()),
+                None => self.structure(line, kind, open.as_mut()),
             };
         }
         let end = self.text.line_count();
         match open {
-            Some(open) => parsed.messages.push(self.close(open, end)),
+            Some(open) => self.close(open, end, parsed),
             None => self.prelude(start..end, parsed),
         }
     }
 
     /// A byte order mark is no part of the text, so a marker may stand behind it.
-    fn first_marker_behind_bom(&self, start: usize) -> Option<usize> {
-        (start == 0 && self.text.line(0).starts_with("\u{feff}".as_bytes())).then_some(0)
+    fn first_marker_behind_bom(&self, start: usize) -> Option<(usize, Kind)> {
+        let has_bom = start == 0 && self.text.line(0).starts_with("\u{feff}".as_bytes());
+        has_bom.then_some((0, Kind::Marker))
     }
 
     fn marker_at(&self, line: usize) -> Option<(Role, Option<usize>)> {
         let bytes = self.text.line(line);
+        if line > 0 {
+            return scan::marker(bytes);
+        }
         match bytes.strip_prefix("\u{feff}".as_bytes()) {
-            Some(rest) if line == 0 => {
+            Some(rest) => {
                 scan::marker(rest).map(|(role, column)| (role, column.map(|column| column + 3)))
             }
-            _ => scan::marker(bytes),
+            None => scan::marker(bytes),
         }
     }
 
@@ -209,13 +223,15 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads what starts at column 0 of `line`; returns the line to go on with.
-    fn structure(&mut self, line: usize, open: Option<&mut Open>) -> usize {
+    fn structure(&mut self, line: usize, kind: Kind, open: Option<&mut Open>) -> usize {
         let bytes = self.text.line(line);
-        if let Some(fence) = scan::fence(bytes) {
+        if kind == Kind::Fence
+            && let Some(fence) = scan::fence(bytes)
+        {
             return self.prose_fence(line, fence);
         }
         if bytes.first() == Some(&b'@') {
-            self.near_marker(line, open.as_ref().map(|open| open.message.role));
+            self.near_marker(line, open.as_ref().map(|open| open.role));
             return line + 1;
         }
         open.and_then(|open| self.header(line, bytes, open))
@@ -249,16 +265,16 @@ impl<'t> Parser<'t> {
         end
     }
 
-    fn close(&mut self, open: Open, end: usize) -> Message {
-        let Open { mut message, next } = open;
-        if next < end {
-            self.blocks.push(Block::Prose(next..end));
+    fn close(&mut self, open: Open, end: usize, parsed: &mut Parsed) {
+        if open.next < end {
+            self.blocks.push(Block::Prose(open.next..end));
         }
-        message.lines.end = end;
-        // As much memory as they take: there are thousands of messages.
-        message.blocks = self.blocks.drain(..).collect();
-        message.has_at = message.role == Role::You && has_at(self.text, &message);
-        message
+        if let Some(message) = parsed.messages.last_mut() {
+            message.lines.end = end;
+            message.blocks = open.first_block..self.blocks.len();
+            let blocks = &self.blocks[open.first_block..];
+            message.has_at = open.role == Role::You && has_at(self.text, message, blocks);
+        }
     }
 
     /// Where the message that holds `line` ends at the latest.
@@ -270,9 +286,9 @@ impl<'t> Parser<'t> {
 }
 
 /// Whether an `@` stands in a message's prose, beside the one of its marker.
-fn has_at(text: &Text, message: &Message) -> bool {
+fn has_at(text: &Text, message: &Message, blocks: &[Block]) -> bool {
     let marker = message.lines.start;
-    message.blocks.iter().any(|block| {
+    blocks.iter().any(|block| {
         let Block::Prose(lines) = block else {
             return false;
         };

@@ -95,7 +95,7 @@ fn beside_marker(
             edit.replacement.splice(0..0, above);
         }
         None => {
-            above.push(moved(message, content));
+            above.push(moved(document, message, content));
             edits.push(TextEdit {
                 lines: line..line + 1,
                 replacement: above,
@@ -106,8 +106,8 @@ fn beside_marker(
 
 /// Content of a marker's line on a line of its own, where it must not become
 /// structure that it was not.
-fn moved(message: &Message, content: &str) -> String {
-    let is_result = message.blocks.first().is_some_and(
+fn moved(document: &Document<'_>, message: &Message, content: &str) -> String {
+    let is_result = document.blocks_of(message).first().is_some_and(
         |block| matches!(block, Block::ToolResult(it) if it.lines.start == message.lines.start),
     );
     if is_result || content.starts_with('\\') {
@@ -152,7 +152,7 @@ fn separator(document: &Document<'_>, line: usize) -> Vec<String> {
     let own_blanks = line == document.text().line_count()
         && last.is_some_and(|message| {
             message.role == Role::Assistant
-                && matches!(message.blocks.last(), Some(Block::Prose(lines)) if !document.is_blank(lines.clone()))
+                && matches!(document.blocks_of(message).last(), Some(Block::Prose(lines)) if !document.is_blank(lines.clone()))
         });
     if line > 0 && (own_blanks || !document.is_blank(line - 1..line)) {
         vec![String::new()]
@@ -186,8 +186,8 @@ pub fn append_message(document: &Document<'_>, role: Role, content: &[&str]) -> 
 pub fn abort_last(document: &Document<'_>, reason: &str) -> Option<TextEdit> {
     let mut messages = document.messages.iter();
     let last = messages.rfind(|message| message.role == Role::Assistant)?;
-    if last
-        .blocks
+    if document
+        .blocks_of(last)
         .iter()
         .any(|block| matches!(block, Block::Aborted(_)))
     {

@@ -44,21 +44,25 @@ pub fn fence(line: &[u8]) -> Option<Fence<'_>> {
 
 /// A role marker: the role, and the column of the content on its line.
 pub fn marker(line: &[u8]) -> Option<(Role, Option<usize>)> {
-    if line.first() != Some(&b'@') {
+    let [b'@', initial, ..] = line else {
         return None;
-    }
-    Role::ALL.into_iter().find_map(|role| {
-        let rest = line.strip_prefix(role.marker().as_bytes())?;
-        match rest {
-            [] => Some((role, None)),
-            [b' ' | b'\t' | b'\r', ..] => {
-                let content = rest.trim_ascii_start();
-                let column = (!content.is_empty()).then(|| line.len() - content.len());
-                Some((role, column))
-            }
-            _ => None,
+    };
+    let role = match initial {
+        b'S' => Role::System,
+        b'Y' => Role::You,
+        b'A' => Role::Assistant,
+        _ => return None,
+    };
+    let rest = line.strip_prefix(role.marker().as_bytes())?;
+    match rest {
+        [] => Some((role, None)),
+        [b' ' | b'\t' | b'\r', ..] => {
+            let content = rest.trim_ascii_start();
+            let column = (!content.is_empty()).then(|| line.len() - content.len());
+            Some((role, column))
         }
-    })
+        _ => None,
+    }
 }
 
 /// A line that is a role marker but for a slip: the whole `@word:`.
@@ -155,17 +159,30 @@ pub fn aborted(line: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(reason).into_owned())
 }
 
+/// What a line can be, by its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It reads as a role marker.
+    Marker,
+    /// It reads as a fence.
+    Fence,
+    /// It begins as a header, a tag or a slip of a marker does.
+    Other,
+}
+
 /// Lines of interest in a text, found in one pass over it.
 #[derive(Debug, Default)]
 pub struct Scan {
     /// Lines whose first byte can begin structure.
-    pub candidates: Vec<usize>,
+    pub candidates: Vec<(usize, Kind)>,
     /// Lines that read as role markers, in or out of fences.
     markers: Vec<usize>,
     /// Lines that can close a fence: line, mark, length.
     closers: Vec<(usize, u8, usize)>,
     /// For each closer the longest backtick and tilde run from it on.
     longest: Vec<[usize; 2]>,
+    /// How many closers the last question left behind.
+    passed: usize,
 }
 
 impl Scan {
@@ -177,17 +194,17 @@ impl Scan {
             match first {
                 Some(b'@') if marker(text.line(line)).is_some() => {
                     scan.markers.push(line);
-                    scan.candidates.push(line);
+                    scan.candidates.push((line, Kind::Marker));
                 }
                 Some(b'`' | b'~') => {
                     if let Some(fence) = fence(text.line(line)) {
-                        scan.candidates.push(line);
+                        scan.candidates.push((line, Kind::Fence));
                         if fence.info.is_empty() {
                             scan.closers.push((line, fence.mark, fence.length));
                         }
                     }
                 }
-                Some(b'@' | b'*' | b'<') => scan.candidates.push(line),
+                Some(b'@' | b'*' | b'<') => scan.candidates.push((line, Kind::Other)),
                 _ => {}
             }
         }
@@ -201,14 +218,19 @@ impl Scan {
     }
 
     /// The line that closes a fence opened on `line`. Linear over all calls that
-    /// skip what they found, because a fence that has no end is known without a
-    /// search.
-    pub fn closing_line(&self, line: usize, opener: Fence<'_>) -> Option<usize> {
-        let from = self.closers.partition_point(|closer| closer.0 <= line);
-        if self.longest[from][usize::from(opener.mark == b'~')] < opener.length {
+    /// skip what they found and go down the text, because a fence that has no end is
+    /// known without a search.
+    pub fn closing_line(&mut self, line: usize, opener: Fence<'_>) -> Option<usize> {
+        let is_passed = |closer: &(usize, u8, usize)| closer.0 <= line;
+        if !self.closers[..self.passed].last().is_none_or(is_passed) {
+            self.passed = 0;
+        }
+        let more = self.closers[self.passed..].iter();
+        self.passed += more.take_while(|it| is_passed(it)).count();
+        if self.longest[self.passed][usize::from(opener.mark == b'~')] < opener.length {
             return None;
         }
-        self.closers[from..]
+        self.closers[self.passed..]
             .iter()
             .find(|(_, mark, length)| *mark == opener.mark && *length >= opener.length)
             .map(|closer| closer.0)

@@ -42,7 +42,7 @@ pub fn spans(document: &Document<'_>, lines: Lines) -> Vec<Span> {
             Some(marker),
             role_group(message.role),
         );
-        for block in &message.blocks {
+        for block in document.blocks_of(message) {
             match block {
                 Block::Prose(_) => {}
                 Block::ToolUse(call) => painter.tool_use(call),

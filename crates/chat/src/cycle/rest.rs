@@ -15,8 +15,9 @@ pub(super) fn is_malformed_again(document: &Document<'_>) -> bool {
     let mut answers = answers.filter(|it| it.role == Role::Assistant);
     let is_malformed =
         |block: &Block| matches!(block, Block::ToolUse(call) if call.name == MALFORMED_CALL);
-    let has_one =
-        |message: Option<&Message>| message.is_some_and(|it| it.blocks.iter().any(is_malformed));
+    let has_one = |message: Option<&Message>| {
+        message.is_some_and(|it| document.blocks_of(it).iter().any(is_malformed))
+    };
     has_one(answers.next()) && has_one(answers.next())
 }
 
@@ -136,7 +137,8 @@ impl Cycle {
             .rev()
             .find(|message| message.role == Role::Assistant);
         let aborted = last.is_some_and(|it| {
-            it.blocks
+            document
+                .blocks_of(it)
                 .iter()
                 .any(|block| matches!(block, Block::Aborted(_)))
         });

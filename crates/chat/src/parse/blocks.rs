@@ -14,7 +14,7 @@ use crate::tool::ToolUseId;
 impl<'t> Parser<'t> {
     /// Reads a block that starts with `content` on `line`; returns the line after it.
     pub(super) fn header(&mut self, line: usize, content: &[u8], open: &mut Open) -> Option<usize> {
-        let block = match (open.message.role, content.first()?) {
+        let block = match (open.role, content.first()?) {
             (Role::Assistant, b'*') => Block::ToolUse(self.tool_use(line, content)?),
             (Role::Assistant, b'<') => self.thinking_or_aborted(line, content)?,
             (Role::You, b'*') => Block::ToolResult(self.tool_result(line, content)?),

@@ -137,8 +137,9 @@ impl<'b, 't> Builder<'b, 't> {
 
     fn assistant_parts(&self, message: &Message, ids: &[ToolUseId]) -> Vec<Part> {
         let mut ids = ids.iter();
-        let last = message.blocks.len().saturating_sub(1);
-        let blocks = message.blocks.iter().enumerate();
+        let blocks = self.document.blocks_of(message);
+        let last = blocks.len().saturating_sub(1);
+        let blocks = blocks.iter().enumerate();
         blocks
             .filter_map(|(at, block)| match block {
                 Block::Prose(lines) => self
@@ -291,7 +292,8 @@ pub(crate) fn own_paragraphs(
     document: &Document<'_>,
     message: &Message,
 ) -> impl Iterator<Item = (usize, String)> {
-    message.blocks.iter().filter_map(move |block| {
+    let blocks = document.blocks_of(message).iter();
+    blocks.filter_map(move |block| {
         let Block::Prose(lines) = block else {
             return None;
         };

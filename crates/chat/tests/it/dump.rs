@@ -23,7 +23,7 @@ pub fn document(document: &Document<'_>) -> String {
     }
     for message in &document.messages {
         out.push(message.role.marker().to_owned());
-        for block in &message.blocks {
+        for block in document.blocks_of(message) {
             if let Some(line) = self::block(document, message, block) {
                 out.push(format!("  {line}"));
             }

@@ -43,8 +43,8 @@ fn as_result(payload: &str, outcome: ToolOutcome) -> Result<(), String> {
     let document = Document::parse(&play.text);
     let roles = [Role::You, Role::Assistant, Role::You];
     ensure(dump::roles(&document) == roles, "the messages changed")?;
-    let blocks = &document.messages[2].blocks;
-    let [Block::ToolResult(result)] = &blocks[..] else {
+    let blocks = document.blocks_of(&document.messages[2]);
+    let [Block::ToolResult(result)] = blocks else {
         return Err(format!("more than the result stands there: {blocks:?}"));
     };
     let content = document.lossy(result.body.clone());
@@ -103,8 +103,8 @@ fn only_prose(chat: &str) -> Result<(), String> {
         dump::roles(&document) == [Role::You, Role::Assistant],
         &format!("the messages changed:\n{chat}"),
     )?;
-    let prose = document.messages[1]
-        .blocks
+    let prose = document
+        .blocks_of(&document.messages[1])
         .iter()
         .all(|block| matches!(block, Block::Prose(_)));
     ensure(prose, &format!("it became structure:\n{chat}"))

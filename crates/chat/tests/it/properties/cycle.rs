@@ -245,7 +245,10 @@ impl Model {
             }
             Act::DeleteResult(at) => {
                 let document = Document::parse(&self.play.text);
-                let blocks = document.messages.iter().flat_map(|it| &it.blocks);
+                let blocks = document
+                    .messages
+                    .iter()
+                    .flat_map(|it| document.blocks_of(it));
                 let results: Vec<_> = blocks
                     .filter_map(|block| match block {
                         Block::ToolResult(result) => Some(result.lines.clone()),

@@ -97,7 +97,7 @@ proptest! {
         prop_assert_eq!(sent_without_results(&after), sent_without_results(&text));
         // Where neither stood before, the order in the file is the order of the calls.
         if turn.calls.iter().all(|call| call.result.is_none()) {
-            let ids: Vec<_> = changed.messages[2].blocks.iter().filter_map(|block| match block {
+            let ids: Vec<_> = changed.blocks_of(&changed.messages[2]).iter().filter_map(|block| match block {
                 Block::ToolResult(result) => Some(result.tool_use_id.as_str()),
                 _ => None,
             }).collect();

@@ -42,7 +42,7 @@ fn structure(chat: &str) -> (usize, usize) {
         "{chat}"
     );
     let mut found = (0, 0);
-    for block in &document.messages[1].blocks {
+    for block in document.blocks_of(&document.messages[1]) {
         match block {
             Block::Prose(_) => {}
             Block::ToolUse(_) => found.0 += 1,
@@ -183,7 +183,7 @@ proptest! {
         let text = Text::from(stream.chat.as_str());
         let document = Document::parse(&text);
         prop_assert_eq!(dump::roles(&document), [Role::You, Role::Assistant]);
-        let blocks = &document.messages[1].blocks;
+        let blocks = document.blocks_of(&document.messages[1]);
         prop_assert!(matches!(blocks.last(), Some(Block::Aborted(_))), "{}", stream.chat);
         let others = blocks.iter().filter(|block| !matches!(block, Block::Prose(_)));
         prop_assert_eq!(others.count(), 1, "{}", stream.chat);
