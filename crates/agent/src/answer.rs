@@ -20,9 +20,20 @@ pub struct Answer {
     /// Whose signatures stand at its thinking.
     provider: String,
     calls: usize,
-    /// Digests of the ids of the calls in the document and in the answer so far: a long
-    /// chat has thousands, and the ids themselves would take as many pieces of memory.
-    ids: HashSet<u64>,
+    ids: Ids,
+}
+
+/// The ids of the calls in a document, and in an answer so far. Digests of them: a long
+/// chat has thousands, and the ids themselves would take as many pieces of memory.
+#[derive(Debug, Default, Clone)]
+pub struct Ids(HashSet<u64>);
+
+impl Ids {
+    /// Those of a document. Takes a while in a long one.
+    pub fn of(document: &Document<'_>) -> Self {
+        let ids = document.calls().map(|call| digest(call.id.as_str()));
+        Self(ids.collect())
+    }
 }
 
 /// What an event of an answer says, beyond text that [`Answer::text`] gives.
@@ -39,13 +50,14 @@ pub enum Said {
 impl Answer {
     /// An answer to what this document says.
     pub fn to(document: &Document<'_>) -> Self {
-        let calls = document.turns().flat_map(|turn| turn.calls);
-        Self {
-            ids: calls
-                .map(|call| digest(call.tool_use.id.as_str()))
-                .collect(),
-            ..Self::default()
-        }
+        let mut answer = Self::default();
+        answer.set_ids(Ids::of(document));
+        answer
+    }
+
+    /// Says which ids the document has. To be told before the first call of the answer.
+    pub fn set_ids(&mut self, ids: Ids) {
+        self.ids = ids;
     }
 
     /// Says who answers, for the signatures of its thinking.
@@ -103,7 +115,7 @@ impl Answer {
     fn make_distinct(&mut self, call: &mut ToolUse) {
         let given = call.id.clone();
         let mut count = 1;
-        while !self.ids.insert(digest(&write::writable(&call.id))) {
+        while !self.ids.0.insert(digest(&write::writable(&call.id))) {
             count += 1;
             call.id = format!("{given}_{count}");
         }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::document::Document;
+use crate::document::{Document, Role};
 use crate::markdown;
 use crate::prompt::own_paragraphs;
 use crate::text::Lines;
@@ -38,7 +38,7 @@ pub fn mentions(
 ) -> Vec<Mention> {
     let messages = document.messages.iter().filter(|message| {
         let is_near = message.lines.start < lines.end && lines.start < message.lines.end;
-        is_near && message.has_at
+        is_near && message.role == Role::You && message.may_refer
     });
     let mut found = Vec::new();
     for message in messages {

@@ -6,18 +6,20 @@
 //! whole state with it. Parsing cannot fail: what does not fit the grammar stays
 //! in the document as text. Nothing here decides what happens next.
 
+mod block;
+
 use std::borrow::Cow;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use self::block::{Aborted, Block, ResultKind, Thinking, ToolResult, ToolUse};
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::escape::unescape_line;
 use crate::json;
 pub use crate::status::Status;
 use crate::text::{Lines, Text};
-use crate::tool::ToolUseId;
 
 /// A text and what was read in it. Every byte belongs to exactly one of
 /// frontmatter, prelude, message marker and block.
@@ -106,100 +108,10 @@ pub struct Message {
     pub inline: Option<usize>,
     /// Which blocks are its content, see [`Parsed::blocks_of`].
     pub(crate) blocks: Range<usize>,
-    /// Whether an `@` stands in prose of the user's, as it does where a tool is
-    /// addressed. Most messages need not be looked at again for that.
-    pub has_at: bool,
-}
-
-/// A piece of a message.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Block {
-    /// Text, blank lines included.
-    Prose(Lines),
-    /// A call, in an `@Assistant:` message only.
-    ToolUse(ToolUse),
-    /// An answer to a call, in a `@You:` message only.
-    ToolResult(ToolResult),
-    /// Thinking, in an `@Assistant:` message only.
-    Thinking(Thinking),
-    /// The comment of an answer that was cut off, in an `@Assistant:` message only.
-    Aborted(Aborted),
-}
-
-impl Block {
-    /// The lines the block covers.
-    pub fn lines(&self) -> Lines {
-        match self {
-            Block::Prose(lines) => lines.clone(),
-            Block::ToolUse(it) => it.lines.clone(),
-            Block::ToolResult(it) => it.lines.clone(),
-            Block::Thinking(it) => it.lines.clone(),
-            Block::Aborted(it) => it.lines.clone(),
-        }
-    }
-}
-
-/// A `**Tool Use:**` block whose fence is closed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolUse {
-    /// What answers refer to; need not be unique.
-    pub id: ToolUseId,
-    /// The tool's name, byte for byte.
-    pub name: String,
-    /// The fence's language when it is neither absent nor `json`: the call is not
-    /// valid then.
-    pub other_language: Option<String>,
-    /// Header through closing fence.
-    pub lines: Lines,
-    /// What stands in the fence.
-    pub body: Lines,
-}
-
-/// A `**Tool Result:**` block whose fence is closed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolResult {
-    /// The call this block answers.
-    pub tool_use_id: ToolUseId,
-    /// Whether a placeholder or a result.
-    pub kind: ResultKind,
-    /// Header through closing fence.
-    pub lines: Lines,
-    /// What stands in the fence.
-    pub body: Lines,
-}
-
-/// What a tool result's fence says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ResultKind {
-    /// A `flemma:tool` fence: the call has a status and no result yet.
-    Placeholder(Status),
-    /// A real result, which the model will see.
-    Final {
-        /// Whether the header ends in `(error)`.
-        is_error: bool,
-    },
-}
-
-/// A thinking block, tags included.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Thinking {
-    /// Opening tag through closing tag.
-    pub lines: Lines,
-    /// The lines between the tags; empty when self-closing.
-    pub body: Lines,
-    /// The provider that signed it and its signature.
-    pub signature: Option<(String, String)>,
-    /// Whether the body is a provider's opaque data.
-    pub redacted: bool,
-}
-
-/// The comment that ends an answer which was cut off.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Aborted {
-    /// One line.
-    pub lines: Lines,
-    /// Why, without `-->`.
-    pub reason: String,
+    /// Whether `@` or `{{` stands in prose that is not the model's, as they do where a
+    /// tool is addressed or a file referred to. Most messages need not be looked at
+    /// again for that.
+    pub may_refer: bool,
 }
 
 impl Parsed {
@@ -207,6 +119,14 @@ impl Parsed {
     /// when there is content on it, on the line after it otherwise.
     pub fn blocks_of(&self, message: &Message) -> &[Block] {
         &self.blocks[message.blocks.clone()]
+    }
+
+    /// Every call, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolUse> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::ToolUse(call) => Some(call),
+            _ => None,
+        })
     }
 }
 

@@ -166,7 +166,7 @@ impl<'t> Parser<'t> {
                         lines: line..line,
                         inline,
                         blocks: 0..0,
-                        has_at: false,
+                        may_refer: false,
                     });
                     let next = if inline.is_some() { line } else { line + 1 };
                     let first_block = self.blocks.len();
@@ -273,7 +273,8 @@ impl<'t> Parser<'t> {
             message.lines.end = end;
             message.blocks = open.first_block..self.blocks.len();
             let blocks = &self.blocks[open.first_block..];
-            message.has_at = open.role == Role::You && has_at(self.text, message, blocks);
+            message.may_refer =
+                open.role != Role::Assistant && may_refer(self.text, message, blocks);
         }
     }
 
@@ -285,8 +286,8 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Whether an `@` stands in a message's prose, beside the one of its marker.
-fn has_at(text: &Text, message: &Message, blocks: &[Block]) -> bool {
+/// Whether `@` or `{{` stands in a message's prose, beside the `@` of its marker.
+fn may_refer(text: &Text, message: &Message, blocks: &[Block]) -> bool {
     let marker = message.lines.start;
     blocks.iter().any(|block| {
         let Block::Prose(lines) = block else {
@@ -297,6 +298,8 @@ fn has_at(text: &Text, message: &Message, blocks: &[Block]) -> bool {
             Some(column) if lines.start == marker => column,
             _ => 0,
         };
-        memchr::memchr(b'@', prose.get(skipped..).unwrap_or_default()).is_some()
+        let prose = prose.get(skipped..).unwrap_or_default();
+        let begins = |at: usize| prose[at] == b'@' || prose[at..].starts_with(b"{{");
+        memchr::memchr2_iter(b'@', b'{', prose).any(begins)
     })
 }

@@ -48,7 +48,7 @@ pub enum Piece {
 pub fn in_document(document: &Document<'_>) -> BTreeMap<usize, Vec<Piece>> {
     let mut found = BTreeMap::new();
     for (index, message) in document.messages.iter().enumerate() {
-        if message.role == Role::Assistant {
+        if message.role == Role::Assistant || !message.may_refer {
             continue;
         }
         let mut all = Vec::new();

@@ -38,6 +38,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use agent::answer::Ids;
 use chat::approval::{Answers, CallKey};
 use chat::cycle::{Cycle, Event, Level, Notice};
 use chat::tool::ToolOutcome;
@@ -109,6 +110,9 @@ pub enum Input {
     Label(u64, String, Option<Tariff>),
     /// What the request of this number waits for, before its answer begins.
     Note(u64, String),
+    /// The ids of the calls in the chat, for the request of this number. Comes before its
+    /// answer.
+    Ids(u64, Ids),
     /// The request of this number said something.
     Stream(u64, Vec<StreamEvent>),
 }
@@ -291,6 +295,7 @@ impl Session {
             Input::Refused(call, words) => self.heard_refusal(call, words),
             Input::Label(number, label, tariff) => self.label(number, label, tariff),
             Input::Note(number, note) => self.note(number, note),
+            Input::Ids(number, ids) => self.told_apart(number, ids),
             Input::Stream(number, events) => self.stream(number, events),
         }
     }

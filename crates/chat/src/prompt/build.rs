@@ -27,10 +27,22 @@ pub fn build(document: &Document<'_>, tools: &[ToolDefinition]) -> Prompt {
 
 /// Puts the request together with the own text of some messages replaced.
 pub fn build_with(document: &Document<'_>, tools: &[ToolDefinition], own: &Own) -> Prompt {
+    build_in_steps(document, tools, own, || {})
+}
+
+/// Likewise; a long chat takes some milliseconds, and `between` is called after each of
+/// its messages.
+pub fn build_in_steps(
+    document: &Document<'_>,
+    tools: &[ToolDefinition],
+    own: &Own,
+    mut between: impl FnMut(),
+) -> Prompt {
     let mut builder = Builder::new(document, own);
     let mut index = 0;
     while let Some(message) = document.messages.get(index) {
         index += builder.message(index, message);
+        between();
     }
     let mut tools = tools.to_vec();
     tools.sort_by(|a, b| a.name.cmp(&b.name));

@@ -3,7 +3,7 @@
 //! One write at a time and one a frame at most. The answer grows at an anchor that
 //! the editor keeps, so the user may type anywhere meanwhile.
 
-use agent::answer::{self, Answer, Said};
+use agent::answer::{self, Answer, Ids, Said};
 use chat::cycle::{AnswerEnd, Event, Level, Notice, Options};
 use chat::document::Role;
 use chat::{Problem, write};
@@ -88,6 +88,11 @@ impl Open {
         let provider = label.split(' ').next().unwrap_or_default();
         self.answer.set_provider(provider);
         self.label = label;
+    }
+
+    /// Says which ids the calls of the chat have.
+    pub(super) fn set_ids(&mut self, ids: Ids) {
+        self.answer.set_ids(ids);
     }
 
     /// Stops the request itself; nothing is written any more.

@@ -1,12 +1,14 @@
-//! A request whose text refers to values and files: these are fetched, or nothing is
-//! sent. On a thread that may wait.
+//! The request is put together. Values and files that its text refers to are fetched,
+//! or nothing is sent. On a thread that may wait: a long chat takes some milliseconds,
+//! and keys are served meanwhile.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use agent::answer::Ids;
 use chat::Problem;
-use chat::document::Document;
-use chat::prompt::{Own, Prompt, build_with};
+use chat::document::{Document, Parsed};
+use chat::prompt::{Own, Prompt, build_in_steps};
 use chat::text::Text;
 use tokio::sync::mpsc;
 
@@ -18,9 +20,13 @@ use crate::rules::Rules;
 use crate::status::state_folder;
 use crate::trust::Trust;
 
+/// So many messages take a few hundredths of a millisecond.
+const BETWEEN_YIELDS: usize = 32;
+
 /// What is needed to put the request together.
 pub(super) struct Expansion {
-    text: Text,
+    text: Arc<Text>,
+    parsed: Arc<Parsed>,
     rules: Arc<Rules>,
     folders: Folders,
     /// The chat, for what the user agreed to in it.
@@ -30,10 +36,19 @@ pub(super) struct Expansion {
     inbox: mpsc::WeakUnboundedSender<Input>,
 }
 
+/// A request that is put together.
+pub(super) struct Ready {
+    pub(super) prompt: Prompt,
+    /// Of the calls in the chat, from which the answer's are told apart.
+    pub(super) ids: Ids,
+}
+
 impl Session {
     pub(super) fn expansion(&self) -> Expansion {
+        let (text, parsed) = self.text.share();
         Expansion {
-            text: self.text.text().clone(),
+            text,
+            parsed,
             rules: self.rules.clone(),
             folders: Folders {
                 chat: self.folder(),
@@ -53,24 +68,25 @@ impl Expansion {
     /// # Errors
     ///
     /// What cannot be sent, each with its line; or the thread was lost.
-    pub(super) async fn prompt(self) -> Result<Prompt, Problem> {
+    pub(super) async fn ready(self) -> Result<Ready, Problem> {
         let done = tokio::task::spawn_blocking(move || self.resolved()).await;
         done.unwrap_or_else(|error| {
             Err(problem(format!(
-                "The references cannot be resolved: {error}."
+                "The request cannot be put together: {error}."
             )))
         })
     }
 
-    fn resolved(&self) -> Result<Prompt, Problem> {
-        let document = Document::parse(&self.text);
+    fn resolved(&self) -> Result<Ready, Problem> {
+        let document = Document::of(&self.text, self.parsed.clone());
+        let referring = chat::references::in_document(&document);
         let mut own = Own::new();
         let mut troubles: Vec<Trouble> = Vec::new();
         let mut fresh = None;
-        let stored = self.path.as_deref();
+        let stored = self.path.as_deref().filter(|_| !referring.is_empty());
         let stored = stored.map(|path| Trust::open(&state_folder()).sendable(path));
         let agreed = self.agreed.clone().or(stored.unwrap_or_default());
-        for (index, pieces) in chat::references::in_document(&document) {
+        for (index, pieces) in referring {
             let mut evaluate = |code: &str| self.value(code, &mut fresh);
             match resolve(&pieces, &self.folders, &mut evaluate, &agreed) {
                 Ok(parts) => drop(own.insert(index, parts)),
@@ -78,7 +94,12 @@ impl Expansion {
             }
         }
         if troubles.is_empty() {
-            return Ok(build_with(&document, &self.rules.offered, &own));
+            let offered = &self.rules.offered;
+            let prompt = build_in_steps(&document, offered, &own, let_others_run());
+            return Ok(Ready {
+                prompt,
+                ids: Ids::of(&document),
+            });
         }
         let lines: Vec<String> = troubles
             .iter()
@@ -108,6 +129,19 @@ impl Expansion {
         match fresh {
             Some(evaluated) => evaluated.expression(code),
             None => Err("there is no engine for expressions".to_owned()),
+        }
+    }
+}
+
+/// Called again and again in long work, lets whoever waits for the processor have it. The
+/// kernel lets a thread that computes go on for a slice of some milliseconds, and Neovim,
+/// woken meanwhile on the same processor, would draw the results that late.
+fn let_others_run() -> impl FnMut() {
+    let mut calls = 0_usize;
+    move || {
+        calls += 1;
+        if calls.is_multiple_of(BETWEEN_YIELDS) {
+            std::thread::yield_now();
         }
     }
 }

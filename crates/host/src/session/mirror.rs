@@ -15,7 +15,8 @@ use crate::protocol::{Attach, Changed, Snapshot};
 /// The text, and what was read in it.
 #[derive(Default)]
 pub(super) struct Mirror {
-    text: Text,
+    /// Shared with who reads it elsewhere; then the next change makes a copy.
+    text: Arc<Text>,
     read: RefCell<Option<Read>>,
 }
 
@@ -28,7 +29,7 @@ struct Read {
 impl Mirror {
     fn new(text: Text) -> Self {
         Self {
-            text,
+            text: Arc::new(text),
             read: RefCell::default(),
         }
     }
@@ -55,13 +56,18 @@ impl Mirror {
         document
     }
 
+    /// The text and what was read in it, to be looked at elsewhere: see [`Document::of`].
+    pub(super) fn share(&self) -> (Arc<Text>, Arc<Parsed>) {
+        (self.text.clone(), self.document().parsed())
+    }
+
     /// Replaces lines, see [`Text::splice`].
     pub(super) fn splice<L: AsRef<[u8]>>(&mut self, lines: Lines, new: &[L]) {
         if let Some(read) = self.read.get_mut() {
             let line = read.changed.map_or(lines.start, |it| it.min(lines.start));
             read.changed = Some(line);
         }
-        self.text.splice(lines, new);
+        Arc::make_mut(&mut self.text).splice(lines, new);
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! How the answer gets into the buffer is in `answer`.
 
-use agent::answer::Answer;
+use agent::answer::{Answer, Ids};
 use agent::transport;
 use chat::Problem;
 use chat::cycle::{Level, Notice};
@@ -25,15 +25,12 @@ use crate::{route, status, tutor};
 impl Session {
     pub(super) fn send(&mut self) {
         let document = self.text.document();
-        let refers = !chat::references::in_document(&document).is_empty();
-        let plain = (!refers).then(|| chat::prompt::build(&document, &self.rules.offered));
-        let expansion = refers.then(|| self.expansion());
-        let answer = Answer::to(&document);
+        let expansion = self.expansion();
         self.follow_answer(&document);
         self.references.unresolved.clear();
         let number = self.number();
         let cancel = CancellationToken::new();
-        self.request = Some(Open::new(number, cancel.clone(), answer));
+        self.request = Some(Open::new(number, cancel.clone(), Answer::default()));
         self.editor
             .event("FlemmaRequestStarted", json!({"bufnr": self.buffer}));
         let Some(inbox) = self.inbox.upgrade() else {
@@ -66,11 +63,10 @@ impl Session {
             let unmet = destination.as_ref().ok().and_then(|it| unmet(it, &given));
             let tariff = destination.as_ref().ok().and_then(tariff);
             drop(inbox.send(Input::Label(number, label, tariff)));
-            let prompt = match (plain, expansion) {
-                (Some(prompt), _) => Ok(prompt),
-                (None, Some(expansion)) => expansion.prompt().await,
-                (None, None) => return,
-            };
+            let prompt = expansion.ready().await.map(|ready| {
+                drop(inbox.send(Input::Ids(number, ready.ids)));
+                ready.prompt
+            });
             let lost = destination.iter().zip(&prompt);
             let lost = lost.filter_map(|(to, prompt)| not_taken(to, prompt));
             for text in unmet.into_iter().chain(lost) {
@@ -109,6 +105,12 @@ impl Session {
             open.meter.tariff = tariff;
             open.note = None;
             self.view.redraw();
+        }
+    }
+
+    pub(super) fn told_apart(&mut self, number: u64, ids: Ids) {
+        if let Some(open) = self.request.as_mut().filter(|open| open.number == number) {
+            open.set_ids(ids);
         }
     }
 

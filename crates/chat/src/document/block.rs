@@ -1,0 +1,98 @@
+//! The pieces of a message, and the lines that each covers.
+//!
+//! What stands in those lines is the text's; how they are recognised is `parse`'s concern.
+
+use crate::status::Status;
+use crate::text::Lines;
+use crate::tool::ToolUseId;
+
+/// A piece of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Block {
+    /// Text, blank lines included.
+    Prose(Lines),
+    /// A call, in an `@Assistant:` message only.
+    ToolUse(ToolUse),
+    /// An answer to a call, in a `@You:` message only.
+    ToolResult(ToolResult),
+    /// Thinking, in an `@Assistant:` message only.
+    Thinking(Thinking),
+    /// The comment of an answer that was cut off, in an `@Assistant:` message only.
+    Aborted(Aborted),
+}
+
+impl Block {
+    /// The lines the block covers.
+    pub fn lines(&self) -> Lines {
+        match self {
+            Block::Prose(lines) => lines.clone(),
+            Block::ToolUse(it) => it.lines.clone(),
+            Block::ToolResult(it) => it.lines.clone(),
+            Block::Thinking(it) => it.lines.clone(),
+            Block::Aborted(it) => it.lines.clone(),
+        }
+    }
+}
+
+/// A `**Tool Use:**` block whose fence is closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolUse {
+    /// What answers refer to; need not be unique.
+    pub id: ToolUseId,
+    /// The tool's name, byte for byte.
+    pub name: String,
+    /// The fence's language when it is neither absent nor `json`: the call is not
+    /// valid then.
+    pub other_language: Option<String>,
+    /// Header through closing fence.
+    pub lines: Lines,
+    /// What stands in the fence.
+    pub body: Lines,
+}
+
+/// A `**Tool Result:**` block whose fence is closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolResult {
+    /// The call this block answers.
+    pub tool_use_id: ToolUseId,
+    /// Whether a placeholder or a result.
+    pub kind: ResultKind,
+    /// Header through closing fence.
+    pub lines: Lines,
+    /// What stands in the fence.
+    pub body: Lines,
+}
+
+/// What a tool result's fence says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResultKind {
+    /// A `flemma:tool` fence: the call has a status and no result yet.
+    Placeholder(Status),
+    /// A real result, which the model will see.
+    Final {
+        /// Whether the header ends in `(error)`.
+        is_error: bool,
+    },
+}
+
+/// A thinking block, tags included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thinking {
+    /// Opening tag through closing tag.
+    pub lines: Lines,
+    /// The lines between the tags; empty when self-closing.
+    pub body: Lines,
+    /// The provider that signed it and its signature.
+    pub signature: Option<(String, String)>,
+    /// Whether the body is a provider's opaque data.
+    pub redacted: bool,
+}
+
+/// The comment that ends an answer which was cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Aborted {
+    /// One line.
+    pub lines: Lines,
+    /// Why, without `-->`.
+    pub reason: String,
+}
