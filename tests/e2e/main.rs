@@ -24,6 +24,7 @@ mod four_protocols;
 mod frontmatter;
 mod gemini;
 mod host_dies;
+mod host_streams;
 mod local;
 mod lua_sources;
 mod lua_tools;

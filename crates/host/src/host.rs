@@ -5,21 +5,20 @@
 mod options;
 #[cfg(test)]
 mod panic_tests;
+mod serve;
 mod servers;
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 
+pub use self::serve::run;
 use serde_json::Value;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tools::Precedence;
 
 use crate::ask::Reply;
 use crate::editor::Editor;
-use crate::front::Sender;
 use crate::lua_tools::{self, LuaTools};
 use crate::mcp::Servers;
 use crate::protocol::*;
@@ -28,57 +27,7 @@ use crate::session::{self, Input, Shared};
 use crate::settings::Settings;
 use crate::sources::{Catalogue, Change, Sources};
 use crate::usage::Ledger;
-use crate::{logging, rpc, supervise, switch};
-
-/// Serves the Neovim at our standard streams until it is gone. `collected` is whether
-/// the watcher collects orphans.
-pub fn run(collected: bool) -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-    {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            eprintln!("flemma: The host could not start its runtime: {error}.");
-            return ExitCode::FAILURE;
-        }
-    };
-    runtime.block_on(serve(collected));
-    // Before the commands: a session that saw one of them killed would take that
-    // for its result. Not waited for, as the thread that reads standard input may
-    // be blocked for ever.
-    runtime.shutdown_background();
-    tools::end_descendants();
-    ExitCode::SUCCESS
-}
-
-async fn serve(collected: bool) {
-    let (incoming, messages) = mpsc::unbounded_channel();
-    let (sender, channel) = rpc::connect(incoming);
-    let host = Host::new(Editor::new(Sender::Neovim(sender)));
-    supervise::follow_watcher(collected);
-    live(host, messages, channel).await;
-}
-
-async fn live(
-    mut host: Host,
-    mut messages: mpsc::UnboundedReceiver<FromEditor>,
-    channel: impl Future<Output = ()>,
-) {
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        return;
-    };
-    tokio::pin!(channel);
-    loop {
-        tokio::select! {
-            Some(message) = messages.recv() => host.receive(message),
-            change = host.next_change() => host.take_change(change),
-            () = &mut channel => return,
-            _ = terminate.recv() => return,
-        }
-    }
-}
+use crate::{logging, switch};
 
 /// What all chats of one front end share, and their sessions.
 pub struct Host {

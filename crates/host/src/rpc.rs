@@ -2,15 +2,16 @@
 //!
 //! Incoming notifications are turned into our own types and put into a queue, in
 //! order; nothing is handled here, because whatever blocks this module stops the
-//! reader. Outgoing ones are whole frames in a queue of our own that one thread
+//! reader. Outgoing ones are whole frames in a queue of our own that one task
 //! drains, because nvim-rs has no outgoing notifications; messages that wait there go
 //! out as one. There are no requests
 //! in either direction, so nobody ever waits for an answer.
 
+mod streams;
+
 use std::future::Future;
-use std::io::{self, Write};
+use std::io;
 use std::pin::Pin;
-use std::sync::mpsc as blocking;
 use std::task::{Context, Poll};
 
 use async_trait::async_trait;
@@ -19,6 +20,7 @@ use nvim_rs::{Handler, Neovim};
 use rmpv::Value;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio_util::compat::TokioAsyncReadCompatExt;
 
@@ -33,7 +35,7 @@ const TOGETHER: usize = 64 * 1024;
 /// Sends messages to Neovim; cheap to clone. Messages arrive in the order in
 /// which they were sent.
 #[derive(Debug, Clone)]
-pub struct Sender(blocking::Sender<Outgoing>);
+pub struct Sender(mpsc::UnboundedSender<Outgoing>);
 
 /// What is to be written, in msgpack.
 #[derive(Debug)]
@@ -56,14 +58,19 @@ impl Sender {
 }
 
 /// Connects to the Neovim at our standard streams. The future ends when Neovim
-/// closes the channel; messages come through the queue until then.
+/// closes the channel; messages come through the queue until then. To be called in
+/// tokio's runtime.
 pub fn connect(incoming: mpsc::UnboundedSender<FromEditor>) -> (Sender, impl Future<Output = ()>) {
-    let (frames, queue) = blocking::channel::<Outgoing>();
-    std::thread::spawn(move || write_frames(&queue));
+    let (frames, queue) = mpsc::unbounded_channel();
+    let (input, output) = streams::standard();
+    tokio::spawn(async move {
+        if let Err(error) = write_frames(queue, output).await {
+            tracing::info!(%error, "Neovim does not read any more");
+        }
+    });
     let sender = Sender(frames.clone());
-    let reader = tokio::io::stdin().compat();
     let (neovim, io) = Neovim::new(
-        reader,
+        input.compat(),
         FrameWriter {
             frames,
             bytes: Vec::new(),
@@ -79,31 +86,31 @@ pub fn connect(incoming: mpsc::UnboundedSender<FromEditor>) -> (Sender, impl Fut
     (sender, session)
 }
 
-fn write_frames(queue: &blocking::Receiver<Outgoing>) {
-    let mut out = io::stdout().lock();
-    while let Ok(first) = queue.recv() {
-        // Whoever sends one message often has more; each frame costs the editor a turn.
-        std::thread::yield_now();
+async fn write_frames(
+    mut queue: mpsc::UnboundedReceiver<Outgoing>,
+    mut output: streams::Output,
+) -> io::Result<()> {
+    while let Some(first) = queue.recv().await {
+        let mut bytes = Vec::new();
         let mut messages = Messages::default();
-        let mut written = Ok(());
-        for outgoing in std::iter::once(first).chain(queue.try_iter()) {
+        let mut next = Some(first);
+        // Each frame costs the editor a turn, so what waits goes together.
+        while let Some(outgoing) = next {
             match outgoing {
                 Outgoing::Message(message) => messages.add(&message),
                 Outgoing::Frame(frame) => {
-                    written = written.and_then(|()| messages.write(&mut out));
-                    written = written.and_then(|()| out.write_all(&frame));
+                    messages.end(&mut bytes)?;
+                    bytes.extend(frame);
                 }
             }
-            if messages.bytes.len() >= TOGETHER {
-                written = written.and_then(|()| messages.write(&mut out));
-            }
+            let has_room = bytes.len() + messages.bytes.len() < TOGETHER;
+            next = has_room.then(|| queue.try_recv().ok()).flatten();
         }
-        written = written.and_then(|()| messages.write(&mut out));
-        if let Err(error) = written.and_then(|()| out.flush()) {
-            tracing::info!(%error, "Neovim does not read any more");
-            return;
-        }
+        messages.end(&mut bytes)?;
+        output.write_all(&bytes).await?;
+        output.flush().await?;
     }
+    Ok(())
 }
 
 /// Messages that go out as one frame.
@@ -119,8 +126,8 @@ impl Messages {
         self.bytes.extend_from_slice(message);
     }
 
-    /// Writes them, if there are any, and holds none any more.
-    fn write(&mut self, out: &mut impl Write) -> io::Result<()> {
+    /// Adds their frame to `out`, if there are any, and holds none any more.
+    fn end(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
         let Self { count, bytes } = std::mem::take(self);
         if count == 0 {
             return Ok(());
@@ -133,8 +140,9 @@ impl Messages {
         frame.pop();
         frame.push(0xdd);
         frame.extend(count.to_be_bytes());
-        out.write_all(&frame)?;
-        out.write_all(&bytes)
+        out.extend(frame);
+        out.extend(bytes);
+        Ok(())
     }
 }
 
@@ -185,7 +193,7 @@ fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
 
 /// Collects what nvim-rs writes into whole frames.
 struct FrameWriter {
-    frames: blocking::Sender<Outgoing>,
+    frames: mpsc::UnboundedSender<Outgoing>,
     bytes: Vec<u8>,
 }
 
@@ -252,8 +260,8 @@ mod tests {
         messages.add(&rmp_serde::to_vec_named(&("lock", 1)).unwrap());
         messages.add(&rmp_serde::to_vec_named(&("marks", 2)).unwrap());
         let mut out = Vec::new();
-        messages.write(&mut out).unwrap();
-        messages.write(&mut out).unwrap();
+        messages.end(&mut out).unwrap();
+        messages.end(&mut out).unwrap();
 
         let mut rest = out.as_slice();
         let frame = rmpv::decode::read_value(&mut rest).unwrap();

@@ -11,7 +11,10 @@ use harness::{Answer, Provider, Setup};
 use serde_json::json;
 use tools::{Tool, ToolContext, ToolError, ToolResult};
 
+use super::serve::live;
 use super::*;
+use crate::front::Sender;
+use crate::rpc;
 
 /// Set in the process that is the host.
 const IS_HOST: &str = "FLEMMA_TEST_IS_HOST";

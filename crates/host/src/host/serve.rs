@@ -1,0 +1,70 @@
+//! The host as Neovim runs it: at its standard streams, until it is gone.
+
+use std::process::ExitCode;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use super::Host;
+use crate::editor::Editor;
+use crate::front::Sender;
+use crate::protocol::FromEditor;
+use crate::{rpc, supervise};
+
+/// Serves the Neovim at our standard streams until it is gone. `collected` is whether
+/// the watcher collects orphans.
+pub fn run(collected: bool) -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("flemma: The host could not start its runtime: {error}.");
+            return ExitCode::FAILURE;
+        }
+    };
+    // On the runtime's threads, as the chats are: what Neovim says is handled where it
+    // is read, and is not handed from thread to thread.
+    let served = runtime.block_on(async { tokio::spawn(serve(collected)).await });
+    // Before the commands: a session that saw one of them killed would take that
+    // for its result. Not waited for, as the thread that reads standard input may
+    // be blocked for ever.
+    runtime.shutdown_background();
+    tools::end_descendants();
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("flemma: The host failed: {error}.");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve(collected: bool) {
+    let (incoming, messages) = mpsc::unbounded_channel();
+    let (sender, channel) = rpc::connect(incoming);
+    let host = Host::new(Editor::new(Sender::Neovim(sender)));
+    supervise::follow_watcher(collected);
+    live(host, messages, channel).await;
+}
+
+pub(super) async fn live(
+    mut host: Host,
+    mut messages: mpsc::UnboundedReceiver<FromEditor>,
+    channel: impl Future<Output = ()>,
+) {
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
+        return;
+    };
+    tokio::pin!(channel);
+    loop {
+        tokio::select! {
+            Some(message) = messages.recv() => host.receive(message),
+            change = host.next_change() => host.take_change(change),
+            () = &mut channel => return,
+            _ = terminate.recv() => return,
+        }
+    }
+}
