@@ -275,6 +275,18 @@ local function reveal(window, line)
   end
 end
 
+--- Opens every fold that the cursor of a window is in.
+---@param window integer
+local function unfold(window)
+  api.nvim_win_call(window, function()
+    local depth = vim.fn.foldlevel(".")
+    while depth > 0 and vim.fn.foldclosed(".") ~= -1 do
+      vim.cmd.foldopen()
+      depth = depth - 1
+    end
+  end)
+end
+
 --- Moves the cursor of one window, if it still shows the buffer. The focus stays
 --- where it is.
 ---@param cursor flemma.protocol.Cursor
@@ -291,6 +303,8 @@ function M.cursor(cursor)
     end
   end
   set_cursor(window, cursor.buffer, cursor.line, cursor.column)
+  -- What the cursor is moved to is to be seen.
+  unfold(window)
   if cursor.to and cursor.to ~= vim.NIL then
     reveal(window, cursor.to)
   end

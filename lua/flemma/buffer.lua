@@ -69,6 +69,10 @@ local function forget(buffer)
   render.forget(buffer)
   spans.forget(buffer)
   viewport.forget(buffer)
+  local folds = package.loaded["flemma.folds"]
+  if folds then
+    folds.forget(buffer)
+  end
   diagnostics.forget(buffer)
   lease.forget(buffer)
   notices.forget(buffer)
@@ -175,6 +179,22 @@ function M.announce_resolvers()
   host.send("resolvers", approval.wire())
 end
 
+--- The calls that wait and are folded away in the current window.
+---@param buffer integer
+---@return string[] ids
+local function folded(buffer)
+  local ids = {}
+  for id, lines in pairs(render.waiting(buffer)) do
+    for _, line in ipairs(lines) do
+      if vim.fn.foldclosed(line + 1) ~= -1 then
+        ids[#ids + 1] = id
+        break
+      end
+    end
+  end
+  return ids
+end
+
 --- Tells the host that the user wants something.
 ---@param name string One class of |flemma.protocol.Command|.
 ---@param arguments? table
@@ -191,6 +211,7 @@ function M.command(name, arguments)
   end
   mirror.check_undo(buffer)
   local shown = render.shown_again(buffer)
+  local hidden = folded(buffer)
   host.when_ready(function()
     -- A tool that was registered a moment ago is there for this key.
     local tools = package.loaded["flemma.tools"]
@@ -205,6 +226,7 @@ function M.command(name, arguments)
       line = line,
       window = window,
       shown = shown,
+      hidden = hidden,
       arguments = arguments and next(arguments) and arguments or vim.empty_dict(),
     })
   end)
@@ -277,6 +299,12 @@ local function follow_editor()
   on({ "BufWritePost", "BufModifiedSet" }, "the file holds the chat", function(event)
     if chats[event.buf] and not vim.bo[event.buf].modified then
       host.send("saved", { buffer = event.buf, seq = mirror.seq(event.buf) })
+    end
+  end)
+  on("BufLeave", "what a window shows, as its folds are kept", function(event)
+    local folds = package.loaded["flemma.folds"]
+    if folds then
+      folds.leave(event.buf)
     end
   end)
   on("InsertEnter", "what others wrote is read before something is typed", function(event)

@@ -41,6 +41,8 @@ local function must_be(kind)
     return ("a number from %s to %s"):format(kind[2], kind[3])
   elseif word == "integer" then
     return ("a whole number from %d"):format(kind[2]) .. (kind[3] and (" to %d"):format(kind[3]) or "")
+  elseif word == "list" and kind[2][1] == "choice" then
+    return "a list of " .. must_be(kind[2])
   elseif word == "list" then
     return "a list of " .. (kind[2] == "string" and "strings" or "such values")
   end
@@ -80,6 +82,21 @@ local function unknown(name, known, path)
   return ('%s: nothing is named "%s".%s'):format(path:sub(1, -2), name, hint)
 end
 
+--- What to say to a list of words that holds another one.
+---@param choices string[]
+---@param list any
+---@param path string
+---@return string? problem
+local function unknown_word(choices, list, path)
+  for _, word in ipairs(type(list) == "table" and list or {}) do
+    if type(word) == "string" and not vim.list_contains(choices, word) then
+      local meant = words.nearest(word, choices)
+      local hint = meant and (' Did you mean "%s"?'):format(meant) or ""
+      return ('%s: nothing is named "%s".%s'):format(path:sub(1, -2), word, hint)
+    end
+  end
+end
+
 ---@param kind any
 ---@param value any
 ---@param path string
@@ -89,7 +106,11 @@ local function sentence(kind, value, path, name)
   if kind[1] == "name" then
     return unknown(value, kind[2], path)
   end
-  if not name then
+  local choices = kind[1] == "list" and kind[2][1] == "choice" and vim.list_slice(kind[2], 2)
+  local problem = choices and unknown_word(choices, value, path)
+  if problem then
+    return problem
+  elseif not name then
     local option = path == "" and "what setup() was given" or path:sub(1, -2)
     return ("%s is %s; it must be %s."):format(option, shown(value, path), must_be(kind))
   end

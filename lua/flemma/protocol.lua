@@ -22,6 +22,8 @@ M.RECEIVERS = {
   request = "flemma.render",
   queued = "flemma.queued",
   spans = "flemma.spans",
+  folds = "flemma.folds",
+  unfold = "flemma.folds",
   diagnostics = "flemma.diagnostics",
   ask = "flemma.functions",
   tool_call = "flemma.tools.calls",
@@ -55,6 +57,8 @@ M.IN_ORDER = {
   request = true,
   queued = true,
   spans = true,
+  folds = true,
+  unfold = true,
   diagnostics = true,
 }
 
@@ -127,6 +131,7 @@ M.IN_ORDER = {
 ---@field window integer
 ---@field arguments table
 ---@field shown flemma.protocol.ShownAgain?
+---@field hidden string[] The marks of calls that wait and are folded away in the window.
 
 ---@class flemma.protocol.ShownAgain What is on the screen of calls that had to be shown again.
 ---@field again integer The highest |flemma.protocol.Mark| had.
@@ -234,6 +239,7 @@ M.IN_ORDER = {
 ---@class flemma.protocol.Mark
 ---@field id string The call's id.
 ---@field line integer Where the preview hangs: the opening fence.
+---@field call_line integer? The header of the call, of one that waits.
 ---@field header_line integer? Where the state stands: the result's header.
 ---@field preview string?
 ---@field state "pending"|"running"|"asking"|"done"|"failed"|nil
@@ -268,6 +274,24 @@ M.IN_ORDER = {
 ---@field first integer
 ---@field last integer
 ---@field lines table[] For each line from `first`: a list of { start, end, group }; end -1 is the whole line.
+
+---@class flemma.protocol.Folds What can be folded, where that differs from what was said before.
+---@field buffer integer
+---@field seq integer
+---@field enabled boolean Whether there are any; else all are taken away.
+---@field reset boolean Whether nothing said before counts any more.
+---@field opening boolean Whether the chat is being opened, and more is to come.
+---@field parts flemma.protocol.FoldPart[]
+
+---@class flemma.protocol.FoldPart Lines, and all folds that begin in them.
+---@field first integer
+---@field last integer
+---@field anew boolean Whether there may be others that nobody knows of, which are taken away.
+---@field items table[] { first, last, inner, closed, group, label, text }, the outer one first.
+
+---@class flemma.protocol.Unfold Every fold round these lines is to be open.
+---@field buffer integer
+---@field lines integer[]
 
 ---@class flemma.protocol.Diagnostics
 ---@field buffer integer

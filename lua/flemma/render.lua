@@ -314,6 +314,27 @@ function M.shown_again(buffer)
   end
 end
 
+--- The calls that wait, each with the lines of its call and its placeholder.
+---@param buffer integer
+---@return table<string, integer[]> lines By the id of the mark.
+function M.waiting(buffer)
+  local found = {}
+  for id, placed in pairs(marks[buffer] or {}) do
+    local item = placed.item
+    if item.call_line then
+      -- The user may have moved the lines since the host last looked.
+      local mark, told = placed.state, item.header_line or item.line
+      if not mark then
+        mark, told = placed.below, item.line
+      end
+      local at = mark and api.nvim_buf_get_extmark_by_id(buffer, NAMESPACE, mark, {})[1] or told
+      local moved = at - told
+      found[id] = { item.call_line + moved, (item.header_line or item.line) + moved, item.line + moved }
+    end
+  end
+  return found
+end
+
 --- The calls that run, as far as the host said.
 ---@param buffer integer
 ---@return string[] ids

@@ -75,7 +75,11 @@ local function provide()
   end
   providing = true
   api.nvim_set_decoration_provider(NAMESPACE, {
-    on_win = function(_, _, buffer, top, bottom)
+    on_win = function(_, window, buffer, top, bottom)
+      local folds = package.loaded["flemma.folds"]
+      if folds then
+        folds.seen(window, buffer)
+      end
       if not viewport.watches(buffer) then
         return false
       end

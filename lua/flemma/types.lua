@@ -14,6 +14,7 @@
 ---@field mcp? flemma.Options.mcp
 ---@field trust? flemma.Options.trust
 ---@field ui? flemma.Options.ui
+---@field folds? flemma.Options.folds
 ---@field keymaps? flemma.Options.keymaps Keys in chat buffers.
 ---@field highlights? table<string, string|table> A group by its name in lower case, to the group it links to or to a definition as in |nvim_set_hl()|:
 ---@field host? flemma.Options.host
@@ -191,6 +192,10 @@
 
 ---@class flemma.Options.ui
 ---@field usage? integer|false Seconds for which a window in the corner of a chat shows what an answer took and cost. false: no window; |:Flemma-usage| and the status line say it.
+
+---@class flemma.Options.folds
+---@field enabled? boolean Whether messages, thinking, calls and results can be folded; see |flemma-folds|. A window whose 'foldmethod' is not "manual" keeps its own.
+---@field closed? "frontmatter"|"message"|"thinking"|"tool_use"|"tool_result"[] Which of them are closed as soon as they are complete. What waits for you and what went wrong stays open.
 
 ---@class flemma.Options.keymaps
 ---@field enabled? boolean false: no keys.

@@ -6,24 +6,25 @@ use serde_json::{Value as Json, json};
 use crate::stage::*;
 
 /// Options of a window or of all that plugins for such files are tempted to set.
-const VIEW: [&str; 10] = [
+const VIEW: [&str; 11] = [
     "conceallevel",
     "concealcursor",
     "foldenable",
     "foldexpr",
     "foldlevel",
     "foldmethod",
+    "foldtext",
     "spell",
     "textwidth",
     "updatetime",
     "wrap",
 ];
 
-fn view(editor: &Editor) -> Json {
+fn view(editor: &Editor, names: &[&str]) -> Json {
     let code = "return vim.tbl_map(function(name)
         return { vim.api.nvim_get_option_value(name, {}), vim.api.nvim_get_option_value(name, { scope = 'global' }) }
       end, ...)";
-    editor.lua(code, json!([VIEW]))
+    editor.lua(code, json!([names]))
 }
 
 fn diagnostics(editor: &Editor) -> Json {
@@ -32,16 +33,35 @@ fn diagnostics(editor: &Editor) -> Json {
 
 #[test]
 fn a_chat_leaves_how_windows_look_as_it_is() {
+    let folds = json!({"folds": {"enabled": false}});
+    looks_the_same(folds, &VIEW);
+}
+
+#[test]
+fn folds_change_how_their_own_window_folds_and_nothing_else() {
+    let others = VIEW.map(|name| match name {
+        "foldlevel" | "foldtext" => "wrap",
+        other => other,
+    });
+    looks_the_same(json!({}), &others);
+}
+
+/// That a chat with these options leaves `names` alone in its own window, and every one in another.
+#[track_caller]
+fn looks_the_same(options: Json, names: &[&str]) {
     let provider = Provider::anthropic([Answer::new().thinking("Hm.", None).text("Well.")]);
-    let setup = setup(&provider).with("question.chat", QUESTION);
+    let setup = with_options(&provider, options).with("question.chat", QUESTION);
     let editor = setup.file("notes.txt", "one\n").start();
-    let before = view(&editor);
+    let (before, own) = (view(&editor, &VIEW), view(&editor, names));
     editor.command("edit question.chat");
     editor.keys("<C-]>");
     wait_end(&editor, "Well.\n\n@You:\n\n");
-    assert_eq!(view(&editor), before, "in the chat's window");
+    at_rest(&editor);
+    assert_eq!(view(&editor, names), own, "in the chat's window");
     editor.command("split notes.txt");
-    assert_eq!(view(&editor), before, "in another window");
+    assert_eq!(view(&editor, &VIEW), before, "in another window");
+    editor.command("wincmd p | edit notes.txt");
+    assert_eq!(view(&editor, &VIEW), before, "in the chat's window, later");
 }
 
 #[test]

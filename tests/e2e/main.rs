@@ -20,6 +20,7 @@ mod every_kind;
 mod everyday;
 mod faults;
 mod files;
+mod folds;
 mod four_protocols;
 mod frontmatter;
 mod gemini;

@@ -26,6 +26,13 @@ local function contains(text, part)
   assert(text:find(part, 1, true), ("%q does not contain %q"):format(text, part))
 end
 
+test("a kind of fold that there is none of gets the near name", function()
+  local text = told({ folds = { closed = { "message", "thnking" } } })
+  contains(text, 'folds.closed: nothing is named "thnking". Did you mean "thinking"?')
+  contains(told({ folds = { closed = { "x" } } }), 'folds.closed: nothing is named "x".')
+  contains(told({ folds = { closed = "thinking" } }), 'folds.closed is "thinking"; it must be a list of "frontmatter",')
+end)
+
 test("options that are right are taken without a word, and nothing is loaded for them", function()
   package.loaded["flemma.check"] = nil
   package.preload["my.module"] = function()

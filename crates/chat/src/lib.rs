@@ -10,6 +10,7 @@ pub mod cycle;
 pub mod diagnostic;
 pub mod document;
 pub mod escape;
+pub mod folds;
 pub mod json;
 mod markdown;
 pub mod marks;

@@ -15,7 +15,9 @@ pub struct Mark {
     pub key: String,
     /// The call.
     pub call: CallKey,
-    /// Line of the result's header, zero-based.
+    /// Line of the call's header, zero-based.
+    pub call_line: usize,
+    /// Line of the result's header.
     pub header_line: usize,
     /// Line of the placeholder's opening fence.
     pub fence_line: usize,
@@ -46,6 +48,7 @@ pub fn marks(document: &Document<'_>, cycle: &Cycle, width: usize) -> Vec<Mark> 
                     1 => key.id.to_string(),
                     count => format!("{}#{count}", key.id),
                 },
+                call_line: call.tool_use.lines.start,
                 header_line: result.lines.start,
                 fence_line: result.body.start - 1,
                 preview: input

@@ -339,6 +339,7 @@ impl Front {
             window: 1,
             arguments,
             shown: None,
+            hidden: Vec::new(),
         }));
     }
 

@@ -11,6 +11,8 @@ mod details;
 mod dispatch;
 mod edits;
 mod expand;
+mod folding;
+mod folds;
 mod gate;
 mod hold;
 mod kept;
@@ -31,6 +33,7 @@ mod sights;
 mod steps;
 mod trusting;
 mod usage;
+mod view;
 mod words;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -158,7 +161,8 @@ pub fn start(
         request: None,
         running: HashMap::new(),
         pace: pace::Pace::default(),
-        view: show::View::default(),
+        view: view::View::default(),
+        folds: folding::Folding::default(),
         previews: previews::Previews::default(),
         refusals: refusals::Refusals::default(),
         sights: sights::Sights::default(),
@@ -218,7 +222,8 @@ pub(crate) struct Session {
     request: Option<answer::Open>,
     running: HashMap<CallKey, running::Call>,
     pace: pace::Pace,
-    view: show::View,
+    view: view::View,
+    folds: folding::Folding,
     previews: previews::Previews,
     refusals: refusals::Refusals,
     sights: sights::Sights,

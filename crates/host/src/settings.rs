@@ -55,12 +55,23 @@ pub struct Settings {
     pub trust: TrustSettings,
     /// See [`UiSettings`].
     pub ui: UiSettings,
+    /// See [`FoldSettings`].
+    pub folds: FoldSettings,
     /// Who else has a say about calls.
     #[serde(skip)]
     pub resolvers: Resolvers,
     /// Where the values came from.
     #[serde(skip)]
     layers: layers::Layers,
+}
+
+/// `folds.*`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct FoldSettings {
+    /// Whether there are any.
+    pub enabled: bool,
+    /// The kinds of them that are closed when they are made.
+    pub closed: Vec<String>,
 }
 
 /// `tools.*`

@@ -7,6 +7,7 @@ mod cases;
 mod cycle;
 mod decisions;
 mod dump;
+mod folds;
 mod foreign;
 mod going_on;
 mod play;

@@ -236,6 +236,9 @@ pub struct Command {
     /// The last call that was shown again and is on the screen; absent when there is none.
     #[serde(default)]
     pub shown: Option<ShownAgain>,
+    /// The marks of calls that wait and are folded away in that window.
+    #[serde(default)]
+    pub hidden: Vec<String>,
 }
 
 /// See [`MarkItem::again`](super::MarkItem::again).
@@ -253,6 +256,11 @@ impl Command {
         let name = self.name.as_str();
         let speaks = matches!(name, "steer" | "queue") && self.words().is_some();
         speaks || matches!(name, "advance" | "send" | "resolve" | "tool:execute")
+    }
+
+    /// Whether calls that wait may be decided about.
+    pub fn decides(&self) -> bool {
+        matches!(self.name.as_str(), "advance" | "resolve" | "tool:execute")
     }
 
     /// What the user says with it, as it was typed.

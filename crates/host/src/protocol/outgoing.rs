@@ -130,6 +130,9 @@ pub struct MarkItem {
     pub id: String,
     /// The opening fence, under which the preview hangs.
     pub line: usize,
+    /// The call's own header, of one that waits: a key is not about what is folded away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_line: Option<usize>,
     /// The result's header, behind which the state stands.
     pub header_line: usize,
     /// What the call would do. A hundred calls may wait: what is not there is not

@@ -97,6 +97,9 @@ impl Session {
     /// The options or the tools changed. What is under way goes on by the frontmatter
     /// laid over the new ones; at rest, the next key reads it anyway.
     pub(super) fn settings_changed(&mut self, shared: Arc<Shared>) {
+        if self.shared.settings.folds != shared.settings.folds {
+            self.folds.begin_again();
+        }
         self.shared = shared;
         self.view.redraw();
         match self.frontmatter_source() {

@@ -37,6 +37,11 @@ impl Session {
                      then press it again.",
                 );
             }
+            if self.unfold_hidden(&command) {
+                return self.inform(
+                    "Nothing was done: a call that waits for you was folded away. Look at it, then press the key again.",
+                );
+            }
             self.tell_cut_off();
             if self.is_waiting_for_tools() && command.words().is_none() {
                 return self.inform("Waiting for tool definitions to load...");

@@ -134,6 +134,7 @@ impl Session {
                 *line = moved(*line, &lines, new.len());
             }
         }
+        self.folds.changed(&lines, new.len());
         self.text.splice(lines, new);
     }
 
@@ -151,6 +152,7 @@ impl Session {
         self.text = Mirror::new(Text::from_bytes(loading.bytes.unwrap_or_default()));
         // The text was replaced under whatever was on its way.
         self.edit = None;
+        self.folds = super::folding::Folding::default();
         self.view.redraw();
         match loading.attach {
             Some(attach) => self.attached(attach),

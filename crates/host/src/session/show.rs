@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use chat::approval::CallKey;
 use chat::diagnostic::Severity;
 use chat::document::{Document, ToolResult};
 use chat::marks::Mark;
@@ -11,99 +10,12 @@ use tokio::time::Instant;
 
 use super::answer::Doing;
 use super::running::Call;
-use super::{FRAME, Session, asked};
+use super::view::Ended;
+use super::{Session, asked};
 use crate::protocol::*;
 
-/// Lines around the visible ones that are highlighted as well, so that scrolling
-/// a little shows no bare text.
-const MARGIN: usize = 60;
-/// Live output is drawn no more often than this.
-const OUTPUT_EVERY: Duration = Duration::from_millis(100);
 /// How long ✓ and ✗ stay: the reference's 1.5 s.
 const ENDED_FOR: Duration = Duration::from_millis(1500);
-
-/// What was shown last.
-#[derive(Default)]
-pub(super) struct View {
-    stale: bool,
-    /// When something that has to wait is to be drawn.
-    draw_at: Option<Instant>,
-    drawn: Option<Instant>,
-    first: usize,
-    last: usize,
-    width: usize,
-    ended: Vec<Ended>,
-    marks: Vec<MarkItem>,
-    spans: Option<Spans>,
-    diagnostics: Vec<DiagnosticItem>,
-    request: Option<Request>,
-    locked: bool,
-    statusline: Option<Statusline>,
-    pub(super) queued: Option<Queued>,
-}
-
-/// A call that ended a moment ago.
-struct Ended {
-    call: CallKey,
-    failed: bool,
-    at: Instant,
-}
-
-impl View {
-    /// Something that is shown may have changed.
-    pub(super) fn redraw(&mut self) {
-        self.stale = true;
-    }
-
-    /// Something that changes all the time has changed.
-    pub(super) fn redraw_soon(&mut self) {
-        self.draw_at
-            .get_or_insert_with(|| Instant::now() + OUTPUT_EVERY);
-    }
-
-    /// What starts now may have ended within the frame: it is not drawn before that.
-    pub(super) fn wait_a_frame(&mut self) {
-        // One frame, however much else starts in it.
-        if self.draw_at.is_none() {
-            self.drawn = Some(Instant::now());
-        }
-    }
-
-    /// Whether the frame is over in which was drawn last; else it is drawn then.
-    fn takes_its_turn(&mut self) -> bool {
-        let now = Instant::now();
-        let Some(next) = self.drawn.map(|at| at + FRAME).filter(|at| *at > now) else {
-            self.drawn = Some(now);
-            return true;
-        };
-        self.draw_at = Some(self.draw_at.map_or(next, |at| at.min(next)));
-        false
-    }
-
-    pub(super) fn next_draw(&self) -> Option<Instant> {
-        self.draw_at
-    }
-
-    pub(super) fn set_width(&mut self, width: usize) {
-        self.width = width;
-        self.stale = true;
-    }
-
-    pub(super) fn look_at(&mut self, viewport: Viewport) {
-        self.first = viewport.first;
-        self.last = viewport.last;
-        self.set_width(viewport.width);
-    }
-
-    pub(super) fn ended(&mut self, call: &CallKey, failed: bool) {
-        self.ended.push(Ended {
-            call: call.clone(),
-            failed,
-            at: Instant::now(),
-        });
-        self.stale = true;
-    }
-}
 
 impl Session {
     /// Sends what looks different now. Nothing is drawn of a text that is not whole.
@@ -130,9 +42,13 @@ impl Session {
         let mut diagnostics = diagnostic_items(&document);
         diagnostics.extend(self.frontmatter_remarks());
         diagnostics.extend(self.reference_remarks());
+        let seen = self.must_be_seen(&marks, &diagnostics);
+        let folds = self.fold_news(&document, &seen);
         self.show_marks(marks);
         self.show_queued();
         self.show_spans(spans);
+        self.show_folds(folds);
+        self.show_unfolded(seen);
         // An answer that is half there is full of fences that are not closed yet.
         if self.request.is_none() {
             self.show_diagnostics(diagnostics);
@@ -179,6 +95,7 @@ impl Session {
         MarkItem {
             id: mark.key,
             line: mark.fence_line,
+            call_line: (!mark.running).then_some(mark.call_line),
             header_line: mark.header_line,
             preview,
             state,
@@ -251,8 +168,11 @@ impl Session {
     }
 
     fn span_lines(&self, document: &Document<'_>) -> Spans {
-        let first = self.view.first.saturating_sub(MARGIN);
-        let last = (self.view.last + MARGIN).min(self.text.text().line_count());
+        let visible = self.view.lines().unwrap_or_default();
+        let (first, last) = (
+            visible.start,
+            visible.end.min(self.text.text().line_count()),
+        );
         let mut lines = vec![Vec::new(); last.saturating_sub(first)];
         for span in chat::spans::spans(document, first..last) {
             let end = span.end.map_or(-1, |end| i64::try_from(end).unwrap_or(-1));
@@ -276,7 +196,7 @@ impl Session {
         let same = |shown: &Spans| {
             shown.first == spans.first && shown.last == spans.last && shown.lines == spans.lines
         };
-        if self.view.last == 0 || self.view.spans.as_ref().is_some_and(same) {
+        if self.view.lines().is_none() || self.view.spans.as_ref().is_some_and(same) {
             return;
         }
         self.editor.send("spans", &spans);
@@ -362,6 +282,7 @@ fn ended_item(ended: &Ended, result: &ToolResult) -> MarkItem {
     MarkItem {
         id: format!("{} ended", ended.call.id),
         line: result.body.start - 1,
+        call_line: None,
         header_line: result.lines.start,
         preview: None,
         state: Some(if ended.failed { "failed" } else { "done" }),

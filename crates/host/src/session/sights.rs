@@ -225,10 +225,6 @@ impl Session {
     /// Whether what a key may decide about was on the screen, and long enough to be read,
     /// before it was pressed. A front end in this process asks after it has shown.
     pub(super) fn has_been_read(&self, command: &Command) -> bool {
-        let decides = matches!(
-            command.name.as_str(),
-            "advance" | "resolve" | "tool:execute"
-        );
         let known = self.sights.known.borrow();
         let last = known.values().filter_map(|sight| match sight {
             Sight::Shown(_, again) => *again,
@@ -238,7 +234,7 @@ impl Session {
             let shown = command.shown.filter(|it| it.again >= last);
             shown.is_some_and(|it| it.for_ms >= LEAST_READ_MS)
         };
-        !decides || self.editor.is_here() || last.max().is_none_or(read)
+        !command.decides() || self.editor.is_here() || last.max().is_none_or(read)
     }
 }
 

@@ -18,6 +18,11 @@ pub fn fitting(
     if given.is_null() {
         return None;
     }
+    if let Some((word, known)) = unknown_word(kind, given) {
+        let meant = nearest(word, known.iter().copied());
+        problems.push(format!("{path}: nothing is named \"{word}\".{meant}"));
+        return None;
+    }
     if !kind.takes(given) {
         let whole = if path.is_empty() { "setup()" } else { path };
         problems.push(format!(
@@ -43,6 +48,16 @@ pub fn fitting(
         }
         _ => Some(given.clone()),
     }
+}
+
+/// What a list of words holds that is none of them, and which there are.
+fn unknown_word<'a>(kind: &Kind, given: &'a Value) -> Option<(&'a str, &'static [&'static str])> {
+    let (Kind::List(Kind::Choice(known)), Value::Array(list)) = (kind, given) else {
+        return None;
+    };
+    let mut words = list.iter().filter_map(Value::as_str);
+    let word = words.find(|word| !known.contains(word))?;
+    Some((word, *known))
 }
 
 fn table(kind: &Kind, given: &Map<String, Value>, path: &str, problems: &mut Vec<String>) -> Value {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::kind::{Kind, MANY};
 
+mod folds;
 mod mcp;
 mod models;
 mod presets;
@@ -16,6 +17,7 @@ mod providers;
 mod sandbox;
 mod tools;
 
+use folds::FOLDS;
 use mcp::MCP;
 use models::MODELS;
 use presets::PRESETS;
@@ -125,6 +127,7 @@ parameters = { max_tokens = 4000, anthropic = { max_tokens = 8000 } }
     MCP,
     Field::table("trust", Kind::Table(&[TRUST]), ""),
     Field::table("ui", Kind::Table(&[UI]), ""),
+    FOLDS,
     Field::table("keymaps", Kind::Table(&[KEYMAPS]), "Keys in chat buffers."),
     Field::new(
         "highlights",

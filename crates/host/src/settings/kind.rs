@@ -111,6 +111,9 @@ impl Kind {
             Self::Whole(from, to) if *to >= MANY => format!("a whole number from {from}"),
             Self::Whole(from, to) => format!("a whole number from {from} to {to}"),
             Self::Function => "a function".to_owned(),
+            Self::List(kind) if matches!(kind, Self::Choice(_)) => {
+                format!("a list of {}", kind.words())
+            }
             Self::List(kind) => format!("a list of {}", kind.plural()),
             Self::Map(_) | Self::Free | Self::Table(_) | Self::Tools(_) => "a table".to_owned(),
             Self::Any(kinds) => {

@@ -1,0 +1,315 @@
+//! What of a document can be folded, and what then stands there in one line.
+//!
+//! A message is one fold, and so are thinking, calls and results inside it, and the
+//! frontmatter. Only what is whole: not the last message, in which text is still
+//! being written, not a call that waits for its result, and nothing that reaches the
+//! end of the text. Who folds what away, and when, is not known here.
+
+use std::borrow::Cow;
+
+use crate::document::{Block, Document, Message, ResultKind, Role, Thinking, ToolResult, ToolUse};
+use crate::preview::{one_line, preview};
+use crate::text::Lines;
+
+/// Most columns of the words of a fold; a window may show fewer.
+const WIDTH: usize = 120;
+/// Most lines that are looked at for the first words of a text.
+const LINES: usize = 10;
+/// Most bytes that are looked at of each.
+const BYTES: usize = 1000;
+/// Calls that are named for a message of calls alone.
+const CALLS: usize = 2;
+
+/// What can be folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoldKind {
+    /// The options of the chat.
+    Frontmatter,
+    /// A whole message.
+    Message,
+    /// What a model thought.
+    Thinking,
+    /// A call that has its result.
+    ToolUse,
+    /// A result.
+    ToolResult,
+}
+
+impl FoldKind {
+    /// As options spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Frontmatter => "frontmatter",
+            Self::Message => "message",
+            Self::Thinking => "thinking",
+            Self::ToolUse => "tool_use",
+            Self::ToolResult => "tool_result",
+        }
+    }
+
+    /// Whether it is inside a message.
+    pub fn is_inner(self) -> bool {
+        !matches!(self, Self::Frontmatter | Self::Message)
+    }
+}
+
+/// Lines that can be folded: two at least.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fold {
+    /// What they are.
+    pub kind: FoldKind,
+    /// Which.
+    pub lines: Lines,
+    /// Whether there is something that the user must see: an error, an answer that
+    /// was cut off, a call that waits.
+    pub must_show: bool,
+}
+
+/// Lines and the folds that begin in them, in order: the outer one first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// All lines, whether they can be folded or not.
+    pub lines: Lines,
+    /// None of them reaches further.
+    pub folds: Vec<Fold>,
+}
+
+/// What stands in the place of folded lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Words {
+    /// What is folded, such as `thinking`.
+    pub label: Cow<'static, str>,
+    /// The highlight group of the label.
+    pub group: &'static str,
+    /// Its first words, on one line in which nothing is hidden.
+    pub text: String,
+}
+
+/// How many parts there are: what stands before the first message, and each message.
+pub fn part_count(document: &Document<'_>) -> usize {
+    document.messages.len() + 1
+}
+
+/// The part that a line is in.
+pub fn part_at(document: &Document<'_>, line: usize) -> usize {
+    let messages = &document.messages;
+    messages.partition_point(|message| message.lines.start <= line)
+}
+
+/// A part of the document; empty where there is none.
+pub fn part(document: &Document<'_>, part: usize) -> Part {
+    let messages = &document.messages;
+    let Some(at) = part.checked_sub(1) else {
+        let end = document.text().line_count();
+        let end = messages.first().map_or(end, |first| first.lines.start);
+        let folds = frontmatter(document).into_iter().collect();
+        return Part {
+            lines: 0..end,
+            folds,
+        };
+    };
+    let Some(message) = messages.get(at) else {
+        let end = document.text().line_count();
+        return Part {
+            lines: end..end,
+            folds: Vec::new(),
+        };
+    };
+    let blocks = document.blocks_of(message);
+    let waits = document.unanswered.binary_search(&at).is_ok();
+    let is_last = at + 1 == messages.len();
+    let whole = (!is_last && message.lines.len() > 1).then(|| Fold {
+        kind: FoldKind::Message,
+        lines: message.lines.clone(),
+        must_show: waits || blocks.iter().any(must_show),
+    });
+    let inner = blocks.iter();
+    let inner = inner.filter_map(|block| inner_fold(document, message, block, waits));
+    Part {
+        lines: message.lines.clone(),
+        folds: whole.into_iter().chain(inner).collect(),
+    }
+}
+
+fn frontmatter(document: &Document<'_>) -> Option<Fold> {
+    let frontmatter = document.frontmatter.as_ref()?;
+    let below = frontmatter.lines.end < document.text().line_count();
+    (below && frontmatter.lines.len() > 1).then(|| Fold {
+        kind: FoldKind::Frontmatter,
+        lines: frontmatter.lines.clone(),
+        must_show: frontmatter.problem.is_some(),
+    })
+}
+
+fn must_show(block: &Block) -> bool {
+    match block {
+        Block::ToolResult(result) => result.kind != ResultKind::Final { is_error: false },
+        Block::Aborted(_) => true,
+        _ => false,
+    }
+}
+
+/// A block that starts beside the marker is as long as its message: it has no fold.
+fn inner_fold(
+    document: &Document<'_>,
+    message: &Message,
+    block: &Block,
+    waits: bool,
+) -> Option<Fold> {
+    let kind = match block {
+        Block::Thinking(_) => FoldKind::Thinking,
+        Block::ToolUse(_) if !waits => FoldKind::ToolUse,
+        Block::ToolResult(result) if matches!(result.kind, ResultKind::Final { .. }) => {
+            FoldKind::ToolResult
+        }
+        _ => return None,
+    };
+    let lines = block.lines();
+    let is_whole = lines.start > message.lines.start && lines.end < document.text().line_count();
+    (is_whole && lines.len() > 1).then(|| Fold {
+        kind,
+        lines,
+        must_show: must_show(block),
+    })
+}
+
+/// What stands in the place of a fold of this document.
+pub fn words(document: &Document<'_>, fold: &Fold) -> Words {
+    let message = document.message_at(fold.lines.start);
+    let message = message.and_then(|at| document.messages.get(at));
+    let (label, group, text) = match (fold.kind, message) {
+        (FoldKind::Message, Some(message)) => of_message(document, message),
+        (FoldKind::Message | FoldKind::Frontmatter, _) => of_frontmatter(document, fold),
+        (_, message) => {
+            let mut blocks = message
+                .iter()
+                .flat_map(|message| document.blocks_of(message));
+            match blocks.find(|block| block.lines() == fold.lines) {
+                Some(Block::Thinking(thinking)) => of_thinking(document, thinking),
+                Some(Block::ToolUse(call)) => (
+                    Cow::Borrowed("Tool Use"),
+                    "FlemmaToolUse",
+                    of_call(document, call),
+                ),
+                Some(Block::ToolResult(result)) => of_result(document, result),
+                _ => (Cow::Borrowed(""), "Folded", String::new()),
+            }
+        }
+    };
+    Words {
+        label,
+        group,
+        text: one_line(text.trim(), WIDTH),
+    }
+}
+
+type Line = (Cow<'static, str>, &'static str, String);
+
+fn of_frontmatter(document: &Document<'_>, fold: &Fold) -> Line {
+    let language = document.frontmatter.as_ref();
+    let language = language.map_or("", |frontmatter| &frontmatter.language);
+    let body = fold.lines.start + 1..fold.lines.end.saturating_sub(1);
+    let label = format!("frontmatter ({})", one_line(language, 20));
+    (
+        label.into(),
+        "FlemmaFrontmatter",
+        first_words(document, body, 0),
+    )
+}
+
+fn of_thinking(document: &Document<'_>, thinking: &Thinking) -> Line {
+    if thinking.redacted {
+        let label = "thinking (redacted)".into();
+        return (label, "FlemmaThinking", String::new());
+    }
+    let text = first_words(document, thinking.body.clone(), 0);
+    ("thinking".into(), "FlemmaThinking", text)
+}
+
+fn of_call(document: &Document<'_>, call: &ToolUse) -> String {
+    match document.input(call) {
+        Ok(input) => preview(&call.name, &input, WIDTH),
+        Err(_) => call.name.clone(),
+    }
+}
+
+fn of_result(document: &Document<'_>, result: &ToolResult) -> Line {
+    let text = first_words(document, result.body.clone(), 0);
+    match result.kind {
+        ResultKind::Final { is_error: true } => {
+            ("Tool Result (error)".into(), "FlemmaToolError", text)
+        }
+        _ => ("Tool Result".into(), "FlemmaToolResult", text),
+    }
+}
+
+fn of_message(document: &Document<'_>, message: &Message) -> Line {
+    let group = match message.role {
+        Role::System => "FlemmaSystem",
+        Role::You => "FlemmaUser",
+        Role::Assistant => "FlemmaAssistant",
+    };
+    let blocks = document.blocks_of(message);
+    let said = blocks.iter().find_map(|block| match block {
+        Block::Prose(lines) => {
+            let beside = lines.start == message.lines.start;
+            let column = message.inline.filter(|_| beside).unwrap_or(0);
+            Some(first_words(document, lines.clone(), column)).filter(|text| !text.is_empty())
+        }
+        _ => None,
+    });
+    let parts = said.into_iter().chain(calls(document, blocks));
+    let text = parts.chain(results(blocks)).collect::<Vec<_>>().join(" | ");
+    (message.role.marker().into(), group, text)
+}
+
+/// The first calls of a message, and how many more there are.
+fn calls(document: &Document<'_>, blocks: &[Block]) -> Vec<String> {
+    let calls = blocks.iter().filter_map(|block| match block {
+        Block::ToolUse(call) => Some(call),
+        _ => None,
+    });
+    let more = calls.clone().count().saturating_sub(CALLS);
+    let first = calls.take(CALLS).map(|call| of_call(document, call));
+    let more = (more > 0).then(|| format!("+{more} more"));
+    first.chain(more).collect()
+}
+
+fn results(blocks: &[Block]) -> Option<String> {
+    let results = blocks.iter().filter_map(|block| match block {
+        Block::ToolResult(result) => Some(result.kind),
+        _ => None,
+    });
+    let failed = ResultKind::Final { is_error: true };
+    let errors = results.clone().filter(|kind| *kind == failed).count();
+    let errors = match errors {
+        0 => String::new(),
+        1 => ", 1 error".to_owned(),
+        many => format!(", {many} errors"),
+    };
+    match results.count() {
+        0 => None,
+        1 => Some(format!("1 tool result{errors}")),
+        many => Some(format!("{many} tool results{errors}")),
+    }
+}
+
+/// The words of the first lines that hold any, the first from `column` on.
+fn first_words(document: &Document<'_>, lines: Lines, column: usize) -> String {
+    let mut words = String::new();
+    for line in lines.clone().take(LINES) {
+        let skip = if line == lines.start { column } else { 0 };
+        let bytes = document.text().line(line).get(skip..).unwrap_or_default();
+        let bytes = bytes.get(..BYTES).unwrap_or(bytes);
+        let text = String::from_utf8_lossy(bytes);
+        let text = text.trim();
+        if !text.is_empty() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(text);
+        if words.len() > 4 * WIDTH {
+            break;
+        }
+    }
+    words
+}

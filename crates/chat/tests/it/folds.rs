@@ -1,0 +1,205 @@
+//! What can be folded, and what then stands there.
+
+use chat::document::Document;
+use chat::folds::{Words, part, part_at, part_count, words};
+use chat::text::Text;
+use proptest::prelude::*;
+
+/// Each fold as `FIRST-LAST kind: label text`, lines counted from one; indented
+/// inside a message, and with `!` where something must be seen.
+fn folds(text: &str) -> String {
+    let text = Text::from(text);
+    let document = Document::parse(&text);
+    let mut found = String::new();
+    for fold in (0..part_count(&document)).flat_map(|at| part(&document, at).folds) {
+        let Words { label, text, .. } = words(&document, &fold);
+        let indent = if fold.kind.is_inner() { "  " } else { "" };
+        let sign = if fold.must_show { "!" } else { "" };
+        let (first, last) = (fold.lines.start + 1, fold.lines.end);
+        let name = fold.kind.name();
+        found.push_str(&format!(
+            "{indent}{first}-{last}{sign} {name}: {label} {text}\n"
+        ));
+    }
+    found
+}
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    assert_eq!(folds(text), expected, "{text}");
+}
+
+#[test]
+fn a_turn_with_everything() {
+    check(
+        r#"```lua
+flemma.opt.model = "big"
+```
+
+@You:
+What is in f.txt,
+and why?
+
+@Assistant:
+<thinking>
+I should look.
+
+Then tell.
+</thinking>
+
+I'll look.
+
+**Tool Use:** `read` (`t_1`)
+
+```json
+{"label":"reading","path":"f.txt"}
+```
+
+@You:
+**Tool Result:** `t_1`
+
+```
+one
+two
+```
+
+@Assistant:
+It holds two lines.
+
+@You:
+"#,
+        r#"1-3 frontmatter: frontmatter (lua) flemma.opt.model = "big"
+5-8 message: @You: What is in f.txt, and why?
+9-23 message: @Assistant: I'll look. | read: f.txt  # reading
+  10-14 thinking: thinking I should look. Then tell.
+  18-22 tool_use: Tool Use read: f.txt  # reading
+24-31 message: @You: 1 tool result
+  25-30 tool_result: Tool Result one two
+32-34 message: @Assistant: It holds two lines.
+"#,
+    );
+}
+
+#[test]
+fn the_last_message_is_never_one_and_nothing_reaches_the_end_of_the_text() {
+    check("@You:\nGo.\n", "");
+    check(
+        "@You:\nGo.\n\n@Assistant:\n<thinking>\nHm.\n</thinking>",
+        "1-3 message: @You: Go.\n",
+    );
+    check(
+        "@You:\nGo.\n\n@Assistant:\n<thinking>\nHm.\n</thinking>\n",
+        "1-3 message: @You: Go.\n  5-7 thinking: thinking Hm.\n",
+    );
+}
+
+#[test]
+fn thinking_without_lines_of_its_own_is_none_and_one_in_another_ends_where_it_ends() {
+    check(
+        "@Assistant:\n<thinking p:signature=\"s\"/>\n<thinking redacted>\nabc\n</thinking>\nText.\n",
+        "  3-5 thinking: thinking (redacted) \n",
+    );
+    check(
+        "@Assistant:\n<thinking>\na\n<thinking>\nb\n</thinking>\nText.\n</thinking>\nMore.\n\n@You:\nb\n",
+        "1-10 message: @Assistant: Text. </thinking> More.\n  2-6 thinking: thinking a <thinking> b\n",
+    );
+    check(
+        "@Assistant:\n<thinking>\na\n\n@You:\nb\n",
+        "1-4 message: @Assistant: <thinking> a\n",
+    );
+}
+
+const CALL: &str =
+    "@Assistant:\n**Tool Use:** `bash` (`t`)\n\n```json\n{\"command\":\"ls\"}\n```\n\n@You:\n";
+
+#[test]
+fn a_call_that_waits_is_no_fold_and_what_holds_it_must_be_seen() {
+    let placeholder = "**Tool Result:** `t`\n\n```flemma:tool status=pending\n```\n\n";
+    let message = "@Assistant: bash: {\"command\":\"ls\"}";
+    let message = message.replace("{\"command\":\"ls\"}", "$ ls");
+    check(
+        &format!("{CALL}{placeholder}"),
+        &format!("1-7! message: {message}\n"),
+    );
+    check(
+        &format!("{CALL}{placeholder}@Assistant:\nText.\n"),
+        &format!("1-7! message: {message}\n8-13! message: @You: 1 tool result\n"),
+    );
+}
+
+#[test]
+fn an_error_and_a_cut_off_answer_must_be_seen() {
+    check(
+        &format!(
+            "{CALL}**Tool Result:** `t` (error)\n\n```\nno\n```\n\n@Assistant:\nHm.\n<!-- flemma:aborted: cut -->\n\n@You:\n"
+        ),
+        "1-7 message: @Assistant: bash: $ ls\n  2-6 tool_use: Tool Use bash: $ ls\n\
+         8-14! message: @You: 1 tool result, 1 error\n  9-13! tool_result: Tool Result (error) no\n\
+         15-18! message: @Assistant: Hm.\n",
+    );
+}
+
+#[test]
+fn what_begins_beside_its_marker_has_no_fold_but_that_of_its_message() {
+    check(
+        "@Assistant: Hello\nyou.\n\n@You: **Tool Result:** `t`\n\n```\nout\n```\n\n@You:\n",
+        "1-3 message: @Assistant: Hello you.\n4-9 message: @You: 1 tool result\n",
+    );
+}
+
+#[test]
+fn nothing_is_hidden_in_the_words_and_they_are_one_line() {
+    let long = "word ".repeat(500);
+    for (said, shown) in [
+        (
+            "a\u{202e}b\u{1b}[31m %{system('id')}",
+            "a<202e>b<1b>[31m %{system('id')}",
+        ),
+        (long.as_str(), ""),
+    ] {
+        let text = format!("@You:\n{said}\n\n@You:\n");
+        let text = Text::from(text.as_str());
+        let document = Document::parse(&text);
+        let found = words(&document, &part(&document, 1).folds[0]);
+        assert!(found.text.chars().count() <= 120, "{found:?}");
+        assert!(!found.text.contains(char::is_control), "{found:?}");
+        assert!(shown.is_empty() || found.text.contains(shown), "{found:?}");
+    }
+}
+
+#[test]
+fn a_call_without_arguments_that_can_be_read_is_named() {
+    check(
+        "@Assistant:\n**Tool Use:** `bash` (`t`)\n\n```json\n{no\n```\n\n@You:\n**Tool Result:** `t` (error)\n\n```\nx\n```\n\n",
+        "1-7 message: @Assistant: bash\n  2-6 tool_use: Tool Use bash\n  9-13! tool_result: Tool Result (error) x\n",
+    );
+}
+
+proptest! {
+    #[test]
+    fn folds_lie_in_their_part_and_apart_from_each_other(
+        pieces in prop::collection::vec(prop::sample::select(vec![
+            "@You:\n", "@Assistant:\n", "@You: inline\n", "text\n", "\n", "<thinking>\n", "</thinking>\n",
+            "**Tool Use:** `t` (`i`)\n\n```json\n{}\n```\n", "**Tool Result:** `i`\n\n```\nx\n```\n",
+            "```\n", "```lua\n", "<thinking redacted>\n", "<!-- flemma:aborted: x -->\n",
+        ]), 0..24),
+    ) {
+        let text = Text::from(pieces.concat().as_str());
+        let document = Document::parse(&text);
+        let mut from = 0;
+        for at in 0..part_count(&document) {
+            let part = part(&document, at);
+            prop_assert_eq!(part.lines.start, from);
+            from = part.lines.end;
+            prop_assert!(part.lines.is_empty() || part_at(&document, part.lines.start) == at);
+            let mut free = part.lines.start;
+            for fold in &part.folds {
+                prop_assert!(fold.lines.len() > 1 && fold.lines.end < text.line_count());
+                prop_assert!(fold.lines.start >= free && fold.lines.end <= part.lines.end);
+                free = if fold.kind.is_inner() { fold.lines.end } else { fold.lines.start + 1 };
+                words(&document, fold);
+            }
+        }
+        prop_assert_eq!(from, text.line_count());
+    }
+}

@@ -1,0 +1,109 @@
+//! What the editor was shown last, and when something is to be drawn next.
+
+use std::time::Duration;
+
+use chat::approval::CallKey;
+use chat::text::Lines;
+use tokio::time::Instant;
+
+use super::FRAME;
+use crate::protocol::*;
+
+/// Lines around the visible ones that are highlighted as well, so that scrolling
+/// a little shows no bare text.
+const MARGIN: usize = 60;
+/// Live output is drawn no more often than this.
+const OUTPUT_EVERY: Duration = Duration::from_millis(100);
+/// What was shown last.
+#[derive(Default)]
+pub(super) struct View {
+    pub(super) stale: bool,
+    /// When something that has to wait is to be drawn.
+    pub(super) draw_at: Option<Instant>,
+    pub(super) drawn: Option<Instant>,
+    pub(super) first: usize,
+    pub(super) last: usize,
+    pub(super) width: usize,
+    pub(super) ended: Vec<Ended>,
+    pub(super) marks: Vec<MarkItem>,
+    pub(super) spans: Option<Spans>,
+    pub(super) diagnostics: Vec<DiagnosticItem>,
+    pub(super) request: Option<Request>,
+    pub(super) locked: bool,
+    pub(super) statusline: Option<Statusline>,
+    pub(super) queued: Option<Queued>,
+}
+
+/// A call that ended a moment ago.
+pub(super) struct Ended {
+    pub(super) call: CallKey,
+    pub(super) failed: bool,
+    pub(super) at: Instant,
+}
+
+impl View {
+    /// Something that is shown may have changed.
+    pub(super) fn redraw(&mut self) {
+        self.stale = true;
+    }
+
+    /// Something that changes all the time has changed.
+    pub(super) fn redraw_soon(&mut self) {
+        self.draw_at
+            .get_or_insert_with(|| Instant::now() + OUTPUT_EVERY);
+    }
+
+    /// What starts now may have ended within the frame: it is not drawn before that.
+    pub(super) fn wait_a_frame(&mut self) {
+        // One frame, however much else starts in it.
+        if self.draw_at.is_none() {
+            self.drawn = Some(Instant::now());
+        }
+    }
+
+    /// Whether the frame is over in which was drawn last; else it is drawn then.
+    pub(super) fn takes_its_turn(&mut self) -> bool {
+        let now = Instant::now();
+        let Some(next) = self.drawn.map(|at| at + FRAME).filter(|at| *at > now) else {
+            self.drawn = Some(now);
+            return true;
+        };
+        self.draw_at = Some(self.draw_at.map_or(next, |at| at.min(next)));
+        false
+    }
+
+    /// There is more to draw than one frame is to hold.
+    pub(super) fn redraw_next(&mut self) {
+        let next = Instant::now() + FRAME;
+        self.draw_at = Some(self.draw_at.map_or(next, |at| at.min(next)));
+    }
+
+    pub(super) fn next_draw(&self) -> Option<Instant> {
+        self.draw_at
+    }
+
+    pub(super) fn set_width(&mut self, width: usize) {
+        self.width = width;
+        self.stale = true;
+    }
+
+    pub(super) fn look_at(&mut self, viewport: Viewport) {
+        self.first = viewport.first;
+        self.last = viewport.last;
+        self.set_width(viewport.width);
+    }
+
+    /// The visible lines and some round them; none while no window shows the chat.
+    pub(super) fn lines(&self) -> Option<Lines> {
+        (self.last > 0).then(|| self.first.saturating_sub(MARGIN)..self.last + MARGIN)
+    }
+
+    pub(super) fn ended(&mut self, call: &CallKey, failed: bool) {
+        self.ended.push(Ended {
+            call: call.clone(),
+            failed,
+            at: Instant::now(),
+        });
+        self.stale = true;
+    }
+}

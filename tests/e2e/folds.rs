@@ -1,0 +1,284 @@
+//! Folds: what a chat looks like with what is done put away, and what is never put away.
+
+use harness::{Answer, Editor, Gate, Provider};
+use serde_json::json;
+
+use crate::stage::*;
+
+const CHAT: &str = r#"```json
+{}
+```
+
+@You:
+What is in f.txt?
+
+@Assistant:
+<thinking>
+I should look.
+
+Then tell.
+</thinking>
+
+**Tool Use:** `read` (`t_1`)
+
+```json
+{"label":"reading","path":"f.txt"}
+```
+
+@You:
+**Tool Result:** `t_1`
+
+```
+one
+two
+```
+
+@Assistant:
+It holds two lines.
+
+@You:
+"#;
+
+/// How deep each line is folded, from `.` over `1` to `2`, and `#` where it is closed.
+fn folds(editor: &Editor) -> String {
+    let code = "local levels = {}
+      for line = 1, vim.fn.line('$') do
+        local level = vim.fn.foldlevel(line)
+        levels[line] = vim.fn.foldclosed(line) ~= -1 and '#' or level == 0 and '.' or tostring(level)
+      end
+      return table.concat(levels)";
+    let levels = editor.lua(code, json!([]));
+    levels.as_str().unwrap_or_default().to_owned()
+}
+
+#[track_caller]
+fn wait_folds(editor: &Editor, expected: &str) {
+    let expected = expected.replace(' ', "");
+    let mut last = String::new();
+    editor.wait_for(&format!("the folds\n{expected}"), |editor| {
+        let now = folds(editor);
+        if now != last {
+            eprintln!("folds: {now}");
+        }
+        last = now;
+        last == expected
+    });
+}
+
+/// Those of [`CHAT`], as it is opened.
+const OPENED: &str = "111 . 111 1#####1222221 12222221 111 .";
+
+/// An editor on [`CHAT`] with its folds.
+#[track_caller]
+fn opened() -> (Provider, Editor) {
+    let provider = Provider::anthropic([Answer::says("Well."), Answer::says("Fine.")]);
+    let editor = open(&provider, CHAT);
+    wait_folds(&editor, OPENED);
+    (provider, editor)
+}
+
+#[test]
+fn what_is_done_can_be_folded_and_thinking_is() {
+    let (_provider, editor) = opened();
+    editor.wait_screen("the thinking in one line", |rows| {
+        rows.iter()
+            .any(|row| row.starts_with("  thinking I should look. Then tell. (5 lines)"))
+    });
+    editor.keys("zM");
+    editor.wait_screen("the chat in five lines", |rows| {
+        let start = |row: usize, text: &str| rows[row].starts_with(text);
+        start(0, "frontmatter (json) {} (3 lines)")
+            && start(2, "@You: What is in f.txt? (3 lines)")
+            && start(3, "@Assistant: read: f.txt  # reading (13 lines)")
+            && start(4, "@You: 1 tool result (8 lines)")
+            && start(5, "@Assistant: It holds two lines. (3 lines)")
+            && start(6, "@You:")
+    });
+    editor.keys("zR");
+    wait_folds(&editor, &OPENED.replace('#', "2"));
+}
+
+/// How deep each line is folded, wherever it is closed.
+fn levels(editor: &Editor) -> String {
+    let code = "local levels = {}
+      for line = 1, vim.fn.line('$') do levels[line] = vim.fn.foldlevel(line) end
+      return table.concat(levels)";
+    let levels = editor.lua(code, json!([]));
+    levels.as_str().unwrap_or_default().to_owned()
+}
+
+/// That there are those folds that the text has when it is opened.
+#[track_caller]
+fn expect_folds_of_the_text(editor: &Editor, after: &str) {
+    at_rest(editor);
+    std::fs::write(editor.dir().join("fresh.chat"), editor.text()).unwrap();
+    editor.command("tabedit fresh.chat");
+    at_rest(editor);
+    let is_empty = editor.text().trim().is_empty();
+    editor.wait_for("its folds", |editor| {
+        is_empty || levels(editor).contains('1')
+    });
+    at_rest(editor);
+    let (text, fresh) = (editor.text(), levels(editor));
+    editor.command("bwipeout!");
+    let mut last = String::new();
+    editor.wait_for(
+        &format!("the folds after {after:?} of\n{text}\n{fresh}"),
+        |editor| {
+            let now = levels(editor);
+            if now != last {
+                eprintln!("folds: {now}");
+            }
+            last = now;
+            last == fresh
+        },
+    );
+}
+
+#[test]
+fn thinking_is_folded_when_it_is_complete_and_a_message_when_the_next_begins() {
+    let gate = Gate::new();
+    let answer = Answer::new()
+        .thinking("Hm,\nhm.", Some("s"))
+        .text("Well.\n\nYes.\n")
+        .gate(&gate)
+        .text("No.");
+    let provider = Provider::anthropic([answer]);
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    gate.wait_reached();
+    wait_folds(&editor, "111 .####.....");
+    editor.wait_screen("one line for the thinking", |rows| {
+        rows.iter()
+            .any(|row| row.starts_with("  thinking Hm, hm. (4 lines)"))
+    });
+    assert_eq!(
+        editor.cursor().0 + 1,
+        editor.lines().len(),
+        "{}",
+        editor.text()
+    );
+    gate.open();
+    wait_end(&editor, "No.\n\n@You:\n\n");
+    wait_folds(&editor, "111 1####111111 ..");
+}
+
+#[test]
+fn what_the_user_opened_or_closed_stays_so() {
+    let (_provider, editor) = opened();
+    editor.keys("9Gzo5GzcGoMore.<Esc><C-]>");
+    wait_end(&editor, "Well.\n\n@You:\n\n");
+    wait_folds(&editor, "111 . ### 122222122222 1 12222221 111 111 111 ..");
+}
+
+#[test]
+fn edits_of_all_kinds_leave_the_folds_of_the_text() {
+    let (_provider, editor) = opened();
+    for keys in [
+        "5GoA line.<Esc>",
+        "8GOAnother.<Esc>",
+        "6Go@Assistant:<CR>Hello.<Esc>",
+        "u",
+        "<C-r>",
+        "gg/@Assistant<CR>dd",
+        "u",
+        ":g/^$/d<CR>",
+        "u",
+        ":%s/e/E/g<CR>",
+        "u",
+        "/<lt>.thinking<CR>dd",
+        "p",
+        "u",
+        "u",
+        "gg/Tool Use<CR>dap",
+        "P",
+        "gg3dd",
+        "u",
+        "gg/Tool Result<CR>k3J",
+        "u",
+        ":5,9m$<CR>",
+        "u",
+        ":5,20t.<CR>",
+        "u",
+        "ggdG",
+        "u",
+        ":lua local l = vim.api.nvim_buf_get_lines(0, 0, -1, true) vim.api.nvim_buf_set_lines(0, 0, -1, true, l)<CR>",
+    ] {
+        editor.keys(keys);
+        expect_folds_of_the_text(&editor, keys);
+    }
+}
+
+/// A call in the last but one message that waits, and the user's words below it.
+const WAITS: &str = r#"@You:
+Go.
+
+@Assistant:
+**Tool Use:** `bash` (`t_1`)
+
+```json
+{"label":"x","command":"touch ran","timeout":null}
+```
+
+@You:
+**Tool Result:** `t_1`
+
+```flemma:tool status=pending
+```
+
+"#;
+
+#[test]
+fn a_key_decides_about_no_call_that_is_folded_away() {
+    for (keys, place) in [("<M-CR>", "12G"), ("<C-]>", "gg"), ("<M-CR>", "5G")] {
+        let provider = Provider::anthropic([Answer::says("Well.")]);
+        let editor = open(&provider, WAITS);
+        wait_folds(&editor, "111 1111111 ......");
+        let approve = if keys == "<C-]>" { APPROVE } else { "" };
+        editor.keys(&format!("gg{approve}{place}zM"));
+        wait_folds(&editor, "### ####### ......");
+        editor.keys(keys);
+        wait_message(&editor, "a call that waits for you was folded away");
+        wait_folds(&editor, "### 1111111 ......");
+        at_rest(&editor);
+        assert!(!editor.dir().join("ran").exists(), "{keys}");
+        editor.keys(&format!("{place}{keys}"));
+        editor.wait_for("that it runs", |editor| editor.dir().join("ran").exists());
+    }
+}
+
+/// A call without a result, and two messages below it.
+fn asked(input: &str) -> String {
+    format!(
+        "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `bash` (`t_1`)\n\n```json\n{input}\n```\n\n\
+         @You:\nMore.\n\n@You:\nStill more.\n"
+    )
+}
+
+#[test]
+fn what_waits_or_fails_is_unfolded_when_it_comes() {
+    for (input, result) in [
+        (
+            r#"{"label":"x","command":"true","timeout":null}"#,
+            "1 tool result",
+        ),
+        (r#"{"label":"x"}"#, "1 tool result, 1 error"),
+    ] {
+        let provider = Provider::anthropic([Answer::says("Well.")]);
+        let editor = open(&provider, &asked(input));
+        wait_folds(&editor, "111 1111111 111 ..");
+        editor.keys("ggzM");
+        wait_folds(&editor, "### ####### ### ..");
+        editor.keys("<C-]>");
+        editor.wait_screen("what became of the call", |rows| {
+            let header = "**Tool Result:** `t_1`";
+            rows.iter().any(|row| row.starts_with(header)) && rows[0].starts_with("@You: Go.")
+        });
+        at_rest(&editor);
+        editor.keys("GzMgg");
+        editor.wait_screen("the message in one line", |rows| {
+            let words = format!("@You: More. | {result} (");
+            rows.iter().any(|row| row.starts_with(&words))
+        });
+    }
+}
