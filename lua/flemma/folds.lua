@@ -49,10 +49,14 @@ end
 ---@param id integer
 local function fill(id)
   local view = views[id]
-  if not view or not view.next or not window.folds(id, view.buffer) then
+  local here = view and known[view.buffer]
+  if not view or not here or not view.next or not window.folds(id, view.buffer) then
     return
   end
-  view.next = window.fill(id, known[view.buffer].folds, view.next, PIECE)
+  -- A command-line window lets nobody into another one.
+  if vim.fn.getcmdwintype() == "" then
+    view.next = window.fill(id, here.folds, view.next, PIECE)
+  end
   if view.next then
     vim.defer_fn(function()
       fill(id)
@@ -91,6 +95,10 @@ end
 --- Looks which windows show which chats now.
 local function look()
   scheduled = false
+  -- A command-line window lets nobody into another one; the next drawing asks again.
+  if vim.fn.getcmdwintype() ~= "" then
+    return
+  end
   for id in pairs(views) do
     if not api.nvim_win_is_valid(id) then
       views[id], stamps[id] = nil, nil

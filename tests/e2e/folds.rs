@@ -58,7 +58,7 @@ fn wait_folds(editor: &Editor, expected: &str) {
     editor.wait_for(&format!("the folds\n{expected}"), |editor| {
         let now = folds(editor);
         if now != last {
-            eprintln!("folds: {now}");
+            eprintln!("folds: {}", &now[..now.len().min(200)]);
         }
         last = now;
         last == expected
@@ -114,7 +114,7 @@ fn expect_folds_of_the_text(editor: &Editor, after: &str) {
     std::fs::write(editor.dir().join("fresh.chat"), editor.text()).unwrap();
     editor.command("tabedit fresh.chat");
     at_rest(editor);
-    let is_empty = editor.text().trim().is_empty();
+    let is_empty = editor.text().matches("\n@").count() < 2;
     editor.wait_for("its folds", |editor| {
         is_empty || levels(editor).contains('1')
     });
@@ -127,7 +127,7 @@ fn expect_folds_of_the_text(editor: &Editor, after: &str) {
         |editor| {
             let now = levels(editor);
             if now != last {
-                eprintln!("folds: {now}");
+                eprintln!("folds: {}", &now[..now.len().min(200)]);
             }
             last = now;
             last == fresh
@@ -280,5 +280,218 @@ fn what_waits_or_fails_is_unfolded_when_it_comes() {
             let words = format!("@You: More. | {result} (");
             rows.iter().any(|row| row.starts_with(&words))
         });
+    }
+}
+
+#[test]
+fn each_window_opens_and_closes_its_own_and_a_split_begins_with_those_of_its_window() {
+    let (_provider, editor) = opened();
+    editor.keys("zR5Gzc");
+    let one = "111 . ### 1222221222221 12222221 111";
+    wait_folds(&editor, &format!("{one} ."));
+    editor.command("split");
+    wait_folds(&editor, &format!("{one} ."));
+    editor.keys("zMGoMore.<Esc><C-]>");
+    wait_end(&editor, "Well.\n\n@You:\n\n");
+    // The question that was sent is a message now, and so is the answer.
+    let other = one.replace(char::is_numeric, "#").replace(' ', "");
+    wait_folds(&editor, &format!("{other} 111 111 .."));
+    editor.command("wincmd p");
+    wait_folds(&editor, &format!("{one} 111 111 .."));
+}
+
+#[test]
+fn folds_come_back_with_the_text_that_a_window_shows_again() {
+    let (_provider, editor) = opened();
+    editor.keys("5Gzc");
+    let mine = OPENED.replacen(" 111 ", " ### ", 1);
+    wait_folds(&editor, &mine);
+    editor.command("set hidden | enew | redraw");
+    editor.command("buffer question.chat");
+    wait_folds(&editor, &mine);
+    // The text changed while no window showed it.
+    editor.command("enew | redraw");
+    editor.lua(
+        "vim.api.nvim_buf_set_lines(vim.fn.bufnr('question.chat'), 3, 3, false, { '', '' })",
+        json!([]),
+    );
+    editor.command("buffer question.chat");
+    wait_folds(&editor, &OPENED.replacen('.', "...", 1));
+    editor.command("edit!");
+    wait_folds(&editor, OPENED);
+}
+
+#[test]
+fn another_foldmethod_is_the_users_and_so_are_all_folds_when_ours_are_off() {
+    let provider = Provider::anthropic([Answer::says("Well."), Answer::says("Well.")]);
+    for (options, method) in [
+        (json!({}), "indent"),
+        (json!({"folds": {"enabled": false}}), "manual"),
+    ] {
+        let setup = with_options(&provider, options).with("question.chat", CHAT);
+        let editor = setup.file("notes.txt", "one\n").start();
+        editor.command(&format!("set foldmethod={method}"));
+        editor.command("edit question.chat");
+        watch(&editor);
+        editor.keys("GoMore.<Esc><C-]>");
+        wait_end(&editor, "Well.\n\n@You:\n\n");
+        at_rest(&editor);
+        assert!(
+            !folds(&editor).contains(['1', '2', '#']),
+            "{method}: {}",
+            folds(&editor)
+        );
+        assert_eq!(
+            editor.lua("return { vim.wo.foldtext, vim.wo.foldlevel }", json!([])),
+            json!(["foldtext()", 0])
+        );
+    }
+}
+
+#[test]
+fn the_options_say_what_is_closed_and_an_error_never_is() {
+    let text = CHAT.replace("`t_1`\n\n```\none", "`t_1` (error)\n\n```\none");
+    let provider = Provider::anthropic([Answer::new()]);
+    let kinds = ["frontmatter", "message", "tool_use", "tool_result"];
+    for (text, expected) in [
+        (CHAT, "### . ### ############# ######## ### ."),
+        (text.as_str(), "### . ### ############# 12222221 ### ."),
+    ] {
+        let options = json!({"folds": {"closed": kinds}});
+        let setup = with_options(&provider, options).with("question.chat", text);
+        let editor = setup.file("notes.txt", "one\n").start();
+        editor.command("edit +$ question.chat");
+        wait_folds(&editor, expected);
+        // Options that are given later count as well.
+        editor.lua(
+            "require('flemma').setup({ folds = { closed = {} }, sandbox = { enabled = false } })",
+            json!([]),
+        );
+        editor.keys("zR:edit!<CR>");
+        wait_folds(&editor, &OPENED.replace('#', "2"));
+    }
+}
+
+#[test]
+fn thinking_that_the_cursor_is_in_is_not_closed_under_it() {
+    let text = "@You:\nGo.\n\n@Assistant:\n<thinking>\nHm.\nhm.\n\nWell.\n\n@You:\n";
+    for (cursor, expected) in [("7G", "111 1222211 ."), ("9G", "111 1####11 .")] {
+        let provider = Provider::anthropic([Answer::new()]);
+        let editor = open(&provider, text);
+        wait_folds(&editor, "111 1111111 .");
+        editor.keys(cursor);
+        let close = "vim.api.nvim_buf_set_lines(0, 7, 8, true, { '</thinking>' })";
+        editor.lua(close, json!([]));
+        wait_folds(&editor, expected);
+    }
+}
+
+#[test]
+fn a_long_chat_is_folded_piece_by_piece_and_then_no_key_or_delta_costs_a_message() {
+    let turn = "@You:\nGo.\n\n@Assistant:\n<thinking>\nHm.\n</thinking>\n\nWell.\n\n";
+    let text = turn.repeat(400) + "@You:\nGo.\n";
+    let answer = Answer::new().text_in_pieces(&"word ".repeat(400), 5);
+    let provider = Provider::anthropic([answer]);
+    let editor = setup(&provider)
+        .with("question.chat", &text)
+        .file("notes.txt", "")
+        .start();
+    // Counts messages and the folds in each.
+    let count = "told = {}
+      local folds = require('flemma.folds')
+      local receive = folds.folds
+      folds.folds = function(message)
+        local items = 0
+        for _, part in ipairs(message.parts) do items = items + #part.items end
+        table.insert(told, items)
+        receive(message)
+      end";
+    editor.lua(count, json!([]));
+    editor.command("edit + question.chat");
+    watch(&editor);
+    wait_folds(&editor, &(["111", "1###111"].concat().repeat(400) + ".."));
+    let told = || -> Vec<u64> {
+        let told = editor.lua("return told", json!([]));
+        serde_json::from_value(told).unwrap()
+    };
+    at_rest(&editor);
+    let opening = told();
+    assert_eq!(opening.iter().sum::<u64>(), 1200, "{opening:?}");
+    assert!(opening.iter().all(|items| *items <= 100), "{opening:?}");
+    editor.keys("GA and more<CR>and more.<Esc>");
+    editor.keys("ggjAx<Esc>");
+    let once = opening.len() + 1;
+    editor.wait_for("the words of the first message", |_| told().len() == once);
+    at_rest(&editor);
+    assert_eq!(told().len(), once, "{:?}", told());
+    editor.keys("G<C-]>");
+    wait_end(&editor, "\n\n@You:\n\n");
+    at_rest(&editor);
+    // The question and the answer are messages now.
+    assert!(told().len() <= opening.len() + 4, "{:?}", told());
+}
+
+#[test]
+fn a_host_that_dies_leaves_the_folds_as_they_are_and_so_does_the_next() {
+    let (_provider, editor) = opened();
+    editor.keys("9Gzo5Gzc");
+    let mine = OPENED.replace('#', "2").replacen(" 111 ", " ### ", 1);
+    wait_folds(&editor, &mine);
+    let host = editor.host_pid().unwrap();
+    let killed = std::process::Command::new("kill")
+        .args(["-9", &host.to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    wait_message(&editor, "is starting again");
+    editor.keys("GoMore.<Esc><C-]>");
+    wait_end(&editor, "Well.\n\n@You:\n\n");
+    wait_folds(&editor, &(mine[..mine.len() - 1].to_owned() + "111 111 .."));
+}
+
+#[test]
+fn random_edits_leave_the_folds_of_the_text() {
+    const KEYS: [&str; 22] = [
+        "dd",
+        "3dd",
+        "yyp",
+        "yyP",
+        "ojust text<Esc>",
+        "O@Assistant:<Esc>",
+        "o@You:<Esc>",
+        "J",
+        "3J",
+        "u",
+        "3u",
+        "<C-r>",
+        "ddp",
+        "ddkP",
+        "dap",
+        "yapp",
+        "o<lt>thinking><CR>t<CR><lt>/thinking><Esc>",
+        "A<CR>more<Esc>",
+        "zo",
+        "zc",
+        "zM",
+        "zR",
+    ];
+    for seed in 1..3 {
+        let (_provider, editor) = opened();
+        let mut state: u64 = seed * 0x9e37_79b9;
+        let mut done = String::new();
+        for step in 0..30 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let (line, key) = (
+                (state >> 33) % 40 + 1,
+                KEYS[(state >> 20) as usize % KEYS.len()],
+            );
+            let keys = format!("{line}G{key}");
+            editor.keys(&keys);
+            done.push_str(&format!(" {keys}"));
+            if step % 3 == 2 {
+                expect_folds_of_the_text(&editor, &format!("seed {seed}:{done}"));
+            }
+        }
     }
 }

@@ -40,6 +40,7 @@ for _, name in ipairs({
   "render_spec",
   "host_spec",
   "options_spec",
+  "folds_spec",
   "approval_spec",
   "tools_spec",
 }) do

@@ -327,7 +327,7 @@ function M.states(id, folds)
   local states, hidden = {}, 0
   within(id, function()
     for _, fold in ipairs(folds) do
-      if fold.first >= hidden then
+      if fold.first >= hidden and vim.fn.foldlevel(fold.first + 1) > 0 then
         local last = vim.fn.foldclosedend(fold.first + 1)
         states[fold.first] = last ~= -1
         hidden = math.max(hidden, last)

@@ -120,14 +120,17 @@ impl Told {
         if self.lines.end <= start {
             return None;
         }
-        // An undo that brings lines back right above a fold cuts it, unlike other changes.
-        let right_above = start == end && start == self.lines.start;
+        // An undo that brings lines back right above the first or the last line of a fold
+        // cuts it, unlike other changes.
+        let comes_above = |line: usize| start == end && start == line;
+        let right_above = comes_above(self.lines.start);
         if self.lines.start >= end && !right_above {
             change.shift(&mut self.lines);
             return None;
         }
         self.touched = true;
         let inside = self.lines.start < start && end < self.lines.end;
+        let inside = inside && !comes_above(self.lines.end - 1);
         let same_line = end - start == 1 && change.count == 1;
         change.shift(&mut self.lines);
         let spoiled = start.min(self.lines.start)..self.lines.end.max(start + change.count);
@@ -167,9 +170,13 @@ impl Folding {
         self.dirty = self.dirty.min(first.or(self.dirty));
     }
 
-    /// Tells the editor everything anew.
+    /// Tells the editor everything anew, of the same text.
     pub(super) fn begin_again(&mut self) {
-        *self = Self::default();
+        let seen = std::mem::take(&mut self.seen);
+        *self = Self {
+            seen,
+            ..Self::default()
+        };
     }
 
     /// Those that begin in `lines`; the last part holds what is said to be further down.
@@ -227,6 +234,7 @@ mod tests {
             (0..2, 5, 6..9, None),
             (2..3, 1, 3..6, None),
             (4..4, 2, 3..8, None),
+            (5..5, 1, 3..7, Some(3..7)),
             (4..5, 0, 3..5, None),
             (3..4, 1, 3..6, None),
             (5..6, 1, 3..6, None),

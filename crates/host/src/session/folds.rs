@@ -184,7 +184,12 @@ impl Session {
         let new = seen.iter().filter(|(name, _)| is_new(name));
         let lines: Vec<usize> = new.map(|(_, line)| *line).collect();
         self.unfold(&lines);
-        self.folds.seen = seen;
+        // What an answer that arrives leaves unsaid was seen all the same.
+        if self.request.is_some() {
+            self.folds.seen.extend(seen);
+        } else {
+            self.folds.seen = seen;
+        }
     }
 
     fn unfold(&self, lines: &[usize]) {
