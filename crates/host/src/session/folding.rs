@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use chat::folds::{Fold, FoldKind, Words};
 use chat::text::Lines;
+use tokio::time::Instant;
 
 use super::folds::Seen;
 
@@ -23,6 +24,8 @@ pub(super) struct Folding {
     pub(super) told: Vec<Told>,
     /// Nothing before this line differs from what was told; nothing at all when absent.
     pub(super) dirty: Option<usize>,
+    /// When the change that this began with is old enough to be told.
+    pub(super) due: Option<Instant>,
     /// Lines in which Neovim may have folds that nobody knows of.
     spoiled: Vec<Lines>,
     /// Lines that came last: when others vanish, they may be those, moved with their folds.
@@ -40,6 +43,7 @@ impl Default for Folding {
         Self {
             told: Vec::new(),
             dirty: Some(0),
+            due: None,
             spoiled: Vec::new(),
             inserted: Vec::new(),
             seen: Seen::new(),
@@ -204,6 +208,8 @@ impl Folding {
         self.fresh = false;
         self.opening &= rest.is_some();
         self.dirty = rest;
+        // What is left of it waits for nothing.
+        self.due = self.due.filter(|_| rest.is_some());
         self.spoiled
             .retain(|spoiled| rest.is_some_and(|rest| rest < spoiled.end));
     }

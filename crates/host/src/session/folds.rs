@@ -7,9 +7,12 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::time::Duration;
 
 use chat::document::Document;
 use chat::folds::{Fold, Part, part, part_at, part_count, words};
+
+use tokio::time::Instant;
 
 use super::Session;
 use super::folding::{Folding, Told};
@@ -21,6 +24,9 @@ pub(super) type Seen = BTreeMap<String, usize>;
 /// Most folds that are told at once, but for a message with more: Neovim makes these in
 /// less than a millisecond. The next are told a frame later.
 const PIECE: usize = 100;
+/// How long after a change they are told: colours, results and previews come first, and
+/// the next change may come soon.
+const PAUSE: Duration = Duration::from_millis(50);
 /// How many parts before a change it may concern: that a message is not the last any more,
 /// and that a call in it has its result.
 const BEFORE: usize = 2;
@@ -101,6 +107,19 @@ impl News {
 }
 
 impl Session {
+    /// Whether folds are not to be told yet, because the text has changed just now.
+    pub(super) fn folds_wait(&mut self) -> bool {
+        if self.folds.dirty.is_none() {
+            return false;
+        }
+        let due = self.folds.due.get_or_insert_with(|| Instant::now() + PAUSE);
+        let waits = *due > Instant::now();
+        if waits {
+            self.view.redraw_at(*due);
+        }
+        waits
+    }
+
     /// What can be folded that could not before, or is another. Nothing as long as no
     /// window shows the chat.
     pub(super) fn fold_news(&self, document: &Document<'_>, seen: &Seen) -> Option<News> {

@@ -36,6 +36,7 @@ impl Session {
         self.view
             .ended
             .retain(|ended| ended.at.elapsed() < ENDED_FOR);
+        let folds_wait = self.folds_wait();
         let document = self.text.document();
         let marks = self.mark_items(&document);
         let spans = self.span_lines(&document);
@@ -43,11 +44,11 @@ impl Session {
         diagnostics.extend(self.frontmatter_remarks());
         diagnostics.extend(self.reference_remarks());
         let seen = self.must_be_seen(&marks, &diagnostics);
-        let folds = self.fold_news(&document, &seen);
+        let folds = (!folds_wait).then(|| self.fold_news(&document, &seen));
         self.show_marks(marks);
         self.show_queued();
         self.show_spans(spans);
-        self.show_folds(folds);
+        self.show_folds(folds.flatten());
         self.show_unfolded(seen);
         // An answer that is half there is full of fences that are not closed yet.
         if self.request.is_none() {

@@ -63,6 +63,10 @@ impl View {
 
     /// Whether the frame is over in which was drawn last; else it is drawn then.
     pub(super) fn takes_its_turn(&mut self) -> bool {
+        // What is shown in no window yet is not drawn, and so keeps no frame waiting.
+        if self.last == 0 {
+            return true;
+        }
         let now = Instant::now();
         let Some(next) = self.drawn.map(|at| at + FRAME).filter(|at| *at > now) else {
             self.drawn = Some(now);
@@ -74,7 +78,11 @@ impl View {
 
     /// There is more to draw than one frame is to hold.
     pub(super) fn redraw_next(&mut self) {
-        let next = Instant::now() + FRAME;
+        self.redraw_at(Instant::now() + FRAME);
+    }
+
+    /// There is something to draw then.
+    pub(super) fn redraw_at(&mut self, next: Instant) {
         self.draw_at = Some(self.draw_at.map_or(next, |at| at.min(next)));
     }
 
