@@ -20,6 +20,7 @@ mod every_kind;
 mod everyday;
 mod faults;
 mod files;
+mod fold_edits;
 mod folds;
 mod four_protocols;
 mod frontmatter;
