@@ -129,3 +129,22 @@ fn random_edits_leave_the_folds_of_the_text() {
         }
     }
 }
+
+#[test]
+fn what_stands_for_a_closed_fold_is_drawn_again_when_it_has_other_words() {
+    let (_provider, editor) = opened();
+    editor.keys("GzM");
+    editor.wait_screen("the message in one line", |rows| {
+        let words = "@You: What is in f.txt? (";
+        rows.iter().any(|row| row.starts_with(words))
+    });
+    // As Neovim is told the new words, it has drawn the line with the old ones already.
+    editor.lua(
+        "vim.api.nvim_buf_set_lines(0, 5, 6, false, { 'What else?' })",
+        json!([]),
+    );
+    editor.wait_screen("its new words", |rows| {
+        let words = "@You: What else? (";
+        rows.iter().any(|row| row.starts_with(words))
+    });
+}

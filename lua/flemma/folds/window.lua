@@ -95,16 +95,20 @@ function M.folds(id, buffer)
   return api.nvim_win_is_valid(id) and api.nvim_win_get_buf(id) == buffer and vim.wo[id].foldmethod == "manual"
 end
 
---- Sets a window's options, for the buffer that it shows and no other.
+--- Sets a window's options, for the buffer that it shows and no other. A window that has
+--- them already, from the one that it was split from or from before, has the 'foldlevel'
+--- that the user gave it: a |zM| may have come first.
 ---@param id integer
 ---@return boolean done Not where folds are made in another way.
 function M.set(id)
   if vim.wo[id].foldmethod ~= "manual" then
     return false
   end
-  vim.wo[id][0].foldtext = TEXT
-  if vim.wo[id].foldlevel < DEPTH then
-    vim.wo[id][0].foldlevel = DEPTH
+  if vim.wo[id].foldtext ~= TEXT then
+    vim.wo[id][0].foldtext = TEXT
+    if vim.wo[id].foldlevel < DEPTH then
+      vim.wo[id][0].foldlevel = DEPTH
+    end
   end
   return true
 end
@@ -286,6 +290,21 @@ local function rebuild(how, part, old)
   end
 end
 
+--- Draws folds again that have other words now: Neovim asks for these when it draws, and
+--- does not know that they changed.
+---@param id integer
+---@param folds flemma.folds.Fold[]
+---@param had table<integer, flemma.folds.Fold>
+local function redraw(id, folds, had)
+  for _, fold in ipairs(folds) do
+    local old = had[fold.first]
+    local same = old and old.text == fold.text and old.label == fold.label and old.group == fold.group
+    if old and not same then
+      api.nvim__redraw({ win = id, range = { fold.first, fold.last }, flush = false })
+    end
+  end
+end
+
 ---@class flemma.folds.Update
 ---@field part flemma.folds.Part
 ---@field old flemma.folds.Fold[] What it had.
@@ -311,6 +330,7 @@ function M.update(id, updates, opening, was)
       end
       if kept then
         add(how, update.part.folds, had)
+        redraw(id, update.part.folds, had)
       else
         rebuild(how, update.part, update.old)
       end
