@@ -13,6 +13,9 @@ local undo = require("flemma.undo")
 
 local ANCHORS = api.nvim_create_namespace("flemma.anchors")
 
+--- What Neovim's API says of a Ctrl-C.
+local INTERRUPTED = "Keyboard interrupt"
+
 ---@type table<integer, boolean> Buffers that the host keeps locked: whether each could be changed before.
 local locked = {}
 
@@ -21,6 +24,18 @@ local locked = {}
 ---@return boolean
 local function refused(why)
   return why ~= nil and (why:find("E565", 1, true) ~= nil or why:find("E11:", 1, true) ~= nil)
+end
+
+--- Changes the text once. An interrupt, a Ctrl-C that comes just now, is reported by
+--- Neovim after the change was made, and that is no failure.
+---@param buffer integer
+---@param change fun()
+local function once(buffer, change)
+  local seq = mirror.seq(buffer)
+  local ok, why = pcall(change)
+  if not ok and not (why == INTERRUPTED and mirror.seq(buffer) ~= seq) then
+    error(why, 0)
+  end
 end
 
 ---@param edit flemma.protocol.Apply|flemma.protocol.Append
@@ -96,10 +111,28 @@ local function follow(windows, buffer)
   end
 end
 
+--- Carries an edit out. Whatever goes wrong the host hears of it: until it has the answer
+--- it writes nothing else.
+---@generic T: flemma.protocol.Apply|flemma.protocol.Append
+---@param carry_out fun(edit: T): "hold"|nil
+---@return fun(edit: T): "hold"|nil
+local function answered(carry_out)
+  return function(edit)
+    local ok, result = xpcall(carry_out, debug.traceback, edit)
+    if ok then
+      return result
+    end
+    host.log(("edit %d: %s"):format(edit.edit, result))
+    if usable(edit.buffer) then
+      mirror.snapshot(edit.buffer)
+    end
+    answer(edit, "failed", { message = vim.split(result, "\n")[1] })
+  end
+end
+
 --- Applies the changes of one step, or none of them.
----@param edit flemma.protocol.Apply
----@return "hold"|nil
-function M.apply(edit)
+---@type fun(edit: flemma.protocol.Apply): "hold"|nil
+M.apply = answered(function(edit)
   local buffer = edit.buffer
   if not usable(buffer) then
     return answer(edit, "failed", { message = "The buffer is gone." })
@@ -115,7 +148,9 @@ function M.apply(edit)
   local ok, why = undo.write(buffer, edit.join, function()
     for index = #edit.changes, 1, -1 do
       local change = edit.changes[index]
-      api.nvim_buf_set_lines(buffer, change.first, change.last, true, change.lines)
+      once(buffer, function()
+        api.nvim_buf_set_lines(buffer, change.first, change.last, true, change.lines)
+      end)
     end
   end)
   if not ok and mirror.seq(buffer) == edit.seq then
@@ -134,7 +169,7 @@ function M.apply(edit)
     M.lock({ buffer = buffer, locked = false })
   end
   answer(edit, "applied")
-end
+end)
 
 --- Where an anchor stands, if the text it stood in is still there.
 ---@param buffer integer
@@ -175,9 +210,8 @@ end
 
 --- Inserts text at an anchor and moves the anchor behind it. The user may type
 --- anywhere meanwhile.
----@param append flemma.protocol.Append
----@return "hold"|nil
-function M.append(append)
+---@type fun(append: flemma.protocol.Append): "hold"|nil
+M.append = answered(function(append)
   local buffer, lines = append.buffer, append.lines
   if not usable(buffer) then
     return answer(append, "lost", { message = "The buffer is gone." })
@@ -192,7 +226,9 @@ function M.append(append)
   local following = #lines > 1 and followers(buffer) or {}
   local seq = mirror.seq(buffer)
   local ok, why = undo.write(buffer, append.join, function()
-    api.nvim_buf_set_text(buffer, row, column, row, column, lines)
+    once(buffer, function()
+      api.nvim_buf_set_text(buffer, row, column, row, column, lines)
+    end)
   end)
   if not ok and mirror.seq(buffer) == seq then
     if refused(why) then
@@ -207,7 +243,7 @@ function M.append(append)
     follow(following, buffer)
   end
   answer(append, "applied", { at_row = row, at_column = column, row = last_row, column = last_column })
-end
+end)
 
 --- Sets an anchor, after the edits that came before. Where its place is gone, because
 --- the text was read anew or cut meanwhile, there is none: what is to be written there is

@@ -54,7 +54,8 @@ function M.write(buffer, join, change)
   local called, refused = pcall(vim.api.nvim_buf_call, buffer, function()
     ok, why = write(buffer, join, change)
   end)
-  if not called then
+  -- A Ctrl-C that comes just now is taken for an interrupt of this, after all was done.
+  if not called and ok == nil then
     return false, refused
   end
   return ok, why

@@ -5,7 +5,7 @@ use harness::{Answer, Editor, Provider};
 use serde_json::json;
 
 use crate::processes::host;
-use crate::stage::open;
+use crate::stage::{at_rest, file, open, wait_end};
 
 /// Changes between two comparisons, and comparisons.
 const CHANGES: usize = 100;
@@ -117,5 +117,48 @@ fn three_thousand_changes_of_all_kinds_reach_the_host() {
             "round {round}: sent\n{sent}\nfor\n{expected}"
         );
         assert_eq!(editor.lines(), lines);
+    }
+}
+
+/// Neovim tells the host the whole text right before each of its edits.
+const ANEW: &str = r#"
+    local apply, mirror = require("flemma.apply"), require("flemma.mirror")
+    for _, name in ipairs({ "apply", "append" }) do
+      local carry_out = apply[name]
+      apply[name] = function(edit)
+        mirror.snapshot(edit.buffer)
+        return carry_out(edit)
+      end
+    end
+"#;
+
+#[test]
+fn an_edit_on_its_way_while_the_text_is_told_anew_is_made_once() {
+    let call = Answer::says("Some words.").tool_use("t_1", "read", file("f.txt"));
+    let answers = ["Well.", "Right.", "Fine."].map(Answer::says);
+    let provider = Provider::anthropic([call].into_iter().chain(answers));
+    let editor = open(&provider, "@You:\nGo.\n");
+    std::fs::write(editor.dir().join("f.txt"), "one\n").unwrap();
+    host(&editor);
+    editor.lua(ANEW, json!([]));
+    editor.keys(":Flemma queue And more.<CR><C-]>");
+    wait_end(&editor, "Right.\n\n@You:\n\n");
+    at_rest(&editor);
+    let text = editor.text();
+    for once in [
+        "Some words.",
+        "**Tool Result:** `t_1`",
+        "Well.",
+        "And more.",
+    ] {
+        assert_eq!(text.matches(once).count(), 1, "{once} in\n{text}");
+    }
+    // And the host has the same text.
+    editor.keys("GiWhat do you see?<Esc><C-]>");
+    wait_end(&editor, "Fine.\n\n@You:\n\n");
+    let requests = provider.requests();
+    let told = requests.last().unwrap().body["messages"].to_string();
+    for once in ["Some words.", "Well.", "And more.", "What do you see?"] {
+        assert_eq!(told.matches(once).count(), 1, "{once} in\n{told}");
     }
 }

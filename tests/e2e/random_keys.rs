@@ -8,7 +8,7 @@ use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};
 
 use crate::processes::host;
-use crate::stage::{at_rest, command, events, file, watch, with_options};
+use crate::stage::{command, events, file, watch, with_options};
 use crate::traces::settle;
 
 /// Keys of one seed, and seeds of one run.
@@ -160,8 +160,13 @@ fn sent(editor: &Editor, provider: &Provider) -> Option<Vec<Json>> {
     // A Ctrl-C of before may come late, and takes the request with it.
     while provider.requests().len() == before {
         let started = seen("FlemmaRequestStarted");
+        editor.command("messages clear");
         editor.command("Flemma send");
-        at_rest(editor);
+        // The answer may be there already, and a call of it run: that ends first.
+        editor.wait_for("a host that did what it was told", |editor| {
+            editor.command("Flemma tool:cancel");
+            editor.messages().contains("No tool is running here.")
+        });
         if seen("FlemmaRequestStarted") == started {
             return None;
         }
@@ -217,6 +222,7 @@ fn play(seed: u64) {
     }
     eprintln!("seed {seed}: {story}");
     editor.keys("<Esc><C-\\><C-n>:silent! only<CR>");
+    let before = editor.messages();
     settle(&editor);
     if !wild {
         // A broken block keeps what was said below the chat; and the host may be behind.
@@ -231,7 +237,9 @@ fn play(seed: u64) {
             "seed {seed}: the host died"
         );
     }
-    let messages = editor.messages();
+    let messages = before + &editor.messages();
+    let log = std::fs::read_to_string(editor.dir().join("state/nvim/flemma.log"));
+    let log = log.unwrap_or_default();
     let faults = [
         "could not be carried out",
         "traceback",
@@ -241,7 +249,7 @@ fn play(seed: u64) {
     for fault in faults {
         assert!(
             !messages.contains(fault),
-            "seed {seed}: {messages}\n{story}"
+            "seed {seed}: {messages}\n{log}\n{story}"
         );
     }
     let mirror = sent(&editor, &provider);

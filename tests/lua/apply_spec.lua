@@ -159,3 +159,59 @@ test("a write refused under a textlock is made afterwards, in order", function()
   end)
   same(chat.lines(buffer), { "abc" })
 end)
+
+--- Runs `action` while a function of Neovim's API is another.
+---@param name string
+---@param other fun(real: function, ...: any): any
+---@param action fun()
+local function with_api(name, other, action)
+  local real = vim.api[name]
+  vim.api[name] = function(...)
+    return other(real, ...)
+  end
+  local ok, why = pcall(action)
+  vim.api[name] = real
+  assert(ok, why)
+end
+
+test("an interrupt that Neovim reports after a change is none", function()
+  local buffer = chat.new({ "a", "b" })
+  local function interrupted(real, ...)
+    real(...)
+    error("Keyboard interrupt", 0)
+  end
+  with_api("nvim_buf_set_lines", interrupted, function()
+    apply(buffer, { { 0, 1, { "A" } }, { 1, 2, { "B" } } })
+  end)
+  same(chat.lines(buffer), { "A", "B" })
+  same(outcome(), "applied")
+  chat.host("anchor", { buffer = buffer, anchor = 1, line = 1, column = 1 })
+  with_api("nvim_buf_set_text", interrupted, function()
+    chat.host("append", { buffer = buffer, edit = 2, anchor = 1, lines = { "C" }, join = true })
+  end)
+  same(chat.lines(buffer), { "A", "BC" })
+  same(outcome(), "applied")
+  same(chat.messages("snapshot"), {})
+end)
+
+test("an interrupt before a change leaves the text and says so", function()
+  local buffer = chat.new({ "a" })
+  with_api("nvim_buf_set_lines", function()
+    error("Keyboard interrupt", 0)
+  end, function()
+    apply(buffer, { { 0, 1, { "A" } } })
+  end)
+  same(chat.lines(buffer), { "a" })
+  same(outcome(), "failed")
+end)
+
+test("an edit that ends in a fault is answered all the same, with the text as it is", function()
+  local buffer = chat.new({ "a" })
+  with_api("nvim_win_set_cursor", function()
+    error("no such window", 0)
+  end, function()
+    apply(buffer, { { 1, 1, { "b" } } }, { follow = true })
+  end)
+  same(outcome(), "failed")
+  same(#chat.messages("snapshot"), 1)
+end)

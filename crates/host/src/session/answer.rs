@@ -206,7 +206,9 @@ impl Session {
 
     /// The answer has no place any more.
     pub(super) fn lose_request(&mut self, why: &str) {
-        if let Some(open) = &mut self.request {
+        if let Some(open) = &mut self.request
+            && !(open.end == Some(AnswerEnd::Failed) && open.unwritten.is_empty())
+        {
             open.stop();
             open.unwritten.clear();
             open.end = Some(AnswerEnd::Failed);

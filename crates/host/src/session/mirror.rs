@@ -150,8 +150,8 @@ impl Session {
             return;
         };
         self.text = Mirror::new(Text::from_bytes(loading.bytes.unwrap_or_default()));
-        // The text was replaced under whatever was on its way.
-        self.edit = None;
+        // An edit that is on its way is answered still: as stale or lost, or as applied to
+        // this text, which Neovim may have sent for reasons of its own.
         self.folds = super::folding::Folding::default();
         self.view.redraw();
         match loading.attach {
