@@ -111,6 +111,15 @@ local function follow(windows, buffer)
   end
 end
 
+--- Sets an anchor.
+---@param buffer integer
+---@param anchor integer
+---@param row integer
+---@param column integer
+local function place(buffer, anchor, row, column)
+  api.nvim_buf_set_extmark(buffer, ANCHORS, row, column, { id = anchor, right_gravity = false, invalidate = true })
+end
+
 --- Carries an edit out. Whatever goes wrong the host hears of it: until it has the answer
 --- it writes nothing else.
 ---@generic T: flemma.protocol.Apply|flemma.protocol.Append
@@ -164,6 +173,9 @@ M.apply = answered(function(edit)
     mirror.snapshot(buffer)
     return answer(edit, "failed", { message = why })
   end
+  if edit.anchor then
+    place(buffer, edit.anchor.anchor, edit.anchor.line, edit.anchor.column)
+  end
   follow(following, buffer)
   if edit.unlock then
     M.lock({ buffer = buffer, locked = false })
@@ -178,8 +190,14 @@ end)
 ---@return integer? column
 local function position(buffer, anchor)
   local mark = api.nvim_buf_get_extmark_by_id(buffer, ANCHORS, anchor, { details = true })
-  if mark[1] and not mark[3].invalid then
-    return mark[1], mark[2]
+  local row, column = mark[1], mark[2]
+  if not row or not column or mark[3].invalid then
+    return
+  end
+  -- A mark of a text that was read anew may stand where there is nothing.
+  local line = api.nvim_buf_get_lines(buffer, row, row + 1, false)[1]
+  if line and column <= #line then
+    return row, column
   end
 end
 
@@ -198,14 +216,6 @@ local function as_expected(append, row, column)
     return false
   end
   return tail == "" or api.nvim_buf_get_text(append.buffer, row, column - #tail, row, column, {})[1] == tail
-end
-
----@param buffer integer
----@param anchor integer
----@param row integer
----@param column integer
-local function place(buffer, anchor, row, column)
-  api.nvim_buf_set_extmark(buffer, ANCHORS, row, column, { id = anchor, right_gravity = false, invalidate = true })
 end
 
 --- Inserts text at an anchor and moves the anchor behind it. The user may type
@@ -244,18 +254,6 @@ M.append = answered(function(append)
   end
   answer(append, "applied", { at_row = row, at_column = column, row = last_row, column = last_column })
 end)
-
---- Sets an anchor, after the edits that came before. Where its place is gone, because
---- the text was read anew or cut meanwhile, there is none: what is to be written there is
---- answered as lost.
----@param anchor flemma.protocol.Anchor
-function M.anchor(anchor)
-  local buffer, row = anchor.buffer, anchor.line
-  local line = usable(buffer) and api.nvim_buf_get_lines(buffer, row, row + 1, false)[1]
-  if line and anchor.column <= #line then
-    place(buffer, anchor.anchor, row, anchor.column)
-  end
-end
 
 ---@param anchor flemma.protocol.ReleaseAnchor
 function M.release_anchor(anchor)

@@ -8,6 +8,7 @@ local M = {}
 local api = vim.api
 local mirror = require("flemma.mirror")
 local shift = require("flemma.folds.shift")
+local text = require("flemma.folds.text")
 local window = require("flemma.folds.window")
 
 --- Most folds that are looked at or made at once in a window that is new to a chat, which
@@ -16,6 +17,7 @@ local PIECE, PAUSE_MS = 100, 10
 
 ---@class flemma.folds.Known
 ---@field folds flemma.folds.List By their first lines, a message before what is in it.
+---@field seq integer Of the text they are in.
 
 ---@class flemma.folds.View
 ---@field buffer integer
@@ -33,6 +35,18 @@ local views = {}
 local stamps = {}
 local scheduled = false
 
+--- What is known of a chat's folds. When its text was read anew, which is no change that
+--- somebody tells of, they are none until the host says them.
+---@param buffer integer
+---@return flemma.folds.Known?
+local function current(buffer)
+  local here, seq = known[buffer], mirror.seq(buffer)
+  if here and here.seq ~= seq then
+    here.folds, here.seq, logs[buffer] = shift.list(), seq, nil
+  end
+  return here
+end
+
 ---@param buffer integer
 ---@return integer[] windows That show a chat and have its folds.
 local function folding(buffer)
@@ -49,7 +63,7 @@ end
 ---@param id integer
 local function fill(id)
   local view = views[id]
-  local here = view and known[view.buffer]
+  local here = view and current(view.buffer)
   if not view or not here or not view.next or not window.folds(id, view.buffer) then
     return
   end
@@ -77,6 +91,10 @@ end
 ---@param id integer
 ---@param buffer integer
 local function take(id, buffer)
+  local here = current(buffer)
+  if not here then
+    return
+  end
   local kept = has_folds(id, buffer)
   local left = not window.set(id)
   views[id] = { buffer = buffer, left = left }
@@ -85,8 +103,7 @@ local function take(id, buffer)
       window.clear(id)
     end
     -- What is on the screen comes first.
-    local folds = known[buffer].folds
-    window.fill(id, folds, window.first(id, folds), PIECE)
+    window.fill(id, here.folds, window.first(id, here.folds), PIECE)
     views[id].next = 0
     fill(id)
   end
@@ -137,7 +154,8 @@ end
 ---@param message flemma.protocol.Folds
 local function begin(message)
   local buffer = message.buffer
-  local old = known[buffer] and known[buffer].folds or shift.list()
+  local here = current(buffer)
+  local old = here and here.folds or shift.list()
   for _, id in ipairs(folding(buffer)) do
     views[id].was, views[id].next = window.states(id, old), nil
     window.clear(id)
@@ -145,7 +163,7 @@ local function begin(message)
       window.unset(id)
     end
   end
-  known[buffer] = message.enabled and { folds = shift.list() } or nil
+  known[buffer] = message.enabled and { folds = shift.list(), seq = mirror.seq(buffer) } or nil
   look()
 end
 
@@ -159,7 +177,7 @@ function M.folds(message)
   if message.reset then
     begin(message)
   end
-  local here = known[buffer]
+  local here = current(buffer)
   if not here then
     return
   end
@@ -190,7 +208,7 @@ end
 --- What stands in the place of the fold that is drawn, for 'foldtext'.
 ---@return string|string[][]
 function M.text()
-  local here = known[api.nvim_get_current_buf()]
+  local here = current(api.nvim_get_current_buf())
   local first, last = vim.v.foldstart - 1, vim.v.foldend
   local fold = here and shift.at(here.folds, first)
   if not fold then
@@ -198,8 +216,8 @@ function M.text()
   end
   local count = (" (%d lines)"):format(last - first)
   local indent = fold.inner and "  " or ""
-  local room = window.width(0) - api.nvim_strwidth(indent .. fold.label .. count) - 1
-  return { { indent .. fold.label, fold.group }, { window.cut(" " .. fold.text, room) .. count, "Folded" } }
+  local room = text.width(0) - api.nvim_strwidth(indent .. fold.label .. count) - 1
+  return { { indent .. fold.label, fold.group }, { text.cut(" " .. fold.text, room) .. count, "Folded" } }
 end
 
 ---@param buffer integer
@@ -211,8 +229,10 @@ mirror.on_change(function(buffer, first, last, new_last)
   local change = { seq = mirror.seq(buffer), first = first, last = last, new_last = new_last }
   logs[buffer] = logs[buffer] or {}
   shift.log(logs[buffer], change)
-  if known[buffer] then
-    shift.all(known[buffer].folds, change)
+  local here = known[buffer]
+  if here and here.seq == change.seq - 1 then
+    here.seq = change.seq
+    shift.all(here.folds, change)
   end
   for _, view in pairs(views) do
     if view.buffer == buffer and last ~= new_last then

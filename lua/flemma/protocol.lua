@@ -14,7 +14,6 @@ M.VERSION = 1
 M.RECEIVERS = {
   apply = "flemma.apply",
   append = "flemma.apply",
-  anchor = "flemma.apply",
   release_anchor = "flemma.apply",
   lock = "flemma.apply",
   cursor = "flemma.apply",
@@ -49,7 +48,6 @@ M.RECEIVERS = {
 M.IN_ORDER = {
   apply = true,
   append = true,
-  anchor = true,
   release_anchor = true,
   lock = true,
   cursor = true,
@@ -197,6 +195,7 @@ M.IN_ORDER = {
 ---@field edit integer
 ---@field seq integer The text that the changes were computed for.
 ---@field changes flemma.protocol.Change[] Sorted and disjoint.
+---@field anchor flemma.protocol.Anchor? Where an answer will grow, in the text that they make.
 ---@field join boolean Whether it continues the undo step of our last change.
 ---@field follow boolean Whether windows on the last line stay there.
 ---@field unlock boolean Whether the text is the user's again with it.
@@ -210,7 +209,6 @@ M.IN_ORDER = {
 ---@field join boolean
 
 ---@class flemma.protocol.Anchor
----@field buffer integer
 ---@field anchor integer
 ---@field line integer
 ---@field column integer

@@ -147,18 +147,24 @@ fn keys(random: &mut Random, wild: bool, token: &str) -> String {
 /// The request that the host makes of the chat as it is now, without what depends on
 /// its place in the conversation. None when it refuses to.
 #[track_caller]
-fn sent(editor: &Editor, provider: &Provider) -> Option<Vec<Json>> {
-    let before = provider.requests().len();
+fn sent(editor: &Editor, provider: &Provider, question: &str) -> Option<Vec<Json>> {
     editor.lua(
-        "vim.api.nvim_buf_set_lines(0, -1, -1, false, { '@You:', 'Checked.' })",
-        json!([]),
+        "vim.api.nvim_buf_set_lines(0, -1, -1, false, { '@You:', ... })",
+        json!([question]),
     );
     let seen = |name: &str| {
         let events = events(editor);
         events.iter().filter(|it| it.starts_with(name)).count()
     };
+    // One of before may arrive late.
+    let found = || {
+        let requests = provider.requests().into_iter().map(|it| it.body);
+        requests
+            .into_iter()
+            .find(|it| it.to_string().contains(question))
+    };
     // A Ctrl-C of before may come late, and takes the request with it.
-    while provider.requests().len() == before {
+    while found().is_none() {
         let started = seen("FlemmaRequestStarted");
         editor.command("messages clear");
         editor.command("Flemma send");
@@ -171,11 +177,11 @@ fn sent(editor: &Editor, provider: &Provider) -> Option<Vec<Json>> {
             return None;
         }
         editor.wait_for("a request, or its end", |_| {
-            provider.requests().len() > before || seen("FlemmaRequestFinished") > started
+            found().is_some() || seen("FlemmaRequestFinished") > started
         });
     }
     settle(editor);
-    let mut body = provider.requests().get(before)?.body.clone();
+    let mut body = found()?;
     strip(&mut body);
     Some(body["messages"].as_array().unwrap().clone())
 }
@@ -193,6 +199,30 @@ fn strip(value: &mut Json) {
         Json::Array(items) => items.iter_mut().for_each(strip),
         _ => {}
     }
+}
+
+/// Whether two requests say the same, but for calls that had no result in the first: those
+/// may have one by the second.
+fn agrees(first: &Json, second: &Json) -> bool {
+    match (first, second) {
+        (Json::Object(a), Json::Object(b)) => {
+            let waited = a.get("content") == Some(&json!("No result was given for this call."));
+            let same = a.iter().all(|(key, value)| {
+                let is_result = matches!(key.as_str(), "content" | "is_error");
+                waited && is_result || b.get(key).is_some_and(|it| agrees(value, it))
+            });
+            same && (waited || a.len() == b.len())
+        }
+        (Json::Array(a), Json::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| agrees(a, b))
+        }
+        _ => first == second,
+    }
+}
+
+/// Whether the second list begins as the first one, whole.
+fn begins_with(second: &[Json], first: &[Json]) -> bool {
+    second.len() >= first.len() && first.iter().zip(second).all(|(a, b)| agrees(a, b))
 }
 
 #[track_caller]
@@ -252,17 +282,17 @@ fn play(seed: u64) {
             "seed {seed}: {messages}\n{log}\n{story}"
         );
     }
-    let mirror = sent(&editor, &provider);
+    let mirror = sent(&editor, &provider, "Checked once.");
     editor.command("Flemma restart");
     host(&editor);
-    let fresh = sent(&editor, &provider);
+    let fresh = sent(&editor, &provider, "Checked again.");
     // The first of them may have had an answer, which stands behind it.
     // What cannot be sent cannot be compared.
     let (Some(mirror), Some(fresh)) = (mirror, fresh) else {
         return;
     };
     let (last, others) = mirror.split_last().unwrap();
-    let same = fresh.starts_with(others) && parts(&fresh[others.len()]).starts_with(parts(last));
+    let same = begins_with(&fresh, others) && begins_with(parts(&fresh[others.len()]), parts(last));
     let text = editor.text();
     assert!(
         same,

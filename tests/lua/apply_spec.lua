@@ -15,6 +15,16 @@ local function apply(buffer, changes, more)
   chat.host("apply", vim.tbl_extend("force", edit, more or {}))
 end
 
+--- Says where an answer will grow.
+---@param buffer integer
+---@param number integer
+---@param line integer
+---@param column integer
+local function anchor(buffer, number, line, column)
+  apply(buffer, {}, { anchor = { anchor = number, line = line, column = column } })
+  chat.sent = {}
+end
+
 ---@return string outcome Of the last edit.
 local function outcome()
   local applied = chat.messages("applied")
@@ -88,7 +98,7 @@ end)
 
 test("streamed text goes in at its anchor while the user types above it", function()
   local buffer = chat.new({ "@Assistant:", "", "below" })
-  chat.host("anchor", { buffer = buffer, anchor = 7, line = 1, column = 0 })
+  anchor(buffer, 7, 1, 0)
   chat.host("append", { buffer = buffer, edit = 2, anchor = 7, lines = { "one ", "tw" }, join = false })
   chat.keys("ggOtyped<Esc>")
   local expect = { column = 2, tail = "tw" }
@@ -100,7 +110,7 @@ end)
 
 test("text is not added where the user rewrote the line before the anchor", function()
   local buffer = chat.new({ "abc" })
-  chat.host("anchor", { buffer = buffer, anchor = 1, line = 0, column = 3 })
+  anchor(buffer, 1, 0, 3)
   chat.keys("0rX")
   local expect = { column = 3, tail = "abc" }
   chat.host("append", { buffer = buffer, edit = 1, anchor = 1, lines = { "d" }, join = false, expect = expect })
@@ -110,29 +120,35 @@ end)
 
 test("an anchor whose line was deleted is lost", function()
   local buffer = chat.new({ "a", "gone", "c" })
-  chat.host("anchor", { buffer = buffer, anchor = 1, line = 1, column = 4 })
+  anchor(buffer, 1, 1, 4)
   chat.keys("2Gdd")
   chat.host("append", { buffer = buffer, edit = 1, anchor = 1, lines = { "d" }, join = false })
   same(chat.lines(buffer), { "a", "c" })
   same(outcome(), "lost")
 end)
 
-test("an anchor whose place is gone when it comes is lost, and nothing is written", function()
+test("an anchor for an older text is not set, and nothing is written there", function()
   local buffer = chat.new({ "a", "bc" })
-  for number, at in ipairs({ { 2, 0 }, { 1, 3 }, { 9, 9 } }) do
-    chat.host("anchor", { buffer = buffer, anchor = number, line = at[1], column = at[2] })
-    chat.host("append", { buffer = buffer, edit = number, anchor = number, lines = { "d" }, join = false })
-    same(outcome(), "lost")
-  end
-  same(chat.lines(buffer), { "a", "bc" })
-  chat.host("anchor", { buffer = buffer, anchor = 7, line = 1, column = 2 })
-  chat.host("append", { buffer = buffer, edit = 7, anchor = 7, lines = { "d" }, join = false })
-  same(chat.lines(buffer), { "a", "bcd" })
+  local seq = mirror.seq(buffer)
+  chat.keys("ggOabove<Esc>")
+  apply(buffer, {}, { seq = seq, anchor = { anchor = 1, line = 1, column = 2 } })
+  same(outcome(), "stale")
+  chat.host("append", { buffer = buffer, edit = 2, anchor = 1, lines = { "d" }, join = false })
+  same(outcome(), "lost")
+  same(chat.lines(buffer), { "above", "a", "bc" })
+end)
+
+test("an anchor is set with the marker that it stands behind", function()
+  local buffer = chat.new({ "@You:", "Go." })
+  apply(buffer, { { 2, 2, { "", "@Assistant:" } } }, { anchor = { anchor = 1, line = 3, column = 11 } })
+  chat.keys("ggOabove<Esc>")
+  chat.host("append", { buffer = buffer, edit = 2, anchor = 1, lines = { "", "d" }, join = false })
+  same(chat.lines(buffer), { "above", "@You:", "Go.", "", "@Assistant:", "d" })
 end)
 
 test("a window whose cursor is on the last line follows the stream", function()
   local buffer = chat.new({ "@Assistant:", "" })
-  chat.host("anchor", { buffer = buffer, anchor = 1, line = 1, column = 0 })
+  anchor(buffer, 1, 1, 0)
   chat.keys("G")
   chat.host("append", { buffer = buffer, edit = 1, anchor = 1, lines = { "a", "b" }, join = false })
   same(vim.api.nvim_win_get_cursor(0)[1], 3)
@@ -143,7 +159,7 @@ end)
 
 test("a write refused under a textlock is made afterwards, in order", function()
   local buffer = chat.new({ "a" })
-  chat.host("anchor", { buffer = buffer, anchor = 1, line = 0, column = 1 })
+  anchor(buffer, 1, 0, 1)
   local during
   vim.keymap.set("n", "<F5>", function()
     chat.host("append", { buffer = buffer, edit = 1, anchor = 1, lines = { "b" }, join = false })
@@ -185,7 +201,7 @@ test("an interrupt that Neovim reports after a change is none", function()
   end)
   same(chat.lines(buffer), { "A", "B" })
   same(outcome(), "applied")
-  chat.host("anchor", { buffer = buffer, anchor = 1, line = 1, column = 1 })
+  anchor(buffer, 1, 1, 1)
   with_api("nvim_buf_set_text", interrupted, function()
     chat.host("append", { buffer = buffer, edit = 2, anchor = 1, lines = { "C" }, join = true })
   end)

@@ -1,7 +1,9 @@
---- Where folds are when the text changed.
+--- Where folds are when the text changed, and what a window has of them.
 -- luacheck: globals test same
 
+local mirror = require("flemma.mirror")
 local shift = require("flemma.folds.shift")
+local window = require("flemma.folds.window")
 
 --- Messages with folds inside, from line 0 to line 10 times `count`.
 ---@param count integer
@@ -76,4 +78,81 @@ test("what the host says of an older text is moved like what it said before", fu
   same(at(5), { 10, 16, 28 })
   same(at(4), { 12, 18, 30 })
   same(at(3), nil)
+end)
+
+local played = require("chat")
+
+--- A chat whose last message, and a call in it, have folds.
+---@param lines integer
+---@return integer buffer
+local function folded(lines)
+  local text = {}
+  for line = 1, lines do
+    text[line] = "line " .. line
+  end
+  local buffer = played.new(text)
+  local items = { { 0, 4, false, false, "G", "L", "T" }, { 4, lines, false, false, "G", "L", "T" } }
+  items[3] = { lines - 2, lines, true, false, "G", "L", "T" }
+  local parts = { { first = 0, last = 4, anew = false, items = { items[1] } } }
+  parts[2] = { first = 4, last = lines, anew = false, items = { items[2], items[3] } }
+  local seq = mirror.seq(buffer)
+  played.host("folds", {
+    buffer = buffer,
+    seq = seq,
+    enabled = true,
+    reset = true,
+    opening = true,
+    parts = parts,
+  })
+  return buffer
+end
+
+--- How deep each line of the current window is folded.
+---@return string
+local function levels()
+  local found = {}
+  for line = 1, vim.fn.line("$") do
+    found[line] = vim.fn.foldlevel(line)
+  end
+  return table.concat(found)
+end
+
+--- Draws a new window on the chat. What fails in that is seen by nobody but the user.
+---@return string levels
+local function take()
+  vim.cmd("silent split")
+  local real, failed = window.fill, nil
+  local filled = false
+  window.fill = function(...)
+    filled = true
+    local ok, next = pcall(real, ...)
+    failed = failed or not ok and next or nil
+    return ok and next or nil
+  end
+  require("flemma.folds").seen(vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf())
+  vim.wait(1000, function()
+    return filled
+  end, 1)
+  window.fill = real
+  local found = levels()
+  vim.cmd("silent close")
+  same(failed, nil)
+  return found
+end
+
+test("a window that comes after the last lines went has the folds that are left", function()
+  local buffer = folded(10)
+  same(levels(), "1111111122")
+  vim.api.nvim_buf_set_lines(buffer, 4, 10, false, {})
+  same(take(), "1111")
+end)
+
+test("of a text that was read anew there are no folds until the host says them", function()
+  local buffer = folded(10)
+  local path = vim.fn.tempname()
+  vim.fn.writefile({ "one" }, path)
+  vim.cmd(("silent file %s | silent edit!"):format(path))
+  vim.fn.delete(path)
+  mirror.attach(buffer, function() end, function() end)
+  same(take(), "0")
 end)

@@ -4,6 +4,7 @@
 -- luacheck: globals test same
 
 local host = require("flemma.host")
+local mirror = require("flemma.mirror")
 
 local starts = 0
 local command ---@type string[] Of the last start.
@@ -89,7 +90,8 @@ test("a host that dies is followed by another, which learns what ran", function(
   forget()
   local buffer = vim.api.nvim_get_current_buf()
   host.receive("lock", { buffer = buffer, locked = true })
-  host.receive("anchor", { buffer = buffer, anchor = 1, line = 0, column = 0 })
+  local at = { anchor = 1, line = 0, column = 0 }
+  host.receive("apply", { buffer = buffer, edit = 1, seq = mirror.seq(buffer), changes = {}, anchor = at })
   host.receive("marks", { buffer = buffer, items = { { id = "toolu_1", line = 0, state = "running" } } })
   local item = { text = "then this", when = "later" }
   host.receive("queued", { buffer = buffer, line = 0, items = { item } })

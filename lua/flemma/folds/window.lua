@@ -146,30 +146,6 @@ function M.open(id, lines)
   end)
 end
 
----@param id integer
----@return integer columns Of text.
-function M.width(id)
-  local info = vim.fn.getwininfo(id == 0 and api.nvim_get_current_win() or id)[1]
-  return info.width - info.textoff
-end
-
---- Cuts a text visibly.
----@param text string
----@param room integer In columns.
----@return string
-function M.cut(text, room)
-  if api.nvim_strwidth(text) <= room then
-    return text
-  end
-  local count = math.max(room - 1, 0)
-  local cut = vim.fn.strcharpart(text, 0, count)
-  while count > 0 and api.nvim_strwidth(cut) >= room do
-    count = count - 1
-    cut = vim.fn.strcharpart(text, 0, count)
-  end
-  return cut .. "…"
-end
-
 --- What decides about a new fold in a window.
 ---@class flemma.folds.Manner
 ---@field cursor integer The cursor's line.
@@ -211,12 +187,25 @@ local function split(folds)
   return nil, folds
 end
 
+--- Those of these folds that there are lines for. When lines at the end were taken away,
+--- what was told of them stands behind the end until the host says it anew.
+---@param folds flemma.folds.Fold[]
+---@return flemma.folds.Fold[]
+local function standing(folds)
+  local count, last = api.nvim_buf_line_count(0), #folds
+  while last > 0 and folds[last].first >= count do
+    last = last - 1
+  end
+  return last == #folds and folds or vim.list_slice(folds, 1, last)
+end
+
 --- Makes the folds of a part that are missing. Those that the window should have, by
 --- their first lines, are looked for.
 ---@param how flemma.folds.Manner
 ---@param folds flemma.folds.Fold[]
 ---@param had table<integer, any>
 local function add(how, folds, had)
+  folds = standing(folds)
   if #folds == 0 then
     return
   end
@@ -264,7 +253,7 @@ end
 ---@param part flemma.folds.Part
 ---@param old flemma.folds.Fold[]
 local function rebuild(how, part, old)
-  local outer, inner = split(old)
+  local outer, inner = split(standing(old))
   local was = {}
   if outer then
     was[outer.first] = { closed = is_closed(outer.first), inner = false }
@@ -274,7 +263,7 @@ local function rebuild(how, part, old)
     was[fold.first] = { closed = is_closed(fold.first) or is_closed(fold.last - 1), inner = true }
   end
   wipe(part.first, part.last)
-  local now, around = split(part.folds)
+  local now, around = split(standing(part.folds))
   local function closed(fold)
     local before = was[fold.first]
     if before and before.inner == fold.inner then

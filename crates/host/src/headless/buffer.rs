@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use chat::text::{Lines, Text};
 
-use super::messages::{Anchor, Append, Apply};
+use super::messages::{Append, Apply};
 use crate::protocol::{Applied, BufferId, Outcome};
 
 /// The number of the one buffer there is.
@@ -71,6 +71,9 @@ impl Buffer {
         for change in edit.changes.iter().rev() {
             self.splice(change.first..change.last, &change.lines);
         }
+        if let Some(at) = &edit.anchor {
+            self.anchors.insert(at.anchor, (at.line, at.column));
+        }
         self.answer(edit.edit, Outcome::Applied)
     }
 
@@ -107,13 +110,7 @@ impl Buffer {
         at(self.answer(append.edit, Outcome::Applied))
     }
 
-    /// Sets an anchor.
-    pub fn set_anchor(&mut self, anchor: &Anchor) {
-        self.anchors
-            .insert(anchor.anchor, (anchor.line, anchor.column));
-    }
-
-    /// Forgets one.
+    /// Forgets an anchor.
     pub fn release_anchor(&mut self, anchor: u64) {
         self.anchors.remove(&anchor);
     }
@@ -141,7 +138,7 @@ impl Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::headless::messages::{Change, Expect};
+    use crate::headless::messages::{Anchor, Change, Expect};
 
     fn buffer(text: &str) -> Buffer {
         Buffer::new(Text::from(text))
@@ -157,6 +154,7 @@ mod tests {
             edit: 1,
             seq,
             changes,
+            anchor: None,
         }
     }
 
@@ -179,11 +177,13 @@ mod tests {
     #[test]
     fn an_answer_grows_at_its_anchor_whatever_is_written_above_it() {
         let mut it = buffer("@Assistant:\nend");
-        it.set_anchor(&Anchor {
+        let mut marker = apply(it.seq(), Vec::new());
+        marker.anchor = Some(Anchor {
             anchor: 7,
             line: 0,
             column: 11,
         });
+        assert_eq!(it.apply(&marker).outcome, Outcome::Applied);
         let append = |column, tail: &str, lines: &[&str]| Append {
             edit: 2,
             anchor: 7,

@@ -31,7 +31,6 @@ impl Front {
                 let applied = self.buffer.append(&append);
                 self.written(applied);
             }
-            FromHost::Anchor(anchor) => self.buffer.set_anchor(&anchor),
             FromHost::ReleaseAnchor(anchor) => self.buffer.release_anchor(anchor.anchor),
             FromHost::Notify(notice) => self.notice(&notice),
             FromHost::Event(event) => self.event(&event),

@@ -14,10 +14,8 @@ pub enum FromHost {
     Apply(Apply),
     /// Insert text at an anchor.
     Append(Append),
-    /// Set an anchor.
-    Anchor(Anchor),
-    /// Forget one.
-    ReleaseAnchor(Anchor),
+    /// Forget an anchor.
+    ReleaseAnchor(ReleaseAnchor),
     /// Tell the user.
     Notify(Notice),
     /// Something began or ended.
@@ -64,6 +62,8 @@ pub struct Apply {
     pub seq: u64,
     /// Sorted and disjoint.
     pub changes: Vec<Change>,
+    /// Where an answer will grow, in the text that they make.
+    pub anchor: Option<Anchor>,
 }
 
 /// See [`crate::protocol::Append`].
@@ -97,6 +97,13 @@ pub struct Anchor {
     pub line: usize,
     /// Its byte column.
     pub column: usize,
+}
+
+/// See [`crate::protocol::ReleaseAnchor`].
+#[derive(Debug, Deserialize)]
+pub struct ReleaseAnchor {
+    /// Which anchor.
+    pub anchor: u64,
 }
 
 /// See [`crate::protocol::Notify`].
@@ -177,7 +184,6 @@ pub fn read(message: Message) -> Result<FromHost, serde_json::Error> {
     Ok(match message.name.as_str() {
         "apply" => FromHost::Apply(typed(payload)?),
         "append" => FromHost::Append(typed(payload)?),
-        "anchor" => FromHost::Anchor(typed(payload)?),
         "release_anchor" => FromHost::ReleaseAnchor(typed(payload)?),
         "notify" => FromHost::Notify(typed(payload)?),
         "event" => FromHost::Event(typed(payload)?),

@@ -38,6 +38,8 @@ pub struct Apply<'a> {
     pub seq: u64,
     /// Sorted and disjoint.
     pub changes: &'a [Change],
+    /// Where an answer will grow, in the text that they make.
+    pub anchor: Option<Anchor>,
     /// Whether it continues the undo step of our last change.
     pub join: bool,
     /// Whether windows whose cursor is on the last line stay there.
@@ -73,17 +75,24 @@ pub struct Expect<'a> {
     pub tail: &'a str,
 }
 
-/// `anchor` and `release_anchor`: where a text will grow.
-#[derive(Debug, Serialize)]
+/// Where a text will grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Anchor {
-    /// Which buffer.
-    pub buffer: BufferId,
     /// Which anchor.
     pub anchor: u64,
     /// Its line.
     pub line: usize,
     /// Its byte column.
     pub column: usize,
+}
+
+/// `release_anchor`: nothing grows there any more.
+#[derive(Debug, Serialize)]
+pub struct ReleaseAnchor {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// Which anchor.
+    pub anchor: u64,
 }
 
 /// `lock`: whether the user may change the text.

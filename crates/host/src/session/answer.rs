@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::usage::Meter;
 use super::{FRAME, Session};
-use crate::protocol::Anchor;
+use crate::protocol::{Anchor, ReleaseAnchor};
 
 /// Most bytes of text before the anchor that are compared.
 const TAIL: usize = 64;
@@ -255,44 +255,36 @@ impl Session {
     /// leaves it, is taken up; otherwise a new marker line is written.
     fn write_marker(&mut self) {
         let document = self.text.document();
-        let last = document
-            .messages
-            .last()
-            .filter(|last| last.role == Role::Assistant);
-        if last.is_some_and(|last| {
-            last.inline.is_none() && document.is_blank(last.lines.start + 1..last.lines.end)
-        }) {
-            return self.marker_written();
-        }
-        let edit = write::append_message(&document, Role::Assistant, &[]);
+        let last = document.messages.last().filter(|last| {
+            let content = last.lines.start + 1..last.lines.end;
+            last.role == Role::Assistant && last.inline.is_none() && document.is_blank(content)
+        });
+        let (edit, line, column) = if let Some(last) = last {
+            let line = last.lines.start;
+            (None, line, document.text().line(line).len())
+        } else {
+            let edit = write::append_message(&document, Role::Assistant, &[]);
+            let marker = edit.replacement.last().map_or(0, String::len);
+            let line = edit.lines.start + edit.replacement.len().saturating_sub(1);
+            (Some(edit), line, marker)
+        };
+        let anchor = Anchor {
+            anchor: self.number(),
+            line,
+            column,
+        };
         if let Some(open) = &mut self.request {
             open.last_write = Some(Instant::now());
         }
-        self.apply_marker(edit);
+        self.apply_marker(edit, Some(anchor));
     }
 
     /// The marker line stands: the answer grows behind it.
-    pub(super) fn marker_written(&mut self) {
-        let document = self.text.document();
-        let Some(line) = document.messages.last().map(|last| last.lines.start) else {
-            return;
-        };
-        let column = self.text.text().line(line).len();
-        let anchor = self.number();
-        let Some(open) = &mut self.request else {
-            return;
-        };
-        open.anchor = Some(anchor);
-        self.editor.send(
-            "anchor",
-            &Anchor {
-                buffer: self.buffer,
-                anchor,
-                line,
-                column,
-            },
-        );
-        self.answer_grew(line, column);
+    pub(super) fn marker_written(&mut self, at: Anchor) {
+        if let Some(open) = &mut self.request {
+            open.anchor = Some(at.anchor);
+        }
+        self.answer_grew(at.line, at.column);
     }
 
     /// Remembers what stands before the anchor.
@@ -320,11 +312,9 @@ impl Session {
         if let Some(anchor) = open.anchor {
             self.editor.send(
                 "release_anchor",
-                &Anchor {
+                &ReleaseAnchor {
                     buffer: self.buffer,
                     anchor,
-                    line: 0,
-                    column: 0,
                 },
             );
         }

@@ -7,7 +7,7 @@ use chat::escape::escape_line;
 use chat::write::TextEdit;
 
 use super::Session;
-use crate::protocol::{Append, Applied, Apply, Change, Expect, Outcome};
+use crate::protocol::{Anchor, Append, Applied, Apply, Change, Expect, Outcome};
 
 /// An edit that the editor has not answered yet.
 pub(super) struct InFlight {
@@ -23,7 +23,11 @@ enum What {
         again: Event,
     },
     /// The marker of an answer, or its end, outside the cycle.
-    Marker { changes: Vec<Change> },
+    Marker {
+        changes: Vec<Change>,
+        /// Where the answer grows.
+        anchor: Option<Anchor>,
+    },
     /// A piece of an answer.
     Append { lines: Vec<String> },
 }
@@ -31,7 +35,7 @@ enum What {
 impl Session {
     /// Sends the changes of a step; `rest` follows when they are applied.
     pub(super) fn apply(&mut self, edits: Vec<TextEdit>, rest: VecDeque<Effect>, again: Event) {
-        let changes = self.send_changes(edits, false);
+        let changes = self.send_changes(edits, None);
         self.pace.wrote();
         self.edit = Some(InFlight {
             number: self.last_number,
@@ -43,16 +47,17 @@ impl Session {
         });
     }
 
-    /// Sends the marker line under which an answer is written.
-    pub(super) fn apply_marker(&mut self, edit: TextEdit) {
-        let changes = self.send_changes(vec![edit], true);
+    /// Sends the marker line under which an answer is written, or its end. The place where
+    /// it grows is set with it: the user may type above it at any time.
+    pub(super) fn apply_marker(&mut self, edit: Option<TextEdit>, anchor: Option<Anchor>) {
+        let changes = self.send_changes(edit.into_iter().collect(), anchor);
         self.edit = Some(InFlight {
             number: self.last_number,
-            what: What::Marker { changes },
+            what: What::Marker { changes, anchor },
         });
     }
 
-    fn send_changes(&mut self, edits: Vec<TextEdit>, follow: bool) -> Vec<Change> {
+    fn send_changes(&mut self, edits: Vec<TextEdit>, anchor: Option<Anchor>) -> Vec<Change> {
         let changes: Vec<Change> = edits
             .into_iter()
             .map(|edit| Change {
@@ -66,8 +71,9 @@ impl Session {
             edit: self.number(),
             seq: self.seq,
             changes: &changes,
+            anchor,
             join: false,
-            follow,
+            follow: anchor.is_some(),
             unlock: self.running.is_empty() && !self.cycle.has_queue(),
         };
         self.editor.send("apply", &apply);
@@ -111,9 +117,11 @@ impl Session {
                 self.perform(rest, Event::Continue);
             }
             (What::Cycle { again, .. }, Outcome::Stale) => self.waiting.push_front(again),
-            (What::Marker { changes }, Outcome::Applied) => {
+            (What::Marker { changes, anchor }, Outcome::Applied) => {
                 self.splice(&changes);
-                self.marker_written();
+                if let Some(anchor) = anchor {
+                    self.marker_written(anchor);
+                }
             }
             // What was to be written is still there and is tried again.
             (What::Marker { .. }, Outcome::Stale) => {}
@@ -180,7 +188,7 @@ impl Session {
     pub(super) fn mark_interrupted(&mut self) {
         let document = self.text.document();
         match chat::write::abort_last(&document, "the host stopped") {
-            Some(edit) => self.apply_marker(edit),
+            Some(edit) => self.apply_marker(Some(edit), None),
             None => self.interrupted = false,
         }
     }
