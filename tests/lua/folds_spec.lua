@@ -83,18 +83,18 @@ end)
 local played = require("chat")
 
 --- A chat whose last message, and a call in it, have folds.
----@param lines integer
+---@param count integer Of lines.
 ---@return integer buffer
-local function folded(lines)
+local function folded(count)
   local text = {}
-  for line = 1, lines do
+  for line = 1, count do
     text[line] = "line " .. line
   end
   local buffer = played.new(text)
-  local items = { { 0, 4, false, false, "G", "L", "T" }, { 4, lines, false, false, "G", "L", "T" } }
-  items[3] = { lines - 2, lines, true, false, "G", "L", "T" }
+  local items = { { 0, 4, false, false, "G", "L", "T" }, { 4, count, false, false, "G", "L", "T" } }
+  items[3] = { count - 2, count, true, false, "G", "L", "T" }
   local parts = { { first = 0, last = 4, anew = false, items = { items[1] } } }
-  parts[2] = { first = 4, last = lines, anew = false, items = { items[2], items[3] } }
+  parts[2] = { first = 4, last = count, anew = false, items = { items[2], items[3] } }
   local seq = mirror.seq(buffer)
   played.host("folds", {
     buffer = buffer,

@@ -8,11 +8,13 @@
 mod read;
 mod record;
 mod show;
+mod underway;
 mod unfinished;
 
 pub use read::Log;
 pub use record::{Act, Record, Word};
 pub use show::lines;
+pub use underway::Underway;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -116,6 +118,12 @@ impl Audit {
         self.append(document, acts)
     }
 
+    /// Says that the ends of these calls are about to be recorded, until it is dropped.
+    pub fn underway(&self, document: Option<&Path>, calls: &[(CallKey, ToolOutcome)]) -> Underway {
+        let calls = calls.iter().map(|(call, _)| call.clone());
+        Underway::new(&self.folder, document, calls.collect())
+    }
+
     /// Records how calls ended, as one write.
     ///
     /// # Errors
@@ -143,7 +151,10 @@ impl Audit {
         document: Option<&Path>,
         calls: &[CallKey],
     ) -> io::Result<Vec<CallKey>> {
-        unfinished::among(&[self.file(1), self.file(0)], document, calls)
+        // Looked at first: what is written by now is found in the file.
+        let ending = |call: &&CallKey| !underway::has(&self.folder, document, call);
+        let calls: Vec<CallKey> = calls.iter().filter(ending).cloned().collect();
+        unfinished::among(&[self.file(1), self.file(0)], document, &calls)
     }
 
     /// What to tell the user when a call is refused because the log cannot be

@@ -310,3 +310,23 @@ fn without_a_log_no_call_is_without_an_end() {
     let desk = Desk::new();
     assert_eq!(desk.audit.without_end(None, &[call("c1")]).unwrap(), []);
 }
+
+#[test]
+fn a_call_whose_end_is_being_written_was_not_cut_off() {
+    let desk = Desk::new();
+    let (chat, call) = (Some(Path::new("/p/a.chat")), call("t_1"));
+    let started = desk.audit.begun(chat, &[], &[start(&call, None)]);
+    started.unwrap();
+    // The next session of the chat opens the log anew.
+    let next = Audit::open(&desk.folder.path().join("state"));
+    let cut_off = |chat| next.without_end(chat, std::slice::from_ref(&call)).unwrap();
+    assert_eq!(cut_off(chat), std::slice::from_ref(&call));
+    let ends = [(call.clone(), ToolOutcome::Failed("no".to_owned()))];
+    let underway = desk.audit.underway(chat, &ends);
+    assert_eq!(cut_off(chat), []);
+    // It could not be written.
+    drop(underway);
+    assert_eq!(cut_off(chat), std::slice::from_ref(&call));
+    desk.audit.ended(chat, &ends).unwrap();
+    assert_eq!(cut_off(chat), []);
+}

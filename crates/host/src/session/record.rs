@@ -60,11 +60,13 @@ impl Session {
         }
         let ends = std::mem::take(&mut self.ends);
         let (audit, path) = (self.audit.clone(), self.path.clone());
+        let underway = audit.underway(path.as_deref(), &ends);
         // Nothing waits for it: the calls have ended whether it is written or not.
         tokio::task::spawn_blocking(move || {
             if let Err(error) = audit.ended(path.as_deref(), &ends) {
                 tracing::warn!(%error, "the end of a call is not in the log of decisions");
             }
+            drop(underway);
         });
     }
 
