@@ -14,6 +14,10 @@ local window = require("flemma.folds.window")
 --- Most folds that are looked at or made at once in a window that is new to a chat, which
 --- takes Neovim less than a millisecond, and the time between two such pieces.
 local PIECE, PAUSE_MS = 100, 10
+--- How much of Lua's memory is looked through at each message that tells of folds of a
+--- chat that is being opened, in a millisecond: what a long chat leaves behind, such
+--- as its whole text on its way to the host, would stay for the rest of the session.
+local TIDY_KB = 400
 
 ---@class flemma.folds.Known
 ---@field folds flemma.folds.List By their first lines, a message before what is in it.
@@ -194,6 +198,9 @@ function M.folds(message)
   for _, id in ipairs(folding(buffer)) do
     window.update(id, updates, message.opening, views[id].was)
     views[id].was = message.opening and views[id].was or nil
+  end
+  if message.opening then
+    collectgarbage("step", TIDY_KB)
   end
 end
 
