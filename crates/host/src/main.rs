@@ -54,6 +54,7 @@ mod unsaid;
 mod usage;
 mod written;
 
+use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -61,6 +62,11 @@ use clap::Parser;
 use arguments::{Arguments, Command, OtherThanRun, Tool};
 
 fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let words: Vec<&OsStr> = words.iter().map(OsString::as_os_str).collect();
+    if let Some(watch_or_work) = for_neovim(&words) {
+        return watch_or_work();
+    }
     let Arguments {
         inner,
         collected,
@@ -99,5 +105,17 @@ fn main() -> ExitCode {
             supervise::follow_watcher(collected);
             mcp::command(mcp)
         }
+    }
+}
+
+/// What the plugin starts, and what that starts: read without all that a command line can
+/// say, which takes half a megabyte in each of the two processes.
+fn for_neovim(words: &[&OsStr]) -> Option<fn() -> ExitCode> {
+    let words: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
+    match *words?.as_slice() {
+        ["host"] => Some(supervise::watch_host),
+        ["--inner", "host"] => Some(|| host::run(false)),
+        ["--inner", "--collected", "host"] => Some(|| host::run(true)),
+        _ => None,
     }
 }
