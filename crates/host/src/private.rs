@@ -9,6 +9,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use tokio::runtime::{Handle, RuntimeFlavor};
+
 /// Mode of the files.
 pub const FILE_MODE: u32 = 0o600;
 /// Mode of the folder.
@@ -53,6 +55,14 @@ pub fn lock(folder: &Path, name: &str) -> io::Result<Lock> {
         .append(true)
         .mode(FILE_MODE)
         .open(folder.join(name))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Lock(file)),
+        Err(TryLockError::Error(error)) => Err(error),
+        Err(TryLockError::WouldBlock) => aside(|| wait_for(file)),
+    }
+}
+
+fn wait_for(file: File) -> io::Result<Lock> {
     let begun = Instant::now();
     loop {
         match file.try_lock() {
@@ -94,5 +104,36 @@ fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     // One that was left behind keeps its mode otherwise.
     file.set_permissions(Permissions::from_mode(FILE_MODE))?;
     file.write_all(content)?;
-    file.sync_all()
+    aside(|| file.sync_all())
+}
+
+/// Does what may take long without keeping what else this thread has to do waiting: all
+/// chats of a host are one thread's work.
+fn aside<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn who_waits_for_a_lock_keeps_no_other_work_of_the_thread_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = lock(folder.path(), "lock").unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .build()
+            .unwrap();
+        let path = folder.path().to_owned();
+        let waits = runtime.spawn(async move { lock(&path, "lock").is_ok() });
+        let lets_go = runtime.spawn(async move { drop(held) });
+        assert!(runtime.block_on(waits).unwrap());
+        runtime.block_on(lets_go).unwrap();
+    }
 }

@@ -14,8 +14,10 @@ use crate::{rpc, supervise};
 /// Serves the Neovim at our standard streams until it is gone. `collected` is whether
 /// the watcher collects orphans.
 pub fn run(collected: bool) -> ExitCode {
+    // One thread for the channel and all chats: a second one would want a processor just
+    // when Neovim draws what the first one said. What takes long has threads of its own.
     let runtime = match tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(1)
         .enable_all()
         .build()
     {
