@@ -11,6 +11,11 @@ fn main() {
         // host, becomes some 10 KB. A linker that does not know this says so and goes on.
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
         link_libstdcxx();
+        // Cargo takes only debugging information from a package with an `opt-level` of its
+        // own, whatever the profile says.
+        if std::env::var("PROFILE").as_deref() == Ok("release") {
+            println!("cargo::rustc-link-arg-bins=-Wl,--strip-all");
+        }
     }
 }
 
