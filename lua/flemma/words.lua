@@ -23,6 +23,17 @@ local function distance(from, to)
   return row[#to]
 end
 
+--- What it takes to make a candidate of a word. Who typed the first part of one, as
+--- `allow` of `allow-file`, may have meant it whole.
+---@param word string
+---@param candidate string
+---@return integer
+local function cost_of(word, candidate)
+  local first = candidate:match("^(.-)[-:]")
+  local whole = distance(word, candidate)
+  return first and math.min(whole, distance(word, first) + 1) or whole
+end
+
 --- The candidate that takes the fewest edits, unless they are too many.
 ---@param word string
 ---@param candidates string[]
@@ -32,7 +43,7 @@ function M.nearest(word, candidates, most)
   table.sort(candidates)
   local best, least = nil, (most or math.max(2, math.floor(#word / 3))) + 1
   for _, candidate in ipairs(candidates) do
-    local cost = distance(word, candidate)
+    local cost = cost_of(word, candidate)
     if cost < least then
       best, least = candidate, cost
     end

@@ -111,6 +111,7 @@ end)
 
 test("a wrong command gets the nearest one, a group its members", function()
   same(commands.unknown("stauts"), 'There is no command "stauts". Did you mean "status"?')
+  same(commands.unknown("alow"), 'There is no command "alow". Did you mean "allow-file"?')
   same(commands.unknown("tool"), ":Flemma tool is a group. Its commands: tool:cancel, tool:cancel-all, tool:list.")
   same(
     commands.unknown("sandbox:off"),
