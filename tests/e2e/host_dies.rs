@@ -7,7 +7,7 @@ use harness::{Answer, Editor, Gate, Provider};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::processes::{Host, host, next_host, signal, wait_commands};
+use crate::processes::{Host, host, next_host, signal, stop, wait_commands};
 use crate::stage::{QUESTION, ask_with, open, wait_end};
 use crate::traces::{counted, kill_host_at, runs, settle, unasked, wait_review, wait_running};
 
@@ -29,7 +29,7 @@ fn before_the_request_the_chat_stays_as_it_was_and_one_key_sends_once() {
     let editor = open(&provider, text);
     let first = host(&editor);
     // Stopped, it takes the key and does nothing with it.
-    signal(first.worker, Signal::STOP);
+    stop(first.worker);
     editor.keys("<C-]>");
     kill_host(&editor, &first);
     settle(&editor);
@@ -240,7 +240,7 @@ fn a_result_that_did_not_reach_the_buffer_is_not_made_a_second_time() {
     let gate = editor.dir().join("gate");
     editor.wait_for("the command waits", |_| gate.exists());
     wait_running(&editor);
-    signal(first.worker, Signal::STOP);
+    stop(first.worker);
     fs::write(&gate, "go\n").unwrap();
     editor.wait_for("the command is over", |editor| {
         editor.dir().join("over").exists()
@@ -301,8 +301,8 @@ fn a_stopped_host_holds_up_no_key_and_its_work_goes_on_afterwards() {
     let host = host(&editor);
     editor.keys("<C-]>");
     editor.wait_text("One,");
-    signal(host.worker, Signal::STOP);
-    signal(host.watcher, Signal::STOP);
+    stop(host.worker);
+    stop(host.watcher);
     gate.open();
     // All that a user does still works.
     editor.keys("ggOtyped<Esc>jddu<C-]>Gzt");

@@ -1,8 +1,8 @@
 //! Processes as the system sees them: who runs, below whom, and in which folder.
 //! Signals go to single processes that these tests started. Linux only, by `/proc`.
 
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 use harness::Editor;
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,6 +11,24 @@ use rustix::process::{Pid, Signal, kill_process};
 pub fn signal(pid: u32, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     let _ = kill_process(pid, signal);
+}
+
+/// Stops one process. The signal alone reaches one of its threads, and the others go on
+/// until that one had its turn: waits until all of them stand.
+pub fn stop(pid: u32) {
+    signal(pid, Signal::STOP);
+    let state = |stat: String| stat.rsplit(") ").next()?.chars().next();
+    let stands = |thread: io::Result<fs::DirEntry>| {
+        let stat = fs::read_to_string(thread.unwrap().path().join("stat"));
+        // One that is gone stands as well.
+        stat.ok()
+            .and_then(state)
+            .is_none_or(|it| "TZX".contains(it))
+    };
+    let threads = || fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    while !threads().all(stands) {
+        std::thread::yield_now();
+    }
 }
 
 /// Whether a process is there and not merely waiting to be collected.
