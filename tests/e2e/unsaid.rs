@@ -156,3 +156,14 @@ fn what_is_kept_and_cannot_be_read_is_set_aside_and_named() {
     assert_eq!(fs::read_to_string(Path::new(&aside)).unwrap(), "{");
     assert!(!editor.text().contains("Next."));
 }
+
+#[test]
+fn a_chat_that_is_closed_and_opened_at_once_has_its_words() {
+    let provider = unfinished();
+    let editor = with_words(&provider);
+    // The session that ends and the next one are told in one go.
+    editor.command("bwipeout! | edit question.chat");
+    editor.wait_for("the words in the prompt", |editor| {
+        editor.text().contains("Next.")
+    });
+}

@@ -41,6 +41,11 @@ pub(super) struct Hold {
     put_off: Option<PutOff>,
     /// How often it was put off.
     tries: u32,
+    /// When the chat is asked for again that was opened while the session before it, of
+    /// the same file, was about to end.
+    ask_at: Option<Instant>,
+    /// How often it was asked for.
+    asked: u32,
     /// Calls that ran for the file when their host ended, until a key says so in it.
     pub(super) cut_off: Vec<CallKey>,
 }
@@ -51,9 +56,14 @@ impl Hold {
         self.elsewhere
     }
 
-    /// When a key that waits is tried again.
+    /// When a key that waits is tried again. What comes after it waits too.
     pub(super) fn next_try(&self) -> Option<Instant> {
         self.put_off.as_ref().map(|it| it.at)
+    }
+
+    /// When there is something to try again.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.next_try().into_iter().chain(self.ask_at).min()
     }
 }
 
@@ -72,11 +82,18 @@ impl Session {
 
     fn ask_for_chat(&mut self) {
         let known = self.hold.elsewhere;
-        // One of our own Neovim is a host or a buffer that is about to end.
-        if let Err(by) = self.take_lease()
-            && !known
-            && !self.is_ours(&by)
-        {
+        self.hold.ask_at = None;
+        let Err(by) = self.take_lease() else {
+            self.hold.asked = 0;
+            return;
+        };
+        if self.is_ours(&by) {
+            // A host or a buffer of our own Neovim is about to end; what it kept for the
+            // chat is looked at when it has.
+            self.hold.asked += 1;
+            let again = self.hold.asked < TRIES;
+            self.hold.ask_at = again.then(|| Instant::now() + BETWEEN_TRIES);
+        } else if !known {
             self.tell_holder(&by, "so keys here neither send it nor run its calls");
         }
     }
@@ -125,9 +142,12 @@ impl Session {
         taken.is_ok()
     }
 
-    /// Tries a key again that waits, when it is time.
+    /// Tries again, when it is time, to have the chat and what a key that waits asks for.
     pub(super) fn try_again(&mut self) {
         let now = Instant::now();
+        if self.hold.ask_at.is_some_and(|at| at <= now) {
+            self.ask_for_chat();
+        }
         if let Some(put_off) = self.hold.put_off.take_if(|it| it.at <= now) {
             self.command(put_off.command);
         }

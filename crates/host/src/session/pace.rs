@@ -35,7 +35,7 @@ impl Session {
             .as_ref()
             .and_then(|open| open.next_write(self.edit.is_some()));
         let results = self.pace.due.filter(|_| self.edit.is_none());
-        [write, results, self.view.next_draw(), self.hold.next_try()]
+        [write, results, self.view.next_draw(), self.hold.next()]
             .into_iter()
             .flatten()
             .min()
