@@ -200,17 +200,6 @@ impl Folding {
         self.spoiled.iter().any(overlaps)
     }
 
-    /// Whether a line may be in a fold that the editor was told of.
-    pub(super) fn may_hide(&self, line: usize) -> bool {
-        let behind = self.told.partition_point(|told| told.lines.start <= line);
-        // Messages do not overlap: only the last that begins above it can hold it.
-        let above = self.told[..behind].iter().rev();
-        let message = above.clone().position(|told| !told.kind.is_inner());
-        let hides = |told: &Told| told.lines.contains(&line);
-        above.take(message.map_or(behind, |at| at + 1)).any(hides)
-            || self.is_spoiled(&(line..line + 1))
-    }
-
     /// What is told now, and from where on there is more.
     pub(super) fn tell(&mut self, told: Vec<(Range<usize>, Vec<Told>)>, rest: Option<usize>) {
         for (place, told) in told.into_iter().rev() {
@@ -274,29 +263,6 @@ mod tests {
                 change.lines
             );
         }
-    }
-
-    #[test]
-    fn a_line_can_be_hidden_by_its_message_what_is_in_it_and_what_nobody_knows() {
-        let mut folding = Folding {
-            told: vec![
-                told(0..4, FoldKind::Message),
-                told(6..20, FoldKind::Message),
-                told(7..9, FoldKind::ToolUse),
-                told(22..25, FoldKind::ToolUse),
-            ],
-            ..Folding::default()
-        };
-        let hidden = |folding: &Folding| {
-            let lines = (0..30).filter(|line| folding.may_hide(*line));
-            lines.collect::<Vec<usize>>()
-        };
-        let all = (0..4).chain(6..20).chain(22..25);
-        assert_eq!(hidden(&folding), all.collect::<Vec<usize>>());
-        folding.told.truncate(1);
-        // Right above the last line, which Neovim takes for a cut when it is an undo.
-        folding.changed(&(3..3), 1);
-        assert_eq!(hidden(&folding), [0, 1, 2, 3, 4]);
     }
 
     #[test]

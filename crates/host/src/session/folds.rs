@@ -198,12 +198,10 @@ impl Session {
     }
 
     /// Opens what is folded round something that must be seen and was not there before.
-    /// A hundred calls that come at once are in no fold, and the editor looks for none.
     pub(super) fn show_unfolded(&mut self, seen: Seen) {
         let is_new = |name: &String| !self.folds.seen.contains_key(name);
         let new = seen.iter().filter(|(name, _)| is_new(name));
-        let lines = new.map(|(_, line)| *line);
-        let lines: Vec<usize> = lines.filter(|line| self.folds.may_hide(*line)).collect();
+        let lines: Vec<usize> = new.map(|(_, line)| *line).collect();
         self.unfold(&lines);
         // What an answer that arrives leaves unsaid was seen all the same.
         if self.request.is_some() {
