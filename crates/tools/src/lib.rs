@@ -32,7 +32,7 @@ mod write;
 
 pub use aliases::ALIASES;
 pub use buffers::{NoBuffers, OpenBuffers, OpenText};
-pub use files::{Changes, Fingerprint, Shown, Standing, resolve, write_whole};
+pub use files::{Changes, Fingerprint, Shown, Standing, resolve, sweep_unfinished, write_whole};
 pub use http::HttpAllow;
 pub use models::{Asked, Message, Models};
 pub use nested::Nested;

@@ -1,6 +1,8 @@
 //! What a session writes into the log of decisions: what was decided, that a call
 //! starts, how it ended. No record, no run.
 
+use std::path::PathBuf;
+
 use chat::Problem;
 use chat::approval::CallKey;
 use chat::cycle::{Decided, Event, INTERRUPTED, Ruling};
@@ -113,9 +115,23 @@ impl Session {
     }
 
     fn end_interrupted(&mut self, calls: &[CallKey]) -> Vec<ToolUseId> {
+        calls.iter().for_each(|call| self.sweep_after(call));
         let end = ToolOutcome::Failed(INTERRUPTED.to_owned());
         self.ends
             .extend(calls.iter().map(|call| (call.clone(), end.clone())));
         calls.iter().map(|call| call.id.clone()).collect()
+    }
+
+    /// Removes what a call that was to write a file may have left beside it when its host
+    /// was killed.
+    fn sweep_after(&self, call: &CallKey) {
+        let input = serde_json::from_str::<serde_json::Value>(&call.input);
+        let path = input
+            .ok()
+            .and_then(|it| it.get("path")?.as_str().map(PathBuf::from));
+        if let Some(folder) = path.and_then(|it| self.folder().join(it).parent().map(PathBuf::from))
+        {
+            tools::sweep_unfinished(&folder);
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! A new file is written beside the old one, where the system can without a name,
 //! synced, and renamed over it. Kept are
 //! the mode and, where allowed, the owner; a hard link is broken, so that no other
-//! name changes. Nothing is left behind after a failure.
+//! name changes. Nothing is left behind after a failure, but for what [`sweep`] removes.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Write};
@@ -11,6 +11,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, Gid, Uid, access, fchown, linkat};
+use rustix::process::{Pid, test_kill_process};
 use tempfile::TempPath;
 
 /// Mode of a new file before the user's umask.
@@ -55,7 +56,7 @@ fn replace(path: &Path, parent: &Path, content: &[u8]) -> io::Result<Metadata> {
     }
     // Not every file system can do that.
     let mut new = tempfile::Builder::new()
-        .prefix(PREFIX)
+        .prefix(&prefix())
         .permissions(Permissions::from_mode(NEW_FILE))
         .tempfile_in(parent)?;
     let written = fill(new.as_file_mut(), content, old.as_ref())?;
@@ -77,6 +78,25 @@ fn fill(new: &mut File, content: &[u8], old: Option<&Metadata>) -> io::Result<Me
     new.metadata()
 }
 
+fn prefix() -> String {
+    format!("{PREFIX}{}-", std::process::id())
+}
+
+/// Removes what programs that were killed in the middle of [`write`] left in a folder: a
+/// file that had its name and was not renamed yet. Those of programs that run stay.
+pub fn sweep(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let rest = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let pid = rest.and_then(|rest| rest.split_once('-')?.0.parse().ok());
+        let is_over = |pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH);
+        if pid.and_then(Pid::from_raw).is_some_and(is_over) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// A file without a name: the system takes it away when we are killed.
 #[cfg(target_os = "linux")]
 fn nameless(parent: &Path) -> io::Result<File> {
@@ -96,7 +116,7 @@ fn give_name(new: &File, parent: &Path) -> io::Result<TempPath> {
     use std::os::fd::AsRawFd;
     let link = format!("/proc/self/fd/{}", new.as_raw_fd());
     let named = tempfile::Builder::new()
-        .prefix(PREFIX)
+        .prefix(&prefix())
         .make_in(parent, |name| {
             linkat(CWD, &*link, CWD, name, AtFlags::SYMLINK_FOLLOW).map_err(Into::into)
         })?;
@@ -135,5 +155,34 @@ impl Drop for Parents {
             // Not empty: somebody else uses it by now.
             let _ = fs::remove_dir(path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn only_what_a_program_that_is_over_left_is_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let left = format!("{PREFIX}{}-abc", ended.id());
+        let kept = [
+            &*prefix(),
+            ".flemma-abc",
+            ".flemma-1x-abc",
+            "a.flemma-held",
+            "target",
+        ];
+        for name in kept.iter().chain([&&*left]) {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        sweep(folder.path());
+        assert!(!folder.path().join(left).exists());
+        assert!(kept.iter().all(|name| folder.path().join(name).exists()));
+        sweep(&folder.path().join("nowhere"));
     }
 }

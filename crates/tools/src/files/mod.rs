@@ -11,7 +11,7 @@ mod path;
 mod shown;
 mod target;
 
-pub use atomic::write as write_whole;
+pub use atomic::{sweep as sweep_unfinished, write as write_whole};
 pub use fingerprint::Fingerprint;
 pub(crate) use locks::FileLocks;
 pub(crate) use open::open_regular;
