@@ -5,6 +5,7 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=CXX");
     let target = |name: &str| std::env::var(format!("CARGO_CFG_TARGET_{name}"));
     if target("OS").as_deref() == Ok("linux") && target("ENV").as_deref() == Ok("gnu") {
         // A megabyte of relocations, which the dynamic linker reads in both processes of a

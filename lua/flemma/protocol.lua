@@ -8,7 +8,7 @@
 local M = {}
 
 --- Compared by `hello` and `welcome` before anything else is said.
-M.VERSION = 1
+M.VERSION = 2
 
 --- Host to Lua: the module with a function of the message's name.
 M.RECEIVERS = {

@@ -105,7 +105,7 @@ fn one_of_another_version_is_stopped_and_both_versions_are_named() {
     let (folder, host) = program(&format!("cat \"${{0%/*}}/frame\"; {READ}"));
     fs::write(folder.path().join("frame"), welcome(99)).unwrap();
     let editor = open_with(&host);
-    let messages = wait_message(&editor, "The host speaks protocol 99, the plugin 1");
+    let messages = wait_message(&editor, "The host speaks protocol 99, the plugin 2");
     assert!(messages.contains("cargo build"), "{messages}");
     editor.wait_for("the wrong host is gone", |editor| {
         editor.host_pid().is_none()
@@ -153,7 +153,7 @@ fn one_that_is_replaced_while_it_runs_ends_its_work_and_the_next_start_sees_the_
     assert_eq!(processes::host(&editor).worker, old.worker);
     let answered = editor.text();
     signal(old.worker, Signal::KILL);
-    wait_message(&editor, "The host speaks protocol 99, the plugin 1");
+    wait_message(&editor, "The host speaks protocol 99, the plugin 2");
     assert_eq!(editor.text(), answered);
 
     install(Path::new(env!("CARGO_BIN_EXE_flemma")));

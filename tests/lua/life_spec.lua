@@ -5,6 +5,7 @@
 
 local host = require("flemma.host")
 local mirror = require("flemma.mirror")
+local protocol = require("flemma.protocol")
 
 local starts = 0
 local command ---@type string[] Of the last start.
@@ -57,7 +58,7 @@ local function open(lines)
 end
 
 local function welcome(version)
-  host.receive("welcome", { protocol = version or 1, version = "0.1.0" })
+  host.receive("welcome", { protocol = version or protocol.VERSION, version = "0.1.0" })
 end
 
 test("without a host program a chat is an ordinary buffer, and a key says what to do", function()
@@ -125,9 +126,9 @@ end)
 test("a host of another protocol is stopped with the way to repair it", function()
   host.restart()
   forget()
-  welcome(2)
+  welcome(99)
   same(#stopped, 1)
-  assert(told[1]:find("The host speaks protocol 2, the plugin 1", 1, true), told[1])
+  assert(told[1]:find("The host speaks protocol 99, the plugin 2", 1, true), told[1])
   same(host.channel(), nil)
   vim.cmd.bwipeout({ bang = true })
 end)

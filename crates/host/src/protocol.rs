@@ -17,7 +17,7 @@ pub use outgoing::*;
 pub use prompts::*;
 
 /// Compared by `hello` and `welcome` before anything else is said.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 /// Neovim's number of a buffer.
 pub type BufferId = i64;
