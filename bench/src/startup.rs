@@ -104,7 +104,7 @@ fn host_start() -> io::Result<f64> {
         return Err(io::Error::other("the host was started without pipes"));
     };
     let hello = Value::Map(vec![
-        ("protocol".into(), 1.into()),
+        ("protocol".into(), 2.into()),
         ("version".into(), "bench".into()),
     ]);
     let message = Value::Array(vec![2.into(), "hello".into(), Value::Array(vec![hello])]);

@@ -18,7 +18,7 @@ fn start(input: impl Into<Stdio>, output: impl Into<Stdio>) -> Child {
 /// Says hello and gives what comes back, a frame.
 fn greet(to: &mut impl Write, from: &mut impl Read) -> Value {
     let hello = Value::Map(vec![
-        ("protocol".into(), 1.into()),
+        ("protocol".into(), 2.into()),
         ("version".into(), "a test".into()),
     ]);
     let message = Value::Array(vec![2.into(), "hello".into(), Value::Array(vec![hello])]);

@@ -164,8 +164,10 @@ fn lua_receives_every_message_that_the_host_sends() {
         .filter(|name| *name != "welcome" && !received.contains(*name))
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
-    let version = format!("M.VERSION = {}", 1);
-    assert!(lua.contains(&version));
+    let protocol = fs::read_to_string(root().join("crates/host/src/protocol.rs")).unwrap();
+    let version = protocol.split_once("VERSION: u64 = ").unwrap().1;
+    let version = version.split_once(';').unwrap().0;
+    assert!(lua.contains(&format!("\nM.VERSION = {version}\n")));
 }
 
 #[test]
