@@ -91,6 +91,24 @@ pub fn await_lua(editor: &Editor, condition: &str, arguments: &Json) {
     }
 }
 
+/// Asks `condition` after each frame until it is true, so that Neovim is asked little
+/// while it works.
+pub fn await_drawn(editor: &Editor, condition: &str, arguments: &Json) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let seen = editor.frames();
+        if editor.lua(condition, arguments.clone()) == json!(true) {
+            return;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "in vain: {condition} {arguments}\n{}",
+            editor.text()
+        );
+        editor.wait_frame(seen, REST);
+    }
+}
+
 /// Waits until it is the user's turn again, and the editor is at rest.
 pub fn await_turn(editor: &Editor) {
     let code = "local last = vim.api.nvim_buf_get_lines(0, -3, -1, false)

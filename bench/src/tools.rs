@@ -10,23 +10,31 @@ use harness::{Answer, Editor, Gate, Provider};
 use serde_json::{Value as Json, json};
 
 use crate::chats::{chat, name};
-use crate::stage::{ask_again, await_lua, await_turn, bare, ours, press, rest, since};
+use crate::stage::{ask_again, await_drawn, await_turn, bare, ours, press, rest, since};
 use crate::table::{Budget, Row, Samples, Table};
 
 /// The middle of five still swings by half.
 const RUNS: usize = 9;
-/// Counts lines that appear and are this one. Asking for the lines again and again would
-/// keep the editor from what is measured.
-const WATCH: &str = "local line = ...
-    local bench = { line = line, found = 0 }
+/// Counts lines that appear and are this one, and tells on a channel when there are as many
+/// as wanted. Asking again and again would keep the editor from what is measured.
+const WATCH: &str = "local line, wanted, channel = ...
+    local bench = { found = 0 }
     _G.bench = bench
     vim.api.nvim_buf_attach(0, false, { on_lines = function(_, buffer, _, first, _, last)
       if _G.bench ~= bench then return true end
       for _, it in ipairs(vim.api.nvim_buf_get_lines(buffer, first, last, false)) do
         bench.found = bench.found + (it == line and 1 or 0)
+        if it == line and bench.found == wanted then
+          vim.rpcnotify(channel, 'all there')
+        end
       end
     end })";
-const COUNTED: &str = "return _G.bench.found >= ...";
+const COUNTED: &str = "all there";
+
+/// Has `count` lines that say `content` watched for.
+fn watch(editor: &Editor, content: &str, count: usize) {
+    editor.lua(WATCH, json!([content, count, editor.own_channel()]));
+}
 
 pub fn run(table: &mut Table) -> io::Result<()> {
     for lines in [1_000, 10_000, 50_000] {
@@ -101,13 +109,13 @@ fn reads(lines: usize, count: usize) -> (Samples, Samples) {
         let content = content(run);
         for editor in [&with, &without] {
             editor.lua("vim.fn.writefile({ ... }, 'read.txt')", json!([content]));
-            editor.lua(WATCH, json!([content]));
+            watch(editor, &content, count);
         }
         let input = json!({"label": "reading", "path": "read.txt", "offset": null, "limit": null});
         let gate = begin(&provider, &with, run, count, ("read", input));
         let start = Instant::now();
         gate.open();
-        await_lua(&with, COUNTED, &json!([count]));
+        with.wait_told(COUNTED);
         ours.add(since(start));
         await_turn(&with);
         ask_again(&with);
@@ -116,7 +124,7 @@ fn reads(lines: usize, count: usize) -> (Samples, Samples) {
         let path = without.dir().join("read.txt");
         let contents = (0..count).map(|_| std::fs::read_to_string(&path).unwrap_or_default());
         write_results(&without, contents);
-        await_lua(&without, COUNTED, &json!([count]));
+        without.wait_told(COUNTED);
         hand.add(since(start));
     }
     (hand, ours)
@@ -149,18 +157,18 @@ fn commands(count: usize) -> io::Result<(Samples, Samples)> {
         let input = json!({"label": "nothing", "command": command, "timeout": null});
         let gate = begin(&provider, &with, run, count, ("bash", input));
         for editor in [&with, &without] {
-            editor.lua(WATCH, json!([content]));
+            watch(editor, &content, count);
         }
         let start = Instant::now();
         gate.open();
-        await_lua(&with, COUNTED, &json!([count]));
+        with.wait_told(COUNTED);
         ours.add(since(start));
         await_turn(&with);
         ask_again(&with);
 
         let start = Instant::now();
         write_results(&without, run_by_hand(count, &command)?.into_iter());
-        await_lua(&without, COUNTED, &json!([count]));
+        without.wait_told(COUNTED);
         hand.add(since(start));
     }
     Ok((hand, ours))
@@ -205,13 +213,13 @@ fn waiting(lines: usize) -> (Samples, Samples) {
         let gate = begin(&provider, &with, run, CALLS, ("bash", input));
         let start = Instant::now();
         gate.open();
-        await_lua(&with, MARKS, &near);
+        await_drawn(&with, MARKS, &near);
         ours_took.add(since(start));
 
         without.lua("vim.api.nvim_buf_clear_namespace(0, -1, 0, -1)", json!([]));
         let start = Instant::now();
         wait_by_hand(&without, CALLS);
-        await_lua(&without, MARKS, &near);
+        await_drawn(&without, MARKS, &near);
         hand.add(since(start));
     }
     (hand, ours_took)

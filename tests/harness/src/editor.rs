@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Child;
-use std::sync::Arc;
-use std::sync::mpsc::RecvTimeoutError;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rmpv::Value;
@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
 use crate::Setup;
-use crate::channel::{Channel, Reply};
+use crate::channel::{Channel, Reply, lock};
 use crate::screen::Screen;
 
 /// How long anything that a test waits for may take. Far above what is expected,
@@ -24,6 +24,8 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Editor {
     pub(crate) channel: Channel,
     pub(crate) screen: Arc<Screen>,
+    /// Names of what Lua told us, see [`Editor::wait_told`].
+    told: Mutex<Receiver<String>>,
     child: Child,
     home: TempDir,
     patience: Duration,
@@ -50,14 +52,19 @@ impl Editor {
         };
         let screen = Arc::new(Screen::default());
         let drawn = Arc::clone(&screen);
+        let (tell, told) = channel();
         let channel = Channel::open(stdin, stdout, move |name, parameters| {
             if name == "redraw" {
                 drawn.redraw(parameters);
+            } else {
+                // Nobody listens once the editor is dropped.
+                let _ = tell.send(name.to_owned());
             }
         });
         let editor = Self {
             channel,
             screen,
+            told: Mutex::new(told),
             child,
             home,
             patience,
@@ -170,6 +177,26 @@ impl Editor {
             }
             self.screen.wait_frame(seen, Duration::from_millis(10));
         }
+    }
+
+    /// The number of our own channel, for `vim.rpcnotify()`.
+    #[track_caller]
+    pub fn own_channel(&self) -> Json {
+        self.request("nvim_get_api_info", json!([]))[0].clone()
+    }
+
+    /// Waits until Lua says `name` with `vim.rpcnotify()` on [`Editor::own_channel`]. What
+    /// it said before counts, and nothing is asked, so this disturbs no measurement.
+    #[track_caller]
+    pub fn wait_told(&self, name: &str) {
+        let deadline = Instant::now() + self.patience;
+        let told = lock(&self.told);
+        while let Ok(said) = told.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            if said == name {
+                return;
+            }
+        }
+        self.fail(&format!("to be told {name:?}"));
     }
 
     /// Waits until the current buffer contains `text`.
