@@ -17,6 +17,7 @@ mod gate;
 mod hold;
 mod kept;
 mod keys;
+mod later;
 mod mirror;
 mod pace;
 mod previews;
@@ -43,10 +44,11 @@ use std::time::Duration;
 
 use agent::answer::Ids;
 use chat::approval::{Answers, CallKey};
-use chat::cycle::{Cycle, Event, Level, Notice};
+use chat::cycle::{Cycle, Decided, Event, Level, Notice};
 use chat::tool::ToolOutcome;
 use provider::StreamEvent;
 use tokio::sync::mpsc;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 use tools::{Ran, Sandbox};
 
@@ -138,6 +140,7 @@ pub fn start(
         reading: 0,
         sandbox: OnceLock::new(),
         audit: Audit::open(&state_folder()),
+        decided: Vec::new(),
         approved: BTreeSet::new(),
         remarks: BTreeSet::new(),
         references: references::References::default(),
@@ -161,6 +164,7 @@ pub fn start(
         request: None,
         running: HashMap::new(),
         pace: pace::Pace::default(),
+        later: later::Later::default(),
         view: view::View::default(),
         folds: folding::Folding::default(),
         previews: previews::Previews::default(),
@@ -187,6 +191,8 @@ pub(crate) struct Session {
     sandbox: OnceLock<Arc<Sandbox>>,
     /// The log of decisions.
     audit: Audit,
+    /// Decisions that are not in the log yet.
+    decided: Vec<Decided>,
     /// Calls whose approval is in the log and that did not start since.
     approved: BTreeSet<CallKey>,
     /// What was said about requests, so that it is said once.
@@ -222,6 +228,7 @@ pub(crate) struct Session {
     request: Option<answer::Open>,
     running: HashMap<CallKey, running::Call>,
     pace: pace::Pace,
+    later: later::Later,
     view: view::View,
     folds: folding::Folding,
     previews: previews::Previews,
@@ -267,9 +274,15 @@ impl Session {
             }
             self.go_on();
             self.keep_words();
-            self.record_ends();
+            self.tell_later();
+            if self.edit.is_some() {
+                // What is sent is on its way before anything else is done.
+                yield_now().await;
+            }
+            self.record();
             self.show();
             self.tell_rest();
+            self.tell_later();
             self.yield_chat();
         }
         self.close();

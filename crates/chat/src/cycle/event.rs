@@ -121,7 +121,7 @@ pub enum AnswerEnd {
 /// rest waits until the edit is applied, and is dropped when it is stale.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Write these decisions into a log, before anything else of the step.
+    /// Write these decisions into a log, before any of these calls starts.
     Record(Vec<Decided>),
     /// Change the document, then step with [`Event::Continue`].
     Edit(Vec<TextEdit>),

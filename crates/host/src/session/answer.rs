@@ -8,13 +8,12 @@ use chat::cycle::{AnswerEnd, Event, Level, Notice, Options};
 use chat::document::Role;
 use chat::{Problem, write};
 use provider::StreamEvent;
-use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::usage::Meter;
 use super::{FRAME, Session};
-use crate::protocol::{Anchor, ReleaseAnchor};
+use crate::protocol::Anchor;
 
 /// Most bytes of text before the anchor that are compared.
 const TAIL: usize = 64;
@@ -309,26 +308,13 @@ impl Session {
         let Some(open) = self.request.take() else {
             return;
         };
-        if let Some(anchor) = open.anchor {
-            self.editor.send(
-                "release_anchor",
-                &ReleaseAnchor {
-                    buffer: self.buffer,
-                    anchor,
-                },
-            );
-        }
-        self.note_usage(open.meter);
         let end = open.end.unwrap_or(AnswerEnd::Failed);
         let status = match end {
             AnswerEnd::Complete => "success",
             AnswerEnd::Failed => "error",
             AnswerEnd::Cancelled => "cancelled",
         };
-        self.editor.event(
-            "FlemmaRequestFinished",
-            json!({"bufnr": self.buffer, "status": status}),
-        );
+        self.later.request_ended(open.anchor, open.meter, status);
         self.view.redraw();
         self.waiting.push_back(Event::AnswerEnded(end));
     }

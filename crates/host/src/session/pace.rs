@@ -35,10 +35,16 @@ impl Session {
             .as_ref()
             .and_then(|open| open.next_write(self.edit.is_some()));
         let results = self.pace.due.filter(|_| self.edit.is_none());
-        [write, results, self.view.next_draw(), self.hold.next()]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            write,
+            results,
+            self.view.next_draw(),
+            self.hold.next(),
+            self.later.next(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Calls ended; while others run, their results are written when it is time.

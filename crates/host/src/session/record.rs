@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use chat::Problem;
 use chat::approval::CallKey;
-use chat::cycle::{Decided, Event, INTERRUPTED, Ruling};
+use chat::cycle::{Event, INTERRUPTED, Ruling};
 use chat::tool::{ToolOutcome, ToolUseId};
 
 use super::Session;
@@ -13,11 +13,20 @@ use super::running::Run;
 use crate::audit::Start;
 
 impl Session {
-    /// Writes the decisions of a step, all at once and before anything follows from
-    /// them.
-    pub(super) fn record_decisions(&mut self, decided: &[Decided]) {
+    /// Writes what was decided and what ended since the last look.
+    pub(super) fn record(&mut self) {
+        self.record_decisions();
+        self.record_ends();
+    }
+
+    /// Writes what was decided, all at once.
+    fn record_decisions(&mut self) {
+        let decided = std::mem::take(&mut self.decided);
+        if decided.is_empty() {
+            return;
+        }
         // What is not in the log is written again when the call is to start.
-        if let Err(error) = self.audit.decided(self.path.as_deref(), decided) {
+        if let Err(error) = self.audit.decided(self.path.as_deref(), &decided) {
             tracing::warn!(%error, "decisions are not in the log of decisions");
             return;
         }
@@ -32,6 +41,7 @@ impl Session {
     ///
     /// The log cannot be written: the calls must not run.
     pub(super) fn record_starts(&mut self, runs: &[Run]) -> Result<(), Problem> {
+        self.record_decisions();
         let in_log: Vec<bool> = runs
             .iter()
             .map(|run| self.approved.remove(&run.call))
@@ -55,8 +65,7 @@ impl Session {
         Ok(())
     }
 
-    /// Writes how calls ended that ended since the last look.
-    pub(super) fn record_ends(&mut self) {
+    fn record_ends(&mut self) {
         if self.ends.is_empty() {
             return;
         }

@@ -31,7 +31,7 @@ impl Session {
         let number = self.number();
         let cancel = CancellationToken::new();
         self.request = Some(Open::new(number, cancel.clone(), Answer::default()));
-        self.editor
+        self.later
             .event("FlemmaRequestStarted", json!({"bufnr": self.buffer}));
         let Some(inbox) = self.inbox.upgrade() else {
             return;

@@ -15,7 +15,7 @@ impl Session {
         let limit = self.cycle.reached_limit();
         let queued = self.queued_count();
         let data = json!({"bufnr": self.buffer, "limit": limit, "queued": queued});
-        self.editor.event("FlemmaRested", data);
+        self.later.event("FlemmaRested", data);
     }
 
     /// Whether nothing goes on, and nothing waits but for the user.

@@ -91,6 +91,7 @@ impl Session {
             return;
         }
         self.view.wait_a_frame();
+        self.later.started();
         let recorded = self.record_starts(&runs);
         if let Err(problem) = &recorded {
             self.editor.report_problem(problem);
@@ -133,7 +134,7 @@ impl Session {
             questions: VecDeque::new(),
         };
         self.running.insert(call.clone(), running);
-        self.editor.event(
+        self.later.event(
             "FlemmaToolStarted",
             json!({"bufnr": self.buffer, "tool_id": call.id.as_str(), "tool_name": call.name, "tool_label": tool.label()}),
         );
@@ -235,14 +236,14 @@ impl Session {
     }
 
     /// Tells autocommands and the log how a call ended.
-    fn tell_end(&self, call: &CallKey, failed: bool, details: Option<Value>) {
+    fn tell_end(&mut self, call: &CallKey, failed: bool, details: Option<Value>) {
         let status = if failed { "error" } else { "success" };
         let mut data = json!({"bufnr": self.buffer, "tool_id": call.id.as_str(), "tool_name": call.name, "status": status});
         if let Some(details) = details {
             tracing::debug!(tool = call.name, id = call.id.as_str(), %details, "a call ended");
             data["details"] = details;
         }
-        self.editor.event("FlemmaToolFinished", data);
+        self.later.event("FlemmaToolFinished", data);
     }
 
     pub(super) fn cancel_tools(&self, calls: &[CallKey]) {

@@ -266,7 +266,8 @@ impl Session {
 
     fn show_lock(&mut self) {
         let locked = !self.running.is_empty();
-        if locked != self.view.locked {
+        // Calls that end at once take no lock.
+        if locked != self.view.locked && !(locked && self.later.waits()) {
             self.editor.send(
                 "lock",
                 &Lock {
