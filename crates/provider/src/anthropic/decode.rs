@@ -24,8 +24,9 @@ use crate::{
 pub(crate) struct Answer {
     /// Blocks that have begun and not stopped, by their index.
     open: BTreeMap<u64, Block>,
-    /// The last call whose block has stopped. A block also stops when the token
-    /// limit cuts it, which only the stop reason tells, right after it.
+    /// The last call, when its block has stopped without whole arguments: it may have
+    /// none. A block also stops when the token limit cuts it, which only the stop reason
+    /// tells, right after it.
     held: Option<ToolUse>,
     stop_reason: Option<String>,
     called: bool,
@@ -96,9 +97,7 @@ impl Answer {
     /// A call counts only if its block stopped and its arguments are whole.
     pub(crate) fn abandon(&mut self, events: &mut Vec<StreamEvent>) {
         self.close_thinking(events);
-        self.held
-            .take_if(|call| whole_object(&call.input).is_none());
-        self.release_held(events);
+        self.held = None;
     }
 
     fn start_block(
@@ -184,7 +183,11 @@ impl Answer {
             }
             Some(Block::ToolUse(call)) => {
                 self.release_held(events);
+                let is_whole = whole_object(&call.input).is_some();
                 self.held = Some(call);
+                if is_whole {
+                    self.release_held(events);
+                }
             }
             None => {}
         }

@@ -22,8 +22,9 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     calls: Calls,
-    /// The last call whose item is done. An item is also done when the token limit
-    /// cuts it, which only the end of the answer tells for certain.
+    /// The last call, when its item is done without whole arguments: it may have none.
+    /// An item is also done when the token limit cuts it, which only the end of the answer
+    /// tells for certain.
     held: Option<ToolUse>,
     thinking: Thinking,
     /// Text has come in deltas, so an item's whole text is a repetition.
@@ -107,9 +108,7 @@ impl Answer {
     /// A call counts only if its item is done and its arguments are whole.
     pub(crate) fn abandon(&mut self, events: &mut Vec<StreamEvent>) {
         self.close_thinking(None, events);
-        self.held
-            .take_if(|call| whole_object(&call.input).is_none());
-        self.release_held(events);
+        self.held = None;
     }
 
     fn say(&mut self, delta: &Value<'_>, events: &mut Vec<StreamEvent>) {
@@ -184,7 +183,11 @@ impl Answer {
         }
         // A call that the token limit cut is done too, in this state.
         if json.get("item").get("status").as_str() != Some("incomplete") {
+            let is_whole = whole_object(&call.input).is_some();
             self.held = Some(call);
+            if is_whole {
+                self.release_held(events);
+            }
         }
     }
 

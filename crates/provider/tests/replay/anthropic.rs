@@ -272,3 +272,9 @@ fn a_stream_cut_anywhere_ends_in_an_error_and_gives_no_partial_call() {
         check_cuts(ANTHROPIC, name, "event: message_stop");
     }
 }
+
+#[test]
+fn the_last_call_does_not_wait_for_the_end_of_the_answer() {
+    // One without arguments does: it may have been cut before them.
+    check_calls_before(ANTHROPIC, "same_id_twice", "event: message_delta");
+}

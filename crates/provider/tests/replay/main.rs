@@ -124,3 +124,19 @@ fn check_cuts(folder: &str, name: &str, end: &str) {
         }
     }
 }
+
+/// The calls are told before the end of the answer is announced: their arguments say by
+/// themselves that they are whole.
+#[track_caller]
+fn check_calls_before(folder: &str, name: &str, end: &str) {
+    let bytes = stream(folder, name);
+    let announced = String::from_utf8(bytes.clone()).unwrap().find(end).unwrap();
+    let early = Decoder::new(protocol(folder)).push(&bytes[..announced]);
+    let calls = |events: Vec<StreamEvent>| -> Vec<StreamEvent> {
+        let is_call = |event: &StreamEvent| matches!(event, StreamEvent::ToolUse(_));
+        events.into_iter().filter(is_call).collect()
+    };
+    let all = calls(decode(folder, [bytes.as_slice()]));
+    assert!(!all.is_empty());
+    assert_eq!(calls(early), all);
+}

@@ -47,8 +47,8 @@ fn calls_come_in_order_and_with_their_arguments_as_sent() {
         call begins: bash
         call bash call_2 {"command":"ls", "n": 1.0}
         call begins: now
-        COST
         call now call_3 {}
+        COST
         stop: ToolUse
     "#,
     );
@@ -78,8 +78,8 @@ fn every_reasoning_item_is_kept_in_its_place() {
         thinking ends, signed SECOND
         thinking ends, signed THIRD
         call begins: bash
-        COST
         call bash call_1 {"command":"ls"}
+        COST
         stop: ToolUse
     "#;
     let expected = expected
@@ -169,8 +169,8 @@ fn events_that_name_their_item_by_its_id_alone_are_told_apart() {
         call begins: read
         call begins: bash
         call read fc_Zz9 {"path":"a"}
-        usage input=12 output=9
         call bash fc_Yy8 {"command":"ls"}
+        usage input=12 output=9
         stop: ToolUse
     "#,
     );
@@ -183,8 +183,8 @@ fn an_answer_that_comes_only_as_a_whole_is_read() {
         thinking ends, signed SIGNED
         text "Done."
         call begins: bash
-        COST
         call bash call_1 {"command":"ls"}
+        COST
         stop: ToolUse
     "#;
     let expected = expected.replace("SIGNED", &signed(&["Hmm."], 0));
@@ -225,4 +225,13 @@ fn a_stream_cut_anywhere_ends_in_an_error_and_gives_no_partial_call() {
     ] {
         check_cuts(RESPONSES, name, r#"data: {"type":"response.completed""#);
     }
+}
+
+#[test]
+fn the_last_call_does_not_wait_for_the_end_of_the_answer() {
+    check_calls_before(
+        RESPONSES,
+        "parallel_tool_calls",
+        "event: response.completed",
+    );
 }
