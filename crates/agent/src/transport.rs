@@ -84,16 +84,22 @@ async fn answer(
             .await
             .unwrap_or_else(|| "default".to_owned());
     }
-    let mut request = provider::encode(&prompt, endpoint, &parameters)?;
+    let mut request = Some(provider::encode(&prompt, endpoint, &parameters)?);
     let mut prompt = Some(prompt);
     let begun = Instant::now();
     let mut tries = Tries::default();
     loop {
-        let started = attempt::make(&client, &request, endpoint, patience.idle).await;
+        // It is let go only at a word of the answer, after which nothing is tried again.
+        let Some(again) = &request else {
+            return Ok(());
+        };
+        let started = attempt::make(&client, again, endpoint, patience.idle).await;
         let ended = match started {
             Ok(response) => {
+                // It is not spelled again, and not sent again once there is a word.
                 free(prompt.take());
-                attempt::read(response, endpoint, patience.idle, events).await
+                let begins = || free(request.take());
+                attempt::read(response, endpoint, patience.idle, events, begins).await
             }
             Err(failed) => Err(failed),
         };
@@ -105,7 +111,7 @@ async fn answer(
         if let Some(asked) = asked
             && renew_key(endpoint, asker).await
         {
-            request = provider::encode(&asked, endpoint, &parameters)?;
+            request = Some(provider::encode(&asked, endpoint, &parameters)?);
             continue;
         }
         tries.made += 1;
@@ -131,12 +137,12 @@ async fn answer(
     }
 }
 
-/// A prompt that is not spelled again. Thousands of parts take milliseconds to free: not
-/// on a thread that others wait for, and not when the answer ends, where every one
-/// counts.
-fn free(prompt: Option<Prompt>) {
-    if let Some(prompt) = prompt {
-        tokio::task::spawn_blocking(move || drop(prompt));
+/// Lets go of what is as large as the chat. Thousands of parts take milliseconds to free,
+/// and the pages of one long body some tenths of one: not on a thread that others wait for,
+/// least of all when the answer ends.
+fn free(it: Option<impl Send + 'static>) {
+    if let Some(it) = it {
+        tokio::task::spawn_blocking(move || drop(it));
     }
 }
 

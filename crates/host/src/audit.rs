@@ -92,7 +92,8 @@ impl Audit {
         self.append(document, entries.collect())
     }
 
-    /// Records that calls start now and how others ended before, as one write.
+    /// Records that calls start now, and what was decided and how others ended before, as
+    /// one write.
     ///
     /// # Errors
     ///
@@ -101,10 +102,12 @@ impl Audit {
         &self,
         document: Option<&Path>,
         ended: &[(CallKey, ToolOutcome)],
+        decided: &[Decided],
         calls: &[Start<'_>],
     ) -> io::Result<()> {
-        let ends = ended.iter();
-        let mut acts: Vec<_> = ends.map(|(call, it)| (call, record::end(it))).collect();
+        let ends = ended.iter().map(|(call, it)| (call, record::end(it)));
+        let decisions = decided.iter().map(|it| (&it.call, record::decision(it)));
+        let mut acts: Vec<_> = ends.chain(decisions).collect();
         for start in calls {
             let decided = start.by.map(|by| Act::Decided {
                 decision: Word::Approved,

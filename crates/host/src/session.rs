@@ -48,7 +48,6 @@ use chat::cycle::{Cycle, Decided, Event, Level, Notice};
 use chat::tool::ToolOutcome;
 use provider::StreamEvent;
 use tokio::sync::mpsc;
-use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 use tools::{Ran, Sandbox};
 
@@ -275,14 +274,11 @@ impl Session {
             self.go_on();
             self.keep_words();
             self.tell_later();
-            if self.edit.is_some() {
-                // What is sent is on its way before anything else is done.
-                yield_now().await;
-            }
-            self.record();
+            self.record_ends();
             self.show();
             self.tell_rest();
             self.tell_later();
+            self.record_decisions();
             self.yield_chat();
         }
         self.close();

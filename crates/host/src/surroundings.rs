@@ -299,7 +299,7 @@ impl Surroundings {
                         by: None,
                         sandbox: held,
                     };
-                    audit.begun(path.as_deref(), &[], &[start])
+                    audit.begun(path.as_deref(), &[], &[], &[start])
                 }
                 _ => Ok(()),
             }

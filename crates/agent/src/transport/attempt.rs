@@ -44,19 +44,21 @@ pub(super) async fn make(
     }
 }
 
-/// Passes on what an answer says. `Ok` when it has begun, also if it broke off later:
-/// then its terminal event has been passed on.
+/// Passes on what an answer says, and calls `begins` at its first word. `Ok` when it has
+/// begun, also if it broke off later: then its terminal event has been passed on.
 pub(super) async fn read(
     response: Response,
     endpoint: &Endpoint,
     idle: Duration,
     events: &Events,
+    begins: impl FnOnce(),
 ) -> Result<(), Failed> {
     let mut answer = Answer {
         endpoint,
         events,
         begun: false,
     };
+    let mut begins = Some(begins);
     let mut decoder = Decoder::of(endpoint);
     let mut bytes = response.bytes_stream();
     let mut broke = false;
@@ -80,6 +82,9 @@ pub(super) async fn read(
         let passing = decoder.broke_off_by_what_passes();
         if answer.pass_on(batch, passing)? {
             return Ok(());
+        }
+        if let Some(begins) = begins.take_if(|_| answer.begun) {
+            begins();
         }
     }
     answer.pass_on(decoder.finish(), broke)?;

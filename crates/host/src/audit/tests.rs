@@ -72,7 +72,7 @@ fn a_call_is_told_from_decision_to_end() {
     let outcome = ToolOutcome::Failed("No.".to_owned());
     desk.decided("c1");
     desk.audit
-        .begun(None, &[], &[start(&call("c1"), None)])
+        .begun(None, &[], &[], &[start(&call("c1"), None)])
         .unwrap();
     desk.audit.ended(None, &[(call("c1"), outcome)]).unwrap();
 
@@ -90,6 +90,22 @@ fn a_call_is_told_from_decision_to_end() {
             "bash  c1  failed, 3 bytes  (no name)",
         ]
     );
+}
+
+#[test]
+fn what_is_known_when_a_call_starts_is_one_write_in_the_order_in_which_it_came() {
+    let desk = Desk::new();
+    let ended = [(call("c1"), ToolOutcome::Failed("No.".to_owned()))];
+    let decided = [approved("c2")];
+    desk.audit
+        .begun(None, &ended, &decided, &[start(&call("c2"), None)])
+        .unwrap();
+
+    let log = desk.audit.read_last(10).unwrap();
+    assert_eq!(log.problems, [""; 0]);
+    let shown = lines(&log.records).join("\n");
+    let at = |words: &str| shown.find(words).unwrap();
+    assert!(at("c1  failed") < at("c2  approved") && at("c2  approved") < at("c2  started"));
 }
 
 #[test]
@@ -116,7 +132,7 @@ fn every_decision_is_told_with_who_made_it_and_why() {
     ];
     desk.audit.decided(None, &all).unwrap();
     desk.audit
-        .begun(None, &[], &[start(&call("c7"), Some("user: typed"))])
+        .begun(None, &[], &[], &[start(&call("c7"), Some("user: typed"))])
         .unwrap();
     let log = desk.audit.read_last(10).unwrap();
     assert_eq!(log.problems, [""; 0]);
@@ -279,11 +295,11 @@ fn a_call_that_started_and_did_not_end_is_found_again() {
     let quoted = call("\"quoted\\");
     for started in [&call("cut"), &call("ended"), &call("twice"), &quoted] {
         desk.audit
-            .begun(Some(chat), &[], &[start(started, None)])
+            .begun(Some(chat), &[], &[], &[start(started, None)])
             .unwrap();
     }
     desk.audit
-        .begun(Some(other), &[], &[start(&call("other"), None)])
+        .begun(Some(other), &[], &[], &[start(&call("other"), None)])
         .unwrap();
     let outcome = ToolOutcome::Failed("No.".to_owned());
     for ended in ["ended", "twice"] {
@@ -293,7 +309,7 @@ fn a_call_that_started_and_did_not_end_is_found_again() {
         done.unwrap();
     }
     desk.audit
-        .begun(Some(chat), &[], &[start(&call("twice"), None)])
+        .begun(Some(chat), &[], &[], &[start(&call("twice"), None)])
         .unwrap();
 
     let mut changed = call("cut");
@@ -315,7 +331,7 @@ fn without_a_log_no_call_is_without_an_end() {
 fn a_call_whose_end_is_being_written_was_not_cut_off() {
     let desk = Desk::new();
     let (chat, call) = (Some(Path::new("/p/a.chat")), call("t_1"));
-    let started = desk.audit.begun(chat, &[], &[start(&call, None)]);
+    let started = desk.audit.begun(chat, &[], &[], &[start(&call, None)]);
     started.unwrap();
     // The next session of the chat opens the log anew.
     let next = Audit::open(&desk.folder.path().join("state"));

@@ -156,6 +156,7 @@ pub struct MarkItem {
     pub label: Option<String>,
     /// Counts, in one buffer, the times that a call had to be shown again because its file
     /// changed: a key is about what was on the screen when it was pressed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub again: Option<u64>,
     /// How long it has been running, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]

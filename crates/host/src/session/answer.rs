@@ -132,9 +132,12 @@ impl Session {
             {
                 return;
             }
+            // What is counted is shown at the end, and what ends is seen to right away.
+            if !matches!(event, StreamEvent::Usage(_) | StreamEvent::Stop(_)) {
+                self.view.redraw();
+            }
             self.stream_event(event);
         }
-        self.view.redraw();
     }
 
     fn stream_event(&mut self, event: StreamEvent) {

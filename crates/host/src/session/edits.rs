@@ -113,6 +113,7 @@ impl Session {
         match (what, applied.outcome) {
             (What::Cycle { changes, rest, .. }, Outcome::Applied) => {
                 self.splice(&changes);
+                self.view.redraw_now();
                 self.waiting.push_front(Event::Continue);
                 self.perform(rest, Event::Continue);
             }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use chat::Problem;
 use chat::approval::CallKey;
-use chat::cycle::{Event, INTERRUPTED, Ruling};
+use chat::cycle::{Decided, Event, INTERRUPTED, Ruling};
 use chat::tool::{ToolOutcome, ToolUseId};
 
 use super::Session;
@@ -13,35 +13,30 @@ use super::running::Run;
 use crate::audit::Start;
 
 impl Session {
-    /// Writes what was decided and what ended since the last look.
-    pub(super) fn record(&mut self) {
-        self.record_decisions();
-        self.record_ends();
-    }
-
-    /// Writes what was decided, all at once.
-    fn record_decisions(&mut self) {
-        let decided = std::mem::take(&mut self.decided);
-        if decided.is_empty() {
+    /// Writes what was decided, all at once, when no edit is on its way and so nothing waits
+    /// for it.
+    pub(super) fn record_decisions(&mut self) {
+        if self.edit.is_some() || self.decided.is_empty() {
             return;
         }
+        let decided = std::mem::take(&mut self.decided);
         // What is not in the log is written again when the call is to start.
         if let Err(error) = self.audit.decided(self.path.as_deref(), &decided) {
             tracing::warn!(%error, "decisions are not in the log of decisions");
             return;
         }
-        let approved = decided.iter().filter(|it| it.ruling == Ruling::Approved);
-        self.approved.extend(approved.map(|it| it.call.clone()));
+        self.approved.extend(approved(&decided).cloned());
     }
 
     /// Writes that calls start and, where it is not in the log yet, who let them; and
-    /// with it how calls ended, as that is one write instead of two.
+    /// with it what else was decided and how calls ended, as that is one write.
     ///
     /// # Errors
     ///
     /// The log cannot be written: the calls must not run.
     pub(super) fn record_starts(&mut self, runs: &[Run]) -> Result<(), Problem> {
-        self.record_decisions();
+        let decided = std::mem::take(&mut self.decided);
+        self.approved.extend(approved(&decided).cloned());
         let in_log: Vec<bool> = runs
             .iter()
             .map(|run| self.approved.remove(&run.call))
@@ -58,14 +53,21 @@ impl Session {
             }
         });
         let starts: Vec<Start<'_>> = starts.collect();
-        self.audit
-            .begun(self.path.as_deref(), &self.ends, &starts)
-            .map_err(|error| self.audit.refusal(&error))?;
+        let begun = self
+            .audit
+            .begun(self.path.as_deref(), &self.ends, &decided, &starts);
+        if let Err(error) = begun {
+            for call in approved(&decided) {
+                self.approved.remove(call);
+            }
+            return Err(self.audit.refusal(&error));
+        }
         self.ends.clear();
         Ok(())
     }
 
-    fn record_ends(&mut self) {
+    /// Writes how calls ended that ended since the last look.
+    pub(super) fn record_ends(&mut self) {
         if self.ends.is_empty() {
             return;
         }
@@ -143,4 +145,10 @@ impl Session {
             tools::sweep_unfinished(&folder);
         }
     }
+}
+
+/// The calls that were approved.
+fn approved(decided: &[Decided]) -> impl Iterator<Item = &CallKey> {
+    let approved = decided.iter().filter(|it| it.ruling == Ruling::Approved);
+    approved.map(|it| &it.call)
 }

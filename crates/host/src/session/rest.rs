@@ -34,5 +34,8 @@ impl Session {
         for call in self.running.values() {
             call.stop();
         }
+        // Nobody will answer it.
+        self.edit = None;
+        self.record_decisions();
     }
 }

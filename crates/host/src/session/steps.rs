@@ -44,7 +44,7 @@ impl Session {
     pub(super) fn perform(&mut self, mut effects: VecDeque<Effect>, again: Event) {
         while let Some(effect) = effects.pop_front() {
             match effect {
-                // Written when the edit that says so is on its way, or before a call starts.
+                // Written with the start of the calls, or when nothing waits for it.
                 Effect::Record(decided) => self.decided.extend(decided),
                 Effect::Edit(edits) => return self.apply(edits, effects, again),
                 Effect::Cursor { line, insert } => self.move_cursor(line, insert),

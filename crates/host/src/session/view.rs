@@ -47,6 +47,13 @@ impl View {
         self.stale = true;
     }
 
+    /// The text has what the user waits for, as calls to decide on: that waits for no
+    /// frame. There are few such changes in one, see [`super::pace`].
+    pub(super) fn redraw_now(&mut self) {
+        self.stale = true;
+        self.drawn = None;
+    }
+
     /// Something that changes all the time has changed.
     pub(super) fn redraw_soon(&mut self) {
         self.draw_at
