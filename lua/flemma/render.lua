@@ -102,10 +102,10 @@ end
 ---@param placed flemma.render.Placed
 local function draw_below(buffer, placed)
   local item, lines = placed.item, {}
-  if item.preview then
-    for line in vim.gsplit(item.preview, "\n", { plain = true }) do
-      lines[#lines + 1] = { { notices.escape(line), "FlemmaToolPreview" } }
-    end
+  -- Nearly all have one line, and a hundred may come at once.
+  local several = item.preview and item.preview:find("\n", 1, true)
+  for _, line in ipairs(several and vim.split(item.preview, "\n", { plain = true }) or { item.preview }) do
+    lines[#lines + 1] = { { notices.escape(line), "FlemmaToolPreview" } }
   end
   for _, line in ipairs(item.output or {}) do
     lines[#lines + 1] = { { notices.escape(line), "FlemmaToolOutput" } }
@@ -126,7 +126,8 @@ local function state_text(placed)
   local label = notices.escape(item.label or "")
   if item.state ~= "running" then
     local outcome = OUTCOMES[item.state] or { "", "FlemmaToolPending" }
-    return { { vim.trim(("%s %s"):format(outcome[1], label)), outcome[2] } }
+    local text = label ~= "" and vim.trim(outcome[1] .. " " .. label) or outcome[1]
+    return { { text, outcome[2] } }
   end
   local elapsed = (item.elapsed_ms or 0) + vim.uv.now() - placed.since
   local sign = CALL_FRAMES[frame % #CALL_FRAMES + 1]

@@ -144,7 +144,7 @@ impl<'t> Parser<'t> {
         self.blocks.reserve(2 * messages);
         let mut open: Option<Open> = None;
         let mut skip_to = start;
-        let candidates = std::mem::take(&mut self.scan.candidates);
+        let candidates = self.scan.take_candidates();
         let behind_bom = self.first_marker_behind_bom(start);
         for (line, kind) in behind_bom.into_iter().chain(candidates) {
             if line < skip_to {

@@ -171,69 +171,107 @@ pub enum Kind {
 }
 
 /// Lines of interest in a text, found in one pass over it.
+///
+/// The lists are as long as the chat, and fresh memory is most of what they cost: numbers
+/// of lines are kept short. Neovim has none beyond 2³¹.
 #[derive(Debug, Default)]
 pub struct Scan {
     /// Lines whose first byte can begin structure.
-    pub candidates: Vec<(usize, Kind)>,
+    candidates: Vec<(u32, Kind)>,
     /// Lines that read as role markers, in or out of fences.
-    markers: Vec<usize>,
-    /// Lines that can close a fence: line, mark, length.
-    closers: Vec<(usize, u8, usize)>,
+    markers: Vec<u32>,
+    /// Lines that can close a fence.
+    closers: Vec<Closer>,
     /// For each closer the longest backtick and tilde run from it on.
-    longest: Vec<[usize; 2]>,
+    longest: Vec<[u32; 2]>,
     /// How many closers the last question left behind.
     passed: usize,
+}
+
+/// A line that can close a fence.
+#[derive(Debug)]
+struct Closer {
+    line: u32,
+    length: u32,
+    mark: u8,
+}
+
+/// A number of lines or bytes, as it is kept.
+fn short(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// What [`short`] made of a number.
+fn long(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 impl Scan {
     /// Looks at the first byte of each line from `line` on, and further where it
     /// matters.
     pub fn from(text: &Text, line: usize) -> Self {
-        let mut scan = Self::default();
+        // Room that is never written to costs nothing; lists that grow are copied.
+        let room = text.line_count().saturating_sub(line) / 2;
+        let mut scan = Self {
+            candidates: Vec::with_capacity(room),
+            closers: Vec::with_capacity(room / 2),
+            ..Self::default()
+        };
         for (line, first) in text.first_bytes(line) {
             match first {
                 Some(b'@') if marker(text.line(line)).is_some() => {
-                    scan.markers.push(line);
-                    scan.candidates.push((line, Kind::Marker));
+                    scan.markers.push(short(line));
+                    scan.candidates.push((short(line), Kind::Marker));
                 }
                 Some(b'`' | b'~') => {
                     if let Some(fence) = fence(text.line(line)) {
-                        scan.candidates.push((line, Kind::Fence));
+                        scan.candidates.push((short(line), Kind::Fence));
                         if fence.info.is_empty() {
-                            scan.closers.push((line, fence.mark, fence.length));
+                            scan.closers.push(Closer {
+                                line: short(line),
+                                length: short(fence.length),
+                                mark: fence.mark,
+                            });
                         }
                     }
                 }
-                Some(b'@' | b'*' | b'<') => scan.candidates.push((line, Kind::Other)),
+                Some(b'@' | b'*' | b'<') => scan.candidates.push((short(line), Kind::Other)),
                 _ => {}
             }
         }
         scan.longest = vec![[0; 2]; scan.closers.len() + 1];
-        for (at, (_, mark, length)) in scan.closers.iter().enumerate().rev() {
+        for (at, closer) in scan.closers.iter().enumerate().rev() {
             scan.longest[at] = scan.longest[at + 1];
-            let longest = &mut scan.longest[at][usize::from(*mark == b'~')];
-            *longest = (*longest).max(*length);
+            let longest = &mut scan.longest[at][usize::from(closer.mark == b'~')];
+            *longest = (*longest).max(closer.length);
         }
         scan
+    }
+
+    /// The lines whose first byte can begin structure; they are given once.
+    pub fn take_candidates(&mut self) -> impl Iterator<Item = (usize, Kind)> + use<> {
+        let candidates = std::mem::take(&mut self.candidates).into_iter();
+        candidates.map(|(line, kind)| (long(line), kind))
     }
 
     /// The line that closes a fence opened on `line`. Linear over all calls that
     /// skip what they found and go down the text, because a fence that has no end is
     /// known without a search.
     pub fn closing_line(&mut self, line: usize, opener: Fence<'_>) -> Option<usize> {
-        let is_passed = |closer: &(usize, u8, usize)| closer.0 <= line;
+        let is_passed = |closer: &Closer| long(closer.line) <= line;
+        let needed = short(opener.length);
         if !self.closers[..self.passed].last().is_none_or(is_passed) {
             self.passed = 0;
         }
         let more = self.closers[self.passed..].iter();
         self.passed += more.take_while(|it| is_passed(it)).count();
-        if self.longest[self.passed][usize::from(opener.mark == b'~')] < opener.length {
+        if self.longest[self.passed][usize::from(opener.mark == b'~')] < needed {
             return None;
         }
         self.closers[self.passed..]
             .iter()
-            .find(|(_, mark, length)| *mark == opener.mark && *length >= opener.length)
-            .map(|closer| closer.0)
+            .find(|closer| closer.mark == opener.mark && closer.length >= needed)
+            .map(|closer| long(closer.line))
     }
 
     /// How many lines read as role markers.
@@ -244,9 +282,8 @@ impl Scan {
     /// The first line from `line` on that reads as a role marker, in or out of
     /// fences.
     pub fn next_marker(&self, line: usize) -> Option<usize> {
-        self.markers
-            .get(self.markers.partition_point(|marker| *marker < line))
-            .copied()
+        let at = self.markers.partition_point(|marker| long(*marker) < line);
+        self.markers.get(at).copied().map(long)
     }
 }
 

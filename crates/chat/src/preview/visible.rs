@@ -47,11 +47,18 @@ fn pieces(text: &str, width: usize) -> Shown {
     let mut shown = String::new();
     let mut breaks = 0;
     let mut marks = 0;
+    let mut is_plain = true;
     while let Some(piece) = next_piece(&mut chars, &mut marks) {
         let before = shown.len();
         shown.push_str(&piece.shown);
-        // The width of the whole, as a mark or a selector can widen what precedes it.
-        if shown.width() > width {
+        is_plain = is_plain && piece.shown.is_ascii();
+        // The width of the whole, as a mark or a selector can widen what precedes it. What
+        // is plain has nothing of the kind, and no control character is shown as it is.
+        let columns = match is_plain {
+            true => shown.len(),
+            false => shown.width(),
+        };
+        if columns > width {
             shown.truncate(before);
             return Shown {
                 shown,
