@@ -6,12 +6,12 @@ use serde_json::Value;
 
 /// Names one call; the provider's `tool_use.id` or `call_id`, byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ToolUseId(String);
+pub struct ToolUseId(Box<str>);
 
 impl ToolUseId {
     /// Wraps an id as it stands in the document or on the wire.
     pub fn new(id: impl Into<String>) -> Self {
-        Self(id.into())
+        Self(id.into().into_boxed_str())
     }
 
     /// The id's text.

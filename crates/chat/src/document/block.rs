@@ -43,7 +43,7 @@ pub struct ToolUse {
     pub name: String,
     /// The fence's language when it is neither absent nor `json`: the call is not
     /// valid then.
-    pub other_language: Option<String>,
+    pub other_language: Option<Box<str>>,
     /// Header through closing fence.
     pub lines: Lines,
     /// What stands in the fence.

@@ -45,8 +45,8 @@ impl<'t> Parser<'t> {
                 "This header has no closed fence below it, so there is no call.",
             );
         };
-        let other_language = (!matches!(opener.info, b"" | b"json"))
-            .then(|| String::from_utf8_lossy(opener.info).into_owned());
+        let other_language: Option<Box<str>> = (!matches!(opener.info, b"" | b"json"))
+            .then(|| String::from_utf8_lossy(opener.info).into());
         if let Some(language) = &other_language {
             let message = format!(
                 "A call's arguments are JSON, not \"{language}\"; the call gets an error result."
