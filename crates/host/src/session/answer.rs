@@ -144,7 +144,9 @@ impl Session {
         let Some(open) = &mut self.request else {
             return;
         };
-        open.note = None;
+        if open.note.take().is_some() {
+            self.view.redraw();
+        }
         match &event {
             StreamEvent::Text(text) => {
                 self.editor.say(text);

@@ -16,6 +16,8 @@ use crate::protocol::ReleaseAnchor;
 /// A call that reads a file has ended after so long: until then nothing is said of it but
 /// its result. Longer than that the lock shall not take.
 const QUICK: Duration = Duration::from_millis(2);
+/// Calls that start within so long of each other are in a row.
+const ROW: Duration = Duration::from_millis(100);
 
 /// What is to be told, in order.
 #[derive(Default)]
@@ -23,6 +25,8 @@ pub(super) struct Later {
     news: Vec<News>,
     /// Until when calls that just started are given time to end.
     quick_until: Option<Instant>,
+    /// When calls started last.
+    started: Option<Instant>,
 }
 
 enum News {
@@ -56,9 +60,13 @@ impl Later {
         });
     }
 
-    /// Calls started that may end at once.
-    pub(super) fn started(&mut self) {
-        self.quick_until = Some(Instant::now() + QUICK);
+    /// Calls start that may end at once. In a row of calls only the first is given the
+    /// time: the lock is there for the others.
+    pub(super) fn started(&mut self, now: Instant) {
+        if self.started.is_none_or(|at| now - at > ROW) {
+            self.quick_until = Some(now + QUICK);
+        }
+        self.started = Some(now);
     }
 
     /// When what waits for calls that may end at once is told in any case.
@@ -134,7 +142,7 @@ mod tests {
     #[test]
     fn of_a_call_that_ends_at_once_is_told_with_its_result() {
         let (mut later, now) = (Later::default(), Instant::now());
-        later.started();
+        later.started(now);
         later.event("started", json!({}));
         assert!(names(later.take(now, false, true)).is_empty());
         later.event("ended", json!({}));
@@ -145,11 +153,22 @@ mod tests {
     #[test]
     fn of_a_call_that_takes_its_time_is_told_when_it_did_not_end_at_once() {
         let (mut later, now) = (Later::default(), Instant::now());
-        later.started();
+        later.started(now);
         later.event("started", json!({}));
         let over = now + QUICK + QUICK;
         assert_eq!(names(later.take(over, false, true)), ["started"]);
         assert!(!later.waits());
+    }
+
+    #[test]
+    fn in_a_row_of_calls_only_the_first_is_given_time() {
+        let (mut later, now) = (Later::default(), Instant::now());
+        later.started(now);
+        later.take(now + QUICK, true, false);
+        later.started(now + QUICK);
+        assert!(!later.waits());
+        later.started(now + QUICK + ROW + QUICK);
+        assert!(later.waits());
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl Session {
             return;
         }
         self.view.wait_a_frame();
-        self.later.started();
+        self.later.started(Instant::now());
         let recorded = self.record_starts(&runs);
         if let Err(problem) = &recorded {
             self.editor.report_problem(problem);
