@@ -60,7 +60,7 @@ fn speed(lines: usize, deltas: usize, runs: usize, budget: Budget) -> Row {
         await_turn(&with);
         ask_again(&with);
         hand.add(shown(&without, run, || {
-            write_by_hand(&without, run, deltas)
+            write_by_hand(&without, run, deltas, append_by_hand)
         }));
         ask_again(&without);
     }
@@ -105,13 +105,19 @@ fn shown(editor: &Editor, run: usize, act: impl FnOnce()) -> f64 {
     since(start)
 }
 
-fn write_by_hand(editor: &Editor, run: usize, deltas: usize) {
+fn write_by_hand(editor: &Editor, run: usize, deltas: usize, write: fn(&Editor, &str)) {
     let words: Vec<String> = (0..deltas).map(word).collect();
     editor.request("nvim_buf_set_lines", json!([0, -1, -1, true, ["So:", ""]]));
     for batch in words.chunks(BATCH) {
-        append_by_hand(editor, &batch.concat());
+        write(editor, &batch.concat());
     }
-    append_by_hand(editor, &end(run));
+    write(editor, &end(run));
+}
+
+/// What an insertion at the end costs in a bare call, while the cursor is elsewhere.
+fn insert_by_hand(editor: &Editor, text: &str) {
+    let lines: Vec<&str> = text.split('\n').collect();
+    editor.request("nvim_buf_set_text", json!([0, -1, -1, -1, -1, lines]));
 }
 
 /// What an insertion at the end and a cursor that follows cost in bare calls.
@@ -134,7 +140,8 @@ fn notice(table: &mut Table) -> io::Result<()> {
         let provider = Provider::anthropic([""; 0]);
         let text = chat(lines);
         let (with, without) = (ours(&provider, &text, json!({})), bare(&text));
-        let (mut probed, mut typed, mut hand) = Default::default();
+        let (mut probed, mut typed) = Default::default();
+        let (mut probed_by_hand, mut typed_by_hand) = Default::default();
         for run in (0..RUNS).map(|run| 2 * run) {
             let gate = begin(&provider, &with, run, DELTAS);
             let figures = probe::during(&with, || {
@@ -155,21 +162,29 @@ fn notice(table: &mut Table) -> io::Result<()> {
             await_turn(&with);
             ask_again(&with);
             let figures = probe::during(&without, || {
-                shown(&without, run, || write_by_hand(&without, run, DELTAS));
+                shown(&without, run, || {
+                    write_by_hand(&without, run, DELTAS, append_by_hand);
+                });
             });
-            Samples::extend(&mut hand, figures);
+            Samples::extend(&mut probed_by_hand, figures);
+            ask_again(&without);
+            let figures = probe::typing_during(&without, || {
+                write_by_hand(&without, run + 1, DELTAS, insert_by_hand);
+            });
+            Samples::extend(&mut typed_by_hand, figures);
             ask_again(&without);
         }
         let row = |what: &str, hand, ours, budget| Row {
             what: format!("{what} while 20,000 deltas come, {} lines", name(lines)),
-            hand,
+            hand: Some(hand),
             ours,
             budget,
             lines: Some(lines),
         };
         let budget = Budget::NONE.p99(10.0).max(50.0);
-        table.add(row("answer to a probe", Some(hand), probed, budget))?;
-        table.add(row("typed key", None, typed, Budget::NONE.p99(5.0)))?;
+        table.add(row("answer to a probe", probed_by_hand, probed, budget))?;
+        let budget = Budget::NONE.p99(5.0);
+        table.add(row("typed key", typed_by_hand, typed, budget))?;
     }
     Ok(())
 }

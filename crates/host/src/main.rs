@@ -9,6 +9,7 @@ mod arguments;
 mod ask;
 mod audit;
 mod backends;
+mod breath;
 mod buffers;
 mod commands;
 mod completion;

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::usage::Meter;
 use super::{FRAME, Session};
+use crate::breath::breathe;
 use crate::protocol::Anchor;
 
 /// Most bytes of text before the anchor that are compared.
@@ -137,6 +138,10 @@ impl Session {
                 self.view.redraw();
             }
             self.stream_event(event);
+        }
+        // An answer at full speed keeps this thread busy; what its end brings does not wait.
+        if self.request.as_ref().is_some_and(|open| open.end.is_none()) {
+            breathe();
         }
     }
 

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use super::references::Place;
 use super::{Input, Session};
+use crate::breath::breathe;
 use crate::frontmatter::{self, Evaluated, Expansion as Value, Known, Source};
 use crate::references::{Agreed, Folders, Trouble, resolve};
 use crate::rules::Rules;
@@ -21,7 +22,7 @@ use crate::status::state_folder;
 use crate::trust::Trust;
 
 /// So many messages take a few hundredths of a millisecond.
-const BETWEEN_YIELDS: usize = 32;
+const BETWEEN_BREATHS: usize = 32;
 
 /// What is needed to put the request together.
 pub(super) struct Expansion {
@@ -133,15 +134,13 @@ impl Expansion {
     }
 }
 
-/// Called again and again in long work, lets whoever waits for the processor have it. The
-/// kernel lets a thread that computes go on for a slice of some milliseconds, and Neovim,
-/// woken meanwhile on the same processor, would draw the results that late.
+/// Called after each message: Neovim draws the results of tools meanwhile.
 fn let_others_run() -> impl FnMut() {
     let mut calls = 0_usize;
     move || {
         calls += 1;
-        if calls.is_multiple_of(BETWEEN_YIELDS) {
-            std::thread::yield_now();
+        if calls.is_multiple_of(BETWEEN_BREATHS) {
+            breathe();
         }
     }
 }
