@@ -4,6 +4,8 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// Milliseconds that all threads of a process have computed.
 pub fn computed(pid: u32) -> f64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"));
@@ -14,6 +16,13 @@ pub fn computed(pid: u32) -> f64 {
         first.parse::<f64>().unwrap_or(0.0) / 1e6
     };
     tasks.into_iter().flatten().flatten().map(of).sum()
+}
+
+/// Milliseconds that this thread has computed, to the microsecond: what the kernel tells of
+/// other processes is as old as its last tick.
+pub fn computed_here() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default().as_secs_f64() * 1e3
 }
 
 /// A process and all below it.

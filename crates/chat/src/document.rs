@@ -88,7 +88,7 @@ impl Role {
     pub const ALL: [Role; 3] = [Role::System, Role::You, Role::Assistant];
 
     /// The role's marker, as it stands at column 0.
-    pub fn marker(self) -> &'static str {
+    pub const fn marker(self) -> &'static str {
         match self {
             Role::System => "@System:",
             Role::You => "@You:",

@@ -229,7 +229,7 @@ fn of_thinking(document: &Document<'_>, thinking: &Thinking) -> Line {
 fn of_call(document: &Document<'_>, call: &ToolUse) -> String {
     match document.input(call) {
         Ok(input) => preview(&call.name, &input, WIDTH),
-        Err(_) => call.name.clone(),
+        Err(_) => call.name.to_string(),
     }
 }
 

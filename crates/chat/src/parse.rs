@@ -6,10 +6,15 @@
 mod blocks;
 mod near;
 
+use std::sync::Arc;
+
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::document::{Block, Frontmatter, Message, OpenFence, Parsed, Role};
 use crate::scan::{self, Fence, Kind, Scan};
 use crate::text::{Lines, Text};
+
+/// U+FEFF, as some editors begin a file.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Reads a text. What a call and its result make together is added later.
 pub(crate) fn parse(text: &Text) -> Parsed {
@@ -55,6 +60,7 @@ pub(crate) fn parse_from(text: &Text, parsed: &mut Parsed, first: usize) {
     parsed.blocks.truncate(blocks);
     let mut parser = Parser::new(text, line);
     parser.blocks = std::mem::take(&mut parsed.blocks);
+    parser.asked = parser.blocks.len();
     parser.walk(line, parsed);
     parser.finish(parsed);
 }
@@ -70,6 +76,10 @@ struct Parser<'t> {
     unclosed_thinking: usize,
     /// The blocks of the messages so far.
     blocks: Vec<Block>,
+    /// Where in them the calls begin that have no result yet, as far as they are in order.
+    asked: usize,
+    /// Names of tools so far: a chat has few, and thousands of calls.
+    names: Vec<Arc<str>>,
 }
 
 /// The message that is being read, the last one so far.
@@ -91,6 +101,8 @@ impl<'t> Parser<'t> {
             incomplete_header: None,
             unclosed_thinking: 0,
             blocks: Vec::new(),
+            asked: 0,
+            names: Vec::new(),
         }
     }
 
@@ -104,7 +116,7 @@ impl<'t> Parser<'t> {
 
     fn frontmatter(&mut self) -> Option<Frontmatter> {
         let first = self.text.line(0);
-        let opener = scan::fence(first.strip_prefix("\u{feff}".as_bytes()).unwrap_or(first))?;
+        let opener = scan::fence(first.strip_prefix(BYTE_ORDER_MARK).unwrap_or(first))?;
         let language = String::from_utf8_lossy(opener.info).into_owned();
         if opener.mark != b'`' || language.is_empty() || language.contains(char::is_whitespace) {
             return None;
@@ -150,12 +162,9 @@ impl<'t> Parser<'t> {
             if line < skip_to {
                 continue;
             }
-            let marker = match kind {
-                Kind::Marker => self.marker_at(line),
-                _ => None,
-            };
-            skip_to = match marker {
-                Some((role, inline)) => {
+            skip_to = match kind {
+                Kind::Marker(role) => {
+                    let inline = self.inline_at(line, role);
                     match open.take() {
                         Some(open) => self.close(open, line, parsed),
                         None if parsed.messages.is_empty() => self.prelude(start..line, parsed),
@@ -170,6 +179,9 @@ impl<'t> Parser<'t> {
                     });
                     let next = if inline.is_some() { line } else { line + 1 };
                     let first_block = self.blocks.len();
+                    if role == Role::Assistant {
+                        self.asked = first_block;
+                    }
                     let opened = open.insert(Open {
                         role,
                         next,
@@ -177,7 +189,7 @@ impl<'t> Parser<'t> {
                     });
                     inline.map_or(line + 1, |column| self.inline(line, column, opened))
                 }
-                None => self.structure(line, kind, open.as_mut()),
+                Kind::Fence | Kind::Other => self.structure(line, kind, open.as_mut()),
             };
         }
         let end = self.text.line_count();
@@ -189,21 +201,19 @@ impl<'t> Parser<'t> {
 
     /// A byte order mark is no part of the text, so a marker may stand behind it.
     fn first_marker_behind_bom(&self, start: usize) -> Option<(usize, Kind)> {
-        let has_bom = start == 0 && self.text.line(0).starts_with("\u{feff}".as_bytes());
-        has_bom.then_some((0, Kind::Marker))
+        let behind = self.text.line(0).strip_prefix(BYTE_ORDER_MARK)?;
+        let (role, _) = scan::marker(behind).filter(|_| start == 0)?;
+        Some((0, Kind::Marker(role)))
     }
 
-    fn marker_at(&self, line: usize) -> Option<(Role, Option<usize>)> {
+    /// The column of the content on the line of a marker.
+    fn inline_at(&self, line: usize, role: Role) -> Option<usize> {
         let bytes = self.text.line(line);
-        if line > 0 {
-            return scan::marker(bytes);
-        }
-        match bytes.strip_prefix("\u{feff}".as_bytes()) {
-            Some(rest) => {
-                scan::marker(rest).map(|(role, column)| (role, column.map(|column| column + 3)))
-            }
-            None => scan::marker(bytes),
-        }
+        let skipped = match line {
+            0 if bytes.starts_with(BYTE_ORDER_MARK) => BYTE_ORDER_MARK.len(),
+            _ => 0,
+        };
+        Some(scan::inline(&bytes[skipped..], role)? + skipped)
     }
 
     fn prelude(&mut self, lines: Lines, parsed: &mut Parsed) {

@@ -37,32 +37,33 @@ impl Fence<'_> {
 pub fn fence(line: &[u8]) -> Option<Fence<'_>> {
     let mark = *line.first().filter(|mark| matches!(mark, b'`' | b'~'))?;
     let length = line.iter().take_while(|byte| **byte == mark).count();
+    if length < 3 {
+        return None;
+    }
     let info = line[length..].trim_ascii();
     let inline_code = mark == b'`' && info.contains(&b'`');
-    (length >= 3 && !inline_code).then_some(Fence { mark, length, info })
+    (!inline_code).then_some(Fence { mark, length, info })
 }
 
 /// A role marker: the role, and the column of the content on its line.
 pub fn marker(line: &[u8]) -> Option<(Role, Option<usize>)> {
-    let [b'@', initial, ..] = line else {
-        return None;
-    };
-    let role = match initial {
-        b'S' => Role::System,
-        b'Y' => Role::You,
-        b'A' => Role::Assistant,
+    // Known when this is compiled: a comparison that is a call takes longer than the rest.
+    const SYSTEM: &[u8] = Role::System.marker().as_bytes();
+    const YOU: &[u8] = Role::You.marker().as_bytes();
+    const ASSISTANT: &[u8] = Role::Assistant.marker().as_bytes();
+    let (role, rest) = match line {
+        [b'@', b'S', ..] => (Role::System, line.strip_prefix(SYSTEM)?),
+        [b'@', b'Y', ..] => (Role::You, line.strip_prefix(YOU)?),
+        [b'@', b'A', ..] => (Role::Assistant, line.strip_prefix(ASSISTANT)?),
         _ => return None,
     };
-    let rest = line.strip_prefix(role.marker().as_bytes())?;
-    match rest {
-        [] => Some((role, None)),
-        [b' ' | b'\t' | b'\r', ..] => {
-            let content = rest.trim_ascii_start();
-            let column = (!content.is_empty()).then(|| line.len() - content.len());
-            Some((role, column))
-        }
-        _ => None,
-    }
+    matches!(rest, [] | [b' ' | b'\t' | b'\r', ..]).then(|| (role, inline(line, role)))
+}
+
+/// The column of the content on the line of a marker.
+pub fn inline(line: &[u8], role: Role) -> Option<usize> {
+    let content = line[role.marker().len()..].trim_ascii_start();
+    (!content.is_empty()).then(|| line.len() - content.len())
 }
 
 /// A line that is a role marker but for a slip: the whole `@word:`.
@@ -72,36 +73,32 @@ pub fn near_marker(line: &str) -> Option<&str> {
     (word > 0 && rest[word..].starts_with(':')).then(|| &line[..word + 2])
 }
 
-/// The name and the id in a `**Tool Use:**` header.
-pub fn tool_use_header(line: &[u8]) -> Option<(String, String)> {
-    let rest = line.strip_prefix(b"**Tool Use:** `")?;
+/// The name and the id in a `**Tool Use:**` header. Those that are no UTF-8 cannot come
+/// from a provider.
+pub fn tool_use_header(line: &[u8]) -> Option<(&str, &str)> {
+    let rest = str::from_utf8(line).ok()?.strip_prefix("**Tool Use:** `")?;
     let (name, rest) = split_at_tick(rest)?;
-    let (id, rest) = split_at_tick(rest.strip_prefix(b" (`")?)?;
-    (rest.trim_ascii_end() == b")").then_some((name, id))
+    let (id, rest) = split_at_tick(rest.strip_prefix(" (`")?)?;
+    (rest.trim_ascii_end() == ")").then_some((name, id))
 }
 
 /// The id in a `**Tool Result:**` header, and the word in brackets behind it.
-pub fn tool_result_header(line: &[u8]) -> Option<(String, Option<String>)> {
-    let rest = line.strip_prefix(b"**Tool Result:** `")?;
+pub fn tool_result_header(line: &[u8]) -> Option<(&str, Option<&str>)> {
+    let rest = str::from_utf8(line)
+        .ok()?
+        .strip_prefix("**Tool Result:** `")?;
     let (id, rest) = split_at_tick(rest)?;
-    match rest.trim_ascii() {
-        [] => Some((id, None)),
-        [b'(', word @ .., b')'] => Some((id, Some(utf8(word)?))),
-        _ => None,
+    let rest = rest.trim_ascii();
+    if rest.is_empty() {
+        return Some((id, None));
     }
+    let word = rest.strip_prefix('(')?.strip_suffix(')')?;
+    Some((id, Some(word)))
 }
 
-fn split_at_tick(text: &[u8]) -> Option<(String, &[u8])> {
-    let end = text
-        .iter()
-        .position(|byte| *byte == b'`')
-        .filter(|end| *end > 0)?;
-    Some((utf8(&text[..end])?, &text[end + 1..]))
-}
-
-/// Names and ids that are no UTF-8 cannot come from a provider.
-fn utf8(bytes: &[u8]) -> Option<String> {
-    std::str::from_utf8(bytes).ok().map(str::to_owned)
+fn split_at_tick(text: &str) -> Option<(&str, &str)> {
+    text.split_once('`')
+        .filter(|(before, _)| !before.is_empty())
 }
 
 /// An opening thinking tag: signature, redacted, self-closing.
@@ -163,7 +160,7 @@ pub fn aborted(line: &[u8]) -> Option<String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// It reads as a role marker.
-    Marker,
+    Marker(Role),
     /// It reads as a fence.
     Fence,
     /// It begins as a header, a tag or a slip of a marker does.
@@ -182,7 +179,8 @@ pub struct Scan {
     markers: Vec<u32>,
     /// Lines that can close a fence.
     closers: Vec<Closer>,
-    /// For each closer the longest backtick and tilde run from it on.
+    /// For each closer, and the end, the longest backtick and tilde run from it on; empty
+    /// until it is asked for.
     longest: Vec<[u32; 2]>,
     /// How many closers the last question left behind.
     passed: usize,
@@ -194,6 +192,20 @@ struct Closer {
     line: u32,
     length: u32,
     mark: u8,
+}
+
+/// A fence is nearly always closed by one of the next so many lines that can.
+const NEAR: usize = 8;
+
+/// For each of `closers`, and the end, the longest backtick and tilde run from it on.
+fn longest(closers: &[Closer]) -> Vec<[u32; 2]> {
+    let mut longest = vec![[0; 2]; closers.len() + 1];
+    for (at, closer) in closers.iter().enumerate().rev() {
+        longest[at] = longest[at + 1];
+        let run = &mut longest[at][usize::from(closer.mark == b'~')];
+        *run = (*run).max(closer.length);
+    }
+    longest
 }
 
 /// A number of lines or bytes, as it is kept.
@@ -219,9 +231,15 @@ impl Scan {
         };
         for (line, first) in text.first_bytes(line) {
             match first {
-                Some(b'@') if marker(text.line(line)).is_some() => {
-                    scan.markers.push(short(line));
-                    scan.candidates.push((short(line), Kind::Marker));
+                Some(b'@') => {
+                    let kind = match marker(text.line(line)) {
+                        Some((role, _)) => {
+                            scan.markers.push(short(line));
+                            Kind::Marker(role)
+                        }
+                        None => Kind::Other,
+                    };
+                    scan.candidates.push((short(line), kind));
                 }
                 Some(b'`' | b'~') => {
                     if let Some(fence) = fence(text.line(line)) {
@@ -235,15 +253,9 @@ impl Scan {
                         }
                     }
                 }
-                Some(b'@' | b'*' | b'<') => scan.candidates.push((short(line), Kind::Other)),
+                Some(b'*' | b'<') => scan.candidates.push((short(line), Kind::Other)),
                 _ => {}
             }
-        }
-        scan.longest = vec![[0; 2]; scan.closers.len() + 1];
-        for (at, closer) in scan.closers.iter().enumerate().rev() {
-            scan.longest[at] = scan.longest[at + 1];
-            let longest = &mut scan.longest[at][usize::from(closer.mark == b'~')];
-            *longest = (*longest).max(closer.length);
         }
         scan
     }
@@ -265,13 +277,18 @@ impl Scan {
         }
         let more = self.closers[self.passed..].iter();
         self.passed += more.take_while(|it| is_passed(it)).count();
-        if self.longest[self.passed][usize::from(opener.mark == b'~')] < needed {
-            return None;
-        }
-        self.closers[self.passed..]
-            .iter()
-            .find(|closer| closer.mark == opener.mark && closer.length >= needed)
-            .map(|closer| long(closer.line))
+        let closes = |it: &&Closer| it.mark == opener.mark && it.length >= needed;
+        let mut rest = self.closers[self.passed..].iter();
+        let near = rest.by_ref().take(NEAR).find(closes);
+        let found = near.or_else(|| {
+            if self.longest.is_empty() {
+                self.longest = longest(&self.closers);
+            }
+            let at = (self.passed + NEAR).min(self.closers.len());
+            let is_there = self.longest[at][usize::from(opener.mark == b'~')] >= needed;
+            is_there.then(|| rest.find(closes)).flatten()
+        });
+        found.map(|closer| long(closer.line))
     }
 
     /// How many lines read as role markers.
@@ -319,7 +336,7 @@ mod tests {
 
     #[test]
     fn headers_are_read_whole_or_not_at_all() {
-        let both = |name: &str, id: &str| Some((name.to_owned(), id.to_owned()));
+        let both = |name, id| Some((name, id));
         assert_eq!(
             tool_use_header(b"**Tool Use:** `bash` (`x 1`) "),
             both("bash", "x 1")
@@ -332,9 +349,14 @@ mod tests {
         ] {
             assert_eq!(tool_use_header(no.as_bytes()), None, "{no}");
         }
-        let error = Some(("x".to_owned(), Some("error".to_owned())));
-        assert_eq!(tool_result_header(b"**Tool Result:** `x` (error)"), error);
-        assert_eq!(tool_result_header(b"**Tool Result:** `x` and more"), None);
+        let result = |line: &'static str| tool_result_header(line.as_bytes());
+        assert_eq!(
+            result("**Tool Result:** `x` (error)"),
+            Some(("x", Some("error")))
+        );
+        for no in ["**Tool Result:** `x` and more", "**Tool Result:** `x` ("] {
+            assert_eq!(result(no), None, "{no}");
+        }
     }
 
     #[test]

@@ -1,17 +1,18 @@
 //! The nouns that calls are made of: ids, definitions, outcomes.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 /// Names one call; the provider's `tool_use.id` or `call_id`, byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ToolUseId(Box<str>);
+pub struct ToolUseId(Arc<str>);
 
 impl ToolUseId {
     /// Wraps an id as it stands in the document or on the wire.
-    pub fn new(id: impl Into<String>) -> Self {
-        Self(id.into().into_boxed_str())
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        Self(id.into())
     }
 
     /// The id's text.

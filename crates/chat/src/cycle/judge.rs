@@ -33,7 +33,7 @@ pub(crate) fn read(document: &Document<'_>, call: &ToolUse) -> (CallKey, Option<
     let input = document.input(call).ok();
     let key = CallKey {
         id: call.id.clone(),
-        name: call.name.clone(),
+        name: call.name.to_string(),
         input: match &input {
             Some(value) => json::canonical(value),
             None => document.lossy(call.body.clone()).into_owned(),
@@ -45,7 +45,7 @@ pub(crate) fn read(document: &Document<'_>, call: &ToolUse) -> (CallKey, Option<
 /// Whether this is the call of `key`. Its arguments are read only when the rest
 /// fits: in a long chat that is the cost of a look.
 pub(super) fn is(document: &Document<'_>, call: &ToolUse, key_of: &CallKey) -> bool {
-    call.id == key_of.id && call.name == key_of.name && key(document, call) == *key_of
+    call.id == key_of.id && *call.name == *key_of.name && key(document, call) == *key_of
 }
 
 /// What a call's blocks say, without any policy.
@@ -144,7 +144,7 @@ fn runnable(
         );
         return Err(("two calls had one id", told));
     }
-    if tool_use.name == MALFORMED_CALL {
+    if *tool_use.name == *MALFORMED_CALL {
         let input = document.input(tool_use).unwrap_or_default();
         let why = input["why"].as_str().unwrap_or("it has another form");
         let told = format!(
@@ -152,7 +152,7 @@ fn runnable(
         );
         return Err(("it could not be read", told));
     }
-    let Some(tool) = options.tools.get(&tool_use.name) else {
+    let Some(tool) = options.tools.get(&*tool_use.name) else {
         return Err((
             "there is no such tool here",
             unknown(&tool_use.name, options),

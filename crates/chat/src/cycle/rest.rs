@@ -14,7 +14,7 @@ pub(super) fn is_malformed_again(document: &Document<'_>) -> bool {
     let answers = document.messages.iter().rev();
     let mut answers = answers.filter(|it| it.role == Role::Assistant);
     let is_malformed =
-        |block: &Block| matches!(block, Block::ToolUse(call) if call.name == MALFORMED_CALL);
+        |block: &Block| matches!(block, Block::ToolUse(call) if *call.name == *MALFORMED_CALL);
     let has_one = |message: Option<&Message>| {
         message.is_some_and(|it| document.blocks_of(it).iter().any(is_malformed))
     };

@@ -2,6 +2,8 @@
 //!
 //! What stands in those lines is the text's; how they are recognised is `parse`'s concern.
 
+use std::sync::Arc;
+
 use crate::status::Status;
 use crate::text::Lines;
 use crate::tool::ToolUseId;
@@ -39,8 +41,8 @@ impl Block {
 pub struct ToolUse {
     /// What answers refer to; need not be unique.
     pub id: ToolUseId,
-    /// The tool's name, byte for byte.
-    pub name: String,
+    /// The tool's name, byte for byte; one for all calls of a tool.
+    pub name: Arc<str>,
     /// The fence's language when it is neither absent nor `json`: the call is not
     /// valid then.
     pub other_language: Option<Box<str>>,

@@ -3,6 +3,8 @@
 //! A block is recognised whole or not at all; which lines belong to which message
 //! is the parent's concern.
 
+use std::sync::Arc;
+
 use super::{Open, Parser};
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::document::{Aborted, Block, ResultKind, Role, Thinking, ToolResult, ToolUse};
@@ -10,6 +12,9 @@ use crate::scan::{self, Fence};
 use crate::status::{self, Status, StatusReading};
 use crate::text::Lines;
 use crate::tool::ToolUseId;
+
+/// More names of tools than that are not looked for, so that reading stays linear.
+const FEW: usize = 16;
 
 impl<'t> Parser<'t> {
     /// Reads a block that starts with `content` on `line`; returns the line after it.
@@ -56,11 +61,37 @@ impl<'t> Parser<'t> {
         }
         Some(ToolUse {
             id: ToolUseId::new(id),
-            name,
+            name: self.name(name),
             other_language,
             lines: line..body.end + 1,
             body,
         })
+    }
+
+    /// A tool's name, kept once for all its calls.
+    fn name(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.names.iter().find(|known| ***known == *name) {
+            return known.clone();
+        }
+        let name: Arc<str> = name.into();
+        if self.names.len() < FEW {
+            self.names.push(name.clone());
+        }
+        name
+    }
+
+    /// The id of a result: the next call's own, as it nearly always is, or another one.
+    fn answered(&mut self, id: &str) -> ToolUseId {
+        let mut rest = self.blocks[self.asked..].iter();
+        let next = rest.position(|block| matches!(block, Block::ToolUse(_)));
+        self.asked = next.map_or(self.blocks.len(), |next| self.asked + next);
+        match self.blocks.get(self.asked) {
+            Some(Block::ToolUse(call)) if call.id.as_str() == id => {
+                self.asked += 1;
+                call.id.clone()
+            }
+            _ => ToolUseId::new(id),
+        }
     }
 
     fn no_call<T>(&mut self, line: usize, message: &str) -> Option<T> {
@@ -97,9 +128,9 @@ impl<'t> Parser<'t> {
             );
         };
         let info = String::from_utf8_lossy(opener.info);
-        let kind = self.result_kind(&info, suffix.as_deref(), line, body.start - 1);
+        let kind = self.result_kind(&info, suffix, line, body.start - 1);
         Some(ToolResult {
-            tool_use_id: ToolUseId::new(id),
+            tool_use_id: self.answered(id),
             kind,
             lines: line..body.end + 1,
             body,

@@ -159,7 +159,7 @@ impl<'b, 't> Builder<'b, 't> {
                     .map(Part::Text),
                 Block::ToolUse(call) => Some(Part::ToolUse {
                     id: ids.next()?.clone(),
-                    name: call.name.clone(),
+                    name: call.name.to_string(),
                     input: match self.document.input(call) {
                         Ok(_) => self.document.content(call.body.clone()).into_owned(),
                         Err(_) => "{}".to_owned(),
@@ -223,10 +223,9 @@ impl<'b, 't> Builder<'b, 't> {
         pairs
             .map(|(call, id)| {
                 let (content, is_error) = self.answer(call, turn.aborted);
-                let name = call.tool_use.name.clone();
                 Part::ToolResult {
                     tool_use_id: id.clone(),
-                    name,
+                    name: call.tool_use.name.to_string(),
                     content,
                     is_error,
                 }

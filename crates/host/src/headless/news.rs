@@ -55,7 +55,7 @@ impl Told {
         for turn in document.turns() {
             for call in &turn.calls {
                 let key = (turn.assistant, call.tool_use.id.clone());
-                let (id, name) = (key.1.as_str().to_owned(), call.tool_use.name.clone());
+                let (id, name) = (key.1.as_str().to_owned(), call.tool_use.name.to_string());
                 if self.calls.insert(key.clone()) {
                     let input = document.lossy(call.tool_use.body.clone()).into_owned();
                     let (id, name) = (id.clone(), name.clone());

@@ -107,7 +107,7 @@ impl Front {
             Some(Waiting {
                 key: (turn.assistant, call.tool_use.id.clone()),
                 line: call.result?.lines.start,
-                name: call.tool_use.name.clone(),
+                name: call.tool_use.name.to_string(),
                 input: document.input(call.tool_use).unwrap_or_default(),
             })
         })

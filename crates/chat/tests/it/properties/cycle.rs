@@ -312,7 +312,7 @@ impl Model {
         for turn in document.turns() {
             assert!(turn.orphans.is_empty(), "{}", self.play.string());
             for call in &turn.calls {
-                let unknown = call.tool_use.name == "nothing";
+                let unknown = *call.tool_use.name == *"nothing";
                 let done = matches!(call.result.map(|it| it.kind), Some(ResultKind::Final { is_error }) if !is_error);
                 let by_hand = call
                     .result
