@@ -13,8 +13,15 @@ use crate::chats::{chat, name};
 use crate::stage::{ask_again, await_drawn, await_turn, bare, ours, press, rest, since};
 use crate::table::{Budget, Row, Samples, Table};
 
-/// The middle of five still swings by half.
-const RUNS: usize = 9;
+/// How often `count` calls are measured. The middle of five still swings by half, and what
+/// is over in three milliseconds swings most.
+fn runs(count: usize) -> usize {
+    match count {
+        0..10 => 25,
+        10..100 => 15,
+        _ => 9,
+    }
+}
 /// Counts lines that appear and are this one, and tells on a channel when there are as many
 /// as wanted. Asking again and again would keep the editor from what is measured.
 const WATCH: &str = "local line, wanted, channel = ...
@@ -105,7 +112,7 @@ fn reads(lines: usize, count: usize) -> (Samples, Samples) {
     let text = chat(lines);
     let (with, without) = (ours(&provider, &text, json!({})), bare(&text));
     let (mut ours, mut hand) = (Samples::default(), Samples::default());
-    for run in 0..RUNS {
+    for run in 0..runs(count) {
         let content = content(run);
         for editor in [&with, &without] {
             editor.lua("vim.fn.writefile({ ... }, 'read.txt')", json!([content]));
@@ -151,7 +158,7 @@ fn commands(count: usize) -> io::Result<(Samples, Samples)> {
     let options = json!({"tools": {"auto_approve": ["bash"]}});
     let (with, without) = (ours(&provider, &text, options), bare(&text));
     let (mut ours, mut hand) = (Samples::default(), Samples::default());
-    for run in 0..RUNS {
+    for run in 0..runs(count) {
         let content = content(run);
         let command = format!("echo {content}");
         let input = json!({"label": "nothing", "command": command, "timeout": null});
@@ -206,7 +213,7 @@ fn waiting(lines: usize) -> (Samples, Samples) {
     let without = bare(&text);
     let (mut ours_took, mut hand) = (Samples::default(), Samples::default());
     let near = json!([CALLS, CALLS * 16 + 40]);
-    for run in 0..RUNS {
+    for run in 0..runs(CALLS) {
         let provider = Provider::anthropic([""; 0]);
         let with = ours(&provider, &text, json!({}));
         let input = json!({"label": "listing", "command": "ls -la", "timeout": null});
