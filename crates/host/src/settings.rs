@@ -252,7 +252,12 @@ impl Settings {
         let mut all = problems.values.iter().chain(&problems.names);
         if all.any(is_serious) {
             settings.close();
-            problems.names.push(CONSEQUENCE.to_owned());
+            // Where what is wrong is said: alone it would hide that, as the later message.
+            let said = match problems.names.is_empty() {
+                true => &mut problems.values,
+                false => &mut problems.names,
+            };
+            said.push(CONSEQUENCE.to_owned());
         } else if !problems.unknown.is_empty() {
             settings.close();
             problems.unknown.push(CONSEQUENCE.to_owned());
