@@ -10,6 +10,7 @@ use crate::chats::{chat, name};
 use crate::machine;
 use crate::table::{Budget, Row, Table};
 
+/// Scans in one look.
 const RUNS: usize = 20;
 /// A processor that comes from a rest, or shares its core with another machine's work, takes
 /// half as much again for some tenths of a second.

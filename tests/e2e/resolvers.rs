@@ -183,6 +183,7 @@ fn a_slip_in_the_options_is_told_when_setup_is_called_and_nothing_is_approved() 
     let editor = ask_for_command(&provider, options, "");
     let told = wait_message(&editor, "Did you mean \"auto_approve\"?");
     assert!(told.contains("init:1: setup()"), "{told}");
+    assert!(told.contains("every call waits for you"), "{told}");
     wait_result(&editor, "t_b", PENDING);
     // Once: a later message would hide what is wrong.
     let told = editor.messages();
