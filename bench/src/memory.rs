@@ -12,7 +12,7 @@ use crate::table::{Budget, Row, Table};
 
 pub fn run(table: &mut Table) -> io::Result<()> {
     let provider = Provider::anthropic([""; 0]);
-    for (lines, limit, by_hand) in [(10_000, 22.0, 11.0), (50_000, 45.0, 13.0)] {
+    for (lines, limit, by_hand) in [(10_000, 30.0, 11.0), (50_000, 45.0, 13.0)] {
         let text = chat(lines);
         let (with, without) = (ours(&provider, &text, json!({})), bare(&text));
         let whole = machine::memory(with.nvim_pid());

@@ -17,9 +17,9 @@ const EMPTY: &str = "@You:\nNothing yet.\n";
 pub fn run(table: &mut Table) -> io::Result<()> {
     let provider = Provider::anthropic([""; 0]);
     let budgets = [
-        (1_000, 10.0, 5.0),
-        (10_000, 20.0, 8.0),
-        (50_000, 40.0, 11.0),
+        (1_000, 16.0, 5.0),
+        (10_000, 32.0, 8.0),
+        (50_000, 100.0, 11.0),
     ];
     for (lines, limit, by_hand) in budgets {
         let text = chat(lines);

@@ -17,7 +17,7 @@ const RUNS: usize = 20;
 const LOOKS: usize = 75;
 
 pub fn run(table: &mut Table) -> io::Result<()> {
-    for (lines, budget) in [(10_000, Budget::NONE), (50_000, Budget::median(1.0))] {
+    for (lines, budget) in [(10_000, Budget::NONE), (50_000, Budget::median(2.0))] {
         let text = Text::from(chat(lines).as_str());
         let took = || {
             let before = machine::computed_here();

@@ -181,9 +181,9 @@ fn notice(table: &mut Table) -> io::Result<()> {
             budget,
             lines: Some(lines),
         };
-        let budget = Budget::NONE.p99(10.0).max(50.0);
+        let budget = Budget::NONE.p99(16.0).max(50.0);
         table.add(row("answer to a probe", probed_by_hand, probed, budget))?;
-        let budget = Budget::NONE.p99(5.0);
+        let budget = Budget::NONE.p99(16.0);
         table.add(row("typed key", typed_by_hand, typed, budget))?;
     }
     Ok(())

@@ -45,7 +45,7 @@ fn watch(editor: &Editor, content: &str, count: usize) {
 
 pub fn run(table: &mut Table) -> io::Result<()> {
     for lines in [1_000, 10_000, 50_000] {
-        for (count, limit, by_hand) in [(1, 3.0, 0.5), (10, 8.0, 1.0), (100, 30.0, 4.0)] {
+        for (count, limit, by_hand) in [(1, 8.0, 0.5), (10, 8.0, 1.0), (100, 30.0, 4.0)] {
             let (hand, ours) = reads(lines, count);
             table.add(Row {
                 what: format!("{count} approved reads, {} lines", name(lines)),
@@ -75,7 +75,7 @@ pub fn run(table: &mut Table) -> io::Result<()> {
             ),
             hand: Some(hand),
             ours,
-            budget: Budget::median(10.0).by_hand(1.7),
+            budget: Budget::median(20.0).by_hand(1.7),
             lines: Some(lines),
         })?;
     }
