@@ -1,0 +1,284 @@
+//! Names of secret files, as programs use them by default.
+
+use std::path::{Path, PathBuf};
+
+use super::SecretKind;
+use crate::names::folded;
+
+use SecretKind::{Credentials, Environment, History, Key, KeyStore, Process, Profile};
+
+/// Folders and files that are secret with all that is below them, by their last names;
+/// wherever they are, because a home folder may be mounted or copied elsewhere.
+const NAMED: &[(&str, SecretKind)] = &[
+    (".ssh", Key),
+    (".gnupg", Key),
+    (".config/age", Key),
+    (".config/sops", Key),
+    (".putty", Key),
+    (".step", Key),
+    (".tsh", Key),
+    (".aws", Credentials),
+    (".azure", Credentials),
+    (".boto", Credentials),
+    (".bluemix", Credentials),
+    (".cargo/credentials", Credentials),
+    (".cargo/credentials.toml", Credentials),
+    (".cf/config.json", Credentials),
+    (".chef", Credentials),
+    (".claude/.credentials.json", Credentials),
+    (".claude.json", Credentials),
+    (".codex/auth.json", Credentials),
+    (".composer/auth.json", Credentials),
+    (".config/composer/auth.json", Credentials),
+    (".config/containers/auth.json", Credentials),
+    (".config/doctl", Credentials),
+    (".config/fly", Credentials),
+    (".fly/config.yml", Credentials),
+    (".config/gcloud", Credentials),
+    (".config/gh", Credentials),
+    (".config/git/credentials", Credentials),
+    (".config/github-copilot", Credentials),
+    (".config/glab-cli", Credentials),
+    (".config/hcloud", Credentials),
+    (".config/hub", Credentials),
+    (".config/linode-cli", Credentials),
+    (".config/op", Credentials),
+    (".config/openstack", Credentials),
+    (".config/rclone", Credentials),
+    (".config/scw", Credentials),
+    (".config/stripe", Credentials),
+    (".config/tea", Credentials),
+    (".dbshell", History),
+    (".docker/config.json", Credentials),
+    (".dockercfg", Credentials),
+    (".gem/credentials", Credentials),
+    (".git-credentials", Credentials),
+    (".gradle/gradle.properties", Credentials),
+    (".heroku", Credentials),
+    (".huggingface/token", Credentials),
+    (".cache/huggingface/token", Credentials),
+    (".kaggle", Credentials),
+    (".kube", Credentials),
+    (".m2/settings.xml", Credentials),
+    (".m2/settings-security.xml", Credentials),
+    (".msmtprc", Credentials),
+    (".my.cnf", Credentials),
+    (".mylogin.cnf", Credentials),
+    (".netrc", Credentials),
+    ("_netrc", Credentials),
+    (".nuget/nuget.config", Credentials),
+    (".oci", Credentials),
+    (".pgpass", Credentials),
+    (".pypirc", Credentials),
+    (".s3cfg", Credentials),
+    (".terraform.d/credentials.tfrc.json", Credentials),
+    (".terraformrc", Credentials),
+    (".vault-token", Credentials),
+    (".wrangler", Credentials),
+    (".authinfo", Credentials),
+    (".authinfo.gpg", Credentials),
+    (".ansible/vault", Credentials),
+    (".vault_pass", Credentials),
+    (".vault-pass", Credentials),
+    (".xauthority", Credentials),
+    (".iceauthority", Credentials),
+    (".smbcredentials", Credentials),
+    (".mozilla", Profile),
+    (".thunderbird", Profile),
+    (".librewolf", Profile),
+    (".waterfox", Profile),
+    (".zen", Profile),
+    (".config/google-chrome", Profile),
+    (".config/google-chrome-beta", Profile),
+    (".config/google-chrome-unstable", Profile),
+    (".config/chromium", Profile),
+    (".config/bravesoftware", Profile),
+    (".config/microsoft-edge", Profile),
+    (".config/vivaldi", Profile),
+    (".config/opera", Profile),
+    (".config/qutebrowser", Profile),
+    (".local/share/qutebrowser", Profile),
+    (".local/share/evolution", Profile),
+    (".config/evolution", Profile),
+    (".config/epiphany", Profile),
+    (".local/share/epiphany", Profile),
+    (".config/slack", Profile),
+    (".config/discord", Profile),
+    (".config/signal", Profile),
+    (".local/share/telegramdesktop", Profile),
+    ("snap/firefox", Profile),
+    ("snap/chromium", Profile),
+    (".var/app", Profile),
+    ("library/cookies", Profile),
+    ("library/mail", Profile),
+    ("library/messages", Profile),
+    ("library/safari", Profile),
+    ("library/application support/firefox", Profile),
+    ("library/application support/google/chrome", Profile),
+    ("library/application support/chromium", Profile),
+    ("library/application support/bravesoftware", Profile),
+    ("library/application support/microsoft edge", Profile),
+    ("library/application support/thunderbird", Profile),
+    ("library/application support/vivaldi", Profile),
+    ("library/application support/arc", Profile),
+    ("library/keychains", KeyStore),
+    (".local/share/keyrings", KeyStore),
+    (".local/share/kwalletd", KeyStore),
+    (".kde/share/apps/kwallet", KeyStore),
+    (".password-store", KeyStore),
+    (".local/share/password-store", KeyStore),
+    (".local/share/gopass", KeyStore),
+    (".config/keepassxc", KeyStore),
+    (".config/bitwarden", KeyStore),
+    (".config/bitwarden cli", KeyStore),
+    (".config/1password", KeyStore),
+    (".pki", KeyStore),
+    (".bitcoin", KeyStore),
+    (".ethereum", KeyStore),
+    (".electrum", KeyStore),
+    (".bash_history", History),
+    (".zsh_history", History),
+    (".zhistory", History),
+    (".sh_history", History),
+    (".psql_history", History),
+    (".mysql_history", History),
+    (".sqlite_history", History),
+    (".rediscli_history", History),
+    (".local/share/fish/fish_history", History),
+];
+
+/// Names of files that are no secret although they are below one that is: what is public
+/// in `~/.ssh`.
+const PUBLIC: &[&str] = &["known_hosts", "known_hosts.old", "authorized_keys"];
+
+/// Endings of key stores and private keys.
+const ENDINGS: &[(&str, SecretKind)] = &[
+    (".kdbx", KeyStore),
+    (".kdb", KeyStore),
+    (".jks", KeyStore),
+    (".keystore", KeyStore),
+    (".p12", KeyStore),
+    (".pfx", KeyStore),
+    (".agekey", Key),
+    (".ppk", Key),
+    ("_rsa", Key),
+    ("_dsa", Key),
+    ("_ecdsa", Key),
+    ("_ed25519", Key),
+];
+
+/// Private keys by the beginning of their names, unless they end in `.pub`.
+const KEYS: &[&str] = &[
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "id_xmss",
+    "privkey",
+    "ssh_host_",
+];
+
+/// `.env` files that hold no values, by the end of their names.
+const SAMPLES: &[&str] = &[
+    "example", "sample", "template", "dist", "defaults", "schema",
+];
+
+/// Secret only as a file directly in the home folder: elsewhere it is a project's.
+const DIRECTLY_IN_HOME: &[&str] = &[".npmrc", ".yarnrc.yml", ".condarc"];
+
+/// Below the root.
+pub(super) const IN_SYSTEM: &[&str] = &[
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/ssl/private",
+    "/etc/krb5.keytab",
+    "/etc/netplan",
+    "/etc/NetworkManager/system-connections",
+    "/etc/wireguard",
+    "/etc/letsencrypt",
+    "/etc/kubernetes",
+    "/etc/rancher",
+    "/var/lib/flatpak/secrets",
+    "/var/run/secrets",
+    "/run/secrets",
+];
+
+/// What a process shows of itself below `/proc/PID`.
+const OF_A_PROCESS: &[&str] = &["environ", "mem", "auxv", "fd", "map_files"];
+
+/// Why the names in this absolute path make it secret.
+pub(super) fn kind(path: &Path, home: Option<&Path>) -> Option<SecretKind> {
+    let names: Vec<String> = path.components().skip(1).map(folded).collect();
+    let (last, above) = names.split_last()?;
+    if PUBLIC.contains(&last.as_str()) || last.ends_with(".pub") {
+        return None;
+    }
+    system(path, &names)
+        .or_else(|| named(&names))
+        .or_else(|| file(last))
+        .or_else(|| {
+            let in_home = home.is_some_and(|home| {
+                let home: Vec<String> = home.components().skip(1).map(folded).collect();
+                home == above
+            });
+            let is_one = in_home && DIRECTLY_IN_HOME.contains(&last.as_str());
+            is_one.then_some(Credentials)
+        })
+}
+
+fn system(path: &Path, names: &[String]) -> Option<SecretKind> {
+    if IN_SYSTEM.iter().any(|it| path.starts_with(it)) {
+        return Some(Credentials);
+    }
+    let is_process = names.first().is_some_and(|it| it == "proc");
+    let shows = names.iter().any(|it| OF_A_PROCESS.contains(&it.as_str()));
+    (is_process && shows).then_some(Process)
+}
+
+fn named(names: &[String]) -> Option<SecretKind> {
+    let stands_in = |listed: &str| {
+        let listed: Vec<&str> = listed.split('/').collect();
+        names.windows(listed.len()).any(|it| it == listed)
+    };
+    let found = NAMED.iter().find(|(listed, _)| stands_in(listed));
+    found.map(|(_, kind)| *kind)
+}
+
+fn file(name: &str) -> Option<SecretKind> {
+    if is_env(name) {
+        return Some(Environment);
+    }
+    // `key.p12.bak` and `id_rsa~` hold the same.
+    let plain = [".bak", ".old", ".orig", ".save", ".swp", "~"]
+        .iter()
+        .find_map(|it| name.strip_suffix(it))
+        .unwrap_or(name);
+    // `id_rsa.rs` is a program's text.
+    let extension = plain.rsplit_once('.').map(|(_, it)| it);
+    let is_text = extension.is_some_and(|it| !["pem", "key", "txt", "der"].contains(&it));
+    if !is_text && KEYS.iter().any(|it| plain.starts_with(it)) {
+        return Some(Key);
+    }
+    let found = ENDINGS.iter().find(|(ending, _)| plain.ends_with(ending));
+    found.map(|(_, kind)| *kind)
+}
+
+/// `.env`, `.env.local`, `production.env` and the like.
+fn is_env(name: &str) -> bool {
+    let rest = name.strip_prefix(".env");
+    let is_one = rest.is_some_and(|it| it.is_empty() || it.starts_with(['.', '-', '_', '~']));
+    let is_sample = SAMPLES.iter().any(|it| name.ends_with(it));
+    (is_one || name.ends_with(".env")) && !is_sample
+}
+
+/// The listed paths below a home folder.
+pub(super) fn in_home(home: &Path) -> impl Iterator<Item = PathBuf> {
+    let listed = NAMED.iter().map(|(name, _)| *name);
+    listed
+        .chain(DIRECTLY_IN_HOME.iter().copied())
+        .map(|name| home.join(name))
+}
