@@ -5,7 +5,9 @@
 local M = {}
 
 local api = vim.api
+local follow = require("flemma.follow")
 local host = require("flemma.host")
+local lock = require("flemma.lock")
 local mirror = require("flemma.mirror")
 local queue = require("flemma.queue")
 local swap = require("flemma.swap")
@@ -15,9 +17,6 @@ local ANCHORS = api.nvim_create_namespace("flemma.anchors")
 
 --- What Neovim's API says of a Ctrl-C.
 local INTERRUPTED = "Keyboard interrupt"
-
----@type table<integer, boolean> Buffers that the host keeps locked: whether each could be changed before.
-local locked = {}
 
 --- Whether an error says "not now": textlock (E565), a command-line window (E11).
 ---@param why string?
@@ -70,47 +69,6 @@ local function misfit(edit)
   return from > count and ("line %d is past the end, %d"):format(from, count) or nil
 end
 
----@param buffer integer
----@param window integer?
----@return boolean
-local function shows(window, buffer)
-  return window ~= nil and api.nvim_win_is_valid(window) and api.nvim_win_get_buf(window) == buffer
-end
-
---- Puts the cursor of a window somewhere, as near as the text allows.
----@param window integer
----@param buffer integer
----@param line integer
----@param column integer
-local function set_cursor(window, buffer, line, column)
-  line = math.max(0, math.min(line, api.nvim_buf_line_count(buffer) - 1))
-  api.nvim_win_set_cursor(window, { line + 1, math.max(0, column) })
-end
-
---- The windows whose cursor rests on the last line, and so follow the text.
---- Not the one the user is typing or selecting in.
----@param buffer integer
----@return integer[]
-local function followers(buffer)
-  local count, found = api.nvim_buf_line_count(buffer), {}
-  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
-    local idle = window ~= api.nvim_get_current_win() or api.nvim_get_mode().mode == "n"
-    if idle and api.nvim_win_get_cursor(window)[1] == count then
-      found[#found + 1] = window
-    end
-  end
-  return found
-end
-
---- Keeps windows on the last line.
----@param windows integer[]
----@param buffer integer
-local function follow(windows, buffer)
-  for _, window in ipairs(windows) do
-    set_cursor(window, buffer, math.huge, 0)
-  end
-end
-
 --- Sets an anchor.
 ---@param buffer integer
 ---@param anchor integer
@@ -153,7 +111,7 @@ M.apply = answered(function(edit)
   if wrong then
     return answer(edit, "failed", { message = wrong })
   end
-  local following = edit.follow == true and followers(buffer) or {}
+  local following = follow.windows(buffer)
   local ok, why = undo.write(buffer, edit.join, function()
     for index = #edit.changes, 1, -1 do
       local change = edit.changes[index]
@@ -176,9 +134,9 @@ M.apply = answered(function(edit)
   if edit.anchor then
     place(buffer, edit.anchor.anchor, edit.anchor.line, edit.anchor.column)
   end
-  follow(following, buffer)
+  follow.to_end(following, buffer)
   if edit.unlock then
-    M.lock({ buffer = buffer, locked = false })
+    lock.release(buffer)
   end
   answer(edit, "applied")
 end)
@@ -233,7 +191,7 @@ M.append = answered(function(append)
   if not as_expected(append, row, column) then
     return answer(append, "moved", { at_row = row, at_column = column })
   end
-  local following = #lines > 1 and followers(buffer) or {}
+  local following = follow.windows(buffer)
   local seq = mirror.seq(buffer)
   local ok, why = undo.write(buffer, append.join, function()
     once(buffer, function()
@@ -249,9 +207,7 @@ M.append = answered(function(append)
   local last_row = row + #lines - 1
   local last_column = (#lines == 1 and column or 0) + #lines[#lines]
   place(buffer, append.anchor, last_row, last_column)
-  if last_row == api.nvim_buf_line_count(buffer) - 1 then
-    follow(following, buffer)
-  end
+  follow.to_end(following, buffer)
   answer(append, "applied", { at_row = row, at_column = column, row = last_row, column = last_column })
 end)
 
@@ -259,22 +215,6 @@ end)
 function M.release_anchor(anchor)
   if api.nvim_buf_is_valid(anchor.buffer) then
     api.nvim_buf_del_extmark(anchor.buffer, ANCHORS, anchor.anchor)
-  end
-end
-
---- Locks the text against the user, or gives it back.
----@param lock flemma.protocol.Lock
-function M.lock(lock)
-  local buffer = lock.buffer
-  local before = locked[buffer]
-  if not api.nvim_buf_is_valid(buffer) then
-    locked[buffer] = nil
-  elseif lock.locked and before == nil then
-    locked[buffer] = vim.bo[buffer].modifiable
-    vim.bo[buffer].modifiable = false
-  elseif not lock.locked and before ~= nil then
-    locked[buffer] = nil
-    vim.bo[buffer].modifiable = before
   end
 end
 
@@ -289,61 +229,9 @@ end
 --- Gives a buffer back: the host that locked it and knew its anchors is gone.
 ---@param buffer integer
 function M.release(buffer)
-  if locked[buffer] ~= nil then
-    M.lock({ buffer = buffer, locked = false })
-  end
+  lock.release(buffer)
   if api.nvim_buf_is_valid(buffer) then
     api.nvim_buf_clear_namespace(buffer, ANCHORS, 0, -1)
-  end
-end
-
---- Scrolls a window so that a line below its cursor, and a virtual line under
---- that, can be seen.
----@param window integer
----@param line integer
-local function reveal(window, line)
-  if vim.fn.line("w$", window) <= line + 1 then
-    api.nvim_win_call(window, function()
-      vim.cmd.normal({ "zz", bang = true })
-    end)
-  end
-end
-
---- Opens every fold that the cursor of a window is in.
----@param window integer
-local function unfold(window)
-  api.nvim_win_call(window, function()
-    local depth = vim.fn.foldlevel(".")
-    while depth > 0 and vim.fn.foldclosed(".") ~= -1 do
-      vim.cmd.foldopen()
-      depth = depth - 1
-    end
-  end)
-end
-
---- Moves the cursor of one window, if it still shows the buffer. The focus stays
---- where it is.
----@param cursor flemma.protocol.Cursor
-function M.cursor(cursor)
-  local window = cursor.window or api.nvim_get_current_win()
-  if not shows(window, cursor.buffer) then
-    return
-  end
-  -- Who has gone up to read is left there, and so is who types or selects.
-  if cursor.from and cursor.from ~= vim.NIL then
-    local elsewhere = api.nvim_win_get_cursor(window)[1] - 1 < cursor.from
-    if elsewhere or (window == api.nvim_get_current_win() and api.nvim_get_mode().mode ~= "n") then
-      return
-    end
-  end
-  set_cursor(window, cursor.buffer, cursor.line, cursor.column)
-  -- What the cursor is moved to is to be seen.
-  unfold(window)
-  if cursor.to and cursor.to ~= vim.NIL then
-    reveal(window, cursor.to)
-  end
-  if cursor.insert == true and window == api.nvim_get_current_win() and api.nvim_get_mode().mode == "n" then
-    vim.cmd.startinsert({ bang = true })
   end
 end
 

@@ -10,6 +10,7 @@ local approval = require("flemma.tools.approval")
 local config = require("flemma.config")
 local diagnostics = require("flemma.diagnostics")
 local flemma = require("flemma")
+local follow = require("flemma.follow")
 local highlights = require("flemma.highlights")
 local host = require("flemma.host")
 local lease = require("flemma.lease")
@@ -74,6 +75,7 @@ local function forget(buffer)
     folds.forget(buffer)
   end
   diagnostics.forget(buffer)
+  follow.forget(buffer)
   lease.forget(buffer)
   notices.forget(buffer)
   queued.forget(buffer)
@@ -207,6 +209,7 @@ function M.command(name, arguments)
     attach(buffer, "reload")
   end
   if chats[buffer] then
+    follow.key(window, buffer)
     lease.refresh(buffer)
   end
   mirror.check_undo(buffer)

@@ -15,8 +15,8 @@ M.RECEIVERS = {
   apply = "flemma.apply",
   append = "flemma.apply",
   release_anchor = "flemma.apply",
-  lock = "flemma.apply",
-  cursor = "flemma.apply",
+  lock = "flemma.lock",
+  cursor = "flemma.follow",
   marks = "flemma.render",
   request = "flemma.render",
   queued = "flemma.queued",
@@ -197,7 +197,6 @@ M.IN_ORDER = {
 ---@field changes flemma.protocol.Change[] Sorted and disjoint.
 ---@field anchor flemma.protocol.Anchor? Where an answer will grow, in the text that they make.
 ---@field join boolean Whether it continues the undo step of our last change.
----@field follow boolean Whether windows on the last line stay there.
 ---@field unlock boolean Whether the text is the user's again with it.
 
 ---@class flemma.protocol.Append
@@ -231,7 +230,8 @@ M.IN_ORDER = {
 ---@field column integer
 ---@field window integer?
 ---@field insert boolean?
----@field from integer? Only when the cursor is on this line or below.
+---@field asked boolean? Whether it is the direct answer to a key, see |flemma.follow|.
+---@field from integer? A window on this line or below counts as one at the end.
 ---@field to integer? A line below that must be seen as well.
 
 ---@class flemma.protocol.Mark

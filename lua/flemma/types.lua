@@ -142,7 +142,8 @@
 ---@field default_timeout? number Seconds a tool may run before it is stopped.
 ---@field max_concurrent? integer Most calls of a chat that run at the same time; 0 is any number.
 ---@field show_spinner? boolean Whether running calls show that they run.
----@field cursor_after_result? "result"|"stay"|"next" Where the cursor goes when a result arrives: to the result, nowhere, or to the next `@You:`.
+---@field cursor_after_result? "result"|"stay"|"next" Where the cursor goes when a call that waited for you gets its result: to the result, nowhere, or to the next `@You:`. A window at the end of a chat follows what is written there in any case.
+---@field lock_buffer? boolean Whether the chat is not 'modifiable' while its tools run. The price: what you type at that moment is refused, and the rest of it runs as commands.
 ---@field script_paths? string[] Folders with tools of yours, each a folder with a `tool.toml` and a script, beside `flemma/tools` in your configuration folder; see |flemma-script-tools|.
 ---@field script_libraries? string[] Folders with Python modules for all of them, beside each folder's `lib`.
 ---@field bash? flemma.Options.tools.bash

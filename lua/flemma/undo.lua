@@ -28,11 +28,18 @@ local function write(buffer, join, change)
   if not joined then
     close_step()
   end
-  local locked = not vim.bo.modifiable
+  local locked, readonly = not vim.bo.modifiable, vim.bo.readonly
   if locked then
     vim.bo.modifiable = true
   end
+  -- The first change of a readonly buffer warns (W10) and waits a second.
+  if readonly then
+    vim.bo.readonly = false
+  end
   local ok, why = mirror.muted(buffer, change)
+  if readonly then
+    vim.bo.readonly = true
+  end
   if locked then
     vim.bo.modifiable = false
   end

@@ -82,7 +82,7 @@ fn one_at_a_time_means_in_order() {
 #[test]
 fn while_a_tool_runs_the_text_is_locked_and_keys_change_nothing() {
     let provider = Provider::anthropic([runs("t_1", "until [ -e go ]; do sleep 0.02; done")]);
-    let editor = ask_with(&provider, approving(json!({})));
+    let editor = ask_with(&provider, approving(json!({"lock_buffer": true})));
     editor.keys("<C-]>");
     let modifiable = |editor: &Editor| editor.lua("return vim.bo.modifiable", json!([]));
     editor.wait_for("the lock", |editor| modifiable(editor) == json!(false));

@@ -22,6 +22,7 @@ mod faults;
 mod files;
 mod fold_edits;
 mod folds;
+mod following;
 mod four_protocols;
 mod frontmatter;
 mod gemini;

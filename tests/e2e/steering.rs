@@ -12,7 +12,7 @@ use crate::traces::{gate, open_gate, press_cancel, settle, wait_gate, wait_revie
 
 /// One call at a time, none of which asks.
 fn one_at_a_time() -> Json {
-    json!({"tools": {"require_approval": false, "max_concurrent": 1}})
+    json!({"tools": {"require_approval": false, "max_concurrent": 1, "lock_buffer": true}})
 }
 
 /// An answer with three calls, the first of which stands at its gate until it opens.

@@ -9,7 +9,7 @@ use crate::stage::{
     QUESTION, ask_with, became, command, open, result, type_below, wait_end, wait_message,
 };
 use crate::traces::{
-    counted, gate, open_gate, runs, settle, unasked, wait_gate, wait_request_over, wait_review,
+    counted, gate, open_gate, runs, settle, wait_gate, wait_request_over, wait_review,
 };
 
 /// One answer with one call of `bash`.
@@ -20,7 +20,8 @@ fn one_call(arguments: serde_json::Value) -> Provider {
 /// A chat whose one call runs and stands at its gate.
 #[track_caller]
 fn running(provider: &Provider) -> Editor {
-    let editor = ask_with(provider, unasked());
+    let options = json!({"tools": {"require_approval": false, "lock_buffer": true}});
+    let editor = ask_with(provider, options);
     editor.keys("<C-]>");
     wait_gate(&editor, "gate");
     editor.wait_for("a locked chat", |editor| {

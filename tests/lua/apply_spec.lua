@@ -2,6 +2,7 @@
 -- luacheck: globals test same
 
 local chat = require("chat")
+local follow = require("flemma.follow")
 local mirror = require("flemma.mirror")
 
 ---@param buffer integer
@@ -83,13 +84,25 @@ test("a hidden and locked buffer is written and stays locked", function()
   same(vim.bo[buffer].modifiable, false)
 end)
 
-test("the cursor goes where the host says, only in a window that shows the chat", function()
+test("the cursor goes where the host says, only in a window that follows or asked for it", function()
   local buffer = chat.new({ "a", "b", "c" })
   local window = vim.api.nvim_get_current_win()
-  chat.host("cursor", { buffer = buffer, line = 2, column = 0, window = window })
-  same(vim.api.nvim_win_get_cursor(window), { 3, 0 })
-  chat.host("cursor", { buffer = buffer, line = 1, column = 0, window = window, from = 3 })
-  same(vim.api.nvim_win_get_cursor(window), { 3, 0 })
+  local function cursor(line, more)
+    local message = { buffer = buffer, line = line, column = 0, window = window }
+    chat.host("cursor", vim.tbl_extend("force", message, more or {}))
+    return vim.api.nvim_win_get_cursor(window)[1] - 1
+  end
+  same(cursor(2), 0)
+  same(cursor(2, { asked = true }), 0)
+  follow.key(window, buffer)
+  same(cursor(2, { asked = true }), 2)
+  -- At the end, and then where it was put from there.
+  same(cursor(1), 1)
+  same(cursor(0), 0)
+  vim.api.nvim_win_set_cursor(window, { 2, 0 })
+  same(cursor(0), 1)
+  same(cursor(0, { from = 2 }), 1)
+  same(cursor(0, { from = 1 }), 0)
   vim.api.nvim_set_current_buf(vim.api.nvim_create_buf(true, false))
   vim.api.nvim_buf_set_lines(0, 0, -1, false, { "x", "y" })
   chat.host("cursor", { buffer = buffer, line = 1, column = 0, window = window })
@@ -226,7 +239,7 @@ test("an edit that ends in a fault is answered all the same, with the text as it
   with_api("nvim_win_set_cursor", function()
     error("no such window", 0)
   end, function()
-    apply(buffer, { { 1, 1, { "b" } } }, { follow = true })
+    apply(buffer, { { 1, 1, { "b" } } })
   end)
   same(outcome(), "failed")
   same(#chat.messages("snapshot"), 1)

@@ -89,6 +89,8 @@ struct Batch {
     shown: Option<CallKey>,
     /// Whether the cursor was put on the first pending call.
     reviewed: bool,
+    /// Whether a key began it, and no answer since then.
+    by_key: bool,
 }
 
 /// Which calls a batch is about.
@@ -224,8 +226,16 @@ impl Cycle {
             return vec![no];
         }
         self.disarmed = false;
-        self.begin(Goal::All, words_behind_calls(document));
+        self.begin_by_key(Goal::All, words_behind_calls(document));
         self.settle(document, options)
+    }
+
+    /// Begins the work of a key.
+    fn begin_by_key(&mut self, goal: Goal, words: Option<String>) {
+        self.begin(goal, words);
+        if let Some(batch) = &mut self.batch {
+            batch.by_key = true;
+        }
     }
 
     fn begin(&mut self, goal: Goal, words: Option<String>) {
@@ -243,6 +253,7 @@ impl Cycle {
             steered: false,
             shown: None,
             reviewed: false,
+            by_key: false,
         });
     }
 
@@ -288,7 +299,7 @@ impl Cycle {
                 key.id
             ))];
         }
-        self.begin(Goal::One(key), words_behind_calls(document));
+        self.begin_by_key(Goal::One(key), words_behind_calls(document));
         self.settle(document, options)
     }
 
@@ -302,7 +313,9 @@ impl Cycle {
             // A call that is not running was ended before; a second end is ignored.
             if let Some(at) = self.running.iter().position(|running| *running == call) {
                 self.running.remove(at);
-                if let Some(batch) = &mut self.batch {
+                // A call that a policy approved never had the user's attention.
+                let waited = is_by_hand(&self.provenance.approved_by(&call));
+                if let Some(batch) = self.batch.as_mut().filter(|_| waited) {
                     batch.shown = Some(call.clone());
                 }
                 self.finished.push((call, outcome));

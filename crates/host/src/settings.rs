@@ -93,8 +93,10 @@ pub struct ToolSettings {
     pub max_concurrent: usize,
     /// Whether running calls show a spinner.
     pub show_spinner: bool,
-    /// Where the cursor goes when a result arrives.
+    /// Where the cursor goes when a call that waited gets its result.
     pub cursor_after_result: CursorAfterResult,
+    /// Whether nothing can be typed into a chat while its tools run.
+    pub lock_buffer: bool,
     /// See [`BashSettings`].
     pub bash: BashSettings,
     /// See [`HttpSettings`].

@@ -25,7 +25,7 @@ pub struct Options {
     pub max_turns: u32,
     /// Most calls that run at the same time; 0 means any number.
     pub max_concurrent: usize,
-    /// Where the cursor goes when a result arrives.
+    /// Where the cursor goes when a call that waited gets its result.
     pub cursor_after_result: CursorAfterResult,
     /// Whether a policy may approve calls that were in the file when it was opened
     /// (`trust.unrecognized_calls = "policy"`).
@@ -38,7 +38,8 @@ pub struct Options {
     pub frontmatter: Option<Result<String, String>>,
 }
 
-/// Where the cursor goes when a result arrives and autopilot does not go on.
+/// Where the cursor goes when a call that waited for the user gets its result, and
+/// autopilot does not go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CursorAfterResult {
@@ -131,6 +132,9 @@ pub enum Effect {
         line: usize,
         /// Whether to be ready for typing there.
         insert: bool,
+        /// Whether this answers a key directly; otherwise only a window that follows
+        /// the chat is moved.
+        asked: bool,
     },
     /// Ask functions, then step with [`Event::ResolverAnswered`].
     Ask(Vec<Question>),

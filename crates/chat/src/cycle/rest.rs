@@ -59,6 +59,7 @@ impl Cycle {
             return Some(Effect::Cursor {
                 line,
                 insert: false,
+                asked: batch.by_key,
             });
         }
         let shown = batch.shown.take()?;
@@ -179,6 +180,7 @@ pub(super) fn fresh_prompt(document: &Document<'_>) -> Vec<Effect> {
             vec![Effect::Cursor {
                 line: document.text().line_count() - 1,
                 insert: true,
+                asked: false,
             }]
         }
         _ => {
@@ -186,7 +188,11 @@ pub(super) fn fresh_prompt(document: &Document<'_>) -> Vec<Effect> {
             let line = edit.lines.start + edit.replacement.len() - 1;
             vec![
                 Effect::Edit(vec![edit]),
-                Effect::Cursor { line, insert: true },
+                Effect::Cursor {
+                    line,
+                    insert: true,
+                    asked: false,
+                },
             ]
         }
     }
@@ -222,5 +228,6 @@ fn cursor_for(document: &Document<'_>, shown: &CallKey, options: &Options) -> Op
     Some(Effect::Cursor {
         line,
         insert: false,
+        asked: true,
     })
 }

@@ -126,6 +126,26 @@ fn there_must_be_something_to_send() {
 }
 
 #[test]
+fn a_call_that_a_policy_approved_moves_no_cursor() {
+    for option in [
+        CursorAfterResult::Result,
+        CursorAfterResult::Stay,
+        CursorAfterResult::Next,
+    ] {
+        let mut play = Play::typed("@You:\nq");
+        play.options.autopilot = false;
+        play.options.cursor_after_result = option;
+        play.event(Event::Advance);
+        play.answer("", &[("read", "t_r", "{}")]);
+        play.cursor = None;
+        play.event(Event::Advance);
+        play.finish("t_r", "out");
+        assert!(play.string().contains("out"), "{}", play.string());
+        assert_eq!(play.cursor, None, "{option:?}");
+    }
+}
+
+#[test]
 fn the_cursor_goes_where_the_option_says() {
     for (option, line) in [
         (CursorAfterResult::Result, Some(11)),

@@ -45,13 +45,14 @@ const NEVER: [&str; 23] = [
 ];
 
 /// Options of `setup()` that a chat cannot change, at the top and below `tools`.
-const SETUP_ONLY: [&str; 15] = [
+const SETUP_ONLY: [&str; 16] = [
     "cursor_after_result",
     "default_timeout",
     "editing",
     "highlights",
     "http_get",
     "keymaps",
+    "lock_buffer",
     "max_concurrent",
     "model",
     "parameters",

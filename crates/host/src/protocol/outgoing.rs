@@ -42,8 +42,6 @@ pub struct Apply<'a> {
     pub anchor: Option<Anchor>,
     /// Whether it continues the undo step of our last change.
     pub join: bool,
-    /// Whether windows whose cursor is on the last line stay there.
-    pub follow: bool,
     /// Whether the user may change the text again with it: the last result and the
     /// end of the lock are seen together.
     pub unlock: bool,
@@ -113,7 +111,7 @@ pub struct Taken {
     pub elsewhere: bool,
 }
 
-/// `cursor`: move it, in one window.
+/// `cursor`: move it, in one window, if that is at the end of the chat.
 #[derive(Debug, Serialize)]
 pub struct Cursor {
     /// Which buffer.
@@ -126,7 +124,10 @@ pub struct Cursor {
     pub window: Option<WindowId>,
     /// Whether to go into Insert mode.
     pub insert: bool,
-    /// Only when the cursor is on this line or below.
+    /// Whether it is the direct answer to a key. Then a cursor that has not left the
+    /// key's line is moved too.
+    pub asked: bool,
+    /// A cursor on this line or below counts as one at the end.
     pub from: Option<usize>,
     /// A line below that must be seen as well.
     pub to: Option<usize>,

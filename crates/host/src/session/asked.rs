@@ -164,7 +164,7 @@ impl Session {
         let Some(first) = self.asking(&document).into_iter().next() else {
             return false;
         };
-        self.move_cursor(first.lines.end - 1, false);
+        self.move_cursor(first.lines.end - 1, false, true);
         self.inform("The call asks you something. Press Alt-Enter on its block to answer.");
         true
     }

@@ -58,14 +58,7 @@ impl Session {
     }
 
     fn send_changes(&mut self, edits: Vec<TextEdit>, anchor: Option<Anchor>) -> Vec<Change> {
-        let changes: Vec<Change> = edits
-            .into_iter()
-            .map(|edit| Change {
-                first: edit.lines.start,
-                last: edit.lines.end,
-                lines: edit.replacement,
-            })
-            .collect();
+        let changes: Vec<Change> = edits.into_iter().map(|edit| self.smallest(edit)).collect();
         let apply = Apply {
             buffer: self.buffer,
             edit: self.number(),
@@ -73,11 +66,30 @@ impl Session {
             changes: &changes,
             anchor,
             join: false,
-            follow: anchor.is_some(),
             unlock: self.running.is_empty() && !self.cycle.has_queue(),
         };
         self.editor.send("apply", &apply);
         changes
+    }
+
+    /// A change that leaves alone the lines that stay: a cursor or a mark in them keeps
+    /// its place.
+    fn smallest(&self, edit: TextEdit) -> Change {
+        let (mut lines, mut replacement) = (edit.lines, edit.replacement);
+        let text = self.text.text();
+        let stays = |line: usize, new: &String| *text.line(line) == *new.as_bytes();
+        let pairs = lines.clone().zip(&replacement);
+        let above = pairs.take_while(|(line, new)| stays(*line, new)).count();
+        replacement.drain(..above);
+        lines.start += above;
+        let pairs = lines.clone().rev().zip(replacement.iter().rev());
+        let below = pairs.take_while(|(line, new)| stays(*line, new)).count();
+        replacement.truncate(replacement.len() - below);
+        Change {
+            first: lines.start,
+            last: lines.end - below,
+            lines: replacement,
+        }
     }
 
     /// Sends a piece of an answer to its anchor.

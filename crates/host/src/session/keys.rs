@@ -100,36 +100,45 @@ impl Session {
         self.apply(vec![edit], VecDeque::new(), Event::Changed);
     }
 
-    pub(super) fn move_cursor(&self, line: usize, insert: bool) {
-        // A prompt that stands ready moves the cursor only where the user follows
-        // the answer; a call that waits is what the key was pressed for. Above the
-        // prompt stand its marker, a blank line and the answer's last line.
+    /// Moves the cursor to a prompt or a block, where the user follows the chat. A direct
+    /// answer to a key (`asked`) also moves a cursor that is still where the key was.
+    pub(super) fn move_cursor(&self, line: usize, insert: bool, asked: bool) {
+        // Above the prompt are its marker, a blank line and the answer's last line.
         let from = insert.then(|| line.saturating_sub(3));
-        let to = self.block_end(line);
-        self.send_cursor(line, insert && self.insert, from, to);
+        self.send_cursor(Cursor {
+            insert: insert && self.insert,
+            asked,
+            from,
+            to: self.block_end(line),
+            ..self.cursor_at(line)
+        });
     }
 
-    /// Whoever sends from the last message watches the answer arrive: from the last
-    /// line the cursor follows it.
+    /// Moves the cursor to the end if it is in the last message, so that the answer is
+    /// followed as it arrives.
     pub(super) fn follow_answer(&self, document: &Document<'_>) {
         let from = document.messages.last().map(|last| last.lines.start);
-        self.send_cursor(document.text().line_count() - 1, false, from, None);
+        self.send_cursor(Cursor {
+            from,
+            ..self.cursor_at(document.text().line_count() - 1)
+        });
     }
 
-    fn send_cursor(&self, line: usize, insert: bool, from: Option<usize>, to: Option<usize>) {
-        let (buffer, window) = (self.buffer, self.window);
-        self.editor.send(
-            "cursor",
-            &Cursor {
-                buffer,
-                line,
-                column: 0,
-                window,
-                insert,
-                from,
-                to,
-            },
-        );
+    fn cursor_at(&self, line: usize) -> Cursor {
+        Cursor {
+            buffer: self.buffer,
+            line,
+            column: 0,
+            window: self.window,
+            insert: false,
+            asked: false,
+            from: None,
+            to: None,
+        }
+    }
+
+    fn send_cursor(&self, cursor: Cursor) {
+        self.editor.send("cursor", &cursor);
     }
 
     /// The last line of the result block that starts on `line`.

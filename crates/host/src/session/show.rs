@@ -265,7 +265,7 @@ impl Session {
     }
 
     fn show_lock(&mut self) {
-        let locked = !self.running.is_empty();
+        let locked = self.rules.settings.tools.lock_buffer && !self.running.is_empty();
         // Calls that end at once take no lock.
         if locked != self.view.locked && !(locked && self.later.waits()) {
             self.editor.send(

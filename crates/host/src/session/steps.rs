@@ -47,7 +47,11 @@ impl Session {
                 // Written with the start of the calls, or when nothing waits for it.
                 Effect::Record(decided) => self.decided.extend(decided),
                 Effect::Edit(edits) => return self.apply(edits, effects, again),
-                Effect::Cursor { line, insert } => self.move_cursor(line, insert),
+                Effect::Cursor {
+                    line,
+                    insert,
+                    asked,
+                } => self.move_cursor(line, insert, asked),
                 Effect::Ask(questions) => self.ask_all(questions),
                 Effect::Run { call, input, by } => {
                     let first = running::Run { call, input, by };

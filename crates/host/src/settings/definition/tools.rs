@@ -86,8 +86,17 @@ In one chat: `flemma.opt.tools:append(\"grep\")`.",
         Kind::Choice(&["result", "stay", "next"]),
         r#""result""#,
         "\
-Where the cursor goes when a result arrives: to the result, nowhere, or to
-the next `@You:`.",
+Where the cursor goes when a call that waited for you gets its result: to the
+result, nowhere, or to the next `@You:`. A window at the end of a chat follows
+what is written there in any case.",
+    ),
+    Field::new(
+        "lock_buffer",
+        Kind::Flag,
+        "false",
+        "\
+Whether the chat is not 'modifiable' while its tools run. The price: what you
+type at that moment is refused, and the rest of it runs as commands.",
     ),
     Field::new(
         "script_paths",

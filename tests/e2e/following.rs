@@ -1,0 +1,233 @@
+//! What is on screen while the model works: a window at the end of the chat follows to
+//! the end, Insert mode comes back at the next prompt, and no other window moves.
+
+use harness::{Answer, Editor, Provider};
+use serde_json::{Value as Json, json};
+
+use crate::stage::{
+    QUESTION, at_rest, command, file, wait_cursor, wait_end, wait_event, watch, with_options,
+};
+use crate::traces::{gate, open_gate, wait_gate};
+
+/// The last words of the run.
+const END: &str = "The end of the run.";
+
+/// Answers with `calls` calls of `read` in all, one an answer or all in one, and a last
+/// answer longer than a screen.
+fn run_of(calls: usize, together: bool) -> Provider {
+    let call = |answer: Answer, number: usize| {
+        answer.tool_use(&format!("t_{number}"), "read", file("long.txt"))
+    };
+    let mut script: Vec<Answer> = if together {
+        vec![(0..calls).fold(Answer::says("I'll look."), call)]
+    } else {
+        (0..calls)
+            .map(|number| call(Answer::says("I'll look.\n\nHere:"), number))
+            .collect()
+    };
+    let last = format!("{}{END}", "A line of the last answer.\n".repeat(40));
+    script.push(Answer::new().text_in_pieces(&last, 64));
+    Provider::anthropic(script)
+}
+
+#[track_caller]
+fn start(provider: &Provider, tools: Json) -> Editor {
+    let long = "a line of the file\n".repeat(40);
+    let setup = with_options(provider, json!({"tools": tools})).with("long.txt", long);
+    let chat = format!("@You:\n{}Go.\n", "An earlier line.\n".repeat(30));
+    let editor = setup.size(80, 24).file("question.chat", &chat).start();
+    watch(&editor);
+    editor
+}
+
+/// Each window of the chat: its mode of being at the end, as last line on screen and
+/// line of the cursor, counted from the last line of the text.
+fn below(editor: &Editor) -> Vec<(u64, u64)> {
+    let code = "
+        local count = vim.api.nvim_buf_line_count(0)
+        return vim.tbl_map(function(window)
+          return { count - vim.fn.line('w$', window), count - vim.api.nvim_win_get_cursor(window)[1] }
+        end, vim.fn.win_findbuf(vim.api.nvim_get_current_buf()))";
+    let found = editor.lua(code, json!([]));
+    let windows = found.as_array().into_iter().flatten();
+    windows
+        .map(|window| {
+            let number = |at: usize| window[at].as_u64().unwrap_or(u64::MAX);
+            (number(0), number(1))
+        })
+        .collect()
+}
+
+/// Plays a run from the end of the chat and looks at its end.
+#[track_caller]
+fn follows(calls: usize, together: bool, insert: bool, windows: usize) {
+    let provider = run_of(calls, together);
+    let editor = start(&provider, json!({"require_approval": false}));
+    editor.keys("G");
+    if windows == 2 {
+        editor.keys(":split<CR>");
+    }
+    editor.keys(if insert { "A Now.<C-]>" } else { "<C-]>" });
+    wait_end(&editor, &format!("{END}\n\n@You:\n\n"));
+    wait_event(&editor, "FlemmaRested");
+    let case = format!("{calls} calls, together {together}, insert {insert}, {windows} windows");
+    editor.wait_for(&format!("the end on screen: {case}"), |editor| {
+        below(editor) == vec![(0, 0); windows]
+    });
+    let seen = editor.screen();
+    assert!(
+        seen.iter().any(|row| row.contains(END)),
+        "{case}: {seen:#?}"
+    );
+    let mode = if insert { "i" } else { "n" };
+    editor.wait_for(&format!("mode {mode}: {case}"), |editor| {
+        editor.mode().name == mode
+    });
+    if insert {
+        editor.keys("typed");
+        assert!(editor.text().ends_with("@You:\ntyped\n"), "{case}");
+    }
+}
+
+#[test]
+fn a_run_from_normal_mode_is_followed_to_its_end() {
+    for calls in [1, 20] {
+        follows(calls, false, false, 1);
+    }
+    follows(20, true, false, 1);
+}
+
+#[test]
+fn a_run_from_insert_mode_is_followed_and_ends_in_insert_mode() {
+    for calls in [1, 20] {
+        follows(calls, false, true, 1);
+    }
+    follows(20, true, true, 1);
+}
+
+#[test]
+fn a_run_is_followed_in_both_of_two_windows() {
+    for insert in [false, true] {
+        follows(1, false, insert, 2);
+        follows(20, false, insert, 2);
+        follows(7, true, insert, 2);
+    }
+}
+
+#[test]
+fn the_end_of_a_line_longer_than_the_window_is_on_screen() {
+    let long = format!("{}{END}", "words without a line end, ".repeat(150));
+    let provider = Provider::anthropic([Answer::new().text_in_pieces(&long, 50).stall()]);
+    let editor = start(&provider, json!({}));
+    editor.keys("G<C-]>");
+    editor.wait_screen("the end of the line", |rows| rows.concat().contains(END));
+}
+
+/// Cursor and first line of the current window.
+fn view(editor: &Editor) -> Json {
+    editor.lua(
+        "return { vim.api.nvim_win_get_cursor(0), vim.fn.line('w0') }",
+        json!([]),
+    )
+}
+
+#[test]
+fn a_reader_who_scrolled_away_is_left_there_whatever_comes() {
+    let calls = Answer::says("One moment.")
+        .tool_use("t_1", "bash", command(&gate("gate")))
+        .tool_use("t_2", "read", file("long.txt"));
+    let waits = Answer::says("And this.").tool_use(
+        "t_3",
+        "write",
+        json!({"label": "", "path": "x", "content": "x"}),
+    );
+    let provider = Provider::anthropic([calls, waits]);
+    let editor = start(&provider, json!({"auto_approve": ["bash", "read"]}));
+    editor.keys("GA Now.<C-]>");
+    wait_gate(&editor, "gate");
+    editor.keys("5G");
+    let before = view(&editor);
+    open_gate(&editor, "gate");
+    editor.wait_text("status=pending");
+    at_rest(&editor);
+    assert_eq!(view(&editor), before);
+    assert_eq!(editor.mode().name, "n");
+    // The key asks for it.
+    editor.keys("<C-]>");
+    wait_cursor(&editor, "**Tool Result:** `t_3`");
+}
+
+#[test]
+fn a_user_who_types_is_moved_neither_to_the_end_nor_to_a_call_that_waits() {
+    let first = Answer::says("One moment.").tool_use("t_1", "bash", command(&gate("gate")));
+    let waits = Answer::new().tool_use(
+        "t_2",
+        "write",
+        json!({"label": "", "path": "x", "content": "x"}),
+    );
+    let provider = Provider::anthropic([first, waits]);
+    let editor = start(&provider, json!({"auto_approve": ["bash"]}));
+    editor.keys("G<C-]>");
+    wait_gate(&editor, "gate");
+    editor.keys("ggA one");
+    open_gate(&editor, "gate");
+    editor.wait_text("status=pending");
+    editor.keys(" two");
+    at_rest(&editor);
+    editor.keys(" three<Esc>");
+    assert!(
+        editor.text().starts_with("@You: one two three\n"),
+        "{}",
+        editor.text()
+    );
+}
+
+#[test]
+fn a_window_that_waits_behind_a_command_line_follows_afterwards() {
+    let call = Answer::new().tool_use("t_1", "bash", command(&gate("gate")));
+    let provider = Provider::anthropic([call, Answer::says(END)]);
+    let editor = start(&provider, json!({"require_approval": false}));
+    editor.keys("G<C-]>");
+    wait_gate(&editor, "gate");
+    editor.keys(":echo 1");
+    open_gate(&editor, "gate");
+    editor.wait_text(&format!("{END}\n\n@You:\n"));
+    wait_event(&editor, "FlemmaRested");
+    editor.keys("<C-c>");
+    provider.then(END);
+    editor.keys(":Flemma steer More.<CR>");
+    wait_end(
+        &editor,
+        &format!("More.\n\n@Assistant:\n{END}\n\n@You:\n\n"),
+    );
+    editor.wait_for("the end on screen", |editor| below(editor) == [(0, 0)]);
+}
+
+#[test]
+fn the_option_says_only_where_a_call_that_waited_puts_the_cursor() {
+    for option in ["result", "stay", "next"] {
+        let call = Answer::new().tool_use("t_1", "read", file("long.txt"));
+        let provider = Provider::anthropic([call]);
+        let tools = json!({"cursor_after_result": option, "autopilot": {"enabled": false}});
+        let editor = start(&provider, tools);
+        editor.keys("G<C-]>");
+        wait_event(&editor, "FlemmaRequestFinished success");
+        at_rest(&editor);
+        editor.keys("<C-]>");
+        editor.wait_text("**Tool Result:** `t_1`\n\n```\na line of the file");
+        at_rest(&editor);
+        editor.wait_for(option, |editor| below(editor) == [(0, 0)]);
+    }
+}
+
+#[test]
+fn a_readonly_chat_is_written_without_a_warning_and_stays_readonly() {
+    let provider = Provider::anthropic([Answer::says(END)]);
+    let editor = crate::stage::open(&provider, QUESTION);
+    editor.command("set readonly");
+    editor.keys("<C-]>");
+    wait_end(&editor, &format!("{END}\n\n@You:\n\n"));
+    let messages = editor.messages();
+    assert!(!messages.contains("W10"), "{messages}");
+    assert_eq!(editor.lua("return vim.bo.readonly", json!([])), json!(true));
+}
