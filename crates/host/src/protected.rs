@@ -80,11 +80,10 @@ impl Places {
         home.collect()
     }
 
-    /// Why this path is protected, or nothing. It is absolute.
-    fn kind(&self, path: &Path) -> Option<Kind> {
+    /// Why this path is protected, or nothing. It is absolute and leads to `real`.
+    fn kind(&self, path: &Path, real: &Path) -> Option<Kind> {
         let spelled = real::without_dots(path);
-        let led_to = leads_to(path);
-        [&spelled, &led_to].into_iter().find_map(|path| {
+        [&*spelled, real].into_iter().find_map(|path| {
             names::kind(path)
                 .or_else(|| self.place(path))
                 .or_else(|| self.start_file(path))
@@ -132,19 +131,35 @@ fn starts_with(path: &Path, folder: &Path) -> bool {
 /// relative to `cwd`; nothing need be there.
 #[cfg(test)]
 pub fn is_protected(path: &Path, cwd: &Path) -> bool {
-    Places::of_this_user().kind(&cwd.join(path)).is_some()
+    let path = cwd.join(path);
+    Places::of_this_user()
+        .kind(&path, &leads_to(&path))
+        .is_some()
 }
 
 /// Why a call waits for the user whatever the policy says, or nothing: a sentence
-/// for whoever reviews it. `cwd` is the folder that the call's paths start from, `tools`
-/// are the folders whose scripts run as tools.
-pub fn needs_review(tool: &str, input: &Value, cwd: &Path, tools: Vec<PathBuf>) -> Option<String> {
+/// for whoever reviews it. `cwd` is the folder that the call's paths start from, `real` is
+/// where its path leads if that was resolved already, `tools` are the folders whose
+/// scripts run as tools.
+pub fn needs_review(
+    tool: &str,
+    input: &Value,
+    cwd: &Path,
+    real: Option<&Path>,
+    tools: Vec<PathBuf>,
+) -> Option<String> {
     let mut places = Places::of_this_user();
     places.tools = tools;
-    review(tool, input, cwd, &places)
+    review(tool, input, cwd, real, &places)
 }
 
-fn review(tool: &str, input: &Value, cwd: &Path, places: &Places) -> Option<String> {
+fn review(
+    tool: &str,
+    input: &Value,
+    cwd: &Path,
+    real: Option<&Path>,
+    places: &Places,
+) -> Option<String> {
     if !matches!(tool, "write" | "edit" | "write_file" | "edit_file") {
         return None;
     }
@@ -154,7 +169,10 @@ fn review(tool: &str, input: &Value, cwd: &Path, places: &Places) -> Option<Stri
         (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
         _ => cwd.join(text),
     };
-    let kind = places.kind(&path)?;
+    let kind = match real {
+        Some(real) => places.kind(&path, real),
+        None => places.kind(&path, &leads_to(&path)),
+    }?;
     Some(format!(
         "{} is {}, so this waits for you whatever the policy says.",
         path.display().to_string().escape_debug(),

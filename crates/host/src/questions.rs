@@ -3,10 +3,11 @@
 //!
 //! Asks, and reads what comes back; what follows from it is decided elsewhere.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use chat::approval::{Answers, Decision, Function, FunctionId, Question, Returned};
+use chat::approval::{Answers, CallKey, Decision, Function, FunctionId, Question, Returned};
 use serde_json::json;
+use tools::{Registry, leads_to};
 
 use crate::editor::Editor;
 use crate::protected::needs_review;
@@ -24,29 +25,47 @@ pub fn together(rules: &Rules, questions: Vec<Question>) -> Vec<(Question, Vec<F
     questions.into_iter().map(functions).collect()
 }
 
-/// Whether calls that a policy approves would write what no policy may let them, and
-/// what to say about those. Blocking: looks at files.
+/// What the guard of protected files says of calls that a policy approves.
+#[derive(Default)]
+pub struct Guarded {
+    /// Its answer to each question.
+    pub answers: Answers,
+    /// What the user should know, a sentence each.
+    pub told: Vec<String>,
+    /// Where the path of each call led when it was decided on; the call does its work only
+    /// while it still leads there.
+    pub paths: Vec<(CallKey, PathBuf)>,
+}
+
+/// Decides whether calls that a policy approves would write what no policy may let them
+/// write. Each path is resolved once, for this and for the call. Blocking.
 pub fn look_closer(
     questions: Vec<Question>,
     folder: &Path,
+    registry: &Registry,
     scripts: &Scripts,
-) -> (Answers, Vec<String>) {
-    let mut told = Vec::new();
-    let look = |question: Question| {
+) -> Guarded {
+    let mut guarded = Guarded::default();
+    for question in questions {
+        let Question { call, input, .. } = question;
+        let tool = registry.get(&call.name);
+        let real = tool
+            .and_then(|tool| tool.changes(&input, folder))
+            .map(|path| leads_to(&path));
         let reason = needs_review(
-            &question.call.name,
-            &question.input,
+            &call.name,
+            &input,
             folder,
+            real.as_deref(),
             scripts.folders(),
         );
-        let waits =
-            reason.map(|reason| format!("The call \"{}\" waits: {reason}", question.call.id));
+        let waits = reason.map(|reason| format!("The call \"{}\" waits: {reason}", call.id));
         let decision = waits.is_some().then_some(Decision::RequireApproval);
-        told.extend(waits);
-        ((question.call, FunctionId::Guard), decision)
-    };
-    let answers = questions.into_iter().map(look).collect();
-    (answers, told)
+        guarded.told.extend(waits);
+        guarded.paths.extend(real.map(|real| (call.clone(), real)));
+        guarded.answers.insert((call, FunctionId::Guard), decision);
+    }
+    guarded
 }
 
 /// Asks the policy function of the frontmatter. Blocking.
@@ -154,7 +173,7 @@ fn returned(reply: &FunctionAnswer) -> Returned<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chat::approval::{CallKey, OnError};
+    use chat::approval::OnError;
     use chat::tool::ToolUseId;
     use serde_json::Value;
 

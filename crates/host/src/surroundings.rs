@@ -22,7 +22,7 @@ use crate::buffers::EditorBuffers;
 use crate::completion::Completions;
 use crate::editor::Editor;
 use crate::protocol::BufferId;
-use crate::questions;
+use crate::questions::{self, Guarded};
 use crate::rules::Rules;
 use crate::session::Shared;
 use crate::settings::Here;
@@ -108,12 +108,13 @@ impl Surroundings {
     }
 
     /// The rules' word on a call, with everybody asked who has a say.
-    async fn decide(&self, call: &CallKey, input: &Value) -> (Decision, String) {
+    async fn decide(&self, call: &CallKey, input: &Value) -> (Decision, String, Option<PathBuf>) {
         let (call, input) = &approval::meant(call, input);
         let mut answers = Answers::new();
+        let mut path = None;
         loop {
             let function = match verdict(call, &answers, &self.rules.options) {
-                Verdict::Decided(decision, by) => return (decision, by),
+                Verdict::Decided(decision, by) => return (decision, by, path),
                 Verdict::Ask(function) => function,
             };
             let question = Question {
@@ -123,28 +124,34 @@ impl Surroundings {
             };
             let said = self.ask(question).await;
             // Somebody who says nothing would be asked for ever.
-            if said.is_empty() {
-                return (Decision::RequireApproval, String::new());
+            if said.answers.is_empty() {
+                return (Decision::RequireApproval, String::new(), None);
             }
-            answers.extend(said);
+            path = said.paths.into_iter().next().map(|(_, path)| path).or(path);
+            answers.extend(said.answers);
         }
     }
 
-    async fn ask(&self, question: Question) -> Answers {
+    async fn ask(&self, question: Question) -> Guarded {
         let (rules, buffer, folder) = (self.rules.clone(), self.buffer, self.folder.clone());
-        let scripts = self.shared.scripts.clone();
+        let shared = self.shared.clone();
+        let only = |answers: Answers| Guarded {
+            answers,
+            ..Guarded::default()
+        };
         let asked = match question.function.id {
             FunctionId::Editor(_) => {
                 let asked = questions::together(&self.rules, vec![question]);
-                return questions::ask_functions(&self.editor, buffer, asked).await;
+                return only(questions::ask_functions(&self.editor, buffer, asked).await);
             }
             FunctionId::Frontmatter => tokio::task::spawn_blocking(move || {
-                questions::ask_frontmatter(&rules, buffer, vec![question])
+                only(questions::ask_frontmatter(&rules, buffer, vec![question]))
             }),
             // Nobody was shown anything.
-            FunctionId::Sight => return Answers::new(),
+            FunctionId::Sight => return Guarded::default(),
             FunctionId::Guard => tokio::task::spawn_blocking(move || {
-                questions::look_closer(vec![question], &folder, &scripts).0
+                let question = vec![question];
+                questions::look_closer(question, &folder, &shared.registry, &shared.scripts)
             }),
         };
         asked.await.unwrap_or_default()
@@ -239,10 +246,11 @@ impl Surroundings {
             true => self.sandbox.held_by(),
             false => "none",
         };
-        self.may_run(&call, &input, held, way_out).await?;
+        let approved_path = self.may_run(&call, &input, held, way_out).await?;
         let mut context = self.clone().inside(&call.id, depth + 1);
         context.cancel = cancel.child_token();
         context.progress = progress;
+        context.approved_path = approved_path;
         let outcome = tools::run(tool, call.id.clone(), input, context).await;
         let (audit, path, ended) = (self.audit.clone(), self.path.clone(), outcome.clone());
         tokio::task::spawn_blocking(move || {
@@ -253,16 +261,17 @@ impl Surroundings {
         Ok(outcome)
     }
 
-    /// Has a call decided on, and the decision written before anything follows.
+    /// Has a call decided on, and the decision written before anything follows. Returns
+    /// where the path of an approved call leads.
     async fn may_run(
         &self,
         call: &CallKey,
         input: &Value,
         held: &'static str,
         way_out: &str,
-    ) -> Result<(), String> {
+    ) -> Result<Option<PathBuf>, String> {
         let around = self;
-        let (decision, by) = around.decide(call, input).await;
+        let (decision, by, approved_path) = around.decide(call, input).await;
         let (ruling, refusal) = match decision {
             Decision::Approve => (Ruling::Approved, None),
             Decision::Deny => {
@@ -306,7 +315,7 @@ impl Surroundings {
         });
         match (refusal, recorded.await) {
             (Some(refusal), _) => Err(refusal),
-            (None, Ok(Ok(()))) => Ok(()),
+            (None, Ok(Ok(()))) => Ok(approved_path),
             (None, Ok(Err(error))) => Err(around.audit.refusal(&error).what),
             (None, Err(error)) => Err(format!("\"{}\" was not run: {error}.", call.name)),
         }

@@ -34,7 +34,9 @@ mod write;
 
 pub use aliases::ALIASES;
 pub use buffers::{NoBuffers, OpenBuffers, OpenText};
-pub use files::{Changes, Fingerprint, Shown, Standing, resolve, sweep_unfinished, write_whole};
+pub use files::{
+    Changes, Fingerprint, RealPath, Shown, Standing, resolve, sweep_unfinished, write_whole,
+};
 pub use http::HttpAllow;
 pub use models::{Asked, Message, Models};
 pub use names::{fold, folded};

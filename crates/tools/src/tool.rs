@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::buffers::{NoBuffers, OpenBuffers};
-use crate::files::Shown;
+use crate::files::{RealPath, Shown, blocking, resolve};
 use crate::http::HttpAllow;
 use crate::models::{Models, NoModels};
 use crate::nested::{Nested, NoOthers};
@@ -142,6 +142,9 @@ pub struct ToolContext {
     pub buffers: Arc<dyn OpenBuffers>,
     /// The file of [`Tool::changes`] as the user saw it; nothing when no user looked.
     pub shown: Option<Shown>,
+    /// Where the path of the call led when a policy approved it; a call whose path leads
+    /// elsewhere by now does nothing.
+    pub approved_path: Option<PathBuf>,
     /// The other tools.
     pub nested: Arc<dyn Nested>,
     /// Whoever can be asked something meanwhile.
@@ -172,6 +175,7 @@ impl ToolContext {
             progress: Progress::default(),
             buffers: Arc::new(NoBuffers),
             shown: None,
+            approved_path: None,
             nested: Arc::new(NoOthers),
             person: Arc::new(NoPerson),
             models: Arc::new(NoModels),
@@ -184,21 +188,47 @@ impl ToolContext {
 }
 
 impl ToolContext {
-    /// Refuses to write where the sandbox does not let anything be written.
+    /// Resolves the path of a file or folder that a call names. From here on, nothing
+    /// looks at the name again.
     ///
     /// # Errors
     ///
-    /// It does not; in words for the model and the user.
-    pub fn check_writable(&self, path: &Path) -> Result<(), ToolError> {
-        if self.sandbox.is_writable(path) {
-            return Ok(());
+    /// It is no path, or leads elsewhere than when the call was approved.
+    pub(crate) async fn real_path(&self, text: &str) -> Result<RealPath, ToolError> {
+        let path = resolve(&self.cwd, text)?;
+        let approved = self.approved_path.clone();
+        blocking(move || {
+            let real = RealPath::of(&path)?;
+            match approved {
+                Some(approved) if approved != real.as_path() => Err(ToolError::Failed(format!(
+                    "{} leads to {} now, and led to {} when the call was approved. Nothing was \
+                     done. Call again if that is intended.",
+                    path.display(),
+                    real.as_path().display(),
+                    approved.display()
+                ))),
+                _ => Ok(real),
+            }
+        })
+        .await
+    }
+
+    /// As [`ToolContext::real_path`], for a file that is to be written.
+    ///
+    /// # Errors
+    ///
+    /// Also when the sandbox does not let anything be written there.
+    pub(crate) async fn writable_path(&self, text: &str) -> Result<RealPath, ToolError> {
+        let real = self.real_path(text).await?;
+        if self.sandbox.is_writable(real.as_path()) {
+            return Ok(real);
         }
         let writable = self.sandbox.writable().unwrap_or_default();
         let writable: Vec<_> = writable.iter().map(|it| it.to_string_lossy()).collect();
         Err(ToolError::Failed(format!(
             "{} was not written: the sandbox lets files be written only below {}. The user can add a folder to \
              sandbox.policy.rw_paths, or turn the sandbox off with :Flemma sandbox:disable.",
-            path.display(),
+            real.as_path().display(),
             writable.join(", ")
         )))
     }

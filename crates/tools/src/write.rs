@@ -71,8 +71,7 @@ impl Tool for Write {
         ctx: ToolContext,
     ) -> Result<ToolResult, ToolError> {
         let arguments: Arguments = schema::arguments(self.name(), input)?;
-        let path = resolve(&ctx.cwd, &arguments.path)?;
-        ctx.check_writable(&path)?;
+        let path = ctx.writable_path(&arguments.path).await?;
         let target = Target::find(path, ctx.buffers.clone()).await?;
         let _lock = self.locks.lock(target.path()).await;
         if ctx.cancel.is_cancelled() {

@@ -46,7 +46,7 @@ impl World {
     /// Why `write` to this path waits, from the folder `p`.
     fn reason(&self, path: &str) -> Option<String> {
         let input = json!({"path": path, "content": ""});
-        review("write", &input, &self.home().join("p"), &self.places)
+        review("write", &input, &self.home().join("p"), None, &self.places)
     }
 
     #[track_caller]
@@ -178,7 +178,7 @@ fn only_tools_that_write_are_asked_about_and_the_reason_can_be_shown() {
     let world = World::new();
     let cwd = world.home();
     let input = json!({"path": ".bashrc"});
-    let review = |tool: &str| review(tool, &input, &cwd, &world.places);
+    let review = |tool: &str| review(tool, &input, &cwd, None, &world.places);
     assert_eq!(review("read"), None);
     assert_eq!(review("edit"), review("write"));
     assert!(
@@ -200,7 +200,10 @@ fn a_call_without_a_path_is_left_to_the_tool() {
         json!({"path": null}),
         json!([]),
     ] {
-        assert_eq!(review("write", &input, &world.home(), &world.places), None);
+        assert_eq!(
+            review("write", &input, &world.home(), None, &world.places),
+            None
+        );
     }
 }
 
@@ -209,6 +212,15 @@ fn the_places_of_this_process_are_known() {
     let own_state = crate::status::state_folder().join("trust.json");
     assert!(is_protected(&own_state, Path::new("/")));
     let input = json!({"path": "policy.lua"});
-    assert!(needs_review("write", &input, own_state.parent().unwrap(), Vec::new()).is_some());
+    assert!(
+        needs_review(
+            "write",
+            &input,
+            own_state.parent().unwrap(),
+            None,
+            Vec::new()
+        )
+        .is_some()
+    );
     assert!(!is_protected(Path::new("src/main.rs"), Path::new("/p")));
 }

@@ -3,15 +3,13 @@
 //! What a file is is read off its first bytes, not off its name.
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chat::prompt::Content;
-use rustix::fs::OFlags;
+use tools::RealPath;
 
 use super::{Agreed, Objection};
 
@@ -102,15 +100,19 @@ impl<'a> Reader<'a> {
             (Some(rest), Some(home)) => home.join(rest),
             _ => self.folders.chat.join(path),
         };
-        let real = path.canonicalize()?;
-        let outside = !self.is_inside(&real);
-        if let Some(objection) = self.agreed.objection(&real).filter(|_| outside) {
-            return Err(Refusal::Outside(real, objection));
+        let real = RealPath::of(&path).map_err(|why| Refusal::Unreadable(why.to_string()))?;
+        if real.stat()?.is_none() {
+            return Err(Refusal::Missing);
+        }
+        let path = real.as_path();
+        let outside = !self.is_inside(path);
+        if let Some(objection) = self.agreed.objection(path).filter(|_| outside) {
+            return Err(Refusal::Outside(path.to_owned(), objection));
         }
         let bytes = self.bytes(&real)?;
         // The bytes that are sent are those that are compared.
-        if outside && !self.agreed.are(&real, &bytes) {
-            return Err(Refusal::Outside(real, Objection::Changed));
+        if outside && !self.agreed.are(path, &bytes) {
+            return Err(Refusal::Outside(path.to_owned(), Objection::Changed));
         }
         content(bytes, mime)
     }
@@ -124,15 +126,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn bytes(&mut self, real: &Path) -> Result<Vec<u8>, Refusal> {
-        // Looked at before it is opened: opening a device can already do something.
-        if !real.metadata()?.is_file() {
-            return Err(Refusal::NotAFile);
-        }
-        let file = open(real)?;
-        if !file.metadata()?.is_file() {
-            return Err(Refusal::NotAFile);
-        }
+    fn bytes(&mut self, real: &RealPath) -> Result<Vec<u8>, Refusal> {
+        let file = real.open_file()?.ok_or(Refusal::NotAFile)?;
         let mut bytes = Vec::new();
         file.take(self.left + 1).read_to_end(&mut bytes)?;
         self.left = self
@@ -141,15 +136,6 @@ impl<'a> Reader<'a> {
             .ok_or(Refusal::TooLarge)?;
         Ok(bytes)
     }
-}
-
-/// Opens a path without links, which never waits.
-fn open(real: &Path) -> io::Result<File> {
-    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(real)
 }
 
 fn content(bytes: Vec<u8>, mime: Option<&str>) -> Result<Content, Refusal> {

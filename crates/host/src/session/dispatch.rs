@@ -241,10 +241,12 @@ impl Session {
             self.ask_frontmatter(frontmatter);
         }
         if !guard.is_empty() {
-            let (answers, told) =
-                questions::look_closer(guard, &self.folder(), &self.shared.scripts);
-            told.iter().for_each(|it| self.inform(it));
-            self.waiting.push_front(Event::ResolverAnswered(answers));
+            let (folder, shared) = (self.folder(), &self.shared);
+            let guarded = questions::look_closer(guard, &folder, &shared.registry, &shared.scripts);
+            guarded.told.iter().for_each(|it| self.inform(it));
+            self.keep_paths(guarded.paths);
+            let answered = Event::ResolverAnswered(guarded.answers);
+            self.waiting.push_front(answered);
         }
     }
 

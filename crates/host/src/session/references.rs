@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use chat::Problem;
 use chat::text::Text;
-use tools::Fingerprint;
+use tools::{Fingerprint, RealPath};
 
 use super::Session;
 use crate::protocol::DiagnosticItem;
@@ -98,7 +98,7 @@ impl Session {
     fn allow(&mut self, file: &std::path::Path) {
         let shown = file.display().to_string();
         let shown = shown.escape_debug();
-        let holds = match Fingerprint::of_file(file) {
+        let holds = match RealPath::of(file).and_then(|it| Fingerprint::of_file(&it)) {
             Ok(holds) => holds,
             Err(error) => {
                 let problem = format!("Nothing was agreed to: {error}");

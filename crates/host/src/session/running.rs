@@ -109,6 +109,7 @@ impl Session {
     }
 
     fn run_tool(&mut self, Run { call, input, by }: Run) {
+        let approved_path = self.approved_path(&call, &input);
         let (name, input) = match chat::approval::inside(&call.name, &input) {
             // What was decided about is what runs.
             Some((inner, arguments)) => (inner.to_owned(), arguments),
@@ -127,6 +128,7 @@ impl Session {
         context.progress = self.progress(&call);
         // A policy approves without a look.
         context.shown = self.shown(&call).filter(|_| is_by_hand(&by));
+        context.approved_path = approved_path.filter(|_| !is_by_hand(&by));
         let running = Call {
             cancel: context.cancel.clone(),
             started: Instant::now(),

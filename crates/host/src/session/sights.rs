@@ -33,6 +33,8 @@ pub(super) struct Sights {
     changes: Changes,
     /// Looks that are not back yet.
     awaited: Cell<usize>,
+    /// Where the paths of calls led that a policy approved.
+    approved: HashMap<CallKey, PathBuf>,
 }
 
 /// The file of one call.
@@ -206,6 +208,17 @@ impl Session {
             }),
             _ => None,
         }
+    }
+
+    /// Remembers where the paths of calls led when a policy decided on them.
+    pub(super) fn keep_paths(&mut self, paths: Vec<(CallKey, PathBuf)>) {
+        self.sights.approved.extend(paths);
+    }
+
+    /// Where the path of a call led that a policy approved.
+    pub(super) fn approved_path(&mut self, call: &CallKey, input: &Value) -> Option<PathBuf> {
+        let (meant, _) = approval::meant(call, input);
+        self.sights.approved.remove(&meant)
     }
 
     /// What is said beside a call that was shown before its file was another.

@@ -71,8 +71,7 @@ impl WriteFile {
         content: &str,
         ctx: ToolContext,
     ) -> Result<ToolResult, ToolError> {
-        let resolved = resolve(&ctx.cwd, path)?;
-        ctx.check_writable(&resolved)?;
+        let resolved = ctx.writable_path(path).await?;
         let target = Target::find(resolved, ctx.buffers.clone()).await?;
         let _lock = self.locks.lock(target.path()).await;
         if ctx.cancel.is_cancelled() {

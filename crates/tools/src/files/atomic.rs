@@ -1,81 +1,261 @@
 //! Writes a file whole or not at all.
 //!
 //! A new file is written beside the old one, where the system can without a name,
-//! synced, and renamed over it. Kept are
-//! the mode and, where allowed, the owner; a hard link is broken, so that no other
-//! name changes. Nothing is left behind after a failure, but for what [`sweep`] removes.
+//! synced, and renamed over it. Owner, mode, access control list and extended attributes
+//! are kept; a hard link is broken, so that no other name changes. Where a new file
+//! cannot be made like the old one (nothing may be made in its folder, or it belongs to
+//! another user), the old one is written in place. That keeps all of these, but a power
+//! cut in the middle can leave half of it. Nothing is left behind after a failure, but for
+//! what [`sweep`] removes.
 
-use std::fs::{self, File, Metadata, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{Access, AtFlags, CWD, Gid, Uid, access, fchown, linkat};
+use rustix::fs::{
+    Access, AtFlags, CWD, Mode, OFlags, accessat, fsync, linkat, openat, renameat, unlinkat,
+};
+use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
-use tempfile::TempPath;
+
+use super::parents::Parents;
+use super::{RealPath, attributes};
 
 /// Mode of a new file before the user's umask.
 const NEW_FILE: u32 = 0o666;
+/// Mode of a file that will get that of another one: until then it is the user's alone.
+const PRIVATE: u32 = 0o600;
+/// Bits of which one says that somebody may write a file.
+const WRITABLE: u32 = 0o222;
 
 /// How the names of files begin that are to be renamed.
 const PREFIX: &str = ".flemma-";
+/// Tells the names of one process apart.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Makes `content` the content of `path`. `path` is no symbolic link and, if it
-/// exists, a regular file. Missing parents are made. Returns what the new file was
-/// before anybody else could see it.
+/// Makes `content` the content of the file that `path` leads to. Missing parents are
+/// made. Returns what the new file was before anybody else could see it.
 ///
 /// # Errors
 ///
 /// Any error of the file system; the old file is then as it was.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<Metadata> {
-    let parent = path.parent().unwrap_or(Path::new("/"));
-    let made = Parents::make(parent)?;
-    let written = replace(path, parent, content)?;
-    made.keep();
+    let path = RealPath::of(path).map_err(|why| io::Error::other(why.to_string()))?;
+    write_real(&path, content)
+}
+
+/// As [`write`], for a path that was resolved: no link is followed.
+///
+/// # Errors
+///
+/// As of [`write`]; also when a part of the path has become a link.
+pub(crate) fn write_real(path: &RealPath, content: &[u8]) -> io::Result<Metadata> {
+    let (_, name) = path.split()?;
+    let parents = Parents::make(path)?;
+    let written = replace(&parents.folder, name, content)?;
     // The rename has happened; that it survives a power cut is best effort.
-    let _ = File::open(parent).and_then(|parent| parent.sync_all());
+    let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let _ = openat(&parents.folder, ".", folder, Mode::empty()).and_then(fsync);
+    parents.keep();
     Ok(written)
 }
 
-fn replace(path: &Path, parent: &Path, content: &[u8]) -> io::Result<Metadata> {
-    let old = match fs::symlink_metadata(path) {
-        Ok(old) => {
-            // A rename asks only the directory; a read-only file means it.
-            access(path, Access::WRITE_OK)?;
-            Some(old)
+fn replace(folder: &OwnedFd, name: &OsStr, content: &[u8]) -> io::Result<Metadata> {
+    let old = match open_old(folder, name) {
+        Ok(old) => old,
+        Err(Errno::NOENT) => {
+            return put(name, content, |is_named| {
+                New::make(folder, NEW_FILE, is_named)
+            });
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
+        Err(error) => return Err(error.into()),
     };
-    if let Ok(mut new) = nameless(parent) {
-        let written = fill(&mut new, content, old.as_ref())?;
-        if let Ok(named) = give_name(&new, parent) {
-            named.persist(path)?;
-            return Ok(written);
-        }
+    let metadata = old.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is no regular file"));
     }
-    // Not every file system can do that.
-    let mut new = tempfile::Builder::new()
-        .prefix(&prefix())
-        .permissions(Permissions::from_mode(NEW_FILE))
-        .tempfile_in(parent)?;
-    let written = fill(new.as_file_mut(), content, old.as_ref())?;
-    new.persist(path).map_err(|error| error.error)?;
-    Ok(written)
+    // A rename asks only the folder; a read-only file means it.
+    if metadata.mode() & WRITABLE == 0 {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    accessat(folder, name, Access::WRITE_OK, AtFlags::empty())?;
+    let put = put(name, content, |is_named| {
+        New::like(folder, &old, &metadata, is_named)
+    });
+    match put {
+        Err(error) if needs_no_folder(&error) => in_place(folder, name, &metadata, content),
+        put => put,
+    }
 }
 
-/// Writes a new file, and makes it what the old one was.
-fn fill(new: &mut File, content: &[u8], old: Option<&Metadata>) -> io::Result<Metadata> {
-    new.write_all(content)?;
-    if let Some(old) = old {
-        let owner = (Uid::from_raw(old.uid()), Gid::from_raw(old.gid()));
-        // Only the superuser may give files away; others own what they can replace.
-        let _ = fchown(&*new, Some(owner.0), Some(owner.1));
-        let mode = Permissions::from_mode(old.mode() & 0o7777);
-        new.set_permissions(mode)?;
+/// Writes a new file and renames it to `name`.
+fn put<'f>(
+    name: &OsStr,
+    content: &[u8],
+    make: impl Fn(bool) -> io::Result<New<'f>>,
+) -> io::Result<Metadata> {
+    let attempt = |is_named| {
+        let mut new = make(is_named)?;
+        let written = fill(&mut new.file, content)?;
+        new.rename(name)?;
+        Ok(written)
+    };
+    // Not every file system has files without a name.
+    attempt(false).or_else(|error: io::Error| match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Err(error),
+        _ => attempt(true),
+    })
+}
+
+/// Returns true for errors of making or renaming a file, which writing in place does
+/// without.
+fn needs_no_folder(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied
+            | io::ErrorKind::Unsupported
+            | io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::ResourceBusy
+            | io::ErrorKind::CrossesDevices
+    )
+}
+
+/// Opens what is there for looking at it; a file that cannot be read has no list of
+/// attributes that could be copied, and is written in place.
+fn open_old(folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    match openat(folder, name, flags | OFlags::RDONLY, Mode::empty()) {
+        Err(Errno::ACCESS) => openat(folder, name, flags | OFlags::WRONLY, Mode::empty()),
+        opened => opened,
     }
+    .map(File::from)
+}
+
+/// Writes the old file itself; after a failure, what it held is written back.
+fn in_place(
+    folder: &OwnedFd,
+    name: &OsStr,
+    old: &Metadata,
+    content: &[u8],
+) -> io::Result<Metadata> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let open = |how| openat(folder, name, flags | how, Mode::empty()).map(File::from);
+    let (mut file, is_readable) = match open(OFlags::RDWR) {
+        Ok(file) => (file, true),
+        Err(_) => (open(OFlags::WRONLY)?, false),
+    };
+    let now = file.metadata()?;
+    if (now.dev(), now.ino()) != (old.dev(), old.ino()) {
+        return Err(io::Error::other("it became another file meanwhile"));
+    }
+    let mut before = Vec::new();
+    if is_readable {
+        file.read_to_end(&mut before)?;
+    }
+    if let Err(error) = overwrite(&mut file, content) {
+        if is_readable {
+            let _ = overwrite(&mut file, &before);
+        }
+        return Err(error);
+    }
+    file.metadata()
+}
+
+fn overwrite(file: &mut File, content: &[u8]) -> io::Result<()> {
+    file.rewind()?;
+    file.write_all(content)?;
+    file.set_len(content.len() as u64)?;
+    file.sync_all()
+}
+
+fn fill(new: &mut File, content: &[u8]) -> io::Result<Metadata> {
+    new.write_all(content)?;
     new.sync_all()?;
     new.metadata()
+}
+
+/// A file that is to be renamed over another; removed unless that happens.
+struct New<'f> {
+    folder: &'f OwnedFd,
+    file: File,
+    /// Its name until then; none where the system takes it away when we are killed.
+    name: Option<String>,
+}
+
+impl<'f> New<'f> {
+    fn make(folder: &'f OwnedFd, mode: u32, is_named: bool) -> io::Result<Self> {
+        if !is_named {
+            let (file, name) = (nameless(folder, mode)?, None);
+            return Ok(Self { folder, file, name });
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(mode);
+        let (file, name) = with_free_name(|name| openat(folder, name, flags, mode))?;
+        Ok(Self {
+            folder,
+            file: file.into(),
+            name: Some(name),
+        })
+    }
+
+    /// As an old file, but empty.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made, or `Unsupported`: it cannot be made like the old one.
+    fn like(
+        folder: &'f OwnedFd,
+        old: &File,
+        metadata: &Metadata,
+        is_named: bool,
+    ) -> io::Result<Self> {
+        let new = Self::make(folder, PRIVATE, is_named)?;
+        // Another user's file, or one that cannot be read.
+        attributes::copy(old, metadata, &new.file)
+            .map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
+        Ok(new)
+    }
+
+    /// Puts it where `name` is.
+    fn rename(mut self, name: &OsStr) -> io::Result<()> {
+        // No file can be linked over one that is there.
+        let named = match self.name.take() {
+            Some(named) => named,
+            None => with_free_name(|free| give_name(&self.file, self.folder, free))?.1,
+        };
+        self.name = Some(named.clone());
+        renameat(self.folder, &*named, self.folder, name)?;
+        self.name = None;
+        Ok(())
+    }
+}
+
+impl Drop for New<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            let _ = unlinkat(self.folder, &**name, AtFlags::empty());
+        }
+    }
+}
+
+/// Does something with the first name that is not taken.
+fn with_free_name<T>(
+    mut attempt: impl FnMut(&str) -> rustix::io::Result<T>,
+) -> io::Result<(T, String)> {
+    loop {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}{number}", prefix());
+        match attempt(&name) {
+            Ok(done) => return Ok((done, name)),
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 fn prefix() -> String {
@@ -90,7 +270,7 @@ pub fn sweep(folder: &Path) {
         let name = entry.file_name();
         let rest = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
         let pid = rest.and_then(|rest| rest.split_once('-')?.0.parse().ok());
-        let is_over = |pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH);
+        let is_over = |pid| test_kill_process(pid) == Err(Errno::SRCH);
         if pid.and_then(Pid::from_raw).is_some_and(is_over) {
             let _ = fs::remove_file(entry.path());
         }
@@ -99,90 +279,22 @@ pub fn sweep(folder: &Path) {
 
 /// A file without a name: the system takes it away when we are killed.
 #[cfg(target_os = "linux")]
-fn nameless(parent: &Path) -> io::Result<File> {
-    use rustix::fs::{Mode, OFlags, open};
+fn nameless(folder: &OwnedFd, mode: u32) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    Ok(open(parent, flags, Mode::from_raw_mode(NEW_FILE))?.into())
+    Ok(openat(folder, ".", flags, Mode::from_raw_mode(mode))?.into())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn nameless(_: &Path) -> io::Result<File> {
+fn nameless(_: &OwnedFd, _: u32) -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Names it for the moment until it is renamed over another: no file can be linked
-/// over one that is there.
-fn give_name(new: &File, parent: &Path) -> io::Result<TempPath> {
+fn give_name(new: &File, folder: &OwnedFd, name: &str) -> rustix::io::Result<()> {
     use std::os::fd::AsRawFd;
-    let link = format!("/proc/self/fd/{}", new.as_raw_fd());
-    let named = tempfile::Builder::new()
-        .prefix(&prefix())
-        .make_in(parent, |name| {
-            linkat(CWD, &*link, CWD, name, AtFlags::SYMLINK_FOLLOW).map_err(Into::into)
-        })?;
-    Ok(named.into_temp_path())
-}
-
-/// Directories that were made on the way; removed again unless kept.
-struct Parents(Vec<PathBuf>);
-
-impl Parents {
-    fn make(directory: &Path) -> io::Result<Self> {
-        let missing: Vec<&Path> = directory
-            .ancestors()
-            .take_while(|path| !path.exists())
-            .collect();
-        let mut made = Self(Vec::new());
-        for path in missing.into_iter().rev() {
-            match fs::create_dir(path) {
-                Ok(()) => made.0.push(path.to_owned()),
-                // Made by somebody else meanwhile, who also keeps it.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(made)
-    }
-
-    fn keep(mut self) {
-        self.0.clear();
-    }
-}
-
-impl Drop for Parents {
-    fn drop(&mut self) {
-        for path in self.0.iter().rev() {
-            // Not empty: somebody else uses it by now.
-            let _ = fs::remove_dir(path);
-        }
-    }
+    let link = format!("/proc/self/fd/{}", new.as_fd().as_raw_fd());
+    linkat(CWD, &*link, folder, name, AtFlags::SYMLINK_FOLLOW)
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::*;
-
-    #[test]
-    fn only_what_a_program_that_is_over_left_is_swept() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut ended = std::process::Command::new("true").spawn().unwrap();
-        ended.wait().unwrap();
-        let left = format!("{PREFIX}{}-abc", ended.id());
-        let kept = [
-            &*prefix(),
-            ".flemma-abc",
-            ".flemma-1x-abc",
-            "a.flemma-held",
-            "target",
-        ];
-        for name in kept.iter().chain([&&*left]) {
-            fs::write(folder.path().join(name), "").unwrap();
-        }
-        sweep(folder.path());
-        assert!(!folder.path().join(left).exists());
-        assert!(kept.iter().all(|name| folder.path().join(name).exists()));
-        sweep(&folder.path().join("nowhere"));
-    }
-}
+#[path = "atomic_tests.rs"]
+mod tests;

@@ -4,12 +4,11 @@
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::open_regular;
+use super::{RealPath, open_regular};
 use crate::tool::ToolError;
 
 /// Largest file that is read for it (64 MB); a larger one is known by its size, its
@@ -36,7 +35,7 @@ impl Fingerprint {
     /// # Errors
     ///
     /// It is no regular file or cannot be read; in a sentence.
-    pub fn of_file(path: &Path) -> Result<Self, ToolError> {
+    pub fn of_file(path: &RealPath) -> Result<Self, ToolError> {
         let opened = match open_regular(path) {
             Err(ToolError::NotFound(_)) => return Ok(Self(ABSENT.to_owned())),
             opened => opened?,
@@ -45,7 +44,7 @@ impl Fingerprint {
             return Ok(Self::large(&opened.metadata));
         }
         let read = hash(opened.file);
-        read.map_err(|error| super::file_error("read", path, &error))
+        read.map_err(|error| super::file_error("read", path.as_path(), &error))
     }
 
     /// Whether there was no file.
@@ -95,16 +94,18 @@ mod tests {
     #[test]
     fn a_file_is_known_by_what_it_holds_and_a_large_one_by_its_place_and_times() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("f");
-        assert!(Fingerprint::of_file(&path).unwrap().is_absent());
-        std::fs::write(&path, "one").unwrap();
-        let one = Fingerprint::of_file(&path).unwrap();
+        let at = |name: &str| RealPath::of(&folder.path().join(name)).unwrap();
+        let real = at("f");
+        let path = real.as_path();
+        assert!(Fingerprint::of_file(&real).unwrap().is_absent());
+        std::fs::write(path, "one").unwrap();
+        let one = Fingerprint::of_file(&real).unwrap();
         assert_eq!(one, Fingerprint::of(b"one"));
-        std::fs::write(&path, "two").unwrap();
-        assert_ne!(Fingerprint::of_file(&path).unwrap(), one);
+        std::fs::write(path, "two").unwrap();
+        assert_ne!(Fingerprint::of_file(&real).unwrap(), one);
 
-        let large = folder.path().join("large");
-        let file = std::fs::File::create(&large).unwrap();
+        let large = at("large");
+        let file = std::fs::File::create(large.as_path()).unwrap();
         file.set_len(MAX_READ + 1).unwrap();
         let before = Fingerprint::of_file(&large).unwrap();
         assert_eq!(Fingerprint::of_file(&large).unwrap(), before);
@@ -112,13 +113,15 @@ mod tests {
         let other = folder.path().join("other");
         let file = std::fs::File::create(&other).unwrap();
         file.set_len(MAX_READ + 1).unwrap();
-        std::fs::rename(&other, &large).unwrap();
+        std::fs::rename(&other, large.as_path()).unwrap();
         assert_ne!(Fingerprint::of_file(&large).unwrap(), before);
     }
 
     #[test]
     fn what_is_no_file_has_none() {
-        assert!(Fingerprint::of_file(Path::new("/")).is_err());
-        assert!(Fingerprint::of_file(Path::new("/dev/zero")).is_err());
+        for path in ["/", "/dev/zero"] {
+            let real = RealPath::of(std::path::Path::new(path)).unwrap();
+            assert!(Fingerprint::of_file(&real).is_err(), "{path}");
+        }
     }
 }

@@ -4,10 +4,13 @@
 //! Knows nothing of a tool's arguments beyond the path.
 
 mod atomic;
+mod attributes;
 mod fingerprint;
 mod locks;
 mod open;
+mod parents;
 mod path;
+mod real;
 mod shown;
 mod target;
 
@@ -16,6 +19,8 @@ pub use fingerprint::Fingerprint;
 pub(crate) use locks::FileLocks;
 pub(crate) use open::open_regular;
 pub use path::resolve;
+pub use real::RealPath;
+pub(crate) use real::follow;
 pub use shown::{Changes, Shown, Standing};
 pub(crate) use target::Target;
 

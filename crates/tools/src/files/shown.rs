@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Fingerprint, Target, blocking};
+use super::{Fingerprint, RealPath, Target, blocking};
 use crate::buffers::OpenBuffers;
 
 /// Most changes that are remembered for one chat; what is older is held against a call,
@@ -25,12 +25,17 @@ pub struct Standing {
 impl Standing {
     /// Looks at the file that `path` means, as a call would that is to change it.
     pub async fn of(path: &Path, buffers: Arc<dyn OpenBuffers>) -> Self {
-        match Target::find(path.to_owned(), buffers).await {
+        let unknown = Self {
+            path: path.to_owned(),
+            holds: None,
+        };
+        let path = path.to_owned();
+        let Ok(real) = blocking(move || RealPath::of(&path)).await else {
+            return unknown;
+        };
+        match Target::find(real, buffers).await {
             Ok(target) => target.standing().await,
-            Err(_) => Self {
-                path: path.to_owned(),
-                holds: None,
-            },
+            Err(_) => unknown,
         }
     }
 
@@ -111,14 +116,12 @@ impl Changes {
 impl Target {
     /// How the file stands now.
     pub(crate) async fn standing(&self) -> Standing {
-        let path = self.path().to_owned();
-        let holds = match self.buffers().text(&path).await {
+        let real = self.real().clone();
+        let holds = match self.buffers().text(self.path()).await {
             Some(open) => Some(Fingerprint::of(open.text.as_bytes())),
-            None => {
-                let path = path.clone();
-                blocking(move || Fingerprint::of_file(&path)).await.ok()
-            }
+            None => blocking(move || Fingerprint::of_file(&real)).await.ok(),
         };
+        let path = self.path().to_owned();
         Standing { path, holds }
     }
 }
@@ -159,7 +162,9 @@ mod tests {
     fn it_says_what_became_of_the_file() {
         let absent = Standing {
             path: PathBuf::from("/p/f"),
-            holds: Fingerprint::of_file(Path::new("/there/is/no/such/file")).ok(),
+            holds: RealPath::of(Path::new("/there/is/no/such/file"))
+                .and_then(|path| Fingerprint::of_file(&path))
+                .ok(),
         };
         let elsewhere = Standing {
             path: PathBuf::from("/q\n/f"),

@@ -3,24 +3,21 @@
 //!
 //! Knows where text comes from and goes to, not what the change is.
 
-use std::fs;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::open::check_regular;
-use super::{Fingerprint, atomic, blocking, file_error, open_regular};
+use super::{Fingerprint, RealPath, atomic, blocking, file_error, open_regular};
 use crate::buffers::OpenBuffers;
 use crate::tool::{ToolContext, ToolError};
 
-/// Most symbolic links that are followed, as in the kernel.
-const MAX_LINKS: usize = 40;
 /// Largest file that is changed; it is held in memory (64 MB).
 const MAX_SIZE: u64 = 64 * 1024 * 1024;
 
-/// The real file behind a path.
+/// A file that exists or can be made.
 pub(crate) struct Target {
-    path: PathBuf,
+    path: RealPath,
     buffers: Arc<dyn OpenBuffers>,
 }
 
@@ -34,21 +31,34 @@ pub(crate) enum Stored {
 }
 
 impl Target {
-    /// Follows symbolic links to the file that is meant, which need not exist.
+    /// The file at `path`, which need not exist.
     ///
     /// # Errors
     ///
-    /// [`ToolError::Failed`] when it is not a regular file or links go in circles.
+    /// [`ToolError::Failed`] when it is not a regular file.
     pub(crate) async fn find(
-        path: PathBuf,
+        path: RealPath,
         buffers: Arc<dyn OpenBuffers>,
     ) -> Result<Self, ToolError> {
-        let path = blocking(move || follow(path)).await?;
+        let real = path.clone();
+        blocking(move || match real.stat() {
+            Ok(Some(stat)) => check_regular(real.as_path(), stat.st_mode),
+            Ok(None) => Ok(()),
+            // What is wrong with the folders is known better when it is written.
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(()),
+            Err(error) => Err(file_error("read", real.as_path(), &error)),
+        })
+        .await?;
         Ok(Self { path, buffers })
     }
 
     /// The real path.
     pub(crate) fn path(&self) -> &Path {
+        self.path.as_path()
+    }
+
+    /// The same, for opening it.
+    pub(super) fn real(&self) -> &RealPath {
         &self.path
     }
 
@@ -63,7 +73,7 @@ impl Target {
     ///
     /// When there is no such file, it cannot be read, is too large or not UTF-8.
     pub(crate) async fn text(&self) -> Result<String, ToolError> {
-        if let Some(open) = self.buffers.text(&self.path).await {
+        if let Some(open) = self.buffers.text(self.path()).await {
             return Ok(open.text);
         }
         let path = self.path.clone();
@@ -83,7 +93,7 @@ impl Target {
         text: String,
     ) -> Result<Stored, ToolError> {
         let Some(shown) = &ctx.shown else {
-            ctx.sandbox.writes(&self.path, &text);
+            ctx.sandbox.writes(self.path(), &text);
             return self.store(expected, text).await;
         };
         let now = self.standing().await;
@@ -96,7 +106,7 @@ impl Target {
         }
         // Known before it happens: whoever looks right then is not to be surprised.
         shown.changes_to(now, Fingerprint::of(text.as_bytes()));
-        ctx.sandbox.writes(&self.path, &text);
+        ctx.sandbox.writes(self.path(), &text);
         self.store(expected, text).await
     }
 
@@ -111,9 +121,9 @@ impl Target {
         expected: Option<String>,
         text: String,
     ) -> Result<Stored, ToolError> {
-        if let Some(open) = self.buffers.text(&self.path).await {
+        if let Some(open) = self.buffers.text(self.path()).await {
             let expected = expected.unwrap_or(open.text);
-            let saved = self.buffers.replace(&self.path, &expected, &text).await;
+            let saved = self.buffers.replace(self.path(), &expected, &text).await;
             let saved = saved.map_err(ToolError::Failed)?;
             return Ok(if saved {
                 Stored::OnDisk
@@ -127,10 +137,11 @@ impl Target {
                 return Err(ToolError::Failed(format!(
                     "{} was changed by another program meanwhile; nothing was written. Read it \
                      again.",
-                    path.display()
+                    path.as_path().display()
                 )));
             }
-            atomic::write(&path, text.as_bytes()).map_err(|error| write_error(&path, &error))
+            atomic::write_real(&path, text.as_bytes())
+                .map_err(|error| write_error(path.as_path(), &error))
         })
         .await?;
         Ok(Stored::OnDisk)
@@ -150,38 +161,9 @@ impl Stored {
     }
 }
 
-fn follow(mut path: PathBuf) -> Result<PathBuf, ToolError> {
-    for _ in 0..MAX_LINKS {
-        if let Ok(real) = path.canonicalize() {
-            let metadata = real
-                .metadata()
-                .map_err(|error| file_error("read", &real, &error))?;
-            check_regular(&real, &metadata)?;
-            return Ok(real);
-        }
-        match fs::read_link(&path) {
-            // A link to nothing: the file it names is the one to be made.
-            Ok(target) => path = path.parent().unwrap_or(Path::new("/")).join(target),
-            Err(_) => return Ok(with_real_parent(path)),
-        }
-    }
-    Err(ToolError::Failed(format!(
-        "{} is a symbolic link that leads to itself.",
-        path.display()
-    )))
-}
-
-/// Two spellings of one new file share a lock when their directory exists.
-fn with_real_parent(path: PathBuf) -> PathBuf {
-    let real = path.parent().and_then(|parent| parent.canonicalize().ok());
-    match (real, path.file_name()) {
-        (Some(parent), Some(name)) => parent.join(name),
-        _ => path,
-    }
-}
-
-fn read_text(path: &Path) -> Result<String, ToolError> {
+fn read_text(path: &RealPath) -> Result<String, ToolError> {
     let opened = open_regular(path)?;
+    let path = path.as_path();
     let too_large = || {
         ToolError::Failed(format!(
             "{} is larger than 64 MB, too large to be edited. Use bash.",
@@ -205,8 +187,8 @@ fn read_text(path: &Path) -> Result<String, ToolError> {
     })
 }
 
-fn is_still(path: &Path, expected: &str) -> bool {
-    fs::read(path).is_ok_and(|bytes| bytes == expected.as_bytes())
+fn is_still(path: &RealPath, expected: &str) -> bool {
+    read_text(path).is_ok_and(|text| text == expected)
 }
 
 fn write_error(path: &Path, error: &io::Error) -> ToolError {

@@ -74,8 +74,8 @@ impl Tool for Find {
         ctx: ToolContext,
     ) -> Result<ToolResult, ToolError> {
         let asked: Arguments = schema::arguments(self.name(), input)?;
-        let place = Place::folder(&ctx, asked.path.as_deref())?;
-        let Some(glob) = only(&place.path, Some(&asked.pattern))? else {
+        let place = Place::folder(&ctx, asked.path.as_deref()).await?;
+        let Some(glob) = only(place.path(), Some(&asked.pattern))? else {
             let why = "The pattern is empty. * finds everything. Nothing was searched.";
             return Err(ToolError::InvalidInput(why.to_owned()));
         };
@@ -87,7 +87,7 @@ impl Tool for Find {
 fn search(place: &Place, glob: &Override, most: usize, until: &Until) -> String {
     let mut found = Vec::new();
     let mut remarks = Vec::new();
-    for entry in walk(&place.path) {
+    for entry in walk(place.path()) {
         if until.is_over() {
             remarks.push(until.remark());
             break;

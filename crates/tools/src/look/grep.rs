@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::matches::{Matches, compile};
 use super::{Place, SLACK, Until, counted, limit, look, walk};
-use crate::files::open_regular;
+use crate::files::{RealPath, open_regular};
 use crate::schema;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
@@ -93,8 +93,8 @@ impl Tool for Grep {
                  A character that means itself takes a backslash, such as \\( or \\.."
             ))
         })?;
-        let place = Place::find(&ctx, asked.path.as_deref())?;
-        let glob = only(&place.path, asked.glob.as_deref())?;
+        let place = Place::find(&ctx, asked.path.as_deref()).await?;
+        let glob = only(place.path(), asked.glob.as_deref())?;
         let until = Until::new(&ctx);
         let matches = Matches::new(matcher, limit(asked.limit, LINES.0, LINES.1), until);
         look(&ctx, move || search(&place, glob.as_ref(), matches)).await
@@ -127,12 +127,12 @@ fn search(
     glob: Option<&Override>,
     mut matches: Matches,
 ) -> Result<String, ToolError> {
-    if place.path.metadata().is_ok_and(|it| !it.is_dir()) {
-        matches.search(open_regular(&place.path)?.file, &place.shown(&place.path));
+    if !place.is_folder {
+        matches.search(open_regular(&place.path)?.file, &place.shown(place.path()));
         return Ok(report(&matches, true));
     }
     let mut searched = 0;
-    for entry in walk(&place.path) {
+    for entry in walk(place.path()) {
         if matches.is_full || matches.until.is_over() {
             break;
         }
@@ -142,7 +142,7 @@ fn search(
             continue;
         }
         searched += 1;
-        match open_regular(entry.path()) {
+        match RealPath::of(entry.path()).and_then(|path| open_regular(&path)) {
             Ok(opened) => matches.search(opened.file, &place.shown(entry.path())),
             Err(_) => matches.unread += 1,
         }

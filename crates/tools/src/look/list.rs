@@ -78,7 +78,7 @@ impl Tool for List {
         ctx: ToolContext,
     ) -> Result<ToolResult, ToolError> {
         let asked: Arguments = schema::arguments(self.name(), input)?;
-        let place = Place::folder(&ctx, asked.path.as_deref())?;
+        let place = Place::folder(&ctx, asked.path.as_deref()).await?;
         let mut listing = Listing {
             most: limit(asked.limit, ENTRIES.0, ENTRIES.1),
             until: Until::new(&ctx),
@@ -88,7 +88,7 @@ impl Tool for List {
         };
         let depth = limit(asked.max_depth, 1, DEPTH);
         look(&ctx, move || {
-            let root = listing.place.path.clone();
+            let root = listing.place.path().to_owned();
             let readable = std::fs::read_dir(&root);
             readable.map_err(|error| file_error("listed", &root, &error))?;
             listing.add(&root, depth, depth > 1);
@@ -117,7 +117,7 @@ impl Listing {
                 return;
             }
             let path = folder.join(&entry.name);
-            let name = inner(&self.place.path, &path);
+            let name = inner(self.place.path(), &path);
             self.lines.push(match &entry.target {
                 _ if entry.is_folder => format!("{name}/"),
                 Some(target) => format!("{name} -> {}", on_one_line(target)),

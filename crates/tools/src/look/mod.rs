@@ -9,17 +9,19 @@ mod grep;
 mod list;
 mod matches;
 
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ignore::{DirEntry, WalkBuilder};
+use rustix::fs::FileType;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use find::Find;
 pub(crate) use grep::Grep;
 pub(crate) use list::List;
 
-use crate::files::{blocking, file_error, resolve};
+use crate::files::{RealPath, blocking, file_error};
 use crate::tool::{ToolContext, ToolError, ToolResult};
 
 /// Folders that hold no work of the user's: never looked into, unless a call names
@@ -55,7 +57,18 @@ struct Place {
     /// As the call wrote it; empty for the working directory.
     written: String,
     /// Where that is.
-    path: PathBuf,
+    path: RealPath,
+    is_folder: bool,
+}
+
+/// # Errors
+///
+/// Nothing is there, or it cannot be looked at.
+fn is_folder(path: &RealPath) -> Result<bool, ToolError> {
+    let error = |error| file_error("looked at", path.as_path(), &error);
+    let stat = path.stat().map_err(error)?;
+    let stat = stat.ok_or_else(|| error(io::ErrorKind::NotFound.into()))?;
+    Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
 }
 
 impl Place {
@@ -64,12 +77,12 @@ impl Place {
     /// # Errors
     ///
     /// As of [`Place::find`]; or it is no folder.
-    fn folder(ctx: &ToolContext, path: Option<&str>) -> Result<Self, ToolError> {
-        let place = Self::find(ctx, path)?;
-        if place.path.is_dir() {
+    async fn folder(ctx: &ToolContext, path: Option<&str>) -> Result<Self, ToolError> {
+        let place = Self::find(ctx, path).await?;
+        if place.is_folder {
             return Ok(place);
         }
-        let why = format!("{} is no folder; use read.", place.path.display());
+        let why = format!("{} is no folder; use read.", place.path().display());
         Err(ToolError::InvalidInput(why))
     }
 
@@ -78,23 +91,31 @@ impl Place {
     /// # Errors
     ///
     /// It does not exist, or cannot be looked at.
-    fn find(ctx: &ToolContext, path: Option<&str>) -> Result<Self, ToolError> {
+    async fn find(ctx: &ToolContext, path: Option<&str>) -> Result<Self, ToolError> {
         let written = match path {
             None | Some("" | "." | "./") => String::new(),
             Some(path) => path.to_owned(),
         };
-        let path = match written.as_str() {
-            "" => ctx.cwd.clone(),
-            written => resolve(&ctx.cwd, written)?,
-        };
-        let metadata = path.metadata();
-        metadata.map_err(|error| file_error("looked at", &path, &error))?;
-        Ok(Self { written, path })
+        let named = if written.is_empty() { "." } else { &written };
+        let path = ctx.real_path(named).await?;
+        let is_folder = blocking({
+            let path = path.clone();
+            move || is_folder(&path)
+        });
+        Ok(Self {
+            is_folder: is_folder.await?,
+            written,
+            path,
+        })
+    }
+
+    fn path(&self) -> &Path {
+        self.path.as_path()
     }
 
     /// A path below this one as the call would write it, on one line.
     fn shown(&self, path: &Path) -> String {
-        let inner = path.strip_prefix(&self.path).unwrap_or(path);
+        let inner = path.strip_prefix(self.path()).unwrap_or(path);
         let inner = inner.to_string_lossy();
         let outer = self.written.strip_suffix('/').unwrap_or(&self.written);
         let whole = match (outer, &*inner) {

@@ -7,7 +7,6 @@ mod footer;
 mod window;
 
 use std::io::Cursor;
-use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use chat::tool::ToolUseId;
@@ -17,7 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::files::{blocking, file_error, open_regular, resolve};
+use crate::files::{RealPath, blocking, file_error, open_regular};
 use crate::schema;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 use window::{Asked, Window};
@@ -69,13 +68,13 @@ impl Tool for Read {
         ctx: ToolContext,
     ) -> Result<ToolResult, ToolError> {
         let arguments: Arguments = schema::arguments(self.name(), input)?;
-        let path = resolve(&ctx.cwd, &arguments.path)?;
+        let path = ctx.real_path(&arguments.path).await?;
         let asked = Asked::new(arguments.offset, arguments.limit);
         let unsaved = unsaved_text(&path, &ctx).await;
         let cancel = ctx.cancel.clone();
         let window = blocking(move || match unsaved {
             Some(text) => window::read(Cursor::new(text), asked, &cancel)
-                .map_err(|error| file_error("read", &path, &error)),
+                .map_err(|error| file_error("read", path.as_path(), &error)),
             None => from_disk(&path, asked, &cancel),
         })
         .await?;
@@ -87,14 +86,18 @@ impl Tool for Read {
 }
 
 /// What the editor has and the disk does not.
-async fn unsaved_text(path: &Path, ctx: &ToolContext) -> Option<String> {
-    let real: PathBuf = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let open = ctx.buffers.text(&real).await?;
+async fn unsaved_text(path: &RealPath, ctx: &ToolContext) -> Option<String> {
+    let open = ctx.buffers.text(path.as_path()).await?;
     open.modified.then_some(open.text)
 }
 
-fn from_disk(path: &Path, asked: Asked, cancel: &CancellationToken) -> Result<Window, ToolError> {
+fn from_disk(
+    path: &RealPath,
+    asked: Asked,
+    cancel: &CancellationToken,
+) -> Result<Window, ToolError> {
     let opened = open_regular(path)?;
+    let path = path.as_path();
     let window = window::read(opened.file, asked, cancel)
         .map_err(|error| file_error("read", path, &error))?;
     if window.is_binary {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::tree::{Root, Tree};
-use crate::files::Fingerprint;
+use crate::files::{Fingerprint, RealPath};
 
 /// Most folders whose look is remembered, and most paths that commands made.
 const MOST: (usize, usize) = (16, 1_000);
@@ -97,5 +97,10 @@ pub(super) fn is_as_written(path: &Path) -> bool {
     let written = locked()
         .as_ref()
         .and_then(|it| it.written.get(path).cloned());
-    found.is_file() && written.is_some_and(|it| Fingerprint::of_file(path).ok() == Some(it))
+    found.is_file() && written.is_some_and(|it| fingerprint(path) == Some(it))
+}
+
+fn fingerprint(path: &Path) -> Option<Fingerprint> {
+    let real = RealPath::of(path).ok()?;
+    Fingerprint::of_file(&real).ok()
 }

@@ -124,14 +124,11 @@ impl Sandbox {
         self.limits().map(|it| it.writable.as_slice())
     }
 
-    /// Whether a tool of ours may write there. Nothing need be there; links are
-    /// followed as far as they exist.
+    /// Returns true if a tool of ours may write to `path`, which has no links. Nothing
+    /// need be there.
     pub fn is_writable(&self, path: &Path) -> bool {
-        let Some(writable) = self.writable() else {
-            return true;
-        };
-        let led_to = leads_to(path);
-        writable.iter().any(|it| led_to.starts_with(it))
+        let writable = self.writable();
+        writable.is_none_or(|it| it.iter().any(|folder| path.starts_with(folder)))
     }
 
     /// What stands before a command's own words to have it held, for a command that

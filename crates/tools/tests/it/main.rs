@@ -8,6 +8,7 @@ mod http;
 mod look;
 mod names;
 mod place;
+mod race;
 mod read;
 mod run;
 mod sandbox;

@@ -1,0 +1,84 @@
+//! What a file keeps when its content is replaced: owner, mode, access control list and
+//! extended attributes.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+use rustix::buffer::spare_capacity;
+use rustix::fs::{
+    Gid, Mode, Uid, XattrFlags, fchmod, fchown, fgetxattr, flistxattr, fremovexattr, fsetxattr,
+};
+use rustix::io::Errno;
+
+/// Longest list of names and largest value of extended attributes, in bytes: the limits
+/// of Linux (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
+const MOST_BYTES: usize = 64 * 1024;
+/// The access control list on Linux.
+const ACL: &[u8] = b"system.posix_acl_access";
+/// What the kernel itself takes away when a file is written.
+const NOT_KEPT: [&[u8]; 3] = [b"security.capability", b"security.ima", b"security.evm"];
+/// The permission bits and the sticky bit; writing a file clears setuid and setgid.
+const KEPT_MODE: u32 = 0o1777;
+
+/// Makes `new` what `old` is, but for the content.
+///
+/// # Errors
+///
+/// The owner, the access control list or an attribute of the user's cannot be kept:
+/// with the mode alone, `new` could be open to other people than `old` is.
+pub(super) fn copy(old: &File, metadata: &Metadata, new: &File) -> io::Result<()> {
+    let now = new.metadata()?;
+    if (now.uid(), now.gid()) != (metadata.uid(), metadata.gid()) {
+        let (owner, group) = (Uid::from_raw(metadata.uid()), Gid::from_raw(metadata.gid()));
+        fchown(new, Some(owner), Some(group))?;
+    }
+    copy_extended(old, new)?;
+    let mode = Mode::from_raw_mode(metadata.mode() & KEPT_MODE);
+    // Last, as the list above sets the bits of the group as well.
+    fchmod(new, mode)?;
+    Ok(())
+}
+
+fn copy_extended(old: &File, new: &File) -> io::Result<()> {
+    let kept = names(old)?;
+    // A new file has the list that its folder gives to new files.
+    for name in names(new)?.iter().filter(|name| !kept.contains(name)) {
+        if **name == *ACL {
+            fremovexattr(new, &name[..])?;
+        }
+    }
+    for name in kept.iter().filter(|name| !NOT_KEPT.contains(&&name[..])) {
+        let value = match value(old, name) {
+            // Removed meanwhile.
+            Err(Errno::NODATA) => continue,
+            value => value?,
+        };
+        let set = fsetxattr(new, &name[..], &value, XattrFlags::empty());
+        let matters = **name == *ACL || name.starts_with(b"user.");
+        match set {
+            Err(error) if matters => return Err(error.into()),
+            // Labels of the system are the system's business.
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The names of the extended attributes; none where the file system has no such thing.
+fn names(file: &File) -> io::Result<Vec<Vec<u8>>> {
+    let mut list = Vec::with_capacity(MOST_BYTES);
+    match flistxattr(file, spare_capacity(&mut list)) {
+        Ok(_) => {}
+        Err(Errno::NOTSUP) => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    }
+    let names = list.split(|byte| *byte == 0).filter(|it| !it.is_empty());
+    Ok(names.map(<[u8]>::to_vec).collect())
+}
+
+fn value(file: &File, name: &[u8]) -> rustix::io::Result<Vec<u8>> {
+    let mut value = Vec::with_capacity(MOST_BYTES);
+    fgetxattr(file, name, spare_capacity(&mut value))?;
+    Ok(value)
+}

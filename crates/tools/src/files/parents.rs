@@ -1,0 +1,93 @@
+//! Makes the folders that a new file needs, without following a link.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, unlinkat};
+use rustix::io::Errno;
+
+use super::RealPath;
+
+/// Mode of a new folder before the user's umask.
+const NEW_FOLDER: u32 = 0o777;
+
+/// The folder of a file, open; those that were made for it are removed again unless
+/// they are kept.
+pub(super) struct Parents {
+    /// The folder itself.
+    pub folder: OwnedFd,
+    /// The folders that were made, the outermost first: where, and under which name.
+    made: Vec<(OwnedFd, Box<OsStr>)>,
+}
+
+impl Parents {
+    /// Opens the folder of `path`; makes what is missing on the way.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system; nothing was made then.
+    pub(super) fn make(path: &RealPath) -> io::Result<Self> {
+        match path.open_parent() {
+            Ok((folder, _)) => {
+                return Ok(Self {
+                    folder,
+                    made: Vec::new(),
+                });
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let (parent, _) = path.split()?;
+        let mut it = Self {
+            folder: rustix::fs::open("/", flags(), Mode::empty())?,
+            made: Vec::new(),
+        };
+        let inner = parent.strip_prefix("/").unwrap_or(parent);
+        for part in inner {
+            it.step(part)?;
+        }
+        Ok(it)
+    }
+
+    fn step(&mut self, name: &OsStr) -> io::Result<()> {
+        let open = |folder: &OwnedFd| openat(folder, Path::new(name), flags(), Mode::empty());
+        let next = match open(&self.folder) {
+            Err(Errno::NOENT) => {
+                match mkdirat(&self.folder, name, Mode::from_raw_mode(NEW_FOLDER)) {
+                    Ok(()) => self.made.push((self.folder.try_clone()?, name.into())),
+                    // Another program made it meanwhile and keeps it.
+                    Err(Errno::EXIST) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                open(&self.folder)
+            }
+            opened => opened,
+        };
+        self.folder = next?;
+        Ok(())
+    }
+
+    /// Lets the folders that were made stay.
+    pub(super) fn keep(mut self) {
+        self.made.clear();
+    }
+}
+
+impl Drop for Parents {
+    fn drop(&mut self) {
+        for (folder, name) in self.made.iter().rev() {
+            // Fails when another program uses the folder by now.
+            let _ = unlinkat(folder, &**name, AtFlags::REMOVEDIR);
+        }
+    }
+}
+
+/// Directories that need not be readable are opened as a step only.
+fn flags() -> OFlags {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    #[cfg(target_os = "linux")]
+    let flags = flags | OFlags::PATH;
+    flags
+}

@@ -1,0 +1,78 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+use std::os::unix::fs::symlink;
+
+fn world() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    std::fs::create_dir_all(root.join("inside")).unwrap();
+    std::fs::create_dir_all(root.join("outside")).unwrap();
+    std::fs::write(root.join("outside/f"), "f").unwrap();
+    (folder, root)
+}
+
+#[test]
+fn a_path_leads_where_its_links_do_also_when_nothing_is_there() {
+    let (_folder, root) = world();
+    symlink(root.join("outside"), root.join("inside/link")).unwrap();
+    symlink("../outside/none", root.join("inside/dangling")).unwrap();
+    symlink(root.join("inside/circle"), root.join("inside/circle")).unwrap();
+    for (path, expected) in [
+        ("inside/new/file", "inside/new/file"),
+        ("inside/link/file", "outside/file"),
+        ("inside/link/../file", "file"),
+        ("inside/new/../../outside/x", "outside/x"),
+        ("inside/dangling", "outside/none"),
+        ("inside/./link", "outside"),
+    ] {
+        assert_eq!(follow(&root.join(path)), Ok(root.join(expected)), "{path}");
+    }
+    assert_eq!(follow(&root.join("inside/circle")), Err(Unresolved::Circle));
+}
+
+#[test]
+fn a_link_made_after_resolving_is_not_followed() {
+    let (_folder, root) = world();
+    std::fs::create_dir(root.join("inside/d")).unwrap();
+    std::fs::write(root.join("inside/d/f"), "f").unwrap();
+    let real = RealPath::of(&root.join("inside/d/f")).unwrap();
+    assert!(real.open(OFlags::RDONLY).is_ok());
+    assert!(real.stat().unwrap().is_some());
+    std::fs::remove_dir_all(root.join("inside/d")).unwrap();
+    symlink(root.join("outside"), root.join("inside/d")).unwrap();
+    assert!(real.open(OFlags::RDONLY).is_err());
+    assert!(real.open_parent().is_err());
+    assert!(real.stat().is_err());
+}
+
+#[test]
+fn a_kernel_without_the_call_follows_no_link_either() {
+    let (_folder, root) = world();
+    symlink("outside", root.join("link")).unwrap();
+    symlink("f", root.join("outside/g")).unwrap();
+    let top = rustix::fs::open(&root, STEP, Mode::empty()).unwrap();
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW;
+    let open = |path: &str| step_by_step(&top, Path::new(path), flags).is_ok();
+    assert!(open("outside/f"));
+    assert!(!open("link/f"));
+    assert!(!open("outside/g"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn links_of_processes_are_refused_and_others_below_proc_are_not() {
+    for path in [
+        "/proc/self/root/etc/hosts",
+        "/proc/self/cwd/x",
+        "/proc/thread-self/root/x",
+        "/dev/fd/0",
+    ] {
+        assert_eq!(
+            follow(Path::new(path)),
+            Err(Unresolved::MagicLink),
+            "{path}"
+        );
+    }
+    let own = format!("/proc/{}/mounts", std::process::id());
+    assert_eq!(follow(Path::new("/proc/mounts")), Ok(PathBuf::from(own)));
+}

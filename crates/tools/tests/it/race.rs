@@ -1,0 +1,145 @@
+//! File tools while another program swaps a folder with a link that leads out.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use chat::tool::ToolOutcome;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use serde_json::{Value, json};
+use tools::{Backend, Limits, Sandbox};
+
+use crate::place::Place;
+
+/// Calls per test: 2,000 in `make prove`, which sets the variable.
+fn calls() -> u64 {
+    match std::env::var_os("FLEMMA_PROVE") {
+        Some(_) => 2000,
+        None => 300,
+    }
+}
+
+/// Swaps two names until it is stopped.
+struct Swapper {
+    stop: Arc<AtomicBool>,
+    swaps: Arc<AtomicU64>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Swapper {
+    fn start(one: &Path, other: &Path) -> Self {
+        let (one, other) = (one.to_owned(), other.to_owned());
+        let stop = Arc::new(AtomicBool::new(false));
+        let swaps = Arc::new(AtomicU64::new(0));
+        let (stopped, count) = (stop.clone(), swaps.clone());
+        let thread = thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).unwrap();
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        Self {
+            stop,
+            swaps,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Swapper {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A folder `in`, below which files can be written, with a folder `d` and a link `l` to
+/// the folder `out` beside it.
+fn stage() -> Place {
+    let mut place = Place::new();
+    let root = place.path("").canonicalize().unwrap();
+    fs::create_dir_all(root.join("in/d")).unwrap();
+    fs::create_dir(root.join("out")).unwrap();
+    fs::write(root.join("in/d/f"), "inside").unwrap();
+    fs::write(root.join("out/f"), "outside").unwrap();
+    symlink(root.join("out"), root.join("in/l")).unwrap();
+    let limits = Limits {
+        writable: vec![root.join("in")],
+        ..Limits::default()
+    };
+    place.ctx.cwd = root.join("in");
+    place.ctx.sandbox = Arc::new(Sandbox::new(limits, Backend::default()));
+    place
+}
+
+fn swapped(place: &Place) -> Swapper {
+    Swapper::start(&place.path("in/d"), &place.path("in/l"))
+}
+
+/// What became of all calls; `input` gets the number of the call.
+async fn outcomes(place: &Place, tool: &str, input: impl Fn(u64) -> Value) -> (u64, u64) {
+    let (mut done, mut failed) = (0, 0);
+    let swapper = swapped(place);
+    for number in 0..calls() {
+        match place.call(tool, input(number)).await {
+            ToolOutcome::Done { .. } => done += 1,
+            _ => failed += 1,
+        }
+    }
+    assert!(swapper.swaps.load(Ordering::Relaxed) > 0);
+    (done, failed)
+}
+
+#[tokio::test]
+async fn no_write_lands_where_a_link_leads_that_was_swapped_in() {
+    let place = stage();
+    let input =
+        |number| json!({"label": "", "path": format!("d/new{}", number % 7), "content": "x"});
+    let (done, failed) = outcomes(&place, "write", input).await;
+    assert!(done > 0 && failed > 0, "{done} written, {failed} refused");
+    let out = fs::read_dir(place.path("out")).unwrap();
+    let names: Vec<_> = out.map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(names, ["f"]);
+    assert_eq!(place.text("out/f"), "outside");
+}
+
+#[tokio::test]
+async fn no_call_whose_path_was_approved_reads_or_edits_another_file() {
+    let mut place = stage();
+    place.ctx.approved_path = Some(place.path("").canonicalize().unwrap().join("in/d/f"));
+    let swapper = swapped(&place);
+    let mut done = 0;
+    for number in 0..calls() {
+        if let ToolOutcome::Done { content, .. } = place
+            .call(
+                "read",
+                json!({"path": "d/f", "label": "", "offset": null, "limit": null}),
+            )
+            .await
+        {
+            assert!(content.starts_with("inside"), "{content}");
+            done += 1;
+        }
+        let old = if number % 2 == 0 { "side" } else { "side!" };
+        let input = json!({"label": "", "path": "d/f", "oldText": old, "newText": "side!"});
+        place.call("edit", input).await;
+    }
+    assert!(done > 0 && swapper.swaps.load(Ordering::Relaxed) > 0);
+    assert_eq!(place.text("out/f"), "outside");
+}
+
+#[tokio::test]
+async fn a_call_whose_path_leads_elsewhere_than_when_it_was_approved_does_nothing() {
+    let mut place = stage();
+    place.ctx.approved_path = Some(place.path("").canonicalize().unwrap().join("in/new/f"));
+    symlink("d", place.path("in/new")).unwrap();
+    let input = json!({"label": "", "path": "new/f", "content": "x"});
+    let problem = place.failed("write", input).await;
+    assert!(problem.contains("when the call was approved"), "{problem}");
+    assert_eq!(place.text("in/d/f"), "inside");
+}
