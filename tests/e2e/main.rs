@@ -37,6 +37,7 @@ mod mcp_asks;
 mod mcp_client;
 mod mcp_document;
 mod mcp_manual;
+mod mcp_pins;
 mod mcp_serve;
 mod meanwhile;
 mod mirror;

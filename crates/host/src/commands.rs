@@ -244,6 +244,7 @@ fn job(config: Config, options: &Options, chat: Chat, show: Show) -> Job {
     Job {
         chat,
         options: config.options,
+        config: config.file,
         max_turns: config.settings.tools.autopilot.max_turns,
         shell: config.settings.shell_lists(),
         approve: config.approve,

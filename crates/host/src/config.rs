@@ -54,6 +54,8 @@ pub struct Given {
 pub struct Config {
     /// As `setup()` would get them.
     pub options: Value,
+    /// The file they are from, with what was said laid over it.
+    pub file: Option<PathBuf>,
     /// The same, read.
     pub settings: Settings,
     /// What `--approve` lists.
@@ -85,8 +87,17 @@ pub fn registry(given: &Given) -> (Registry, Vec<String>) {
     add_tools(&mut options, given);
     let folder = std::env::current_dir().unwrap_or_default();
     let (mut registry, problems) = crate::scripts::registry(&options, &folder);
-    crate::mcp::add_known(&mut registry, &options, &folder);
+    crate::mcp::add_known(&mut registry, &options, file(given).as_deref(), &folder);
     (registry, problems)
+}
+
+/// The configuration file: that of `--config`, or the usual one, which need not exist.
+pub fn file(given: &Given) -> Option<PathBuf> {
+    match &given.file {
+        // The same file, whatever folder it is named from.
+        Some(file) => Some(std::path::absolute(file).unwrap_or_else(|_| file.clone())),
+        None => Some(folder()?.join("config.toml")),
+    }
 }
 
 fn read_options(given: &Given) -> Result<Value, Wrong> {
@@ -117,11 +128,7 @@ pub fn read(given: &Given, registry: &Registry) -> Result<Config, Wrong> {
     let mut options = read_options(given)?;
     let (_, problems) = Settings::read(&options, registry);
     if !problems.is_empty() {
-        let file = given
-            .file
-            .clone()
-            .or_else(|| Some(folder()?.join("config.toml")));
-        let file = file.unwrap_or_default();
+        let file = file(given).unwrap_or_default();
         let named = problems
             .iter()
             .map(|it| format!("{}: {it}", file.display()));
@@ -137,6 +144,7 @@ pub fn read(given: &Given, registry: &Registry) -> Result<Config, Wrong> {
     let approve = approved(given, presets, bash, registry)?;
     Ok(Config {
         options,
+        file: file(given),
         settings,
         approve,
     })

@@ -85,6 +85,8 @@ pub struct Job {
     pub chat: Chat,
     /// The options, as `setup()` would get them; nothing is wrong with them.
     pub options: Value,
+    /// The configuration file of the options.
+    pub config: Option<PathBuf>,
     /// Most requests in a row, as the options say.
     pub max_turns: u32,
     /// What runs without asking, beside what the options let run.
@@ -200,7 +202,7 @@ impl Front {
             taken_back: false,
             code: None,
         };
-        front.configure(job.options);
+        front.configure(job.options, job.config);
         match job.chat {
             Chat::File { path, message } => front.open_file(&path, message.as_deref())?,
             Chat::Typed { lines, keep } => {
@@ -220,7 +222,7 @@ impl Front {
         Ok(front)
     }
 
-    fn configure(&mut self, options: Value) {
+    fn configure(&mut self, options: Value, file: Option<PathBuf>) {
         let mut resolvers = Resolvers::default();
         if self.yes || self.approve != Policy::default() {
             resolvers.items.push(RegisteredResolver {
@@ -233,6 +235,7 @@ impl Front {
         }
         self.host.receive(FromEditor::Configure(Configure {
             options,
+            file,
             checked: true,
             resolvers,
         }));

@@ -21,11 +21,12 @@ use tools::{Precedence, Registry};
 use crate::arguments::{Mcp, McpCommand};
 
 /// Adds the tools of servers that were met before, none of which is started by that.
-pub fn add_known(registry: &mut Registry, options: &Value, folder: &Path) {
+/// `file` is the configuration file of the options.
+pub fn add_known(registry: &mut Registry, options: &Value, file: Option<&Path>, folder: &Path) {
     let table = options.pointer("/mcp/servers").and_then(Value::as_object);
     let with_project = options.pointer("/mcp/project") != Some(&Value::Bool(false));
     let table = table.cloned().unwrap_or_default();
-    for server in shell::known_here(&table, with_project, folder) {
+    for server in shell::known_here(&table, file, with_project, folder) {
         let source = servers::source(&server.spec.name);
         registry.set_source(&source, Precedence::Found, mcp::ServerTool::all(&server));
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chat::tool::{ToolDefinition, ToolOutcome};
 use mcp::serve::{Call, Guard, Offer, serve_http};
-use mcp::{Called, Caller, Reach, Server, Spec};
+use mcp::{Agreed, Called, Caller, Reach, Server, Spec};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -96,20 +96,20 @@ impl Person for Content {
 /// Meets a server and calls each of its tools once.
 async fn client(url: String) -> Result<(), String> {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let spec = Spec {
-        name: "suite".to_owned(),
-        reach: Reach::Http {
+    let spec = Spec::new(
+        "test",
+        "suite",
+        Reach::Http {
             url,
             headers: Default::default(),
         },
-        timeout: None,
-    };
+    );
     let http = || {
         reqwest::Client::builder()
             .build()
             .map_err(|error| error.to_string())
     };
-    let server = Server::new(spec, None, Arc::new(http), |_| {});
+    let server = Server::new(spec, Agreed::Never, Arc::new(http), |_| {});
     server.start().await?;
     for tool in server.status().agreed.unwrap_or_default() {
         let arguments = match tool.name.as_str() {

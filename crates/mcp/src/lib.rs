@@ -18,6 +18,6 @@ pub mod serve;
 pub use client::{Called, Caller, Http};
 pub use definition::{Changes, Definition, clean};
 pub use elicit::defaults;
-pub use server::{News, Server, State, Status};
-pub use spec::{Reach, Spec, project_table, read as read_specs};
+pub use server::{Agreed, News, Server, State, Status};
+pub use spec::{Identity, Reach, Spec, project_table, read as read_specs};
 pub use tool::ServerTool;

@@ -33,6 +33,18 @@ pub enum News {
     Declined(String),
 }
 
+/// What the user agreed to of a server's tools, as far as that is known.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Agreed {
+    /// The server was never met: what it says first is agreed to.
+    #[default]
+    Never,
+    /// These tools.
+    To(Vec<Definition>),
+    /// Something that can't be read any more: every tool waits for a review.
+    Lost,
+}
+
 /// Where a server is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum State {
@@ -54,6 +66,8 @@ pub struct Status {
     pub state: State,
     /// What is agreed on; none before it was met.
     pub agreed: Option<Vec<Definition>>,
+    /// Whether what was agreed on is lost, and nothing was agreed on since.
+    pub is_lost: bool,
     /// What it says now, when that is known.
     pub said: Option<Vec<Definition>>,
     /// Tools that are left out, a sentence each.
@@ -61,6 +75,20 @@ pub struct Status {
 }
 
 impl Status {
+    /// Whether it has to be started to know what it says of its tools.
+    pub fn is_unmet(&self) -> bool {
+        self.said.is_none() && (self.agreed.is_none() || self.is_lost)
+    }
+
+    fn agree(&mut self, agreed: Agreed) {
+        self.is_lost = agreed == Agreed::Lost;
+        self.agreed = match agreed {
+            Agreed::Never => None,
+            Agreed::To(tools) => Some(tools),
+            Agreed::Lost => Some(Vec::new()),
+        };
+    }
+
     /// What it says now that is not agreed on.
     pub fn changes(&self) -> Changes {
         match (&self.agreed, &self.said) {
@@ -88,17 +116,15 @@ struct Live {
 }
 
 impl Server {
-    /// A server that was not started yet. `agreed` is what it said when the user met it.
+    /// A server that was not started yet. `agreed` is what the user agreed to.
     pub fn new(
         spec: Spec,
-        agreed: Option<Vec<Definition>>,
+        agreed: Agreed,
         http: Http,
         news: impl Fn(News) + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let status = Status {
-            agreed,
-            ..Status::default()
-        };
+        let mut status = Status::default();
+        status.agree(agreed);
         Arc::new_cyclic(|this| Self {
             spec,
             http,
@@ -143,8 +169,13 @@ impl Server {
     pub fn accept(&self) {
         let mut status = self.lock();
         if let Some(said) = status.said.clone() {
-            status.agreed = Some(said);
+            status.agree(Agreed::To(said));
         }
+    }
+
+    /// Replaces what is agreed on, because another program met the server meanwhile.
+    pub fn agreed_elsewhere(&self, agreed: Agreed) {
+        self.lock().agree(agreed);
     }
 
     /// Calls a tool, and starts the server for it when it does not run.

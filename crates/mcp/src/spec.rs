@@ -1,18 +1,25 @@
 //! Servers as users write them: in `mcp.servers`, or in the `mcpServers` of a
 //! project's `.mcp.json`. Pure; the caller has the text and the environment.
 
+mod expand;
+mod identity;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
+
+use expand::expand;
+pub use identity::Identity;
 
 /// A server, and how it is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     /// What the user calls it; the first half of its tools' names.
     pub name: String,
+    /// What it is recognized by when its tools are compared with earlier ones.
+    pub identity: Identity,
     /// How it is reached.
     pub reach: Reach,
     /// Seconds a call may take, where the user said so.
@@ -71,14 +78,15 @@ enum Command {
 }
 
 /// Reads a table of servers by name. What is wrong with one is a sentence that names
-/// it, and leaves the others as they are.
+/// it, and leaves the others as they are. `origin` names the configuration file.
 pub fn read(
     table: &Map<String, Value>,
+    origin: &str,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> (Vec<Spec>, Vec<String>) {
     let (mut specs, mut problems) = (Vec::new(), Vec::new());
     for (name, written) in table {
-        match one(name, written, variable) {
+        match one(name, written, origin, variable) {
             Ok(spec) => specs.push(spec),
             Err(why) => problems.push(format!("The MCP server \"{name}\" is left out: {why}.")),
         }
@@ -102,6 +110,7 @@ pub fn project_table(text: &str) -> Result<Map<String, Value>, String> {
 fn one(
     name: &str,
     written: &Value,
+    origin: &str,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Spec, String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -112,26 +121,35 @@ fn one(
         return Err("it is no table".to_owned());
     }
     let expanded = expand(written.clone(), variable)?;
-    let written: Written = serde_json::from_value(expanded).map_err(|error| error.to_string())?;
+    let read = |value| serde_json::from_value::<Written>(value).map_err(|error| error.to_string());
+    // By what the user wrote: a token that is new each day is the same server.
+    let unexpanded = read(written.clone())?;
+    let url = unexpanded.url.clone();
+    let identity = Identity::new(origin, name, &unexpanded.argv(), url.as_deref());
+    let written = read(expanded)?;
     let timeout = written.timeout;
     let kind = written.kind.clone();
-    let reach = match (written.command, written.url) {
-        (Some(_), Some(_)) => return Err("it has both a command and a url".to_owned()),
-        (None, None) => return Err("it has neither a command nor a url".to_owned()),
-        (Some(command), None) => {
-            let mut argv = match command {
-                Command::Name(name) => vec![name],
-                Command::Argv(argv) => argv,
-            };
-            argv.extend(written.args);
+    let reach = reach(written)?;
+    check_kind(kind.as_deref(), &reach)?;
+    Ok(Spec {
+        name: name.to_owned(),
+        identity,
+        reach,
+        timeout,
+    })
+}
+
+fn reach(written: Written) -> Result<Reach, String> {
+    match (&written.command, &written.url) {
+        (Some(_), Some(_)) => Err("it has both a command and a url".to_owned()),
+        (None, None) => Err("it has neither a command nor a url".to_owned()),
+        (Some(_), None) => {
+            let (env, cwd) = (written.env.clone(), written.cwd.clone());
+            let argv = written.argv();
             if argv.first().is_none_or(|it| it.trim().is_empty()) {
                 return Err("its command is empty".to_owned());
             }
-            Reach::Program {
-                argv,
-                env: written.env,
-                cwd: written.cwd,
-            }
+            Ok(Reach::Program { argv, env, cwd })
         }
         (None, Some(url)) => {
             if !(url.starts_with("https://") || url.starts_with("http://")) {
@@ -139,81 +157,54 @@ fn one(
                     "its url {url:?} does not begin with http:// or https://"
                 ));
             }
-            Reach::Http {
-                url,
+            Ok(Reach::Http {
+                url: url.clone(),
                 headers: written.headers,
-            }
+            })
         }
-    };
-    match (kind.as_deref(), &reach) {
+    }
+}
+
+fn check_kind(kind: Option<&str>, reach: &Reach) -> Result<(), String> {
+    match (kind, reach) {
         (None, _)
         | (Some("stdio"), Reach::Program { .. })
-        | (Some("http" | "streamable-http"), Reach::Http { .. }) => {}
-        (Some("sse"), _) => {
-            return Err(
-                "its type \"sse\" is the transport of 2024, which is not spoken here; use \"http\""
-                    .to_owned(),
-            );
-        }
-        (Some(kind), _) => return Err(format!("its type {kind:?} does not fit its other fields")),
+        | (Some("http" | "streamable-http"), Reach::Http { .. }) => Ok(()),
+        (Some("sse"), _) => Err(
+            "its type \"sse\" is the transport of 2024, which is not spoken here; use \"http\""
+                .to_owned(),
+        ),
+        (Some(kind), _) => Err(format!("its type {kind:?} does not fit its other fields")),
     }
-    Ok(Spec {
-        name: name.to_owned(),
-        reach,
-        timeout,
-    })
 }
 
-/// Puts variables of the environment in the place of `${NAME}` and `${NAME:-else}`.
-fn expand(value: Value, variable: &dyn Fn(&str) -> Option<String>) -> Result<Value, String> {
-    Ok(match value {
-        Value::String(text) => Value::String(expand_text(&text, variable)?),
-        Value::Array(list) => {
-            let expanded: Result<_, _> = list.into_iter().map(|it| expand(it, variable)).collect();
-            Value::Array(expanded?)
-        }
-        Value::Object(map) => {
-            let mut expanded = Map::new();
-            for (name, value) in map {
-                expanded.insert(name, expand(value, variable)?);
-            }
-            Value::Object(expanded)
-        }
-        other => other,
-    })
-}
-
-fn expand_text(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
-    let mut expanded = String::new();
-    let mut rest = text;
-    while let Some(start) = rest.find("${") {
-        let Some(end) = rest[start..].find('}').map(|end| start + end) else {
-            break;
+impl Written {
+    /// The program and its arguments, in either form.
+    fn argv(self) -> Vec<String> {
+        let mut argv = match self.command {
+            None => Vec::new(),
+            Some(Command::Name(name)) => vec![name],
+            Some(Command::Argv(argv)) => argv,
         };
-        expanded.push_str(&rest[..start]);
-        let (name, otherwise) = match rest[start + 2..end].split_once(":-") {
-            Some((name, otherwise)) => (name, Some(otherwise)),
-            None => (&rest[start + 2..end], None),
-        };
-        let value = variable(name).or_else(|| otherwise.map(str::to_owned));
-        expanded.push_str(&value.ok_or_else(|| format!("the variable {name} is not set"))?);
-        rest = &rest[end + 1..];
+        argv.extend(self.args);
+        argv
     }
-    Ok(expanded + rest)
 }
 
 impl Spec {
-    /// A digest of everything that decides what runs and whom it asks. What a server
-    /// said of its tools is remembered for this alone.
-    pub fn digest(&self) -> String {
-        let reach = match &self.reach {
-            Reach::Program { argv, env, cwd } => {
-                serde_json::json!({"argv": argv, "env": env, "cwd": cwd})
-            }
-            Reach::Http { url, headers } => serde_json::json!({"url": url, "headers": headers}),
+    /// A server of the configuration file `origin` that is reached as it says, without
+    /// variables, with the usual time limit.
+    pub fn new(origin: &str, name: &str, reach: Reach) -> Self {
+        let identity = match &reach {
+            Reach::Program { argv, .. } => Identity::new(origin, name, argv, None),
+            Reach::Http { url, .. } => Identity::new(origin, name, &[], Some(url)),
         };
-        let digest = Sha256::digest(format!("{}\n{reach}", self.name));
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        Self {
+            name: name.to_owned(),
+            identity,
+            reach,
+            timeout: None,
+        }
     }
 
     /// What runs or whom it asks, for people; no value of a variable or a header.
@@ -241,7 +232,7 @@ mod tests {
     fn read_one(written: Value) -> Result<Spec, String> {
         let variable = |name: &str| (name == "WHERE").then(|| "/srv".to_owned());
         let table = Map::from_iter([("docs".to_owned(), written)]);
-        let (mut specs, problems) = read(&table, &variable);
+        let (mut specs, problems) = read(&table, "setup()", &variable);
         specs.pop().ok_or_else(|| problems.concat())
     }
 
@@ -280,15 +271,6 @@ mod tests {
             );
             assert!(problem.contains(said), "{problem}");
         }
-    }
-
-    #[test]
-    fn the_digest_goes_by_what_runs() {
-        let a = read_one(json!({"command": "a"})).unwrap();
-        let timeout = read_one(json!({"command": "a", "timeout": 9})).unwrap();
-        let other = read_one(json!({"command": "a", "env": {"X": "1"}})).unwrap();
-        assert_eq!(a.digest(), timeout.digest());
-        assert_ne!(a.digest(), other.digest());
     }
 
     #[test]

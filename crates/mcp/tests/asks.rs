@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp::{Called, Caller, News, Reach, Server, Spec};
+use mcp::{Agreed, Called, Caller, News, Reach, Server, Spec};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -53,19 +53,19 @@ type Heard = Arc<Mutex<Vec<News>>>;
 fn fake(how: &str) -> (Arc<Server>, Heard) {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp/fake.py");
     let argv = ["python3", &script.to_string_lossy(), how].map(str::to_owned);
-    let spec = Spec {
-        name: "fake".to_owned(),
-        reach: Reach::Program {
+    let spec = Spec::new(
+        "test",
+        "fake",
+        Reach::Program {
             argv: argv.into(),
             env: Default::default(),
             cwd: None,
         },
-        timeout: None,
-    };
+    );
     let heard = Heard::default();
     let hearing = heard.clone();
     let no_http = Arc::new(|| Err("there is no HTTP here".to_owned()));
-    let server = Server::new(spec, None, no_http, move |it| {
+    let server = Server::new(spec, Agreed::Never, no_http, move |it| {
         hearing.lock().unwrap().push(it);
     });
     (server, heard)

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp::{Called, Caller, News, Reach, Server, Spec};
+use mcp::{Agreed, Called, Caller, News, Reach, Server, Spec};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use tools::{NoPerson, Progress};
@@ -24,9 +24,10 @@ fn fake(how: &str) -> Fake {
     let folder = tempfile::tempdir().unwrap();
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp/fake.py");
     let store = folder.path().join("store").to_string_lossy().into_owned();
-    let spec = Spec {
-        name: "fake".to_owned(),
-        reach: Reach::Program {
+    let spec = Spec::new(
+        "test",
+        "fake",
+        Reach::Program {
             argv: vec![
                 "python3".to_owned(),
                 script.to_string_lossy().into_owned(),
@@ -35,12 +36,11 @@ fn fake(how: &str) -> Fake {
             env: [("FAKE_STORE".to_owned(), store)].into(),
             cwd: None,
         },
-        timeout: None,
-    };
+    );
     let news = Arc::new(Mutex::new(Vec::new()));
     let heard = news.clone();
     let no_http = Arc::new(|| Err("there is no HTTP here".to_owned()));
-    let server = Server::new(spec, None, no_http, move |it| {
+    let server = Server::new(spec, Agreed::Never, no_http, move |it| {
         heard.lock().unwrap().push(it)
     });
     Fake {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp::{Called, Caller, Reach, Server, Spec};
+use mcp::{Agreed, Called, Caller, Reach, Server, Spec};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tools::{NoPerson, Progress};
@@ -23,17 +23,17 @@ fn server(argv: &[&str]) -> Arc<Server> {
     argv[0] = installed(&argv[0]);
     // The programs of npm look for the node that was installed beside them.
     let path = format!("{}:/usr/bin:/bin", installed("bin"));
-    let spec = Spec {
-        name: "other".to_owned(),
-        reach: Reach::Program {
+    let spec = Spec::new(
+        "test",
+        "other",
+        Reach::Program {
             argv,
             env: [("PATH".to_owned(), path)].into(),
             cwd: None,
         },
-        timeout: None,
-    };
+    );
     let no_http = Arc::new(|| Err("there is no HTTP here".to_owned()));
-    Server::new(spec, None, no_http, |_| {})
+    Server::new(spec, Agreed::Never, no_http, |_| {})
 }
 
 async fn call(server: &Server, tool: &str, arguments: Value) -> String {

@@ -36,7 +36,7 @@ impl Host {
         for problem in told {
             self.complain(&problem);
         }
-        self.servers.configure(&settings);
+        self.servers.configure(&settings, configure.file.as_deref());
         self.options = Given {
             options: Some(configure.options),
             told: BTreeSet::new(),

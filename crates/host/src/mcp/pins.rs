@@ -1,25 +1,29 @@
-//! What servers said of their tools when the user met them or agreed last: a file of
-//! our state. Models are told this and nothing newer, and no server has to be started
-//! to tell them.
+//! Pinned tool definitions: what each MCP server said of its tools when the user met it or
+//! last agreed to it. A file of our state.
+//!
+//! Models are told the pinned definitions and nothing newer, and no server has to be
+//! started to tell them. A server without a pin is met without a question, so no pin may
+//! vanish by itself: none is evicted, and a store that can't be read leaves every server
+//! to be reviewed.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use mcp::{Definition, Spec};
+use mcp::{Agreed, Definition, Spec};
 use serde::{Deserialize, Serialize};
 
 use crate::private;
 
 const FILE: &str = "mcp.json";
 const LOCK: &str = "mcp.lock";
-/// Most servers that are remembered.
-const MOST: usize = 200;
-/// Largest file that is read (32 MB); a larger one is not ours.
-const LARGEST: u64 = 32 * 1024 * 1024;
+/// Version of the file that is written.
+const VERSION: u32 = 2;
+/// Largest file that is read or written, in bytes.
+const LARGEST: u64 = 256 * 1024 * 1024;
 
-/// The file in one folder. It is read anew each time, so that all programs agree.
+/// The store in one folder. It is read anew each time, so that all programs agree.
 #[derive(Debug, Clone)]
 pub struct Pins {
     folder: PathBuf,
@@ -28,8 +32,12 @@ pub struct Pins {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Store {
     version: u32,
-    /// By the digest of what runs or whom it asks.
+    /// By the identity of the server.
     servers: BTreeMap<String, Pinned>,
+    /// Whether pins were lost with an earlier file. A server without a pin is then not
+    /// taken for a new one.
+    #[serde(default)]
+    lost: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,40 +46,104 @@ struct Pinned {
     tools: Vec<Definition>,
 }
 
+impl Store {
+    fn agreed(&self, spec: &Spec) -> Agreed {
+        match self.servers.get(spec.identity.as_str()) {
+            Some(pinned) => Agreed::To(pinned.tools.clone()),
+            None if self.lost => Agreed::Lost,
+            None => self.of_version_1(&spec.name),
+        }
+    }
+
+    /// The pin of an earlier version, which recognized a server by other things: whichever
+    /// server has the name is compared with it.
+    fn of_version_1(&self, name: &str) -> Agreed {
+        let old = |(key, pinned): &(&String, &Pinned)| key.starts_with(OLD) && pinned.name == name;
+        match self.servers.iter().find(old) {
+            Some((_, pinned)) => Agreed::To(pinned.tools.clone()),
+            None => Agreed::Never,
+        }
+    }
+
+    fn pin(&mut self, spec: &Spec, tools: Vec<Definition>) {
+        let name = spec.name.clone();
+        let pinned = Pinned { name, tools };
+        self.servers
+            .insert(spec.identity.as_str().to_owned(), pinned);
+    }
+}
+
+/// What the keys of pins of version 1 begin with once they are in a later file.
+const OLD: &str = "1:";
+
 impl Pins {
-    /// The file in this folder, which need not exist.
+    /// The store in this folder, which need not exist.
     pub fn open(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
         }
     }
 
-    /// What is agreed on with a server; nothing before it was met.
-    pub fn agreed(&self, spec: &Spec) -> Option<Vec<Definition>> {
-        let store = self.read().inspect_err(|error| {
-            tracing::warn!(%error, "what servers said of their tools cannot be read");
-        });
-        let pinned = store.ok()?.servers.remove(&spec.digest())?;
-        Some(pinned.tools)
+    /// What the user agreed to of a server's tools.
+    pub fn agreed(&self, spec: &Spec) -> Agreed {
+        match self.read() {
+            Ok(store) => store.agreed(spec),
+            Err(error) => {
+                tracing::warn!(%error, "the pinned tools of MCP servers can't be read");
+                Agreed::Lost
+            }
+        }
     }
 
-    /// Remembers what is agreed on with a server. What was agreed on with one of its
-    /// name that ran differently is forgotten.
+    /// Pins what a server said when it was first met, unless it is pinned already: another
+    /// program may have met it first. Returns what is agreed on then.
     ///
     /// # Errors
     ///
-    /// The file cannot be written.
+    /// The store can't be read or written.
+    pub fn meet(&self, spec: &Spec, tools: Vec<Definition>) -> io::Result<Agreed> {
+        let _lock = private::lock(&self.folder, LOCK)?;
+        let mut store = self.read()?;
+        match store.agreed(spec) {
+            Agreed::Never => {
+                store.pin(spec, tools.clone());
+                self.write(store)?;
+                Ok(Agreed::To(tools))
+            }
+            agreed => Ok(agreed),
+        }
+    }
+
+    /// Pins what the user agreed to.
+    ///
+    /// # Errors
+    ///
+    /// The store can't be written, or one that can't be read can't be moved aside.
     pub fn agree(&self, spec: &Spec, tools: Vec<Definition>) -> io::Result<()> {
         let _lock = private::lock(&self.folder, LOCK)?;
-        let mut store = self.read().unwrap_or_default();
-        store.version = 1;
-        store.servers.retain(|_, it| it.name != spec.name);
-        if store.servers.len() >= MOST {
-            store.servers.pop_first();
-        }
-        let name = spec.name.clone();
-        store.servers.insert(spec.digest(), Pinned { name, tools });
+        let mut store = match self.read() {
+            Ok(store) => store,
+            Err(error) => {
+                tracing::warn!(%error, "the pinned tools of MCP servers can't be read");
+                let path = self.folder.join(FILE);
+                fs::rename(&path, path.with_extension("unreadable"))?;
+                let lost = true;
+                Store {
+                    lost,
+                    ..Store::default()
+                }
+            }
+        };
+        store.pin(spec, tools);
+        self.write(store)
+    }
+
+    fn write(&self, mut store: Store) -> io::Result<()> {
+        store.version = VERSION;
         let text = serde_json::to_vec(&store)?;
+        if text.len() as u64 > LARGEST {
+            return Err(too_large());
+        }
         private::replace(&self.folder.join(FILE), &text)
     }
 
@@ -80,44 +152,28 @@ impl Pins {
         match fs::metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Store::default()),
             Err(error) => return Err(error),
-            Ok(metadata) if metadata.len() > LARGEST => {
-                return Err(io::Error::other("it is larger than 32 MB"));
-            }
+            Ok(metadata) if metadata.len() > LARGEST => return Err(too_large()),
             Ok(_) => {}
         }
-        Ok(serde_json::from_slice(&fs::read(path)?)?)
+        let mut store: Store = serde_json::from_slice(&fs::read(path)?)?;
+        match store.version {
+            VERSION => {}
+            1 => {
+                let old = std::mem::take(&mut store.servers).into_iter();
+                store.servers = old.map(|(key, it)| (format!("{OLD}{key}"), it)).collect();
+            }
+            other => {
+                return Err(io::Error::other(format!("its version {other} is unknown")));
+            }
+        }
+        Ok(store)
     }
+}
+
+fn too_large() -> io::Error {
+    io::Error::other("it is larger than 256 MB")
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use mcp::Reach;
-    use serde_json::Map;
-
-    fn spec(argument: &str) -> Spec {
-        Spec {
-            name: "docs".to_owned(),
-            reach: Reach::Program {
-                argv: vec!["docs".to_owned(), argument.to_owned()],
-                env: BTreeMap::new(),
-                cwd: None,
-            },
-            timeout: None,
-        }
-    }
-
-    #[test]
-    fn what_was_agreed_on_holds_for_what_ran_then() {
-        let folder = tempfile::tempdir().unwrap();
-        let pins = Pins::open(folder.path());
-        assert_eq!(pins.agreed(&spec("a")), None);
-        let tools = vec![Definition::new("search", "Searches.", Map::new()).unwrap()];
-        pins.agree(&spec("a"), tools.clone()).unwrap();
-        assert_eq!(pins.agreed(&spec("a")), Some(tools));
-        assert_eq!(pins.agreed(&spec("b")), None);
-        pins.agree(&spec("b"), Vec::new()).unwrap();
-        assert_eq!(pins.agreed(&spec("a")), None);
-    }
-}
+mod tests;

@@ -53,7 +53,7 @@ impl Project {
             Err(error) => Err(error),
         };
         let (mut specs, problems) = match table {
-            Ok(table) => mcp::read_specs(&table, &variable),
+            Ok(table) => mcp::read_specs(&table, &path.to_string_lossy(), &variable),
             Err(why) => {
                 let shown = path.display();
                 let problem = format!("{shown} cannot be read: {why}. Its servers are left out.");

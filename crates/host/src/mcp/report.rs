@@ -5,6 +5,10 @@ use mcp::{Definition, Spec, State, Status};
 
 use super::project::Project;
 
+/// Why a server waits for a review although its pin says nothing of it.
+const LOST: &str = "The record of the tools that you agreed to can't be read (mcp.json in the \
+                    state folder), so all count as new.";
+
 /// All servers, a line each.
 pub fn all<'a>(servers: impl Iterator<Item = (&'a Spec, Status)>) -> Vec<String> {
     let lines = servers.map(|(spec, status)| {
@@ -41,6 +45,10 @@ pub fn one(spec: &Spec, status: &Status) -> Vec<String> {
         lines.push(String::new());
     }
     let changes = status.changes();
+    if status.is_lost {
+        lines.push(LOST.to_owned());
+        lines.push(String::new());
+    }
     if !changes.lines().is_empty() {
         lines.push("Since you agreed:".to_owned());
         lines.extend(changes.lines().into_iter().map(|it| format!("  {it}")));
@@ -85,11 +93,15 @@ pub fn waiting(project: &Project) -> String {
 
 /// A server that says something else than was agreed.
 pub fn differs(name: &str, status: &Status) -> String {
-    format!(
-        "The MCP server \"{name}\" describes its tools differently than when you agreed to them. \
-         These do nothing until `:Flemma mcp:accept {name}`:\n{}",
-        status.changes().lines().join("\n")
-    )
+    let why = if status.is_lost {
+        format!("The tools of the MCP server \"{name}\" wait for you. {LOST}")
+    } else {
+        format!(
+            "The MCP server \"{name}\" describes its tools differently than when you agreed to them."
+        )
+    };
+    let lines = status.changes().lines().join("\n");
+    format!("{why} These do nothing until `:Flemma mcp:accept {name}`:\n{lines}")
 }
 
 fn word(state: &State) -> &'static str {

@@ -98,6 +98,7 @@ async fn run(http: Option<SocketAddr>, options: Value, guard: Guard) -> Result<(
     let mut host = Host::new(editor.clone());
     host.receive(FromEditor::Configure(Configure {
         options,
+        file: None,
         checked: true,
         resolvers: Resolvers::default(),
     }));

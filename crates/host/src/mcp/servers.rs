@@ -63,10 +63,11 @@ impl Servers {
         }))
     }
 
-    /// The options are these now.
-    pub fn configure(&self, settings: &Settings) {
+    /// Replaces the user's servers. `file` is the configuration file of the options, `None`
+    /// for those of `setup()`.
+    pub fn configure(&self, settings: &Settings, file: Option<&Path>) {
         let variable = |name: &str| std::env::var(name).ok();
-        let (own, problems) = mcp::read_specs(&settings.mcp.servers, &variable);
+        let (own, problems) = mcp::read_specs(&settings.mcp.servers, &origin(file), &variable);
         {
             let mut state = self.0.state();
             state.own = own;
@@ -100,10 +101,7 @@ impl Servers {
     pub fn needed(&self) {
         let unmet: Vec<Arc<Server>> = {
             let mut state = self.0.state();
-            let unmet = state
-                .live
-                .values()
-                .filter(|it| it.status().agreed.is_none());
+            let unmet = state.live.values().filter(|it| it.status().is_unmet());
             let unmet: Vec<_> = unmet.cloned().collect();
             let is_new = |it: &Arc<Server>, meeting: &mut BTreeSet<String>| {
                 meeting.insert(it.spec.name.clone())
@@ -149,6 +147,7 @@ impl Servers {
                 let inner = self.0.clone();
                 tokio::task::spawn_blocking(move || {
                     inner.keep(&server);
+                    inner.publish(&server);
                     let name = &server.spec.name;
                     let done = format!(
                         "The tools of the MCP server \"{name}\" are used as it describes them now."
@@ -292,6 +291,14 @@ impl State {
     }
 }
 
+/// The configuration file that a server's identity names.
+pub(super) fn origin(file: Option<&Path>) -> String {
+    match file {
+        Some(file) => file.to_string_lossy().into_owned(),
+        None => "setup()".to_owned(),
+    }
+}
+
 /// Gives the client for a server at an address.
 pub(super) fn http(spec: &Spec) -> Http {
     let address = spec.shown();
@@ -317,11 +324,8 @@ impl Inner {
             return;
         };
         match news {
-            News::Agreed => self.keep(&server),
-            News::Differs => {
-                self.publish(&server);
-                self.tell(Level::Warning, report::differs(name, &server.status()));
-            }
+            News::Agreed => self.met(&server),
+            News::Differs => self.differs(&server),
             News::Failed(why) => self.failed(name, &server, &why),
             News::Declined(asked) => {
                 let text = format!(
@@ -332,25 +336,47 @@ impl Inner {
         }
     }
 
-    /// Keeps what is agreed on, and gives its tools to all chats.
-    fn keep(&self, server: &Arc<Server>) {
-        let agreed = server.status().agreed.unwrap_or_default();
-        let count = agreed.len();
+    /// Pins what a server said when it was first met, and gives its tools to all chats.
+    fn met(&self, server: &Arc<Server>) {
         let name = &server.spec.name;
-        if let Err(error) = self.pins.agree(&server.spec, agreed) {
-            let problem = format!(
-                "What the MCP server \"{name}\" says of its tools cannot be kept: {error}."
-            );
-            self.editor
-                .report_problem(&Problem::new(problem, "It is asked again next time."));
+        let said = server.status().agreed.unwrap_or_default();
+        let count = said.len();
+        match self.pins.meet(&server.spec, said) {
+            Ok(agreed) => server.agreed_elsewhere(agreed),
+            Err(error) => self.cannot_keep(name, &error),
+        }
+        let is_meeting = self.state().meeting.remove(name);
+        if server.status().changes().need_review() {
+            return self.differs(server);
         }
         self.publish(server);
-        if self.state().meeting.remove(name) {
+        if is_meeting {
             let text = format!(
                 "The MCP server \"{name}\" offers {count} tools; `:Flemma mcp {name}` shows what it says of them."
             );
             self.tell(Level::Info, text);
         }
+    }
+
+    fn differs(&self, server: &Arc<Server>) {
+        self.publish(server);
+        let name = &server.spec.name;
+        self.tell(Level::Warning, report::differs(name, &server.status()));
+    }
+
+    /// Pins what the user agreed to.
+    fn keep(&self, server: &Arc<Server>) {
+        let agreed = server.status().agreed.unwrap_or_default();
+        if let Err(error) = self.pins.agree(&server.spec, agreed) {
+            self.cannot_keep(&server.spec.name, &error);
+        }
+    }
+
+    fn cannot_keep(&self, name: &str, error: &std::io::Error) {
+        let problem =
+            format!("What the MCP server \"{name}\" says of its tools cannot be kept: {error}.");
+        self.editor
+            .report_problem(&Problem::new(problem, "It is asked again next time."));
     }
 
     fn publish(&self, server: &Arc<Server>) {

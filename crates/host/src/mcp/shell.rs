@@ -114,8 +114,10 @@ fn specs(file: Option<PathBuf>) -> Result<(Vec<Spec>, Vec<String>), ExitCode> {
     };
     let settings = configured(&given)?.settings;
     let folder = std::env::current_dir().unwrap_or_default();
+    let origin = servers::origin(crate::config::file(&given).as_deref());
     Ok(specs_in(
         &settings.mcp.servers,
+        &origin,
         settings.mcp.project,
         &folder,
     ))
@@ -123,11 +125,12 @@ fn specs(file: Option<PathBuf>) -> Result<(Vec<Spec>, Vec<String>), ExitCode> {
 
 fn specs_in(
     table: &Map<String, Value>,
+    origin: &str,
     with_project: bool,
     folder: &Path,
 ) -> (Vec<Spec>, Vec<String>) {
     let variable = |name: &str| std::env::var(name).ok();
-    let (mut specs, mut words) = mcp::read_specs(table, &variable);
+    let (mut specs, mut words) = mcp::read_specs(table, origin, &variable);
     let Some(project) = Project::around(folder).filter(|_| with_project) else {
         return (specs, words);
     };
@@ -147,11 +150,12 @@ fn specs_in(
 /// The servers in a folder that were met before.
 pub(super) fn known_here(
     table: &Map<String, Value>,
+    file: Option<&Path>,
     with_project: bool,
     folder: &Path,
 ) -> Vec<Arc<Server>> {
     let pins = Pins::open(&state_folder());
-    let (specs, _) = specs_in(table, with_project, folder);
+    let (specs, _) = specs_in(table, &servers::origin(file), with_project, folder);
     let servers = specs.into_iter().map(|spec| known(&pins, spec));
     servers.filter(|it| it.status().agreed.is_some()).collect()
 }
@@ -162,16 +166,20 @@ fn known(pins: &Pins, spec: Spec) -> Arc<Server> {
     Server::new(spec, agreed, http, |_| {})
 }
 
-/// What is agreed on with a server that nobody had met.
+/// Pins what a server said that was first met now.
 fn keep_if_new(pins: &Pins, server: &Server, words: &mut Vec<String>) {
     let status = server.status();
-    if let (None, Some(agreed)) = (pins.agreed(&server.spec), status.agreed)
-        && let Err(error) = pins.agree(&server.spec, agreed)
-    {
-        let name = &server.spec.name;
-        words.push(format!(
-            "What \"{name}\" says of its tools cannot be kept: {error}."
-        ));
+    let Some(agreed) = status.agreed.filter(|_| !status.is_lost) else {
+        return;
+    };
+    match pins.meet(&server.spec, agreed) {
+        Ok(agreed) => server.agreed_elsewhere(agreed),
+        Err(error) => {
+            let name = &server.spec.name;
+            words.push(format!(
+                "What \"{name}\" says of its tools cannot be kept: {error}."
+            ));
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! What the plugin says.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use serde_bytes::ByteBuf;
 use serde_json::Value;
@@ -66,6 +68,9 @@ pub struct Hello {
 pub struct Configure {
     /// As given; a function is `{"function": id}`.
     pub options: Value,
+    /// The configuration file they are from; those of `setup()` have none.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
     /// Whether `setup()` has told already what does not fit the options.
     #[serde(default)]
     pub checked: bool,

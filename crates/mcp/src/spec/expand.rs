@@ -1,0 +1,44 @@
+//! Variables of the environment in what users write. Pure.
+
+use serde_json::{Map, Value};
+
+/// Puts variables of the environment in the place of `${NAME}` and `${NAME:-else}`.
+pub(super) fn expand(
+    value: Value,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Value, String> {
+    Ok(match value {
+        Value::String(text) => Value::String(expand_text(&text, variable)?),
+        Value::Array(list) => {
+            let expanded: Result<_, _> = list.into_iter().map(|it| expand(it, variable)).collect();
+            Value::Array(expanded?)
+        }
+        Value::Object(map) => {
+            let mut expanded = Map::new();
+            for (name, value) in map {
+                expanded.insert(name, expand(value, variable)?);
+            }
+            Value::Object(expanded)
+        }
+        other => other,
+    })
+}
+
+fn expand_text(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut expanded = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find("${") {
+        let Some(end) = rest[start..].find('}').map(|end| start + end) else {
+            break;
+        };
+        expanded.push_str(&rest[..start]);
+        let (name, otherwise) = match rest[start + 2..end].split_once(":-") {
+            Some((name, otherwise)) => (name, Some(otherwise)),
+            None => (&rest[start + 2..end], None),
+        };
+        let value = variable(name).or_else(|| otherwise.map(str::to_owned));
+        expanded.push_str(&value.ok_or_else(|| format!("the variable {name} is not set"))?);
+        rest = &rest[end + 1..];
+    }
+    Ok(expanded + rest)
+}

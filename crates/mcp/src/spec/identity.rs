@@ -1,0 +1,82 @@
+//! What a server is recognized by. Pure.
+
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+/// SHA-256, in hexadecimal, of a server's configuration file, its name, and its command
+/// line or URL before variables are expanded.
+///
+/// `env`, `headers` and the values of variables are left out on purpose: a server that is
+/// new is met without a question, so whatever changes by itself must not make one new.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Identity(String);
+
+impl Identity {
+    /// The identity of the server `name` of the configuration file `origin`, whose command
+    /// line or URL is as it was written.
+    pub fn new(origin: &str, name: &str, argv: &[String], url: Option<&str>) -> Self {
+        let written = json!([origin, name, argv, url]);
+        let digest = Sha256::digest(written.to_string());
+        Self(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// The digest.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::spec::read;
+    use serde_json::{Map, Value};
+
+    fn identity(origin: &str, name: &str, written: Value, token: &str) -> Identity {
+        let variable = |_: &str| Some(token.to_owned());
+        let table = Map::from_iter([(name.to_owned(), written)]);
+        read(&table, origin, &variable).0.pop().unwrap().identity
+    }
+
+    #[test]
+    fn values_that_change_by_themselves_leave_the_identity_alone() {
+        for written in [
+            json!({"command": "a", "env": {"TOKEN": "${TOKEN}"}}),
+            json!({"command": ["a", "--key=${TOKEN}"], "cwd": "/${TOKEN}"}),
+            json!({"url": "https://h/mcp?key=${TOKEN}", "headers": {"Authorization": "Bearer ${TOKEN}"}}),
+        ] {
+            let monday = identity("file", "docs", written.clone(), "1");
+            assert_eq!(monday, identity("file", "docs", written, "2"));
+        }
+        let with = |more: Value| {
+            let mut written = json!({"command": "a"});
+            written
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            identity("file", "docs", written, "")
+        };
+        assert_eq!(with(json!({})), with(json!({"timeout": 9})));
+        assert_eq!(with(json!({})), with(json!({"env": {"X": "1"}})));
+    }
+
+    #[test]
+    fn the_file_the_name_and_what_is_reached_make_another_server() {
+        let a = json!({"command": "a", "args": ["b"]});
+        let known = identity("file", "docs", a.clone(), "");
+        assert_eq!(
+            known,
+            identity("file", "docs", json!({"command": ["a", "b"]}), "")
+        );
+        for other in [
+            identity("other", "docs", a.clone(), ""),
+            identity("file", "other", a, ""),
+            identity("file", "docs", json!({"command": ["a b"]}), ""),
+            identity("file", "docs", json!({"command": ["a", "${B}"]}), "b"),
+            identity("file", "docs", json!({"url": "http://a"}), ""),
+        ] {
+            assert_ne!(known, other);
+        }
+    }
+}
