@@ -2,7 +2,7 @@
 # how is in scripts/install.sh, what is checked is in scripts/check.sh.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wire test-mcp test-peers test-model check bench clean-tools
+.PHONY: help demo test test-wire test-mcp test-peers test-model prove check bench clean-tools
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -37,6 +37,10 @@ test-mcp: ## Try our side of the Model Context Protocol against others' programs
 	@scripts/install.sh mcp
 	cargo build -p flemma -p flemma-mcp --bins --examples
 	@tests/mcp/others.sh
+
+prove: ## Run the long forms of the tests, and a sample of mutants (hours)
+	@scripts/install.sh nvim cargo-mutants
+	@scripts/prove.sh
 
 check: ## Check formatting, lints, licences and help tags
 	@scripts/install.sh nvim stylua luacheck cargo-deny

