@@ -4,6 +4,7 @@
 //! one terminal event. What an event means is the protocols' own; HTTP status
 //! and content type are not seen here.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::{
@@ -11,6 +12,7 @@ use crate::{
     gemini, responses, retry,
     said::Said,
     sse::{SseDecoder, SseEvent, TooLarge},
+    surrogates::{self, Joiner},
 };
 
 /// Reads one answer.
@@ -18,6 +20,8 @@ use crate::{
 pub struct Decoder {
     sse: SseDecoder,
     answer: Answer,
+    /// Puts characters together that were cut in two.
+    joiner: Joiner,
     /// Ids of the calls so far, so that no two calls of an answer share one.
     ids: HashSet<String>,
     /// Whether an event has come: if not, the answer may be a page.
@@ -55,6 +59,14 @@ pub(crate) fn not_json(event: &SseEvent) -> Result<Option<StreamEvent>, NotJson>
     }
 }
 
+/// An event whose text holds no lone surrogate.
+fn repaired(mut event: SseEvent) -> SseEvent {
+    if let Cow::Owned(text) = surrogates::repair(&event.text) {
+        event.text = text;
+    }
+    event
+}
+
 impl Decoder {
     /// A decoder for one answer of this endpoint.
     pub fn of(endpoint: &Endpoint) -> Self {
@@ -81,6 +93,7 @@ impl Decoder {
         Self {
             sse: SseDecoder::default(),
             answer,
+            joiner: Joiner::default(),
             ids,
             is_stream: false,
             ended: false,
@@ -105,7 +118,7 @@ impl Decoder {
         let mut rest = bytes;
         while !self.ended {
             match self.sse.next(&mut rest) {
-                Ok(Some(event)) => self.accept(&event, &mut events),
+                Ok(Some(event)) => self.accept(event, &mut events),
                 Ok(None) => break,
                 Err(TooLarge) => self.fail(failure::too_large(), &mut events),
             }
@@ -123,7 +136,7 @@ impl Decoder {
             return events;
         }
         if let Some(last) = self.sse.finish() {
-            self.accept_last(&last, &mut events);
+            self.accept_last(last, &mut events);
         }
         if !self.ended {
             self.end(&mut events);
@@ -132,7 +145,8 @@ impl Decoder {
     }
 
     /// Reads an event; one that is not JSON ends the answer.
-    fn accept(&mut self, event: &SseEvent, events: &mut Vec<StreamEvent>) {
+    fn accept(&mut self, event: SseEvent, events: &mut Vec<StreamEvent>) {
+        let event = &repaired(event);
         let read = self.read(event, events);
         if read.is_err() && !self.ended {
             self.fail(failure::malformed(&event.text), events);
@@ -140,8 +154,8 @@ impl Decoder {
     }
 
     /// Reads the event at the end of the bytes, which may have been cut inside.
-    fn accept_last(&mut self, event: &SseEvent, events: &mut Vec<StreamEvent>) {
-        let cut = self.read(event, events).is_err() && !self.ended;
+    fn accept_last(&mut self, event: SseEvent, events: &mut Vec<StreamEvent>) {
+        let cut = self.read(&repaired(event), events).is_err() && !self.ended;
         if cut {
             self.fail(failure::cut(), events);
         }
@@ -196,9 +210,10 @@ impl Decoder {
         self.settle(start, events);
     }
 
-    /// Checks the events from `start` on: calls get distinct ids, and nothing
+    /// Mends and checks the events from `start` on: calls get distinct ids, and nothing
     /// follows a terminal event.
     fn settle(&mut self, start: usize, events: &mut Vec<StreamEvent>) {
+        self.joiner.join(start, events);
         for event in &mut events[start..] {
             if let StreamEvent::ToolUse(call) = event {
                 self.make_distinct(call);

@@ -28,6 +28,7 @@ mod responses;
 mod retry;
 mod said;
 mod sse;
+mod surrogates;
 mod text_tools;
 mod thinking;
 

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::page::words;
+use crate::{page::words, surrogates};
 
 /// Most bytes of a page or another foreign text that a user is shown.
 pub(crate) const MAX_EXCERPT_BYTES: usize = 200;
@@ -34,7 +34,7 @@ impl Said {
         if text.is_empty() {
             return Self::Nothing;
         }
-        if let Some(message) = serde_json::from_str(text)
+        if let Some(message) = serde_json::from_str(&surrogates::without(text))
             .ok()
             .as_ref()
             .and_then(error_message)
@@ -74,6 +74,18 @@ pub(crate) fn error_message(json: &Value) -> Option<String> {
         .iter()
         .find_map(|place| place.as_str().filter(|text| !text.trim().is_empty()));
     found.map(str::to_owned)
+}
+
+/// The word that a field holds, such as a reason to stop; `None` when it is absent.
+///
+/// A value of another type is shown as JSON, so that it is never taken for none.
+pub(crate) fn word(field: &serde_json_borrow::Value<'_>) -> Option<String> {
+    let word = match field {
+        serde_json_borrow::Value::Null => return None,
+        serde_json_borrow::Value::Str(word) => word.trim().to_owned(),
+        other => other.to_string(),
+    };
+    (!word.is_empty()).then_some(word)
 }
 
 /// What a page says, fit to stand inside a sentence.

@@ -9,6 +9,8 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
 
+use crate::surrogates;
+
 /// Fields whose pieces follow each other; of any other the last one counts.
 const TEXTS: [&str; 3] = ["text", "summary", "data"];
 
@@ -52,7 +54,10 @@ pub(super) fn bytes(piece: &Value) -> usize {
 /// Details as a signature; `None` when there are none.
 pub(super) fn signature(details: Vec<Detail>) -> Option<String> {
     let details: Vec<Value> = details.into_iter().map(Value::Object).collect();
-    (!details.is_empty()).then(|| STANDARD.encode(Value::from(details).to_string()))
+    (!details.is_empty()).then(|| {
+        let json = Value::from(details).to_string();
+        STANDARD.encode(surrogates::mend(&json).as_bytes())
+    })
 }
 
 /// The details of signatures, for this model. Those that another maker signed stay

@@ -7,13 +7,16 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
 
+use crate::surrogates;
+
 /// What of an item goes back, in the order in which it is sent.
 const FIELDS: [&str; 5] = ["type", "id", "summary", "content", "encrypted_content"];
 
 /// The signature of an item as the stream showed it.
 pub(crate) fn signature(item: &Value) -> Option<String> {
     let item = returnable(item)?;
-    Some(STANDARD.encode(Value::Object(item).to_string()))
+    let json = Value::Object(item).to_string();
+    Some(STANDARD.encode(surrogates::mend(&json).as_bytes()))
 }
 
 /// The item of a signature.

@@ -6,7 +6,7 @@ use chat::tool::{MALFORMED_CALL, ToolDefinition};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use crate::ToolUse;
+use crate::{ToolUse, surrogates};
 
 /// What a model writes between the tags. Models were taught different names.
 #[derive(Deserialize)]
@@ -38,7 +38,7 @@ pub(super) fn extent(body: &str) -> Extent {
 /// The calls in a JSON body: one, or a list of them. `text` is all that was written,
 /// for a call that cannot be read.
 pub(super) fn in_json(body: &str, text: &str, tools: &[ToolDefinition]) -> Vec<ToolUse> {
-    let body = unfenced(body);
+    let body = &surrogates::without(unfenced(body));
     let written = match body.starts_with('[') {
         true => serde_json::from_str::<Vec<Written<'_>>>(body),
         false => serde_json::from_str::<Written<'_>>(body).map(|it| vec![it]),

@@ -1,0 +1,287 @@
+//! Lone surrogates in JSON: repaired, and joined when a pair was cut in two.
+//!
+//! Servers that slice strings of JavaScript send half a character in one delta and the
+//! other half in the next, each as an escape such as `\ud83d`, which no JSON parser takes.
+//! [`repair`] turns such an escape into a stand-in, [`mend`] turns two of these into
+//! their character and a single one into U+FFFD, and [`Joiner`] does so across deltas.
+
+use std::borrow::Cow;
+
+use memchr::memmem;
+
+use crate::{StopReason, StreamEvent};
+
+/// Begins a stand-in: a noncharacter, which no text that is exchanged may hold.
+const MARK: char = '\u{10ffff}';
+/// The character behind [`MARK`] that stands for U+D800; those up to U+DFFF follow.
+const FIRST: u32 = 0x10_f000;
+const HIGH: std::ops::Range<u32> = 0xd800..0xdc00;
+const LOW: std::ops::Range<u32> = 0xdc00..0xe000;
+
+/// Replaces lone surrogates among the escapes of a JSON text by stand-ins.
+pub(crate) fn repair(json: &str) -> Cow<'_, str> {
+    let bytes = json.as_bytes();
+    let may_hold_one = |name: &[u8]| memmem::find(bytes, name).is_some();
+    if !may_hold_one(b"\\ud") && !may_hold_one(b"\\uD") {
+        return Cow::Borrowed(json);
+    }
+    let mut repaired = String::new();
+    let (mut copied, mut at) = (0, 0);
+    while let Some(found) = memchr::memchr(b'\\', &bytes[at..]) {
+        let escape = at + found;
+        let code = surrogate(bytes, escape);
+        let Some(code) = code else {
+            // The character behind a backslash is no backslash that escapes.
+            at = (escape + 2).min(bytes.len());
+            continue;
+        };
+        at = escape + 6;
+        let next = surrogate(bytes, at).filter(|next| LOW.contains(next));
+        if HIGH.contains(&code) && next.is_some() {
+            at += 6;
+            continue;
+        }
+        repaired.push_str(&json[copied..escape]);
+        repaired.push(MARK);
+        repaired.extend(char::from_u32(FIRST + code - HIGH.start));
+        copied = at;
+    }
+    if copied == 0 {
+        return Cow::Borrowed(json);
+    }
+    repaired.push_str(&json[copied..]);
+    Cow::Owned(repaired)
+}
+
+/// Replaces stand-ins: two that are a pair by their character, a single one by U+FFFD.
+pub(crate) fn mend(text: &str) -> Cow<'_, str> {
+    if !text.contains(MARK) {
+        return Cow::Borrowed(text);
+    }
+    let mut mended = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(MARK) {
+        mended.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let Some((half, behind)) = stand_in(rest) else {
+            mended.push(MARK);
+            rest = &rest[MARK.len_utf8()..];
+            continue;
+        };
+        let pair = stand_in(behind).and_then(|(low, after)| Some((joined(half, low)?, after)));
+        let (char, after) = pair.unwrap_or((char::REPLACEMENT_CHARACTER, behind));
+        mended.push(char);
+        rest = after;
+    }
+    mended.push_str(rest);
+    Cow::Owned(mended)
+}
+
+/// A JSON text without lone surrogates, for one that is read by itself.
+pub(crate) fn without(json: &str) -> Cow<'_, str> {
+    match repair(json) {
+        Cow::Borrowed(json) => Cow::Borrowed(json),
+        Cow::Owned(repaired) => Cow::Owned(mend(&repaired).into_owned()),
+    }
+}
+
+/// Mends the events of one answer; half a character waits for the delta behind it.
+#[derive(Debug, Default)]
+pub(crate) struct Joiner {
+    /// The stand-in that the last text ended in.
+    held: Option<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    half: String,
+    event: fn(String) -> StreamEvent,
+}
+
+impl Joiner {
+    /// Mends the events from `start` on.
+    pub(crate) fn join(&mut self, start: usize, events: &mut Vec<StreamEvent>) {
+        if self.held.is_none() && !events[start..].iter().any(is_broken) {
+            return;
+        }
+        for event in events.split_off(start) {
+            match event {
+                StreamEvent::Text(text) => self.text(text, StreamEvent::Text, events),
+                StreamEvent::Thinking(text) => self.text(text, StreamEvent::Thinking, events),
+                // A figure comes between two deltas of one text.
+                StreamEvent::Usage(_) => events.push(event),
+                other => {
+                    self.release(events);
+                    events.push(mended(other));
+                }
+            }
+        }
+    }
+
+    fn text(
+        &mut self,
+        text: String,
+        event: fn(String) -> StreamEvent,
+        events: &mut Vec<StreamEvent>,
+    ) {
+        let is_same = |held: &mut Held| {
+            std::mem::discriminant(&(held.event)(String::new()))
+                == std::mem::discriminant(&event(String::new()))
+        };
+        let mut text = match self.held.take_if(is_same) {
+            Some(held) => held.half + &text,
+            None => {
+                self.release(events);
+                text
+            }
+        };
+        if let Some(at) = ends_in_half(&text) {
+            let half = text.split_off(at);
+            self.held = Some(Held { half, event });
+        }
+        if !text.is_empty() {
+            events.push(event(mend(&text).into_owned()));
+        }
+    }
+
+    fn release(&mut self, events: &mut Vec<StreamEvent>) {
+        if let Some(held) = self.held.take() {
+            events.push((held.event)(mend(&held.half).into_owned()));
+        }
+    }
+}
+
+fn is_broken(event: &StreamEvent) -> bool {
+    match event {
+        StreamEvent::Text(text) | StreamEvent::Thinking(text) => text.contains(MARK),
+        StreamEvent::Usage(_) => false,
+        _ => true,
+    }
+}
+
+fn mended(event: StreamEvent) -> StreamEvent {
+    let mend = |text: String| match mend(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(mended) => mended,
+    };
+    match event {
+        StreamEvent::ToolUseStart { name } => StreamEvent::ToolUseStart { name: mend(name) },
+        StreamEvent::ToolUse(mut call) => {
+            (call.id, call.name) = (mend(call.id), mend(call.name));
+            // The arguments are JSON inside JSON, with escapes of their own.
+            call.input = mend(repair(&call.input).into_owned());
+            StreamEvent::ToolUse(call)
+        }
+        StreamEvent::Error(problem) => {
+            StreamEvent::Error(chat::Problem::new(mend(problem.what), problem.fix))
+        }
+        StreamEvent::Stop(StopReason::Other(word)) => {
+            StreamEvent::Stop(StopReason::Other(mend(word)))
+        }
+        other => other,
+    }
+}
+
+/// Where the half character that ends a text begins.
+fn ends_in_half(text: &str) -> Option<usize> {
+    let at = text.rfind(MARK)?;
+    let (half, behind) = stand_in(&text[at..])?;
+    (behind.is_empty() && HIGH.contains(&half)).then_some(at)
+}
+
+/// The surrogate that a text begins with the stand-in of, and what is behind it.
+fn stand_in(text: &str) -> Option<(u32, &str)> {
+    let mut chars = text.strip_prefix(MARK)?.chars();
+    let code = u32::from(chars.next()?).checked_sub(FIRST)? + HIGH.start;
+    (code < LOW.end).then_some((code, chars.as_str()))
+}
+
+fn joined(high: u32, low: u32) -> Option<char> {
+    let is_pair = HIGH.contains(&high) && LOW.contains(&low);
+    let code = is_pair.then(|| 0x1_0000 + ((high - HIGH.start) << 10) + (low - LOW.start));
+    char::from_u32(code?)
+}
+
+/// The surrogate that is escaped at this place.
+fn surrogate(bytes: &[u8], at: usize) -> Option<u32> {
+    let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    let digits = std::str::from_utf8(digits).ok()?;
+    let is_hex = digits.bytes().all(|it| it.is_ascii_hexdigit());
+    let code = u32::from_str_radix(digits, 16).ok()?;
+    (is_hex && (HIGH.contains(&code) || LOW.contains(&code))).then_some(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[track_caller]
+    fn check(json: &str, expected: &str) {
+        assert_eq!(without(json), expected, "{json}");
+    }
+
+    #[test]
+    fn half_a_character_is_replaced_and_a_whole_one_stays() {
+        check(r#""a\ud83d""#, "\"a\u{fffd}\"");
+        check(r#""\uDE00b""#, "\"\u{fffd}b\"");
+        check(r#""\ud83d\ude00""#, r#""\ud83d\ude00""#);
+        check(
+            r#""\ud83d\ud83d\ude00\ude00""#,
+            "\"\u{fffd}\\ud83d\\ude00\u{fffd}\"",
+        );
+        check(r#""\ude00\ud83d""#, "\"\u{fffd}\u{fffd}\"");
+    }
+
+    #[test]
+    fn an_escaped_backslash_begins_no_escape() {
+        check(r#""\\ud83d""#, r#""\\ud83d""#);
+        check(r#""\\\ud83d""#, "\"\\\\\u{fffd}\"");
+        check(r#""\ud8""#, r#""\ud8""#);
+        check(r#""\ud83"#, r#""\ud83"#);
+        check(r#""\"#, r#""\"#);
+        check(r#""\ud83é""#, r#""\ud83é""#);
+    }
+
+    #[test]
+    fn a_mark_that_stands_for_nothing_stays() {
+        for text in ["\u{10ffff}", "\u{10ffff}x", "a\u{10ffff}\u{10ffff}b"] {
+            assert_eq!(mend(text), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_pieces_of_a_string_give_the_text_that_they_are_together(
+            units in prop::collection::vec(
+                prop::sample::select(vec![0x61_u16, 0xd83d, 0xde00, 0xd800, 0xdfff, 0x5c, 0xfffd]),
+                0..12,
+            ),
+            cut in 0_usize..13,
+        ) {
+            let json = |units: &[u16]| -> String {
+                let escapes = units.iter().map(|unit| format!("\\u{unit:04x}"));
+                format!("\"{}\"", escapes.collect::<String>())
+            };
+            let (first, second) = units.split_at(cut.min(units.len()));
+            let read = |units: &[u16]| {
+                serde_json::from_str::<String>(&repair(&json(units))).unwrap_or_default()
+            };
+            let mut joiner = Joiner::default();
+            let mut events = Vec::new();
+            for piece in [first, second] {
+                let start = events.len();
+                events.push(StreamEvent::Text(read(piece)));
+                joiner.join(start, &mut events);
+            }
+            let start = events.len();
+            events.push(StreamEvent::Stop(StopReason::EndTurn));
+            joiner.join(start, &mut events);
+            let text: String = events.iter().filter_map(|event| match event {
+                StreamEvent::Text(text) => Some(text.as_str()),
+                _ => None,
+            }).collect();
+            prop_assert_eq!(text, String::from_utf16_lossy(&units));
+        }
+    }
+}
