@@ -85,7 +85,7 @@ struct Tool<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a Value,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    /// Always sent: this API takes a missing one for true.
     strict: bool,
 }
 

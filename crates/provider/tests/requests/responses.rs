@@ -71,7 +71,7 @@ fn a_whole_request() {
             "prompt_cache_key": "abc",
             "tools": [
                 {"type": "function", "name": "bash", "description": "Runs bash.", "parameters": schema, "strict": true},
-                {"type": "function", "name": "read", "description": "Runs read.", "parameters": schema},
+                {"type": "function", "name": "read", "description": "Runs read.", "parameters": schema, "strict": false},
             ],
             "instructions": "Be brief.",
             "input": [
