@@ -84,6 +84,18 @@ fn a_waiting_call_of_each_tool_shows_what_it_would_do() {
 }
 
 #[test]
+fn a_call_that_can_only_fail_has_no_preview() {
+    let chat = waiting_in_the_file("bash", r#"{"label":"no command"}"#);
+    let provider = Provider::anthropic([Answer::says("Done.")]);
+    let setup = with_options(&provider, approve_nothing());
+    let editor = setup.file("question.chat", &chat).start();
+    wait_previews(&editor, &["```"]);
+    // Once it fits it has one.
+    editor.keys("/label<CR>cwcommand<Esc>");
+    wait_previews(&editor, &["bash: $ no command"]);
+}
+
+#[test]
 fn a_tool_without_a_form_of_its_own_shows_scalars_and_then_tables() {
     let input = r#"{"tags":["a","b"],"query":"say\nhi","limit":5,"filter":{"b":1,"a":2}}"#;
     let text = waiting_in_the_file("my_search", input);

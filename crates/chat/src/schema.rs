@@ -1,5 +1,7 @@
-//! Whether arguments fit a tool's schema. The one place that names `jsonschema`,
-//! whose releases break often.
+//! Whether arguments fit a tool's schema, once what was left out is completed. The one
+//! place that names `jsonschema`, whose releases break often.
+
+mod complete;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,21 +10,28 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
+use crate::tool::ToolDefinition;
+
 /// The schemas that were asked for so far, ready for use: making one ready takes
 /// longer than checking a call. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Checks(Arc<Mutex<HashMap<String, Arc<Validator>>>>);
 
 impl Checks {
-    /// Checks arguments of the tool of this name; nothing is coerced.
+    /// Completes the arguments of a call and checks them; no type is coerced.
+    ///
+    /// A required argument that is absent and may be null becomes null, null for an
+    /// optional argument that takes none counts as absent, and the `label` of a strict
+    /// tool is optional.
     ///
     /// # Errors
     ///
     /// What does not fit and where, at most five findings, for the model; or that
     /// the schema itself is none.
-    pub fn check(&self, tool: &str, schema: &Value, input: &Value) -> Result<(), String> {
-        let validator = self.ready(tool, schema)?;
-        findings(&validator, input)
+    pub fn fit(&self, tool: &ToolDefinition, input: Value) -> Result<Value, String> {
+        let validator = self.ready(&tool.name, &tool.input_schema)?;
+        let input = complete::complete(&validator, input, tool.strict);
+        findings(&validator, &input).map(|()| input)
     }
 
     /// Makes the schema of the tool of this name ready, if it is none yet. That takes
@@ -41,6 +50,18 @@ impl Checks {
         ready.insert(tool.to_owned(), validator.clone());
         Ok(validator)
     }
+}
+
+/// Completes and checks arguments as [`Checks::fit`] does for a tool that is not strict,
+/// keeping nothing.
+///
+/// # Errors
+///
+/// As of [`Checks::fit`].
+pub fn fit(schema: &Value, input: Value) -> Result<Value, String> {
+    let validator = validator(schema)?;
+    let input = complete::complete(&validator, input, false);
+    findings(&validator, &input).map(|()| input)
 }
 
 fn validator(schema: &Value) -> Result<Validator, String> {
@@ -98,8 +119,19 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn tool(schema: &Value) -> ToolDefinition {
+        ToolDefinition {
+            name: "tool".to_owned(),
+            description: String::new(),
+            input_schema: schema.clone(),
+            strict: true,
+            keywords: Vec::new(),
+        }
+    }
+
     fn check(schema: &Value, input: &Value) -> Result<(), String> {
-        Checks::default().check("tool", schema, input)
+        let fits = Checks::default().fit(&tool(schema), input.clone());
+        fits.map(|_| ())
     }
 
     #[test]

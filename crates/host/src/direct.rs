@@ -1,7 +1,6 @@
 //! One tool asked for by name on the command line: `flemma tool` and `flemma tools`.
 //!
-//! What a schema asks of a model and nobody else, such as a label, is filled in.
-//! Whether the call may run is decided where it is decided for every call.
+//! Whether the arguments fit and the call may run is decided where it is for every call.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -9,7 +8,6 @@ use std::sync::Arc;
 
 use chat::approval::{Answers, CallKey, Decision, ResolverChain, Verdict};
 use chat::tool::ToolUseId;
-use serde_json::{Map, Value, json};
 use tools::{Registry, Tool};
 
 use crate::config::Config;
@@ -23,7 +21,7 @@ use crate::settings::nearest;
 ///
 /// There is no such tool, or the text is no JSON object.
 pub fn input(registry: &Registry, name: &str, text: &str) -> Result<String, String> {
-    let Some(tool) = registry.get(name) else {
+    if registry.get(name).is_none() {
         let names: Vec<String> = registry.iter().map(|it| it.name().to_owned()).collect();
         let meant = nearest(name, names.iter().map(String::as_str));
         let meant = if meant.is_empty() {
@@ -32,30 +30,10 @@ pub fn input(registry: &Registry, name: &str, text: &str) -> Result<String, Stri
             meant
         };
         return Err(format!("There is no tool \"{name}\".{meant}"));
-    };
-    let mut input = chat::json::parse_object(text)
+    }
+    let input = chat::json::parse_object(text)
         .map_err(|why| format!("The arguments are no JSON object: {why}."))?;
-    if let Value::Object(input) = &mut input {
-        fill(input, &tool.input_schema());
-    }
     Ok(input.to_string())
-}
-
-/// Strict schemas require every property; those that may be null mean by it that
-/// nothing was said.
-pub fn fill(input: &mut Map<String, Value>, schema: &Value) {
-    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-        let types = property["type"].as_array().into_iter().flatten();
-        let nullable = types.into_iter().any(|it| it == "null");
-        if input.contains_key(name) {
-            continue;
-        }
-        if nullable {
-            input.insert(name.clone(), Value::Null);
-        } else if name == "label" {
-            input.insert(name.clone(), json!("from the command line"));
-        }
-    }
 }
 
 /// Prints the tools, what becomes of a call of each, and what each is for: all by
@@ -101,17 +79,6 @@ fn line(chain: &ResolverChain, tool: &dyn Tool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_only_a_model_has_to_say_is_filled_in() {
-        let registry = Registry::builtin();
-        assert_eq!(
-            input(&registry, "bash", r#"{"command":"ls"}"#).as_deref(),
-            Ok(r#"{"command":"ls","label":"from the command line","timeout":null}"#)
-        );
-        let lacking = input(&registry, "bash", "{}");
-        assert!(lacking.is_ok_and(|it| !it.contains("command\":")));
-    }
 
     #[test]
     fn a_wrong_name_and_arguments_that_are_none_are_told() {

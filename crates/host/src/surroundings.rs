@@ -231,13 +231,13 @@ impl Surroundings {
         depth: usize,
         way_out: &str,
     ) -> Result<ToolOutcome, String> {
-        callable(&call.name, &input, &self.rules.options)?;
+        input = callable(&call.name, input, &self.rules.options)?;
         let inside = approval::inside(&call.name, &input);
         let inside = inside.map(|(name, arguments)| (name.to_owned(), arguments));
         if let Some((name, arguments)) = inside {
             call.name = name;
             call.input = chat::json::canonical(&arguments);
-            input = arguments;
+            input = callable(&call.name, arguments, &self.rules.options)?;
         }
         let tool = self.shared.registry.get(&call.name);
         let tool =

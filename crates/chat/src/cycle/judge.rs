@@ -162,9 +162,11 @@ fn runnable(
         let told = format!("The arguments could not be read, so the call was not run: {error}.");
         ("its arguments could not be read", told)
     })?;
-    let fits = fits(tool, &input, options).and_then(|()| inside(&tool_use.name, &input, options));
-    fits.map_err(|told| ("its arguments do not fit", told))?;
-    Ok(input)
+    let fits = fits(tool, input, options).and_then(|input| {
+        inside(&tool_use.name, &input, options)?;
+        Ok(input)
+    });
+    fits.map_err(|told| ("its arguments do not fit", told))
 }
 
 fn unknown(name: &str, options: &Options) -> String {
@@ -175,9 +177,10 @@ fn unknown(name: &str, options: &Options) -> String {
     )
 }
 
-fn fits(tool: &ToolDefinition, input: &Value, options: &Options) -> Result<(), String> {
+/// Completes and checks arguments.
+fn fits(tool: &ToolDefinition, input: Value, options: &Options) -> Result<Value, String> {
     let name = &tool.name;
-    let fits = options.checks.check(name, &tool.input_schema, input);
+    let fits = options.checks.fit(tool, input);
     fits.map_err(|error| {
         format!(
             "The arguments do not fit the schema of \"{name}\", so the call was not run: {error}."
@@ -191,23 +194,24 @@ fn inside(name: &str, input: &Value, options: &Options) -> Result<(), String> {
         Some((inner, _)) if inner == approval::EXECUTE_TOOL => Err(format!(
             "\"{inner}\" runs other tools and not itself, so nothing was run."
         )),
-        Some((inner, arguments)) => callable(inner, &arguments, options),
+        Some((inner, arguments)) => callable(inner, arguments, options).map(drop),
         None => Ok(()),
     }
 }
 
-/// Whether a call that no document holds can run at all.
+/// Completes and checks the arguments of a call that no document holds.
 ///
 /// # Errors
 ///
 /// There is no such tool here or the arguments do not fit; in words for the model.
-pub fn callable(name: &str, input: &Value, options: &Options) -> Result<(), String> {
+pub fn callable(name: &str, input: Value, options: &Options) -> Result<Value, String> {
     let tool = options
         .tools
         .get(name)
         .ok_or_else(|| unknown(name, options))?;
-    fits(tool, input, options)?;
-    inside(name, input, options)
+    let input = fits(tool, input, options)?;
+    inside(name, &input, options)?;
+    Ok(input)
 }
 
 /// The chain's word, and where it approves a tool that can write, the guard's: some

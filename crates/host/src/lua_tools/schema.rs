@@ -1,7 +1,6 @@
 //! Schemas as Lua tables hold them: their keys come in any order, and an empty object
 //! looks like an empty list.
 
-use chat::schema::Checks;
 use serde_json::{Map, Value, json};
 
 /// Keywords whose value is an object.
@@ -48,7 +47,7 @@ pub fn arguments(given: &Value) -> Result<Value, String> {
     object
         .entry("properties")
         .or_insert_with(|| Value::Object(Map::new()));
-    match Checks::default().check("", &schema, &json!({})) {
+    match chat::schema::fit(&schema, json!({})) {
         Err(why) if why.starts_with("the tool's schema is broken") => {
             Err(why.replacen("the tool's schema is broken", "its input_schema is none", 1))
         }

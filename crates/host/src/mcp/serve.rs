@@ -19,7 +19,6 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::audit::Audit;
 use crate::commands::fail;
 use crate::config::Given;
-use crate::direct::fill;
 use crate::editor::Editor;
 use crate::front::{Here, Sender};
 use crate::headless::Code;
@@ -241,13 +240,10 @@ impl Offer for Ours {
         let shared = self.now();
         let Call {
             name,
-            mut input,
+            input,
             progress,
             cancel,
         } = call;
-        if let (Some(tool), Value::Object(input)) = (shared.registry.get(&name), &mut input) {
-            fill(input, &tool.input_schema());
-        }
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let key = CallKey {
             id: ToolUseId::new(format!("mcp_{}_{number}", std::process::id())),

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use chat::approval::CallKey;
+use chat::cycle::callable;
 use chat::marks::Mark;
 use serde_json::Value;
 use tools::Tool;
@@ -21,14 +22,15 @@ pub(super) type Said = Option<String>;
 
 impl Session {
     /// The line beside a call, for windows of `width` columns: the tool's own words,
-    /// nothing as long as these are awaited, else `general`.
+    /// nothing as long as these are awaited, else `general`. A call that can only fail
+    /// has none.
     pub(super) fn preview(
         &self,
         call: &CallKey,
         width: usize,
         general: Option<String>,
     ) -> Option<String> {
-        let general = general?;
+        let general = general.filter(|_| self.can_run(call))?;
         let tool = self.shared.registry.get(&call.name);
         let Some(tool) = tool.filter(|tool| tool.has_preview()) else {
             return Some(general);
@@ -47,6 +49,14 @@ impl Session {
                 None
             }
         }
+    }
+
+    /// Whether the arguments fit. A tool that is not there may yet come.
+    fn can_run(&self, call: &CallKey) -> bool {
+        let options = &self.rules.options;
+        let input = serde_json::from_str::<Value>(&call.input);
+        !options.tools.contains_key(&call.name)
+            || input.is_ok_and(|input| callable(&call.name, input, options).is_ok())
     }
 
     fn ask_for_preview(&self, call: CallKey, width: usize, tool: Arc<dyn Tool>) {

@@ -4,7 +4,6 @@
 //! Pure. Types and properties are document 5's, "Parameter Types"; `integer`,
 //! `object`, `default`, `enum` and `items` are ours.
 
-use chat::schema::Checks;
 use serde_json::{Map, Value, json};
 
 use super::reader::{Table, Wrong};
@@ -134,8 +133,9 @@ impl Parameter {
         let Some(default) = &self.default else {
             return Ok(());
         };
-        let fits = Checks::default().check("", &self.schema(), default);
-        fits.map_err(|why| table.wrong("default", format!("The default does not fit: {why}")))
+        let fits = chat::schema::fit(&self.schema(), default.clone());
+        fits.map(drop)
+            .map_err(|why| table.wrong("default", format!("The default does not fit: {why}")))
     }
 
     fn schema(&self) -> Value {
@@ -187,7 +187,7 @@ pub(crate) fn schema(parameters: &[Parameter]) -> Value {
 ///
 /// What is missing or does not fit, for the model.
 pub(crate) fn fit(parameters: &[Parameter], input: &Value) -> Result<Map<String, Value>, String> {
-    Checks::default().check("", &schema(parameters), input)?;
+    let input = chat::schema::fit(&schema(parameters), input.clone())?;
     let given = |it: &Parameter| match input.get(&it.name) {
         Some(value) => Some(it.typed(value)),
         None => it.default.as_ref().map(|default| it.typed(default)),

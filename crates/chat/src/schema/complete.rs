@@ -1,0 +1,207 @@
+//! What models leave out of arguments, put in where the schema allows it.
+//!
+//! The schema's own findings say where: a completion stays only if it leaves fewer of
+//! them. So it works for any schema, nested or composed, and invents no value but null.
+
+use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind;
+use serde_json::{Map, Value};
+
+/// Most findings that are tried: arguments with more of them are refused as they are.
+const MOST: usize = 64;
+/// The argument that says what a call is for; it has no effect.
+const LABEL: &str = "label";
+
+/// A place in the arguments whose value may be completed.
+struct Gap {
+    /// The JSON pointer of the object.
+    object: String,
+    /// The name of the argument in it.
+    name: String,
+    /// Whether it is there, as null.
+    is_null: bool,
+}
+
+/// Completes arguments as far as `validator` then finds less to object to.
+///
+/// `has_label` says whether a missing `label` at the top is filled with empty text.
+pub(super) fn complete(validator: &Validator, mut input: Value, has_label: bool) -> Value {
+    let mut count = validator.iter_errors(&input).take(MOST + 1).count();
+    if count == 0 || count > MOST {
+        return input;
+    }
+    for gap in gaps(validator, &input) {
+        for value in gap.values(has_label) {
+            let Some(completed) = gap.with(&input, value) else {
+                continue;
+            };
+            let left = validator.iter_errors(&completed).count();
+            if left < count {
+                (input, count) = (completed, left);
+                break;
+            }
+        }
+    }
+    input
+}
+
+/// Places where an argument is missing, or null where the schema wants something else.
+fn gaps(validator: &Validator, input: &Value) -> Vec<Gap> {
+    let gaps = validator.iter_errors(input).filter_map(|error| {
+        let path = error.instance_path().to_string();
+        if let ValidationErrorKind::Required { property } = error.kind() {
+            return Some(Gap {
+                object: path,
+                name: property.as_str()?.to_owned(),
+                is_null: false,
+            });
+        }
+        let (object, name) = path.rsplit_once('/')?;
+        error.instance().is_null().then(|| Gap {
+            object: object.to_owned(),
+            name: name.replace("~1", "/").replace("~0", "~"),
+            is_null: true,
+        })
+    });
+    gaps.collect()
+}
+
+impl Gap {
+    /// What may stand there instead, `None` for nothing at all.
+    fn values(&self, has_label: bool) -> impl Iterator<Item = Option<Value>> {
+        let first = (!self.is_null).then_some(Value::Null);
+        let is_label = has_label && self.object.is_empty() && self.name == LABEL;
+        let label = is_label.then(|| Some(Value::from("")));
+        std::iter::once(first).chain(label)
+    }
+
+    fn with(&self, input: &Value, value: Option<Value>) -> Option<Value> {
+        let mut completed = input.clone();
+        let object: &mut Map<String, Value> =
+            completed.pointer_mut(&self.object)?.as_object_mut()?;
+        match value {
+            Some(value) => object.insert(self.name.clone(), value),
+            None => object.remove(&self.name),
+        };
+        Some(completed)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn check(schema: &Value, has_label: bool, input: Value, expected: Value) {
+        let validator = jsonschema::validator_for(schema).unwrap();
+        assert_eq!(complete(&validator, input, has_label), expected);
+    }
+
+    fn schema() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "label": {"type": "string"},
+                "path": {"type": "string"},
+                "offset": {"type": ["integer", "null"]},
+                "limit": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+                "mode": {"enum": ["a", "b", null]},
+                "tag": {"$ref": "#/$defs/tag"},
+                "any": true,
+            },
+            "$defs": {"tag": {"type": ["string", "null"]}},
+            "required": ["label", "path", "offset", "limit", "mode", "tag", "any"],
+            "additionalProperties": false,
+        })
+    }
+
+    #[test]
+    fn whatever_may_be_null_can_be_left_out() {
+        let all = json!({
+            "label": "", "path": "a", "offset": null, "limit": null, "mode": null, "tag": null,
+            "any": null,
+        });
+        check(&schema(), true, json!({"path": "a"}), all.clone());
+        check(
+            &schema(),
+            true,
+            json!({"path": "a", "label": null}),
+            all.clone(),
+        );
+        check(&schema(), true, all.clone(), all);
+    }
+
+    #[test]
+    fn what_must_be_said_is_not_made_up() {
+        let input =
+            json!({"label": "x", "offset": null, "limit": 1, "mode": "a", "tag": "t", "any": 1});
+        check(&schema(), true, input.clone(), input);
+        let named = json!({
+            "type": "object", "properties": {"label": {"type": "string"}}, "required": ["label"],
+        });
+        // A label that is no strict tool's may be the very thing that the call is about.
+        check(&named, false, json!({}), json!({}));
+        check(
+            &named,
+            false,
+            json!({"label": null}),
+            json!({"label": null}),
+        );
+    }
+
+    #[test]
+    fn null_for_an_optional_argument_is_none() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "count": {"type": "integer"},
+                "a/b~c": {"type": "string"},
+                "list": {"type": "array", "items": {
+                    "type": "object",
+                    "properties": {"id": {"type": "string"}, "note": {"type": "string"}},
+                    "required": ["id"],
+                }},
+            },
+            "required": ["count"],
+        });
+        check(
+            &schema,
+            false,
+            json!({"count": 1, "a/b~c": null, "list": [{"id": "x", "note": null}]}),
+            json!({"count": 1, "list": [{"id": "x"}]}),
+        );
+        check(
+            &schema,
+            false,
+            json!({"count": null}),
+            json!({"count": null}),
+        );
+        check(
+            &schema,
+            false,
+            json!({"count": 1, "list": [null]}),
+            json!({"count": 1, "list": [null]}),
+        );
+    }
+
+    #[test]
+    fn a_nested_argument_is_completed_as_one_at_the_top() {
+        let schema = json!({
+            "type": "object",
+            "properties": {"inner": {
+                "type": "object",
+                "properties": {"x": {"type": ["number", "null"]}, "label": {"type": "string"}},
+                "required": ["x"],
+            }},
+            "required": ["inner"],
+        });
+        check(
+            &schema,
+            true,
+            json!({"inner": {"label": null}}),
+            json!({"inner": {"x": null}}),
+        );
+    }
+}
