@@ -16,6 +16,7 @@ mod cycle;
 mod demo;
 mod editor_busy;
 mod editor_leaves;
+mod endings;
 mod every_kind;
 mod everyday;
 mod faults;

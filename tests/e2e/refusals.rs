@@ -212,15 +212,20 @@ fn a_cut_connection_after_a_whole_call_runs_nothing() {
 }
 
 #[test]
-fn text_that_reaches_the_token_limit_is_kept_as_an_answer() {
-    let provider = Provider::anthropic([Answer::says("A long story").stop("max_tokens")]);
+fn text_that_reaches_the_token_limit_is_kept_marked_and_can_be_taken_up() {
+    let cut = Answer::says("A long story").stop("max_tokens");
+    let provider = Provider::anthropic([cut, Answer::says("and its end.")]);
     let editor = ask_with(&provider, json!({}));
     editor.keys("<C-]>");
     wait_message(
         &editor,
         "The answer reached its token limit and is cut there.",
     );
-    editor.wait_text("@Assistant:\nA long story\n\n@You:\n");
+    editor.wait_text(
+        "@Assistant:\nA long story\n\n<!-- flemma:aborted: The answer reached its token limit and is cut there. -->\n\n@You:\n",
+    );
+    editor.keys("<Esc><C-]>");
+    editor.wait_text("Your answer was cut off. Go on from where it ends.\n\n@Assistant:\nand its end.\n\n@You:\n");
 }
 
 #[test]

@@ -41,8 +41,10 @@ impl Ids {
 pub enum Said {
     /// A call, with the id that it has in the document.
     Call(ToolUse),
-    /// The answer is complete, with a remark when it ended early and stands as it is.
-    Complete(Option<Problem>),
+    /// The answer is complete.
+    Complete,
+    /// It reached a limit of tokens and is cut there: none of its calls may run.
+    Limited(Problem),
     /// It broke off or cannot be taken as an answer: none of its calls may run.
     Failed(Problem),
 }
@@ -121,47 +123,59 @@ impl Answer {
         }
     }
 
-    /// The provider says that the answer is complete.
+    /// Decides what the provider's reason to stop makes of the answer.
+    ///
+    /// Only the documented good endings let the calls of an answer run.
     fn stopped(&mut self, reason: StopReason) -> Said {
-        let problem = match reason {
-            StopReason::Refusal => (
-                "The model declined to go on.",
-                "Reword your message and press Ctrl-].",
-            ),
-            StopReason::MaxTokens if self.calls > 0 => (
-                "The answer reached its token limit in the middle of its calls, so none of them runs.",
-                "Raise parameters.max_tokens, or press Ctrl-] to let the model go on.",
-            ),
-            StopReason::ContextFull => (
+        match reason {
+            StopReason::MaxTokens => Said::Limited(self.token_limit()),
+            StopReason::EndTurn | StopReason::ToolUse if self.writer.is_empty() => {
+                Said::Failed(Problem::new(
+                    "The model sent an empty answer.",
+                    "Press Ctrl-] to ask again; the conversation is unchanged.",
+                ))
+            }
+            StopReason::EndTurn | StopReason::ToolUse => {
+                self.writer.finish(None);
+                Said::Complete
+            }
+            StopReason::ContextFull => Said::Failed(Problem::new(
                 "Question and answer fill the model's context window, so the answer ends there and none of its calls runs.",
                 "Delete earlier turns or large results, or choose a model with a larger context window.",
-            ),
-            _ if self.writer.is_empty() => (
-                "The model sent an empty answer.",
-                "Press Ctrl-] to ask again; the conversation is unchanged.",
-            ),
-            reason => {
-                self.writer.finish(None);
-                return Said::Complete(cut_short(&reason));
-            }
-        };
-        Said::Failed(Problem::new(problem.0, problem.1))
+            )),
+            StopReason::Refusal => Said::Failed(Problem::new(
+                "The model declined to go on.",
+                "Reword your message and press Ctrl-].",
+            )),
+            StopReason::Other(word) => Said::Failed(ended_early(&word, self.calls > 0)),
+        }
+    }
+
+    fn token_limit(&self) -> Problem {
+        if self.calls > 0 {
+            return Problem::new(
+                "The answer reached its token limit in the middle of its calls, so none of them runs.",
+                "Raise parameters.max_tokens, or press Ctrl-] to let the model go on.",
+            );
+        }
+        Problem::new(
+            "The answer reached its token limit and is cut there.",
+            "Raise parameters.max_tokens, or press Ctrl-] to let the model go on.",
+        )
     }
 }
 
-/// What is to be said about an answer that ended early and stands as it is.
-fn cut_short(reason: &StopReason) -> Option<Problem> {
-    match reason {
-        StopReason::MaxTokens => Some(Problem::new(
-            "The answer reached its token limit and is cut there.",
-            "Raise parameters.max_tokens for longer ones.",
-        )),
-        StopReason::Other(word) => Some(Problem::new(
-            format!("The provider ended the answer early ({word})."),
-            "Press Ctrl-] to let the model go on.",
-        )),
-        _ => None,
-    }
+/// Describes an end for a reason that no documentation calls a good one.
+fn ended_early(word: &str, has_calls: bool) -> Problem {
+    let calls = if has_calls {
+        ", so none of its calls runs"
+    } else {
+        ""
+    };
+    Problem::new(
+        format!("The provider ended the answer early ({word}){calls}."),
+        "Press Ctrl-] to let the model go on.",
+    )
 }
 
 /// Eight bytes for an id.

@@ -341,7 +341,13 @@ impl Cycle {
         if end != AnswerEnd::Complete {
             self.batch = None;
             self.words.put_back(Vec::new());
-            return self.settle(document, options);
+            let effects = self.settle(document, options);
+            // A text that was only too long can be answered at once.
+            let is_text = document.unanswered_turns().next().is_none();
+            if end == AnswerEnd::Limited && is_text && effects.is_empty() {
+                return rest::fresh_prompt(document);
+            }
+            return effects;
         }
         if self.words.steers() {
             return self.speak(document, options);

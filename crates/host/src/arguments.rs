@@ -33,8 +33,9 @@ pub enum Command {
     /// would be. A call that no rule approves is asked about: on a terminal, or
     /// answered by the lines of standard input; where there is nobody, it is denied.
     ///
-    /// Exit codes: 0 done, 1 error, 2 wrong command line, 3 too many requests in a
-    /// row, 4 a call was denied, 130 cancelled.
+    /// Exit codes: 0 done, 1 error, 2 wrong command line, 3 a limit was reached (too
+    /// many requests in a row, or an answer cut by its token limit), 4 a call was
+    /// denied, 130 cancelled.
     Send(Send),
     /// Run one tool, by the same rules as in a chat, and print its result.
     ///

@@ -133,14 +133,20 @@ impl Run<'_> {
                     input: input.unwrap_or_else(|_| issued.input.into()),
                 }));
             }
-            Some(Said::Complete(_)) => self.end_answer(AnswerEnd::Complete),
-            Some(Said::Failed(problem)) => {
-                open.answer.break_off(&problem.what);
-                self.problem = Some(problem);
-                self.end_answer(AnswerEnd::Failed);
-            }
+            Some(Said::Complete) => self.end_answer(AnswerEnd::Complete),
+            Some(Said::Limited(problem)) => self.cut_off(problem, AnswerEnd::Limited),
+            Some(Said::Failed(problem)) => self.cut_off(problem, AnswerEnd::Failed),
             None => {}
         }
+    }
+
+    /// Ends the answer early; what arrived stays, with the reason.
+    fn cut_off(&mut self, problem: Problem, end: AnswerEnd) {
+        if let Some(open) = &mut self.request {
+            open.answer.break_off(&problem.what);
+        }
+        self.problem = Some(problem);
+        self.end_answer(end);
     }
 
     /// The request is not wanted any more.

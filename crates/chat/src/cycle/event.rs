@@ -114,6 +114,8 @@ pub enum AnswerEnd {
     Complete,
     /// It was cut off, refused or failed; what arrived stays.
     Failed,
+    /// It reached a limit of tokens and is cut there; what arrived stays.
+    Limited,
     /// The user cancelled it.
     Cancelled,
 }

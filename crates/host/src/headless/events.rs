@@ -70,6 +70,7 @@ impl Front {
                 self.save();
                 let status = &event.data["status"];
                 self.outcome.failed |= status == "error";
+                self.outcome.cut |= status == "limit";
                 let calls = self.answer_has_calls();
                 self.tell_news();
                 self.output.request_finished(status, calls);

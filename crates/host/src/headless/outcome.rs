@@ -11,7 +11,8 @@ pub enum Code {
     Error,
     /// The command line is wrong.
     Usage,
-    /// The most requests in a row were made, and there was more to do.
+    /// The most requests in a row were made with more to do, or an answer was cut by
+    /// its token limit.
     Limit,
     /// A call was refused, or nobody could be asked about it.
     Denied,
@@ -49,6 +50,8 @@ pub struct Outcome {
     pub failed: bool,
     /// Whether the most requests in a row were made.
     pub limited: bool,
+    /// Whether the last answer was cut by its token limit.
+    pub cut: bool,
     /// Calls that were refused here, by tool.
     pub refused: Vec<String>,
     /// Whether anything was sent or run.
@@ -62,7 +65,7 @@ impl Outcome {
             Code::Cancelled
         } else if self.failed || !self.worked {
             Code::Error
-        } else if self.limited {
+        } else if self.limited || self.cut {
             Code::Limit
         } else if self.refused.is_empty() {
             Code::Ok

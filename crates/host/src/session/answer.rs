@@ -174,14 +174,13 @@ impl Session {
                 let recorded = answer::key(&call).map(Event::Recorded);
                 self.waiting.extend(recorded);
             }
-            Some(Said::Complete(remark)) => {
-                open.end = Some(AnswerEnd::Complete);
-                if let Some(remark) = remark {
-                    self.editor.notify(&Notice {
-                        level: Level::Warning,
-                        text: remark.to_string(),
-                    });
-                }
+            Some(Said::Complete) => open.end = Some(AnswerEnd::Complete),
+            Some(Said::Limited(problem)) => {
+                self.editor.notify(&Notice {
+                    level: Level::Warning,
+                    text: problem.to_string(),
+                });
+                self.end_request(&problem.what, AnswerEnd::Limited);
             }
             Some(Said::Failed(problem)) => self.failed(&problem),
             None => {}
@@ -322,6 +321,7 @@ impl Session {
         let status = match end {
             AnswerEnd::Complete => "success",
             AnswerEnd::Failed => "error",
+            AnswerEnd::Limited => "limit",
             AnswerEnd::Cancelled => "cancelled",
         };
         self.later.request_ended(open.anchor, open.meter, status);

@@ -15,9 +15,12 @@ use crate::{
     arguments::{MAX_HELD_BYTES, whole_object},
     decoder::{NotJson, not_json},
     failure,
-    said::error_message,
+    said::{self, error_message},
     sse::SseEvent,
 };
+
+/// The documented reasons of a complete answer.
+const GOOD: [&str; 3] = ["end_turn", "stop_sequence", "tool_use"];
 
 /// An answer that is being streamed.
 #[derive(Debug, Default)]
@@ -194,11 +197,12 @@ impl Answer {
     }
 
     fn accept_message_delta(&mut self, json: &Value<'_>, events: &mut Vec<StreamEvent>) {
-        if let Some(reason) = json.get("delta").get("stop_reason").as_str() {
-            self.stop_reason = Some(reason.to_owned());
-            if matches!(reason, "max_tokens" | "model_context_window_exceeded") {
+        if let Some(reason) = said::word(json.get("delta").get("stop_reason")) {
+            // Under any other reason the arguments of the last call may be cut.
+            if !GOOD.contains(&reason.as_str()) {
                 self.held = None;
             }
+            self.stop_reason = Some(reason);
             self.release_held(events);
         }
         events.extend(usage(json.get("usage")));
@@ -209,8 +213,10 @@ impl Answer {
         self.release_held(events);
         events.push(StreamEvent::Stop(
             match self.stop_reason.take().as_deref() {
+                // Compatible servers leave the reason out.
                 Some("tool_use") | None if self.called => StopReason::ToolUse,
-                Some("end_turn" | "stop_sequence" | "tool_use") | None => StopReason::EndTurn,
+                None => StopReason::EndTurn,
+                Some(good) if GOOD.contains(&good) => StopReason::EndTurn,
                 Some("max_tokens") => StopReason::MaxTokens,
                 Some("model_context_window_exceeded") => StopReason::ContextFull,
                 Some("refusal" | "sensitive") => StopReason::Refusal,

@@ -11,16 +11,23 @@ use super::calls::Calls;
 use super::details::{self, Detail};
 use super::dialects::Returns;
 use crate::{
-    StopReason, StreamEvent, Usage, arguments::MAX_HELD_BYTES, decoder::NotJson, failure,
-    said::error_message, sse::SseEvent,
+    StopReason, StreamEvent, Usage,
+    arguments::MAX_HELD_BYTES,
+    decoder::NotJson,
+    failure,
+    said::{error_message, word},
+    sse::SseEvent,
 };
 
-/// The words for an answer that is complete, OpenAI's first.
-const NATURAL: [&str; 6] = [
+/// The documented words for an answer that is complete: OpenAI's, then those of
+/// Together (`eos`), Text Generation Inference (`eos_token`, `stop_sequence`) and of
+/// gateways in front of Anthropic (`end_turn`).
+const GOOD: [&str; 7] = [
     "stop",
     "tool_calls",
     "function_call",
     "eos",
+    "eos_token",
     "end_turn",
     "stop_sequence",
 ];
@@ -67,12 +74,8 @@ impl Answer {
             return Ok(());
         }
         self.accept_delta(choice.get("delta"), events);
-        if let Some(reason) = choice
-            .get("finish_reason")
-            .as_str()
-            .filter(|reason| !reason.is_empty())
-        {
-            self.complete(reason, events);
+        if let Some(reason) = word(choice.get("finish_reason")) {
+            self.complete(&reason, events);
         }
         events.extend(usage(json.get("usage")));
         if self.calls.bytes_held + self.bytes_thought > MAX_HELD_BYTES {
@@ -167,22 +170,30 @@ impl Answer {
     fn complete(&mut self, reason: &str, events: &mut Vec<StreamEvent>) {
         self.close_thinking(events);
         let has_calls = !self.calls.is_empty();
+        let is_good = GOOD.contains(&reason);
         let calls = match reason {
-            "length" => self.calls.take_all_but_last(),
+            "length" | "model_length" => self.calls.take_all_but_last(),
             _ => self.calls.take_all(),
         };
         events.extend(calls);
         let stop = match reason {
             "length" => StopReason::MaxTokens,
+            // Mistral's word for a full context.
+            "model_length" => StopReason::ContextFull,
             "content_filter" => StopReason::Refusal,
             // Some servers say "stop" after calls as well.
-            reason if NATURAL.contains(&reason) && has_calls => StopReason::ToolUse,
-            reason if NATURAL.contains(&reason) && self.refused => StopReason::Refusal,
-            reason if NATURAL.contains(&reason) => StopReason::EndTurn,
+            _ if is_good && has_calls => StopReason::ToolUse,
+            _ if is_good && self.refused => StopReason::Refusal,
+            _ if is_good => StopReason::EndTurn,
             other => StopReason::Other(other.to_owned()),
         };
-        // Some servers repeat the reason; what counts is the one that ended calls.
-        if has_calls || self.stop.is_none() {
+        // Some servers repeat the reason: a bad one counts, then the one that ended calls.
+        let is_bad = |stop: &StopReason| !matches!(stop, StopReason::ToolUse | StopReason::EndTurn);
+        let replaces = match &self.stop {
+            None => true,
+            Some(before) => !is_bad(before) && (is_bad(&stop) || has_calls),
+        };
+        if replaces {
             self.stop = Some(stop);
         }
     }

@@ -12,7 +12,7 @@ use crate::{
     StopReason, StreamEvent, ToolUse, Usage,
     decoder::NotJson,
     failure,
-    said::{error_message, message_excerpt},
+    said::{error_message, message_excerpt, word},
     sse::SseEvent,
 };
 
@@ -102,8 +102,8 @@ impl Answer {
         events.extend(usage(json.get("usageMetadata")));
         if let Some(reason) = json.get("promptFeedback").get("blockReason").as_str() {
             self.fail(blocked_prompt(reason), events);
-        } else if let Some(reason) = candidate.get("finishReason").as_str() {
-            self.finish(reason, candidate.get("finishMessage").as_str(), events);
+        } else if let Some(reason) = word(candidate.get("finishReason")) {
+            self.finish(&reason, candidate.get("finishMessage").as_str(), events);
         }
         Ok(())
     }
@@ -194,7 +194,7 @@ impl Answer {
 
     fn finish(&mut self, reason: &str, message: Option<&str>, events: &mut Vec<StreamEvent>) {
         self.stop = Some(match reason {
-            "FINISH_REASON_UNSPECIFIED" | "" => return,
+            "FINISH_REASON_UNSPECIFIED" => return,
             // Google says STOP after calls as well; a peer that speaks its format does not.
             "STOP" | "FUNCTION_CALL" if self.called => StopReason::ToolUse,
             "STOP" => StopReason::EndTurn,

@@ -14,7 +14,7 @@ use crate::{
     arguments::{MAX_HELD_BYTES, whole_object},
     decoder::{NotJson, not_json},
     failure,
-    said::error_message,
+    said::{error_message, word},
     sse::SseEvent,
 };
 
@@ -220,14 +220,13 @@ impl Answer {
         }
         self.close_thinking(None, events);
         events.extend(usage(response.get("usage")));
-        let cut = response.get("incomplete_details").get("reason").as_str();
-        let cut = cut.or(kind.ends_with("incomplete").then_some("max_output_tokens"));
+        let cut = cut(response, kind);
         if cut.is_some() {
             self.held
                 .take_if(|call| whole_object(&call.input).is_none());
         }
         self.release_held(events);
-        events.push(StreamEvent::Stop(match cut {
+        events.push(StreamEvent::Stop(match cut.as_deref() {
             Some("max_output_tokens") => StopReason::MaxTokens,
             Some("content_filter") => StopReason::Refusal,
             Some(other) => StopReason::Other(other.to_owned()),
@@ -263,6 +262,20 @@ impl Answer {
             events.push(StreamEvent::ThinkingEnd { signature });
         }
     }
+}
+
+/// Why an answer is not complete, in the provider's word.
+fn cut(response: &Value<'_>, kind: &str) -> Option<String> {
+    let reason = word(response.get("incomplete_details").get("reason"));
+    let status = word(response.get("status")).unwrap_or_default();
+    let by_status = match status.as_str() {
+        "incomplete" => Some("max_output_tokens".to_owned()),
+        _ if kind.ends_with("incomplete") => Some("max_output_tokens".to_owned()),
+        // Some servers repeat the status of the first event.
+        "completed" | "in_progress" | "queued" | "" => None,
+        other => Some(other.to_owned()),
+    };
+    reason.or(by_status)
 }
 
 fn text_in(value: &Value<'_>) -> Option<String> {
