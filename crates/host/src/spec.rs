@@ -162,7 +162,7 @@ impl Spec {
     /// An argument is missing or one too many, or the template cannot be filled in.
     pub fn chat(&self, given: &Given) -> Result<Vec<String>, String> {
         let values = self.values(given)?;
-        let filled = render::Filled::new(values);
+        let mut filled = render::Filled::new(values);
         let system = filled.render("prompt.system", &self.prompt.system)?;
         let user = filled.render("prompt.template", &self.prompt.template)?;
         let mut lines = self.frontmatter(&filled);

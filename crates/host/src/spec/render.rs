@@ -1,48 +1,49 @@
 //! Fills in a template: minijinja's language, in which `{{.name}}` is accepted for
 //! `{{ name }}`.
 //!
-//! An argument is data. One that would be an expression or a file reference in the
-//! chat becomes a variable of it, so that it is sent as it was given.
+//! An argument is data. What would be an expression or a file reference in the chat with
+//! its help, whatever stands next to it, becomes a variable of the chat whose value is
+//! that text. So it is sent as it was given.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use chat::references::{Piece, pieces};
-use minijinja::{Environment, UndefinedBehavior};
+use minijinja::{Environment, UndefinedBehavior, escape_formatter};
 
 /// Steps that a template may take; the examples take some hundred.
 const FUEL: u64 = 1_000_000;
 
+/// Stand around what a template's expressions print: noncharacters, which no text that is
+/// exchanged may hold.
+const OPEN: char = '\u{fdd0}';
+const CLOSE: char = '\u{fdd1}';
+
 /// Arguments, ready to be filled in.
 pub struct Filled {
-    /// By name, as they stand in the chat.
-    shown: BTreeMap<String, String>,
-    /// Those that are variables of the chat: the variable's name and its value.
-    variables: Vec<(String, String)>,
+    values: BTreeMap<String, String>,
+    /// Texts that are variables of the chat, in the order of their names.
+    variables: Vec<String>,
 }
 
 impl Filled {
     /// Takes the arguments by name.
     pub fn new(values: BTreeMap<String, String>) -> Self {
-        let mut variables = Vec::new();
-        let shown = values
-            .into_iter()
-            .map(|(name, value)| {
-                if is_plain(&value) {
-                    return (name, value);
-                }
-                let variable = format!("argument_{}", variables.len() + 1);
-                let shown = format!("{{{{ {variable} }}}}");
-                variables.push((variable, value));
-                (name, shown)
-            })
-            .collect();
-        Self { shown, variables }
+        let unmarked = |value: String| value.replace([OPEN, CLOSE], "\u{fffd}");
+        let values = values.into_iter();
+        Self {
+            values: values.map(|(name, it)| (name, unmarked(it))).collect(),
+            variables: Vec::new(),
+        }
     }
 
     /// The lines of a Lua frontmatter that define the variables.
     pub fn variables(&self) -> Vec<String> {
-        let line = |(name, value): &(String, String)| format!("{name} = {}", lua_string(value));
-        self.variables.iter().map(line).collect()
+        let numbered = self.variables.iter().zip(1..);
+        let line = |(value, number): (&String, usize)| {
+            format!("{} = {}", variable(number), lua_string(value))
+        };
+        numbered.map(line).collect()
     }
 
     /// Fills in a template; `what` names it in errors.
@@ -50,27 +51,230 @@ impl Filled {
     /// # Errors
     ///
     /// What is wrong with it and on which of its lines.
-    pub fn render(&self, what: &str, template: &str) -> Result<String, String> {
+    pub fn render(&mut self, what: &str, template: &str) -> Result<String, String> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(FUEL));
-        let rendered = environment.render_str(&without_dots(template), &self.shown);
-        rendered.map_err(|error| {
+        environment.set_formatter(|out, state, value| {
+            out.write_str(&OPEN.to_string())?;
+            escape_formatter(out, state, value)?;
+            Ok(out.write_str(&CLOSE.to_string())?)
+        });
+        let rendered = environment.render_str(&without_dots(template), &self.values);
+        let rendered = rendered.map_err(|error| {
             let line = error
                 .line()
                 .map_or(String::new(), |line| format!(", line {line}"));
             let detail = error.detail().map_or(String::new(), |it| format!(": {it}"));
             format!("{what}{line}: {}{detail}", error.kind())
-        })
+        })?;
+        Ok(self.inert(segments(&rendered)))
+    }
+
+    /// Joins the segments so that none but the template's own references refer to
+    /// anything.
+    fn inert(&mut self, mut segments: Vec<Segment>) -> String {
+        let own = own_references(&segments);
+        // One that an argument hides, as a backtick does, comes back once that argument is
+        // a variable.
+        if !own.is_subset(&joined(&segments).references()) {
+            self.hide_all(&mut segments);
+        }
+        loop {
+            let text = joined(&segments);
+            let foreign = text.foreign(&own);
+            let Some(range) = foreign else {
+                return text.text;
+            };
+            let replacement = self.hide(text.text[range.clone()].to_owned());
+            segments = text.with_variable(range, replacement);
+        }
+    }
+
+    /// Makes every argument a variable that stands where a variable is read, which is not
+    /// in code.
+    fn hide_all(&mut self, segments: &mut [Segment]) {
+        for at in 0..segments.len() {
+            let Segment::Argument(value) = &segments[at] else {
+                continue;
+            };
+            if value.is_empty() {
+                continue;
+            }
+            let value = value.clone();
+            let shown = expression(self.variables.len() + 1);
+            let before = joined(&segments[..at]).text.len();
+            segments[at] = Segment::Variable(shown.clone());
+            let range = before..before + shown.len();
+            match live(&joined(segments).text).contains(&range) {
+                true => self.variables.push(value),
+                false => segments[at] = Segment::Argument(value),
+            }
+        }
+    }
+
+    /// Makes a text a variable, and gives the expression for it.
+    fn hide(&mut self, text: String) -> String {
+        self.variables.push(text);
+        expression(self.variables.len())
     }
 }
 
-fn is_plain(value: &str) -> bool {
-    // At the start of a line and behind a word, as the template may have it.
-    let all = pieces(value, 0);
-    let behind = pieces(&format!("x {value}"), 0);
-    let text = |it: &Piece| matches!(it, Piece::Text(_));
-    all.iter().all(text) && behind.iter().all(text) && !value.contains("{{")
+fn variable(number: usize) -> String {
+    format!("argument_{number}")
+}
+
+fn expression(number: usize) -> String {
+    format!("{{{{ {} }}}}", variable(number))
+}
+
+/// A stretch of a filled template.
+#[derive(Debug, Clone, PartialEq)]
+enum Segment {
+    /// The template's own text.
+    Own(String),
+    /// What one of its expressions printed.
+    Argument(String),
+    /// An expression of ours, for a variable.
+    Variable(String),
+}
+
+/// Takes marked text apart.
+fn segments(marked: &str) -> Vec<Segment> {
+    let mut segments = Vec::new();
+    let (mut depth, mut text) = (0_usize, String::new());
+    for char in marked.chars() {
+        let next = match char {
+            OPEN => depth + 1,
+            CLOSE => depth.saturating_sub(1),
+            char => {
+                text.push(char);
+                continue;
+            }
+        };
+        // What is printed inside what is printed belongs to it.
+        if (depth == 0) != (next == 0) {
+            let text = std::mem::take(&mut text);
+            segments.push(match depth {
+                0 => Segment::Own(text),
+                _ => Segment::Argument(text),
+            });
+        }
+        depth = next;
+    }
+    segments.push(Segment::Own(text));
+    segments
+}
+
+/// Segments as one text that remembers whose each byte is.
+struct Joined {
+    text: String,
+    segments: Vec<(Range<usize>, Segment)>,
+}
+
+fn joined(segments: &[Segment]) -> Joined {
+    let mut text = String::new();
+    let placed = segments.iter().map(|segment| {
+        let (Segment::Own(piece) | Segment::Argument(piece) | Segment::Variable(piece)) = segment;
+        let start = text.len();
+        text.push_str(piece);
+        (start..text.len(), segment.clone())
+    });
+    let segments = placed.collect();
+    Joined { text, segments }
+}
+
+/// A reference that is all the template's: where it is in the template's own text.
+type OwnReference = (usize, String);
+
+impl Joined {
+    /// The references that consist of the template's own text.
+    fn references(&self) -> BTreeSet<OwnReference> {
+        let ranges = live(&self.text).into_iter();
+        ranges.filter_map(|range| self.own(&range)).collect()
+    }
+
+    fn own(&self, range: &Range<usize>) -> Option<OwnReference> {
+        let mut before = 0;
+        for (place, segment) in &self.segments {
+            let overlaps = place.start < range.end && range.start < place.end;
+            match segment {
+                Segment::Own(_) if place.end <= range.start => before += place.len(),
+                Segment::Own(_) if place.start < range.start => before += range.start - place.start,
+                Segment::Own(_) => {}
+                Segment::Argument(_) | Segment::Variable(_) if overlaps => return None,
+                Segment::Argument(_) | Segment::Variable(_) => {}
+            }
+        }
+        Some((before, self.text[range.clone()].to_owned()))
+    }
+
+    /// A reference that is neither the template's own nor one of our variables.
+    fn foreign(&self, own: &BTreeSet<OwnReference>) -> Option<Range<usize>> {
+        let is_ours = |range: &Range<usize>| {
+            let mut all = self.segments.iter();
+            all.any(|(place, it)| place == range && matches!(it, Segment::Variable(_)))
+        };
+        live(&self.text).into_iter().find(|range| {
+            let is_own = self.own(range).is_some_and(|it| own.contains(&it));
+            !is_own && !is_ours(range)
+        })
+    }
+
+    /// The segments with a variable in place of a range.
+    fn with_variable(&self, range: Range<usize>, variable: String) -> Vec<Segment> {
+        let mut segments = Vec::new();
+        let mut variable = Some(variable);
+        for (place, segment) in &self.segments {
+            let part = |range: Range<usize>| match segment {
+                Segment::Own(_) => Segment::Own(self.text[range].to_owned()),
+                Segment::Argument(_) => Segment::Argument(self.text[range].to_owned()),
+                Segment::Variable(_) => Segment::Variable(self.text[range].to_owned()),
+            };
+            if place.end <= range.start || place.start >= range.end {
+                segments.push(segment.clone());
+                continue;
+            }
+            if place.start < range.start {
+                segments.push(part(place.start..range.start));
+            }
+            segments.extend(variable.take().map(Segment::Variable));
+            if range.end < place.end {
+                segments.push(part(range.end..place.end));
+            }
+        }
+        segments
+    }
+}
+
+/// The template's own references, which hold for any arguments: those that it has with a
+/// word and with a blank in the place of each.
+fn own_references(segments: &[Segment]) -> BTreeSet<OwnReference> {
+    let with = |filler: &str| {
+        let filled = segments.iter().map(|segment| match segment {
+            Segment::Argument(_) => Segment::Argument(filler.to_owned()),
+            other => other.clone(),
+        });
+        joined(&filled.collect::<Vec<_>>()).references()
+    };
+    let (word, blank) = (with("x"), with(" "));
+    word.intersection(&blank).cloned().collect()
+}
+
+/// Where a text is an expression or a file reference.
+fn live(text: &str) -> Vec<Range<usize>> {
+    let mut at = 0;
+    let placed = pieces(text, 0).into_iter().map(|piece| {
+        let (written, refers) = match piece {
+            Piece::Text(text) => (text, false),
+            Piece::Expression { written, .. } | Piece::File { written, .. } => (written, true),
+        };
+        let start = at;
+        at += written.len();
+        (start..at, refers)
+    });
+    let live = placed.filter(|(_, refers)| *refers);
+    live.map(|(range, _)| range).collect()
 }
 
 /// `{{.name}}` and `{{ .name }}` as minijinja spells it.

@@ -1,4 +1,6 @@
 #![allow(clippy::unwrap_used)]
+use chat::references::Piece;
+
 use super::*;
 
 const ANALYZER: &str = include_str!("../../../../examples/commands/project-analyzer.yaml");
@@ -83,6 +85,123 @@ fn an_argument_is_sent_as_it_was_given() {
         marker.ends_with("@You:\nLook: x\n\\@Assistant:\ny"),
         "{marker}"
     );
+}
+
+/// What the model gets of a chat that is made of plain text and variables.
+fn sent(chat: &str) -> String {
+    let (frontmatter, body) = chat.split_once("\n```\n").unwrap();
+    let mut body = body.to_owned();
+    let defined = frontmatter.lines().filter_map(|it| it.split_once(" = "));
+    for (name, value) in defined.filter(|(name, _)| name.starts_with("argument_")) {
+        let value: String = serde_json::from_str(value).unwrap();
+        body = body.replacen(&format!("{{{{ {name} }}}}"), &value, 1);
+    }
+    body.split_once("@You:\n").unwrap().1.to_owned()
+}
+
+/// The references of a chat, without the variables that hold arguments.
+fn references(chat: &str) -> Vec<String> {
+    let text = chat::text::Text::from(chat);
+    let found = chat::references::in_document(&chat::document::Document::parse(&text));
+    let written = found
+        .into_values()
+        .flatten()
+        .filter_map(|piece| match piece {
+            Piece::Text(_) => None,
+            Piece::Expression { written, .. } | Piece::File { written, .. } => Some(written),
+        });
+    written
+        .filter(|it| !it.starts_with("{{ argument_"))
+        .collect()
+}
+
+/// A command with this template and the arguments `a` and `b`.
+fn with_two(template: &str, a: &str, b: &str) -> String {
+    let template = serde_json::to_string(template).unwrap();
+    let spec =
+        format!("name: x\nargs:\n  - name: a\n  - name: b\nprompt:\n  template: {template}\n");
+    chat(&spec, &[&format!("a={a}"), &format!("b={b}")]).unwrap()
+}
+
+#[test]
+fn arguments_that_are_a_reference_together_are_text() {
+    for (template, a, b, text) in [
+        (
+            "Look: {{.a}}{{.b}}",
+            "@",
+            "./secret.txt",
+            "Look: @./secret.txt",
+        ),
+        ("Look: {{.a}}{ 7*6 }}", "{", "", "Look: {{ 7*6 }}"),
+        ("Look: {{.a}} 7*6 }}", "{{", "", "Look: {{ 7*6 }}"),
+        ("Look: @{{.a}}", "./secret.txt", "", "Look: @./secret.txt"),
+        ("Look: @./{{.a}}", "secret.txt", "", "Look: @./secret.txt"),
+        ("{{.a}}./secret.txt", "@", "", "@./secret.txt"),
+        ("`{{.a}} @./secret.txt `", "`", "", "`` @./secret.txt `"),
+        (
+            "```\n{{.a}}\n```",
+            "```\n@./secret.txt",
+            "",
+            "```\n```\n@./secret.txt\n```",
+        ),
+        ("{{.a}}{{.b}}", "{{ 1", " }}", "{{ 1 }}"),
+    ] {
+        let chat = with_two(template, a, b);
+        assert_eq!(references(&chat), Vec::<String>::new(), "{chat}");
+        assert_eq!(sent(&chat), text, "{chat}");
+    }
+}
+
+#[test]
+fn the_templates_own_references_stay_whatever_the_arguments_are() {
+    for (template, a) in [
+        ("By @./style.md: {{.a}}", "main.rs"),
+        ("{{.a}} by @./style.md", "`"),
+        ("{{.a}} by @./style.md", "```"),
+        ("{{.a}}\nby @./style.md", "<!--"),
+    ] {
+        let chat = with_two(template, a, "");
+        assert_eq!(references(&chat), ["@./style.md"], "{chat}");
+        assert_eq!(sent(&chat), template.replace("{{.a}}", a), "{chat}");
+    }
+}
+
+#[test]
+fn no_arguments_make_a_reference_or_change_the_text() {
+    let own = [
+        "{{.a}}",
+        "{{.b}}",
+        "@",
+        "./s ",
+        "}}",
+        "`",
+        "```\n",
+        "x ",
+        "@./own.md ",
+    ];
+    let values = [
+        ("@", "./s"),
+        ("{", "{ 1 }}"),
+        ("{{", "}}"),
+        ("`", "@./s"),
+        ("```\n@./s", "x"),
+        ("", "@../s`"),
+    ];
+    let choices = (0..own.len().pow(4)).step_by(11);
+    for (choice, (a, b)) in choices.zip(values.into_iter().cycle()) {
+        let places = (0..4).map(|place| own[choice / own.len().pow(place) % own.len()]);
+        let template = places.collect::<String>() + ".";
+        let chat = with_two(&template, a, b);
+        let filled = template
+            .replace("{{.a}}", "\u{1}")
+            .replace("{{.b}}", "\u{2}");
+        let filled = filled.replace('\u{1}', a).replace('\u{2}', b);
+        assert_eq!(sent(&chat), filled, "{chat}");
+        for reference in references(&chat) {
+            let own = reference == "@./own.md" || template.contains(&reference);
+            assert!(own, "{reference} of {template:?}: {chat}");
+        }
+    }
 }
 
 #[test]
