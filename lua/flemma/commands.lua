@@ -67,7 +67,13 @@ M.COMMANDS = {
   },
   ["status"] = { help = "Show provider, model and tools of this chat; with `verbose` every option." },
   ["switch"] = {
-    help = "Send to another provider, model or preset; without words, pick one.",
+    help = "Send this chat to another provider, model or preset; without words, pick one.",
+    complete = function(before)
+      return require("flemma.switch").complete(before)
+    end,
+  },
+  ["switch!"] = {
+    help = "The same for every chat.",
     anywhere = true,
     complete = function(before)
       return require("flemma.switch").complete(before)

@@ -309,6 +309,7 @@ M.IN_ORDER = {
 
 ---@class flemma.protocol.Choices
 ---@field ask boolean Whether the user is asked what to switch to.
+---@field all boolean Whether the choice is for every chat.
 ---@field items flemma.protocol.Choice[]
 ---@field commands string[] Folders of commands.
 

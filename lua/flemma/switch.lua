@@ -5,11 +5,17 @@
 local M = {}
 
 ---@type flemma.protocol.Choices
-local known = { ask = false, items = {}, commands = {} }
+local known = { ask = false, all = false, items = {}, commands = {} }
 
+--- Switches the chat that the question was asked in, or every chat.
+---@param buffer integer
 ---@param words table<string, string>
-local function switch(words)
-  require("flemma.buffer").command("switch", words)
+local function switch(buffer, words)
+  if vim.api.nvim_buf_is_valid(buffer) then
+    vim.api.nvim_buf_call(buffer, function()
+      require("flemma.buffer").command(known.all and "switch!" or "switch", words)
+    end)
+  end
 end
 
 ---@param name string
@@ -27,17 +33,18 @@ local function ask()
   local names = vim.tbl_map(function(item)
     return item.name
   end, known.items)
-  vim.ui.select(names, { prompt = "Switch to" }, function(name)
+  local buffer = vim.api.nvim_get_current_buf()
+  vim.ui.select(names, { prompt = known.all and "Switch every chat to" or "Switch this chat to" }, function(name)
     local item = name and find(name)
     if not item then
       return
     elseif #item.models == 0 then
-      switch({ ["1"] = name })
+      switch(buffer, { ["1"] = name })
       return
     end
     vim.ui.select(item.models, { prompt = "Model of " .. name }, function(model)
       if model then
-        switch({ ["1"] = name, ["2"] = model })
+        switch(buffer, { ["1"] = name, ["2"] = model })
       end
     end)
   end)

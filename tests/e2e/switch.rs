@@ -21,6 +21,53 @@ fn a_switch_holds_for_the_next_request_and_shows() {
 }
 
 #[test]
+fn a_switch_changes_one_chat_and_with_a_bang_every_chat() {
+    let provider = Provider::anthropic(["One.", "Two.", "Three."].map(Answer::says));
+    let editor = open(&provider, QUESTION);
+    std::fs::write(editor.dir().join("other.chat"), QUESTION).unwrap();
+    editor.command("Flemma switch anthropic claude-haiku-4-5");
+    wait_message(&editor, "This chat is sent to anthropic (claude-haiku-4-5)");
+    editor.command("edit other.chat");
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nOne.");
+    editor.command("Flemma switch! anthropic claude-opus-4-1");
+    wait_message(&editor, "Every chat of this Neovim is sent to anthropic");
+    editor.command("buffer #");
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nTwo.");
+    let models: Vec<_> = provider
+        .wait_requests(2)
+        .iter()
+        .map(|it| it.body["model"].clone())
+        .collect();
+    assert_ne!(
+        models[0], "claude-haiku-4-5",
+        "the other chat was not switched"
+    );
+    assert_eq!(models[1], "claude-opus-4-1");
+}
+
+#[test]
+fn the_frontmatter_chooses_the_model_over_a_switch() {
+    let provider = Provider::anthropic([Answer::says("Well.")]);
+    let chat = format!("```lua\nflemma.opt.model = 'claude-sonnet-4-5'\n```\n\n{QUESTION}");
+    let editor = open(&provider, &chat);
+    editor.command("Flemma switch anthropic claude-haiku-4-5");
+    wait_message(
+        &editor,
+        "Line 2 of the frontmatter chooses this chat's model",
+    );
+    editor.keys("<CR>");
+    editor.command("Flemma status");
+    editor.wait_text("provider   anthropic  (by line 2 of the chat)");
+    editor.keys("q<C-]>");
+    assert_eq!(
+        provider.wait_requests(1)[0].body["model"],
+        "claude-sonnet-4-5"
+    );
+}
+
+#[test]
 fn without_words_one_picks_a_preset_or_a_provider_and_its_model() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let options = json!({"presets": {"$brief": "anthropic claude-opus-4-1 max_tokens=50"}});

@@ -75,6 +75,8 @@ pub struct Known {
     pub providers: Vec<String>,
     /// The list in `setup()`; absent when a function stands there.
     pub auto_approve: Option<Vec<String>>,
+    /// Presets of provider, model and parameters (`presets` in `setup()`), with their `$`.
+    pub model_presets: Vec<String>,
 }
 
 /// Why a frontmatter has no value. Nothing of it counts then.
@@ -115,6 +117,10 @@ pub struct Overrides {
     pub auto_approve: Option<AutoApprove>,
     /// Whether the phases chain.
     pub autopilot: Option<bool>,
+    /// The provider that the conversation is sent to: one of [`Known::providers`].
+    pub provider: Option<String>,
+    /// A model's name as the provider spells it, or one of [`Known::model_presets`].
+    pub model: Option<String>,
     /// A table as below `sandbox` in `setup()`.
     pub sandbox: Option<Value>,
     /// General parameters by name.

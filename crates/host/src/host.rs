@@ -247,7 +247,18 @@ impl Host {
         match command.name.as_str() {
             "tutor" => self.open_tutor(),
             "run" => self.run(&command.arguments),
-            "switch" => self.switch(&command.arguments),
+            "switch" | "switch!" if has_no_words(&command) => {
+                let all = command.name == "switch!";
+                let choices = choices(&self.shared.settings, Some(all));
+                self.editor.send("choices", &choices);
+            }
+            "switch!" => self.switch_all(&command.arguments),
+            "switch" if !self.sessions.contains_key(&command.buffer) => {
+                self.editor.report_problem(&chat::Problem::new(
+                    "This buffer is not a chat.",
+                    "Use `:Flemma switch!` to switch every chat.",
+                ));
+            }
             "mcp" | "mcp:accept" | "mcp:restart" | "mcp:trust" => self.mcp(&command),
             "autopilot:enable" => self.set_autopilot(true),
             "autopilot:disable" => self.set_autopilot(false),
@@ -266,15 +277,14 @@ impl Host {
         }
     }
 
-    /// `:Flemma switch`; without words Lua asks what to switch to.
-    fn switch(&mut self, arguments: &Value) {
-        let settings = &self.shared.settings;
-        if arguments.as_object().is_none_or(|it| it.is_empty()) {
-            return self.editor.send("choices", &choices(settings, true));
-        }
-        match switch::switch(settings, arguments) {
+    /// `:Flemma switch!`: the provider and model of every chat, also of those that were
+    /// switched on their own.
+    fn switch_all(&mut self, arguments: &Value) {
+        match switch::switch(&self.shared.settings, arguments) {
             Ok(settings) => {
-                let text = switch::said(&settings);
+                let text = switch::message(&settings, switch::Scope::EveryChat);
+                self.sessions
+                    .retain(|_, session| session.send(Input::SwitchedBack).is_ok());
                 self.share(settings);
                 let level = chat::cycle::Level::Info;
                 self.editor.notify(&chat::cycle::Notice { level, text });
@@ -336,12 +346,19 @@ impl Host {
     }
 }
 
-/// What Lua completes, and asks for when `ask`.
-fn choices(settings: &Settings, ask: bool) -> Choices {
+/// Whether a command was given without arguments.
+fn has_no_words(command: &Command) -> bool {
+    command.arguments.as_object().is_none_or(|it| it.is_empty())
+}
+
+/// The names that Lua completes. With `ask` the user picks one of them: for every chat
+/// when it is true.
+fn choices(settings: &Settings, ask: Option<bool>) -> Choices {
     let folders = crate::spec::folders(Path::new(""));
     let names = folders.iter().map(|it| it.to_string_lossy().into_owned());
     Choices {
-        ask,
+        ask: ask.is_some(),
+        all: ask == Some(true),
         items: switch::choices(settings),
         commands: names.collect(),
     }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tools::Registry;
 
 use crate::frontmatter::{AutoApprove, Evaluated, Failure, Known, Overrides};
-use crate::settings::{FrontmatterTrust, Settings, UnrecognizedCalls};
+use crate::settings::{FrontmatterTrust, Settings, Target, UnrecognizedCalls};
 use crate::trust::{Loosening, loosening};
 
 /// What a chat goes by until its next key.
@@ -112,11 +112,59 @@ impl Rules {
         Arc::new(rules)
     }
 
+    /// The line of the frontmatter that chooses the provider or the model, if it applies.
+    pub fn line_of_model(&self) -> Option<usize> {
+        let lines = &self.evaluated.as_ref()?.overrides.lines;
+        let options = ["model", "provider"];
+        if options.iter().any(|option| self.is_withheld(option)) {
+            return None;
+        }
+        options
+            .iter()
+            .find_map(|option| lines.get(*option).copied())
+    }
+
     fn is_withheld(&self, option: &str) -> bool {
         self.withheld.iter().any(|it| it.option == option)
     }
 
+    /// Lays the provider and the model that the chat names over the settings. Both apply
+    /// or neither: a model belongs to its provider.
+    fn choose_model(&mut self, overrides: &Overrides) {
+        let is_named = overrides.provider.is_some() || overrides.model.is_some();
+        if !is_named || self.is_withheld("provider") || self.is_withheld("model") {
+            return;
+        }
+        let target = Target::of_chat(
+            overrides.provider.as_deref(),
+            overrides.model.as_deref(),
+            &self.settings,
+        );
+        let chosen = target.and_then(|target| {
+            let chosen = self.settings.with_model_of(&target);
+            chosen.map_err(|problems| problems.join(" "))
+        });
+        match chosen {
+            Ok(settings) => self.settings = settings,
+            Err(why) => {
+                let line = overrides
+                    .lines
+                    .get("model")
+                    .or(overrides.lines.get("provider"));
+                let line = line.copied().unwrap_or(1);
+                let message = format!("frontmatter line {line}: {why}");
+                self.options.frontmatter = Some(Err(message.clone()));
+                self.failure = Some(Failure {
+                    line,
+                    column: None,
+                    message,
+                });
+            }
+        }
+    }
+
     fn lay_over(&mut self, overrides: &Overrides, registry: &Registry) {
+        self.choose_model(overrides);
         if let Some(names) = &overrides.tools {
             let tool = |name: &String| registry.get(name).map(|tool| tool.definition());
             self.offered = names.iter().filter_map(tool).collect();
@@ -220,6 +268,7 @@ pub fn known(settings: &Settings, registry: &Registry) -> Known {
             .map(|it| it.name)
             .collect(),
         presets: settings.preset_names().into_iter().collect(),
+        model_presets: settings.presets.keys().cloned().collect(),
         providers: providers(),
         auto_approve: is_list.then(|| settings.approved_names().map(str::to_owned).collect()),
     }
@@ -362,6 +411,59 @@ mod tests {
             assert_eq!(parameter("project_id"), Some(json!(project)));
             assert_eq!(parameter("thinking_budget"), Some(json!(9)));
         }
+    }
+
+    #[test]
+    fn a_chat_chooses_its_model_and_another_provider_only_with_trust() {
+        let given = json!({
+            "provider": "anthropic", "model": "mine",
+            "parameters": {"anthropic": {"max_tokens": 7}},
+            "presets": {"$near": "anthropic near max_tokens=9", "$far": "gemini far"},
+        });
+        let chosen = |text: &str, trusted| {
+            let rules = rules(given.clone(), text, trusted);
+            let settings = &rules.settings;
+            let max_tokens = settings.parameter(&settings.provider, "max_tokens");
+            (
+                settings.provider.clone(),
+                settings.model.clone(),
+                max_tokens.and_then(Value::as_u64),
+                rules.withheld.len(),
+            )
+        };
+        let anthropic = |model: &str, max_tokens, withheld| {
+            (
+                "anthropic".to_owned(),
+                Some(model.to_owned()),
+                Some(max_tokens),
+                withheld,
+            )
+        };
+        let model = "flemma.opt.model = 'other'";
+        let near = "flemma.opt.model = '$near'";
+        let far = "flemma.opt.model = '$far'";
+        let provider = "flemma.opt.provider = 'openai'";
+        let both = "flemma.opt.provider = 'openai'\nflemma.opt.model = 'gpt-5'";
+        for trusted in [false, true] {
+            assert_eq!(chosen(model, trusted), anthropic("other", 7, 0));
+            assert_eq!(chosen(near, trusted), anthropic("near", 9, 0));
+        }
+        for text in [far, provider, both] {
+            assert_eq!(chosen(text, false), anthropic("mine", 7, 1), "{text}");
+        }
+        let openai = |model: Option<&str>| ("openai".to_owned(), model.map(str::to_owned), None, 0);
+        assert_eq!(chosen(far, true).0, "gemini");
+        assert_eq!(chosen(provider, true), openai(None));
+        assert_eq!(chosen(both, true), openai(Some("gpt-5")));
+    }
+
+    #[test]
+    fn a_preset_of_another_provider_than_the_chat_names_sends_nothing() {
+        let given = json!({"presets": {"$far": "gemini far"}});
+        let text = "flemma.opt.provider = 'openai'\nflemma.opt.model = '$far'";
+        let rules = rules(given, text, true);
+        assert_eq!(rules.failure.map(|it| it.line), Some(3));
+        assert!(matches!(&rules.options.frontmatter, Some(Err(why)) if why.contains("$far")));
     }
 
     #[test]

@@ -32,6 +32,7 @@ mod shared;
 mod show;
 mod sights;
 mod steps;
+mod switching;
 mod trusting;
 mod usage;
 mod view;
@@ -88,6 +89,8 @@ pub enum Input {
     Detached,
     /// The options changed.
     Settings(Arc<Shared>),
+    /// `:Flemma switch!`: the chat's own switch ends; the settings follow.
+    SwitchedBack,
     /// The user's functions answered.
     Functions(Answers),
     /// The folders of tools were looked at.
@@ -134,6 +137,7 @@ pub fn start(
         buffer,
         editor,
         shared,
+        is_switched: false,
         rules,
         rule: dispatch::Rule::default(),
         reading: 0,
@@ -181,6 +185,8 @@ pub(crate) struct Session {
     buffer: BufferId,
     editor: Editor,
     shared: Arc<Shared>,
+    /// Whether `:Flemma switch` chose this chat's provider or model.
+    is_switched: bool,
     /// What the chat goes by since the last key.
     rules: Arc<Rules>,
     rule: dispatch::Rule,
@@ -296,7 +302,8 @@ impl Session {
             Input::Command(command) => self.command(command),
             Input::Detached => self.gone = true,
             Input::Looked => self.looked(),
-            Input::Settings(shared) => self.settings_changed(shared),
+            Input::Settings(shared) => self.settings_changed(self.with_own_target(shared)),
+            Input::SwitchedBack => self.is_switched = false,
             Input::Rules(reading, rules) => self.rules_made(reading, *rules),
             Input::Remark(text) => self.remark(text),
             Input::Unresolved(places) => self.unresolved(places),

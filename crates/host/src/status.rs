@@ -67,7 +67,11 @@ pub fn report(rules: &Rules, is_tutor: bool, doing: &str) -> Report<'static> {
         format!("Flemma {} — {doing}", env!("CARGO_PKG_VERSION")),
         String::new(),
     ];
-    lines.extend(destination_lines(&rules.settings, is_tutor));
+    lines.extend(destination_lines(
+        &rules.settings,
+        rules.line_of_model(),
+        is_tutor,
+    ));
     let options = &rules.options;
     let state = if options.autopilot { "on" } else { "off" };
     lines.push(format!(
@@ -156,7 +160,11 @@ pub fn option_lines(settings: &Settings, frontmatter: &BTreeMap<String, Value>) 
     [String::new(), heading].into_iter().chain(lines).collect()
 }
 
-fn destination_lines(settings: &Settings, is_tutor: bool) -> Vec<String> {
+fn destination_lines(
+    settings: &Settings,
+    line_of_model: Option<usize>,
+    is_tutor: bool,
+) -> Vec<String> {
     let variables = |name: &str| std::env::var(name).ok();
     if is_tutor {
         return vec!["provider   tutor (built in, no model)".to_owned()];
@@ -195,10 +203,10 @@ fn destination_lines(settings: &Settings, is_tutor: bool) -> Vec<String> {
                 endpoint::LOCAL => "server     llama-server, started when you send".to_owned(),
                 _ => format!("key        {} is {key}", endpoint.key_source),
             };
-            let by = if settings.is_switched() {
-                "  (by :Flemma switch)"
-            } else {
-                ""
+            let by = match line_of_model {
+                Some(line) => format!("  (by line {line} of the chat)"),
+                None if settings.is_switched() => "  (by :Flemma switch)".to_owned(),
+                None => String::new(),
             };
             vec![
                 format!("provider   {}{by}", endpoint.provider),

@@ -1,7 +1,7 @@
-//! `:Flemma switch`: another provider, model or parameters for every chat, until
-//! Neovim ends. What can be named, and what it comes to.
+//! `:Flemma switch`: another provider, model or parameters for one chat or, with `!`,
+//! for every chat, until Neovim ends.
 //!
-//! Decides only; the settings it makes are shared by the host.
+//! Pure: returns the new settings, which the session or the host applies.
 
 use chat::Problem;
 use provider::catalogue;
@@ -78,14 +78,27 @@ pub fn choices(settings: &Settings) -> Vec<Choice> {
     presets.chain(providers).chain([tutor]).collect()
 }
 
-/// Who is asked from now on, for a message.
-pub fn said(settings: &Settings) -> String {
+/// Which chats a switch changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The current one.
+    ThisChat,
+    /// All chats of this Neovim.
+    EveryChat,
+}
+
+/// Says where chats are sent after a switch.
+pub fn message(settings: &Settings, scope: Scope) -> String {
     let model = settings.model.as_deref().unwrap_or("its default model");
     let whom = match settings.provider.as_str() {
         "tutor" => "the built-in tutor".to_owned(),
         provider => format!("{provider} ({model})"),
     };
-    format!("Every chat of this Neovim is sent to {whom} from now on.")
+    let which = match scope {
+        Scope::ThisChat => "This chat",
+        Scope::EveryChat => "Every chat of this Neovim",
+    };
+    format!("{which} is sent to {whom} from now on.")
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value};
 
+use super::Known;
 use super::names::{self, GENERAL, Refusal};
 use crate::settings;
 
@@ -96,6 +97,38 @@ pub fn boolean(path: &str, value: &Value) -> Result<bool, Refusal> {
     value
         .as_bool()
         .ok_or_else(|| mismatch(path, value, "it is true or false", &[]))
+}
+
+/// Returns the value of `path` when it is one of the names in `known`.
+///
+/// # Errors
+///
+/// Another type, or a name that is not in the list; the sentence suggests the nearest one.
+pub fn one_of(path: &str, value: &Value, known: &[String]) -> Result<String, Refusal> {
+    let words: Vec<&str> = known.iter().map(String::as_str).collect();
+    match value.as_str() {
+        Some(word) if words.contains(&word) => Ok(word.to_owned()),
+        _ => {
+            let expected = format!("it is one of {}", words.join(", "));
+            Err(mismatch(path, value, &expected, &words))
+        }
+    }
+}
+
+/// Returns the value of `path` when it can name a model, or names a preset of `setup()`.
+///
+/// # Errors
+///
+/// Not a name, or a preset that does not exist.
+pub fn model(path: &str, value: &Value, known: &Known) -> Result<String, Refusal> {
+    let expected = "it is the name of a model, or a $preset";
+    match value.as_str() {
+        Some(word) if word.starts_with('$') => one_of(path, value, &known.model_presets),
+        Some(word) if !word.trim().is_empty() && word.len() <= names::MAX_NAME => {
+            Ok(word.to_owned())
+        }
+        _ => Err(mismatch(path, value, expected, &[])),
+    }
 }
 
 /// Judges a provider's table, or one value of it when `path` has a name below it.

@@ -45,7 +45,7 @@ const NEVER: [&str; 23] = [
 ];
 
 /// Options of `setup()` that a chat cannot change, at the top and below `tools`.
-const SETUP_ONLY: [&str; 16] = [
+const SETUP_ONLY: [&str; 14] = [
     "cursor_after_result",
     "default_timeout",
     "editing",
@@ -54,10 +54,8 @@ const SETUP_ONLY: [&str; 16] = [
     "keymaps",
     "lock_buffer",
     "max_concurrent",
-    "model",
     "parameters",
     "presets",
-    "provider",
     "require_approval",
     "show_spinner",
     "trust",

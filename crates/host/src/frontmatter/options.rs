@@ -24,6 +24,8 @@ pub struct Options {
     /// Absent while a function decides.
     auto_approve: Option<List>,
     autopilot: Option<bool>,
+    provider: Option<String>,
+    model: Option<String>,
     sandbox: Map<String, Value>,
     parameters: Map<String, Value>,
     provider_parameters: BTreeMap<String, Map<String, Value>>,
@@ -39,6 +41,8 @@ impl Options {
             tools: List::new(Which::Tools, known.default_tools.clone()),
             auto_approve: None,
             autopilot: None,
+            provider: None,
+            model: None,
             sandbox: Map::new(),
             parameters: Map::new(),
             provider_parameters: BTreeMap::new(),
@@ -87,6 +91,8 @@ impl Options {
         match (parent, name) {
             ("", "tools") => Ok(Entry::List(Which::Tools)),
             ("", "sandbox") => Ok(Entry::Table(name.to_owned())),
+            ("", "provider") => Ok(entry(self.provider.clone().map(Value::String).as_ref())),
+            ("", "model") => Ok(entry(self.model.clone().map(Value::String).as_ref())),
             ("", _) if is_general(name) => Ok(entry(self.parameters.get(name))),
             ("", _) if self.is_provider(name) => Ok(Entry::Table(name.to_owned())),
             ("tools", "auto_approve") if self.has_function() => Ok(Entry::Function),
@@ -121,7 +127,7 @@ impl Options {
         let own: Vec<&str> = match parent {
             "" => GENERAL
                 .into_iter()
-                .chain(["tools", "sandbox"])
+                .chain(["model", "provider", "tools", "sandbox"])
                 .chain(self.known.providers.iter().map(String::as_str))
                 .collect(),
             "tools" => vec!["auto_approve", "autopilot"],
@@ -158,6 +164,16 @@ impl Options {
         match (parent, name) {
             ("", "tools") => self.assign_list(Which::Tools, given)?,
             ("", "sandbox") => self.assign_sandbox(given)?,
+            ("", "provider") => {
+                let value = plain(&path, given)?;
+                let named = value.map(|value| check::one_of(&path, &value, &self.known.providers));
+                self.provider = named.transpose()?;
+            }
+            ("", "model") => {
+                let value = plain(&path, given)?;
+                let named = value.map(|value| check::model(&path, &value, &self.known));
+                self.model = named.transpose()?;
+            }
             ("", _) if is_general(name) => assign_to(&mut self.parameters, &path, name, given)?,
             ("", _) if self.is_provider(name) => self.assign_provider(name, given)?,
             ("tools", "auto_approve") => self.assign_list(Which::AutoApprove, given)?,
@@ -302,6 +318,8 @@ impl Options {
             tools: touched("tools").map(|_| self.tools.names.clone()),
             auto_approve,
             autopilot: self.autopilot,
+            provider: self.provider.clone(),
+            model: self.model.clone(),
             sandbox: touched("sandbox").map(|_| Value::Object(self.sandbox.clone())),
             parameters: self.parameters.clone(),
             provider_parameters: self.provider_parameters.clone(),

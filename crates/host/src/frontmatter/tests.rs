@@ -26,6 +26,7 @@ fn known() -> Known {
         presets: names(&["$default", "$readonly"]),
         providers: names(&["anthropic", "openai", "vertex"]),
         auto_approve: Some(names(&["$default"])),
+        model_presets: names(&["$fast"]),
     }
 }
 

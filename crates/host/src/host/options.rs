@@ -27,7 +27,7 @@ impl Host {
             then();
         }
         let (settings, problems) = Settings::examine(&configure.options, &self.catalogue.registry);
-        self.editor.send("choices", &choices(&settings, false));
+        self.editor.send("choices", &choices(&settings, None));
         let told = if configure.checked {
             problems.names
         } else {

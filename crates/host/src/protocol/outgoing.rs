@@ -280,6 +280,8 @@ pub struct Statusline {
 pub struct Choices {
     /// Whether the user is asked what to switch to.
     pub ask: bool,
+    /// Whether the choice is for every chat and not for the current one.
+    pub all: bool,
     /// What can be switched to, presets first.
     pub items: Vec<Choice>,
     /// Folders of commands; one that is not absolute is in the working directory.

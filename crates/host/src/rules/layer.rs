@@ -28,6 +28,10 @@ impl Rules {
         set("tools.auto_approve", approval.map(approval_value));
         let autopilot = overrides.autopilot.filter(|_| applies("tools.autopilot"));
         set("tools.autopilot.enabled", autopilot.map(Value::Bool));
+        if applies("provider") && applies("model") {
+            set("provider", overrides.provider.clone().map(Value::from));
+            set("model", overrides.model.clone().map(Value::from));
+        }
         let sandbox = overrides.sandbox.as_ref().filter(|_| applies("sandbox"));
         leaves("sandbox", sandbox, &mut layer);
         parameters(overrides, base, &mut layer);

@@ -68,6 +68,7 @@ impl Session {
             "trust!" if names_tools(&command) => self.trust_tools(false),
             "trust" => self.trust(),
             "trust!" => self.distrust(),
+            "switch" => self.switch(&command.arguments),
             "fix" => self.fix(line),
             "allow-file" => self.allow_file(line),
             "sandbox:status" => self.report_sandbox(),

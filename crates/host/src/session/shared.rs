@@ -46,4 +46,16 @@ impl Shared {
             scripts,
         }
     }
+
+    /// The same with other settings, for a chat that was switched on its own.
+    pub fn with_settings(&self, settings: Settings) -> Self {
+        Self {
+            plain: Arc::new(Rules::plain(&settings, &self.registry)),
+            settings,
+            registry: self.registry.clone(),
+            loading: self.loading,
+            ledger: self.ledger.clone(),
+            scripts: self.scripts.clone(),
+        }
+    }
 }

@@ -103,6 +103,23 @@ impl Settings {
         Ok(self.with_runtime(Value::Object(runtime)))
     }
 
+    /// Switches to the model of `target`. Parameters of an earlier switch stay while the
+    /// provider does.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit, a sentence each; then nothing is switched.
+    pub fn with_model_of(&self, target: &Target) -> Result<Self, Vec<String>> {
+        if target.provider != self.provider || !target.parameters.is_empty() {
+            return self.switched_to(target);
+        }
+        target.options()?;
+        Ok(match &target.model {
+            Some(model) => self.switched("model", &json!(model)),
+            None => self.clone(),
+        })
+    }
+
     /// Switches the parameters of `target` alone. One that is null is as `setup()` has
     /// it.
     ///
@@ -129,6 +146,17 @@ impl Settings {
     /// Whether `:Flemma switch` chose whom to send to.
     pub fn is_switched(&self) -> bool {
         self.layers.runtime["provider"].is_string()
+    }
+
+    /// These settings with the provider, model and parameters that `chat` was switched to.
+    pub fn keep_target(&self, chat: &Self) -> Self {
+        let mut runtime = self.layers.runtime.as_object().cloned().unwrap_or_default();
+        for name in ["provider", "model", "parameters"] {
+            runtime.remove(name);
+            let chosen = chat.layers.runtime.get(name).cloned();
+            runtime.extend(chosen.map(|value| (name.to_owned(), value)));
+        }
+        self.with_runtime(Value::Object(runtime))
     }
 
     /// These settings, with what was switched in others.

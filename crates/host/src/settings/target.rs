@@ -53,6 +53,34 @@ impl Target {
         }
     }
 
+    /// The target that a chat names with `provider`, `model` or both. Without a provider
+    /// the model is one of the provider that `settings` name; a `$preset` brings its own.
+    ///
+    /// # Errors
+    ///
+    /// The preset does not exist, or is one of another provider than the chat names.
+    pub fn of_chat(
+        provider: Option<&str>,
+        model: Option<&str>,
+        settings: &Settings,
+    ) -> Result<Self, String> {
+        let Some(preset) = model.filter(|it| it.starts_with('$')) else {
+            return Ok(Self {
+                provider: provider.unwrap_or(&settings.provider).to_owned(),
+                model: model.map(str::to_owned),
+                parameters: Map::new(),
+            });
+        };
+        let target = settings.preset(preset)?;
+        match provider.filter(|it| *it != target.provider) {
+            None => Ok(target),
+            Some(other) => Err(format!(
+                "\"{preset}\" is a preset of {}, but provider is \"{other}\". Remove one of the two.",
+                target.provider
+            )),
+        }
+    }
+
     /// The same as options.
     ///
     /// # Errors

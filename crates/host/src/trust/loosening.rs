@@ -52,6 +52,11 @@ pub fn loosening(overrides: &Overrides, base: &Settings) -> Vec<Loosening> {
         "tools.autopilot".to_owned(),
         goes_on.then(|| "would send again by itself after each approved call".to_owned()),
     );
+    for (option, provider) in leads_to(overrides, base) {
+        let elsewhere = provider != base.provider;
+        let what = format!("would send this chat to {provider}");
+        add(option.to_owned(), elsewhere.then_some(what));
+    }
     let sandbox = overrides.sandbox.as_ref();
     add("sandbox".to_owned(), sandbox.and_then(widens_sandbox));
     for (provider, parameters) in &overrides.provider_parameters {
@@ -67,6 +72,19 @@ pub fn loosening(overrides: &Overrides, base: &Settings) -> Vec<Loosening> {
     }
     found.sort_by_key(|it| it.line);
     found
+}
+
+/// The providers that a frontmatter names: itself, and through a preset of the user's.
+fn leads_to(
+    overrides: &Overrides,
+    base: &Settings,
+) -> impl Iterator<Item = (&'static str, String)> {
+    let preset = overrides.model.as_ref();
+    let preset = preset.and_then(|model| base.preset(model).ok());
+    let named = overrides.provider.clone().map(|it| ("provider", it));
+    named
+        .into_iter()
+        .chain(preset.map(|it| ("model", it.provider)))
 }
 
 /// How far a call gets by a rule. The order is that of looseness.

@@ -74,7 +74,19 @@ fn names_that_do_not_exist() {
             18,
             "is an option of setup(), and a chat cannot set it.",
         ),
-        ("flemma.opt.model = 'x'", 2, 12, "is an option of setup()"),
+        ("flemma.opt.model = 7", 2, 0, "the name of a model"),
+        (
+            "flemma.opt.model = '$fsat'",
+            2,
+            21,
+            "Did you mean \"$fast\"?",
+        ),
+        (
+            "flemma.opt.provider = 'antropic'",
+            2,
+            24,
+            "Did you mean \"anthropic\"?",
+        ),
     ]);
 }
 
