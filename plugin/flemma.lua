@@ -40,6 +40,25 @@ vim.api.nvim_create_autocmd({ "BufRead", "BufNewFile", "BufFilePost" }, {
   end,
 })
 
+-- What other autocommands put into a new file is the user's own template. They are through
+-- when the buffer is shown.
+vim.api.nvim_create_autocmd("BufNewFile", {
+  group = group,
+  pattern = "*.chat",
+  desc = "flemma: a new chat may be filled from a template",
+  callback = function(new)
+    vim.api.nvim_create_autocmd("BufWinEnter", {
+      buffer = new.buf,
+      once = true,
+      callback = function(event)
+        if vim.api.nvim_buf_line_count(event.buf) > 1 then
+          require("flemma.buffer").filled(event.buf)
+        end
+      end,
+    })
+  end,
+})
+
 vim.api.nvim_create_autocmd("FileType", {
   group = group,
   pattern = "chat",

@@ -24,17 +24,30 @@ local viewport = require("flemma.viewport")
 
 --- Ctrl-C, as Neovim spells it inside.
 local INTERRUPT = "\3"
-local INTERRUPTS = api.nvim_create_namespace("flemma.interrupts")
+local KEYS = api.nvim_create_namespace("flemma.keys")
 
 ---@class flemma.buffer.Chat
 ---@field interrupted string[] Calls that ran when the last host died.
 ---@field streaming boolean Whether an answer was being written then.
----@field empty boolean Whether there was no text when it was read.
+---@field empty boolean Whether there was no text when it was read, or only the user's template, and no host was told of it since.
 ---@field seq integer Of the text that was read.
 
 ---@type table<integer, flemma.buffer.Chat>
 local chats = {}
 local started = false
+
+--- What the text is, compared with what its file held. Of a chat that was empty, all text
+--- counts as typed, unless some came in bulk before a host could be told.
+---@param buffer integer
+---@return "empty"|"read"|"changed"
+local function came(buffer)
+  local chat = chats[buffer]
+  chat.empty = chat.empty and not mirror.take_unsent_bulk(buffer)
+  if chat.empty then
+    return "empty"
+  end
+  return chat.seq == mirror.seq(buffer) and "read" or "changed"
+end
 
 ---@param buffer integer
 ---@param reason "open"|"reload"|"restart"
@@ -53,10 +66,10 @@ local function introduce(buffer, reason)
     -- A host that lives has them itself.
     queued = reason ~= "reload" and queued.texts(buffer) or {},
     modified = vim.bo[buffer].modified,
-    came = chat.empty and "empty" or chat.seq == mirror.seq(buffer) and "read" or "changed",
+    came = came(buffer),
   })
   if sent then
-    chat.interrupted, chat.streaming = {}, false
+    chat.interrupted, chat.streaming, chat.empty = {}, false, false
     mirror.snapshot(buffer)
     viewport.watch(buffer)
   end
@@ -106,6 +119,18 @@ local function note_origin(buffer)
   local chat = chats[buffer]
   chat.empty = api.nvim_buf_line_count(buffer) == 1 and api.nvim_buf_get_lines(buffer, 0, 1, false)[1] == ""
   chat.seq = mirror.seq(buffer)
+end
+
+--- A new file was opened, and the autocommands for that are through: what stands in it is
+--- the user's template, which counts as typed.
+---@param buffer integer
+function M.filled(buffer)
+  local chat = chats[buffer]
+  if chat and api.nvim_buf_is_loaded(buffer) then
+    chat.empty = true
+    mirror.take_unsent_bulk(buffer)
+    introduce(buffer, "reload")
+  end
 end
 
 --- Watches the buffer and tells the host of it.
@@ -212,7 +237,6 @@ function M.command(name, arguments)
     follow.key(window, buffer)
     lease.refresh(buffer)
   end
-  mirror.check_undo(buffer)
   local shown = render.shown_again(buffer)
   local hidden = folded(buffer)
   host.when_ready(function()
@@ -265,12 +289,18 @@ local function set_keys(buffer)
   map("i", keymaps.insert.send, advance_from_insert, "review, run or send")
 end
 
+--- Follows the keys: what is typed counts as the user's own, see |flemma.mirror|.
+---
 --- A Ctrl-C that comes between two messages of the host is taken by Neovim as an
 --- interrupt and passes by the mapping, so that it would be lost just while an
 --- answer streams fast. It then arrives here as the key itself.
-local function follow_interrupts()
-  vim.on_key(function(key)
-    if key ~= INTERRUPT or not chats[api.nvim_get_current_buf()] or api.nvim_get_mode().mode ~= "n" then
+local function follow_keys()
+  vim.on_key(function(key, typed)
+    if not chats[api.nvim_get_current_buf()] then
+      return
+    end
+    mirror.note_key(typed)
+    if key ~= INTERRUPT or api.nvim_get_mode().mode ~= "n" then
       return
     end
     local keymaps = config.get().keymaps
@@ -279,7 +309,7 @@ local function follow_interrupts()
         M.command("cancel")
       end)
     end
-  end, INTERRUPTS)
+  end, KEYS)
 end
 
 --- Follows what Neovim does to colours, windows and names.
@@ -332,7 +362,7 @@ function M.start()
   spans.start()
   host.listen({ ready = on_ready, lost = on_lost })
   follow_editor()
-  follow_interrupts()
+  follow_keys()
   vim.schedule(function()
     vim.filetype.add({ extension = { chat = "chat" } })
   end)

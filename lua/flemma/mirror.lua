@@ -18,7 +18,7 @@ M.MAX_BYTES = 48 * 1024
 ---@field muted boolean Whether the changes are the host's own, which it is not told again.
 ---@field ours boolean Whether the last change was the host's.
 ---@field attached boolean Whether Neovim tells us of changes.
----@field maybe_undone boolean? Whether the last changes may have been an undo that matters.
+---@field unsent_bulk boolean Whether text arrived in bulk while no host could be told.
 
 ---@type table<integer, flemma.mirror.State>
 local states = {}
@@ -43,57 +43,71 @@ function M.chunks(lines)
   return all
 end
 
----@param buffer integer
----@param seq integer
----@param first integer
----@param last integer
+--- Bytes that a key may bring beyond itself, such as an indent.
+local SLACK = 16
+
+--- Bytes of text keys that were typed in Insert or Replace mode since the last change.
+local typed = 0
+
+--- Whether keys write text in this mode: not in `niI`, which is Ctrl-O.
+---@return boolean
+local function is_writing()
+  local mode = vim.api.nvim_get_mode().mode:sub(1, 1)
+  return mode == "i" or mode == "R"
+end
+
+--- Counts a key. What a mapping, a macro, a register, or `.` feeds is not typed, and a
+--- special key (an arrow, Ctrl-R) begins anew: what it brings is no text that was typed.
+---@param keys string? The keys that the user pressed for it.
+function M.note_key(keys)
+  if not keys or keys == "" then
+    return
+  end
+  local byte = keys:byte()
+  typed = byte >= 32 and byte ~= 127 and byte ~= 128 and is_writing() and typed + #keys or 0
+end
+
+---@class flemma.mirror.Change
+---@field buffer integer
+---@field seq integer
+---@field first integer
+---@field last integer
+---@field typed integer? See `typed`; nothing outside Insert and Replace mode.
+---@field undone boolean? Whether it is an undo or a redo.
+
+---@param change flemma.mirror.Change
 ---@param lines string[]
-local function send_change(buffer, seq, first, last, lines)
+---@return boolean sent
+local function send_change(change, lines)
   local chunks = M.chunks(lines)
+  local first, last, sent = change.first, change.last, true
   for index, chunk in ipairs(chunks) do
-    host.send("changed", {
-      buffer = buffer,
-      seq = seq,
+    sent = host.send("changed", {
+      buffer = change.buffer,
+      seq = change.seq,
       first = first,
       last = last,
       lines = chunk,
       more = index < #chunks,
-    })
+      typed = change.typed,
+      undone = change.undone,
+    }) and sent
     first = first + #chunk
     last = first
   end
+  return sent
 end
 
---- Tells the host when the text that stands there was brought back by an undo. Only
---- while a change is being made Neovim cannot say so; it is asked right after.
+--- Whether an undo or a redo is being made. Only changes that write a status are looked
+--- at: Neovim makes a table of the whole history for it. Its last change is "synced"
+--- during these and at no other change.
 ---@param buffer integer
-function M.check_undo(buffer)
-  local state = states[buffer]
-  if not state or not state.maybe_undone then
-    return
-  end
-  state.maybe_undone = false
-  if vim.api.nvim_buf_is_loaded(buffer) then
-    local tree = vim.fn.undotree(buffer)
-    if tree.seq_cur ~= tree.seq_last then
-      host.send("undone", { buffer = buffer })
-    end
-  end
-end
-
---- An undo may bring an approval back. The history is looked at for such changes
---- alone, because that takes longer the more of it there is.
----@param buffer integer
----@param state flemma.mirror.State
 ---@param lines string[]
-local function watch_undo(buffer, state, lines)
+---@return boolean?
+local function is_undo(buffer, lines)
   for _, line in ipairs(lines) do
     if line:find("approved", 1, true) then
-      state.maybe_undone = true
-      vim.schedule(function()
-        M.check_undo(buffer)
-      end)
-      return
+      return vim.fn.undotree(buffer).synced == 1
     end
   end
 end
@@ -140,7 +154,8 @@ end
 ---@param first integer
 ---@param last integer
 ---@param new_last integer
-local function on_lines(buffer, first, last, new_last)
+---@param old_size integer Bytes of the lines that were replaced, with their ends.
+local function on_lines(buffer, first, last, new_last, old_size)
   local state = states[buffer]
   if not state or not state.attached then
     return true
@@ -149,12 +164,37 @@ local function on_lines(buffer, first, last, new_last)
   for _, listener in ipairs(listeners) do
     listener(buffer, first, last, new_last)
   end
-  if not state.muted then
-    state.ours = false
-    local lines = vim.api.nvim_buf_get_lines(buffer, first, new_last, false)
-    send_change(buffer, state.seq, first, last, lines)
-    watch_undo(buffer, state, lines)
+  if state.muted then
+    return
   end
+  state.ours = false
+  local lines = vim.api.nvim_buf_get_lines(buffer, first, new_last, false)
+  local sent = send_change({
+    buffer = buffer,
+    seq = state.seq,
+    first = first,
+    last = last,
+    typed = is_writing() and typed or nil,
+    undone = is_undo(buffer, lines),
+  }, lines)
+  if not sent then
+    local size = #table.concat(lines, "\n") + math.min(#lines, 1)
+    local is_typed = is_writing() and new_last - first <= last - first + 1 and size - old_size <= typed + SLACK
+    state.unsent_bulk = state.unsent_bulk or not (is_typed or size <= old_size)
+  end
+  typed = 0
+end
+
+--- Whether text arrived in bulk that no host was told of; asked for once.
+---@param buffer integer
+---@return boolean
+function M.take_unsent_bulk(buffer)
+  local state = states[buffer]
+  local bulk = state ~= nil and state.unsent_bulk
+  if state then
+    state.unsent_bulk = false
+  end
+  return bulk
 end
 
 --- Watches a buffer from now on. `:edit!` ends that, with `on_detach`.
@@ -163,14 +203,14 @@ end
 ---@param on_detach fun(buffer: integer) Neovim stopped telling us.
 ---@return boolean attached
 function M.attach(buffer, on_reload, on_detach)
-  local state = states[buffer] or { seq = 0, muted = false, ours = false, attached = false }
+  local state = states[buffer] or { seq = 0, muted = false, ours = false, attached = false, unsent_bulk = false }
   states[buffer] = state
   if state.attached then
     return true
   end
   state.attached = vim.api.nvim_buf_attach(buffer, false, {
-    on_lines = function(_, _, _, first, last, new_last)
-      return on_lines(buffer, first, last, new_last)
+    on_lines = function(_, _, _, first, last, new_last, old_size)
+      return on_lines(buffer, first, last, new_last, old_size)
     end,
     on_reload = function()
       state.seq = state.seq + 1

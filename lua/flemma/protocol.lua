@@ -110,9 +110,8 @@ M.IN_ORDER = {
 ---@field last integer
 ---@field lines string[]
 ---@field more boolean Whether another chunk of the same change follows.
-
----@class flemma.protocol.Undone The last change was an undo or redo, and wrote "approved".
----@field buffer integer
+---@field typed integer? Bytes of text keys typed since the change before; only in Insert and Replace mode.
+---@field undone boolean? Whether it is an undo or a redo; only said of changes that write "approved".
 
 ---@class flemma.protocol.Saved The file holds all that the buffer holds.
 ---@field buffer integer

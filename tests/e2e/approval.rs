@@ -186,3 +186,26 @@ fn options_set_again_hold_from_then_on() {
     wait_cursor(&editor, "**Tool Result:** `t_2`");
     assert!(result(&editor, "t_2").contains("status=pending"));
 }
+
+#[test]
+fn what_a_function_of_setup_denies_or_asks_about_holds_against_the_frontmatter() {
+    for (function, expected) in [
+        ("function() return 'deny' end", "denied"),
+        ("function() return false end", "waits"),
+        ("function() error('broken') end", "waits"),
+        ("function() return nil end", "ran"),
+        ("function() return true end", "ran"),
+    ] {
+        let call = Answer::new().tool_use("t_b", "bash", command("echo out"));
+        let provider = Provider::anthropic([call]);
+        let options = format!(
+            "tools = {{ auto_approve = {function} }}, trust = {{ frontmatter = 'always' }}"
+        );
+        let text = below("flemma.opt.tools.auto_approve = { \"$default\", \"bash\" }");
+        let setup = with_lua_options(&provider, &options);
+        let editor = setup.file("question.chat", &text).start();
+        watch(&editor);
+        editor.keys("<C-]>");
+        assert_eq!(outcomes(&editor, ["t_b"]), [expected], "{function}");
+    }
+}

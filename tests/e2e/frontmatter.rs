@@ -276,7 +276,7 @@ fn chats_with_rules_of_their_own_do_not_influence_each_other() {
     let editor = setup(&provider).with("f.txt", "aaaaaaaa\n").start();
     for (name, frontmatter, _) in &rules {
         editor.command(&format!("edit {name}"));
-        editor.paste(&below(frontmatter));
+        editor.type_text(&below(frontmatter));
         editor.keys("<C-]>");
     }
     for (name, _, expected) in rules {

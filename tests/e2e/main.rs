@@ -50,6 +50,7 @@ mod outside;
 mod parameters;
 mod preview;
 mod processes;
+mod provenance;
 mod random_keys;
 mod references;
 mod refusals;

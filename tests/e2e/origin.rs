@@ -114,7 +114,7 @@ fn a_trusted_chat_may_be_changed_before_the_first_key() {
 fn a_change_behind_neovims_back_is_the_files_again() {
     let provider = accomplice(&["t_1"]);
     let editor = open(&provider, "");
-    editor.paste(&below("flemma.opt.temperature = 0.1"));
+    editor.type_text(&below("flemma.opt.temperature = 0.1"));
     editor.command("write");
     fs::write(editor.dir().join("question.chat"), below(LOOSE)).unwrap();
     editor.command("edit!");

@@ -25,7 +25,7 @@ fn a_chats_general_parameter_beats_what_setup_says_of_the_provider() {
     let options = json!({"parameters": {"max_tokens": 1, "anthropic": {"max_tokens": 2}}});
     let setup = with_options(&provider, options).file("question.chat", "");
     let editor = setup.start();
-    editor.paste(&below("flemma.opt.max_tokens = 3000"));
+    editor.type_text(&below("flemma.opt.max_tokens = 3000"));
     editor.keys("<C-]>");
     editor.wait_text("@Assistant:\nWell.");
     assert_eq!(provider.requests()[0].body["max_tokens"], 3000);
@@ -40,7 +40,7 @@ fn a_share_of_what_the_model_can_say_is_reckoned_or_said_to_be_unknown() {
         let setup = with_options(&provider, options).file("question.chat", "");
         let editor = setup.start();
         watch(&editor);
-        editor.paste(&below("flemma.opt.max_tokens = \"50%\""));
+        editor.type_text(&below("flemma.opt.max_tokens = \"50%\""));
         editor.keys("<C-]>");
         editor.wait_text("@Assistant:\nWell.");
         wait_message(&editor, told);

@@ -120,7 +120,7 @@ fn tried(frontmatter: &str) -> (Editor, String) {
     let setup = with_options(&provider, json!({"sandbox": {}}));
     let editor = setup.file("question.chat", "").start();
     watch(&editor);
-    editor.paste(&below(&rules));
+    editor.type_text(&below(&rules));
     editor.keys("<C-]>");
     assert_eq!(outcomes(&editor, ["t_1"]), ["ran"]);
     let told = result(&editor, "t_1");

@@ -133,7 +133,7 @@ pub fn type_below(provider: &Provider, frontmatter: &str) -> Editor {
     let setup = setup(provider).with("f.txt", "a\n");
     let editor = setup.file("question.chat", "").start();
     watch(&editor);
-    editor.paste(&below(frontmatter));
+    editor.type_text(&below(frontmatter));
     editor
 }
 

@@ -59,9 +59,11 @@ pub struct Resolver {
     pub priority: i32,
     /// Where its answers come from.
     pub source: Source,
-    /// Whether it passes in a chat whose frontmatter sets `auto_approve`, so that
-    /// a chat can be stricter than the options.
+    /// Whether it approves nothing in a chat whose frontmatter sets `auto_approve`, so
+    /// that a chat can be stricter than the options. What it denies stays denied.
     pub yields: bool,
+    /// Whether it is in such a chat.
+    yielded: bool,
 }
 
 impl Resolver {
@@ -72,15 +74,44 @@ impl Resolver {
             priority,
             source,
             yields: false,
+            yielded: false,
         }
     }
 
-    /// A link that passes where the frontmatter has an `auto_approve` of its own.
+    /// A link that approves nothing where the frontmatter has an `auto_approve` of its own.
     pub fn yielding(name: impl Into<String>, priority: i32, source: Source) -> Self {
         Self {
             yields: true,
             ..Self::new(name, priority, source)
         }
+    }
+
+    /// What counts of an opinion. A link that yielded still denies, and what a function
+    /// wants to be asked about is asked about.
+    fn limited(&self, opinion: Option<Decision>) -> Option<Decision> {
+        let holds = |decision: &Decision| match decision {
+            Decision::Approve => false,
+            Decision::RequireApproval => {
+                matches!(self.source, Source::Function(_) | Source::Always(_))
+            }
+            Decision::Deny => true,
+        };
+        opinion.filter(|it| !self.yielded || holds(it))
+    }
+
+    /// Its opinion on a call; of a function the answer, which has to be there.
+    fn opinion(&self, call: &CallKey, answers: &Answers) -> Result<Option<Decision>, Function> {
+        let opinion = match &self.source {
+            Source::List(policy) => policy.judge(call),
+            Source::Judges(judges) => judges.judge(call),
+            Source::Always(decision) => Some(*decision),
+            Source::Unless(decision, names) => (!names.contains(&call.name)).then_some(*decision),
+            Source::Function(function) => match answers.get(&(call.clone(), function.id)) {
+                Some(answer) => *answer,
+                None => return Err(*function),
+            },
+        };
+        Ok(self.limited(opinion))
     }
 }
 
@@ -149,19 +180,22 @@ impl ResolverChain {
     }
 
     /// The chain of a chat whose frontmatter sets `auto_approve`, also to an empty
-    /// list: the [`FRONTMATTER`] link has that opinion, and those that yield pass.
-    /// A chain from which that link was taken goes on without it.
+    /// list: the [`FRONTMATTER`] link has that opinion, and those that yield approve
+    /// nothing. A chain from which that link was taken goes on without it.
     pub fn with_frontmatter(&self, source: Source) -> Self {
-        let links = self.0.iter().filter(|resolver| !resolver.yields);
         Self(
-            links
+            self.0
+                .iter()
                 .map(|resolver| match &resolver.source {
                     // A function of that name is somebody's replacement for it.
                     Source::List(_) if resolver.name == FRONTMATTER => Resolver {
                         source: source.clone(),
                         ..resolver.clone()
                     },
-                    _ => resolver.clone(),
+                    _ => Resolver {
+                        yielded: resolver.yields,
+                        ..resolver.clone()
+                    },
                 })
                 .collect(),
         )
@@ -188,7 +222,7 @@ impl ResolverChain {
                 Source::Function(it) if it.id.is_editor() == first.is_editor() => {
                     together.push(*it);
                 }
-                Source::List(policy) if policy.decide(name).is_none() => {}
+                Source::List(policy) if resolver.limited(policy.decide(name)).is_none() => {}
                 _ => break,
             }
         }
@@ -222,18 +256,10 @@ pub enum Verdict {
 /// Asks the chain. Without any opinion the user is asked.
 pub fn decide(chain: &ResolverChain, call: &CallKey, answers: &Answers) -> Verdict {
     for resolver in &chain.0 {
-        let opinion = match &resolver.source {
-            Source::List(policy) => policy.judge(call),
-            Source::Judges(judges) => judges.judge(call),
-            Source::Always(decision) => Some(*decision),
-            Source::Unless(decision, names) => (!names.contains(&call.name)).then_some(*decision),
-            Source::Function(function) => match answers.get(&(call.clone(), function.id)) {
-                Some(answer) => *answer,
-                None => return Verdict::Ask(*function),
-            },
-        };
-        if let Some(decision) = opinion {
-            return Verdict::Decided(decision, resolver.name.clone());
+        match resolver.opinion(call, answers) {
+            Ok(Some(decision)) => return Verdict::Decided(decision, resolver.name.clone()),
+            Ok(None) => {}
+            Err(function) => return Verdict::Ask(function),
         }
     }
     Verdict::Decided(Decision::RequireApproval, String::new())
@@ -355,6 +381,57 @@ mod tests {
         assert_eq!(decided(&strict, "calculator"), Decision::Approve);
         let empty = chain.with_frontmatter(list(&[]));
         assert_eq!(decided(&empty, "read"), Decision::RequireApproval);
+    }
+
+    #[test]
+    fn what_the_options_deny_or_ask_about_holds_against_the_frontmatter() {
+        let call = key("bash");
+        let deny = Source::List(Policy {
+            deny: names(&["bash"]),
+            ..Policy::default()
+        });
+        let function = Function::auto_approve(1);
+        let chain = |source| {
+            let links = vec![
+                Resolver::yielding(CONFIG, 100, source),
+                resolver(FRONTMATTER, 90, list(&[])),
+                resolver("catch-all", 0, Source::Always(Decision::Approve)),
+            ];
+            ResolverChain::new(links).with_frontmatter(list(&["bash"]))
+        };
+        assert_eq!(decided(&chain(deny), "bash"), Decision::Deny);
+        let nobody = Source::Always(Decision::RequireApproval);
+        assert_eq!(decided(&chain(nobody), "bash"), Decision::RequireApproval);
+        let asked = chain(Source::Function(function));
+        assert_eq!(
+            decide(&asked, &call, &Answers::new()),
+            Verdict::Ask(function)
+        );
+        for (answer, expected) in [
+            (Some(Decision::Deny), Decision::Deny),
+            (Some(Decision::RequireApproval), Decision::RequireApproval),
+            (Some(Decision::Approve), Decision::Approve),
+            (None, Decision::Approve),
+        ] {
+            let answers = Answers::from([((call.clone(), function.id), answer)]);
+            let Verdict::Decided(decision, by) = decide(&asked, &call, &answers) else {
+                panic!("asked again");
+            };
+            let by_options = matches!(expected, Decision::Deny | Decision::RequireApproval);
+            assert_eq!(decision, expected, "{answer:?}");
+            assert_eq!(by == CONFIG, by_options, "{answer:?}");
+        }
+        // What the function approves is no approval in a chat with rules of its own.
+        let stricter = ResolverChain::new(vec![
+            Resolver::yielding(CONFIG, 100, Source::Function(function)),
+            resolver(FRONTMATTER, 90, list(&[])),
+        ])
+        .with_frontmatter(list(&[]));
+        let answers = Answers::from([((call.clone(), function.id), Some(Decision::Approve))]);
+        assert_eq!(
+            decide(&stricter, &call, &answers),
+            Verdict::Decided(Decision::RequireApproval, String::new())
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 mod blocked;
 mod cancel;
+mod change;
 mod decided;
 mod event;
 mod judge;
@@ -24,6 +25,7 @@ use std::sync::{Arc, Weak};
 
 use crate::approval::{Answers, CallKey};
 use crate::document::{Document, Parsed};
+use crate::origin::Origins;
 use crate::prompt;
 use crate::tool::ToolOutcome;
 use decided::Ledger;
@@ -58,6 +60,10 @@ pub struct Cycle {
     limited: bool,
     /// Where decisions and calls come from.
     provenance: Provenance,
+    /// Which lines of the text were typed here.
+    origins: Origins,
+    /// The last change of the text, when it touched a placeholder.
+    change: Option<change::StatusChange>,
     /// The text in which approvals were looked for last.
     observed: Weak<Parsed>,
     /// What function resolvers said in this batch.
@@ -183,10 +189,6 @@ fn follow(
             cycle.interrupted(document, &calls);
             cycle.settle(document, options)
         }
-        Event::Undone => {
-            cycle.provenance.undone();
-            Vec::new()
-        }
         Event::Advance => cycle.advance(document, options),
         Event::Send => cycle.send_by_user(document, options),
         Event::Resolve { line } => cycle.resolve(line, document, options),
@@ -216,7 +218,7 @@ impl Cycle {
         let parsed = document.parsed();
         let is_known = std::ptr::eq(self.observed.as_ptr(), Arc::as_ptr(&parsed));
         if !(is_known && matches!(event, Event::ToolsFinished(_))) {
-            self.provenance.observe(document);
+            self.provenance.observe(document, None);
             self.observed = Arc::downgrade(&parsed);
         }
     }

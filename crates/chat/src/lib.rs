@@ -14,6 +14,7 @@ pub mod folds;
 pub mod json;
 mod markdown;
 pub mod marks;
+pub mod origin;
 pub mod pairing;
 mod parse;
 mod place;

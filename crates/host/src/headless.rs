@@ -326,6 +326,9 @@ impl Front {
             last: lines.end,
             lines: new.iter().map(|it| ByteBuf::from(it.as_str())).collect(),
             more: false,
+            // What the command line writes is the user's.
+            typed: Some(usize::MAX),
+            undone: false,
         }));
     }
 

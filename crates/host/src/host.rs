@@ -160,7 +160,6 @@ impl Host {
             FromEditor::Attach(attach) => self.attach(attach),
             FromEditor::Snapshot(it) => self.pass(it.buffer, Input::Snapshot(it)),
             FromEditor::Changed(it) => self.pass(it.buffer, Input::Changed(it)),
-            FromEditor::Undone(it) => self.pass(it.buffer, Input::Undone),
             FromEditor::Viewport(it) => self.pass(it.buffer, Input::Viewport(it)),
             FromEditor::Applied(it) => self.pass(it.buffer, Input::Applied(it)),
             FromEditor::Command(command) => self.command(command),

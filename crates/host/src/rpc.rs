@@ -174,7 +174,6 @@ fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
         "attach" => FromEditor::Attach(typed(payload)?),
         "snapshot" => FromEditor::Snapshot(typed(payload)?),
         "changed" => FromEditor::Changed(typed(payload)?),
-        "undone" => FromEditor::Undone(typed(payload)?),
         "saved" => FromEditor::Saved(typed(payload)?),
         "detached" => FromEditor::Detached(typed(payload)?),
         "command" => FromEditor::Command(typed(payload)?),

@@ -17,7 +17,7 @@ use tools::Registry;
 
 use crate::frontmatter::{AutoApprove, Evaluated, Failure, Known, Overrides};
 use crate::settings::{FrontmatterTrust, Settings, Target, UnrecognizedCalls};
-use crate::trust::{Loosening, loosening};
+use crate::trust::{Loosening, loosening, overruled};
 
 /// What a chat goes by until its next key.
 #[derive(Clone)]
@@ -32,6 +32,8 @@ pub struct Rules {
     pub evaluated: Option<Arc<Evaluated>>,
     /// What the frontmatter asks for and does not get, because nobody trusts it.
     pub withheld: Vec<Loosening>,
+    /// Tools that the frontmatter approves and the options deny: they stay denied.
+    pub overruled: Vec<String>,
     /// The line of a frontmatter that could not be read, and why.
     pub failure: Option<Failure>,
     /// Tools that the user's messages address, beside those that are offered anyway.
@@ -62,6 +64,7 @@ impl Rules {
             offered: settings.offered(registry),
             evaluated: None,
             withheld: Vec::new(),
+            overruled: Vec::new(),
             failure: None,
             addressed: BTreeSet::new(),
             at_most: None,
@@ -83,6 +86,7 @@ impl Rules {
         if !trusted {
             rules.withheld = loosening(&evaluated.overrides, settings);
         }
+        rules.overruled = overruled(&evaluated.overrides, settings);
         rules.options.frontmatter = Some(Ok(reading.text));
         rules.lay_over(&evaluated.overrides, registry);
         rules.evaluated = Some(Arc::new(evaluated));
@@ -353,6 +357,26 @@ mod tests {
         assert_eq!(untrusted.withheld[0].line, 2);
         let always = rules(json!({"trust": {"frontmatter": "always"}}), more, false);
         assert_eq!(decision(&always, "bash"), APPROVE);
+    }
+
+    #[test]
+    fn what_the_options_deny_stays_denied_whatever_a_trusted_frontmatter_says() {
+        let deny = json!({"tools": {"presets": {"$no": {"deny": ["bash"]}}, "auto_approve": ["$default", "$no"]}});
+        for names in ["{ \"bash\" }", "{ \"$default\", \"bash\" }"] {
+            let text = format!("flemma.opt.tools.auto_approve = {names}");
+            let rules = rules(deny.clone(), &text, true);
+            for tool in ["bash", "shell"] {
+                assert_eq!(
+                    decision(&rules, tool),
+                    Some(Decision::Deny),
+                    "{names} {tool}"
+                );
+            }
+            assert_eq!(rules.overruled, ["bash"]);
+        }
+        let text = "flemma.opt.tools.auto_approve = function() return true end";
+        let rules = rules(deny, text, true);
+        assert_eq!(decision(&rules, "bash"), Some(Decision::Deny));
     }
 
     #[test]

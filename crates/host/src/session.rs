@@ -59,7 +59,6 @@ use crate::editor::Editor;
 use crate::protocol::*;
 use crate::rules::Rules;
 use crate::status::state_folder;
-use crate::trust::Origin;
 use crate::usage::Tariff;
 
 /// One frame of a 60 Hz screen: nothing is written or drawn more often.
@@ -75,8 +74,6 @@ pub enum Input {
     Snapshot(Snapshot),
     /// The user changed it.
     Changed(Changed),
-    /// The last change was an undo.
-    Undone,
     /// The file holds the text of this number.
     Saved(u64),
     /// Other lines are visible.
@@ -147,7 +144,8 @@ pub fn start(
         approved: BTreeSet::new(),
         remarks: BTreeSet::new(),
         references: references::References::default(),
-        origin: None,
+        has_origin: false,
+        partial: None,
         ends: Vec::new(),
         inbox: inbox.downgrade(),
         text: Mirror::default(),
@@ -203,8 +201,10 @@ pub(crate) struct Session {
     /// What was said about requests, so that it is said once.
     remarks: BTreeSet<String>,
     references: references::References,
-    /// What of the text came with its file; nothing before it is known.
-    origin: Option<Origin>,
+    /// Whether it is known which lines of the text were typed here.
+    has_origin: bool,
+    /// A change whose last pieces are on their way.
+    partial: Option<Changed>,
     /// Calls that ended and are not in the log yet.
     ends: Vec<(CallKey, ToolOutcome)>,
     /// Weak: the session ends when the host lets go of it.
@@ -296,7 +296,6 @@ impl Session {
             Input::Snapshot(snapshot) => self.snapshot(snapshot),
             Input::Changed(changed) => self.changed(changed),
             Input::Saved(seq) => self.saved(seq),
-            Input::Undone => self.waiting.push_back(Event::Undone),
             Input::Viewport(viewport) => self.view.look_at(viewport),
             Input::Applied(applied) => self.applied(applied),
             Input::Command(command) => self.command(command),

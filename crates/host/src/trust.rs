@@ -2,15 +2,12 @@
 //! frontmatter that was read, and files outside the project that it may send. And
 //! folders of programs, by the digest of what is in them.
 //!
-//! Knows nothing of what a frontmatter says; [`loosening`] does. What of a text came
-//! with its file is told by [`Origin`].
+//! Knows nothing of what a frontmatter says; [`loosening`] does.
 
 mod folders;
 mod loosening;
-mod origin;
 
-pub use loosening::{Loosening, loosening};
-pub use origin::Origin;
+pub use loosening::{Loosening, loosening, overruled};
 
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -91,6 +91,14 @@ impl Editor {
         }
     }
 
+    /// Types `text` at the cursor, key by key, and leaves Insert mode.
+    #[track_caller]
+    pub fn type_text(&self, text: &str) {
+        self.command("setlocal noautoindent formatoptions= textwidth=0");
+        let keys = text.replace('<', "<lt>").replace('\n', "<CR>");
+        self.keys(&format!("i{keys}<Esc>"));
+    }
+
     /// Inserts `text` as a terminal's paste does.
     #[track_caller]
     pub fn paste(&self, text: &str) {

@@ -65,8 +65,6 @@ pub enum Event {
     Interrupted(Vec<ToolUseId>),
     /// The user changed the text.
     Changed,
-    /// The last change was an undo or a redo.
-    Undone,
     /// Ctrl-].
     Advance,
     /// `:Flemma send`: the third phase alone.

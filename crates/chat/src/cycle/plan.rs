@@ -15,8 +15,6 @@ pub(super) struct Plan {
     pub(super) ready: Vec<CallKey>,
     /// Calls whose decision was made just now.
     pub(super) decided: Vec<(CallKey, String)>,
-    /// Calls whose `approved` did not count.
-    pub(super) refused: Vec<CallKey>,
     /// Whether the user wrote a result by hand, which pauses the cycle.
     pub(super) by_hand: bool,
     /// What was decided about calls that do not run.

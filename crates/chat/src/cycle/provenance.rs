@@ -1,30 +1,32 @@
 //! Where calls and approvals come from: this session, or a file.
 //!
-//! The act counts, not the text. An `approved` that was in the text when it was
-//! read approves nothing, a decision is spent once, and one that was made for
-//! other arguments is none.
+//! The act counts, not the text. An approval by hand is a change, seen in this session,
+//! of the status of a placeholder that stood here undecided. An `approved` that arrives
+//! in any other way approves nothing, a decision is spent once, and one that was made
+//! for other arguments is none.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::change::StatusChange;
 use super::decided::TYPED;
 use super::judge;
 use crate::approval::CallKey;
-use crate::document::{Document, Status};
+use crate::document::{Document, Status, ToolUse};
+use crate::origin::Origins;
+use crate::pairing::Call;
 use crate::tool::ToolUseId;
 
 /// What this session knows about calls and approvals.
 #[derive(Debug, Default)]
 pub(super) struct Provenance {
-    /// Ids of the calls that stood in the text when it was read.
-    loaded: BTreeSet<ToolUseId>,
     /// Calls that a provider issued to this session.
     recorded: BTreeSet<CallKey>,
+    /// Calls whose placeholder was undecided when it was looked at last.
+    undecided: BTreeSet<ToolUseId>,
     /// Approvals that stand in the text, and for what they were given.
     approved: BTreeMap<ToolUseId, Approval>,
     /// Calls that ran; their approval is spent.
     spent: BTreeSet<CallKey>,
-    /// Calls whose `approved` did not count: the word is not taken from an undo.
-    refused: BTreeSet<CallKey>,
 }
 
 /// An `approved` in the text.
@@ -38,60 +40,144 @@ struct Approval {
     by: String,
 }
 
-impl Provenance {
-    /// The text was read from a file: what it says about itself is not trusted.
-    pub(super) fn loaded(&mut self, document: &Document<'_>) {
-        self.loaded.clear();
-        self.approved.clear();
-        for turn in document.turns() {
-            for call in &turn.calls {
-                self.loaded.insert(call.tool_use.id.clone());
-                if call.status() == Some(Status::Approved) {
-                    let key = judge::key(document, call.tool_use);
-                    self.approved.insert(
-                        key.id.clone(),
-                        Approval {
-                            call: key,
-                            valid: false,
-                            by: TYPED.to_owned(),
-                        },
-                    );
-                }
-            }
+/// Why a policy may not approve a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unrecognized {
+    /// Neither a model made it in this session, nor did the user type it.
+    Foreign,
+    /// A model made it with other arguments.
+    Altered,
+}
+
+impl Unrecognized {
+    /// What the user is told of such a call.
+    pub(super) fn notice(self, id: &ToolUseId) -> String {
+        match self {
+            Self::Foreign => format!(
+                "The call \"{id}\" was neither made by a model in this session nor typed here, so it waits for your \
+                 review."
+            ),
+            Self::Altered => format!(
+                "The call \"{id}\" was changed after the model made it, so it waits for your review."
+            ),
         }
     }
 
-    /// The text is as it is now: notes approvals that came and went.
-    pub(super) fn observe(&mut self, document: &Document<'_>) {
+    /// The same for a log.
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Self::Foreign => "it was neither made in this session nor typed here",
+            Self::Altered => "it was changed after the model made it",
+        }
+    }
+}
+
+impl Provenance {
+    /// The text was read from a file: no approval in it counts.
+    pub(super) fn loaded(&mut self, document: &Document<'_>) {
+        self.approved.clear();
+        for turn in document.turns() {
+            for call in &turn.calls {
+                if call.status() == Some(Status::Approved) {
+                    let key = judge::key(document, call.tool_use);
+                    self.note(key, false);
+                }
+            }
+        }
+        self.observe(document, None);
+    }
+
+    /// The text is as it is now: notes approvals that came and went. Only `change` can
+    /// have brought one that counts.
+    pub(super) fn observe(
+        &mut self,
+        document: &Document<'_>,
+        change: Option<(&StatusChange, &Origins)>,
+    ) {
         let mut standing = BTreeSet::new();
+        let mut undecided = BTreeSet::new();
         for turn in document.unanswered_turns() {
-            for call in turn
-                .calls
-                .iter()
-                .filter(|call| call.status() == Some(Status::Approved))
-            {
+            for call in &turn.calls {
                 let id = &call.tool_use.id;
-                standing.insert(id.clone());
-                if !self.approved.contains_key(id) {
-                    let call = judge::key(document, call.tool_use);
-                    let valid = !self.spent.contains(&call);
-                    let by = TYPED.to_owned();
-                    self.approved
-                        .insert(id.clone(), Approval { call, valid, by });
+                match call.status() {
+                    Some(Status::Pending) => drop(undecided.insert(id.clone())),
+                    Some(Status::Approved) => {
+                        standing.insert(id.clone());
+                        if !self.approved.contains_key(id) {
+                            let key = judge::key(document, call.tool_use);
+                            let valid = change.is_some_and(|(it, origins)| {
+                                self.is_by_hand(it, document, call, origins)
+                            });
+                            let valid = valid && !self.spent.contains(&key);
+                            self.note(key, valid);
+                        }
+                    }
+                    _ => {}
                 }
             }
         }
         self.approved.retain(|id, _| standing.contains(id));
+        self.undecided = undecided;
+    }
+
+    /// Whether a change is the user's act on the status of a call: it is in the place of an
+    /// undecided one, or was typed.
+    fn is_by_hand(
+        &self,
+        change: &StatusChange,
+        document: &Document<'_>,
+        call: &Call<'_>,
+        origins: &Origins,
+    ) -> bool {
+        let Some(result) = call.result.filter(|_| change.by_hand) else {
+            return false;
+        };
+        let fence = result.body.start.saturating_sub(1);
+        // Other tools write the status behind the header.
+        let status = match super::change::is_fence(document.text().line(fence)) {
+            true => fence,
+            false => result.lines.start,
+        };
+        let changed = |line: usize| change.lines.iter().any(|it| it.contains(&line));
+        if !changed(status) {
+            return false;
+        }
+        if change.typed && !origins.is_foreign(&(status..status + 1)) {
+            return true;
+        }
+        // What stands in the fence decides nothing; what it belongs to must have stood.
+        let mut others = (result.lines.start..fence + 1).chain(call.tool_use.lines.clone());
+        let in_place = change.tight && !others.any(|it| it != status && changed(it));
+        in_place && self.undecided.contains(&call.tool_use.id)
+    }
+
+    fn note(&mut self, call: CallKey, valid: bool) {
+        let by = TYPED.to_owned();
+        self.approved
+            .insert(call.id.clone(), Approval { call, valid, by });
     }
 
     pub(super) fn record(&mut self, call: CallKey) {
         self.recorded.insert(call);
     }
 
-    /// Whether a policy may approve this call: it was issued to this session, or
-    /// written in it.
-    pub(super) fn is_recognized(&self, call: &CallKey) -> bool {
-        !self.loaded.contains(&call.id) || self.recorded.contains(call)
+    /// Why a policy may not approve this call; nothing when it may, because it was
+    /// issued to this session or typed in it.
+    pub(super) fn unrecognized(
+        &self,
+        key: &CallKey,
+        call: &ToolUse,
+        origins: &Origins,
+    ) -> Option<Unrecognized> {
+        if self.recorded.contains(key) || !origins.is_foreign(&call.lines) {
+            return None;
+        }
+        let is_known = self.recorded.iter().any(|it| it.id == key.id);
+        Some(if is_known {
+            Unrecognized::Altered
+        } else {
+            Unrecognized::Foreign
+        })
     }
 
     /// Whether the `approved` that stands for this call counts.
@@ -99,19 +185,6 @@ impl Provenance {
         self.approved
             .get(&call.id)
             .is_some_and(|approval| approval.valid && approval.call == *call)
-    }
-
-    /// The `approved` that stands for this call does not count and is set back.
-    pub(super) fn refuse(&mut self, call: &CallKey) {
-        self.refused.insert(call.clone());
-    }
-
-    /// The text was brought back by an undo: a word that did not count before does
-    /// not count now, because nobody typed it.
-    pub(super) fn undone(&mut self) {
-        for approval in self.approved.values_mut() {
-            approval.valid &= !self.refused.contains(&approval.call);
-        }
     }
 
     /// Who approved the call.

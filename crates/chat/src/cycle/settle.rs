@@ -58,9 +58,6 @@ impl Cycle {
             self.note_approval(call, by);
             self.provenance.decide(call, by);
         }
-        for call in &plan.refused {
-            self.provenance.refuse(call);
-        }
         if let Some(batch) = &mut self.batch {
             batch.worked |= !plan.edits.is_empty();
             batch.may_send &= !plan.by_hand;
@@ -206,10 +203,10 @@ impl Cycle {
             Judgement::New(_) | Judgement::Waits(..) if self.skips() => {
                 Some(words::skip(key, plan))
             }
-            Judgement::New(input) => self.categorize(key, input, by_user, "", options, plan),
+            Judgement::New(input) => self.categorize(key, call, input, by_user, "", options, plan),
             Judgement::Waits(status, input) if by_user => {
                 let words = placeholder_words(document, call);
-                let block = self.categorize(key, input, true, &words, options, plan);
+                let block = self.categorize(key, call, input, true, &words, options, plan);
                 let waits = write::placeholder(call.tool_use.id.as_str(), Status::Pending, &words);
                 // It waits as before, which is no change.
                 block.filter(|block| status != Status::Pending || *block != waits)
@@ -226,8 +223,7 @@ impl Cycle {
                 } else {
                     "the approval was not given here for these arguments"
                 };
-                plan.rule(key.clone(), Ruling::Waits, CYCLE, Some(reason));
-                plan.refused.push(key);
+                plan.rule(key, Ruling::Waits, CYCLE, Some(reason));
                 Some(block)
             }
             Judgement::Waits(..) => None,
@@ -238,6 +234,7 @@ impl Cycle {
     fn categorize(
         &self,
         key: CallKey,
+        call: &Call<'_>,
         input: serde_json::Value,
         by_user: bool,
         words: &str,
@@ -270,14 +267,13 @@ impl Cycle {
             (decision, by) = (Decision::Approve, POINTED_AT.to_owned());
         } else if decision == Decision::Approve
             && !options.trust_loaded_calls
-            && !self.provenance.is_recognized(&key)
+            && let Some(why) = self
+                .provenance
+                .unrecognized(&key, call.tool_use, &self.origins)
         {
-            plan.notices.push(Effect::inform(format!(
-                "The call \"{}\" was in the file when it was opened, so it waits for your review.",
-                key.id
-            )));
+            plan.notices.push(Effect::inform(why.notice(&key.id)));
             (decision, by) = (Decision::RequireApproval, CYCLE.to_owned());
-            reason = Some("it was in the file when it was opened");
+            reason = Some(why.reason());
         }
         let id = key.id.as_str();
         match decision {

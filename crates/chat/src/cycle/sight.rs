@@ -45,8 +45,7 @@ impl Cycle {
         }
         let words = super::settle::placeholder_words(document, call);
         let block = write::placeholder(key.id.as_str(), Status::Pending, &words);
-        looked_at_again(key.clone(), plan);
-        plan.refused.push(key);
+        looked_at_again(key, plan);
         Some(block)
     }
 

@@ -2,6 +2,8 @@
 
 use chat::approval::Decision;
 use chat::cycle::Event;
+use chat::origin::ChangeSource;
+use chat::text::Text;
 use chat::tool::ToolUseId;
 
 use crate::cycle::{QUESTION, bash_waits, line_of};
@@ -27,14 +29,148 @@ fn undo_does_not_make_an_approval_from_a_file_count() {
     let mut play = Play::opened(APPROVED);
     play.event(Event::Advance);
     assert!(play.string().contains("status=pending"));
-    play.type_over(APPROVED);
-    play.event(Event::Undone);
+    play.replace(Text::from(APPROVED), ChangeSource::Undo);
     play.event(Event::Advance);
     play.expect_no_run();
     // Typed, it counts.
     play.change("status=pending", "status=approved");
     play.event(Event::Advance);
     assert_eq!(play.log(), ["run x"]);
+}
+
+/// A turn whose call waits, and the same approved.
+const PENDING: &str = "@You:\nq\n\n@Assistant:\n**Tool Use:** `bash` (`x`)\n\n```json\n{\"command\":\"ls\"}\n```\n\n@You:\n**Tool Result:** `x`\n\n```flemma:tool status=pending\n```";
+
+#[test]
+fn a_block_that_arrives_whole_approves_nothing_however_it_comes() {
+    let word = PENDING.replace("pending", "approved");
+    for source in [
+        ChangeSource::BULK,
+        ChangeSource::Undo,
+        ChangeSource::Editor { typed: Some(9) },
+    ] {
+        // In an empty buffer, in place of the pending block, and below it.
+        for before in ["", PENDING, "@You:\nq", &PENDING[..PENDING.len() - 60]] {
+            let mut play = Play::opened(before);
+            play.replace(Text::from(format!("{word}\n").as_str()), source);
+            play.event(Event::Advance);
+            play.expect_no_run();
+            assert!(
+                play.string().contains("status=pending"),
+                "{source:?} {before}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_status_that_an_undo_or_a_redo_changes_approves_nothing() {
+    let mut play = Play::opened(PENDING);
+    play.change("status=pending", "status=approved");
+    play.replace(Text::from(PENDING), ChangeSource::Undo);
+    play.replace(Text::from(APPROVED), ChangeSource::Undo);
+    play.event(Event::Advance);
+    play.expect_no_run();
+    assert!(play.said().contains("was not given here"));
+}
+
+#[test]
+fn the_status_of_a_placeholder_that_stood_may_be_changed_in_any_way() {
+    for source in [ChangeSource::USER, ChangeSource::BULK] {
+        let mut play = Play::opened(PENDING);
+        play.substitute(&Text::from(APPROVED), source);
+        play.event(Event::Advance);
+        assert_eq!(play.log(), ["run x"], "{source:?}");
+    }
+    // Key by key over words that mean nothing.
+    let mut play = Play::opened(PENDING);
+    for word in ["", "a", "approve", "approved"] {
+        play.type_over(&PENDING.replace("pending", word));
+    }
+    play.event(Event::Advance);
+    assert_eq!(play.log(), ["run x"]);
+}
+
+#[test]
+fn a_change_of_status_and_arguments_at_once_approves_nothing() {
+    let mut play = Play::opened(PENDING);
+    let other = APPROVED.replace("\"ls\"", "\"rm\"");
+    play.substitute(&Text::from(other.as_str()), ChangeSource::BULK);
+    play.event(Event::Advance);
+    play.expect_no_run();
+}
+
+#[test]
+fn completing_a_pasted_approval_by_keys_approves_nothing() {
+    for broken in [
+        APPROVED.replace("```flemma", "``flemma"),
+        APPROVED.replace("**Tool Result", "*Tool Result"),
+        APPROVED.replace("(`x`)", "(`x`"),
+    ] {
+        let mut play = Play::opened("");
+        play.replace(Text::from(broken.as_str()), ChangeSource::BULK);
+        play.type_over(APPROVED);
+        play.event(Event::Advance);
+        play.expect_no_run();
+    }
+}
+
+#[test]
+fn one_substitution_approves_every_placeholder_that_it_changes() {
+    let two = "@You:\nq\n\n@Assistant:\n**Tool Use:** `bash` (`x`)\n\n```json\n{\"command\":\"ls\"}\n```\n\n**Tool Use:** `bash` (`y`)\n\n```json\n{\"command\":\"id\"}\n```\n\n@You:\n**Tool Result:** `x`\n\n```flemma:tool status=pending\n```\n\n**Tool Result:** `y`\n\n```flemma:tool status=pending\n```";
+    let mut play = Play::opened(two);
+    let approved = two.replace("pending", "approved");
+    play.substitute(&Text::from(approved.as_str()), ChangeSource::BULK);
+    play.event(Event::Advance);
+    assert_eq!(play.log(), ["run x", "run y"]);
+}
+
+const BARE: &str = "@You:\nq\n\n@Assistant:\n**Tool Use:** `read` (`x`)\n\n```json\n{}\n```";
+
+#[test]
+fn a_bare_call_that_arrives_in_bulk_waits_whatever_the_policy_says() {
+    for source in [
+        ChangeSource::BULK,
+        ChangeSource::Undo,
+        ChangeSource::Editor { typed: Some(9) },
+    ] {
+        let mut play = Play::opened("");
+        play.replace(Text::from(BARE), source);
+        play.event(Event::Advance);
+        play.expect_no_run();
+        assert!(play.said().contains("waits for your review"), "{source:?}");
+    }
+}
+
+#[test]
+fn completing_a_foreign_call_by_keys_does_not_make_it_typed() {
+    for (broken, id) in [
+        (BARE.replace("**Tool Use", "*Tool Use"), "x"),
+        (BARE.replace("**Tool Use", "\\**Tool Use"), "x"),
+        (BARE.replace("(`x`)", "(`y`)"), "x"),
+        (BARE.replace("```json", "``json"), "x"),
+    ] {
+        let mut play = Play::opened("");
+        play.replace(Text::from(broken.as_str()), ChangeSource::BULK);
+        play.type_over(BARE);
+        play.event(Event::Advance);
+        play.expect_no_run();
+        assert!(play.string().contains(&format!("`{id}`")), "{broken}");
+        assert!(play.string().contains("status=pending"), "{broken}");
+    }
+}
+
+#[test]
+fn a_call_that_was_changed_after_the_model_made_it_waits() {
+    let mut play = Play::typed(QUESTION);
+    play.options.autopilot = false;
+    play.event(Event::Advance);
+    play.answer("", &[("read", "a", "{\"path\":\"f\"}")]);
+    play.log();
+    play.change("\"f\"", "\"g\"");
+    play.event(Event::Advance);
+    play.expect_no_run();
+    assert!(play.said().contains("was changed after the model made it"));
 }
 
 #[test]

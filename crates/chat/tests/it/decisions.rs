@@ -83,7 +83,7 @@ fn what_a_file_says_of_itself_waits_and_the_log_says_why() {
     let mut play = Play::opened(call);
     play.decide_always(Decision::Approve);
     play.event(Event::Advance);
-    let unknown = "x Waits flemma (it was in the file when it was opened)";
+    let unknown = "x Waits flemma (it was neither made in this session nor typed here)";
     assert_eq!(play.rulings(), [unknown]);
 
     let approved = "\n@You:\n**Tool Result:** `x`\n\n```flemma:tool status=approved\n```";

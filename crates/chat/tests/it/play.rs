@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use chat::approval::{CallKey, Decision, Policy, Resolver, ResolverChain, Source};
 use chat::cycle::{AnswerEnd, Cycle, Decided, Effect, Event, Options, Ruling, step};
 use chat::document::Document;
-use chat::text::Text;
+use chat::origin::ChangeSource;
+use chat::text::{Lines, Text};
 use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
 use serde_json::json;
 
@@ -87,6 +88,7 @@ impl Play {
             spent: Vec::new(),
             records: 0,
         };
+        play.cycle.text_read(&play.text);
         play.event(Event::Loaded {
             interrupted: Vec::new(),
         });
@@ -96,15 +98,43 @@ impl Play {
     /// A buffer with exactly these bytes, typed here or read from a file.
     pub fn with_bytes(bytes: Vec<u8>, opened: bool) -> Self {
         let mut play = Self::opened("");
+        if !opened {
+            play.replace(Text::from_bytes(bytes), ChangeSource::USER);
+            return play;
+        }
         play.text = Text::from_bytes(bytes);
-        play.event(if opened {
-            Event::Loaded {
-                interrupted: Vec::new(),
-            }
-        } else {
-            Event::Changed
+        play.cycle.text_read(&play.text);
+        play.event(Event::Loaded {
+            interrupted: Vec::new(),
         });
         play
+    }
+
+    /// Replaces the whole text.
+    pub fn replace(&mut self, text: Text, source: ChangeSource) {
+        let lines: Vec<&[u8]> = (0..text.line_count()).map(|it| text.line(it)).collect();
+        self.write(0..self.text.line_count(), &lines, source);
+        self.event(Event::Changed);
+    }
+
+    /// Replaces the lines from the first to the last that differ, as `:s` does.
+    pub fn substitute(&mut self, text: &Text, source: ChangeSource) {
+        let (old, new) = (self.text.line_count(), text.line_count());
+        let most = old.min(new);
+        let same = |at: &usize| self.text.line(*at) == text.line(*at);
+        let top = (0..most).take_while(same).count();
+        let same = |at: &usize| self.text.line(old - 1 - at) == text.line(new - 1 - at);
+        let bottom = (0..most - top).take_while(same).count();
+        let lines: Vec<&[u8]> = (top..new - bottom).map(|it| text.line(it)).collect();
+        self.write(top..old - bottom, &lines, source);
+        self.event(Event::Changed);
+    }
+
+    /// Replaces lines, as a change of its own.
+    pub fn write<L: AsRef<[u8]>>(&mut self, lines: Lines, new: &[L], source: ChangeSource) {
+        self.cycle.changing(&self.text, &lines, new, source);
+        self.text.splice(lines, new);
+        self.cycle.changed(&Document::parse(&self.text));
     }
 
     /// The first line that holds `text`.
@@ -114,8 +144,8 @@ impl Play {
 
     /// Replaces the whole text, as the user.
     pub fn type_over(&mut self, text: &str) {
-        self.text = Text::from(text.strip_prefix('\n').unwrap_or(text));
-        self.event(Event::Changed);
+        let text = Text::from(text.strip_prefix('\n').unwrap_or(text));
+        self.substitute(&text, ChangeSource::USER);
     }
 
     /// Replaces a piece of the text, as the user.
@@ -144,7 +174,9 @@ impl Play {
         if !whole.is_empty() {
             whole.push_str("\n\n");
         }
-        self.text = Text::from(format!("{whole}@Assistant:{}", writer.take()).as_str());
+        let text = Text::from(format!("{whole}@Assistant:{}", writer.take()).as_str());
+        let lines: Vec<&[u8]> = (0..text.line_count()).map(|it| text.line(it)).collect();
+        self.write(0..self.text.line_count(), &lines, ChangeSource::Host);
         self.event(Event::AnswerEnded(AnswerEnd::Complete));
     }
 
@@ -194,7 +226,7 @@ impl Play {
             for effect in effects {
                 if let Effect::Edit(edits) = &effect {
                     for edit in edits.iter().rev() {
-                        self.text.splice(edit.lines.clone(), &edit.replacement);
+                        self.write(edit.lines.clone(), &edit.replacement, ChangeSource::Host);
                         // As in an editor, the cursor stays on its text.
                         if let Some(cursor) = self
                             .cursor

@@ -3,6 +3,8 @@
 
 use chat::approval::{Answers, CallKey, Decision, FunctionId, ResolverChain};
 use chat::cycle::Event;
+use chat::origin::ChangeSource;
+use chat::text::Text;
 use chat::tool::ToolUseId;
 
 use crate::cycle::{QUESTION, line_of};
@@ -87,8 +89,7 @@ fn undo_does_not_bring_an_approval_back_that_was_one_of_another_file() {
     let approved = play.string();
     play.event(Event::Advance);
     looked(&mut play, CHANGED);
-    play.type_over(&approved);
-    play.event(Event::Undone);
+    play.replace(Text::from(approved.as_str()), ChangeSource::Undo);
     play.event(Event::Advance);
     play.expect_no_run();
     assert!(play.string().contains("status=pending"));

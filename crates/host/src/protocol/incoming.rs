@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use chat::origin::ChangeSource;
 use serde::Deserialize;
 use serde_bytes::ByteBuf;
 use serde_json::Value;
@@ -23,8 +24,6 @@ pub enum FromEditor {
     Snapshot(Snapshot),
     /// Lines changed.
     Changed(Changed),
-    /// The last change of a buffer was an undo or a redo.
-    Undone(Undone),
     /// The file holds all that the buffer holds.
     Saved(Saved),
     /// A buffer is gone.
@@ -198,14 +197,23 @@ pub struct Changed {
     /// Whether another piece of the same change follows.
     #[serde(default)]
     pub more: bool,
+    /// Bytes of text keys that were typed since the change before, when it came in Insert
+    /// or Replace mode; absent for all other changes.
+    #[serde(default)]
+    pub typed: Option<usize>,
+    /// Whether it is an undo or a redo. Said only of changes that wrote a status.
+    #[serde(default)]
+    pub undone: bool,
 }
 
-/// The last change of a buffer was an undo or a redo. Said only of changes that
-/// wrote an approval.
-#[derive(Debug, Deserialize)]
-pub struct Undone {
-    /// Which.
-    pub buffer: BufferId,
+impl Changed {
+    /// What made the change.
+    pub fn source(&self) -> ChangeSource {
+        match self.undone {
+            true => ChangeSource::Undo,
+            false => ChangeSource::Editor { typed: self.typed },
+        }
+    }
 }
 
 /// The file holds all that the buffer holds.

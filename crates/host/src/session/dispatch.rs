@@ -125,7 +125,7 @@ impl Session {
             return;
         };
         let (shared, path) = (self.shared.clone(), self.path.clone());
-        let typed_here = self.is_typed(&source.text);
+        let typed_here = self.is_frontmatter_typed();
         tokio::task::spawn_blocking(move || {
             let trusted = is_trusted(path.as_deref(), &source.text);
             // What was typed here is trusted when it is opened again, too.
@@ -152,7 +152,7 @@ impl Session {
             rules.options.frontmatter = broken.and_then(|it| it.problem.clone()).map(Err);
             return show(rules, &shared);
         };
-        let (typed_here, path) = (self.is_typed(&source.text), self.path.clone());
+        let (typed_here, path) = (self.is_frontmatter_typed(), self.path.clone());
         tokio::task::spawn_blocking(move || {
             let trusted = typed_here || is_trusted(path.as_deref(), &source.text);
             show(read(&shared, source, trusted), &shared);
@@ -208,12 +208,9 @@ impl Session {
         };
         let failure = self.rules.failure.iter();
         let failures = failure.map(|it| remark(it.line, it.message.clone(), "error"));
-        let agreed = || match &self.rules.options.frontmatter {
-            Some(Ok(text)) => self.is_typed(text),
-            _ => false,
-        };
         let withheld = &self.rules.withheld;
-        let withheld = withheld.iter().filter(|_| !agreed()).map(|it| {
+        let agreed = !withheld.is_empty() && self.is_frontmatter_typed();
+        let withheld = withheld.iter().filter(|_| !agreed).map(|it| {
             let message = format!("This {}; it does not apply until :Flemma trust.", it.what);
             remark(it.line, message, "warning")
         });

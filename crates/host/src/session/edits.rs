@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use chat::cycle::{Effect, Event};
 use chat::escape::escape_line;
+use chat::origin::ChangeSource;
 use chat::write::TextEdit;
 
 use super::Session;
@@ -21,6 +22,8 @@ enum What {
         changes: Vec<Change>,
         rest: VecDeque<Effect>,
         again: Event,
+        /// Who wants the changes: the host, or the user by `:Flemma fix`.
+        source: ChangeSource,
     },
     /// The marker of an answer, or its end, outside the cycle.
     Marker {
@@ -35,6 +38,17 @@ enum What {
 impl Session {
     /// Sends the changes of a step; `rest` follows when they are applied.
     pub(super) fn apply(&mut self, edits: Vec<TextEdit>, rest: VecDeque<Effect>, again: Event) {
+        self.apply_for(ChangeSource::Host, edits, rest, again);
+    }
+
+    /// Does so for the user: what it changes counts as typed.
+    pub(super) fn apply_for(
+        &mut self,
+        source: ChangeSource,
+        edits: Vec<TextEdit>,
+        rest: VecDeque<Effect>,
+        again: Event,
+    ) {
         let changes = self.send_changes(edits, None);
         self.pace.wrote();
         self.edit = Some(InFlight {
@@ -43,6 +57,7 @@ impl Session {
                 changes,
                 rest,
                 again,
+                source,
             },
         });
     }
@@ -123,15 +138,23 @@ impl Session {
         };
         self.view.redraw();
         match (what, applied.outcome) {
-            (What::Cycle { changes, rest, .. }, Outcome::Applied) => {
-                self.splice(&changes);
+            (
+                What::Cycle {
+                    changes,
+                    rest,
+                    source,
+                    ..
+                },
+                Outcome::Applied,
+            ) => {
+                self.splice(&changes, source);
                 self.view.redraw_now();
                 self.waiting.push_front(Event::Continue);
                 self.perform(rest, Event::Continue);
             }
             (What::Cycle { again, .. }, Outcome::Stale) => self.waiting.push_front(again),
             (What::Marker { changes, anchor }, Outcome::Applied) => {
-                self.splice(&changes);
+                self.splice(&changes, ChangeSource::Host);
                 if let Some(anchor) = anchor {
                     self.marker_written(anchor);
                 }
@@ -147,9 +170,9 @@ impl Session {
         }
     }
 
-    fn splice(&mut self, changes: &[Change]) {
+    fn splice(&mut self, changes: &[Change], source: ChangeSource) {
         for change in changes.iter().rev() {
-            self.change_text(change.first..change.last, &change.lines);
+            self.change_text(change.first..change.last, &change.lines, source);
         }
     }
 
@@ -168,7 +191,7 @@ impl Session {
             last.extend_from_slice(&old[column..]);
         }
         let last_row = row + new.len() - 1;
-        self.change_text(row..row + 1, &new);
+        self.change_text(row..row + 1, &new, ChangeSource::Host);
         self.answer_grew(last_row, end);
     }
 

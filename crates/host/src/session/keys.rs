@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use chat::cycle::Event;
 use chat::document::Document;
+use chat::origin::ChangeSource;
 use chat::write::TextEdit;
 
 use super::Session;
@@ -98,7 +99,12 @@ impl Session {
             lines: fix.lines,
             replacement: fix.replacement,
         };
-        self.apply(vec![edit], VecDeque::new(), Event::Changed);
+        self.apply_for(
+            ChangeSource::USER,
+            vec![edit],
+            VecDeque::new(),
+            Event::Changed,
+        );
     }
 
     /// Moves the cursor to a prompt or a block, where the user follows the chat. A direct

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use chat::cycle::Event;
 use chat::document::{Document, Parsed};
+use chat::origin::ChangeSource;
 use chat::text::{Lines, Text};
 use chat::tool::ToolUseId;
 
@@ -128,14 +129,23 @@ fn moved(line: usize, lines: &Lines, count: usize) -> usize {
 impl Session {
     /// Changes the text. A key that waits for its turn was pressed on a line of the
     /// text as it was, and is about the same line now.
-    pub(super) fn change_text<L: AsRef<[u8]>>(&mut self, lines: Lines, new: &[L]) {
+    pub(super) fn change_text<L: AsRef<[u8]>>(
+        &mut self,
+        lines: Lines,
+        new: &[L],
+        source: ChangeSource,
+    ) {
         for event in &mut self.waiting {
             if let Event::Resolve { line } | Event::CancelTool { line } = event {
                 *line = moved(*line, &lines, new.len());
             }
         }
         self.folds.changed(&lines, new.len());
+        self.cycle.changing(self.text.text(), &lines, new, source);
         self.text.splice(lines, new);
+        if self.cycle.has_change() {
+            self.cycle.changed(&self.text.document());
+        }
     }
 
     pub(super) fn snapshot(&mut self, snapshot: Snapshot) {
@@ -149,7 +159,8 @@ impl Session {
         let Some(loading) = self.loading.take() else {
             return;
         };
-        self.text = Mirror::new(Text::from_bytes(loading.bytes.unwrap_or_default()));
+        self.partial = None;
+        self.replace_text(Text::from_bytes(loading.bytes.unwrap_or_default()));
         // An edit that is on its way is answered still: as stale or lost, or as applied to
         // this text, which Neovim may have sent for reasons of its own.
         self.folds = super::folding::Folding::default();
@@ -157,6 +168,20 @@ impl Session {
         match loading.attach {
             Some(attach) => self.attached(attach),
             None => self.waiting.push_back(Event::Continue),
+        }
+    }
+
+    /// Takes the whole text anew. What differs from the text that was known arrived in bulk.
+    fn replace_text(&mut self, text: Text) {
+        if self.has_origin {
+            let known = self.text.text();
+            let new: Vec<&[u8]> = (0..text.line_count()).map(|it| text.line(it)).collect();
+            self.cycle
+                .changing(known, &(0..known.line_count()), &new, ChangeSource::BULK);
+        }
+        self.text = Mirror::new(text);
+        if self.cycle.has_change() {
+            self.cycle.changed(&self.text.document());
         }
     }
 
@@ -188,12 +213,20 @@ impl Session {
         }
     }
 
-    pub(super) fn changed(&mut self, changed: Changed) {
-        let lines: Vec<Vec<u8>> = changed
-            .lines
-            .into_iter()
-            .map(serde_bytes::ByteBuf::into_vec)
-            .collect();
+    pub(super) fn changed(&mut self, piece: Changed) {
+        let changed = match self.partial.take() {
+            Some(mut begun) => {
+                begun.lines.extend(piece.lines);
+                begun.more = piece.more;
+                begun
+            }
+            None => piece,
+        };
+        // Whether it is a paste shows in all of it, not in its pieces.
+        if changed.more {
+            self.partial = Some(changed);
+            return;
+        }
         if let Some(loading) = &mut self.loading {
             // Between two pieces of a snapshot nothing else can come.
             tracing::warn!(buffer = self.buffer, "a change came before the whole text");
@@ -206,19 +239,17 @@ impl Session {
         {
             self.step(loaded);
         }
-        self.change_text(changed.first..changed.last, &lines);
+        self.change_text(
+            changed.first..changed.last,
+            &changed.lines,
+            changed.source(),
+        );
         self.seq = changed.seq;
         self.note_change();
-        self.note_approvals(&lines);
-        if !changed.more {
-            if self.waiting.back() != Some(&Event::Changed) {
-                self.waiting.push_back(Event::Changed);
-            }
-            self.view.redraw();
-            if let Some(origin) = &mut self.origin {
-                origin.changed(self.text.text());
-            }
+        if self.waiting.back() != Some(&Event::Changed) {
+            self.waiting.push_back(Event::Changed);
         }
+        self.view.redraw();
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chat::approval::{CallKey, Question};
-use chat::cycle::{Effect, Event, is_by_hand, step};
+use chat::cycle::{Effect, Event, is_by_hand};
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -66,22 +66,6 @@ impl Call {
 }
 
 impl Session {
-    /// An approval that the user writes counts for the arguments that stand beside
-    /// it at this moment, not for what becomes of them before the next decision.
-    pub(super) fn note_approvals(&mut self, written: &[Vec<u8>]) {
-        const STATUS: &[u8] = b"flemma:tool";
-        let is_status = |line: &Vec<u8>| line.windows(STATUS.len()).any(|it| it == STATUS);
-        if written.iter().any(is_status) {
-            let document = self.text.document();
-            step(
-                &mut self.cycle,
-                Event::Changed,
-                &document,
-                &self.rules.options,
-            );
-        }
-    }
-
     /// Starts calls, when the log takes that they start.
     pub(super) fn run_tools(&mut self, runs: Vec<Run>) {
         if self.editor.is_rehearsal() {

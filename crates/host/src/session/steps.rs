@@ -27,7 +27,7 @@ impl Session {
             Event::AnswerEnded(end) => Event::AnswerEnded(end),
             _ => Event::Continue,
         };
-        let quiet = matches!(event, Event::Changed | Event::Undone);
+        let quiet = matches!(event, Event::Changed);
         let ended = matches!(event, Event::ToolsFinished(_));
         let document = self.text.document();
         let effects = step(&mut self.cycle, event, &document, &self.rules.options);

@@ -4,41 +4,44 @@ use std::path::Path;
 
 use chat::Problem;
 use chat::cycle::{Level, Notice};
+use chat::document::Document;
+use chat::text::Lines;
 
 use super::Session;
 use super::dispatch::is_trusted;
 use crate::editor::Editor;
 use crate::protocol::Came;
+use crate::rules::Rules;
 use crate::scripts;
 use crate::status::state_folder;
-use crate::trust::{Loosening, Origin, Trust};
+use crate::trust::Trust;
 
 impl Session {
-    /// The whole text was told: what of it came with the file?
+    /// Notes which lines of a text that was just told came with the file.
     pub(super) fn note_origin(&mut self, came: Came) {
-        match (came, &self.origin) {
-            (Came::Empty, _) => self.origin = Some(Origin::default()),
-            (Came::Changed, Some(_)) => {}
-            // Whoever comes late cannot tell one from the other.
-            (Came::Read | Came::Changed, _) => {
-                let mut origin = Origin::read(self.text.text());
+        match came {
+            Came::Empty => self.cycle.text_typed(),
+            Came::Changed if self.has_origin => {}
+            // A host that comes late cannot tell one from the other.
+            Came::Read | Came::Changed => {
+                self.cycle.text_read(self.text.text());
                 let document = self.text.document();
-                if document.frontmatter.is_some() {
-                    let text = document.frontmatter_text();
-                    // Before it is changed: of what was agreed to, all counts as typed.
-                    if is_trusted(self.path.as_deref(), &text) {
-                        origin.agree(&text);
-                    }
+                let text = document.frontmatter_text();
+                let agreed = frontmatter_lines(&document)
+                    .filter(|_| is_trusted(self.path.as_deref(), &text));
+                // Before it is changed: of what was agreed to, all counts as typed.
+                if let Some(lines) = agreed {
+                    self.cycle.agree(self.text.text(), lines);
                 }
-                self.origin = Some(origin);
             }
         }
+        self.has_origin = true;
     }
 
-    /// Whether every line of a frontmatter is the user's own act.
-    pub(super) fn is_typed(&self, frontmatter: &str) -> bool {
-        let origin = self.origin.as_ref();
-        origin.is_some_and(|origin| origin.is_typed(frontmatter))
+    /// Whether every line of the frontmatter is the user's own act.
+    pub(super) fn is_frontmatter_typed(&self) -> bool {
+        let lines = frontmatter_lines(&self.text.document());
+        lines.is_some_and(|it| self.has_origin && self.cycle.are_typed(self.text.text(), it))
     }
 
     /// `:Flemma trust`: agrees to the frontmatter as it stands, for this file.
@@ -50,9 +53,9 @@ impl Session {
         };
         let (path, text) = (path.clone(), document.frontmatter_text());
         let (editor, agreed) = (self.editor.clone(), text.clone());
-        self.with_rules_now(move |rules| agree(&editor, &path, &agreed, &rules.withheld));
-        if let Some(origin) = &mut self.origin {
-            origin.agree(&text);
+        self.with_rules_now(move |rules| agree(&editor, &path, &agreed, rules));
+        if let Some(lines) = frontmatter_lines(&document) {
+            self.cycle.agree(self.text.text(), lines);
         }
         self.view.redraw();
     }
@@ -80,7 +83,7 @@ impl Session {
 
     /// `:Flemma trust!`: takes it back.
     pub(super) fn distrust(&mut self) {
-        self.origin = Some(Origin::read(self.text.text()));
+        self.cycle.text_read(self.text.text());
         self.references.agreed.clear();
         let Some(path) = &self.path else {
             return self.inform("This chat is in no file, so nothing was trusted.");
@@ -98,8 +101,14 @@ impl Session {
     }
 }
 
+/// The lines between the frontmatter's fences.
+fn frontmatter_lines(document: &Document<'_>) -> Option<Lines> {
+    let lines = &document.frontmatter.as_ref()?.lines;
+    (lines.len() > 1).then(|| lines.start + 1..lines.end - 1)
+}
+
 /// Remembers that the user agreed to a frontmatter, and says to what. Blocking.
-fn agree(editor: &Editor, path: &Path, text: &str, allowed: &[Loosening]) {
+fn agree(editor: &Editor, path: &Path, text: &str, rules: &Rules) {
     let store = Trust::open(&state_folder());
     if let Some(problem) = store.problem() {
         inform(editor, problem);
@@ -110,7 +119,8 @@ fn agree(editor: &Editor, path: &Path, text: &str, allowed: &[Loosening]) {
             "Save the chat to a file first.",
         ));
     }
-    let lines: Vec<String> = allowed
+    let lines: Vec<String> = rules
+        .withheld
         .iter()
         .map(|it| format!("Line {} {}.", it.line, it.what))
         .collect();
@@ -119,10 +129,17 @@ fn agree(editor: &Editor, path: &Path, text: &str, allowed: &[Loosening]) {
     } else {
         format!("From the next key on that applies: {}", lines.join(" "))
     };
+    let denied = match rules.overruled.as_slice() {
+        [] => String::new(),
+        tools => format!(
+            " Your settings deny {}, which this chat cannot lift.",
+            tools.join(" and ")
+        ),
+    };
     inform(
         editor,
         format!(
-            "The frontmatter of this file is trusted as it stands. {what} :Flemma trust! takes that back."
+            "The frontmatter of this file is trusted as it stands. {what}{denied} :Flemma trust! takes that back."
         ),
     );
 }

@@ -4,9 +4,7 @@
 //! Only compares; whether the frontmatter is trusted is not known here. Whatever
 //! cannot be compared, such as a function, counts as looser.
 
-use std::collections::BTreeSet;
-
-use chat::approval::Policy;
+use chat::approval::{Decision, Policy};
 use serde_json::{Map, Value};
 
 use crate::frontmatter::{AutoApprove, Overrides};
@@ -87,60 +85,64 @@ fn leads_to(
         .chain(preset.map(|it| ("model", it.provider)))
 }
 
-/// How far a call gets by a rule. The order is that of looseness.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Reach {
-    Denied,
-    Asked,
-    Runs,
-}
+/// The function of the user's settings, whose denials and questions hold.
+const OWN_FUNCTION: &str = "the function in your tools.auto_approve neither denies nor asks about";
 
 fn approves_more(wanted: &AutoApprove, base: &Settings) -> Option<String> {
     let AutoApprove::List { names, exclusions } = wanted else {
-        return Some("would decide about every call by a function of this chat".to_owned());
+        return Some(match has_function(base) {
+            true => {
+                format!("would decide by a function of this chat about calls that {OWN_FUNCTION}")
+            }
+            false => "would decide about every call by a function of this chat".to_owned(),
+        });
     };
     if has_function(base) {
-        // It may deny anything, so nothing can take its place unread.
-        return Some("would set aside the function that your settings decide by".to_owned());
+        // What it would say of a call cannot be known before there is one.
+        return Some(format!("would decide about calls that {OWN_FUNCTION}"));
     }
     let theirs = base.expand(names.iter().map(String::as_str), exclusions);
     let ours = base.policy();
-    let otherwise = if base.tools.require_approval {
-        Reach::Asked
-    } else {
-        Reach::Runs
-    };
-    let tools: BTreeSet<&str> = [&theirs, &ours].into_iter().flat_map(tools_of).collect();
-    let looser = |reach: Reach| {
-        let is_looser = |tool: &&str| {
-            let new = reach_of(&theirs, tool, otherwise);
-            new == reach && new > reach_of(&ours, tool, otherwise)
-        };
-        let mut looser: Vec<&str> = tools.iter().copied().filter(is_looser).collect();
-        // Another name of a tool that is named says nothing new.
-        for (alias, name) in tools::ALIASES {
-            if looser.contains(&name) {
-                looser.retain(|it| *it != alias);
-            }
+    // Where everything runs, nothing is looser: what is denied stays denied.
+    let free = !base.tools.require_approval;
+    let is_looser = |tool: &&str| !free && ours.decide(tool).is_none();
+    let mut looser: Vec<&str> = runs(&theirs).filter(is_looser).collect();
+    // Another name of a tool that is named says nothing new.
+    for (alias, name) in tools::ALIASES {
+        if looser.contains(&name) {
+            looser.retain(|it| *it != alias);
         }
-        (!looser.is_empty()).then(|| listed(&looser))
-    };
+    }
     let more = !theirs.judges.is_empty() && ours.judges.is_empty();
-    let judged = more && reach_of(&ours, "bash", otherwise) < Reach::Runs;
-    let runs = looser(Reach::Runs).map(|tools| format!("would run {tools} without asking"));
-    let runs = match judged {
+    let judged = more && !free && ours.decide("bash").is_none();
+    let runs =
+        (!looser.is_empty()).then(|| format!("would run {} without asking", listed(&looser)));
+    match judged {
         true => Some(runs.map_or_else(
             || "would run shell commands that only read without asking".to_owned(),
             |runs| format!("{runs}, and shell commands that only read"),
         )),
         false => runs,
-    };
-    let asks = looser(Reach::Asked)
-        .map(|tools| format!("would ask about {tools}, which your settings deny"));
-    match (runs, asks) {
-        (Some(runs), Some(asks)) => Some(format!("{runs}, and {asks}")),
-        (runs, asks) => runs.or(asks),
     }
+}
+
+/// The tools that a frontmatter approves and the user's settings deny, which holds.
+pub fn overruled(overrides: &Overrides, base: &Settings) -> Vec<String> {
+    let Some(AutoApprove::List { names, exclusions }) = &overrides.auto_approve else {
+        return Vec::new();
+    };
+    let theirs = base.expand(names.iter().map(String::as_str), exclusions);
+    let ours = base.policy();
+    let denied = |tool: &&str| ours.decide(tool) == Some(Decision::Deny);
+    let is_alias = |tool: &&str| tools::ALIASES.iter().any(|(alias, _)| alias == tool);
+    let tools = runs(&theirs).filter(denied).filter(|it| !is_alias(it));
+    tools.map(str::to_owned).collect()
+}
+
+/// The tools that a list lets run.
+fn runs(policy: &Policy) -> impl Iterator<Item = &str> {
+    let tools = policy.approve.iter().map(String::as_str);
+    tools.filter(|it| policy.decide(it) == Some(Decision::Approve))
 }
 
 /// Whether the user's own rules are code: a function, or modules by their paths.
@@ -152,24 +154,6 @@ fn has_function(base: &Settings) -> bool {
     match &base.tools.auto_approve {
         Value::Array(entries) => !entries.iter().all(is_name),
         other => !is_name(other),
-    }
-}
-
-fn tools_of(policy: &Policy) -> impl Iterator<Item = &str> {
-    policy
-        .approve
-        .iter()
-        .chain(&policy.deny)
-        .map(String::as_str)
-}
-
-fn reach_of(policy: &Policy, tool: &str, otherwise: Reach) -> Reach {
-    use chat::approval::Decision::{Approve, Deny, RequireApproval};
-    match policy.decide(tool) {
-        Some(Approve) => Reach::Runs,
-        Some(RequireApproval) => Reach::Asked,
-        Some(Deny) => Reach::Denied,
-        None => otherwise,
     }
 }
 
@@ -270,21 +254,27 @@ mod tests {
                 json!({"tools": {"auto_approve": []}}),
                 "would run read without asking",
             ),
-            (
-                &["$default"],
-                &[],
-                deny.clone(),
-                "would ask about bash, which your settings deny",
-            ),
+            (&["$default"], &[], deny.clone(), ""),
             (&["$default", "$no"], &[], deny.clone(), ""),
-            (&["bash"], &[], deny, "would run bash without asking"),
-            // Where everything runs, only what is denied can be loosened.
-            (&[], &[], free.clone(), "would run bash without asking"),
+            // What the settings deny stays denied, so that loosens nothing.
+            (&["bash"], &[], deny, ""),
+            (&["bash"], &[], free.clone(), ""),
+            (&[], &[], free.clone(), ""),
             (&["$no", "write"], &[], free, ""),
         ] {
             let found = what(&list(names, exclusions), config.clone());
             assert_eq!(found.join("; "), expected, "{names:?} over {config}");
         }
+    }
+
+    #[test]
+    fn what_the_settings_deny_is_named_although_it_holds() {
+        let deny =
+            json!({"tools": {"presets": {"$no": {"deny": ["bash"]}}, "auto_approve": ["$no"]}});
+        let named = |names| overruled(&list(names, &[]), &settings(deny.clone()));
+        assert_eq!(named(&["bash", "read"]), ["bash"]);
+        assert_eq!(named(&["read"]), [""; 0]);
+        assert_eq!(named(&["bash", "$no"]), [""; 0]);
     }
 
     #[test]
@@ -302,7 +292,9 @@ mod tests {
         let found = what(&list(&[], &[]), config);
         assert_eq!(
             found,
-            ["would set aside the function that your settings decide by"]
+            [
+                "would decide about calls that the function in your tools.auto_approve neither denies nor asks about"
+            ]
         );
     }
 

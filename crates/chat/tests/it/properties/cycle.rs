@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use chat::cycle::{AnswerEnd, Event};
 use chat::document::{Block, Document, ResultKind, Status};
+use chat::origin::ChangeSource;
 use chat::text::Text;
 use chat::tool::ToolOutcome;
 use proptest::prelude::*;
@@ -24,6 +25,8 @@ enum Act {
     Reload,
     Undo(usize),
     Approve(usize),
+    /// Text arrives in bulk: a whole past text, or a turn with a call of that status.
+    Paste(usize),
     Reject(usize),
     Type(usize),
     DeleteResult(usize),
@@ -47,6 +50,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Reload),
         3 => (0usize..12).prop_map(Act::Undo),
         4 => (0usize..3).prop_map(Act::Approve),
+        2 => (0usize..9).prop_map(Act::Paste),
         1 => (0usize..3).prop_map(Act::Reject),
         1 => (0usize..3).prop_map(Act::Type),
         1 => (0usize..3).prop_map(Act::DeleteResult),
@@ -114,7 +118,7 @@ impl Model {
     }
 
     fn replace(&mut self, line: usize, lines: usize, new: &[&str]) {
-        self.play.text.splice(line..line + lines, new);
+        self.play.write(line..line + lines, new, ChangeSource::USER);
         self.play.event(Event::Changed);
     }
 
@@ -124,16 +128,17 @@ impl Model {
             Act::Advance | Act::Send | Act::Resolve(_) => self.key(act),
             Act::Finish(at) | Act::Fail(at) => self.end(*at, matches!(act, Act::Fail(_))),
             Act::Cancel => self.play.event(Event::Cancel),
-            Act::Reload => self.play.event(Event::Loaded {
-                interrupted: Vec::new(),
-            }),
+            Act::Reload => {
+                self.play.cycle.text_read(&self.play.text);
+                self.play.event(Event::Loaded {
+                    interrupted: Vec::new(),
+                });
+            }
+            Act::Paste(at) => self.paste(*at),
             Act::Undo(at) => {
                 let at = self.past.len().saturating_sub(1 + at);
-                self.play.text = self.past[at].clone();
-                self.play.event(Event::Changed);
-                // What an undo took away, the user took away.
-                let waits: Vec<String> = self.waiting().map(str::to_owned).collect();
-                self.said.retain(|text| waits.contains(text));
+                self.play.replace(self.past[at].clone(), ChangeSource::Undo);
+                self.forget_said();
             }
             Act::Answer(tools) => self.answer(tools),
             Act::AnswerFails if self.play.cycle.is_sending() => {
@@ -145,6 +150,38 @@ impl Model {
             edit => self.edit(edit),
         }
         self.check();
+    }
+
+    /// What an undo or a paste took away, the user took away.
+    fn forget_said(&mut self) {
+        let waits: Vec<String> = self.waiting().map(str::to_owned).collect();
+        self.said.retain(|text| waits.contains(text));
+    }
+
+    /// What arrives in bulk decides nothing, whatever stands in it.
+    fn paste(&mut self, at: usize) {
+        if let Some(past) = self
+            .past
+            .get(self.past.len().saturating_sub(1 + at))
+            .filter(|_| at < 5)
+        {
+            self.play.replace(past.clone(), ChangeSource::BULK);
+            return self.forget_said();
+        }
+        self.answers += 1;
+        let (id, end) = (format!("p{}", self.answers), self.play.text.line_count());
+        let status = ["approved", "pending", "approve"].get(at % 4);
+        let result = status.map(|it| {
+            format!("\n\n@You:\n**Tool Result:** `{id}`\n\n```flemma:tool status={it}\n```")
+        });
+        // A policy approves `slow`.
+        let turn = format!(
+            "\n@Assistant:\n**Tool Use:** `slow` (`{id}`)\n\n```json\n{{}}\n```{}",
+            result.unwrap_or_default()
+        );
+        let lines: Vec<&str> = turn.split('\n').collect();
+        self.play.write(end..end, &lines, ChangeSource::BULK);
+        self.play.event(Event::Changed);
     }
 
     /// Words that do not stand in the chat yet.

@@ -27,6 +27,9 @@ auto_approve = function(tool_name, input, context)
 end
 <
 nil passes to the next rule. When the function fails, the call waits.
+A chat's frontmatter may set a list of its own. What is denied here, by a
+preset or this function, stays denied there; a call about which this
+function asks or fails waits there too.
 A preset that does not exist, or a slip for a tool, is an error when setup()
 is called. Any other name may be that of a tool that is registered later.
 A name with a dot is a module with a function `resolve`, see

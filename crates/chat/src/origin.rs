@@ -1,0 +1,273 @@
+//! The origin of each line of a text: typed here, or from elsewhere.
+//!
+//! Lines from a file, from the host, from an undo, and lines that arrive in bulk (a
+//! paste, `:read`, another plugin) are foreign. Lines typed by keys are not. Typing in a
+//! foreign line leaves it foreign, so completing or unescaping somebody else's text does
+//! not make it the user's.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::text::{Lines, Text};
+
+/// Bytes that a change may bring beyond the typed keys: `r`, Ctrl-A, `~`, and the
+/// closing bracket that a plugin adds.
+const SLACK: usize = 4;
+/// Longest word that one key may complete, in bytes.
+const LONGEST_WORD: usize = 80;
+/// Lines from the top in which removed lines are remembered: no frontmatter is longer.
+const TOP: usize = 300;
+
+/// What made a change of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeSource {
+    /// The host.
+    Host,
+    /// Keys, Ex commands, or plugins.
+    Editor {
+        /// Bytes of text keys since the change before, when it came in Insert or Replace
+        /// mode.
+        typed: Option<usize>,
+    },
+    /// Undo or redo.
+    Undo,
+}
+
+impl ChangeSource {
+    /// A change that is the user's whatever its size: made on the command line.
+    pub const USER: Self = Self::Editor {
+        typed: Some(usize::MAX),
+    };
+    /// A change that no key in Insert mode made.
+    pub const BULK: Self = Self::Editor { typed: None };
+}
+
+/// The lines that a change really replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Old lines and the new ones in their place; both are absolute, the new ones in the
+    /// text after the change.
+    pub hunks: Vec<(Lines, Lines)>,
+    /// Whether keys typed it.
+    pub typed: bool,
+}
+
+/// Which lines of a text are foreign. Blank lines never are.
+#[derive(Debug, Clone, Default)]
+pub struct Origins {
+    /// Sorted, without overlaps, none empty.
+    foreign: Vec<Lines>,
+    /// Hashes of typed lines near the top that were replaced or removed: moving one's own
+    /// lines does not make them foreign.
+    typed: HashSet<u64>,
+}
+
+impl Origins {
+    /// The origins of a text that was read from a file.
+    pub fn read(text: &Text) -> Self {
+        let mut origins = Self::default();
+        for line in 0..text.line_count() {
+            if !is_blank(text.line(line)) {
+                origins.mark(line..line + 1);
+            }
+        }
+        origins
+    }
+
+    /// Whether one of these lines is foreign.
+    pub fn is_foreign(&self, lines: &Lines) -> bool {
+        if lines.is_empty() {
+            return false;
+        }
+        let at = self.foreign.partition_point(|it| it.end <= lines.start);
+        self.foreign.get(at).is_some_and(|it| it.start < lines.end)
+    }
+
+    /// Whether all of these lines were typed here, in this order or another.
+    pub fn are_typed(&self, text: &Text, lines: Lines) -> bool {
+        let is_foreign = |line: usize| self.is_foreign(&(line..line + 1));
+        let hash = |line: usize| hash(text.line(line));
+        let own: HashSet<u64> = lines
+            .clone()
+            .filter(|it| !is_foreign(*it))
+            .filter_map(hash)
+            .collect();
+        lines
+            .clone()
+            .filter(|it| is_foreign(*it))
+            .filter_map(hash)
+            .all(|it| own.contains(&it) || self.typed.contains(&it))
+    }
+
+    /// The user agreed to these lines: from now on they are as good as typed.
+    pub fn agree(&mut self, text: &Text, lines: Lines) {
+        self.typed
+            .extend(lines.clone().filter_map(|line| hash(text.line(line))));
+        self.clear(lines);
+    }
+
+    /// Notes that `lines` of `text` are about to be replaced by `new`.
+    pub fn splice<L: AsRef<[u8]>>(
+        &mut self,
+        text: &Text,
+        lines: &Lines,
+        new: &[L],
+        source: ChangeSource,
+    ) -> Difference {
+        let count = text.line_count();
+        let first = lines.start.min(count);
+        let old: Vec<&[u8]> = (first..lines.end.clamp(first, count))
+            .map(|it| text.line(it))
+            .collect();
+        let new: Vec<&[u8]> = new.iter().map(AsRef::as_ref).collect();
+        let hunks = hunks(&old, &new);
+        let typed = is_typed(&hunks, &old, &new, source);
+        self.remember(text, first, &hunks);
+        let mut marks: Vec<Lines> = Vec::new();
+        for (from, to) in &hunks {
+            let from = from.start + first..from.end + first;
+            let is_foreign = !typed || self.is_foreign(&from);
+            let lines = to.clone().filter(|it| is_foreign && !is_blank(new[*it]));
+            marks.extend(lines.map(|it| it + first..it + first + 1));
+        }
+        for (from, to) in &hunks {
+            let at = to.start + first;
+            self.resize(at..at + from.len(), to.len());
+        }
+        marks.into_iter().for_each(|it| self.mark(it));
+        let absolute = |it: &Lines| it.start + first..it.end + first;
+        let hunks = hunks
+            .iter()
+            .map(|(from, to)| (absolute(from), absolute(to)));
+        Difference {
+            hunks: hunks.collect(),
+            typed,
+        }
+    }
+
+    fn remember(&mut self, text: &Text, first: usize, hunks: &[(Lines, Lines)]) {
+        if first > TOP || !text.line(0).starts_with(b"```") {
+            return;
+        }
+        for line in hunks
+            .iter()
+            .flat_map(|(from, _)| from.clone())
+            .map(|it| it + first)
+        {
+            if line <= TOP && !self.is_foreign(&(line..line + 1)) {
+                self.typed.extend(hash(text.line(line)));
+            }
+        }
+    }
+
+    /// Forgets what is known of `lines` and moves what is below, as `count` others take
+    /// their place.
+    fn resize(&mut self, lines: Lines, count: usize) {
+        self.clear(lines.clone());
+        let below = self.foreign.partition_point(|it| it.start < lines.end);
+        // A mark around an insertion is parted by it.
+        if let Some(at) = below.checked_sub(1)
+            && self.foreign[at].end > lines.end
+        {
+            let rest = lines.end..self.foreign[at].end;
+            self.foreign[at].end = lines.end;
+            self.foreign.insert(below, rest);
+        }
+        for mark in &mut self.foreign[below..] {
+            *mark = mark.start - lines.len() + count..mark.end - lines.len() + count;
+        }
+    }
+
+    fn clear(&mut self, lines: Lines) {
+        if lines.is_empty() {
+            return;
+        }
+        let first = self.foreign.partition_point(|it| it.end <= lines.start);
+        let last = self.foreign.partition_point(|it| it.start < lines.end);
+        if first >= last {
+            return;
+        }
+        let before = self.foreign[first].start..lines.start;
+        let after = lines.end..self.foreign[last - 1].end;
+        let rest = [before, after].into_iter().filter(|it| !it.is_empty());
+        self.foreign.splice(first..last, rest);
+    }
+
+    fn mark(&mut self, lines: Lines) {
+        // Neighbors become one, so that a text that streams in is one mark.
+        let first = self.foreign.partition_point(|it| it.end < lines.start);
+        let last = self.foreign.partition_point(|it| it.start <= lines.end);
+        let mut whole = lines;
+        if first < last {
+            whole.start = whole.start.min(self.foreign[first].start);
+            whole.end = whole.end.max(self.foreign[last - 1].end);
+        }
+        self.foreign.splice(first..last, [whole]);
+    }
+}
+
+/// The parts of a change that differ: line by line when the count stays, so that
+/// `:%s` is a change of the lines it matched, else one part in the middle.
+fn hunks(old: &[&[u8]], new: &[&[u8]]) -> Vec<(Lines, Lines)> {
+    if old.len() == new.len() {
+        let differing = (0..old.len()).filter(|at| old[*at] != new[*at]);
+        return differing.map(|at| (at..at + 1, at..at + 1)).collect();
+    }
+    let most = old.len().min(new.len());
+    let top = (0..most).take_while(|at| old[*at] == new[*at]).count();
+    let same = |at: &usize| old[old.len() - 1 - at] == new[new.len() - 1 - at];
+    let bottom = (0..most - top).take_while(same).count();
+    vec![(top..old.len() - bottom, top..new.len() - bottom)]
+}
+
+/// Whether keys can have made the change: it brings no more text than was typed.
+fn is_typed(hunks: &[(Lines, Lines)], old: &[&[u8]], new: &[&[u8]], source: ChangeSource) -> bool {
+    let ChangeSource::Editor { typed } = source else {
+        return false;
+    };
+    let parts = hunks.iter().map(|(from, to)| {
+        let (old, new) = (old[from.clone()].join(&b'\n'), new[to.clone()].join(&b'\n'));
+        inserted(&old, &new).to_vec()
+    });
+    let parts: Vec<Vec<u8>> = parts.collect();
+    let bytes = |part: &Vec<u8>| part.iter().filter(|it| !it.is_ascii_whitespace()).count();
+    if parts.iter().map(bytes).sum::<usize>() <= typed.unwrap_or(0).saturating_add(SLACK) {
+        return true;
+    }
+    // One key completes a word, which says nothing by itself.
+    let is_word =
+        |part: &Vec<u8>| part.len() <= LONGEST_WORD && part.trim_ascii().iter().all(is_in_word);
+    typed.is_some() && parts.len() == 1 && parts.iter().all(is_word)
+}
+
+fn is_in_word(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"_.-$:/@".contains(byte)
+}
+
+/// What is new between the beginning and the end that both have.
+fn inserted<'a>(old: &[u8], new: &'a [u8]) -> &'a [u8] {
+    let top = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let ends = old[top..].iter().rev().zip(new[top..].iter().rev());
+    let bottom = ends.take_while(|(a, b)| a == b).count();
+    &new[top..new.len() - bottom]
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.trim_ascii().is_empty()
+}
+
+/// Nothing for a line that says nothing by itself, such as `}` or `end`.
+fn hash(line: &[u8]) -> Option<u64> {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    if text == "end" || !text.contains(char::is_alphanumeric) {
+        return None;
+    }
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    Some(hasher.finish())
+}
+
+#[cfg(test)]
+#[path = "origin/tests.rs"]
+mod tests;
