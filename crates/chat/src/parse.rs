@@ -60,7 +60,6 @@ pub(crate) fn parse_from(text: &Text, parsed: &mut Parsed, first: usize) {
     parsed.blocks.truncate(blocks);
     let mut parser = Parser::new(text, line);
     parser.blocks = std::mem::take(&mut parsed.blocks);
-    parser.asked = parser.blocks.len();
     parser.walk(line, parsed);
     parser.finish(parsed);
 }
@@ -76,8 +75,6 @@ struct Parser<'t> {
     unclosed_thinking: usize,
     /// The blocks of the messages so far.
     blocks: Vec<Block>,
-    /// Where in them the calls begin that have no result yet, as far as they are in order.
-    asked: usize,
     /// Names of tools so far: a chat has few, and thousands of calls.
     names: Vec<Arc<str>>,
 }
@@ -101,7 +98,6 @@ impl<'t> Parser<'t> {
             incomplete_header: None,
             unclosed_thinking: 0,
             blocks: Vec::new(),
-            asked: 0,
             names: Vec::new(),
         }
     }
@@ -179,9 +175,6 @@ impl<'t> Parser<'t> {
                     });
                     let next = if inline.is_some() { line } else { line + 1 };
                     let first_block = self.blocks.len();
-                    if role == Role::Assistant {
-                        self.asked = first_block;
-                    }
                     let opened = open.insert(Open {
                         role,
                         next,

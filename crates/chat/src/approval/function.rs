@@ -219,6 +219,22 @@ mod tests {
     }
 
     #[test]
+    fn an_odd_answer_is_told_with_the_values_that_mean_something() {
+        let value = json!("perhaps");
+        let told = |function: Function| function.read(Returned::Value(&value)).1;
+        let policy = told(Function::auto_approve(1)).unwrap_or_default();
+        assert!(
+            policy.contains("only true, false, \"deny\" and nil"),
+            "{policy}"
+        );
+        let plugin = told(Function::resolver(1, OnError::Pass)).unwrap_or_default();
+        assert!(
+            plugin.contains("only \"approve\", \"require_approval\", \"deny\""),
+            "{plugin}"
+        );
+    }
+
+    #[test]
     fn an_error_passes_makes_wait_or_denies_as_the_function_says() {
         let error = Returned::Error("x.lua:1: boom");
         let read = |function: Function| function.read(error).0;

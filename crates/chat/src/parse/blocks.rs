@@ -80,20 +80,6 @@ impl<'t> Parser<'t> {
         name
     }
 
-    /// The id of a result: the next call's own, as it nearly always is, or another one.
-    fn answered(&mut self, id: &str) -> ToolUseId {
-        let mut rest = self.blocks[self.asked..].iter();
-        let next = rest.position(|block| matches!(block, Block::ToolUse(_)));
-        self.asked = next.map_or(self.blocks.len(), |next| self.asked + next);
-        match self.blocks.get(self.asked) {
-            Some(Block::ToolUse(call)) if call.id.as_str() == id => {
-                self.asked += 1;
-                call.id.clone()
-            }
-            _ => ToolUseId::new(id),
-        }
-    }
-
     fn no_call<T>(&mut self, line: usize, message: &str) -> Option<T> {
         self.diagnostics
             .push(Diagnostic::error(line..line + 1, message));
@@ -130,7 +116,7 @@ impl<'t> Parser<'t> {
         let info = String::from_utf8_lossy(opener.info);
         let kind = self.result_kind(&info, suffix, line, body.start - 1);
         Some(ToolResult {
-            tool_use_id: self.answered(id),
+            tool_use_id: ToolUseId::new(id),
             kind,
             lines: line..body.end + 1,
             body,

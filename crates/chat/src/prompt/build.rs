@@ -74,12 +74,8 @@ pub fn ends(document: &Document<'_>) -> Option<(PromptRole, PromptRole)> {
     };
     let mut end = count;
     while end > index {
-        // The results of an answer's calls are read with it.
-        let before = end.checked_sub(2).filter(|at| {
-            let turn = document.turn(*at);
-            turn.is_some_and(|turn| turn.answers == Some(end - 1))
-        });
-        end = before.unwrap_or(end - 1);
+        // A message that holds results alone adds nothing: they are read with their calls.
+        end -= 1;
         if let Some(last) = said(end).0.last() {
             return Some((first, last.role));
         }

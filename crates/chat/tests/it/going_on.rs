@@ -162,3 +162,35 @@ fn the_cursor_goes_where_the_option_says() {
         assert_eq!(play.cursor, line, "{option:?}\n{}", play.string());
     }
 }
+
+#[test]
+fn each_of_several_calls_runs_with_its_own_arguments() {
+    let mut play = Play::typed(QUESTION);
+    play.event(Event::Advance);
+    let first = ("slow", "t_1", r#"{"n":1}"#);
+    let second = ("slow", "t_2", r#"{"n":2}"#);
+    play.answer("", &[first, second]);
+    let ran: Vec<String> = play
+        .ran
+        .iter()
+        .map(|(id, input)| format!("{id} {input}"))
+        .collect();
+    assert_eq!(ran, [r#"t_1 {"n":1}"#, r#"t_2 {"n":2}"#]);
+}
+
+#[test]
+fn the_cursor_waits_until_every_call_has_ended() {
+    let mut play = Play::typed(QUESTION);
+    play.event(Event::Advance);
+    play.answer("", &[BASH, ("bash", "t_2", r#"{"command":"ls"}"#)]);
+    play.options.autopilot = false;
+    play.options.cursor_after_result = CursorAfterResult::Result;
+    play.change("status=pending", "status=approved");
+    play.change("status=pending", "status=approved");
+    play.event(Event::Advance);
+    play.cursor = None;
+    play.finish("t_b", "one");
+    assert_eq!(play.cursor, None);
+    play.finish("t_2", "two");
+    assert_eq!(play.cursor, play.line_of("**Tool Result:** `t_2`"));
+}

@@ -10,6 +10,7 @@ mod dump;
 mod folds;
 mod foreign;
 mod going_on;
+mod places;
 mod play;
 mod properties;
 mod sights;

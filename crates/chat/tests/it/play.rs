@@ -22,6 +22,8 @@ pub struct Play {
     pub decided: Vec<Decided>,
     /// The approvals of calls that ran.
     pub spent: Vec<Decided>,
+    /// What ran, each with its arguments.
+    pub ran: Vec<(String, serde_json::Value)>,
     /// How often decisions were handed out.
     pub records: usize,
 }
@@ -86,6 +88,7 @@ impl Play {
             cursor: None,
             decided: Vec::new(),
             spent: Vec::new(),
+            ran: Vec::new(),
             records: 0,
         };
         play.cycle.text_read(&play.text);
@@ -256,7 +259,7 @@ impl Play {
             }
             Effect::Cursor { line, .. } => self.cursor = Some(line),
             Effect::Ask(questions) => self.log.push(format!("ask {}", questions.len())),
-            Effect::Run { call, .. } => {
+            Effect::Run { call, input, .. } => {
                 // No record, no run: whatever the test is about.
                 let at = self.decided.iter().position(|it| {
                     it.call == call && it.ruling == Ruling::Approved && !it.by.is_empty()
@@ -264,6 +267,7 @@ impl Play {
                 let at = at.unwrap_or_else(|| panic!("{} runs without a decision", call.id));
                 self.spent.push(self.decided.remove(at));
                 self.log.push(format!("run {}", call.id));
+                self.ran.push((call.id.to_string(), input));
             }
             Effect::CancelTools(calls) => self
                 .log

@@ -143,6 +143,14 @@ mod tests {
     }
 
     #[test]
+    fn the_bytes_of_a_piece_are_those_of_its_texts() {
+        let piece =
+            json!({"type": "reasoning.text", "text": "Let", "summary": "ä", "data": "AA=="});
+        assert_eq!(bytes(&piece), 3 + 2 + 4);
+        assert_eq!(bytes(&json!({"type": "reasoning.text", "text": null})), 0);
+    }
+
+    #[test]
     fn a_detail_that_was_divided_by_text_is_whole_again() {
         let [first, second] = [
             json!({"type": "reasoning.text", "text": "T", "index": 0}),

@@ -1,0 +1,88 @@
+//! Which lines a diagnostic, its fix, a fence and a new message are at.
+
+use chat::document::{Document, Role};
+use chat::text::Text;
+use chat::write;
+
+/// Lines 7 to 11 are a placeholder whose status is misspelled in line 10.
+const MISSPELLED: &str = r#"@Assistant:
+**Tool Use:** `bash` (`a`)
+
+```json
+{}
+```
+
+@You:
+**Tool Result:** `a`
+
+```flemma:tool status=aproved
+```
+
+And more."#;
+
+#[test]
+fn a_fix_is_found_from_every_line_of_its_block_and_from_no_other() {
+    let text = Text::from(MISSPELLED);
+    let document = Document::parse(&text);
+    let found: Vec<usize> = (0..text.line_count())
+        .filter(|line| document.fix_at(*line).is_some())
+        .collect();
+    assert_eq!(found, [8, 9, 10, 11]);
+    let fix = document.fix_at(8).unwrap();
+    assert_eq!(fix.lines, 10..11);
+}
+
+#[test]
+fn a_misspelled_status_is_marked_on_its_own_line() {
+    let text = Text::from(MISSPELLED);
+    let document = Document::parse(&text);
+    let lines: Vec<_> = document
+        .diagnostics
+        .iter()
+        .map(|it| (it.lines.start, it.lines.end))
+        .collect();
+    assert_eq!(lines, [(10, 11)]);
+}
+
+/// A fence of one kind is closed behind any number of lines that could close one of the
+/// other kind.
+#[test]
+fn a_fence_is_closed_behind_many_fences_of_the_other_kind() {
+    for (fence, other) in [
+        ("````", "~~~"),
+        ("```", "~~~~"),
+        ("~~~~", "```"),
+        ("~~~", "````"),
+    ] {
+        let text = format!(
+            "@You:\n{fence}\n{}{fence}\n\nText.",
+            format!("{other}\n").repeat(50)
+        );
+        let text = Text::from(text.as_str());
+        let document = Document::parse(&text);
+        assert!(document.open_fences.is_empty(), "{fence} {other}");
+    }
+}
+
+/// Blank lines at the end of a model's text are its own; all others separate already.
+#[test]
+fn a_new_message_gets_a_blank_line_unless_one_separates_it() {
+    let call = "@Assistant:\n**Tool Use:** `bash` (`a`)\n\n```json\n{}\n```";
+    for (text, separated) in [
+        ("@You:\nHi.", true),
+        ("@You:\nHi.\n", false),
+        ("@Assistant:\nHi.", true),
+        ("@Assistant:\nHi.\n", true),
+        (call, true),
+        (&format!("{call}\n"), false),
+    ] {
+        let document = Text::from(text);
+        let edit = write::append_message(&Document::parse(&document), Role::You, &[]);
+        let expected: &[&str] = if separated {
+            &["", "@You:"]
+        } else {
+            &["@You:"]
+        };
+        assert_eq!(edit.replacement, expected, "{text:?}");
+    }
+}
