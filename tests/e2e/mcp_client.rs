@@ -49,7 +49,7 @@ fn a_servers_tool_is_offered_reviewed_and_run() {
     assert!(!state(&editor).join("mcp.json").exists());
     editor.keys("<C-]>");
     wait_message(&editor, "Waiting for tool definitions to load...");
-    wait_message(&editor, "The MCP server \"fake\" offers 14 tools");
+    wait_message(&editor, "The MCP server \"fake\" offers 15 tools");
     assert_eq!(outcomes(&editor, ["t_e"]), ["waits"]);
     assert!(offered(&provider, 0).contains(&"fake__echo".to_owned()));
     editor.keys("<M-CR>");
@@ -205,7 +205,7 @@ fn a_shell_lists_servers_and_calls_the_tools_of_those_it_met() {
     assert!(ran.out.contains("not met"), "{ran:?}");
     let ran = shell.run(&["mcp", "list", "--start"]);
     assert!(
-        ran.out.contains("running") && ran.out.contains("14 tools"),
+        ran.out.contains("running") && ran.out.contains("15 tools"),
         "{ran:?}"
     );
     let ran = shell.run(&["mcp", "list", "fake"]);

@@ -32,7 +32,7 @@ fn met() -> Met {
         "[mcp.servers.fake]\ncommand = [\"python3\", {script:?}]\n\
          env = {{ FAKE_STORE = {store:?}, TOKEN = \"${{TOKEN}}\" }}\n"
     ));
-    met.run("monday", &["mcp", "list", "--start"], "14 tools");
+    met.run("monday", &["mcp", "list", "--start"], "15 tools");
     met.run("monday", &CALL, "\"hi\"");
     met
 }
@@ -83,7 +83,7 @@ fn a_changed_tool_is_not_called_after_another_server_of_its_name_was_met() {
         ),
     );
     let other = ["mcp", "list", "--start", "--config", "other.toml"];
-    met.run("monday", &other, "14 tools");
+    met.run("monday", &other, "15 tools");
     met.change_tool();
     met.run("monday", &CALL, "it describes the tool differently");
 }

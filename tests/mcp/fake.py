@@ -2,7 +2,7 @@
 
 The first argument says how it begins: "well", "modern" (in the newest era of the
 protocol), "silent" (it answers nothing), "exit" (it says why and ends), "garbage" (it
-writes no protocol), "unasked" (it asks the user before anything is called). Its tools
+writes no protocol), "surrogates" (half a character in a description, an empty cursor), "unasked" (it asks the user before anything is called). Its tools
 do the rest. Pure standard library; used by the tests alone.
 """
 
@@ -25,6 +25,7 @@ def described():
         "wait": "Waits until it is cancelled.",
         "mixed": "Gives a picture, a resource and a link.",
         "ask": "Asks the user what it gets as value, and gives back the answer.",
+        "raw": "Gives the rest of a message as it is.",
         "deep": "Gives a result that is nested that deep.",
         "login": "Wants the user at an address that many times first.",
         "env": "Lists the names of its environment.",
@@ -114,6 +115,13 @@ def call(request, name, value, token):
         return {"content": [{"type": "image", "mimeType": "image/png", "data": "QUJD"}, link]}
     if name == "ask":
         return text(json.dumps(ask(value)))
+    if name == "raw":
+        # Its value is the rest of a message, byte for byte, behind the number of the call.
+        line = '{"jsonrpc": "2.0", "id": %s, ' % json.dumps(request["id"]) + value
+        with LOCK:
+            sys.stdout.buffer.write(line.encode("latin-1") + b"\n")
+            sys.stdout.buffer.flush()
+        return None
     if name == "deep":
         inner = "[" * int(value) + "]" * int(value)
         line = '{"jsonrpc": "2.0", "id": %s, "result": {"content": [], "structuredContent": %s}}'
@@ -181,6 +189,10 @@ def receive(request):
         send(id=request["id"], result={"protocolVersion": version, "capabilities": capabilities, "serverInfo": info})
     elif method == "ping":
         send(id=request["id"], result={})
+    elif method == "tools/list" and HOW == "surrogates":
+        tools = described()
+        tools[0]["description"] += " \ud83d"
+        send(id=request["id"], result={"tools": tools, "nextCursor": ""})
     elif method == "tools/list":
         send(id=request["id"], result={"tools": described()})
     elif method == "notifications/cancelled":

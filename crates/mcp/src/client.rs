@@ -4,6 +4,7 @@
 //! no registry and no user; a server is believed in nothing.
 
 mod limited;
+mod mend;
 mod peer;
 mod questions;
 mod reach;
@@ -180,7 +181,9 @@ impl Connection {
             if tools.len() > MOST_TOOLS {
                 return Err(format!("it has more than {MOST_TOOLS} tools"));
             }
-            cursor = page["nextCursor"].as_str().map(str::to_owned);
+            // Some servers send an empty cursor with the last page.
+            let next = page["nextCursor"].as_str().filter(|it| !it.is_empty());
+            cursor = next.map(str::to_owned);
             if cursor.is_none() {
                 return Ok(tools);
             }

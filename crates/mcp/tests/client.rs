@@ -292,3 +292,46 @@ async fn a_server_that_cannot_start_says_why() {
     assert_eq!(why, "it ended; its last words were \"the fake has no key\"");
     assert_eq!(exit.news(), [News::Failed(why)]);
 }
+
+#[tokio::test]
+async fn half_a_character_is_repaired_wherever_a_server_says_it() {
+    let fake = fake("surrogates");
+    assert_eq!(fake.call("echo", json!(1)).await, answered("1"));
+    let said = fake.server.status().said.unwrap();
+    let echo = said.iter().find(|it| it.name == "echo").unwrap();
+    assert_eq!(echo.description, "Gives back what it gets. \u{fffd}");
+    for text in ["\\ude00", "\u{ff}"] {
+        let rest =
+            format!(r#""result": {{"content": [{{"type": "text", "text": "a{text}b"}}]}}}}"#);
+        assert_eq!(
+            fake.call("raw", json!(rest)).await,
+            answered("a\u{fffd}b"),
+            "{text}"
+        );
+    }
+}
+
+/// The limit of these calls is an hour.
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_fails_its_call_at_once() {
+    let fake = fake("well");
+    for (rest, said) in [
+        (r#""result": {"content": [}"#, "that is no JSON"),
+        (
+            r#""result": {"content": [], "structuredContent": 1e999}}"#,
+            "that is no JSON",
+        ),
+        (r#""result": null}"#, "its result is no object"),
+        (r#""nothing": 1}"#, "neither a result nor an error"),
+        (r#""error": "out of order"}"#, "out of order"),
+    ] {
+        let called = fake
+            .call_within("raw", json!(rest), Duration::from_secs(3600))
+            .await;
+        let Called::Failed(why) = called else {
+            panic!("{rest}: {called:?}");
+        };
+        assert!(why.contains(said), "{rest}: {why}");
+    }
+    assert_eq!(fake.call("echo", json!(1)).await, answered("1"));
+}

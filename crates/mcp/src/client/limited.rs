@@ -1,6 +1,6 @@
-//! A stream of lines of JSON in which none is without end, so that a server cannot fill
-//! our memory with one, and none is nested deeper than is read: it would be passed over,
-//! and whoever waits for it would wait in vain.
+//! A stream of lines of JSON, each of which can be read: none is without end, so that a
+//! server cannot fill our memory with one, and none is a message that the SDK would pass
+//! over, because the call it answers would wait until its time limit.
 
 use std::io;
 use std::pin::Pin;
@@ -11,13 +11,14 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::mend::{self, Line};
+
 /// How long the reason of an end may take that is told elsewhere.
 const PATIENCE: Duration = Duration::from_millis(300);
 /// Longest line, in bytes.
 pub(super) const LONGEST: usize = 16 * 1024 * 1024;
-
-/// How deep values may be nested: `serde_json` reads no deeper.
-const DEEPEST: usize = 127;
+/// Bytes that are read at a time.
+const CHUNK: usize = 16 * 1024;
 
 /// Why a connection ended, when that is known better than the SDK knows it.
 #[derive(Debug, Clone)]
@@ -48,13 +49,17 @@ impl Trouble {
     }
 }
 
-/// Reads `inner` until a line is longer than `most`, or nested too deep.
+/// Reads `inner` until a line is longer than `most`, or is a message that can't be read.
 pub(super) struct Limited<R> {
     inner: R,
     most: usize,
-    /// Bytes since the last end of a line.
-    length: usize,
-    nesting: Nesting,
+    /// What was read of the line that has no end yet.
+    line: Vec<u8>,
+    /// Whole lines that wait to be taken, from `taken` on.
+    lines: Vec<u8>,
+    taken: usize,
+    /// Whether nothing comes behind `lines`.
+    failed: bool,
     trouble: Trouble,
 }
 
@@ -63,10 +68,52 @@ impl<R> Limited<R> {
         Self {
             inner,
             most,
-            length: 0,
-            nesting: Nesting::default(),
+            line: Vec::new(),
+            lines: Vec::new(),
+            taken: 0,
+            failed: false,
             trouble,
         }
+    }
+
+    /// Takes more bytes, and sorts out the lines that end in them.
+    fn take(&mut self, mut new: &[u8]) {
+        while let Some(end) = new.iter().position(|&byte| byte == b'\n') {
+            self.line.extend_from_slice(&new[..end]);
+            new = &new[end + 1..];
+            self.check_length();
+            if !self.failed {
+                self.end_line();
+            }
+            if self.failed {
+                return;
+            }
+        }
+        self.line.extend_from_slice(new);
+        self.check_length();
+    }
+
+    fn check_length(&mut self) {
+        if self.line.len() > self.most {
+            self.fail(&format!("of more than {} MB", self.most / (1024 * 1024)));
+        }
+    }
+
+    fn end_line(&mut self) {
+        match mend::line(self.line.trim_ascii()) {
+            Line::Whole => self.lines.append(&mut self.line),
+            Line::Mended(text) => self.lines.extend_from_slice(text.as_bytes()),
+            Line::Foreign => {}
+            Line::Unreadable(wrong) => return self.fail(&wrong),
+        }
+        self.lines.push(b'\n');
+        self.line.clear();
+    }
+
+    fn fail(&mut self, wrong: &str) {
+        self.failed = true;
+        self.trouble
+            .set(format!("it sent a message {wrong}, so it was ended"));
     }
 }
 
@@ -76,53 +123,26 @@ impl<R: AsyncRead + Unpin> AsyncRead for Limited<R> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
-        let new = &buffer.filled()[before..];
-        self.length = match new.iter().rposition(|&byte| byte == b'\n') {
-            Some(at) => new.len() - at - 1,
-            None => self.length + new.len(),
-        };
-        let wrong = if self.length > self.most {
-            format!("of more than {} MB", self.most / (1024 * 1024))
-        } else if self.nesting.is_too_deep(new) {
-            format!("nested more than {DEEPEST} deep")
-        } else {
-            return Poll::Ready(Ok(()));
-        };
-        // A reader that fails has read nothing.
-        buffer.set_filled(before);
-        self.trouble
-            .set(format!("it sent a message {wrong}, so it was ended"));
-        Poll::Ready(Err(io::ErrorKind::InvalidData.into()))
-    }
-}
-
-/// How deep in a line of JSON we are.
-#[derive(Debug, Default)]
-struct Nesting {
-    depth: usize,
-    in_text: bool,
-    /// Whether the last byte was a backslash in a text.
-    escaped: bool,
-}
-
-impl Nesting {
-    /// Takes more of the lines; whether any went too deep.
-    fn is_too_deep(&mut self, bytes: &[u8]) -> bool {
-        bytes.iter().any(|&byte| {
-            match byte {
-                b'\n' => *self = Self::default(),
-                _ if std::mem::take(&mut self.escaped) => {}
-                b'\\' => self.escaped = self.in_text,
-                b'"' => self.in_text = !self.in_text,
-                _ if self.in_text => {}
-                b'{' | b'[' => self.depth += 1,
-                b'}' | b']' => self.depth = self.depth.saturating_sub(1),
-                _ => {}
+        while self.taken == self.lines.len() {
+            if self.failed {
+                return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
             }
-            self.depth > DEEPEST
-        })
+            self.lines.clear();
+            self.taken = 0;
+            let mut chunk = [0; CHUNK];
+            let mut chunk = ReadBuf::new(&mut chunk);
+            ready!(Pin::new(&mut self.inner).poll_read(context, &mut chunk))?;
+            if chunk.filled().is_empty() {
+                // Half a line at the end is no message.
+                return Poll::Ready(Ok(()));
+            }
+            self.take(chunk.filled());
+        }
+        let waiting = &self.lines[self.taken..];
+        let count = waiting.len().min(buffer.remaining());
+        buffer.put_slice(&waiting[..count]);
+        self.taken += count;
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -131,39 +151,55 @@ mod tests {
     use super::*;
     use tokio::io::AsyncReadExt;
 
-    async fn read(text: &[u8], most: usize) -> (io::Result<usize>, Option<String>) {
+    async fn read(text: &[u8], most: usize) -> (Option<String>, Option<String>) {
         let trouble = Trouble::new();
         let mut all = Vec::new();
         let mut limited = Limited::new(text, most, trouble.clone());
         let read = limited.read_to_end(&mut all).await;
-        (read, trouble.0.borrow().clone())
+        let text = read
+            .ok()
+            .map(|_| String::from_utf8_lossy(&all).into_owned());
+        (text, trouble.0.borrow().clone())
     }
 
     #[tokio::test]
-    async fn what_is_nested_too_deep_ends_it_and_brackets_in_texts_do_not() {
+    async fn nesting_too_deep_ends_it_and_brackets_in_texts_do_not() {
         let nested = |depth| [vec![b'['; depth], vec![b']'; depth], vec![b'\n']].concat();
-        let (passed, trouble) = read(&nested(DEEPEST).repeat(3), 4096).await;
-        assert!(passed.is_ok(), "{trouble:?}");
+        let (passed, trouble) = read(&nested(127).repeat(3), 4096).await;
+        assert!(passed.is_some(), "{trouble:?}");
         let text = format!("\"{}\\\"{0}\"\n", "[{".repeat(500)).repeat(2);
         let (passed, trouble) = read(text.as_bytes(), 4096).await;
-        assert!(passed.is_ok(), "{trouble:?}");
-        let (stopped, trouble) = read(&nested(DEEPEST + 1), 4096).await;
-        assert!(stopped.is_err());
+        assert!(passed.is_some(), "{trouble:?}");
+        let (stopped, trouble) = read(&nested(128), 4096).await;
+        assert!(stopped.is_none());
         assert_eq!(
             trouble.as_deref(),
             Some("it sent a message nested more than 127 deep, so it was ended")
         );
-        let read = |depth| serde_json::from_slice::<serde_json::Value>(&nested(depth)).is_ok();
-        assert!(read(DEEPEST) && !read(DEEPEST + 1));
     }
 
     #[tokio::test]
     async fn many_lines_pass_and_one_without_end_does_not() {
-        let (passed, trouble) = read(&b"12345678\n".repeat(1000), 64).await;
-        assert!(passed.is_ok_and(|it| it == 9000));
+        let (passed, trouble) = read(&b"12345678\n".repeat(20_000), 64).await;
+        assert_eq!(passed.map(|it| it.len()), Some(180_000));
         assert_eq!(trouble, None);
         let (stopped, trouble) = read(&[b'x'; 9000], 64).await;
-        assert!(stopped.is_err());
+        assert!(stopped.is_none());
         assert!(trouble.is_some_and(|it| it.starts_with("it sent a message of more than")));
+        let (stopped, _) = read(&[&[b'1'; 65][..], b"\n2\n"].concat(), 64).await;
+        assert!(stopped.is_none());
+    }
+
+    #[tokio::test]
+    async fn lines_of_a_log_are_left_out_and_a_broken_message_ends_it() {
+        let (passed, trouble) = read(b"Ready\r\n{\"a\":\"\\ud83d\"}\r\n1\n2", 64).await;
+        assert_eq!(
+            passed.as_deref(),
+            Some("\n{\"a\":\"\\ufffd\"}\n1\n"),
+            "{trouble:?}"
+        );
+        let (stopped, trouble) = read(b"1\n{\"a\":}\n2\n", 64).await;
+        assert!(stopped.is_none());
+        assert!(trouble.is_some_and(|it| it.contains("that is no JSON (expected value")));
     }
 }

@@ -1,0 +1,228 @@
+//! Messages of servers that are not quite JSON-RPC, made readable. Pure.
+//!
+//! The SDK passes over what it can't read, and the call it answers would wait until its
+//! time limit.
+
+use serde_json::{Map, Value, json};
+
+/// JSON-RPC's code for an error of the server.
+const INTERNAL: i64 = -32603;
+/// Longest text of an odd error that is quoted, in bytes.
+const QUOTED: usize = 200;
+
+/// What can be made of one line.
+#[derive(Debug, PartialEq)]
+pub(super) enum Line {
+    /// It can be read as it is.
+    Whole,
+    /// This can be read in its place.
+    Mended(String),
+    /// No message: a server that writes its log where only messages belong.
+    Foreign,
+    /// A message that can't be read; a part of a sentence.
+    Unreadable(String),
+}
+
+/// Reads a line without its end.
+pub(super) fn line(bytes: &[u8]) -> Line {
+    match serde_json::from_slice(bytes) {
+        Ok(value) => response(value).map_or(Line::Whole, Line::Mended),
+        Err(_) => {
+            let text = without_lone_surrogates(&String::from_utf8_lossy(bytes));
+            match serde_json::from_str(&text) {
+                Ok(value) => Line::Mended(response(value).unwrap_or(text)),
+                Err(error) if text.trim_start().starts_with(['{', '[']) => {
+                    Line::Unreadable(explain(&error))
+                }
+                Err(_) => Line::Foreign,
+            }
+        }
+    }
+}
+
+fn explain(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    if said.starts_with("recursion limit") {
+        "nested more than 127 deep".to_owned()
+    } else {
+        format!("that is no JSON ({said})")
+    }
+}
+
+/// An answer in the form that the SDK reads; `None` when it has that form already.
+fn response(value: Value) -> Option<String> {
+    let Value::Object(mut message) = value else {
+        return None;
+    };
+    if message.contains_key("method") || !message.contains_key("id") {
+        return None;
+    }
+    let before = message.clone();
+    message.insert("jsonrpc".to_owned(), json!("2.0"));
+    let error = message.remove("error").filter(|it| !it.is_null());
+    let error = match (error, message.get("result")) {
+        (Some(error), _) => Some(well_formed(&error)),
+        (None, Some(Value::Object(_))) => None,
+        (None, Some(_)) => Some(failure(INTERNAL, "its result is no object".to_owned())),
+        (None, None) => Some(failure(
+            INTERNAL,
+            "its answer has neither a result nor an error".to_owned(),
+        )),
+    };
+    if let Some(error) = error {
+        message.remove("result");
+        message.insert("error".to_owned(), error);
+    }
+    (message != before).then(|| Value::Object(message).to_string())
+}
+
+/// An error with a whole number as its code and a text as its message.
+fn well_formed(error: &Value) -> Value {
+    let code = error["code"]
+        .as_i64()
+        .filter(|it| i32::try_from(*it).is_ok());
+    match (code, error["message"].as_str()) {
+        (Some(_), Some(_)) => error.clone(),
+        (code, message) => {
+            let message =
+                message.map_or_else(|| crate::clean(&error.to_string(), QUOTED), str::to_owned);
+            failure(code.unwrap_or(INTERNAL), message)
+        }
+    }
+}
+
+fn failure(code: i64, message: String) -> Value {
+    let fields = [
+        ("code".to_owned(), json!(code)),
+        ("message".to_owned(), json!(message)),
+    ];
+    Value::Object(Map::from_iter(fields))
+}
+
+/// A JSON text in which the escape of every half of a character is that of U+FFFD.
+pub(super) fn without_lone_surrogates(json: &str) -> String {
+    let mut mended = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        mended.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let length = match (surrogate(rest), rest.get(6..).and_then(surrogate)) {
+            (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => 12,
+            (Some(_), _) => {
+                mended.push_str("\\ufffd");
+                rest = &rest[6..];
+                continue;
+            }
+            // The character behind a backslash is no backslash that escapes.
+            (None, _) => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+        };
+        mended.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    mended + rest
+}
+
+/// The code of the surrogate whose escape a text begins with.
+fn surrogate(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    let code = u32::from_str_radix(digits, 16).ok()?;
+    (0xd800..0xe000).contains(&code).then_some(code)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
+
+    #[track_caller]
+    fn mended(bytes: &[u8]) -> Value {
+        match line(bytes) {
+            Line::Mended(text) => serde_json::from_str(&text).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn messages_that_can_be_read_pass_unchanged() {
+        for message in [
+            ANSWER,
+            r#"{"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":"no","data":1}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"text":"\ud83d\ude00 \\ud83d"}}"#,
+        ] {
+            assert_eq!(line(message.as_bytes()), Line::Whole, "{message}");
+        }
+    }
+
+    #[test]
+    fn halves_of_characters_become_replacement_characters() {
+        for (json, text) in [
+            (r"\ud83d", "\u{fffd}"),
+            (r"\uDE00", "\u{fffd}"),
+            (r"\ude00\ud83d", "\u{fffd}\u{fffd}"),
+            (r"\ud83d\ud83d\ude00", "\u{fffd}😀"),
+            (r"a\ud83d\n\u00e4", "a\u{fffd}\nä"),
+            (r"\\ud83d\ud83d", "\\ud83d\u{fffd}"),
+            (r"\\\ud83d", "\\\u{fffd}"),
+            (r"\ud83d\\ude00", "\u{fffd}\\ude00"),
+            ("ä\\ud83dä", "ä\u{fffd}ä"),
+        ] {
+            let message = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"text":"{json}"}}}}"#);
+            assert_eq!(mended(message.as_bytes())["result"]["text"], text, "{json}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_utf_8_become_replacement_characters() {
+        let bytes = [
+            &ANSWER.as_bytes()[..ANSWER.len() - 2],
+            b",\"t\":\"\xff\xc3\"}}",
+        ]
+        .concat();
+        assert_eq!(mended(&bytes)["result"]["t"], "\u{fffd}\u{fffd}");
+    }
+
+    #[test]
+    fn an_answer_without_a_result_is_an_error_at_once() {
+        for answer in [
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":null}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":5}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":"broken"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":"E1"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":12345678901,"message":"x"},"result":{}}"#,
+        ] {
+            let mended = mended(answer.as_bytes());
+            assert_eq!(mended["error"]["code"], INTERNAL, "{answer}");
+            assert!(mended["error"]["message"].is_string(), "{answer}");
+            assert_eq!(mended.get("result"), None, "{answer}");
+        }
+        let null = r#"{"id":1,"result":{"content":[]},"error":null}"#;
+        let expected: Value = serde_json::from_str(ANSWER).unwrap();
+        assert_eq!(mended(null.as_bytes()), expected);
+    }
+
+    #[test]
+    fn broken_messages_are_told_from_lines_of_a_log() {
+        for broken in [
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":[}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"n":1e999}}"#,
+            r#"  {"jsonrpc":"2.0","id":1,"resu"#,
+            "[",
+        ] {
+            let line = line(broken.as_bytes());
+            assert!(matches!(line, Line::Unreadable(_)), "{broken}: {line:?}");
+        }
+        for log in [
+            "this is no protocol",
+            "",
+            "Listening on {port}",
+            "\u{feff}hi",
+        ] {
+            assert_eq!(line(log.as_bytes()), Line::Foreign, "{log}");
+        }
+    }
+}
