@@ -182,6 +182,23 @@ fn a_name_that_does_not_exist_is_told() {
 }
 
 #[test]
+fn pings_are_silence() {
+    // A sign of life that says nothing, for longer than the test waits.
+    let pings = "event: ping\ndata: {\"type\": \"ping\"}\n\n: keep-alive\n\n".repeat(2000);
+    let pace = std::time::Duration::from_millis(200);
+    let answer = Answer::says("Once upon")
+        .bytes(pings)
+        .dribble(60)
+        .every(pace);
+    let provider = Provider::anthropic([answer]);
+    let editor = ask_with(&provider, json!({"parameters": {"timeout": 2}}));
+    editor.keys("<C-]>");
+    wait_message(&editor, "anthropic sent nothing but pings for 2 s");
+    wait_event(&editor, "FlemmaRequestFinished error");
+    expect_requests(&editor, 1);
+}
+
+#[test]
 fn silence_ends_a_request_and_an_answer() {
     let quiet = json!({"parameters": {"timeout": 3}});
     let provider = Provider::anthropic([Answer::new().stall()]);

@@ -41,9 +41,25 @@ pub trait Asker: Send + Sync {
 }
 
 /// The first model that a server lists at `/models`; `None` when it does not say.
-pub async fn first_model(client: &Client, base_url: &str) -> Option<String> {
+///
+/// `key` is sent as a request for an answer sends it. A server elsewhere gets as long as a
+/// connection may take.
+pub async fn first_model(
+    client: &Client,
+    base_url: &str,
+    key: Option<&Secret>,
+    connect: Duration,
+) -> Option<String> {
     let url = format!("{}/models", base_url.trim_end_matches('/'));
-    let response = client.get(url).timeout(MODELS_PATIENCE).send().await.ok()?;
+    let patience = match client::is_this_machine(base_url) {
+        true => MODELS_PATIENCE,
+        false => connect,
+    };
+    let mut request = client.get(url).timeout(patience);
+    if let Some(key) = key {
+        request = request.bearer_auth(key.expose());
+    }
+    let response = request.send().await.ok()?;
     let models: Value = response.json().await.ok()?;
     models.pointer("/data/0/id")?.as_str().map(str::to_owned)
 }
@@ -80,7 +96,8 @@ async fn answer(
     let ca_file = endpoint.ca_file.as_deref();
     let client = client(&endpoint.base_url, ca_file, patience.connect)?;
     if parameters.model.is_empty() {
-        parameters.model = first_model(&client, &endpoint.base_url)
+        let key = endpoint.api_key.as_ref();
+        parameters.model = first_model(&client, &endpoint.base_url, key, patience.connect)
             .await
             .unwrap_or_else(|| "default".to_owned());
     }

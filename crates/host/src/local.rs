@@ -4,6 +4,8 @@
 pub mod guide;
 pub mod server;
 
+use std::time::Duration;
+
 use agent::transport::first_model;
 use reqwest::Client;
 
@@ -12,7 +14,10 @@ use crate::endpoint::LOCAL_SERVERS;
 /// The name and base URL of the first usual local server that serves a model.
 pub async fn find_server(client: &Client) -> Option<(&'static str, &'static str)> {
     for (name, base_url) in LOCAL_SERVERS {
-        if first_model(client, base_url).await.is_some() {
+        if first_model(client, base_url, None, Duration::ZERO)
+            .await
+            .is_some()
+        {
             return Some((name, base_url));
         }
     }

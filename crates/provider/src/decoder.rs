@@ -30,6 +30,8 @@ pub struct Decoder {
     ended: bool,
     /// Whether the answer broke off by what passes by itself.
     passing: bool,
+    /// Whether an event has said something since this was asked last.
+    said: bool,
 }
 
 /// The answer so far, in the protocol's own terms.
@@ -39,6 +41,19 @@ enum Answer {
     ChatCompletions(chat_completions::Answer),
     Gemini(gemini::Answer),
     Responses(responses::Answer),
+}
+
+impl Answer {
+    /// Bytes of calls and signatures that are held until they are whole.
+    fn bytes_held(&self) -> usize {
+        match self {
+            Self::Anthropic(answer) => answer.bytes_held(),
+            Self::ChatCompletions(answer) => answer.bytes_held(),
+            // Every event of Gemini's is whole.
+            Self::Gemini(_) => 0,
+            Self::Responses(answer) => answer.bytes_held(),
+        }
+    }
 }
 
 /// An event whose text is not JSON.
@@ -98,7 +113,15 @@ impl Decoder {
             is_stream: false,
             ended: false,
             passing: false,
+            said: false,
         }
+    }
+
+    /// Whether the answer has grown since this was asked last.
+    ///
+    /// Comments, pings, empty deltas and figures keep a connection alive and say nothing.
+    pub fn has_said_more(&mut self) -> bool {
+        std::mem::take(&mut self.said)
     }
 
     /// Whether the answer broke off with an error that passes by itself, such as
@@ -162,14 +185,18 @@ impl Decoder {
     }
 
     fn read(&mut self, event: &SseEvent, events: &mut Vec<StreamEvent>) -> Result<(), NotJson> {
-        self.is_stream = true;
+        // The first event tells that the model has been asked.
+        self.said |= !std::mem::replace(&mut self.is_stream, true);
         let start = events.len();
+        let held = self.answer.bytes_held();
         let read = match &mut self.answer {
             Answer::Anthropic(answer) => answer.accept(event, events),
             Answer::ChatCompletions(answer) => answer.accept(event, events),
             Answer::Gemini(answer) => answer.accept(event, events),
             Answer::Responses(answer) => answer.accept(event, events),
         };
+        let is_more = |event: &StreamEvent| !matches!(event, StreamEvent::Usage(_));
+        self.said |= events[start..].iter().any(is_more) || self.answer.bytes_held() > held;
         self.settle(start, events);
         let broke_off = matches!(events.last(), Some(StreamEvent::Error(_)));
         if self.ended && broke_off {

@@ -65,12 +65,13 @@ pub(super) async fn read(
     let mut silence = Silence::starts(idle);
     loop {
         let Ok(chunk) = timeout_at(silence.end, bytes.next()).await else {
-            return answer.silent(idle);
+            return answer.silent(&silence);
         };
         let batch = match chunk {
             Some(Ok(chunk)) => {
-                silence.hears(&chunk);
-                decoder.push(&chunk)
+                let batch = decoder.push(&chunk);
+                silence.hears(&chunk, decoder.has_said_more());
+                batch
             }
             Some(Err(error)) => {
                 tracing::info!(%error, "the connection broke");
@@ -91,13 +92,15 @@ pub(super) async fn read(
     Ok(())
 }
 
-/// How long nothing has arrived that says something: a byte now and then is no
-/// answer, a line is, and so is a good part of a long one.
+/// How long nothing has arrived that says something: a ping or a byte now and then is no
+/// answer, an event that adds to it is, and so is a good part of a long line.
 struct Silence {
     idle: Duration,
     end: Instant,
     /// Bytes since the last line end.
     bytes: usize,
+    /// Whether lines came that said nothing.
+    pings: bool,
 }
 
 impl Silence {
@@ -106,12 +109,20 @@ impl Silence {
             idle,
             end: Instant::now() + idle,
             bytes: 0,
+            pings: false,
         }
     }
 
-    fn hears(&mut self, chunk: &[u8]) {
-        self.bytes += chunk.len();
-        if self.bytes >= ENOUGH || chunk.contains(&b'\n') || chunk.contains(&b'\r') {
+    /// Takes note of a chunk; `says` tells whether the answer has grown by it.
+    fn hears(&mut self, chunk: &[u8], says: bool) {
+        let line_end = chunk.iter().rposition(|byte| matches!(byte, b'\n' | b'\r'));
+        self.bytes = match line_end {
+            Some(at) => chunk.len() - at - 1,
+            None => self.bytes + chunk.len(),
+        };
+        // Lines that come with an event, such as the end of its block, are no pings.
+        self.pings |= line_end.is_some() && Instant::now() + self.idle / 2 > self.end;
+        if says || self.bytes >= ENOUGH {
             *self = Self::starts(self.idle);
         }
     }
@@ -148,8 +159,8 @@ impl Answer<'_> {
     }
 
     /// Nothing has arrived for too long.
-    fn silent(&self, idle: Duration) -> Result<(), Failed> {
-        let failed = silence(self.endpoint, idle);
+    fn silent(&self, heard: &Silence) -> Result<(), Failed> {
+        let failed = silence(self.endpoint, heard.idle, heard.pings);
         if self.begun {
             drop(self.events.send(vec![StreamEvent::Error(failed.problem)]));
             return Ok(());
@@ -189,7 +200,7 @@ async fn start(
     match timeout(idle, builder.send()).await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(error)) => Err(no_answer(&error, endpoint)),
-        Err(_) => Err(silence(endpoint, idle)),
+        Err(_) => Err(silence(endpoint, idle, false)),
     }
 }
 
@@ -234,12 +245,14 @@ async fn refusal(response: Response, endpoint: &Endpoint) -> Failed {
 }
 
 /// Never tried again by itself: who thinks for long would think anew.
-fn silence(endpoint: &Endpoint, idle: Duration) -> Failed {
+/// `pings` tells whether the connection was kept alive meanwhile.
+fn silence(endpoint: &Endpoint, idle: Duration, pings: bool) -> Failed {
+    let but = if pings { " but pings" } else { "" };
     Failed {
         failure: Failure::Final,
         problem: Problem::new(
             format!(
-                "{} sent nothing for {} s, so the request was given up.",
+                "{} sent nothing{but} for {} s, so the request was given up.",
                 endpoint.provider,
                 idle.as_secs_f64()
             ),

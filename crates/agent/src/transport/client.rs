@@ -77,7 +77,7 @@ pub fn client(
 }
 
 /// Whether a server is on this machine by its address alone.
-fn is_this_machine(base_url: &str) -> bool {
+pub(super) fn is_this_machine(base_url: &str) -> bool {
     let Some(host) = Url::parse(base_url)
         .ok()
         .and_then(|url| url.host_str().map(str::to_owned))

@@ -5,6 +5,7 @@
 mod approvals;
 mod cancelling;
 mod limits;
+mod models;
 mod outside;
 mod results;
 mod stage;

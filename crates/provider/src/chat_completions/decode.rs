@@ -86,6 +86,11 @@ impl Answer {
         Ok(())
     }
 
+    /// Bytes of what is held until it is whole.
+    pub(crate) fn bytes_held(&self) -> usize {
+        self.calls.bytes_held + self.bytes_thought
+    }
+
     /// Closes what is open, because the answer breaks off.
     pub(crate) fn abandon(&mut self, events: &mut Vec<StreamEvent>) {
         // What has not come whole proves nothing.

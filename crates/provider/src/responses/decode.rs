@@ -103,6 +103,11 @@ impl Answer {
         Ok(())
     }
 
+    /// Bytes of what is held until it is whole.
+    pub(crate) fn bytes_held(&self) -> usize {
+        self.bytes_held
+    }
+
     /// Closes what is open, because the answer breaks off.
     ///
     /// A call counts only if its item is done and its arguments are whole.

@@ -1,0 +1,99 @@
+//! Which events of a stream say something, and which only keep the connection alive.
+
+use provider::{Decoder, Protocol};
+
+/// Whether each of these events says something, after the first of a stream.
+#[track_caller]
+fn check(protocol: Protocol, events: &[(&str, bool)]) {
+    let mut decoder = Decoder::new(protocol);
+    drop(decoder.push(b"data: {\"type\": \"novelty\"}\n\n"));
+    assert!(
+        decoder.has_said_more(),
+        "the first event tells of an answer"
+    );
+    for (event, says) in events {
+        drop(decoder.push(format!("{event}\n\n").as_bytes()));
+        assert_eq!(decoder.has_said_more(), *says, "{protocol:?}: {event}");
+        assert!(!decoder.has_said_more(), "it is told once");
+    }
+}
+
+#[test]
+fn comments_say_nothing_on_any_protocol() {
+    for protocol in [
+        Protocol::AnthropicMessages,
+        Protocol::ChatCompletions,
+        Protocol::Gemini,
+        Protocol::Responses,
+    ] {
+        check(
+            protocol,
+            &[
+                (": keep-alive", false),
+                ("", false),
+                ("event: ping", false),
+                ("data: {}", false),
+            ],
+        );
+    }
+}
+
+#[test]
+fn pings_of_anthropic_say_nothing_and_pieces_of_a_call_do() {
+    let start = r#"data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"bash","input":{}}}"#;
+    let piece = r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{"}}"#;
+    let empty = r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":""}}"#;
+    let figures = r#"data: {"type":"message_delta","delta":{},"usage":{"output_tokens":1}}"#;
+    check(
+        Protocol::AnthropicMessages,
+        &[
+            ("event: ping\ndata: {\"type\":\"ping\"}", false),
+            (start, true),
+            (piece, true),
+            (empty, false),
+            (figures, false),
+        ],
+    );
+}
+
+#[test]
+fn empty_deltas_of_chat_completions_say_nothing() {
+    check(
+        Protocol::ChatCompletions,
+        &[
+            (
+                r#"data: {"choices":[{"delta":{"role":"assistant","content":""}}]}"#,
+                false,
+            ),
+            (r#"data: {"choices":[{"delta":{"content":"a"}}]}"#, true),
+            (
+                r#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"t","function":{"name":"f","arguments":""}}]}}]}"#,
+                true,
+            ),
+            (
+                r#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{"}}]}}]}"#,
+                true,
+            ),
+            (r#"data: {"choices":[],"usage":{"prompt_tokens":1}}"#, false),
+        ],
+    );
+}
+
+#[test]
+fn states_of_a_response_say_nothing() {
+    check(
+        Protocol::Responses,
+        &[
+            (r#"data: {"type":"response.in_progress"}"#, false),
+            (r#"data: {"type":"keepalive"}"#, false),
+            (
+                r#"data: {"type":"response.output_text.delta","delta":"a"}"#,
+                true,
+            ),
+            (
+                r#"data: {"type":"response.function_call_arguments.delta","delta":"{"}"#,
+                true,
+            ),
+        ],
+    );
+}
