@@ -100,3 +100,71 @@ fn a_character_that_a_server_cuts_in_two_is_one() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(chat.contains("Well \u{1f600}, \u{fffd}."), "{chat}");
 }
+
+#[test]
+fn a_call_that_a_rule_denies_has_an_exit_code() {
+    let script = || {
+        vec![
+            Answer::new().tool_use("t_1", "bash", command("make")),
+            Answer::says("I may not."),
+        ]
+    };
+    let (ran, chat, _) = send(Provider::anthropic, script(), &["--restricted"]);
+    assert_eq!(ran.code, Some(4), "{ran:?}\n{chat}");
+    assert!(ran.err.contains("Denied by a rule: bash (t_1)."), "{ran:?}");
+
+    let provider = Provider::anthropic(script());
+    let shell = Shell::new(&provider);
+    let spec = "name: x\nprompt:\n  template: Make it.\n";
+    shell.write("x.yaml", spec);
+    let ran = shell.run(&["run", "./x.yaml", "--restricted"]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert_eq!(ran.out, "I may not.\n");
+}
+
+#[test]
+fn a_result_that_only_speaks_of_a_denial_is_none() {
+    let says = "echo 'The tool was denied by a policy.'; exit 3";
+    let script = vec![
+        Answer::new().tool_use("t_1", "bash", command(says)),
+        Answer::says("Well."),
+    ];
+    let (ran, _, _) = send(Provider::anthropic, script, &["--approve", "bash"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn output_that_is_lost_is_an_error_and_one_that_nobody_reads_is_none() {
+    let provider = Provider::anthropic(["One.", "Two."]);
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let commands: [&[&str]; 5] = [
+        &["send", "question.chat"],
+        &["tools"],
+        &["backends"],
+        &["man"],
+        &["tool", "calculator", r#"{"expression": "1"}"#],
+    ];
+    for command in commands {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+        let ran = shell
+            .command(command)
+            .stdout(full.unwrap())
+            .output()
+            .unwrap();
+        assert_eq!(ran.status.code(), Some(1), "{command:?}");
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(
+            said.contains("The output could not be written"),
+            "{command:?}: {said}"
+        );
+    }
+    assert!(
+        shell.read("question.chat").contains("One."),
+        "the answer is kept"
+    );
+
+    let mut read = shell.command(&["tools"]).spawn().unwrap();
+    drop(read.stdout.take());
+    assert_eq!(read.wait().unwrap().code(), Some(0));
+}

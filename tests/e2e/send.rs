@@ -115,7 +115,7 @@ fn what_the_options_deny_no_flag_approves() {
     shell.configure("[tools]\nauto_approve = [\"$none\"]\n[tools.presets.\"$none\"]\ndeny = [\"bash\", \"read\"]\n");
     shell.write("question.chat", QUESTION);
     let ran = shell.run(&["send", "question.chat", "--yes", "--approve", "bash"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.code, Some(4), "{ran:?}");
     let chat = shell.read("question.chat");
     assert!(
         chat.contains("denied by a policy") && !chat.contains("```\nout\n```"),

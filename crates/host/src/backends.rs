@@ -3,7 +3,6 @@
 //!
 //! Nothing is asked of a model, and no key is sent.
 
-use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use crate::config::Config;
 use crate::endpoint::{self, Destination};
 use crate::headless::Code;
 use crate::settings::Settings;
+use crate::stdout;
 
 /// How long a server may take to answer at all.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -36,9 +36,7 @@ pub fn print(config: &Config) -> ExitCode {
     let rows = runtime.block_on(join_all(names.iter().map(|name| row(name, settings))));
     let heading = ["NAME", "ENDPOINT", "MODEL", "REACHABLE", "TOOLS"].map(str::to_owned);
     let all: Vec<Row> = std::iter::once(heading).chain(rows).collect();
-    // Whoever reads no further has seen enough.
-    let _ = writeln!(std::io::stdout(), "{}", table(&all));
-    Code::Ok.into()
+    stdout::print(&table(&all)).into()
 }
 
 async fn row(name: &str, settings: &Settings) -> Row {

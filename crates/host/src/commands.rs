@@ -1,6 +1,6 @@
 //! What each command of the command line does: reads its options and starts the work.
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use crate::arguments::{Model, Options, Run, Send, Tool, Tools, Trust};
 use crate::config::{self, Config, Given, Wrong};
 use crate::headless::{self, Chat, Code, Job, Show};
 use crate::spec::{self, Spec};
-use crate::{agree, agreeing, backends, direct};
+use crate::{agree, agreeing, backends, direct, stdout};
 
 /// `flemma send`
 pub fn send(send: Send) -> ExitCode {
@@ -125,9 +125,7 @@ fn list_commands(folder: &Path) -> ExitCode {
             "There are no commands; `flemma help run` says where they are looked for.".to_owned(),
         );
     }
-    // Whoever reads no further has seen enough.
-    let _ = writeln!(std::io::stdout(), "{}", lines.join("\n"));
-    Code::Ok.into()
+    stdout::print(&lines.join("\n")).into()
 }
 
 fn takes(spec: &Spec) -> String {

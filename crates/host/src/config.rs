@@ -126,7 +126,7 @@ fn add_tools(options: &mut Value, given: &Given) {
 /// Something is wrong with either.
 pub fn read(given: &Given, registry: &Registry) -> Result<Config, Wrong> {
     let mut options = read_options(given)?;
-    let (_, problems) = Settings::read(&options, registry);
+    let (own, problems) = Settings::read(&options, registry);
     if !problems.is_empty() {
         let file = file(given).unwrap_or_default();
         let named = problems
@@ -135,7 +135,7 @@ pub fn read(given: &Given, registry: &Registry) -> Result<Config, Wrong> {
         return Err(Wrong::File(named.collect()));
     }
     let presets = options.pointer("/tools/presets").cloned();
-    lay_over(&mut options, given);
+    lay_over(&mut options, &own.provider, given);
     let (settings, problems) = Settings::read(&options, registry);
     if !problems.is_empty() {
         return Err(Wrong::Usage(problems));
@@ -174,7 +174,7 @@ fn read_file(file: &Path, required: bool) -> Result<Value, Wrong> {
     })
 }
 
-fn lay_over(options: &mut Value, given: &Given) {
+fn lay_over(options: &mut Value, own_provider: &str, given: &Given) {
     add_tools(options, given);
     if options.pointer("/tools/auto_approve").is_none() {
         set(options, &["tools", "auto_approve"], json!(APPROVED));
@@ -183,6 +183,12 @@ fn lay_over(options: &mut Value, given: &Given) {
         set(options, &["tools", "bash", "unlisted"], json!("deny"));
     }
     if let Some(provider) = &given.provider {
+        // The file's model is one of the file's provider.
+        if own_provider != provider
+            && let Some(options) = options.as_object_mut()
+        {
+            options.remove("model");
+        }
         set(options, &["provider"], json!(provider));
     }
     if let Some(model) = &given.model {
@@ -287,9 +293,31 @@ mod tests {
         };
         let settings = with(file, given).unwrap().settings;
         assert_eq!(settings.provider, "openai_compatible");
-        assert_eq!(settings.model.as_deref(), Some("m"));
         assert_eq!(settings.tools.autopilot.max_turns, 2);
         assert_eq!(settings.parameter("x", "temperature"), Some(&json!(0.5)));
+    }
+
+    #[test]
+    fn another_provider_does_not_get_the_model_of_the_files_own() {
+        let model = |file: &str, provider: &str, model: Option<&str>| {
+            let given = Given {
+                provider: Some(provider.to_owned()),
+                model: model.map(str::to_owned),
+                ..Given::default()
+            };
+            with(file, given).unwrap().settings.model
+        };
+        let own = Some("claude-opus-4-1".to_owned());
+        for file in [
+            "model = \"claude-opus-4-1\"\n",
+            "provider = \"anthropic\"\nmodel = \"claude-opus-4-1\"\n",
+            "model = \"$deep\"\n[presets]\n\"$deep\" = \"anthropic claude-opus-4-1\"\n",
+        ] {
+            assert_eq!(model(file, "openai", None), None, "{file}");
+            assert_eq!(model(file, "anthropic", None), own, "{file}");
+            let other = model(file, "openai", Some("gpt-5"));
+            assert_eq!(other.as_deref(), Some("gpt-5"), "{file}");
+        }
     }
 
     #[test]

@@ -2,7 +2,6 @@
 //!
 //! Whether the arguments fit and the call may run is decided where it is for every call.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -14,6 +13,7 @@ use crate::config::Config;
 use crate::headless::Code;
 use crate::settings::judges::exceptions;
 use crate::settings::nearest;
+use crate::stdout;
 
 /// The arguments of a call as they are checked and run.
 ///
@@ -54,10 +54,7 @@ pub fn list(config: &Config, registry: &Registry, words: Option<&str>) -> ExitCo
         .map(|tool| line(&chain, tool.as_ref()))
         .chain(exceptions(&chain).map(|it| format!("bash: {it}.")))
         .collect();
-    match writeln!(io::stdout(), "{}", lines.join("\n")) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Code::Error.into(),
-        _ => Code::Ok.into(),
-    }
+    stdout::print(&lines.join("\n")).into()
 }
 
 fn line(chain: &ResolverChain, tool: &dyn Tool) -> String {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chat::Problem;
+use chat::approval::CallKey;
 use chat::cycle::{Level, Notice};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::ask::{Asks, Reply};
 use crate::buffers::OpenFiles;
@@ -90,6 +91,12 @@ impl Editor {
     /// Fires a `User` autocommand.
     pub fn event(&self, name: &str, data: Value) {
         self.send("event", &UserEvent { name, data });
+    }
+
+    /// Says that a rule denied a call.
+    pub fn tool_denied(&self, buffer: BufferId, call: &CallKey) {
+        let data = json!({"bufnr": buffer, "tool_id": call.id.as_str(), "tool_name": call.name});
+        self.event("FlemmaToolDenied", data);
     }
 
     /// Takes an answer from the editor to whoever asked.

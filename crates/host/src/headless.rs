@@ -368,8 +368,11 @@ impl Front {
             }
         }
         self.save();
-        let code = self.code.unwrap_or(Code::Error);
+        let mut code = self.code.unwrap_or(Code::Error);
         self.output.finish(code.number());
+        if self.output.tell_lost() && code == Code::Ok {
+            code = Code::Error;
+        }
         self.lease.take();
         code
     }

@@ -31,7 +31,7 @@ pub fn print(count: usize, as_json: bool) -> ExitCode {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             // Where standard error is closed there is nobody to tell.
-            let _ = writeln!(io::stderr(), "flemma: the log cannot be read: {error}.");
+            let _ = writeln!(io::stderr(), "flemma: The log cannot be shown: {error}.");
             ExitCode::FAILURE
         }
     }
@@ -43,11 +43,12 @@ fn write_records(log: &Log, as_json: bool) -> io::Result<()> {
         for record in &log.records {
             writeln!(out, "{}", serde_json::to_string(record)?)?;
         }
-        return Ok(());
+    } else {
+        for line in audit::lines(&log.records) {
+            writeln!(out, "{line}")?;
+        }
     }
-    audit::lines(&log.records)
-        .iter()
-        .try_for_each(|line| writeln!(out, "{line}"))
+    out.flush()
 }
 
 /// What `:Flemma log` shows.

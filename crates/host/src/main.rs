@@ -46,6 +46,7 @@ mod settings;
 mod sources;
 mod spec;
 mod status;
+mod stdout;
 mod supervise;
 mod surroundings;
 mod switch;

@@ -314,7 +314,10 @@ impl Surroundings {
             }
         });
         match (refusal, recorded.await) {
-            (Some(refusal), _) => Err(refusal),
+            (Some(refusal), _) => {
+                around.editor.tool_denied(around.buffer, call);
+                Err(refusal)
+            }
             (None, Ok(Ok(()))) => Ok(approved_path),
             (None, Ok(Err(error))) => Err(around.audit.refusal(&error).what),
             (None, Err(error)) => Err(format!("\"{}\" was not run: {error}.", call.name)),

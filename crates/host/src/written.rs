@@ -1,6 +1,5 @@
 //! The command line as a manual page and as completions, made of its definition.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::CommandFactory;
@@ -8,6 +7,7 @@ use clap_complete::Shell;
 
 use crate::arguments::Arguments;
 use crate::headless::Code;
+use crate::stdout;
 
 /// Prints what a shell reads to complete our command line.
 pub fn completions(shell: Shell) -> ExitCode {
@@ -37,8 +37,6 @@ pub fn manual(name: Option<&str>) -> ExitCode {
 }
 
 fn print(page: &[u8]) -> ExitCode {
-    match io::stdout().write_all(page) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Code::Error.into(),
-        _ => Code::Ok.into(),
-    }
+    let page = String::from_utf8_lossy(page);
+    stdout::print(page.trim_end_matches('\n')).into()
 }

@@ -79,6 +79,12 @@ impl Front {
                 self.outcome.worked = true;
                 self.output.event("tool_started", without_buffer(event));
             }
+            "FlemmaToolDenied" => {
+                let text = |name: &str| event.data[name].as_str().unwrap_or_default();
+                let call = format!("{} ({})", text("tool_name"), text("tool_id"));
+                self.outcome.denied.push(call);
+                self.output.event("tool_denied", without_buffer(event));
+            }
             "FlemmaToolFinished" => self.output.event("tool_finished", without_buffer(event)),
             "FlemmaRested" => {
                 self.unsaid = event.data["queued"] != 0;
@@ -92,26 +98,19 @@ impl Front {
     pub(super) fn tell_news(&mut self) {
         let news = self.told.news(&Document::parse(self.buffer.text()));
         for item in &news {
-            if let (
-                Show::Results,
-                News::Result {
-                    id, text, is_error, ..
-                },
-            ) = (self.output.show(), item)
-            {
-                self.tool_result(id, text, *is_error);
+            if let (Show::Results, News::Result { id, is_error, .. }) = (self.output.show(), item) {
+                self.tool_result(id, *is_error);
             }
             self.output.news(item);
         }
     }
 
     /// Where a result is all that counts, its failure is the run's.
-    fn tool_result(&mut self, id: &str, text: &str, is_error: bool) {
+    fn tool_result(&mut self, id: &str, is_error: bool) {
         self.outcome.worked = true;
-        let refused = self.outcome.refused.iter().any(|it| it.contains(id));
-        if is_error && text.starts_with(chat::cycle::DENIED) {
-            self.outcome.refused.push(format!("by a policy ({id})"));
-        } else if is_error && !refused {
+        let all = self.outcome.refused.iter().chain(&self.outcome.denied);
+        let refused = all.into_iter().any(|it| it.ends_with(&format!(" ({id})")));
+        if is_error && !refused {
             self.outcome.failed = true;
         }
     }

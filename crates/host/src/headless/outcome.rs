@@ -54,6 +54,8 @@ pub struct Outcome {
     pub cut: bool,
     /// Calls that were refused here, by tool.
     pub refused: Vec<String>,
+    /// Calls that a rule denied, by tool.
+    pub denied: Vec<String>,
     /// Whether anything was sent or run.
     pub worked: bool,
 }
@@ -67,7 +69,7 @@ impl Outcome {
             Code::Error
         } else if self.limited || self.cut {
             Code::Limit
-        } else if self.refused.is_empty() {
+        } else if self.refused.is_empty() && self.denied.is_empty() {
             Code::Ok
         } else {
             Code::Denied

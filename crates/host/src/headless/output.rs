@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::messages::Notice;
 use super::news::News;
+use crate::stdout;
 
 /// Most columns of a line about a call.
 const COLUMNS: usize = 160;
@@ -40,6 +41,8 @@ pub struct Output {
     open_line: bool,
     /// What the request waited for last, without the seconds that are left.
     note: String,
+    /// Why some of the output could not be written.
+    lost: Option<io::Error>,
 }
 
 impl Output {
@@ -53,6 +56,7 @@ impl Output {
             fresh: false,
             open_line: false,
             note: String::new(),
+            lost: None,
         }
     }
 
@@ -94,8 +98,7 @@ impl Output {
         } else {
             text.to_owned()
         };
-        let mut out = io::stdout().lock();
-        drop(out.write_all(shown.as_bytes()).and_then(|()| out.flush()));
+        self.write(&shown);
         self.open_line = !text.is_empty() && !text.ends_with('\n');
     }
 
@@ -190,7 +193,7 @@ impl Output {
     }
 
     /// A JSON line, where these are wanted.
-    pub fn event(&self, name: &str, mut data: Value) {
+    pub fn event(&mut self, name: &str, mut data: Value) {
         if self.show != Show::Events {
             return;
         }
@@ -198,8 +201,23 @@ impl Output {
         if let (Some(line), Some(data)) = (line.as_object_mut(), data.as_object_mut()) {
             line.append(data);
         }
-        let mut out = io::stdout().lock();
-        drop(writeln!(out, "{line}").and_then(|()| out.flush()));
+        self.write(&format!("{line}\n"));
+    }
+
+    fn write(&mut self, text: &str) {
+        if let Err(error) = stdout::write(text) {
+            self.lost.get_or_insert(error);
+        }
+    }
+
+    /// Says that some of the output could not be written, if that is so.
+    pub fn tell_lost(&mut self) -> bool {
+        let lost = self.lost.take();
+        if let Some(error) = &lost {
+            self.open_line = false;
+            self.tell(&stdout::lost(error));
+        }
+        lost.is_some()
     }
 
     /// Words and lines that are due at the end.
@@ -214,7 +232,7 @@ impl Output {
 
     fn finish_line(&mut self) {
         if std::mem::take(&mut self.open_line) {
-            drop(io::stdout().write_all(b"\n"));
+            self.write("\n");
         }
     }
 }

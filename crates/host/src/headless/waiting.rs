@@ -89,6 +89,10 @@ impl Front {
             let told = format!("round limit ({}) reached", self.max_turns);
             self.output.tell(&told);
         }
+        if !self.outcome.denied.is_empty() {
+            let told = format!("Denied by a rule: {}.", self.outcome.denied.join(", "));
+            self.output.tell(&told);
+        }
         if !self.outcome.refused.is_empty() {
             let told = format!(
                 "Denied: {}. --approve NAME lets a tool run without asking, --yes all of them.",

@@ -1,8 +1,9 @@
 //! `flemma local`: how to get a llama.cpp server and a model, and what is there.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+use crate::stdout;
 
 const GUIDE: &str = "\
 The provider \"local\" runs a model on this machine, without a network.
@@ -36,7 +37,5 @@ pub fn print() -> ExitCode {
         Some(file) => format!("llama-server is here: {}", file.display()),
         None => "llama-server is not on $PATH.".to_owned(),
     };
-    // Who closed the pipe has read enough.
-    let _ = writeln!(std::io::stdout(), "{GUIDE}\n{here}");
-    ExitCode::SUCCESS
+    stdout::print(&format!("{GUIDE}\n{here}")).into()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use chat::cycle::{Effect, Event, step};
+use chat::cycle::{Effect, Event, Ruling, step};
 
 use super::{Session, running};
 
@@ -45,7 +45,11 @@ impl Session {
         while let Some(effect) = effects.pop_front() {
             match effect {
                 // Written with the start of the calls, or when nothing waits for it.
-                Effect::Record(decided) => self.decided.extend(decided),
+                Effect::Record(decided) => {
+                    let denied = decided.iter().filter(|it| it.ruling == Ruling::Denied);
+                    denied.for_each(|it| self.editor.tool_denied(self.buffer, &it.call));
+                    self.decided.extend(decided);
+                }
                 Effect::Edit(edits) => return self.apply(edits, effects, again),
                 Effect::Cursor {
                     line,

@@ -1,0 +1,40 @@
+//! Standard output of the command line. What cannot be written is an error, except where
+//! its reader has gone: that one has seen enough.
+
+use std::io::{self, ErrorKind, Write};
+
+use crate::headless::Code;
+
+/// Writes all of a text now.
+///
+/// # Errors
+///
+/// It could not be written, for another reason than that nobody reads it.
+pub fn write(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// Prints what a command was asked for, with a line end behind it.
+pub fn print(text: &str) -> Code {
+    match write(&format!("{text}\n")) {
+        Ok(()) => Code::Ok,
+        Err(error) => {
+            tell(&lost(&error));
+            Code::Error
+        }
+    }
+}
+
+/// Says on standard error what became of the output.
+pub fn lost(error: &io::Error) -> String {
+    format!("The output could not be written: {error}.")
+}
+
+fn tell(text: &str) {
+    // Where this cannot be written either, the exit code says it.
+    drop(writeln!(io::stderr(), "flemma: {text}"));
+}
