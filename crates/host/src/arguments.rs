@@ -9,9 +9,14 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 pub use mcp::{Mcp, McpCommand};
 
-/// A model, tools and your text, in one file.
+/// Talk to a language model, and let it use tools, in .chat files.
 #[derive(Debug, Parser)]
-#[command(name = "flemma", version, about, arg_required_else_help = true)]
+#[command(
+    name = "flemma",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
 pub struct Arguments {
     /// Be the process that does the work; started by the one that watches it.
     #[arg(long, hide = true)]
@@ -271,4 +276,23 @@ pub struct Options {
 pub enum Events {
     /// One JSON object a line.
     Jsonl,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn help_of_every_command_fits_the_terminal() {
+        let mut command = Arguments::command().term_width(80);
+        command.build();
+        let mut waiting = vec![command];
+        while let Some(mut command) = waiting.pop() {
+            let help = command.render_long_help().to_string();
+            let longest = help.lines().map(|line| line.chars().count()).max();
+            assert!(longest <= Some(80), "{}: {longest:?}", command.get_name());
+            waiting.extend(command.get_subcommands().cloned());
+        }
+    }
 }
