@@ -27,6 +27,8 @@ pub struct AnswerWriter {
     /// Thinking that has arrived; it is written whole, because its signature
     /// stands in the opening tag and comes last.
     thinking: String,
+    /// Length of `thinking` in characters, counted as it arrives: it is drawn each frame.
+    thinking_len: usize,
 }
 
 /// The block that is being written.
@@ -60,7 +62,7 @@ impl AnswerWriter {
 
     /// How many characters of thinking have arrived for the open block.
     pub fn thinking_len(&self) -> usize {
-        self.thinking.chars().count()
+        self.thinking_len
     }
 
     /// Adds a piece of the model's text.
@@ -93,6 +95,7 @@ impl AnswerWriter {
             self.close_text();
             self.block = Block::Thinking;
             self.thinking.push_str(delta);
+            self.thinking_len += delta.chars().count();
         }
     }
 
@@ -104,6 +107,7 @@ impl AnswerWriter {
         let attribute =
             signature.map(|(provider, value)| format!(" {provider}:signature=\"{value}\""));
         let thinking = std::mem::take(&mut self.thinking);
+        self.thinking_len = 0;
         match (thinking.is_empty(), attribute) {
             (true, None) => {}
             (true, Some(attribute)) => self.lines([format!("<thinking{attribute}/>")]),

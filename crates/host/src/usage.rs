@@ -218,7 +218,11 @@ pub fn dollars(cost: f64) -> String {
     match cost {
         _ if cost <= 0.0 => "$0".to_owned(),
         _ if cost < 0.1 => format!("${cost:.4}"),
-        _ => format!("${:.2}", (cost * 100.0).ceil() / 100.0),
+        _ => {
+            // Rounded to a millionth first: in binary 1.10 × 100 is a little above 110.
+            let cents = (cost * 1e6).round() / 1e4;
+            format!("${:.2}", cents.ceil() / 100.0)
+        }
     }
 }
 
@@ -276,7 +280,9 @@ mod tests {
             (0.0, "$0"),
             (0.00012, "$0.0001"),
             (0.0987, "$0.0987"),
+            (1.10, "$1.10"),
             (1.201, "$1.21"),
+            (2.05, "$2.05"),
         ] {
             assert_eq!(dollars(cost), shown);
         }
