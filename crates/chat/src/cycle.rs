@@ -24,11 +24,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
 
 use crate::approval::{Answers, CallKey};
-use crate::document::{Document, Parsed};
+use crate::document::{Document, Parsed, Status};
 use crate::origin::Origins;
 use crate::prompt;
 use crate::tool::ToolOutcome;
-use decided::Ledger;
+use decided::{APPROVED_ALL, Ledger, POINTED_AT};
 use provenance::Provenance;
 use words::Words;
 
@@ -104,8 +104,10 @@ struct Batch {
 enum Goal {
     /// All of them.
     All,
-    /// One, by the user's own act.
-    One(CallKey),
+    /// These, by the user's own act, as a log names it.
+    Chosen(Vec<CallKey>, &'static str),
+    /// One is refused, by the user's own act, with this reason or none.
+    Refused(CallKey, String),
     /// All of them, and those that did not start yet never will.
     Skip,
     /// None are left to look at; those that were decided run to their end.
@@ -191,7 +193,9 @@ fn follow(
         }
         Event::Advance => cycle.advance(document, options),
         Event::Send => cycle.send_by_user(document, options),
-        Event::Resolve { line } => cycle.resolve(line, document, options),
+        Event::Resolve { line } => cycle.resolve(line, None, document, options),
+        Event::Reject { line, reason } => cycle.resolve(line, Some(reason), document, options),
+        Event::ApproveAll => cycle.approve_all(document, options),
         Event::Continue => cycle.settle(document, options),
         Event::ResolverAnswered(answers) => {
             cycle.answers.extend(answers);
@@ -276,7 +280,14 @@ impl Cycle {
         effects
     }
 
-    fn resolve(&mut self, line: usize, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+    /// Runs the call on a line, or refuses it.
+    fn resolve(
+        &mut self,
+        line: usize,
+        refused: Option<String>,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
         if self.request {
             return self.busy().into_iter().collect();
         }
@@ -301,8 +312,73 @@ impl Cycle {
                 key.id
             ))];
         }
-        self.begin_by_key(Goal::One(key), words_behind_calls(document));
+        let goal = match refused {
+            Some(reason) => Goal::Refused(key, reason),
+            None => Goal::Chosen(vec![key], POINTED_AT),
+        };
+        self.begin_by_key(goal, words_behind_calls(document));
         self.settle(document, options)
+    }
+
+    fn approve_all(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+        if self.request {
+            return self.busy().into_iter().collect();
+        }
+        if let Some(no) = Self::blocked(document, options) {
+            return vec![no];
+        }
+        let calls = self.waiting(document);
+        let calls: Vec<CallKey> = calls
+            .iter()
+            .map(|call| judge::key(document, call.tool_use))
+            .collect();
+        if calls.is_empty() {
+            return vec![Effect::inform("No call waits here.")];
+        }
+        self.begin_by_key(
+            Goal::Chosen(calls, APPROVED_ALL),
+            words_behind_calls(document),
+        );
+        self.settle(document, options)
+    }
+
+    /// The calls that wait for the user, in order.
+    fn waiting<'d>(&self, document: &'d Document<'_>) -> Vec<crate::pairing::Call<'d>> {
+        let calls = document.unanswered_turns().flat_map(|turn| turn.calls);
+        let waits = |call: &crate::pairing::Call<'_>| {
+            let is_empty = call
+                .result
+                .is_some_and(|it| document.is_blank(it.body.clone()));
+            let key = || judge::key(document, call.tool_use);
+            call.status() == Some(Status::Pending)
+                && is_empty
+                && !self.running.contains(&key())
+                && !self.queue.contains(&key())
+        };
+        calls.filter(waits).collect()
+    }
+
+    /// The tools whose calls wait for the user, in order.
+    pub fn waiting_tools(&self, document: &Document<'_>) -> Vec<String> {
+        let calls = self.waiting(document);
+        let names = calls.iter().map(|call| call.tool_use.name.to_string());
+        names.collect()
+    }
+
+    /// The line of the call that a command without a call under the cursor means: the
+    /// only one that waits.
+    ///
+    /// # Errors
+    ///
+    /// How many calls wait, when that is not one.
+    pub fn meant(&self, line: usize, document: &Document<'_>) -> Result<usize, usize> {
+        if find_at(document, line).is_some() {
+            return Ok(line);
+        }
+        match self.waiting(document).as_slice() {
+            [call] => Ok(call.tool_use.lines.start),
+            calls => Err(calls.len()),
+        }
     }
 
     fn tools_finished(

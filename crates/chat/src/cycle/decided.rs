@@ -61,11 +61,15 @@ pub(super) const CHAT: &str = "written in the chat";
 pub(super) const TYPED: &str = "user: typed";
 /// Who approves by a key on the call.
 pub(super) const POINTED_AT: &str = "user: Alt-Enter";
+/// Who approves by a command on all calls that wait.
+pub(super) const APPROVED_ALL: &str = "user: approve all";
+/// Who refuses by a key or a command on the call.
+pub(super) const REFUSED: &str = "user: reject";
 
 /// Whether it was the user who approved, and no rule of theirs; `by` as in
 /// [`Decided::by`].
 pub fn is_by_hand(by: &str) -> bool {
-    [TYPED, POINTED_AT].contains(&by)
+    [TYPED, POINTED_AT, APPROVED_ALL].contains(&by)
 }
 
 /// The decisions of a step.

@@ -74,6 +74,15 @@ pub enum Event {
         /// The cursor's line, zero-based.
         line: usize,
     },
+    /// `:Flemma approve all`: the user approves every call that waits.
+    ApproveAll,
+    /// `:Flemma reject` on a buffer line.
+    Reject {
+        /// A line of the call, zero-based.
+        line: usize,
+        /// What the model is told; empty for no reason.
+        reason: String,
+    },
     /// The edit of the last step was applied, or it was stale and is to be made anew,
     /// or results are to be written.
     Continue,

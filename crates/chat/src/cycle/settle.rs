@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::decided::{CHAT, CYCLE, POINTED_AT};
+use super::decided::{CHAT, CYCLE, POINTED_AT, REFUSED};
 use super::judge::{self, Judgement};
 use super::plan::Plan;
 use super::{Cycle, Effect, Goal, Options, Ruling, sight, words};
@@ -125,7 +125,8 @@ impl Cycle {
     fn is_wanted(&self, call: &Call<'_>) -> bool {
         match self.batch.as_ref().map(|batch| &batch.goal) {
             Some(Goal::All | Goal::Skip) => true,
-            Some(Goal::One(goal)) => goal.id == call.tool_use.id,
+            Some(Goal::Chosen(goals, _)) => goals.iter().any(|it| it.id == call.tool_use.id),
+            Some(Goal::Refused(goal, _)) => goal.id == call.tool_use.id,
             Some(Goal::Settled) | None => false,
         }
     }
@@ -172,7 +173,10 @@ impl Cycle {
         }
         let by_user = match self.batch.as_ref().map(|batch| &batch.goal) {
             Some(Goal::All | Goal::Skip) => false,
-            Some(Goal::One(goal)) if *goal == key => true,
+            Some(Goal::Chosen(goals, _)) if goals.contains(&key) => true,
+            Some(Goal::Refused(goal, reason)) if *goal == key => {
+                return Some(self.refuse(document, call, key, reason, plan));
+            }
             _ => return None,
         };
         match judge::judge(document, turn, call, options) {
@@ -230,6 +234,39 @@ impl Cycle {
         }
     }
 
+    /// The user's act that this batch is about.
+    fn hand(&self) -> &'static str {
+        match self.batch.as_ref().map(|batch| &batch.goal) {
+            Some(Goal::Chosen(_, by)) => by,
+            _ => POINTED_AT,
+        }
+    }
+
+    /// The result of a call that the user refuses. What they wrote in its block is a
+    /// reason, too.
+    fn refuse(
+        &self,
+        document: &Document<'_>,
+        call: &Call<'_>,
+        key: CallKey,
+        reason: &str,
+        plan: &mut Plan,
+    ) -> BlockLines {
+        let written = call
+            .result
+            .map_or_else(Default::default, |it| document.lossy(it.body.clone()));
+        let reasons = [reason.trim(), written.trim()];
+        let reasons: Vec<&str> = reasons.into_iter().filter(|it| !it.is_empty()).collect();
+        let own = self.refusals.get(&key).map_or(judge::REJECTED, |it| it);
+        let told = match reasons.is_empty() {
+            true => own.to_owned(),
+            false => reasons.join("\n\n"),
+        };
+        let block = write::tool_result(key.id.as_str(), &told, true);
+        plan.rule(key, Ruling::Rejected, REFUSED, None);
+        block
+    }
+
     /// Asks the policy. The user's own act approves what no policy denies.
     fn categorize(
         &self,
@@ -264,7 +301,7 @@ impl Cycle {
                 sight::looked_at_again(key.clone(), plan);
                 return Some(write::placeholder(key.id.as_str(), Status::Pending, words));
             }
-            (decision, by) = (Decision::Approve, POINTED_AT.to_owned());
+            (decision, by) = (Decision::Approve, self.hand().to_owned());
         } else if decision == Decision::Approve
             && !options.trust_loaded_calls
             && let Some(why) = self

@@ -4,6 +4,7 @@
 mod approvals;
 mod case;
 mod cases;
+mod choosing;
 mod cycle;
 mod decisions;
 mod dump;

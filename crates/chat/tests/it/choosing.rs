@@ -1,0 +1,128 @@
+//! `:Flemma approve` and `:Flemma reject`: calls that the user decides by a command.
+
+use chat::approval::{Policy, Resolver, ResolverChain, Source};
+use chat::cycle::Event;
+use chat::document::Document;
+
+use crate::cycle::{BASH, QUESTION, bash_waits, line_of};
+use crate::play::Play;
+
+const SECOND: (&str, &str, &str) = ("bash", "t_c", r#"{"command":"make"}"#);
+const THIRD: (&str, &str, &str) = ("bash", "t_d", r#"{"command":"rm x"}"#);
+
+/// A chat in which these calls of `bash` wait.
+fn waits(calls: &[(&str, &str, &str)]) -> Play {
+    let mut play = Play::typed(QUESTION);
+    play.event(Event::Advance);
+    play.answer("", calls);
+    play.log();
+    play
+}
+
+fn reject(play: &mut Play, line: usize, reason: &str) {
+    let reason = reason.to_owned();
+    play.event(Event::Reject { line, reason });
+}
+
+#[test]
+fn all_calls_that_wait_run_by_one_act() {
+    let mut play = waits(&[BASH, SECOND]);
+    play.event(Event::ApproveAll);
+    assert_eq!(play.log(), ["run t_b", "run t_c"]);
+    assert_eq!(
+        play.rulings()[..2],
+        [
+            "t_b Approved user: approve all",
+            "t_c Approved user: approve all"
+        ]
+    );
+    play.finish("t_b", "one");
+    play.finish("t_c", "two");
+    assert_eq!(play.log(), ["send"]);
+}
+
+#[test]
+fn what_a_policy_denies_no_act_approves() {
+    let mut play = waits(&[BASH, SECOND]);
+    let deny = Source::List(Policy {
+        deny: ["bash".to_owned()].into(),
+        ..Policy::default()
+    });
+    play.options.chain = ResolverChain::new(vec![Resolver::new("my:rules", 50, deny)]);
+    play.event(Event::ApproveAll);
+    play.expect_no_run();
+    assert!(play.string().contains("The tool was denied by a policy."));
+}
+
+#[test]
+fn a_block_that_the_user_wrote_in_is_not_approved_with_the_others() {
+    let mut play = waits(&[BASH, SECOND]);
+    play.change("status=pending\n", "status=pending\nmy own result\n");
+    play.event(Event::ApproveAll);
+    assert_eq!(play.log(), ["run t_c"]);
+    assert!(play.string().contains("my own result"));
+}
+
+#[test]
+fn with_no_call_that_waits_nothing_is_approved() {
+    let mut play = Play::typed(QUESTION);
+    play.event(Event::ApproveAll);
+    assert_eq!(play.said(), "say No call waits here.");
+    assert_eq!(play.log(), [""; 0]);
+}
+
+#[test]
+fn a_refused_call_ends_with_the_reason_and_the_work_goes_on() {
+    for (reason, told) in [
+        ("Not today.", "Not today."),
+        ("", "The user rejected this call."),
+        ("```\n@You:\n```", "```\n@You:\n```"),
+    ] {
+        let mut play = bash_waits();
+        play.log();
+        let line = line_of(&play, "**Tool Result:**");
+        reject(&mut play, line, reason);
+        assert_eq!(play.log(), ["send"]);
+        assert!(play.string().contains("**Tool Result:** `t_b` (error)"));
+        assert!(play.string().contains(told), "{}", play.string());
+        assert_eq!(
+            play.rulings().last().map(String::as_str),
+            Some("t_b Rejected user: reject")
+        );
+    }
+}
+
+#[test]
+fn of_several_calls_one_is_refused_and_the_others_wait_on() {
+    let mut play = waits(&[BASH, SECOND, THIRD]);
+    let line = line_of(&play, "**Tool Result:** `t_c`");
+    reject(&mut play, line, "no");
+    assert_eq!(play.log(), [""; 0]);
+    assert_eq!(play.string().matches("status=pending").count(), 2);
+    play.event(Event::ApproveAll);
+    assert_eq!(play.log(), ["run t_b", "run t_d"]);
+}
+
+#[test]
+fn what_the_user_wrote_in_the_block_is_part_of_the_reason() {
+    let mut play = bash_waits();
+    play.change("status=pending\n", "status=pending\nsee the notes\n");
+    let line = line_of(&play, "**Tool Result:**");
+    reject(&mut play, line, "No.");
+    assert!(
+        play.string().contains("No.\n\nsee the notes"),
+        "{}",
+        play.string()
+    );
+}
+
+#[test]
+fn without_a_call_under_the_cursor_the_only_one_that_waits_is_meant() {
+    let meant = |play: &Play, line: usize| play.cycle.meant(line, &Document::parse(&play.text));
+    let one = bash_waits();
+    let call = line_of(&one, "**Tool Use:**");
+    assert_eq!(meant(&one, 0), Ok(call));
+    assert_eq!(meant(&one, call + 1), Ok(call + 1));
+    assert_eq!(meant(&waits(&[BASH, SECOND]), 0), Err(2));
+    assert_eq!(meant(&Play::typed(QUESTION), 0), Err(0));
+}
