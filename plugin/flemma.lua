@@ -40,6 +40,15 @@ vim.api.nvim_create_autocmd({ "BufRead", "BufNewFile", "BufFilePost" }, {
   end,
 })
 
+vim.api.nvim_create_autocmd("BufNewFile", {
+  group = group,
+  pattern = "*.chat",
+  desc = "flemma: a new chat starts with @You:",
+  callback = function(event)
+    require("flemma.template").fill(event.buf)
+  end,
+})
+
 -- What other autocommands put into a new file is the user's own template. They are through
 -- when the buffer is shown.
 vim.api.nvim_create_autocmd("BufNewFile", {

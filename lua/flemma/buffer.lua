@@ -12,11 +12,14 @@ local diagnostics = require("flemma.diagnostics")
 local flemma = require("flemma")
 local follow = require("flemma.follow")
 local highlights = require("flemma.highlights")
+local hidden = require("flemma.hidden")
+local hint = require("flemma.hint")
 local host = require("flemma.host")
 local lease = require("flemma.lease")
 local mirror = require("flemma.mirror")
 local notices = require("flemma.notices")
 local queued = require("flemma.queued")
+local remarks = require("flemma.remarks")
 local render = require("flemma.render")
 local spans = require("flemma.spans")
 local swap = require("flemma.swap")
@@ -25,6 +28,16 @@ local viewport = require("flemma.viewport")
 --- Ctrl-C, as Neovim spells it inside.
 local INTERRUPT = "\3"
 local KEYS = api.nvim_create_namespace("flemma.keys")
+--- Commands about what the cursor is on; the others are about the prompt.
+local AT_CURSOR = {
+  ["resolve"] = true,
+  ["approve"] = true,
+  ["reject"] = true,
+  ["tool:execute"] = true,
+  ["tool:cancel"] = true,
+  ["fix"] = true,
+  ["allow-file"] = true,
+}
 
 ---@class flemma.buffer.Chat
 ---@field interrupted string[] Calls that ran when the last host died.
@@ -92,6 +105,7 @@ local function forget(buffer)
   lease.forget(buffer)
   notices.forget(buffer)
   queued.forget(buffer)
+  remarks.forget(buffer)
   swap.forget(buffer)
 end
 
@@ -198,6 +212,7 @@ function M.configure()
     notices.notify({ level = "error", message = problem })
   end
   highlights.define(config.get().highlights)
+  hint.reset()
   send_options()
 end
 
@@ -228,7 +243,8 @@ end
 function M.command(name, arguments)
   M.start()
   local buffer, window = api.nvim_get_current_buf(), api.nvim_get_current_win()
-  local line = api.nvim_win_get_cursor(window)[1] - 1
+  -- Before Neovim has entered its first window, as for `nvim -c`, the cursor has no line.
+  local line = math.max(0, api.nvim_win_get_cursor(window)[1] - 1)
   -- A key can be quicker than what follows `:edit!`; it is about the new text.
   if chats[buffer] and not mirror.attached(buffer) then
     attach(buffer, "reload")
@@ -236,9 +252,10 @@ function M.command(name, arguments)
   if chats[buffer] then
     follow.key(window, buffer)
     lease.refresh(buffer)
+    remarks.begin(buffer, AT_CURSOR[name] and line or nil)
   end
   local shown = render.shown_again(buffer)
-  local hidden = folded(buffer)
+  local closed = folded(buffer)
   host.when_ready(function()
     -- A tool that was registered a moment ago is there for this key.
     local tools = package.loaded["flemma.tools"]
@@ -253,7 +270,7 @@ function M.command(name, arguments)
       line = line,
       window = window,
       shown = shown,
-      hidden = hidden,
+      hidden = closed,
       arguments = arguments and next(arguments) and arguments or vim.empty_dict(),
     })
   end)
@@ -285,6 +302,12 @@ local function set_keys(buffer)
   end
   map("n", keymaps.normal.send, command("advance"), "review, run or send")
   map("n", keymaps.normal.tool_execute, command("resolve"), "run or resolve the call at the cursor")
+  map("n", keymaps.normal.approve_all, function()
+    M.command("approve", { ["1"] = "all" })
+  end, "run every call that waits")
+  map("n", keymaps.normal.reject, function()
+    require("flemma.commands").reject()
+  end, "refuse the call at the cursor")
   map("n", keymaps.normal.cancel, command("cancel"), "cancel")
   map("i", keymaps.insert.send, advance_from_insert, "review, run or send")
 end
@@ -327,6 +350,8 @@ local function follow_editor()
   on({ "WinScrolled", "WinResized", "VimResized", "BufWinEnter", "TabEnter" }, "visible lines", function()
     for buffer in pairs(chats) do
       viewport.changed(buffer)
+      remarks.resized(buffer)
+      diagnostics.resized(buffer)
     end
   end)
   on({ "BufWritePost", "BufModifiedSet" }, "the file holds the chat", function(event)
@@ -362,6 +387,7 @@ function M.start()
   spans.start()
   host.listen({ ready = on_ready, lost = on_lost })
   follow_editor()
+  hidden.start()
   follow_keys()
   vim.schedule(function()
     vim.filetype.add({ extension = { chat = "chat" } })

@@ -34,8 +34,29 @@ local function steer(text)
   end)
 end
 
+--- Asks for a reason, and refuses the call at the cursor with it.
+function M.reject()
+  vim.ui.input({ prompt = "Reject, because (Enter alone: no reason): " }, function(words)
+    if words then
+      require("flemma.buffer").command("reject", words ~= "" and { text = words } or nil)
+    end
+  end)
+end
+
 ---@type table<string, flemma.commands.Command>
 M.COMMANDS = {
+  ["approve"] = {
+    help = "Run the call at the cursor, or the only one that waits; with `all`, every one.",
+    complete = function()
+      return { "all" }
+    end,
+  },
+  ["reject"] = {
+    help = "Refuse the call at the cursor, or the only one that waits, for this reason.",
+    run = function(_, text)
+      require("flemma.buffer").command("reject", text ~= "" and { text = text } or nil)
+    end,
+  },
   ["send"] = { help = "Send the conversation as it stands." },
   ["steer"] = {
     help = "Speak up while the model works: what has not started is skipped.",

@@ -43,6 +43,7 @@ end
 ---@param fitting table What is right of them.
 function M.load(fitting)
   current = vim.tbl_deep_extend("force", vim.deepcopy(require("flemma.defaults")), {
+    ui = fitting.ui,
     keymaps = fitting.keymaps,
     highlights = fitting.highlights,
     host = fitting.host,

@@ -3,11 +3,17 @@
 
 -- The defaults:
 return {
+  ui = {
+    usage = 8,
+    bell = false,
+  },
   keymaps = {
     enabled = true,
     normal = {
       send = "<C-]>",
       tool_execute = "<M-CR>",
+      approve_all = "<M-a>",
+      reject = "<M-r>",
       cancel = "<C-c>",
     },
     insert = {

@@ -1,22 +1,71 @@
---- Shows what the host found in a chat, through |vim.diagnostic|.
+--- Shows what the host found in a chat, through |vim.diagnostic|, each with its text below
+--- the line that it is about.
 ---@class flemma.diagnostics
 local M = {}
 
-local NAMESPACE = vim.api.nvim_create_namespace("flemma")
+local api = vim.api
+
+local NAMESPACE = api.nvim_create_namespace("flemma")
+local TEXTS = api.nvim_create_namespace("flemma.diagnostic_texts")
+--- The handler's name, which is also its option in |vim.diagnostic.config()|.
+local HANDLER = "flemma/text"
+--- Most diagnostics whose text is shown: a file from a stranger may have thousands.
+local MOST = 50
 
 ---@type table<integer, boolean> Buffers that show any.
 local shown = {}
+local started = false
+
+--- Draws the texts, unless the user's own configuration shows them.
+---@param buffer integer
+---@param items vim.Diagnostic[]
+---@param options table
+local function draw(buffer, items, options)
+  api.nvim_buf_clear_namespace(buffer, TEXTS, 0, -1)
+  if options.virtual_lines or options.virtual_text then
+    return
+  end
+  local wrap, width = require("flemma.wrap"), require("flemma.viewport").width(buffer)
+  local last = api.nvim_buf_line_count(buffer) - 1
+  for _, item in ipairs(vim.list_slice(items, 1, MOST)) do
+    local is_error = item.severity == vim.diagnostic.severity.ERROR
+    local sign, group = is_error and "✗" or "!", is_error and "FlemmaRemarkError" or "FlemmaRemarkWarn"
+    api.nvim_buf_set_extmark(buffer, TEXTS, math.min(item.lnum, last), 0, {
+      virt_lines = wrap.virtual_lines(require("flemma.notices").escape(item.message), sign, group, width),
+      undo_restore = false,
+    })
+  end
+end
+
+--- Loading vim.diagnostic takes time, and most chats never need it.
+local function start()
+  if started then
+    return
+  end
+  started = true
+  vim.diagnostic.handlers[HANDLER] = {
+    show = function(_, buffer, items, options)
+      draw(buffer, items, options)
+    end,
+    hide = function(_, buffer)
+      if api.nvim_buf_is_loaded(buffer) then
+        api.nvim_buf_clear_namespace(buffer, TEXTS, 0, -1)
+      end
+    end,
+  }
+  vim.diagnostic.config({ [HANDLER] = true }, NAMESPACE)
+end
 
 --- Replaces the diagnostics of a buffer.
 ---@param message flemma.protocol.Diagnostics
 function M.diagnostics(message)
   local buffer = message.buffer
-  -- Loading vim.diagnostic takes time; most chats never need it.
-  if not vim.api.nvim_buf_is_loaded(buffer) or (#message.items == 0 and not shown[buffer]) then
+  if not api.nvim_buf_is_loaded(buffer) or (#message.items == 0 and not shown[buffer]) then
     return
   end
+  start()
   shown[buffer] = #message.items > 0 or nil
-  local count = vim.api.nvim_buf_line_count(buffer)
+  local count = api.nvim_buf_line_count(buffer)
   local all = {}
   for _, item in ipairs(message.items) do
     local fix = item.fix
@@ -33,9 +82,17 @@ function M.diagnostics(message)
   vim.diagnostic.set(NAMESPACE, buffer, all)
 end
 
+--- Wraps the texts anew: a window has another width.
+---@param buffer integer
+function M.resized(buffer)
+  if shown[buffer] then
+    vim.diagnostic.show(NAMESPACE, buffer)
+  end
+end
+
 ---@param buffer integer
 function M.forget(buffer)
-  if shown[buffer] and vim.api.nvim_buf_is_valid(buffer) then
+  if shown[buffer] and api.nvim_buf_is_valid(buffer) then
     vim.diagnostic.reset(NAMESPACE, buffer)
   end
   shown[buffer] = nil

@@ -20,11 +20,16 @@ M.LINKS = {
   FlemmaFrontmatter = "PreProc",
   FlemmaToolName = "Identifier",
   FlemmaToolPreview = "Comment",
+  FlemmaHint = "NonText",
   FlemmaToolOutput = "Comment",
   FlemmaToolPending = "DiagnosticInfo",
   FlemmaToolSuccess = "DiagnosticOk",
   FlemmaSpinner = "DiagnosticInfo",
   FlemmaQueued = "DiagnosticHint",
+  FlemmaUsage = "Comment",
+  FlemmaRemarkError = "DiagnosticError",
+  FlemmaRemarkWarn = "DiagnosticWarn",
+  FlemmaRemarkInfo = "DiagnosticInfo",
 }
 
 ---@param name string As in `highlights.tool_preview`.

@@ -66,12 +66,13 @@ local OPTIONS = { "options", { provider = { "choice", "anthropic", "openai", "ge
   { "list", "string" } }, args = { "list", "string" }, env = { "map", "string" }, cwd = "string", url = "string",
   headers = { "map", "string" }, timeout = { "integer", 1 }, type = { "choice", "stdio", "http" } } } }, project =
   "boolean" } }, trust = { "options", { frontmatter = { "choice", "ask", "always" }, unrecognized_calls = { "choice",
-  "review", "policy" } } }, ui = { "options", { usage = { "any", { "integer", 1, 3600 }, "off" } } }, folds = {
-  "options", { enabled = "boolean", closed = { "list", { "choice", "frontmatter", "message", "thinking", "tool_use",
-  "tool_result" } } } }, keymaps = { "options", { enabled = "boolean", normal = { "options", { send = { "any",
-  "string", "off" }, tool_execute = { "any", "string", "off" }, cancel = { "any", "string", "off" } } }, insert = {
-  "options", { send = { "any", "string", "off" } } } } }, highlights = { "map", { "any", "string", "table" } }, host =
-  { "options", { path = "string", log = "string" } } } }
+  "review", "policy" } } }, ui = { "options", { usage = { "any", { "integer", 1, 3600 }, "off" }, bell = { "any", {
+  "choice", "bell", "osc9" }, "off" } } }, folds = { "options", { enabled = "boolean", closed = { "list", { "choice",
+  "frontmatter", "message", "thinking", "tool_use", "tool_result" } } } }, keymaps = { "options", { enabled =
+  "boolean", normal = { "options", { send = { "any", "string", "off" }, tool_execute = { "any", "string", "off" },
+  approve_all = { "any", "string", "off" }, reject = { "any", "string", "off" }, cancel = { "any", "string", "off" } }
+  }, insert = { "options", { send = { "any", "string", "off" } } } } }, highlights = { "map", { "any", "string",
+  "table" } }, host = { "options", { path = "string", log = "string" } } } }
 -- stylua: ignore end
 -- End.
 

@@ -3,6 +3,8 @@
 ---@class flemma.notices
 local M = {}
 
+local wrap = require("flemma.wrap")
+
 ---@type table<integer, string> Status line text by buffer.
 local texts = {}
 
@@ -23,25 +25,41 @@ end
 
 local GROUPS = { error = "ErrorMsg", warn = "WarningMsg" }
 
---- Shows one line where Neovim shows messages. A longer one, or a second one
---- before the first was drawn, would end in a "Press ENTER" prompt, behind which
---- Neovim serves no host. With `T` in 'shortmess', `:echomsg` cuts the middle out
---- and keeps the whole in |:messages|.
+---@param command string An Ex command that shows a message.
+---@param text string
+---@param level "info"|"warn"|"error"
+local function say(command, text, level)
+  local line = ("redraw | echohl %s | %s %s | echohl None"):format(
+    GROUPS[level] or "None",
+    command,
+    vim.fn.string(text)
+  )
+  -- A Ctrl-C that comes just now interrupts the message, so it is shown again.
+  local ok, why = pcall(vim.cmd, line)
+  if not ok then
+    ok, why = pcall(vim.cmd, line)
+  end
+  if not ok then
+    require("flemma.host").log(("not shown: %s (%s)"):format(text, why))
+  end
+end
+
+--- Shows one line where Neovim shows messages, and keeps the whole text in |:messages|.
+--- A message of two lines, or a second one before the first was drawn, would end in a
+--- "Press ENTER" prompt, behind which Neovim serves no host. With `T` in 'shortmess',
+--- `:echomsg` cuts out the middle of the text, cause and remedy with it, so a text that
+--- is too long is replaced on the screen by its first sentence.
 ---@param text string
 ---@param level "info"|"warn"|"error"
 local function echo(text, level)
   local shortmess = vim.o.shortmess
   vim.opt.shortmess:append("T")
-  local command = ("redraw | echohl %s | echomsg %s | echohl None"):format(GROUPS[level] or "None", vim.fn.string(text))
-  -- A Ctrl-C that comes just now is taken for an interrupt of this: it is said again.
-  local ok, why = pcall(vim.cmd, command)
-  if not ok then
-    ok, why = pcall(vim.cmd, command)
+  say("echomsg", text, level)
+  local short = wrap.first_line(text, vim.v.echospace)
+  if short ~= text then
+    say("echo", short, level)
   end
   vim.o.shortmess = shortmess
-  if not ok then
-    require("flemma.host").log(("not shown: %s (%s)"):format(text, why))
-  end
 end
 
 --- Runs `job` once Neovim has started; messages before that pile up.
@@ -92,7 +110,27 @@ function M.quietly(job)
   return ok, result
 end
 
---- Shows a message to the user, through their own notifier if they have one.
+---@param buffer integer?
+---@return integer? chat The buffer, else the current one if it is a chat.
+local function chat_of(buffer)
+  local current = vim.api.nvim_get_current_buf()
+  return buffer or vim.bo[current].filetype == "chat" and current or nil
+end
+
+--- Shows errors, and what does not fit into one line, below the text that they concern.
+---@param message flemma.protocol.Notify
+---@param level "info"|"warn"|"error"
+local function remark(message, level)
+  local buffer = chat_of(message.buffer)
+  local fits = vim.api.nvim_strwidth("Flemma: " .. message.message) <= vim.v.echospace
+  if buffer and (level == "error" or not fits) then
+    local lines = vim.tbl_map(M.escape, vim.split(message.message, "\n", { plain = true }))
+    require("flemma.remarks").add(buffer, level, table.concat(lines, "\n"))
+  end
+end
+
+--- Shows a message to the user: in one line, through their own notifier if they have
+--- one, and in full in the chat that it concerns.
 ---@param message flemma.protocol.Notify
 function M.notify(message)
   local level = message.level or "info"
@@ -101,6 +139,13 @@ function M.notify(message)
     echo_soon(text, level)
   else
     vim.notify(text, vim.log.levels[level:upper()] or vim.log.levels.INFO)
+  end
+  if vim.in_fast_event() then
+    vim.schedule(function()
+      remark(message, level)
+    end)
+  else
+    remark(message, level)
   end
 end
 

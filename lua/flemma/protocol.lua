@@ -241,6 +241,7 @@ M.IN_ORDER = {
 ---@field preview string?
 ---@field state "pending"|"running"|"asking"|"done"|"failed"|nil
 ---@field label string?
+---@field detail string? Behind the label, less prominent.
 ---@field again integer? Counts the calls of the buffer that had to be shown again.
 ---@field elapsed_ms integer?
 ---@field output string[]? The last lines of live output.
@@ -251,7 +252,7 @@ M.IN_ORDER = {
 
 ---@class flemma.protocol.Request
 ---@field buffer integer
----@field state "idle"|"waiting"|"thinking"|"streaming"
+---@field state "idle"|"waiting"|"thinking"|"streaming"|"stalled"
 ---@field label string?
 ---@field anchor_line integer? Below the last line of the buffer when absent.
 ---@field elapsed_ms integer?
@@ -295,6 +296,7 @@ M.IN_ORDER = {
 ---@field items { line: integer, end_line: integer?, message: string, severity: string, fix: string? }[]
 
 ---@class flemma.protocol.Notify
+---@field buffer integer? The chat that it concerns; nil when it concerns none.
 ---@field level "info"|"warn"|"error"
 ---@field message string
 

@@ -5,14 +5,15 @@
 local M = {}
 
 local api = vim.api
+local hint = require("flemma.hint")
 local notices = require("flemma.notices")
 
 local NAMESPACE = api.nvim_create_namespace("flemma.marks")
 --- From "Extmark priorities" in the reference: above line highlights and thinking.
 local PRIORITY = { indicator = 250, spinner = 300 }
 local TICK_MS = 100
---- How long ✓ and ✗ stay.
-local OUTCOME_MS = 1500
+--- States of a request in which it has a spinner.
+local MOVING = { waiting = true, thinking = true, stalled = true }
 local CALL_FRAMES = { "◐", "◓", "◑", "◒" }
 local REQUEST_FRAMES = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏" }
 local OUTCOMES = {
@@ -107,6 +108,9 @@ local function draw_below(buffer, placed)
   for _, line in ipairs(several and vim.split(item.preview, "\n", { plain = true }) or { item.preview }) do
     lines[#lines + 1] = { { notices.escape(line), "FlemmaToolPreview" } }
   end
+  if item.preview and item.state == "pending" then
+    lines[#lines + 1] = hint.line()
+  end
   for _, line in ipairs(item.output or {}) do
     lines[#lines + 1] = { { notices.escape(line), "FlemmaToolOutput" } }
   end
@@ -126,8 +130,13 @@ local function state_text(placed)
   local label = notices.escape(item.label or "")
   if item.state ~= "running" then
     local outcome = OUTCOMES[item.state] or { "", "FlemmaToolPending" }
+    label = label == "" and item.state == "pending" and "waits for you" or label
     local text = label ~= "" and vim.trim(outcome[1] .. " " .. label) or outcome[1]
-    return { { text, outcome[2] } }
+    local chunks = { { text, outcome[2] } }
+    if item.detail then
+      chunks[2] = { "  " .. notices.escape(item.detail), "FlemmaToolPreview" }
+    end
+    return chunks
   end
   local elapsed = (item.elapsed_ms or 0) + vim.uv.now() - placed.since
   local sign = CALL_FRAMES[frame % #CALL_FRAMES + 1]
@@ -148,19 +157,6 @@ local function draw_state(buffer, placed, line)
   })
 end
 
---- Takes ✓ or ✗ away after a while, unless the call has another state by then.
----@param buffer integer
----@param placed flemma.render.Placed
----@param item flemma.protocol.Mark
-local function fade(buffer, placed, item)
-  vim.defer_fn(function()
-    if placed.item == item and placed.state and api.nvim_buf_is_valid(buffer) then
-      delete(buffer, placed.state)
-      placed.state = nil
-    end
-  end, OUTCOME_MS)
-end
-
 ---@param request flemma.render.Request
 ---@param buffer integer
 local function draw_request(buffer, request)
@@ -169,6 +165,9 @@ local function draw_request(buffer, request)
   local sign = REQUEST_FRAMES[frame % #REQUEST_FRAMES + 1]
   local label = notices.escape(message.label or (message.state == "thinking" and "Thinking…" or "Waiting…"))
   local text = ("%s %s %s"):format(sign, label, M.elapsed(elapsed))
+  if message.state == "stalled" then
+    text = text .. hint.cancels()
+  end
   request.mark = set(buffer, message.anchor_line or math.huge, {
     id = request.mark,
     virt_text = { { text, "FlemmaSpinner" } },
@@ -233,19 +232,13 @@ end
 ---@param old flemma.render.Placed?
 ---@return flemma.render.Placed
 local function place(buffer, item, old)
-  local same_state = old ~= nil and old.item.state == item.state
   local placed = { item = item, since = vim.uv.now(), below = old and old.below, state = old and old.state }
   draw_below(buffer, placed)
-  local line = item.header_line or item.line
-  local over = item.state == "done" or item.state == "failed"
-  if not item.state or (over and same_state and not placed.state) then
+  if item.state then
+    draw_state(buffer, placed, item.header_line or item.line)
+  else
     delete(buffer, placed.state)
     placed.state = nil
-  else
-    draw_state(buffer, placed, line)
-  end
-  if over and placed.state then
-    fade(buffer, placed, item)
   end
   return placed
 end
@@ -284,7 +277,7 @@ function M.request(message)
     return
   end
   local old = requests[buffer]
-  if message.state ~= "waiting" and message.state ~= "thinking" then
+  if not MOVING[message.state] then
     delete(buffer, old and old.mark)
     requests[buffer] = nil
     return

@@ -192,7 +192,8 @@
 ---@field unrecognized_calls? "review"|"policy" Calls that stood in the file when it was opened and that no provider made here. "review": they wait for you. "policy": the rules decide.
 
 ---@class flemma.Options.ui
----@field usage? integer|false Seconds for which a window in the corner of a chat shows what an answer took and cost. false: no window; |:Flemma-usage| and the status line say it.
+---@field usage? integer|false Seconds for which the line of the last role marker shows what an answer took and cost. false: not at all; |:Flemma-usage| and the status line say it.
+---@field bell? "bell"|"osc9"|false What the terminal gets when a chat that you don't see needs you: "bell", or "osc9", a desktop notification in terminals that know OSC 9. See |flemma-hidden|.
 
 ---@class flemma.Options.folds
 ---@field enabled? boolean Whether messages, thinking, calls and results can be folded; see |flemma-folds|. A window whose 'foldmethod' is not "manual" keeps its own.
@@ -206,6 +207,8 @@
 ---@class flemma.Options.keymaps.normal
 ---@field send? string|false The next step. false: no key.
 ---@field tool_execute? string|false Runs the call at the cursor.
+---@field approve_all? string|false Runs every call that waits.
+---@field reject? string|false Refuses the call at the cursor, or the only one that waits, with a reason that you are asked for.
 ---@field cancel? string|false Stops what runs.
 
 ---@class flemma.Options.keymaps.insert

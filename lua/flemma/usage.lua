@@ -1,118 +1,84 @@
---- Shows what an answer took and cost, for a moment, in a corner of its chat where
---- the cursor is not. The figures and the words are the host's.
+--- Shows what an answer took and cost, for a moment, behind the last role marker of its
+--- chat, where it covers no text. The figures and the words are the host's.
 ---@class flemma.usage
 local M = {}
 
 local api = vim.api
 
---- The window of each buffer.
----@type table<integer, integer>
-local windows = {}
---- What is to be shown in each buffer.
----@type table<integer, flemma.protocol.Usage>
-local latest = {}
+local NAMESPACE = api.nvim_create_namespace("flemma.usage")
+--- Most lines that are searched for a role marker.
+local SEARCHED = 2000
 --- Calls of an answer are begun and drawn within two frames.
 local DELAY_MS = 40
+--- The lines of the host by how much they matter: figures, chat, model, all chats.
+local ORDER = { 2, 3, 1, 4 }
 
---- Lines and border.
----@param lines string[]
----@return integer
-local function rows(lines)
-  return #lines + 2
-end
-
---- The row of the window that its cursor is on, from 1.
----@param chat integer
----@return integer
-local function cursor_row(chat)
-  return api.nvim_win_call(chat, vim.fn.winline)
-end
+--- What is to be shown, or is shown, in each buffer.
+---@type table<integer, flemma.protocol.Usage>
+local latest = {}
 
 ---@param buffer integer
-local function close(buffer)
-  local window = windows[buffer]
-  windows[buffer] = nil
-  if window and api.nvim_win_is_valid(window) then
-    pcall(api.nvim_win_close, window, true)
+local function clear(buffer)
+  latest[buffer] = nil
+  if api.nvim_buf_is_valid(buffer) then
+    api.nvim_buf_clear_namespace(buffer, NAMESPACE, 0, -1)
   end
 end
 
----@param chat integer The window that shows the chat.
----@param lines string[]
----@return integer? window
----@return (fun(row: integer): boolean)? covers Whether it hides a row of the chat's window.
-local function open(chat, lines)
-  local width = 1
-  for _, line in ipairs(lines) do
-    width = math.max(width, api.nvim_strwidth(line))
-  end
-  local room, height = api.nvim_win_get_width(chat), api.nvim_win_get_height(chat)
-  if width + 2 > room or 2 * rows(lines) > height then
-    return nil
-  end
-  local top = cursor_row(chat) > rows(lines)
-  local text = api.nvim_create_buf(false, true)
-  vim.bo[text].bufhidden = "wipe"
-  api.nvim_buf_set_lines(text, 0, -1, false, lines)
-  local window = api.nvim_open_win(text, false, {
-    relative = "win",
-    win = chat,
-    anchor = top and "NE" or "SE",
-    row = top and 0 or height,
-    col = room,
-    width = width,
-    height = #lines,
-    style = "minimal",
-    border = "rounded",
-    focusable = false,
-    noautocmd = true,
-    zindex = 40,
-  })
-  return window, function(row)
-    return top and row <= rows(lines) or not top and row > height - rows(lines)
-  end
-end
-
---- Takes the window away when the cursor comes under it: nobody types blind.
+--- The line of the last role marker, else the last line.
 ---@param buffer integer
----@param window integer
----@param covers fun(row: integer): boolean
-local function give_way(buffer, window, covers)
-  api.nvim_create_autocmd({ "CursorMoved", "CursorMovedI" }, {
-    buffer = buffer,
-    desc = "flemma: the figures give way to the cursor",
-    callback = function()
-      if windows[buffer] ~= window then
-        return true
-      end
-      if covers(vim.fn.winline()) then
-        close(buffer)
-        return true
-      end
-    end,
-  })
+---@return integer line
+---@return string text
+local function marker(buffer)
+  local count = api.nvim_buf_line_count(buffer)
+  local first = math.max(0, count - SEARCHED)
+  local lines = api.nvim_buf_get_lines(buffer, first, count, false)
+  for at = #lines, 1, -1 do
+    if lines[at]:find("^@%u%l+:") then
+      return first + at - 1, lines[at]
+    end
+  end
+  return count - 1, lines[#lines]
+end
+
+--- As many of the lines as fit into one, the most important ones first.
+---@param lines string[] As the host words them.
+---@param room integer In columns.
+---@return string
+function M.fit(lines, room)
+  local chosen, width = {}, 0
+  for _, at in ipairs(ORDER) do
+    local part = lines[at]
+    local more = part and api.nvim_strwidth(part) + (width > 0 and 3 or 0)
+    if part and width + more <= room then
+      chosen[#chosen + 1], width = at, width + more
+    end
+  end
+  table.sort(chosen)
+  return table.concat(
+    vim.tbl_map(function(at)
+      return lines[at]
+    end, chosen),
+    " · "
+  )
 end
 
 --- Shows figures in place of those before them.
----@param buffer integer
----@param lines string[]
----@param seconds integer For how long.
-local function show(buffer, lines, seconds)
-  close(buffer)
-  local chat = vim.fn.bufwinid(buffer)
-  if chat == -1 or not api.nvim_buf_is_valid(buffer) then
+---@param message flemma.protocol.Usage
+local function show(message)
+  local buffer = message.buffer
+  if not api.nvim_buf_is_loaded(buffer) then
     return
   end
-  local window, covers = open(chat, vim.tbl_map(require("flemma.notices").escape, lines))
-  windows[buffer] = window
-  if window and covers then
-    give_way(buffer, window, covers)
-  end
-  vim.defer_fn(function()
-    if windows[buffer] == window then
-      close(buffer)
-    end
-  end, seconds * 1000)
+  local line, text = marker(buffer)
+  local room = require("flemma.viewport").width(buffer) - api.nvim_strwidth(text) - 2
+  local figures = M.fit(vim.tbl_map(require("flemma.notices").escape, message.lines), room)
+  api.nvim_buf_clear_namespace(buffer, NAMESPACE, 0, -1)
+  api.nvim_buf_set_extmark(buffer, NAMESPACE, line, 0, {
+    virt_text = { { figures, "FlemmaUsage" } },
+    virt_text_pos = "eol_right_align",
+    undo_restore = false,
+  })
 end
 
 --- Keeps the figures of an answer, and shows them as soon as what the answer asks for
@@ -122,16 +88,19 @@ function M.usage(message)
   require("flemma.session").add(message.request, message.session)
   local buffer = message.buffer
   if message.seconds == 0 then
-    latest[buffer] = nil
-    return close(buffer)
+    return clear(buffer)
   end
   latest[buffer] = message
   vim.defer_fn(function()
     if latest[buffer] == message then
-      latest[buffer] = nil
-      show(buffer, message.lines, message.seconds)
+      show(message)
     end
   end, DELAY_MS)
+  vim.defer_fn(function()
+    if latest[buffer] == message then
+      clear(buffer)
+    end
+  end, DELAY_MS + message.seconds * 1000)
 end
 
 return M

@@ -39,6 +39,16 @@ It holds two lines.
 @You:
 "#;
 
+/// An editor on a chat in which thinking alone is closed when it is complete.
+#[track_caller]
+fn open(provider: &Provider, text: &str) -> Editor {
+    let options = json!({"folds": {"closed": ["thinking"]}});
+    let setup = with_options(provider, options).file("question.chat", text);
+    let editor = setup.start();
+    watch(&editor);
+    editor
+}
+
 /// How deep each line is folded, from `.` over `1` to `2`, and `#` where it is closed.
 fn folds(editor: &Editor) -> String {
     let code = "local levels = {}

@@ -66,10 +66,15 @@ fn a_key_waits_for_sources_and_sends_once_when_they_are_there() {
         .start();
     watch(&editor);
     editor.keys("<C-]>");
-    wait_message(&editor, "Waiting for tool definitions to load...");
+    let waits = |rows: &[String]| {
+        rows.iter()
+            .any(|row| row.contains("Waiting for tool definitions to load..."))
+    };
+    editor.wait_screen("that it waits", |rows| waits(rows));
     editor.keys("<C-]>");
     assert_eq!(provider.requests().len(), 0);
     editor.lua("finish()", json!([]));
+    editor.wait_screen("that it waits no more", |rows| !waits(rows));
     wait_end(&editor, "@Assistant:\nWell.\n\n@You:\n\n");
     assert_eq!(result(&editor, "t_1"), done("now"));
     expect_requests(&editor, 2);

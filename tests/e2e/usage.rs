@@ -5,19 +5,10 @@ use serde_json::{Value as Json, json};
 
 use crate::stage::*;
 
-/// The texts of all floating windows.
-fn floats(editor: &Editor) -> Vec<String> {
-    let code = "return vim.tbl_map(function(window)
-        local lines = vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false)
-        return table.concat(lines, '\\n')
-      end, vim.tbl_filter(function(window)
-        return vim.api.nvim_win_get_config(window).relative ~= ''
-      end, vim.api.nvim_list_wins()))";
-    let found = editor.lua(code, json!([]));
-    let texts = found.as_array().into_iter().flatten();
-    texts
-        .map(|text| text.as_str().unwrap_or_default().to_owned())
-        .collect()
+/// What stands behind the last role marker.
+fn figures(editor: &Editor) -> Vec<String> {
+    let drawn = editor.virtual_text().into_iter().map(|it| it.text);
+    drawn.filter(|text| text.contains(" out")).collect()
 }
 
 fn statusline(editor: &Editor) -> Json {
@@ -33,7 +24,7 @@ fn an_answer_says_what_it_took_and_the_next_one_what_the_chat_did() {
     let editor = open(&provider, QUESTION);
     editor.keys("<C-]>");
     editor.wait_for("the figures", |editor| {
-        floats(editor) == ["claude-sonnet-4-6\n1000 in, 200 out, $0.0060"]
+        figures(editor) == ["claude-sonnet-4-6 · 1000 in, 200 out, $0.0060"]
     });
     editor.wait_for("the status line", |editor| {
         statusline(editor) == "1000 in, 200 out, $0.0060"
@@ -41,8 +32,8 @@ fn an_answer_says_what_it_took_and_the_next_one_what_the_chat_did() {
     wait_end(&editor, "@You:\n\n");
     editor.keys("GiAgain.<Esc><C-]>");
     editor.wait_for("the sums", |editor| {
-        floats(editor)
-            == ["claude-sonnet-4-6\n2000 in, 100 out, $0.0075\nchat: 3000 in, 300 out, $0.0135"]
+        figures(editor)
+            == ["claude-sonnet-4-6 · 2000 in, 100 out, $0.0075 · chat: 3000 in, 300 out, $0.0135"]
     });
 
     let api = "local session = require('flemma.session')
@@ -64,34 +55,38 @@ fn the_figures_are_shown_for_as_long_as_the_option_says() {
     let provider = Provider::anthropic([Answer::says("One.")]);
     let editor = ask_with(&provider, json!({"ui": {"usage": 1}}));
     editor.keys("<C-]>");
-    editor.wait_for("the figures", |editor| floats(editor).len() == 1);
-    editor.wait_for("the end of them", |editor| floats(editor).is_empty());
+    editor.wait_for("the figures", |editor| figures(editor).len() == 1);
+    editor.wait_for("the end of them", |editor| figures(editor).is_empty());
 }
 
 #[test]
-fn the_figures_give_way_to_the_cursor() {
-    let provider = Provider::anthropic([Answer::says("One.")]);
-    let editor = open(&provider, &format!("@You:\n{}Why?", "a line\n".repeat(80)));
-    editor.keys("G<C-]>");
-    wait_end(&editor, "@You:\n\n");
-    editor.wait_for("the figures", |editor| floats(editor).len() == 1);
-    editor.keys("M");
-    assert_eq!(floats(&editor).len(), 1);
-    editor.keys("H");
-    editor.wait_for("nothing over the cursor", |editor| {
-        floats(editor).is_empty()
-    });
+fn the_figures_cover_no_text_in_a_small_terminal() {
+    let provider = Provider::anthropic([Answer::says("One."), Answer::says("Two.")]);
+    let setup = setup(&provider).size(80, 24);
+    let question = format!("@You:\n{}Why?", "a line that is rather long\n".repeat(30));
+    let editor = setup.file("question.chat", &question).start();
+    watch(&editor);
+    for end in ["One.\n\n@You:\n\n", "Two.\n\n@You:\n\n"] {
+        editor.keys("GiAgain.<Esc><C-]>");
+        wait_end(&editor, end);
+        editor.wait_screen("the figures behind the prompt", |rows| {
+            rows.iter()
+                .any(|row| row.starts_with("@You: ") && row.contains(" out, $"))
+        });
+        let windows = editor.lua("return #vim.api.nvim_list_wins()", json!([]));
+        assert_eq!(windows, 1);
+    }
 }
 
 #[test]
-fn without_the_window_the_figures_are_kept_all_the_same() {
+fn switched_off_the_figures_are_kept_all_the_same() {
     let provider = Provider::anthropic([Answer::says("One.")]);
     let editor = ask_with(&provider, json!({"ui": {"usage": false}}));
     editor.keys("<C-]>");
     editor.wait_for("the figures", |editor| {
         statusline(editor) == "25 in, 10 out, $0.0002"
     });
-    assert!(floats(&editor).is_empty());
+    assert!(figures(&editor).is_empty());
 }
 
 #[test]
@@ -116,7 +111,7 @@ fn a_model_without_prices_has_figures_and_no_cost() {
     editor.wait_for("the figures", |editor| {
         statusline(editor) == "25 in, 10 out"
     });
-    editor.wait_for("the window", |editor| {
-        floats(editor) == ["unheard-of\n25 in, 10 out"]
+    editor.wait_for("the line", |editor| {
+        figures(editor) == ["unheard-of · 25 in, 10 out"]
     });
 }

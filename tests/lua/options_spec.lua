@@ -125,7 +125,13 @@ test("what is right beside a slip counts, and what is wrong keeps its default", 
   config.load(flemma.fitting)
   same(config.get().keymaps, {
     enabled = true,
-    normal = { send = "<C-s>", tool_execute = "<M-CR>", cancel = "<C-c>" },
+    normal = {
+      send = "<C-s>",
+      tool_execute = "<M-CR>",
+      approve_all = "<M-a>",
+      reject = "<M-r>",
+      cancel = "<C-c>",
+    },
     insert = { send = "<C-]>" },
   })
   told({})

@@ -38,6 +38,7 @@ for _, name in ipairs({
   "mirror_spec",
   "apply_spec",
   "render_spec",
+  "remarks_spec",
   "host_spec",
   "options_spec",
   "folds_spec",

@@ -8,7 +8,8 @@
 use std::borrow::Cow;
 
 use crate::document::{Block, Document, Message, ResultKind, Role, Thinking, ToolResult, ToolUse};
-use crate::preview::{one_line, preview};
+use crate::outcome::{self, Run, outcome};
+use crate::preview::{arguments, one_line, preview};
 use crate::text::Lines;
 
 /// Most columns of the words of a fold; a window may show fewer.
@@ -17,6 +18,8 @@ const WIDTH: usize = 120;
 const LINES: usize = 10;
 /// Most bytes that are looked at of each.
 const BYTES: usize = 1000;
+/// Most columns of the name of a tool.
+const LABEL: usize = 40;
 /// Calls that are named for a message of calls alone.
 const CALLS: usize = 2;
 
@@ -121,7 +124,7 @@ pub fn part(document: &Document<'_>, part: usize) -> Part {
     let whole = (!is_last && message.lines.len() > 1).then(|| Fold {
         kind: FoldKind::Message,
         lines: message.lines.clone(),
-        must_show: waits || blocks.iter().any(must_show),
+        must_show: waits || blocks.iter().any(|block| must_show(document, block)),
     });
     let inner = blocks.iter();
     let inner = inner.filter_map(|block| inner_fold(document, message, block, waits));
@@ -141,9 +144,12 @@ fn frontmatter(document: &Document<'_>) -> Option<Fold> {
     })
 }
 
-fn must_show(block: &Block) -> bool {
+fn must_show(document: &Document<'_>, block: &Block) -> bool {
     match block {
-        Block::ToolResult(result) => result.kind != ResultKind::Final { is_error: false },
+        Block::ToolResult(result) => {
+            let is_fine = result.kind == ResultKind::Final { is_error: false };
+            !is_fine || outcome::exit(document, result).is_some()
+        }
         Block::Aborted(_) => true,
         _ => false,
     }
@@ -169,12 +175,17 @@ fn inner_fold(
     (is_whole && lines.len() > 1).then(|| Fold {
         kind,
         lines,
-        must_show: must_show(block),
+        must_show: must_show(document, block),
     })
 }
 
-/// What stands in the place of a fold of this document.
-pub fn words(document: &Document<'_>, fold: &Fold) -> Words {
+/// What stands in the place of a fold of this document. `run` says what is known of a
+/// call's run beyond its result.
+pub fn words(
+    document: &Document<'_>,
+    fold: &Fold,
+    run: impl Fn(&Document<'_>, &ToolUse) -> Option<Run>,
+) -> Words {
     let message = document.message_at(fold.lines.start);
     let message = message.and_then(|at| document.messages.get(at));
     let (label, group, text) = match (fold.kind, message) {
@@ -187,11 +198,11 @@ pub fn words(document: &Document<'_>, fold: &Fold) -> Words {
             match blocks.find(|block| block.lines() == fold.lines) {
                 Some(Block::Thinking(thinking)) => of_thinking(document, thinking),
                 Some(Block::ToolUse(call)) => (
-                    Cow::Borrowed("Tool Use"),
+                    format!("→ {}", one_line(&call.name, LABEL)).into(),
                     "FlemmaToolUse",
-                    of_call(document, call),
+                    said(document, call),
                 ),
-                Some(Block::ToolResult(result)) => of_result(document, result),
+                Some(Block::ToolResult(result)) => of_result(document, result, run),
                 _ => (Cow::Borrowed(""), "Folded", String::new()),
             }
         }
@@ -233,14 +244,48 @@ fn of_call(document: &Document<'_>, call: &ToolUse) -> String {
     }
 }
 
-fn of_result(document: &Document<'_>, result: &ToolResult) -> Line {
-    let text = first_words(document, result.body.clone(), 0);
-    match result.kind {
-        ResultKind::Final { is_error: true } => {
-            ("Tool Result (error)".into(), "FlemmaToolError", text)
-        }
-        _ => ("Tool Result".into(), "FlemmaToolResult", text),
-    }
+/// What a call would do, without the name of its tool.
+fn said(document: &Document<'_>, call: &ToolUse) -> String {
+    let input = document.input(call);
+    input.map_or_else(|_| String::new(), |it| arguments(&call.name, &it, WIDTH))
+}
+
+/// A result is known by its call; what an error says comes first.
+fn of_result(
+    document: &Document<'_>,
+    result: &ToolResult,
+    run: impl Fn(&Document<'_>, &ToolUse) -> Option<Run>,
+) -> Line {
+    let is_error = result.kind == ResultKind::Final { is_error: true };
+    let turn = document.turn_at(result.lines.start);
+    let calls = turn.iter().flat_map(|turn| &turn.calls);
+    let call = calls
+        .filter(|call| call.result == Some(result))
+        .map(|call| call.tool_use)
+        .next();
+    let Some(call) = call else {
+        let label = if is_error { "✗ result" } else { "✓ result" };
+        let group = if is_error {
+            "FlemmaToolError"
+        } else {
+            "FlemmaToolResult"
+        };
+        return (
+            label.into(),
+            group,
+            first_words(document, result.body.clone(), 0),
+        );
+    };
+    let ended = outcome(document, call, result, run(document, call));
+    let text = match is_error {
+        true => first_words(document, result.body.clone(), 0),
+        false => said(document, call),
+    };
+    (
+        format!("{} {}", ended.sign(), ended.summary).into(),
+        ended.group(),
+        text,
+    )
 }
 
 fn of_message(document: &Document<'_>, message: &Message) -> Line {

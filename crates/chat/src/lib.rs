@@ -15,6 +15,7 @@ pub mod json;
 mod markdown;
 pub mod marks;
 pub mod origin;
+pub mod outcome;
 pub mod pairing;
 mod parse;
 mod place;

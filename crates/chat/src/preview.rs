@@ -23,13 +23,24 @@ const KEYS_SHOWN: usize = 3;
 /// Source: "Built-in preview formatters" and "Generic fallback" in the tools
 /// specification.
 pub fn preview(name: &str, input: &Value, width: usize) -> String {
-    let body = known(name, input).unwrap_or_else(|| generic(input));
+    let body = body(name, input);
     let text = if body.is_empty() {
         name.to_owned()
     } else {
         format!("{name}: {body}")
     };
     visible::fit(&text, width)
+}
+
+/// What a preview says behind the name of the tool, as long as it is.
+fn body(name: &str, input: &Value) -> String {
+    known(name, input).unwrap_or_else(|| generic(input))
+}
+
+/// The preview of a call without the name of the tool, on one line of at most `width`
+/// display columns.
+pub fn arguments(name: &str, input: &Value, width: usize) -> String {
+    visible::fit(&body(name, input), width)
 }
 
 /// Any text on one line of at most `width` display columns: what would not show is

@@ -25,6 +25,8 @@ pub struct Editor {
     asks: Arc<Asks>,
     open: Arc<OpenFiles>,
     calls: Calls,
+    /// The chat that its messages concern.
+    chat: Option<BufferId>,
 }
 
 impl Editor {
@@ -35,6 +37,15 @@ impl Editor {
             asks: Arc::default(),
             open: Arc::default(),
             calls: Calls::default(),
+            chat: None,
+        }
+    }
+
+    /// The same editor, whose messages concern the chat in `buffer`.
+    pub fn of_chat(&self, buffer: BufferId) -> Self {
+        Self {
+            chat: Some(buffer),
+            ..self.clone()
         }
     }
 
@@ -74,6 +85,7 @@ impl Editor {
         self.send(
             "notify",
             &Notify {
+                buffer: self.chat,
                 level,
                 message: &notice.text,
             },

@@ -3,9 +3,11 @@
 //!
 //! Asks, and reads what comes back; what follows from it is decided elsewhere.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use chat::approval::{Answers, CallKey, Decision, Function, FunctionId, Question, Returned};
+use chat::cycle::{Level, Notice};
 use serde_json::json;
 use tools::{Registry, leads_to};
 
@@ -69,8 +71,14 @@ pub fn look_closer(
 }
 
 /// Asks the policy function of the frontmatter. Blocking.
-pub fn ask_frontmatter(rules: &Rules, buffer: BufferId, questions: Vec<Question>) -> Answers {
+pub fn ask_frontmatter(
+    editor: &Editor,
+    rules: &Rules,
+    buffer: BufferId,
+    questions: Vec<Question>,
+) -> Answers {
     let mut answers = Answers::new();
+    let mut problems = BTreeSet::new();
     for question in questions {
         let context = json!({"bufnr": buffer, "tool_id": question.call.id.as_str()});
         let name = &question.call.name;
@@ -88,11 +96,24 @@ pub fn ask_frontmatter(rules: &Rules, buffer: BufferId, questions: Vec<Question>
                 tool = name,
                 "the policy function of the frontmatter {problem}"
             );
+            problems.insert(format!("The auto_approve of the frontmatter {problem}."));
         }
         let decision = rules.limited(&question.call, decision);
         answers.insert((question.call, FunctionId::Frontmatter), decision);
     }
+    report(editor, problems);
     answers
+}
+
+/// Shows what went wrong in functions, once for all calls of a step: the calls are not
+/// decided as the user's rules mean to.
+fn report(editor: &Editor, problems: BTreeSet<String>) {
+    for text in problems {
+        editor.notify(&Notice {
+            level: Level::Warning,
+            text,
+        });
+    }
 }
 
 /// Asks the editor; each question goes to the functions beside it until one of
@@ -116,14 +137,12 @@ pub async fn ask_functions(
         .unwrap_or_default();
     let mut replies = replies.into_iter();
     let mut answers = Answers::new();
+    let mut problems = BTreeSet::new();
     for (question, functions) in asked {
-        read(
-            &question,
-            &functions,
-            &replies.next().unwrap_or_default(),
-            &mut answers,
-        );
+        let replies = replies.next().unwrap_or_default();
+        problems.extend(read(&question, &functions, &replies, &mut answers));
     }
+    report(editor, problems);
     answers
 }
 
@@ -135,17 +154,20 @@ fn editor_number(function: &Function) -> Option<u64> {
 }
 
 /// Adds what the functions said. The one that the cycle asked for always gets an
-/// answer, because otherwise it would be asked for ever.
+/// answer, because otherwise it would be asked for ever. Returns what went wrong, in
+/// sentences for the user.
 fn read(
     question: &Question,
     functions: &[Function],
     replies: &[FunctionAnswer],
     answers: &mut Answers,
-) {
+) -> Vec<String> {
+    let mut problems = Vec::new();
     let mut add = |function: &Function, returned: Returned<'_>| {
         let (decision, problem) = function.read(returned);
         if let Some(problem) = problem {
             tracing::warn!(tool = question.call.name, call = %question.call.id, "a policy function {problem}");
+            problems.push(format!("{} {problem}.", function.subject()));
         }
         answers.insert((question.call.clone(), function.id), decision);
     };
@@ -155,6 +177,7 @@ fn read(
     if functions.is_empty() || replies.is_empty() {
         add(&question.function, Returned::Gone);
     }
+    problems
 }
 
 fn returned(reply: &FunctionAnswer) -> Returned<'_> {

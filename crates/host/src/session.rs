@@ -7,6 +7,8 @@
 
 mod answer;
 mod asked;
+mod decide;
+mod destination;
 mod details;
 mod dispatch;
 mod edits;
@@ -19,6 +21,7 @@ mod kept;
 mod keys;
 mod later;
 mod mirror;
+mod outcomes;
 mod pace;
 mod previews;
 mod record;
@@ -132,7 +135,7 @@ pub fn start(
     let rules = shared.plain.clone();
     let session = Session {
         buffer,
-        editor,
+        editor: editor.of_chat(buffer),
         shared,
         is_switched: false,
         rules,

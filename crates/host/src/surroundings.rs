@@ -139,13 +139,19 @@ impl Surroundings {
             answers,
             ..Guarded::default()
         };
+        let editor = self.editor.clone();
         let asked = match question.function.id {
             FunctionId::Editor(_) => {
                 let asked = questions::together(&self.rules, vec![question]);
                 return only(questions::ask_functions(&self.editor, buffer, asked).await);
             }
             FunctionId::Frontmatter => tokio::task::spawn_blocking(move || {
-                only(questions::ask_frontmatter(&rules, buffer, vec![question]))
+                only(questions::ask_frontmatter(
+                    &editor,
+                    &rules,
+                    buffer,
+                    vec![question],
+                ))
             }),
             // Nobody was shown anything.
             FunctionId::Sight => return Guarded::default(),

@@ -106,6 +106,11 @@ function M.set(id)
   end
   if vim.wo[id].foldtext ~= TEXT then
     vim.wo[id][0].foldtext = TEXT
+    -- Neovim fills the rest of the line with dots, unless the user says otherwise.
+    local chars = vim.wo[id].fillchars
+    if not chars:find("fold:", 1, true) then
+      vim.wo[id][0].fillchars = chars == "" and "fold: " or chars .. ",fold: "
+    end
     if vim.wo[id].foldlevel < DEPTH then
       vim.wo[id][0].foldlevel = DEPTH
     end
@@ -115,7 +120,7 @@ end
 
 ---@param id integer
 function M.unset(id)
-  for _, name in ipairs({ "foldtext", "foldlevel" }) do
+  for _, name in ipairs({ "foldtext", "foldlevel", "fillchars" }) do
     vim.wo[id][0][name] = api.nvim_get_option_value(name, { scope = "global" })
   end
 end

@@ -37,6 +37,7 @@ pub fn neovim() -> PathBuf {
 pub struct Setup {
     files: Vec<(String, Vec<u8>)>,
     opened: Option<String>,
+    commands: Vec<String>,
     options: Option<Json>,
     init: Option<String>,
     environment: Vec<(String, OsString)>,
@@ -102,6 +103,12 @@ impl Setup {
         self
     }
 
+    /// An Ex command that Neovim runs before `VimEnter`, as with `nvim -c`.
+    pub fn command(mut self, command: &str) -> Self {
+        self.commands.push(command.to_owned());
+        self
+    }
+
     /// How long anything may take that is waited for; [`PATIENCE`] by default.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
@@ -142,6 +149,7 @@ impl Setup {
             .args(["--embed", "--clean", "-u"])
             .arg(repository().join("tests/init.lua"))
             .args(self.opened.iter())
+            .args(self.commands.iter().flat_map(|it| ["-c", it]))
             .current_dir(&work)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -112,6 +112,14 @@ impl Function {
         }
     }
 
+    /// The function as a message names it, at the start of a sentence.
+    pub fn subject(&self) -> &'static str {
+        match self.form {
+            Form::AutoApprove => "The function tools.auto_approve",
+            Form::Resolver => "An approval resolver",
+        }
+    }
+
     /// What it said; `None` passes the question on. With it comes a sentence for
     /// the log when it did not say anything that means something. A function that
     /// is gone had rules that nobody knows now, so the user has to look.

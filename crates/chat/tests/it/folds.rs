@@ -1,7 +1,10 @@
 //! What can be folded, and what then stands there.
 
+use std::time::Duration;
+
 use chat::document::Document;
-use chat::folds::{Words, part, part_at, part_count, words};
+use chat::folds::{FoldKind, Words, part, part_at, part_count, words};
+use chat::outcome::Run;
 use chat::text::Text;
 use proptest::prelude::*;
 
@@ -12,7 +15,7 @@ fn folds(text: &str) -> String {
     let document = Document::parse(&text);
     let mut found = String::new();
     for fold in (0..part_count(&document)).flat_map(|at| part(&document, at).folds) {
-        let Words { label, text, .. } = words(&document, &fold);
+        let Words { label, text, .. } = words(&document, &fold, |_, _| None);
         let indent = if fold.kind.is_inner() { "  " } else { "" };
         let sign = if fold.must_show { "!" } else { "" };
         let (first, last) = (fold.lines.start + 1, fold.lines.end);
@@ -72,9 +75,9 @@ It holds two lines.
 5-8 message: @You: What is in f.txt, and why?
 9-23 message: @Assistant: I'll look. | read: f.txt  # reading
   10-14 thinking: thinking I should look. Then tell.
-  18-22 tool_use: Tool Use read: f.txt  # reading
+  18-22 tool_use: → read f.txt  # reading
 24-31 message: @You: 1 tool result
-  25-30 tool_result: Tool Result one two
+  25-30 tool_result: ✓ read f.txt  # reading
 32-34 message: @Assistant: It holds two lines.
 "#,
     );
@@ -133,10 +136,44 @@ fn an_error_and_a_cut_off_answer_must_be_seen() {
         &format!(
             "{CALL}**Tool Result:** `t` (error)\n\n```\nno\n```\n\n@Assistant:\nHm.\n<!-- flemma:aborted: cut -->\n\n@You:\n"
         ),
-        "1-7 message: @Assistant: bash: $ ls\n  2-6 tool_use: Tool Use bash: $ ls\n\
-         8-14! message: @You: 1 tool result, 1 error\n  9-13! tool_result: Tool Result (error) no\n\
+        "1-7 message: @Assistant: bash: $ ls\n  2-6 tool_use: → bash $ ls\n\
+         8-14! message: @You: 1 tool result, 1 error\n  9-13! tool_result: ✗ bash no\n\
          15-18! message: @Assistant: Hm.\n",
     );
+}
+
+#[test]
+fn a_fold_of_a_result_says_how_the_call_ended() {
+    let chat =
+        |result: &str| format!("{CALL}**Tool Result:** `t`\n\n```\n{result}\n```\n\n@You:\n");
+    let said = |result: &str, run| {
+        let text = Text::from(chat(result).as_str());
+        let document = Document::parse(&text);
+        let folds = part(&document, 2).folds;
+        let fold = folds
+            .iter()
+            .find(|it| it.kind == FoldKind::ToolResult)
+            .cloned();
+        let fold = fold.expect("the result has a fold");
+        let said = words(&document, &fold, |_, _| run);
+        (
+            format!("{} {}", said.label, said.text),
+            said.group,
+            fold.must_show,
+        )
+    };
+    let ran = |failed| {
+        let took = Duration::from_millis(430);
+        Some(Run { failed, took })
+    };
+    let fine = ("✓ bash · 430ms $ ls".to_owned(), "FlemmaToolSuccess", false);
+    assert_eq!(said("out", ran(false)), fine);
+    let failed = (
+        "✗ bash · exit 3 · 430ms $ ls".to_owned(),
+        "FlemmaToolError",
+        true,
+    );
+    assert_eq!(said("out\n\nCommand exited with code 3", ran(true)), failed);
 }
 
 #[test]
@@ -160,7 +197,7 @@ fn nothing_is_hidden_in_the_words_and_they_are_one_line() {
         let text = format!("@You:\n{said}\n\n@You:\n");
         let text = Text::from(text.as_str());
         let document = Document::parse(&text);
-        let found = words(&document, &part(&document, 1).folds[0]);
+        let found = words(&document, &part(&document, 1).folds[0], |_, _| None);
         assert!(found.text.chars().count() <= 120, "{found:?}");
         assert!(!found.text.contains(char::is_control), "{found:?}");
         assert!(shown.is_empty() || found.text.contains(shown), "{found:?}");
@@ -171,7 +208,7 @@ fn nothing_is_hidden_in_the_words_and_they_are_one_line() {
 fn a_call_without_arguments_that_can_be_read_is_named() {
     check(
         "@Assistant:\n**Tool Use:** `bash` (`t`)\n\n```json\n{no\n```\n\n@You:\n**Tool Result:** `t` (error)\n\n```\nx\n```\n\n",
-        "1-7 message: @Assistant: bash\n  2-6 tool_use: Tool Use bash\n  9-13! tool_result: Tool Result (error) x\n",
+        "1-7 message: @Assistant: bash\n  2-6 tool_use: → bash \n  9-13! tool_result: ✗ bash x\n",
     );
 }
 
@@ -197,7 +234,7 @@ proptest! {
                 prop_assert!(fold.lines.len() > 1 && fold.lines.end < text.line_count());
                 prop_assert!(fold.lines.start >= free && fold.lines.end <= part.lines.end);
                 free = if fold.kind.is_inner() { fold.lines.end } else { fold.lines.start + 1 };
-                words(&document, fold);
+                words(&document, fold, |_, _| None);
             }
         }
         prop_assert_eq!(from, text.line_count());

@@ -268,12 +268,16 @@ impl Command {
     pub fn works(&self) -> bool {
         let name = self.name.as_str();
         let speaks = matches!(name, "steer" | "queue") && self.words().is_some();
-        speaks || matches!(name, "advance" | "send" | "resolve" | "tool:execute")
+        let decides = matches!(name, "resolve" | "tool:execute" | "approve" | "reject");
+        speaks || decides || matches!(name, "advance" | "send")
     }
 
     /// Whether calls that wait may be decided about.
     pub fn decides(&self) -> bool {
-        matches!(self.name.as_str(), "advance" | "resolve" | "tool:execute")
+        matches!(
+            self.name.as_str(),
+            "advance" | "resolve" | "tool:execute" | "approve"
+        )
     }
 
     /// What the user says with it, as it was typed.

@@ -134,7 +134,7 @@ pub struct Cursor {
 }
 
 /// What is shown beside one call.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct MarkItem {
     /// Unique in the buffer.
     pub id: String,
@@ -155,6 +155,9 @@ pub struct MarkItem {
     /// What stands beside the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// What stands behind the label, less prominent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
     /// Counts, in one buffer, the times that a call had to be shown again because its file
     /// changed: a key is about what was on the screen when it was pressed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,10 +184,13 @@ pub struct Marks<'a> {
 pub struct Request {
     /// Which buffer.
     pub buffer: BufferId,
-    /// `idle`, `waiting`, `thinking` or `streaming`.
+    /// `idle`, `waiting`, `thinking`, `streaming` or `stalled`.
     pub state: &'static str,
     /// What stands beside the spinner.
     pub label: Option<String>,
+    /// For how long that has been so, in milliseconds, when it began before now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elapsed_ms: Option<u64>,
 }
 
 /// Something the user said that does not stand in the chat yet.
@@ -251,6 +257,9 @@ pub struct Diagnostics<'a> {
 /// `notify`: a message to the user.
 #[derive(Debug, Serialize)]
 pub struct Notify<'a> {
+    /// The chat that it concerns, if it concerns one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<BufferId>,
     /// `info`, `warn` or `error`.
     pub level: &'static str,
     /// Full sentences.

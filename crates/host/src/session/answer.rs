@@ -3,6 +3,8 @@
 //! One write at a time and one a frame at most. The answer grows at an anchor that
 //! the editor keeps, so the user may type anywhere meanwhile.
 
+use std::time::Duration;
+
 use agent::answer::{self, Answer, Ids, Said};
 use chat::cycle::{AnswerEnd, Event, Level, Notice, Options};
 use chat::document::Role;
@@ -16,6 +18,9 @@ use super::{FRAME, Session};
 use crate::breath::breathe;
 use crate::protocol::Anchor;
 
+/// An answer of which nothing arrives for so long is reported: models pause for a second
+/// or two, and users wonder after five.
+const STALLED: Duration = Duration::from_secs(5);
 /// Most bytes of text before the anchor that are compared.
 const TAIL: usize = 64;
 /// Most bytes in one write, some 100 lines, which Neovim takes in 1 or 2 ms: a key that
@@ -47,6 +52,8 @@ pub(super) struct Open {
     pub(super) note: Option<String>,
     /// What the spinner says it is doing.
     pub(super) doing: Doing,
+    /// When something of the answer arrived last.
+    heard: Instant,
 }
 
 /// What a request is doing.
@@ -80,7 +87,19 @@ impl Open {
             end: None,
             note: None,
             doing: Doing::Waiting,
+            heard: Instant::now(),
         }
+    }
+
+    /// When an answer that has begun counts as stalled, unless more of it arrives.
+    pub(super) fn stalls_at(&self) -> Option<Instant> {
+        let begun = self.doing != Doing::Waiting && self.end.is_none();
+        begun.then(|| self.heard + STALLED)
+    }
+
+    /// How long nothing has arrived.
+    pub(super) fn silence(&self) -> Duration {
+        self.heard.elapsed()
     }
 
     /// Says who is asked: the provider's name, a blank, and more.
@@ -149,6 +168,7 @@ impl Session {
         let Some(open) = &mut self.request else {
             return;
         };
+        open.heard = Instant::now();
         if open.note.take().is_some() {
             self.view.redraw();
         }

@@ -40,6 +40,8 @@ impl Session {
             Event::Advance
                 | Event::Send
                 | Event::Resolve { .. }
+                | Event::ApproveAll
+                | Event::Reject { .. }
                 | Event::Steer(_)
                 | Event::FollowUp(_)
                 | Event::AnswerEnded(AnswerEnd::Complete)
@@ -253,8 +255,9 @@ impl Session {
             return;
         };
         let (rules, buffer) = (self.rules.clone(), self.buffer);
+        let editor = self.editor.clone();
         tokio::task::spawn_blocking(move || {
-            let answers = questions::ask_frontmatter(&rules, buffer, questions);
+            let answers = questions::ask_frontmatter(&editor, &rules, buffer, questions);
             drop(inbox.send(Input::Functions(answers)));
         });
     }

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::Session;
 use super::folding::{Folding, Told};
+use super::outcomes::Outcomes;
 use crate::protocol::{Command, DiagnosticItem, FoldItem, FoldPart, Folds, MarkItem, Unfold};
 
 /// What the user must see: what is known by a name, and on which line it stands.
@@ -47,6 +48,7 @@ pub(super) struct News {
 struct Showing<'a> {
     closed: &'a [String],
     seen: &'a Seen,
+    outcomes: &'a Outcomes,
 }
 
 impl Showing<'_> {
@@ -69,7 +71,8 @@ impl News {
         let anew = old.is_spoiled(&part.lines);
         let place = old.within(&part.lines, is_last);
         let told = &old.told[place.clone()];
-        let same = |(told, fold): (&Told, &Fold)| told.is(fold, || words(document, fold));
+        let words = |fold: &Fold| words(document, fold, |it, call| showing.outcomes.run(it, call));
+        let same = |(told, fold): (&Told, &Fold)| told.is(fold, || words(fold));
         if !anew && told.len() == part.folds.len() && told.iter().zip(&part.folds).all(same) {
             return 0;
         }
@@ -81,7 +84,7 @@ impl News {
             if is_new && fold.must_show && fold.kind.is_inner() {
                 self.errors.push(fold.lines.start);
             }
-            let said = words(document, &fold);
+            let said = words(&fold);
             now.push(Told::new(&fold, &said));
             items.push(FoldItem(
                 fold.lines.start,
@@ -136,6 +139,7 @@ impl Session {
         let showing = Showing {
             closed: &options.closed,
             seen,
+            outcomes: &self.view.outcomes,
         };
         let count = part_count(document);
         // What is on the screen comes first when a chat is opened.
@@ -183,9 +187,9 @@ impl Session {
         }
     }
 
-    /// Calls that wait or failed a moment ago, and errors of the text.
+    /// Calls that wait, and errors of the text.
     pub(super) fn must_be_seen(&self, marks: &[MarkItem], diagnostics: &[DiagnosticItem]) -> Seen {
-        let state = |mark: &&MarkItem| matches!(mark.state, Some("pending" | "asking" | "failed"));
+        let state = |mark: &&MarkItem| matches!(mark.state, Some("pending" | "asking"));
         let marks = marks.iter().filter(state);
         let marks = marks.map(|mark| (mark.id.clone(), mark.header_line));
         // An answer that is half there is full of what is not closed yet.

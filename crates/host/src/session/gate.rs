@@ -8,6 +8,9 @@ use chat::cycle::Event;
 use super::Session;
 use super::dispatch::Rule;
 
+/// The words of the tools specification, "Async tool definitions".
+pub(super) const WAITING: &str = "Waiting for tool definitions to load...";
+
 impl Session {
     /// Whether the user's own act has to wait for tools; it is said once.
     pub(super) fn waits_for_tools(&mut self, event: &Event) -> bool {
@@ -16,8 +19,11 @@ impl Session {
             return false;
         }
         if !std::mem::replace(&mut self.told_waiting, true) {
-            // The words of the tools specification, "Async tool sources".
-            self.inform("Waiting for tool definitions to load...");
+            // Where there is a screen, it shows this for as long as it holds.
+            if self.editor.is_here() {
+                self.inform(WAITING);
+            }
+            self.view.redraw();
         }
         true
     }
@@ -44,6 +50,7 @@ impl Session {
             self.waiting.push_back(Event::TakeBack(words));
         }
         self.told_waiting = false;
+        self.view.redraw();
         self.rule = Rule::Old;
         self.inform("Nothing was sent: you took it back before the tools were there.");
         true
@@ -53,6 +60,12 @@ impl Session {
 fn is_of_user(event: &Event) -> bool {
     matches!(
         event,
-        Event::Advance | Event::Send | Event::Resolve { .. } | Event::Steer(_) | Event::FollowUp(_)
+        Event::Advance
+            | Event::Send
+            | Event::Resolve { .. }
+            | Event::ApproveAll
+            | Event::Reject { .. }
+            | Event::Steer(_)
+            | Event::FollowUp(_)
     )
 }

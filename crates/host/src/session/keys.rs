@@ -45,7 +45,7 @@ impl Session {
             }
             self.tell_cut_off();
             if self.is_waiting_for_tools() && command.words().is_none() {
-                return self.inform("Waiting for tool definitions to load...");
+                return;
             }
         }
         match command.name.as_str() {
@@ -54,6 +54,7 @@ impl Session {
             "advance" => self.waiting.push_back(Event::Advance),
             "send" => self.waiting.push_back(Event::Send),
             "resolve" | "tool:execute" => self.waiting.push_back(Event::Resolve { line }),
+            "approve" | "reject" => self.decide(&command),
             "steer" | "queue" | "queue!" => self.speak(&command),
             "cancel" if self.take_back_waiting() => {}
             "cancel" | "tool:cancel-all" => self.waiting.push_back(Event::Cancel),

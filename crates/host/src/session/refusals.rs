@@ -23,7 +23,11 @@ impl Session {
     /// Whether everybody was heard who has a say in what an event does; if not it is to
     /// wait.
     pub(super) fn has_heard_refusals(&mut self, event: &Event) -> bool {
-        if self.request.is_some() || !matches!(event, Event::Advance | Event::Resolve { .. }) {
+        let refuses = matches!(
+            event,
+            Event::Advance | Event::Resolve { .. } | Event::Reject { .. }
+        );
+        if self.request.is_some() || !refuses {
             return true;
         }
         for call in self.refused_by(event) {
@@ -43,10 +47,11 @@ impl Session {
             let tool = self.shared.registry.get(&call.name);
             tool.is_some_and(|tool| tool.hears_refusals()) && !self.refusals.told.contains(call)
         };
-        refusals(&document, here)
-            .into_iter()
-            .filter(is_heard)
-            .collect()
+        let refused = match event {
+            Event::Reject { line, .. } => open_calls(&document, |call| covers(call, *line)),
+            _ => refusals(&document, here),
+        };
+        refused.into_iter().filter(is_heard).collect()
     }
 
     fn tell_of_refusal(&mut self, call: CallKey) {
@@ -78,6 +83,13 @@ fn refusals(document: &Document<'_>, here: impl Fn(&Call<'_>) -> bool) -> Vec<Ca
     let calls = turns.flat_map(|turn| turn.calls);
     let refused = calls.filter(|call| call.status() == Some(Status::Rejected) && here(call));
     refused.map(|call| key(document, call.tool_use)).collect()
+}
+
+/// Calls without a result.
+fn open_calls(document: &Document<'_>, here: impl Fn(&Call<'_>) -> bool) -> Vec<CallKey> {
+    let calls = document.unanswered_turns().flat_map(|turn| turn.calls);
+    let open = calls.filter(|call| !call.is_answered() && here(call));
+    open.map(|call| key(document, call.tool_use)).collect()
 }
 
 fn covers(call: &Call<'_>, line: usize) -> bool {

@@ -14,7 +14,9 @@ impl Session {
         self.unsettled = false;
         let limit = self.cycle.reached_limit();
         let queued = self.queued_count();
-        let data = json!({"bufnr": self.buffer, "limit": limit, "queued": queued});
+        let waiting = self.cycle.waiting_tools(&self.text.document());
+        let data =
+            json!({"bufnr": self.buffer, "limit": limit, "queued": queued, "waiting": waiting});
         self.later.event("FlemmaRested", data);
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use chat::approval::{CallKey, Question};
 use chat::cycle::{Effect, Event, is_by_hand};
+use chat::outcome;
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -204,9 +205,9 @@ impl Session {
     }
 
     pub(super) fn tool_ended(&mut self, call: CallKey, Ran { outcome, details }: Ran) {
-        if self.running.remove(&call).is_none() {
+        let Some(ran) = self.running.remove(&call) else {
             return;
-        }
+        };
         self.ends.push((call.clone(), outcome.clone()));
         let failed = !matches!(
             outcome,
@@ -215,7 +216,11 @@ impl Session {
                 ..
             }
         );
-        self.view.ended(&call, failed);
+        let took = ran.started.elapsed();
+        self.view
+            .outcomes
+            .ended(&call, outcome::Run { failed, took });
+        self.view.redraw();
         self.tell_end(&call, failed, details.and_then(within_bounds));
         self.waiting
             .push_back(Event::ToolsFinished(vec![(call, outcome)]));

@@ -1,21 +1,17 @@
 //! What the editor shows beside the text: previews and spinners, highlights,
 //! diagnostics, the lock. Worked out from the document and sent where it changed.
 
-use std::time::Duration;
-
+use chat::approval::CallKey;
 use chat::diagnostic::Severity;
-use chat::document::{Document, ToolResult};
+use chat::document::Document;
 use chat::marks::Mark;
 use tokio::time::Instant;
 
 use super::answer::Doing;
+use super::gate::WAITING;
 use super::running::Call;
-use super::view::Ended;
 use super::{Session, asked};
 use crate::protocol::*;
-
-/// How long ✓ and ✗ stay: the reference's 1.5 s.
-const ENDED_FOR: Duration = Duration::from_millis(1500);
 
 impl Session {
     /// Sends what looks different now. Nothing is drawn of a text that is not whole.
@@ -33,9 +29,6 @@ impl Session {
             return;
         }
         self.view.stale = false;
-        self.view
-            .ended
-            .retain(|ended| ended.at.elapsed() < ENDED_FOR);
         let folds_wait = self.folds_wait();
         let document = self.text.document();
         let marks = self.mark_items(&document);
@@ -71,7 +64,7 @@ impl Session {
             .into_iter()
             .map(|mark| self.mark_item(mark, width))
             .collect();
-        items.extend(self.ended_items(document));
+        items.extend(self.outcome_items(document));
         items
     }
 
@@ -93,6 +86,7 @@ impl Session {
         let in_sight = !mark.pending || self.is_in_sight(&mark.call);
         let preview = mark.preview.filter(|_| in_sight);
         let preview = self.preview(&mark.call, width, preview);
+        let preview = preview.map(|it| self.with_destination(it, mark.pending, &mark.call, width));
         MarkItem {
             id: mark.key,
             line: mark.fence_line,
@@ -105,6 +99,7 @@ impl Session {
                 None if running.is_some() => self.tool_label(&mark.call.name),
                 None => label.filter(|_| mark.pending),
             },
+            detail: None,
             again: self.again(&mark.call),
             elapsed_ms: running.map(elapsed),
             output: asks
@@ -113,34 +108,25 @@ impl Session {
         }
     }
 
+    /// A preview, and below it what a waiting call does to its file.
+    fn with_destination(
+        &self,
+        preview: String,
+        pending: bool,
+        call: &CallKey,
+        width: usize,
+    ) -> String {
+        let words = pending.then(|| self.destination(call, width));
+        match words.flatten() {
+            Some(words) => format!("{preview}\n{words}"),
+            None => preview,
+        }
+    }
+
     /// What is said beside a call that should be held and would not be.
     fn unsandboxed(&self, tool: &str) -> Option<String> {
         let lacks = self.is_held(tool) && self.sandbox().lacking().is_some();
         lacks.then(|| "UNSANDBOXED".to_owned())
-    }
-
-    /// Marks at the results of calls that ended a moment ago; they stand near the end.
-    fn ended_items(&self, document: &Document<'_>) -> Vec<MarkItem> {
-        let mut ended: Vec<&Ended> = self.view.ended.iter().collect();
-        let mut items = Vec::new();
-        for turn in document.turns().rev() {
-            if ended.is_empty() {
-                break;
-            }
-            for call in turn.calls.iter().rev() {
-                let id = &call.tool_use.id;
-                let Some(at) = ended.iter().position(|ended| {
-                    ended.call.id == *id && ended.call == chat::cycle::key(document, call.tool_use)
-                }) else {
-                    continue;
-                };
-                let ended = ended.swap_remove(at);
-                let result = call.result.filter(|_| call.is_answered());
-                items.extend(result.map(|result| ended_item(ended, result)));
-            }
-        }
-        items.reverse();
-        items
     }
 
     fn show_marks(&mut self, items: Vec<MarkItem>) {
@@ -217,39 +203,51 @@ impl Session {
         }
     }
 
+    /// What the open request is doing, or what a key waits for.
+    fn request_now(&self) -> Request {
+        let buffer = self.buffer;
+        let request = |state, label| Request {
+            buffer,
+            state,
+            label,
+            elapsed_ms: None,
+        };
+        let Some(open) = &self.request else {
+            return match self.is_waiting_for_tools() {
+                true => request("waiting", Some(WAITING.to_owned())),
+                false => request("idle", None),
+            };
+        };
+        if open.stalls_at().is_some_and(|at| at <= Instant::now()) {
+            let silence = u64::try_from(open.silence().as_millis()).unwrap_or(u64::MAX);
+            return Request {
+                elapsed_ms: Some(silence),
+                ..request("stalled", Some(format!("No data from {} for", open.label)))
+            };
+        }
+        let (state, label) = match &open.doing {
+            Doing::Waiting => ("waiting", open.note.as_ref().unwrap_or(&open.label).clone()),
+            Doing::Thinking(count) => (
+                "thinking",
+                format!("{} is thinking ({})", open.label, characters(*count)),
+            ),
+            Doing::Calling(name) => ("waiting", format!("{} writes a call of {name}", open.label)),
+            Doing::Streaming => ("streaming", open.label.clone()),
+        };
+        request(state, Some(label))
+    }
+
     fn show_request(&mut self) {
         let buffer = self.buffer;
-        let request = match &self.request {
-            None => Request {
-                buffer,
-                state: "idle",
-                label: None,
-            },
-            Some(open) => {
-                let (state, label) = match &open.doing {
-                    Doing::Waiting => {
-                        let note = open.note.as_ref().unwrap_or(&open.label);
-                        ("waiting", note.clone())
-                    }
-                    Doing::Thinking(count) => (
-                        "thinking",
-                        format!("{} is thinking ({})", open.label, characters(*count)),
-                    ),
-                    Doing::Calling(name) => {
-                        ("waiting", format!("{} writes a call of {name}", open.label))
-                    }
-                    Doing::Streaming => ("streaming", open.label.clone()),
-                };
-                Request {
-                    buffer,
-                    state,
-                    label: Some(label),
-                }
-            }
-        };
+        let request = self.request_now();
+        let stalls = self.request.as_ref().and_then(|open| open.stalls_at());
+        if let Some(at) = stalls.filter(|at| *at > Instant::now()) {
+            self.view.redraw_at(at);
+        }
         let text = match request.state {
             "idle" if self.hold.is_elsewhere() => "open in another program".to_owned(),
             "idle" => self.usage_text(),
+            _ if self.request.is_none() => WAITING.to_owned(),
             state => format!("{state}: {}", request.label.as_deref().unwrap_or_default()),
         };
         let text = self.with_queued(text);
@@ -258,7 +256,9 @@ impl Session {
             self.editor.send("statusline", &statusline);
             self.view.statusline = Some(statusline);
         }
-        if self.view.request.as_ref() != Some(&request) {
+        // The time alone is the editor's to count.
+        let same = |shown: &Request| shown.state == request.state && shown.label == request.label;
+        if !self.view.request.as_ref().is_some_and(same) {
             self.editor.send("request", &request);
             self.view.request = Some(request);
         }
@@ -277,21 +277,6 @@ impl Session {
             );
             self.view.locked = locked;
         }
-    }
-}
-
-fn ended_item(ended: &Ended, result: &ToolResult) -> MarkItem {
-    MarkItem {
-        id: format!("{} ended", ended.call.id),
-        line: result.body.start - 1,
-        call_line: None,
-        header_line: result.lines.start,
-        preview: None,
-        state: Some(if ended.failed { "failed" } else { "done" }),
-        label: None,
-        again: None,
-        elapsed_ms: None,
-        output: Vec::new(),
     }
 }
 

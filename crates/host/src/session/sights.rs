@@ -80,8 +80,16 @@ impl Session {
         false
     }
 
+    /// The file of a call, as it was when the call was shown.
+    pub(super) fn standing(&self, call: &CallKey) -> Option<Standing> {
+        match self.sights.known.borrow().get(call) {
+            Some(Sight::Shown(standing, _)) => Some(standing.clone()),
+            _ => None,
+        }
+    }
+
     /// The file that a call would change, if it is one whose changes are shown.
-    fn changed_file(&self, call: &CallKey, input: Option<&Value>) -> Option<PathBuf> {
+    pub(super) fn changed_file(&self, call: &CallKey, input: Option<&Value>) -> Option<PathBuf> {
         let guarded = &self.rules.options.guarded;
         if !guarded.contains(&call.name) && call.name != approval::EXECUTE_TOOL {
             return None;
@@ -114,8 +122,7 @@ impl Session {
 
     /// Whether an event can be decided on: a key is about what was shown.
     pub(super) fn has_looked(&self, event: &Event) -> bool {
-        let decides = matches!(event, Event::Advance | Event::Resolve { .. });
-        !decides || self.sights.awaited.get() == 0
+        !decides(event) || self.sights.awaited.get() == 0
     }
 
     /// Looks whether the files of calls that the user approved are as they were shown.
@@ -182,7 +189,6 @@ impl Session {
         known.insert(call.clone(), Sight::Shown(now, again));
         let became = became?;
         // Keys that wait were pressed before this could be seen.
-        let decides = |event: &Event| matches!(event, Event::Advance | Event::Resolve { .. });
         self.waiting.retain(|event| !decides(event));
         self.view.redraw();
         self.editor.notify(&Notice {
@@ -201,13 +207,10 @@ impl Session {
 
     /// What the user saw of a call's file, for a call that they approved by hand.
     pub(super) fn shown(&self, call: &CallKey) -> Option<Shown> {
-        match self.sights.known.borrow().get(call) {
-            Some(Sight::Shown(standing, _)) => Some(Shown {
-                standing: standing.clone(),
-                changes: self.sights.changes.clone(),
-            }),
-            _ => None,
-        }
+        Some(Shown {
+            standing: self.standing(call)?,
+            changes: self.sights.changes.clone(),
+        })
     }
 
     /// Remembers where the paths of calls led when a policy decided on them.
@@ -249,6 +252,14 @@ impl Session {
         };
         !command.decides() || self.editor.is_here() || last.max().is_none_or(read)
     }
+}
+
+/// Whether calls that wait may be approved with an event.
+fn decides(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Advance | Event::Resolve { .. } | Event::ApproveAll
+    )
 }
 
 impl Sights {

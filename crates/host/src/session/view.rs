@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use chat::approval::CallKey;
 use chat::text::Lines;
 use tokio::time::Instant;
 
 use super::FRAME;
+use super::outcomes::Outcomes;
 use crate::protocol::*;
 
 /// Lines around the visible ones that are highlighted as well, so that scrolling
@@ -24,7 +24,7 @@ pub(super) struct View {
     pub(super) first: usize,
     pub(super) last: usize,
     pub(super) width: usize,
-    pub(super) ended: Vec<Ended>,
+    pub(super) outcomes: Outcomes,
     pub(super) marks: Vec<MarkItem>,
     pub(super) spans: Option<Spans>,
     pub(super) diagnostics: Vec<DiagnosticItem>,
@@ -32,13 +32,6 @@ pub(super) struct View {
     pub(super) locked: bool,
     pub(super) statusline: Option<Statusline>,
     pub(super) queued: Option<Queued>,
-}
-
-/// A call that ended a moment ago.
-pub(super) struct Ended {
-    pub(super) call: CallKey,
-    pub(super) failed: bool,
-    pub(super) at: Instant,
 }
 
 impl View {
@@ -111,14 +104,5 @@ impl View {
     /// The visible lines and some round them; none while no window shows the chat.
     pub(super) fn lines(&self) -> Option<Lines> {
         (self.last > 0).then(|| self.first.saturating_sub(MARGIN)..self.last + MARGIN)
-    }
-
-    pub(super) fn ended(&mut self, call: &CallKey, failed: bool) {
-        self.ended.push(Ended {
-            call: call.clone(),
-            failed,
-            at: Instant::now(),
-        });
-        self.stale = true;
     }
 }

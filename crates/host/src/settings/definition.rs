@@ -248,14 +248,25 @@ here. \"review\": they wait for you. \"policy\": the rules decide.",
     ),
 ];
 
-const UI: &[Field] = &[Field::new(
-    "usage",
-    Kind::Any(&[Kind::Whole(1, 3600), Kind::Off]),
-    "8",
-    "\
-Seconds for which a window in the corner of a chat shows what an answer
-took and cost. false: no window; |:Flemma-usage| and the status line say it.",
-)];
+const UI: &[Field] = &[
+    Field::new(
+        "usage",
+        Kind::Any(&[Kind::Whole(1, 3600), Kind::Off]),
+        "8",
+        "\
+Seconds for which the line of the last role marker shows what an answer took
+and cost. false: not at all; |:Flemma-usage| and the status line say it.",
+    ),
+    Field::new(
+        "bell",
+        Kind::Any(&[Kind::Choice(&["bell", "osc9"]), Kind::Off]),
+        "false",
+        "\
+What the terminal gets when a chat that you don't see needs you: \"bell\", or
+\"osc9\", a desktop notification in terminals that know OSC 9. See
+|flemma-hidden|.",
+    ),
+];
 
 const KEYMAPS: &[Field] = &[
     Field::new("enabled", Kind::Flag, "true", "false: no keys."),
@@ -268,6 +279,20 @@ const KEYMAPS: &[Field] = &[
                 KEY,
                 r#""<M-CR>""#,
                 "Runs the call at the cursor.",
+            ),
+            Field::new(
+                "approve_all",
+                KEY,
+                r#""<M-a>""#,
+                "Runs every call that waits.",
+            ),
+            Field::new(
+                "reject",
+                KEY,
+                r#""<M-r>""#,
+                "\
+Refuses the call at the cursor, or the only one that waits, with a reason
+that you are asked for.",
             ),
             Field::new("cancel", KEY, r#""<C-c>""#, "Stops what runs."),
         ]]),

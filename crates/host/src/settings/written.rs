@@ -15,7 +15,7 @@ use super::kind::{Kind, MANY};
 use super::layers::as_lua;
 
 /// The options that the plugin keeps for itself.
-const EDITOR_OPTIONS: [&str; 3] = ["keymaps", "highlights", "host"];
+const EDITOR_OPTIONS: [&str; 4] = ["ui", "keymaps", "highlights", "host"];
 /// Width of the manual.
 const WIDTH: usize = 78;
 

@@ -23,7 +23,7 @@ Whether messages, thinking, calls and results can be folded; see
                 "tool_use",
                 "tool_result",
             ])),
-            r#"["thinking"]"#,
+            r#"["thinking", "tool_use", "tool_result"]"#,
             "\
 Which of them are closed as soon as they are complete. What waits for you
 and what went wrong stays open.",

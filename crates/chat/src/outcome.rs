@@ -1,0 +1,189 @@
+//! How a call ended, in a few words for the line of its result.
+//!
+//! Pure: the document says which call it was and whether it failed; how long it took is
+//! known only to the session that ran it.
+
+use std::time::Duration;
+
+use crate::document::{Document, ResultKind, ToolResult, ToolUse};
+use crate::preview;
+
+/// What a failed command's result ends with, as the tool `bash` writes it.
+const EXITS: [(&str, &str); 2] = [
+    ("Command exited with code ", "exit "),
+    ("Command was killed by ", ""),
+];
+/// Longest exit code or signal name, in bytes: what is longer is other text.
+const LONGEST_EXIT: usize = 16;
+/// Most columns of a tool's name.
+const NAME: usize = 40;
+
+/// One run of a call, as the session saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Whether the tool or its command failed.
+    pub failed: bool,
+    /// How long it ran.
+    pub took: Duration,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Whether it failed: the result is an error, or the command's exit code is not zero.
+    pub failed: bool,
+    /// The tool's name, then exit code and duration as far as they are known.
+    pub summary: String,
+}
+
+impl Outcome {
+    /// The sign that stands for it.
+    pub fn sign(&self) -> &'static str {
+        if self.failed { "✗" } else { "✓" }
+    }
+
+    /// The highlight group of the sign and the summary.
+    pub fn group(&self) -> &'static str {
+        match self.failed {
+            true => "FlemmaToolError",
+            false => "FlemmaToolSuccess",
+        }
+    }
+}
+
+/// How a call ended whose result stands in the document. `run` is what is known of it
+/// beyond that.
+pub fn outcome(
+    document: &Document<'_>,
+    call: &ToolUse,
+    result: &ToolResult,
+    run: Option<Run>,
+) -> Outcome {
+    let exit = match run {
+        // A command may print such a line, too.
+        Some(run) if !run.failed => None,
+        _ => exit(document, result).filter(|_| runs_commands(&call.name)),
+    };
+    let is_error = result.kind == ResultKind::Final { is_error: true };
+    let failed = is_error || exit.is_some() || run.is_some_and(|run| run.failed);
+    let name = preview::one_line(&call.name, NAME);
+    let took = run.map(|run| duration(run.took));
+    let parts = [Some(name), exit, took];
+    let summary = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    Outcome { failed, summary }
+}
+
+/// The exit code or signal that a result ends with, if its command failed.
+pub fn exit(document: &Document<'_>, result: &ToolResult) -> Option<String> {
+    let last = result.body.clone().next_back()?;
+    let line = std::str::from_utf8(document.text().line(last))
+        .ok()?
+        .trim_end();
+    EXITS.into_iter().find_map(|(start, name)| {
+        let value = line.strip_prefix(start)?;
+        (value.len() <= LONGEST_EXIT).then(|| format!("{name}{value}"))
+    })
+}
+
+/// Whether results of this tool end with how its command exited.
+fn runs_commands(name: &str) -> bool {
+    matches!(name, "bash" | "shell")
+}
+
+/// A duration as people read it: `4ms`, `2.3s`, `12s`, `2m05s`.
+pub fn duration(took: Duration) -> String {
+    let (millis, seconds) = (took.as_millis(), took.as_secs());
+    match seconds {
+        0 => format!("{millis}ms"),
+        1..10 => format!("{}.{}s", seconds, millis % 1000 / 100),
+        10..60 => format!("{seconds}s"),
+        _ => format!("{}m{:02}s", seconds / 60, seconds % 60),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::text::Text;
+
+    /// The outcome of the only call of a chat, whose result has these lines.
+    fn of(tool: &str, suffix: &str, lines: &str, run: Option<Run>) -> (String, bool) {
+        let text = Text::from(&*format!(
+            "@Assistant:\n**Tool Use:** `{tool}` (`t`)\n\n```json\n{{}}\n```\n\n\
+             @You:\n**Tool Result:** `t`{suffix}\n\n```\n{lines}\n```\n"
+        ));
+        let document = Document::parse(&text);
+        let turn = document.turns().next().unwrap();
+        let call = turn.calls[0];
+        let outcome = outcome(&document, call.tool_use, call.result.unwrap(), run);
+        (
+            format!("{} {}", outcome.sign(), outcome.summary),
+            outcome.failed,
+        )
+    }
+
+    fn ran(failed: bool, millis: u64) -> Option<Run> {
+        let took = Duration::from_millis(millis);
+        Some(Run { failed, took })
+    }
+
+    #[test]
+    fn an_outcome_says_which_tool_how_it_ended_and_how_long_it_took() {
+        let failed = "out\n\nCommand exited with code 3";
+        for (tool, suffix, lines, run, expected) in [
+            ("read", "", "text", ran(false, 4), "✓ read · 4ms"),
+            (
+                "read",
+                " (error)",
+                "no such file",
+                ran(true, 4),
+                "✗ read · 4ms",
+            ),
+            (
+                "bash",
+                "",
+                failed,
+                ran(true, 2340),
+                "✗ bash · exit 3 · 2.3s",
+            ),
+            (
+                "bash",
+                "",
+                "Command was killed by SIGKILL",
+                ran(true, 61_000),
+                "✗ bash · SIGKILL · 1m01s",
+            ),
+            // In a chat that was opened again only the text is known.
+            ("bash", "", failed, None, "✗ bash · exit 3"),
+            ("bash", "", "fine", None, "✓ bash"),
+            ("read", " (error)", "no such file", None, "✗ read"),
+        ] {
+            assert_eq!(of(tool, suffix, lines, run).0, expected);
+        }
+    }
+
+    #[test]
+    fn what_a_command_or_a_file_says_is_no_exit_code() {
+        let line = "Command exited with code 3";
+        assert_eq!(of("bash", "", line, ran(false, 5)).0, "✓ bash · 5ms");
+        assert_eq!(of("read", "", line, None).0, "✓ read");
+        let long = format!("Command exited with code {}", "9".repeat(40));
+        assert_eq!(of("bash", "", &long, None).0, "✓ bash");
+    }
+
+    #[test]
+    fn a_duration_has_two_digits_or_whole_seconds() {
+        for (millis, expected) in [
+            (0, "0ms"),
+            (999, "999ms"),
+            (1_000, "1.0s"),
+            (9_999, "9.9s"),
+            (10_000, "10s"),
+            (59_999, "59s"),
+            (125_000, "2m05s"),
+        ] {
+            assert_eq!(duration(Duration::from_millis(millis)), expected);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+--- Shows messages about a chat in full: virtual lines below the prompt or the call
+--- that they concern, until the next key that triggers an action.
+---@class flemma.remarks
+local M = {}
+
+local api = vim.api
+local viewport = require("flemma.viewport")
+local wrap = require("flemma.wrap")
+
+local NAMESPACE = api.nvim_create_namespace("flemma.remarks")
+--- Most remarks that are shown at once; the rest are in |:messages|.
+local MOST = 8
+local LOOKS = {
+  error = { "✗", "FlemmaRemarkError" },
+  warn = { "!", "FlemmaRemarkWarn" },
+  info = { "·", "FlemmaRemarkInfo" },
+}
+
+---@class flemma.remarks.Remark
+---@field text string
+---@field level "info"|"warn"|"error"
+---@field mark integer The extmark that carries its lines.
+
+---@type table<integer, flemma.remarks.Remark[]>
+local shown = {}
+--- The call that the last key was about, as an extmark; absent for keys about the prompt.
+---@type table<integer, integer>
+local targets = {}
+
+---@param buffer integer
+---@param mark integer
+---@return integer? line
+local function line_of(buffer, mark)
+  return api.nvim_buf_get_extmark_by_id(buffer, NAMESPACE, mark, {})[1]
+end
+
+--- The end of the conversation: its last line with text.
+---@param buffer integer
+---@return integer line
+local function prompt_line(buffer)
+  local last = api.nvim_buf_line_count(buffer) - 1
+  while last > 0 and not api.nvim_buf_get_lines(buffer, last, last + 1, false)[1]:find("%S") do
+    last = last - 1
+  end
+  return last
+end
+
+--- The rows between two lines, those drawn below the last one included.
+---@param window integer
+---@param top integer
+---@param line integer
+---@return integer
+local function rows(window, top, line)
+  local range = { start_row = top }
+  if line + 1 < api.nvim_buf_line_count(api.nvim_win_get_buf(window)) then
+    range.end_row, range.end_vcol = line + 1, 0
+  end
+  return api.nvim_win_text_height(window, range).all
+end
+
+--- Scrolls windows that show this line until what is below it is in view, too:
+--- Neovim counts virtual lines below the last line as beyond the end of the text.
+---@param buffer integer
+---@param line integer
+local function reveal(buffer, line)
+  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+    local info = vim.fn.getwininfo(window)[1]
+    local sees = line >= info.topline - 1 and line <= info.botline
+    if sees and api.nvim_win_get_cursor(window)[1] > line then
+      local top, room = info.topline - 1, api.nvim_win_get_height(window)
+      while top < line and rows(window, top, line) > room do
+        top = top + 1
+      end
+      if top >= info.topline then
+        api.nvim_win_call(window, function()
+          vim.fn.winrestview({ topline = top + 1 })
+        end)
+      end
+    end
+  end
+end
+
+---@param buffer integer
+---@param remark flemma.remarks.Remark
+---@param line integer
+---@return integer mark
+local function draw(buffer, remark, line)
+  local sign, group = unpack(LOOKS[remark.level])
+  return api.nvim_buf_set_extmark(buffer, NAMESPACE, line, 0, {
+    id = remark.mark,
+    virt_lines = wrap.virtual_lines(remark.text, sign, group, viewport.width(buffer)),
+    undo_restore = false,
+  })
+end
+
+--- Remembers what a key was about, and takes away what was said about the one before.
+---@param buffer integer
+---@param line integer? Of the call; nil for a key about the prompt.
+function M.begin(buffer, line)
+  M.forget(buffer)
+  if line then
+    targets[buffer] = api.nvim_buf_set_extmark(buffer, NAMESPACE, line, 0, { undo_restore = false })
+  end
+end
+
+--- Shows a remark, below those that are shown already.
+---@param buffer integer
+---@param level "info"|"warn"|"error"
+---@param text string Without control characters.
+function M.add(buffer, level, text)
+  if not api.nvim_buf_is_loaded(buffer) then
+    return
+  end
+  local all = shown[buffer] or {}
+  for _, remark in ipairs(all) do
+    if remark.text == text then
+      return
+    end
+  end
+  if #all == MOST then
+    return
+  end
+  local line = targets[buffer] and line_of(buffer, targets[buffer]) or prompt_line(buffer)
+  local remark = { text = text, level = level }
+  remark.mark = draw(buffer, remark, line)
+  all[#all + 1] = remark
+  shown[buffer] = all
+  reveal(buffer, line)
+end
+
+--- Wraps the remarks of a buffer anew: a window of it has another width.
+---@param buffer integer
+function M.resized(buffer)
+  for _, remark in ipairs(shown[buffer] or {}) do
+    local line = line_of(buffer, remark.mark)
+    if line then
+      draw(buffer, remark, line)
+    end
+  end
+end
+
+--- Takes all remarks off a buffer.
+---@param buffer integer
+function M.forget(buffer)
+  if (shown[buffer] or targets[buffer]) and api.nvim_buf_is_valid(buffer) then
+    api.nvim_buf_clear_namespace(buffer, NAMESPACE, 0, -1)
+  end
+  shown[buffer], targets[buffer] = nil, nil
+end
+
+return M

@@ -1,0 +1,96 @@
+--- Wraps text for virtual lines, which Neovim cuts at the window's edge instead.
+---@class flemma.wrap
+local M = {}
+
+local api = vim.api
+
+--- The longest start of a text that fits, never cut inside a character.
+---@param text string
+---@param room integer In columns.
+---@return integer bytes At least one character's, so that every text comes to an end.
+local function fitting(text, room)
+  local low, high = 1, vim.fn.strchars(text, true)
+  while low < high do
+    local middle = math.ceil((low + high) / 2)
+    if api.nvim_strwidth(vim.fn.strcharpart(text, 0, middle, true)) <= room then
+      low = middle
+    else
+      high = middle - 1
+    end
+  end
+  return #vim.fn.strcharpart(text, 0, low, true)
+end
+
+--- Breaks one line between words, or inside a word that is longer than a line.
+---@param line string
+---@param room integer
+---@param into string[] Gets the pieces.
+local function break_line(line, room, into)
+  while api.nvim_strwidth(line) > room do
+    local bytes = fitting(line, room)
+    local head = line:sub(1, bytes)
+    -- A blank right behind the piece ends its last word as well.
+    local blank = line:sub(bytes + 1, bytes + 1) == " " and #head + 1 or head:find(" [^ ]*$")
+    local cut = blank and blank > 1 and blank - 1 or bytes
+    into[#into + 1] = vim.trim(line:sub(1, cut))
+    line = vim.trim(line:sub(cut + 1))
+  end
+  into[#into + 1] = line
+end
+
+--- Wraps a text to lines of at most `room` columns.
+---@param text string
+---@param room integer
+---@return string[] lines At least one.
+function M.wrap(text, room)
+  local lines = {}
+  for _, line in ipairs(vim.split(text, "\n", { plain = true })) do
+    break_line(vim.trim(line), math.max(room, 1), lines)
+  end
+  return lines
+end
+
+--- Virtual lines that show a text behind a sign, indented as a block.
+---@param text string
+---@param sign string
+---@param group string
+---@param width integer Of the window's text, in columns.
+---@return string[][][] lines For `virt_lines` of |nvim_buf_set_extmark()|.
+function M.virtual_lines(text, sign, group, width)
+  local indent = api.nvim_strwidth(sign) + 1
+  local lines = {}
+  for number, line in ipairs(M.wrap(text, width - indent)) do
+    local lead = number == 1 and sign .. " " or (" "):rep(indent)
+    lines[number] = { { lead .. line, group } }
+  end
+  return lines
+end
+
+--- The start of a text that fits into one line, cut behind a sentence, a clause or
+--- at least a word.
+---@param text string
+---@param room integer In columns.
+---@return string
+function M.first_line(text, room)
+  text = vim.trim((text:gsub("%s+", " ")))
+  if api.nvim_strwidth(text) <= room then
+    return text
+  end
+  local head = text:sub(1, fitting(text, math.max(room - 2, 1)))
+  local starts = {
+    head:match("^.+%.%f[%s]"),
+    -- A remark in parentheses that does not fit is left out.
+    head:match("^(.-)%s*%([^)]*$") or head:match("^.+[;:,]%f[%s]"),
+    head:match("^.+%f[%s]"),
+  }
+  for number = 1, 3 do
+    local start = starts[number]
+    -- A sentence that leaves most of the line empty says too little.
+    if start and #start * 3 > #head then
+      return (start:gsub("[;:,]$", "")) .. " …"
+    end
+  end
+  return head .. "…"
+end
+
+return M

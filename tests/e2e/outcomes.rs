@@ -1,0 +1,91 @@
+//! Results on the screen: which tool it was, how it ended, how long it took; and what is
+//! folded away once it is complete.
+
+use harness::{Answer, Editor, Provider};
+use serde_json::json;
+
+use crate::stage::*;
+
+/// The rows of the screen that start like this.
+fn rows_with(editor: &Editor, start: &str) -> Vec<String> {
+    let rows = editor.screen().into_iter();
+    rows.filter(|row| row.starts_with(start)).collect()
+}
+
+/// A read that succeeds, a command that fails, and the words behind them.
+fn two_calls() -> Provider {
+    Provider::anthropic([
+        Answer::new()
+            .tool_use("t_1", "read", file("f.txt"))
+            .tool_use("t_2", "bash", command("echo out; exit 3")),
+        Answer::says("Well."),
+    ])
+}
+
+#[test]
+fn complete_calls_are_one_line_each_and_a_failed_command_stays_open() {
+    let provider = two_calls();
+    let options = json!({"tools": {"require_approval": false}});
+    let setup = with_options(&provider, options).with("f.txt", "one\ntwo\n");
+    let editor = setup.size(80, 40).file("question.chat", QUESTION).start();
+    watch(&editor);
+    editor.keys("<C-]>");
+    wait_end(&editor, "Well.\n\n@You:\n\n");
+    editor.keys("G");
+    editor.wait_screen("the calls in a line each", |rows| {
+        let shows = |start: &str| rows.iter().any(|row| row.starts_with(start));
+        shows("  → read f.txt  # testing (")
+            && shows("  → bash $ echo out; exit 3  # testing (")
+            && shows("  ✓ read · ")
+            && shows("**Tool Result:** `t_2` ✗ bash · exit 3 · ")
+            && shows("Command exited with code 3")
+    });
+    let folded = rows_with(&editor, "  ✓ read · ");
+    assert!(folded[0].contains("ms f.txt  # testing ("), "{folded:?}");
+
+    // What is known of the text alone is shown when the chat is opened again.
+    editor.command("write | Flemma restart | edit!");
+    editor.wait_screen("the outcomes without times", |rows| {
+        let shows = |start: &str| rows.iter().any(|row| row.starts_with(start));
+        shows("  ✓ read f.txt  # testing (")
+            && shows("**Tool Result:** `t_2` ✗ bash · exit 3  $ echo out; exit 3")
+    });
+}
+
+#[test]
+fn a_fold_that_the_user_opened_shows_how_the_call_ended_on_its_header() {
+    let provider = two_calls();
+    let options = json!({"tools": {"require_approval": false}});
+    let setup = with_options(&provider, options).with("f.txt", "one\ntwo\n");
+    let editor = setup.size(80, 50).file("question.chat", QUESTION).start();
+    watch(&editor);
+    editor.keys("<C-]>");
+    wait_end(&editor, "Well.\n\n@You:\n\n");
+    editor.keys("G");
+    editor.wait_screen("the folds", |rows| {
+        let shows = |start: &str| rows.iter().any(|row| row.starts_with(start));
+        shows("  ✓ read · ") && shows("  → bash ")
+    });
+    editor.keys("zR");
+    let header = "**Tool Result:** `t_1` ✓ read · ";
+    editor.wait_screen("the header", |rows| {
+        rows.iter().any(|row| row.starts_with(header))
+    });
+    // It stays while the conversation goes on, and moves with the text.
+    editor.keys("ggoabove<Esc>");
+    at_rest(&editor);
+    editor.wait_screen("the header further down", |rows| {
+        rows.iter().any(|row| row.starts_with(header))
+    });
+    let row = editor
+        .screen()
+        .iter()
+        .position(|row| row.starts_with(header));
+    let column = "**Tool Result:** `t_1` ".len();
+    let groups = editor.highlight_at(row.unwrap(), column);
+    assert!(
+        groups.contains(&"FlemmaToolSuccess".to_owned())
+            || groups.contains(&"DiagnosticOk".to_owned()),
+        "{groups:?}"
+    );
+}
