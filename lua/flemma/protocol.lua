@@ -30,6 +30,7 @@ M.RECEIVERS = {
   command_ended = "flemma.tools.calls",
   open_text = "flemma.files",
   replace_text = "flemma.files",
+  check_files = "flemma.files",
   open = "flemma.report",
   open_tutor = "flemma.report",
   report = "flemma.report",
@@ -171,6 +172,9 @@ M.IN_ORDER = {
 ---@field modified boolean?
 ---@field ok boolean? For `replace_text`.
 ---@field saved boolean?
+---@field bytes integer? The size of the text, or of the file once it is saved.
+---@field difference string? What the user's autocommands changed while it was saved.
+---@field conflict boolean? Whether an unsaved buffer's file changed on disk.
 ---@field message string?
 
 ---@class flemma.protocol.Prompted What the user said; neither when they left.
@@ -349,8 +353,10 @@ M.IN_ORDER = {
 ---@class flemma.protocol.ReplaceText
 ---@field ask integer
 ---@field path string
----@field expected string
+---@field file {device: integer, inode: integer}? The file that was found there, if there is one.
+---@field expected string? The text it must have.
 ---@field text string
+---@field encoding string? As 'fileencoding'; the buffer's own without it.
 
 ---@class flemma.protocol.Prompt One thing asked of the user.
 ---@field buffer integer

@@ -68,6 +68,54 @@ fn an_open_file_is_edited_in_its_buffer_and_saved() {
     );
 }
 
+/// Runs the calls one after another, each as an answer of its own, with `f.txt` open in
+/// Neovim as `open` says.
+#[track_caller]
+fn run_all(calls: &[(&str, Json)], open: &str) -> Editor {
+    let answer = |(number, (tool, input)): (usize, &(&str, Json))| {
+        Answer::new().tool_use(&format!("t_{}", number + 1), tool, input.clone())
+    };
+    let provider = Provider::anthropic(calls.iter().enumerate().map(answer));
+    let options = json!({"tools": {"require_approval": false}});
+    let setup = with_options(&provider, options).with("f.txt", "one\ntwo\nthree\n");
+    let editor = setup.file("question.chat", QUESTION).start();
+    editor.command("set noautoread");
+    editor.keys(open);
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nDone.");
+    editor
+}
+
+#[test]
+fn what_a_command_did_to_an_open_file_is_what_the_next_call_sees() {
+    let calls = [
+        ("bash", command("sed -i s/two/2/ f.txt")),
+        ("edit", edit("f.txt", "2", "two again")),
+        ("read", file("f.txt")),
+    ];
+    let editor = run_all(&calls, ":edit f.txt<CR>:buffer 1<CR>");
+    assert_eq!(on_disk(&editor, "f.txt"), "one\ntwo again\nthree\n");
+    assert!(result(&editor, "t_3").contains("one\ntwo again\nthree\n"));
+    editor.command("buffer f.txt");
+    assert_eq!(editor.text(), "one\ntwo again\nthree\n");
+}
+
+#[test]
+fn an_unsaved_buffer_is_not_saved_over_what_a_command_wrote() {
+    let calls = [
+        ("bash", command("echo theirs > f.txt")),
+        ("edit", edit("f.txt", "two", "2")),
+        ("bash", command("cat f.txt")),
+    ];
+    let editor = run_all(&calls, UNSAVED);
+    assert_eq!(on_disk(&editor, "f.txt"), "theirs\n");
+    let said = result(&editor, "t_2");
+    assert!(said.contains("not on disk yet"), "{said}");
+    assert!(said.contains("another program changed it"), "{said}");
+    editor.command("buffer f.txt");
+    assert_eq!(editor.text(), "one\n2\nthree\nmine\n");
+}
+
 #[test]
 fn an_edit_keeps_what_the_user_has_not_saved_and_is_one_step_of_undo() {
     let editor = run("edit", edit("f.txt", "one\ntwo", "1\n2\n2.5"), UNSAVED);

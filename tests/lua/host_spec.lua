@@ -77,10 +77,13 @@ test("a file is replaced through its buffer, saved only if it was saved before",
   chat.sent = {}
   chat.host("open_text", { ask = 1, path = path })
   same(chat.messages("buffers_answered")[1].text, "one\ntwo\nthree\n")
-  chat.host("replace_text", { ask = 2, path = path, expected = "one\ntwo\nthree\n", text = "one\n2\nthree\n4\n" })
-  same(chat.messages("buffers_answered")[2], { ask = 2, ok = true, saved = true })
+  local stat = assert(vim.uv.fs_stat(path))
+  local file = { device = stat.dev, inode = stat.ino }
+  local new = "one\n2\nthree\n4\n"
+  chat.host("replace_text", { ask = 2, path = path, file = file, expected = "one\ntwo\nthree\n", text = new })
+  same(chat.messages("buffers_answered")[2], { ask = 2, ok = true, saved = true, bytes = #new })
   same(vim.fn.readfile(path), { "one", "2", "three", "4" })
-  chat.host("replace_text", { ask = 3, path = path, expected = "something else", text = "" })
+  chat.host("replace_text", { ask = 3, path = path, file = file, expected = "something else", text = "" })
   same(chat.messages("buffers_answered")[3].ok, false)
   vim.cmd("silent undo")
   same(chat.lines(0), { "one", "two", "three" })

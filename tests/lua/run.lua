@@ -42,6 +42,7 @@ for _, name in ipairs({
   "host_spec",
   "options_spec",
   "folds_spec",
+  "files_spec",
   "approval_spec",
   "tools_spec",
 }) do

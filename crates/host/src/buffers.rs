@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
 use async_trait::async_trait;
-use tools::{OpenBuffers, OpenText};
+use tools::{OpenBuffers, OpenText, Replaced, Replacement};
 
 use crate::editor::Editor;
 
@@ -23,6 +23,13 @@ impl OpenFiles {
         };
         let open = paths.iter().map(real).collect();
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(open);
+    }
+
+    /// Returns true if a file may be open that is no chat.
+    pub fn may_hold_any(&self) -> bool {
+        let open = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let is_chat = |path: &PathBuf| path.extension().is_some_and(|it| it == "chat");
+        open.as_ref().is_none_or(|open| !open.iter().all(is_chat))
     }
 
     /// Whether a file may be open.
@@ -47,18 +54,22 @@ impl OpenBuffers for EditorBuffers {
         })
     }
 
-    async fn replace(&self, path: &Path, expected: &str, text: &str) -> Result<bool, String> {
+    async fn replace(&self, path: &Path, new: Replacement<'_>) -> Result<Replaced, String> {
         let gone = || format!("{} is not open in the editor any more.", path.display());
         let name = path.to_str().ok_or_else(gone)?;
-        let answer = self
-            .0
-            .replace_text(name, expected, text)
-            .await
-            .ok_or_else(gone)?;
-        if answer.ok {
-            Ok(answer.saved)
-        } else {
-            Err(answer.message.unwrap_or_else(gone))
+        let answer = self.0.replace_text(name, new).await.ok_or_else(gone)?;
+        if !answer.ok {
+            return Err(answer.message.unwrap_or_else(gone));
         }
+        Ok(Replaced {
+            saved: answer.saved,
+            bytes: answer.bytes,
+            difference: answer.difference,
+            conflict: answer.conflict,
+        })
+    }
+
+    fn check(&self) {
+        self.0.check_files();
     }
 }

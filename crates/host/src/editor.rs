@@ -10,6 +10,7 @@ use chat::Problem;
 use chat::approval::CallKey;
 use chat::cycle::{Level, Notice};
 use serde_json::{Value, json};
+use tools::Replacement;
 
 use crate::ask::{Asks, Reply};
 use crate::buffers::OpenFiles;
@@ -165,23 +166,26 @@ impl Editor {
     }
 
     /// Changes the text of an open file.
-    pub async fn replace_text(
-        &self,
-        path: &str,
-        expected: &str,
-        text: &str,
-    ) -> Option<BuffersAnswered> {
+    pub async fn replace_text(&self, path: &str, new: Replacement<'_>) -> Option<BuffersAnswered> {
         let (ask, answer) = self.asks.open();
-        self.send(
-            "replace_text",
-            &ReplaceText {
-                ask,
-                path,
-                expected,
-                text,
-            },
-        );
+        let file = new.file;
+        let message = ReplaceText {
+            ask,
+            path,
+            file: file.map(|(device, inode)| FileIdentity { device, inode }),
+            expected: new.expected,
+            text: new.text,
+            encoding: new.as_utf8.then_some("utf-8"),
+        };
+        self.send("replace_text", &message);
         buffers_reply(answer.await)
+    }
+
+    /// Has open files read again that changed on disk.
+    pub fn check_files(&self) {
+        if self.open.may_hold_any() {
+            self.send("check_files", &CheckFiles {});
+        }
     }
 }
 

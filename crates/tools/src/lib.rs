@@ -33,7 +33,7 @@ mod tool_search;
 mod write;
 
 pub use aliases::ALIASES;
-pub use buffers::{NoBuffers, OpenBuffers, OpenText};
+pub use buffers::{NoBuffers, OpenBuffers, OpenText, Replaced, Replacement};
 pub use files::{
     Changes, Fingerprint, RealPath, Shown, Standing, resolve, sweep_unfinished, write_whole,
 };

@@ -67,15 +67,21 @@ pub async fn run_in_full(
     let name = tool.name().to_owned();
     let limit = tool.deadline(&input, ctx.timeout);
     let watch = watch(tool.as_ref(), &mut ctx).await;
+    let buffers = ctx.buffers.clone();
     let mut task = tokio::spawn(async move { tool.execute(&id, input, ctx).await });
     let stop = tokio::select! {
         biased;
-        ended = &mut task => return noted(ran(&name, ended, &Stop::Cancelled), watch).await,
+        ended = &mut task => {
+            buffers.check();
+            return noted(ran(&name, ended, &Stop::Cancelled), watch).await;
+        }
         () = cancelled_by_user.cancelled() => Stop::Cancelled,
         () = sleep(limit) => Stop::TimedOut(limit),
     };
     drop(stop_tool);
-    noted(give_up(&name, task, &stop).await, watch).await
+    let ran = give_up(&name, task, &stop).await;
+    buffers.check();
+    noted(ran, watch).await
 }
 
 /// Has what commands may not make looked for before they run.

@@ -77,11 +77,10 @@ impl Tool for Write {
         if ctx.cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
-        let bytes = arguments.content.len();
         let stored = target.store_as_shown(&ctx, None, arguments.content).await?;
-        let unit = if bytes == 1 { "byte" } else { "bytes" };
         Ok(ToolResult::text(format!(
-            "Wrote {bytes} {unit} to {}.{}",
+            "Wrote {} to {}.{}",
+            stored.size(),
             arguments.path,
             stored.remark()
         )))

@@ -407,6 +407,15 @@ pub struct BuffersAnswered {
     /// Whether the file was written.
     #[serde(default)]
     pub saved: bool,
+    /// The size of the text, or of the file once it is written.
+    #[serde(default)]
+    pub bytes: u64,
+    /// What the user's autocommands changed while it was written, as a diff.
+    #[serde(default)]
+    pub difference: Option<String>,
+    /// Whether the file of a buffer with unsaved changes changed on disk.
+    #[serde(default)]
+    pub conflict: bool,
     /// Why not.
     #[serde(default)]
     pub message: Option<String>,

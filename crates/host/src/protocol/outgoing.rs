@@ -378,11 +378,31 @@ pub struct ReplaceText<'a> {
     pub ask: u64,
     /// Absolute.
     pub path: &'a str,
+    /// The file that was found there; none when there is no file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<FileIdentity>,
     /// The text it must have.
-    pub expected: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<&'a str>,
     /// The text it gets.
     pub text: &'a str,
+    /// The encoding it gets; it keeps its own without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<&'static str>,
 }
+
+/// A file, as it can be compared.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct FileIdentity {
+    /// The number of the device.
+    pub device: u64,
+    /// The number on the device.
+    pub inode: u64,
+}
+
+/// `check_files`: read open files again that a command may have changed.
+#[derive(Debug, Serialize)]
+pub struct CheckFiles {}
 
 /// `report`: show lines in a window.
 #[derive(Debug, Serialize)]

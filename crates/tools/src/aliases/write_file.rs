@@ -79,7 +79,7 @@ impl WriteFile {
         }
         let stored = match target.text().await {
             Ok(old) => {
-                let new = format!("{old}{content}");
+                let new = format!("{}{content}", old.text);
                 target.store_as_shown(&ctx, Some(old), new).await?
             }
             Err(ToolError::NotFound(_)) => {

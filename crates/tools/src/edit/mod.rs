@@ -1,8 +1,9 @@
 //! The `edit` tool: replaces one piece of a file's text by another.
 //!
-//! Where the piece stands is decided in `plan`, what comes nearest to a missing
-//! one in `nearest`; both are pure.
+//! `plan` decides where the piece is, `endings` how the lines of the new text end,
+//! `nearest` what comes closest to a piece that is missing; all are pure.
 
+mod endings;
 mod nearest;
 mod plan;
 
@@ -14,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::files::{FileLocks, Target, blocking, resolve};
+use crate::files::{FileLocks, FileText, Target, blocking, resolve};
 use crate::schema;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 use plan::Change;
@@ -101,10 +102,13 @@ impl Tool for Edit {
 }
 
 /// Off the async threads: looking for something similar takes a while.
-async fn find_place(text: String, arguments: &Arguments) -> Result<(String, Change), ToolError> {
+async fn find_place(
+    text: FileText,
+    arguments: &Arguments,
+) -> Result<(FileText, Change), ToolError> {
     let arguments = arguments.clone();
     blocking(move || {
-        plan::plan(&text, &arguments.old_text, &arguments.new_text)
+        plan::plan(&text.text, &arguments.old_text, &arguments.new_text)
             .map(|change| (text, change))
             .map_err(|problem| problem.into_error(&arguments.path))
     })

@@ -3,6 +3,9 @@
 //! Pure: text in, text out. An exact match comes first; then one that differs only
 //! in line endings. Never one of several places, never a guess.
 
+use unicode_width::UnicodeWidthChar;
+
+use super::endings;
 use super::nearest::nearest;
 use crate::tool::ToolError;
 
@@ -46,43 +49,41 @@ pub(super) fn plan(text: &str, old: &str, new: &str) -> Result<Change, Problem> 
     if old == new {
         return Err(Problem::Identical);
     }
-    let new = if has_only_crlf(text) {
-        to_crlf(new)
-    } else {
-        new.to_owned()
-    };
     match places(text, old).as_slice() {
-        [] => plan_any_line_ending(text, old, &new),
-        &[at] => apply(text, at, at + old.len(), &new),
+        [] => plan_any_line_ending(text, old, new),
+        &[at] => apply(text, at, at + old.len(), old, new),
         several => Err(ambiguous(text, several)),
     }
 }
 
-fn apply(text: &str, start: usize, end: usize, new: &str) -> Result<Change, Problem> {
-    if &text[start..end] == new {
+/// Puts `new` where the bytes from `start` to `end` are, with the line ends there.
+fn apply(text: &str, start: usize, end: usize, old: &str, new: &str) -> Result<Change, Problem> {
+    let piece = &text[start..end];
+    // Whoever writes the carriage returns of the file means those of the new text.
+    let new = if piece == old && old.contains('\r') && !endings::are_alike(text) {
+        new.to_owned()
+    } else {
+        endings::like(text, start..end, new)
+    };
+    if *piece == new {
         return Err(Problem::Identical);
     }
     Ok(Change {
-        text: [&text[..start], new, &text[end..]].concat(),
         line: line_at(text, start),
+        text: [&text[..start], &new, &text[end..]].concat(),
     })
 }
 
 /// As if all line endings were `\n`, on both sides.
 fn plan_any_line_ending(text: &str, old: &str, new: &str) -> Result<Change, Problem> {
-    let plain_old = old.replace("\r\n", "\n");
-    let plain = text.replace("\r\n", "\n");
+    let plain_old = endings::plain(old, endings::are_returns(old));
+    let plain = endings::plain(text, endings::are_returns(text));
     match places(&plain, &plain_old).as_slice() {
-        [] => Err(Problem::NotFound(nearest(text, old))),
+        [] => Err(Problem::NotFound(nearest(&plain, &plain_old))),
         &[at] => {
             let start = in_original(text, at);
             let end = in_original(text, at + plain_old.len());
-            let new = if text.contains("\r\n") {
-                new.to_owned()
-            } else {
-                new.replace("\r\n", "\n")
-            };
-            apply(text, start, end, &new)
+            apply(text, start, end, old, new)
         }
         several => Err(ambiguous(&plain, several)),
     }
@@ -100,7 +101,8 @@ fn in_original(text: &str, plain_at: usize) -> usize {
     plain_at + dropped
 }
 
-/// The first places where `old` starts, overlapping ones included.
+/// The first places where `old` starts, overlapping ones included, but for those that
+/// end in the middle of a character: `e` is not in `e\u{301}`.
 fn places(text: &str, old: &str) -> Vec<usize> {
     let step = old.chars().next().map_or(1, char::len_utf8);
     let mut found = Vec::new();
@@ -108,27 +110,38 @@ fn places(text: &str, old: &str) -> Vec<usize> {
     while found.len() < PLACES_COUNTED
         && let Some(at) = text[from..].find(old)
     {
-        found.push(from + at);
+        let after = text[from + at + old.len()..].chars().next();
+        if !after.is_some_and(combines) {
+            found.push(from + at);
+        }
         from += at + step;
     }
     found
 }
 
+/// Returns true for a character that is drawn on the one before it.
+fn combines(character: char) -> bool {
+    character.width() == Some(0)
+}
+
 fn ambiguous(text: &str, places: &[usize]) -> Problem {
-    Problem::Ambiguous(places.iter().map(|&at| line_at(text, at)).collect())
+    // Each line is counted from the place before: there may be many, late in a large file.
+    let (mut line, mut from) = (1, 0);
+    let line_of = |&at: &usize| {
+        line += text[from..at].matches('\n').count();
+        from = at;
+        line
+    };
+    Problem::Ambiguous(places.iter().map(line_of).collect())
 }
 
 fn line_at(text: &str, at: usize) -> usize {
-    text[..at].matches('\n').count() + 1
-}
-
-fn has_only_crlf(text: &str) -> bool {
-    let endings = text.matches('\n').count();
-    endings > 0 && text.matches("\r\n").count() == endings
-}
-
-fn to_crlf(text: &str) -> String {
-    text.replace("\r\n", "\n").replace('\n', "\r\n")
+    let newline = if endings::are_returns(text) {
+        '\r'
+    } else {
+        '\n'
+    };
+    text[..at].matches(newline).count() + 1
 }
 
 impl Problem {
@@ -238,6 +251,48 @@ mod tests {
     #[test]
     fn mixed_line_endings_outside_the_piece_stay_mixed() {
         check("a\r\nb\nc\r\nd\n", "b\nc\n", "x\n", "a\r\nx\nd\n");
+    }
+
+    #[test]
+    fn each_line_keeps_its_own_ending() {
+        let text = "a\r\nb\nc\r\nd\n";
+        check(text, "a\nb\nc\n", "a\nB\nc\n", "a\r\nB\nc\r\nd\n");
+        check(text, "a\nb\nc\n", "a\nx\nb\nc\n", "a\r\nx\r\nb\nc\r\nd\n");
+        // One that is new gets that of the line it is in.
+        check(text, "c", "c\nx", "a\r\nb\nc\r\nx\r\nd\n");
+        check("a\r\nb\nc", "c", "c\nx", "a\r\nb\nc\nx");
+    }
+
+    #[test]
+    fn lines_that_end_in_carriage_returns_are_lines() {
+        check("a\rb\rc\r", "a\nb\n", "x\ny\n", "x\ry\rc\r");
+        check("a\rb\r", "b", "x\ny", "a\rx\ry\r");
+        assert_eq!(plan("a\rb\r", "b", "x").map(|it| it.line), Ok(2));
+    }
+
+    #[test]
+    fn a_part_of_a_character_is_no_place() {
+        let text = "cafe\u{301} cafe";
+        check(text, "cafe", "tea", "cafe\u{301} tea");
+        check(text, "cafe\u{301}", "tea", "tea cafe");
+        let missing = plan("cafe\u{301}", "cafe", "tea");
+        assert!(matches!(missing, Err(Problem::NotFound(_))));
+        // A family is one picture made of several.
+        let family = "\u{1f468}\u{200d}\u{1f467}";
+        assert!(plan(family, "\u{1f468}", "x").is_err());
+    }
+
+    #[test]
+    fn places_late_in_a_large_text_are_counted_once() {
+        let text = format!(
+            "{}{}",
+            "line\n".repeat(200_000),
+            "x\n".repeat(PLACES_COUNTED)
+        );
+        let Err(Problem::Ambiguous(lines)) = plan(&text, "x", "y") else {
+            panic!("{}", text.len());
+        };
+        assert_eq!((lines[0], lines[999]), (200_001, 201_000));
     }
 
     #[test]

@@ -8,18 +8,16 @@ use std::os::unix::fs::MetadataExt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{RealPath, open_regular};
+use super::{MAX_SIZE, RealPath, open_regular};
 use crate::tool::ToolError;
 
-/// Largest file that is read for it (64 MB); a larger one is known by its size, its
-/// times and its place on the disk.
-const MAX_READ: u64 = 64 * 1024 * 1024;
 /// Bytes that are read at a time.
 const PIECE: usize = 64 * 1024;
 /// That there is no file.
 const ABSENT: &str = "absent";
 
-/// What a file holds, so far as it can be told from what it held before.
+/// What a file holds, so far as it can be told from what it held before. One that is
+/// larger than [`MAX_SIZE`] is known by its size, its times and its place on the disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint(String);
@@ -40,7 +38,7 @@ impl Fingerprint {
             Err(ToolError::NotFound(_)) => return Ok(Self(ABSENT.to_owned())),
             opened => opened?,
         };
-        if opened.metadata.len() > MAX_READ {
+        if opened.metadata.len() > MAX_SIZE {
             return Ok(Self::large(&opened.metadata));
         }
         let read = hash(opened.file);
@@ -73,7 +71,7 @@ impl Fingerprint {
 
 /// Reads a file; one that grows meanwhile has an end here.
 fn hash(file: File) -> io::Result<Fingerprint> {
-    let mut file = file.take(MAX_READ + 1);
+    let mut file = file.take(MAX_SIZE + 1);
     let mut hash = Sha256::new();
     let mut piece = vec![0; PIECE];
     loop {
@@ -106,13 +104,13 @@ mod tests {
 
         let large = at("large");
         let file = std::fs::File::create(large.as_path()).unwrap();
-        file.set_len(MAX_READ + 1).unwrap();
+        file.set_len(MAX_SIZE + 1).unwrap();
         let before = Fingerprint::of_file(&large).unwrap();
         assert_eq!(Fingerprint::of_file(&large).unwrap(), before);
         // Swapped for one of the same size.
         let other = folder.path().join("other");
         let file = std::fs::File::create(&other).unwrap();
-        file.set_len(MAX_READ + 1).unwrap();
+        file.set_len(MAX_SIZE + 1).unwrap();
         std::fs::rename(&other, large.as_path()).unwrap();
         assert_ne!(Fingerprint::of_file(&large).unwrap(), before);
     }

@@ -5,6 +5,7 @@
 
 mod atomic;
 mod attributes;
+mod encoding;
 mod fingerprint;
 mod locks;
 mod open;
@@ -15,6 +16,7 @@ mod shown;
 mod target;
 
 pub use atomic::{sweep as sweep_unfinished, write as write_whole};
+pub(crate) use encoding::Encoding;
 pub use fingerprint::Fingerprint;
 pub(crate) use locks::FileLocks;
 pub(crate) use open::open_regular;
@@ -22,12 +24,32 @@ pub use path::resolve;
 pub use real::RealPath;
 pub(crate) use real::follow;
 pub use shown::{Changes, Shown, Standing};
-pub(crate) use target::Target;
+pub(crate) use target::{FileText, Target};
 
 use std::io;
 use std::path::Path;
 
+use chat::truncate::format_size;
+
 use crate::tool::ToolError;
+
+/// Largest file that a tool reads (64 MiB): it is held in memory, or searched to its end.
+pub(crate) const MAX_SIZE: u64 = 64 * 1024 * 1024;
+
+/// # Errors
+///
+/// [`ToolError::Failed`] when a file of this size is larger than [`MAX_SIZE`].
+pub(crate) fn check_size(path: &Path, bytes: u64) -> Result<(), ToolError> {
+    if bytes <= MAX_SIZE {
+        return Ok(());
+    }
+    Err(ToolError::Failed(format!(
+        "{} is {}, over the limit of {}. Use bash, for example with sed -n, head or tail.",
+        path.display(),
+        format_size(bytes),
+        format_size(MAX_SIZE)
+    )))
+}
 
 /// What went wrong with a file, as a sentence for the model.
 pub(crate) fn file_error(action: &str, path: &Path, error: &io::Error) -> ToolError {

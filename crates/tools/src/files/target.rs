@@ -7,13 +7,21 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use chat::truncate::floor_char_boundary;
+
 use super::open::check_regular;
-use super::{Fingerprint, RealPath, atomic, blocking, file_error, open_regular};
-use crate::buffers::OpenBuffers;
+use super::{Encoding, Fingerprint, MAX_SIZE, RealPath, atomic, blocking, check_size};
+use super::{file_error, open_regular};
+use crate::buffers::{OpenBuffers, Replaced, Replacement};
 use crate::tool::{ToolContext, ToolError};
 
-/// Largest file that is changed; it is held in memory (64 MB).
-const MAX_SIZE: u64 = 64 * 1024 * 1024;
+/// Most bytes of what autocommands changed that the model is shown.
+const DIFFERENCE_BYTES: usize = 4096;
+const UNSAVED: &str = "The file is open in the editor with unsaved changes, so the change is in \
+                       the editor and not on disk yet.";
+const CONFLICT: &str = "On disk, another program changed it: only the user can decide which to \
+                        keep.";
+const FORMATTED: &str = "The user's editor changed the text as it was saved:";
 
 /// A file that exists or can be made.
 pub(crate) struct Target {
@@ -21,13 +29,22 @@ pub(crate) struct Target {
     buffers: Arc<dyn OpenBuffers>,
 }
 
-/// Where a new text went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stored {
-    /// Into the file.
-    OnDisk,
-    /// Into the editor's buffer, which has unsaved changes of the user.
-    InBuffer,
+/// The text of a file, as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileText {
+    /// The text, with its line ends and byte order mark.
+    pub text: String,
+    /// How it is stored. Of an open file the editor knows.
+    encoding: Encoding,
+}
+
+/// What became of a new text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Stored {
+    /// Size of the file or, while it is unsaved in the editor, of its text.
+    pub bytes: u64,
+    /// What the model should know beyond success, a sentence each.
+    remarks: Vec<String>,
 }
 
 impl Target {
@@ -71,10 +88,13 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// When there is no such file, it cannot be read, is too large or not UTF-8.
-    pub(crate) async fn text(&self) -> Result<String, ToolError> {
+    /// When there is no such file, it cannot be read, is too large or no text.
+    pub(crate) async fn text(&self) -> Result<FileText, ToolError> {
         if let Some(open) = self.buffers.text(self.path()).await {
-            return Ok(open.text);
+            return Ok(FileText {
+                text: open.text,
+                encoding: Encoding::default(),
+            });
         }
         let path = self.path.clone();
         blocking(move || read_text(&path)).await
@@ -89,7 +109,7 @@ impl Target {
     pub(crate) async fn store_as_shown(
         &self,
         ctx: &ToolContext,
-        expected: Option<String>,
+        expected: Option<FileText>,
         text: String,
     ) -> Result<Stored, ToolError> {
         let Some(shown) = &ctx.shown else {
@@ -111,28 +131,25 @@ impl Target {
     }
 
     /// Makes `text` the file's text; `expected` is what it must still be, or `None`
-    /// to replace whatever is there.
+    /// to replace whatever is there and store UTF-8.
     ///
     /// # Errors
     ///
     /// When it has changed meanwhile or cannot be written; it is then as it was.
     pub(crate) async fn store(
         &self,
-        expected: Option<String>,
+        expected: Option<FileText>,
         text: String,
     ) -> Result<Stored, ToolError> {
-        if let Some(open) = self.buffers.text(self.path()).await {
-            let expected = expected.unwrap_or(open.text);
-            let saved = self.buffers.replace(self.path(), &expected, &text).await;
-            let saved = saved.map_err(ToolError::Failed)?;
-            return Ok(if saved {
-                Stored::OnDisk
-            } else {
-                Stored::InBuffer
-            });
+        if self.buffers.text(self.path()).await.is_some() {
+            return self.store_open(expected, &text).await;
         }
         let path = self.path.clone();
         blocking(move || {
+            let encoding = expected.as_ref().map_or(Encoding::Utf8, |it| it.encoding);
+            let bytes = encoding
+                .encode(&text)
+                .map_err(|character| cannot_hold(path.as_path(), encoding, character))?;
             if expected.is_some_and(|expected| !is_still(&path, &expected)) {
                 return Err(ToolError::Failed(format!(
                     "{} was changed by another program meanwhile; nothing was written. Read it \
@@ -140,55 +157,111 @@ impl Target {
                     path.as_path().display()
                 )));
             }
-            atomic::write_real(&path, text.as_bytes())
-                .map_err(|error| write_error(path.as_path(), &error))
+            atomic::write_real(&path, &bytes)
+                .map_err(|error| write_error(path.as_path(), &error))?;
+            Ok(Stored {
+                bytes: bytes.len() as u64,
+                remarks: Vec::new(),
+            })
         })
-        .await?;
-        Ok(Stored::OnDisk)
+        .await
+    }
+
+    /// Through the editor, which writes the file that was resolved or none.
+    async fn store_open(
+        &self,
+        expected: Option<FileText>,
+        text: &str,
+    ) -> Result<Stored, ToolError> {
+        let before = self.identity().await?;
+        let new = Replacement {
+            expected: expected.as_ref().map(|it| it.text.as_str()),
+            text,
+            as_utf8: expected.is_none(),
+            file: before,
+        };
+        let replaced = self.buffers.replace(self.path(), new).await;
+        let replaced = replaced.map_err(ToolError::Failed)?;
+        // The editor writes in place: another file here is another one than it wrote.
+        if replaced.saved && before.is_some() && self.identity().await? != before {
+            return Err(ToolError::Failed(format!(
+                "{} became another file while the editor wrote it. Read it again.",
+                self.path().display()
+            )));
+        }
+        Ok(Stored::of(replaced))
+    }
+
+    /// Device and inode of the file, or `None` when there is none.
+    async fn identity(&self) -> Result<Option<(u64, u64)>, ToolError> {
+        let path = self.path.clone();
+        blocking(move || {
+            let stat = path.stat();
+            let stat = stat.map_err(|error| file_error("read", path.as_path(), &error))?;
+            Ok(stat.map(|it| (it.st_dev, it.st_ino)))
+        })
+        .await
     }
 }
 
 impl Stored {
-    /// What the model should know beyond success, with a blank before it.
-    pub(crate) fn remark(self) -> &'static str {
-        match self {
-            Self::OnDisk => "",
-            Self::InBuffer => {
-                " The file is open in the editor with unsaved changes, so the change is in the \
-                 editor and not on disk yet."
-            }
+    fn of(replaced: Replaced) -> Self {
+        let mut remarks = Vec::new();
+        if !replaced.saved {
+            remarks.push(UNSAVED.to_owned());
         }
+        if replaced.conflict {
+            remarks.push(CONFLICT.to_owned());
+        }
+        if let Some(difference) = replaced.difference {
+            let difference = &difference[..floor_char_boundary(&difference, DIFFERENCE_BYTES)];
+            remarks.push(format!("{FORMATTED}\n{}", difference.trim_end()));
+        }
+        Self {
+            bytes: replaced.bytes,
+            remarks,
+        }
+    }
+
+    /// What the model should know beyond success, with a blank before it.
+    pub(crate) fn remark(&self) -> String {
+        self.remarks.iter().map(|it| format!(" {it}")).collect()
+    }
+
+    /// The size in words.
+    pub(crate) fn size(&self) -> String {
+        let unit = if self.bytes == 1 { "byte" } else { "bytes" };
+        format!("{} {unit}", self.bytes)
     }
 }
 
-fn read_text(path: &RealPath) -> Result<String, ToolError> {
+fn read_text(path: &RealPath) -> Result<FileText, ToolError> {
     let opened = open_regular(path)?;
     let path = path.as_path();
-    let too_large = || {
-        ToolError::Failed(format!(
-            "{} is larger than 64 MB, too large to be edited. Use bash.",
-            path.display()
-        ))
-    };
-    if opened.metadata.len() > MAX_SIZE {
-        return Err(too_large());
-    }
+    check_size(path, opened.metadata.len())?;
     let mut bytes = Vec::new();
     let read = opened.file.take(MAX_SIZE + 1).read_to_end(&mut bytes);
     read.map_err(|error| file_error("read", path, &error))?;
-    if bytes.len() as u64 > MAX_SIZE {
-        return Err(too_large());
-    }
-    String::from_utf8(bytes).map_err(|_| {
+    check_size(path, bytes.len() as u64)?;
+    let (text, encoding) = Encoding::decode(bytes).ok_or_else(|| {
         ToolError::Failed(format!(
-            "{} is not UTF-8 text, so an edit could damage it. Use bash.",
+            "{} is a binary file, so an edit could damage it. Use bash.",
             path.display()
         ))
-    })
+    })?;
+    Ok(FileText { text, encoding })
 }
 
-fn is_still(path: &RealPath, expected: &str) -> bool {
-    read_text(path).is_ok_and(|text| text == expected)
+fn is_still(path: &RealPath, expected: &FileText) -> bool {
+    read_text(path).is_ok_and(|text| text == *expected)
+}
+
+fn cannot_hold(path: &Path, encoding: Encoding, character: char) -> ToolError {
+    ToolError::Failed(format!(
+        "{} is stored as {}, which cannot hold {character}. Nothing was changed.",
+        path.display(),
+        encoding.name()
+    ))
 }
 
 fn write_error(path: &Path, error: &io::Error) -> ToolError {

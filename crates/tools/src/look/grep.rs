@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::matches::{Matches, compile};
 use super::{Place, SLACK, Until, counted, limit, look, walk};
-use crate::files::{RealPath, open_regular};
+use crate::files::{RealPath, check_size, open_regular};
 use crate::schema;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
@@ -128,7 +128,9 @@ fn search(
     mut matches: Matches,
 ) -> Result<String, ToolError> {
     if !place.is_folder {
-        matches.search(open_regular(&place.path)?.file, &place.shown(place.path()));
+        let opened = open_regular(&place.path)?;
+        check_size(place.path(), opened.metadata.len())?;
+        matches.search(opened.file, &place.shown(place.path()));
         return Ok(report(&matches, true));
     }
     let mut searched = 0;

@@ -2,6 +2,8 @@
 //!
 //! Pure.
 
+use std::borrow::Cow;
+
 use chat::truncate::{Limit, MAX_BYTES, format_size};
 
 use super::window::{Asked, Window};
@@ -19,16 +21,31 @@ pub(super) fn with_footer(window: &Window, asked: Asked, path: &str) -> Result<S
     if window.lines == 0 {
         return nothing(window, asked, path);
     }
-    let text = String::from_utf8_lossy(&window.bytes);
-    let mut notices = Vec::new();
-    if matches!(text, std::borrow::Cow::Owned(_)) {
-        notices.push("[Some bytes are not UTF-8 and are shown as \u{fffd}.]".to_owned());
-    }
+    let (text, notice) = decoded(&window.bytes);
+    let mut notices: Vec<String> = notice.into_iter().map(str::to_owned).collect();
     notices.extend(missing(window, asked));
     if notices.is_empty() {
         return Ok(as_shown(&text));
     }
     Ok(format!("{}\n\n{}", as_shown(&text), notices.join("\n")))
+}
+
+/// The text of some lines, and a notice when they are not UTF-8. Latin-1 is told from
+/// UTF-8 with a few wrong bytes by having no character of UTF-8 beyond ASCII.
+fn decoded(bytes: &[u8]) -> (Cow<'_, str>, Option<&'static str>) {
+    let text = String::from_utf8_lossy(bytes);
+    if matches!(text, Cow::Borrowed(_)) {
+        return (text, None);
+    }
+    if bytes.utf8_chunks().all(|chunk| chunk.valid().is_ascii()) {
+        let text = bytes.iter().copied().map(char::from).collect();
+        return (
+            text,
+            Some("[The file is not UTF-8 and is shown as Latin-1.]"),
+        );
+    }
+    let notice = "[Some bytes are not UTF-8 and are shown as \u{fffd}.]";
+    (text, Some(notice))
 }
 
 /// A buffer line cannot hold a NUL, and a result that shows nothing says nothing.

@@ -6,7 +6,8 @@
 mod footer;
 mod window;
 
-use std::io::Cursor;
+use std::fs::File;
+use std::io::{self, Cursor, Read as _, Seek};
 
 use async_trait::async_trait;
 use chat::tool::ToolUseId;
@@ -16,7 +17,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::files::{RealPath, blocking, file_error, open_regular};
+use crate::files::{Encoding, MAX_SIZE, RealPath, blocking, check_size, file_error, open_regular};
 use crate::schema;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 use window::{Asked, Window};
@@ -96,10 +97,16 @@ fn from_disk(
     asked: Asked,
     cancel: &CancellationToken,
 ) -> Result<Window, ToolError> {
-    let opened = open_regular(path)?;
+    let mut opened = open_regular(path)?;
     let path = path.as_path();
-    let window = window::read(opened.file, asked, cancel)
-        .map_err(|error| file_error("read", path, &error))?;
+    check_size(path, opened.metadata.len())?;
+    let error = |error| file_error("read", path, &error);
+    let wide = wide_text(&mut opened.file).map_err(error)?;
+    let window = match wide {
+        Some(text) => window::read(Cursor::new(text), asked, cancel),
+        None => window::read(opened.file.take(MAX_SIZE), asked, cancel),
+    };
+    let window = window.map_err(error)?;
     if window.is_binary {
         let size = format_size(opened.metadata.len());
         return Err(ToolError::Failed(format!(
@@ -109,4 +116,19 @@ fn from_disk(
         )));
     }
     Ok(window)
+}
+
+/// The text of a file that begins with the mark of UTF-16. Any other one is left at its
+/// start.
+fn wide_text(file: &mut File) -> io::Result<Option<String>> {
+    let mut start = [0; 2];
+    let read = file.read(&mut start)?;
+    file.rewind()?;
+    if read < 2 || !matches!(start, [0xff, 0xfe] | [0xfe, 0xff]) {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_SIZE).read_to_end(&mut bytes)?;
+    file.rewind()?;
+    Ok(Encoding::decode(bytes).map(|(text, _)| text))
 }

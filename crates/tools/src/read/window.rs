@@ -74,6 +74,8 @@ pub(super) fn read(
     let mut scan = Scan::new(asked);
     let mut chunk = vec![0; CHUNK];
     let mut is_first = true;
+    // Whether only carriage returns end lines, from what is read first.
+    let mut returns = false;
     loop {
         let length = match source.read(&mut chunk) {
             Ok(0) => break,
@@ -87,8 +89,16 @@ pub(super) fn read(
                 ..Window::default()
             });
         }
+        let piece = &mut chunk[..length];
+        if is_first {
+            returns = piece.contains(&b'\r') && !piece.contains(&b'\n');
+        }
         is_first = false;
-        scan.take(&chunk[..length]);
+        if returns {
+            let ends = piece.iter_mut().filter(|byte| **byte == b'\r');
+            ends.for_each(|byte| *byte = b'\n');
+        }
+        scan.take(piece);
         if scan.is_counted_enough() || cancel.is_cancelled() {
             scan.window.is_total_open = true;
             break;

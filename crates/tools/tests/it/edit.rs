@@ -1,5 +1,7 @@
 //! An edit applies in one place or nowhere.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::place::{OneBuffer, Place};
@@ -41,9 +43,25 @@ async fn what_is_no_text_is_not_edited() {
     let problem = place.failed("edit", input("a", "b")).await;
     assert!(problem.ends_with("does not exist."), "{problem}");
 
-    let place = Place::new().with("a", b"caf\xe9");
+    let place = Place::new().with("a", b"caf\xe9\0");
     let problem = place.failed("edit", input("caf", "tea")).await;
-    assert!(problem.contains("is not UTF-8 text"), "{problem}");
+    assert!(problem.contains("is a binary file"), "{problem}");
+}
+
+#[tokio::test]
+async fn text_keeps_its_encoding_and_gets_nothing_that_it_cannot_hold() {
+    let place = Place::new().with("a", b"caf\xe9\n");
+    place.done("edit", input("caf\u{e9}", "th\u{e9}")).await;
+    assert_eq!(fs::read(place.path("a")).unwrap(), b"th\xe9\n");
+    let problem = place.failed("edit", input("th", "\u{20ac}")).await;
+    assert!(
+        problem.contains("is stored as Latin-1, which cannot hold \u{20ac}"),
+        "{problem}"
+    );
+    assert_eq!(fs::read(place.path("a")).unwrap(), b"th\xe9\n");
+    let place = Place::new().with("a", b"\xff\xfea\0\r\0\n\0");
+    place.done("edit", input("a", "b")).await;
+    assert_eq!(fs::read(place.path("a")).unwrap(), b"\xff\xfeb\0\r\0\n\0");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! A folder of its own for one test, and a way to call tools in it.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +9,7 @@ use async_trait::async_trait;
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::Value;
 use tempfile::TempDir;
-use tools::{OpenBuffers, OpenText, Registry, ToolContext};
+use tools::{OpenBuffers, OpenText, Registry, Replaced, Replacement, ToolContext};
 
 /// A temporary folder; gone at the end of the test.
 pub struct Place {
@@ -101,16 +102,23 @@ impl OpenBuffers for OneBuffer {
         (path == self.path).then(|| self.state.lock().unwrap().clone())
     }
 
-    async fn replace(&self, path: &Path, expected: &str, text: &str) -> Result<bool, String> {
+    async fn replace(&self, path: &Path, new: Replacement<'_>) -> Result<Replaced, String> {
         let mut state = self.state.lock().unwrap();
-        if path != self.path || state.text != expected {
+        let is_expected = new.expected.is_none_or(|expected| expected == state.text);
+        if path != self.path || !is_expected {
             return Err("The buffer was changed meanwhile.".to_owned());
         }
-        state.text = text.to_owned();
+        let found = fs::metadata(path).unwrap();
+        assert_eq!(new.file, Some((found.dev(), found.ino())));
+        new.text.clone_into(&mut state.text);
         if !state.modified {
-            fs::write(path, text).unwrap();
+            fs::write(path, new.text).unwrap();
         }
-        Ok(!state.modified)
+        Ok(Replaced {
+            saved: !state.modified,
+            bytes: new.text.len() as u64,
+            ..Replaced::default()
+        })
     }
 }
 

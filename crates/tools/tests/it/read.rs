@@ -84,14 +84,43 @@ async fn a_line_that_is_too_long_comes_with_a_command() {
 async fn bytes_that_are_no_text_are_told() {
     let place = Place::new()
         .with("binary", b"\x7fELF\0\0")
-        .with("latin", b"caf\xe9\n");
+        .with("latin", b"caf\xe9\n")
+        .with("mostly", b"caf\xc3\xa9 \xff\n")
+        .with("wide", b"\xff\xfea\0\n\0b\0")
+        .with("mac", "a\rb\rc");
 
     let problem = place.failed("read", all_of("binary")).await;
-    let content = place.done("read", all_of("latin")).await;
+    let latin = place.done("read", all_of("latin")).await;
+    let mostly = place.done("read", all_of("mostly")).await;
+    let wide = place.done("read", all_of("wide")).await;
+    let mac = place.done("read", all_of("mac")).await;
 
     assert!(problem.contains("is a binary file of 6 B"), "{problem}");
+    let notice = "[The file is not UTF-8 and is shown as Latin-1.]";
+    assert_eq!(latin, format!("caf\u{e9}\n\n{notice}"));
     let notice = "[Some bytes are not UTF-8 and are shown as \u{fffd}.]";
-    assert_eq!(content, format!("caf\u{fffd}\n\n{notice}"));
+    assert_eq!(mostly, format!("caf\u{e9} \u{fffd}\n\n{notice}"));
+    assert_eq!(wide, "\u{feff}a\nb");
+    assert_eq!(mac, "a\nb\nc");
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_refused_at_once() {
+    let place = Place::new();
+    let file = std::fs::File::create(place.path("large")).unwrap();
+    file.set_len(64 * 1024 * 1024 + 1).unwrap();
+    let old = json!({"label": "", "path": "large", "oldText": "a", "newText": "b"});
+    for (tool, input) in [
+        ("read", all_of("large")),
+        ("edit", old),
+        (
+            "grep",
+            json!({"label": "", "pattern": "x", "path": "large", "glob": null, "limit": null}),
+        ),
+    ] {
+        let problem = place.failed(tool, input).await;
+        assert!(problem.contains("over the limit of 64.0 MB"), "{problem}");
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,134 @@
+//! How the lines of a text end, and how those of a new piece of it should.
+//!
+//! Pure.
+
+use std::ops::Range;
+
+/// Returns true for a text in which only carriage returns end lines.
+pub(super) fn are_returns(text: &str) -> bool {
+    text.contains('\r') && !text.contains('\n')
+}
+
+/// Returns true if all lines end in the same way.
+pub(super) fn are_alike(text: &str) -> bool {
+    let feeds = text.matches('\n').count();
+    let pairs = text.matches("\r\n").count();
+    pairs == 0 || pairs == feeds
+}
+
+/// The text with `\n` at the end of each line; a carriage return alone is one only where
+/// `returns` says so.
+pub(super) fn plain(text: &str, returns: bool) -> String {
+    if returns {
+        return text.replace('\r', "\n");
+    }
+    text.replace("\r\n", "\n")
+}
+
+/// `new` with the line ends that the piece `range` of `text` has: a line that was there
+/// keeps its own, one that is new gets that of its neighbor.
+pub(super) fn like(text: &str, range: Range<usize>, new: &str) -> String {
+    let returns = are_returns(text);
+    let new = plain(new, false);
+    let Some(outside) = around(text, &range, returns) else {
+        // The text has no line ends, so the new ones are its own.
+        return new;
+    };
+    let old = lines(&text[range], returns);
+    let new: Vec<&str> = new.split('\n').collect();
+    let same = |(old, new): &(&Line<'_>, &&str)| old.text == **new;
+    let before = old.iter().zip(&new).take_while(same).count();
+    let after = old.iter().rev().zip(new.iter().rev());
+    let most = old.len().min(new.len()) - before;
+    let after = after.take(most).take_while(same).count();
+    let mut result = String::new();
+    for (number, line) in new.iter().enumerate() {
+        result.push_str(line);
+        if number + 1 == new.len() {
+            break;
+        }
+        let was = if number + after >= new.len() {
+            old.get(number + old.len() - new.len())
+        } else if number < before {
+            old.get(number)
+        } else {
+            // Between what stayed: by position, then as the last one that was replaced.
+            let last = (old.len() - after).checked_sub(1);
+            last.and_then(|last| old.get(number.min(last)))
+        };
+        let ending = was.and_then(|line| line.ending);
+        result.push_str(ending.unwrap_or(outside));
+    }
+    result
+}
+
+/// A line and its end; the last one of a piece has none.
+struct Line<'t> {
+    text: &'t str,
+    ending: Option<&'t str>,
+}
+
+fn lines(piece: &str, returns: bool) -> Vec<Line<'_>> {
+    let mark = if returns { '\r' } else { '\n' };
+    let mut lines: Vec<Line<'_>> = piece
+        .split_inclusive(mark)
+        .map(|it| line(it, mark))
+        .collect();
+    if lines.last().is_none_or(|last| last.ending.is_some()) {
+        let (text, ending) = ("", None);
+        lines.push(Line { text, ending });
+    }
+    lines
+}
+
+fn line(whole: &str, mark: char) -> Line<'_> {
+    let Some(text) = whole.strip_suffix(mark) else {
+        return Line {
+            text: whole,
+            ending: None,
+        };
+    };
+    let text = text.strip_suffix('\r').unwrap_or(text);
+    Line {
+        text,
+        ending: Some(&whole[text.len()..]),
+    }
+}
+
+/// The end of the line that `range` ends in; of the last line, that of the one before.
+fn around<'t>(text: &'t str, range: &Range<usize>, returns: bool) -> Option<&'t str> {
+    let mark = if returns { '\r' } else { '\n' };
+    let end = match text[range.end..].find(mark) {
+        Some(after) => range.end + after,
+        None => text.rfind(mark)?,
+    };
+    let is_pair = mark == '\n' && text[..end].ends_with('\r');
+    Some(&text[end - usize::from(is_pair)..=end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn new_lines_end_as_lines_of_the_text_do_and_say_what_they_said(
+            text in "(a|b|\r\n|\n){0,12}", new in "(a|c|\n){0,8}", from in 0usize..13, to in 0usize..13,
+        ) {
+            let cut = |at: usize| {
+                let at = at.min(text.len());
+                if text[..at].ends_with('\r') { at - 1 } else { at }
+            };
+            let (start, end) = (cut(from.min(to)), cut(from.max(to)));
+            let put = like(&text, start..end, &new);
+            prop_assert_eq!(plain(&put, false), new);
+            if !text.contains("\r\n") {
+                prop_assert!(!put.contains('\r'));
+            }
+            if are_alike(&text) && text.contains("\r\n") {
+                prop_assert_eq!(put.matches('\n').count(), put.matches("\r\n").count());
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+--- A buffer and its file on disk: whether they agree, reloading, saving.
+---
+--- Nothing here can ask the user something: what Neovim would ask about is found out
+--- before.
+---@class flemma.files.disk
+local M = {}
+
+local api = vim.api
+local text = require("flemma.files.text")
+
+--- Largest file that is compared, in bytes; the largest that tools change (64 MiB).
+local MOST_BYTES = 64 * 1024 * 1024
+
+---@alias flemma.files.Stamp string Tells one state of a file from another; empty: there is none.
+
+---@type table<integer, flemma.files.Stamp> The file of a buffer as it was when they agreed last.
+local agreed = {}
+---@type table<integer, flemma.files.Stamp> The change that the user was told of, by buffer.
+local told = {}
+
+---@param buffer integer
+---@return flemma.files.Stamp
+local function stamp_of(buffer)
+  local stat = vim.uv.fs_stat(api.nvim_buf_get_name(buffer))
+  if not stat then
+    return ""
+  end
+  return ("%d:%d:%d:%d.%d"):format(stat.dev, stat.ino, stat.size, stat.mtime.sec, stat.mtime.nsec)
+end
+
+--- The bytes of a file.
+---@param path string
+---@return string? bytes Nothing when it cannot be read, or is too large.
+local function bytes_of(path)
+  local file = vim.uv.fs_open(path, "r", 0)
+  if not file then
+    return nil
+  end
+  local stat = vim.uv.fs_fstat(file)
+  local bytes = stat and stat.type == "file" and stat.size <= MOST_BYTES and vim.uv.fs_read(file, stat.size, 0)
+  vim.uv.fs_close(file)
+  return bytes or nil
+end
+
+--- Whether the file holds what the buffer would store.
+---@param buffer integer
+---@return boolean
+function M.agrees(buffer)
+  local bytes = bytes_of(api.nvim_buf_get_name(buffer))
+  return bytes ~= nil and text.encode(text.of(buffer), text.form_of(buffer).encoding) == bytes
+end
+
+--- Reads the file of an unmodified buffer again, if its times changed.
+---@param buffer integer
+local function check_time(buffer)
+  -- Without this, Neovim may ask what to do.
+  local guard = api.nvim_create_autocmd("FileChangedShell", {
+    buffer = buffer,
+    desc = "flemma: reload without a question",
+    callback = function()
+      vim.v.fcs_choice = vim.bo[buffer].modified and "" or "reload"
+    end,
+  })
+  local ok, why = pcall(vim.cmd, ("silent checktime %d"):format(buffer))
+  api.nvim_del_autocmd(guard)
+  if not ok then
+    error(why, 0)
+  end
+end
+
+---@param buffer integer
+local function read_again(buffer)
+  api.nvim_buf_call(buffer, function()
+    vim.cmd("silent keepalt edit!")
+  end)
+end
+
+--- Reads the file of an unmodified buffer if another program changed it.
+---@param buffer integer
+function M.check(buffer)
+  if vim.bo[buffer].modified or stamp_of(buffer) == "" then
+    return
+  elseif agreed[buffer] == "" or text.is_empty(buffer) then
+    -- Of a file that was made since, `:checktime` asks whatever is set.
+    if not M.agrees(buffer) then
+      read_again(buffer)
+    end
+  else
+    check_time(buffer)
+  end
+end
+
+--- Makes an unmodified buffer hold what its file does.
+---@param buffer integer
+---@return boolean ok Whether it does; never when there is no file.
+function M.sync(buffer)
+  if M.agrees(buffer) then
+    return true
+  end
+  M.check(buffer)
+  if not M.agrees(buffer) and stamp_of(buffer) ~= "" then
+    -- The file has the times of the one that was read.
+    read_again(buffer)
+  end
+  return M.agrees(buffer)
+end
+
+--- Whether the file of a buffer with unsaved changes changed on disk, so that saving
+--- would lose one of the two.
+---@param buffer integer
+---@return boolean conflicts
+---@return boolean first Whether nothing asked about this change before.
+function M.conflicts(buffer)
+  local now = stamp_of(buffer)
+  if not vim.bo[buffer].modified or agreed[buffer] == nil or agreed[buffer] == now then
+    return false, false
+  end
+  local first = told[buffer] ~= now
+  told[buffer] = now
+  return true, first
+end
+
+--- The file behind a path, as one that can be compared.
+---@param path string
+---@return {device: integer, inode: integer}?
+function M.identity(path)
+  local stat = vim.uv.fs_stat(path)
+  return stat and { device = stat.dev, inode = stat.ino }
+end
+
+--- Writes the buffer to its file, unless that is not what it was.
+---@param buffer integer
+---@param before string? The bytes that the file must hold; nothing: there must be no file.
+local function write(buffer, before)
+  local options = vim.bo[buffer]
+  local copy, fix = options.backupcopy, options.fixendofline
+  -- In place: owner, access control list and links stay, and it is the same file.
+  options.backupcopy, options.fixendofline = "yes", false
+  local problem ---@type string?
+  -- Created last, it runs after the user's own, which may change the text.
+  local guard = api.nvim_create_autocmd("BufWritePre", {
+    buffer = buffer,
+    desc = "flemma: save over nothing but what was read",
+    callback = function()
+      local form = text.form_of(buffer)
+      if bytes_of(api.nvim_buf_get_name(buffer)) ~= before then
+        problem = "Another program changed the file meanwhile."
+      elseif not text.encode(text.of(buffer), form.encoding) then
+        problem = ("Your autocommands put text into it that %s cannot store."):format(form.encoding)
+      end
+      if problem then
+        error(problem, 0)
+      end
+    end,
+  })
+  local ok, why = pcall(api.nvim_buf_call, buffer, function()
+    -- Without `!` Neovim can ask; what it would ask about was compared above.
+    vim.cmd("silent keepalt write!")
+  end)
+  pcall(api.nvim_del_autocmd, guard)
+  if api.nvim_buf_is_valid(buffer) then
+    options.fixendofline, options.backupcopy = fix, copy
+  end
+  if not ok then
+    error(problem or why, 0)
+  end
+end
+
+--- Saves a buffer. Saved means: the buffer is unmodified, and the file holds what it
+--- holds.
+---@param buffer integer
+---@param before string? What the file holds now; nothing: there is none.
+---@return boolean saved
+---@return string? why
+function M.save(buffer, before)
+  local path = api.nvim_buf_get_name(buffer)
+  local identity = M.identity(path)
+  local ok, why = pcall(write, buffer, before)
+  if not ok then
+    return false, tostring(why)
+  end
+  if identity and not vim.deep_equal(identity, M.identity(path)) then
+    return false, "Its path led to another file meanwhile."
+  end
+  if vim.bo[buffer].modified or not M.agrees(buffer) then
+    return false, "The file does not hold what the buffer holds."
+  end
+  return true
+end
+
+M.bytes_of = bytes_of
+
+--- Remembers each file as it was when its buffer read or wrote it.
+---@param group integer An autocommand group.
+function M.watch(group)
+  for _, buffer in ipairs(api.nvim_list_bufs()) do
+    if api.nvim_buf_is_loaded(buffer) and not vim.bo[buffer].modified then
+      agreed[buffer] = agreed[buffer] or stamp_of(buffer)
+    end
+  end
+  api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufWritePost", "FileChangedShellPost" }, {
+    group = group,
+    desc = "flemma: the file as its buffer knows it",
+    callback = function(event)
+      agreed[event.buf] = stamp_of(event.buf)
+    end,
+  })
+  api.nvim_create_autocmd("BufUnload", {
+    group = group,
+    desc = "flemma: forget the file of a buffer",
+    callback = function(event)
+      agreed[event.buf], told[event.buf] = nil, nil
+    end,
+  })
+end
+
+return M
