@@ -1,0 +1,141 @@
+//! Globs of `find` and `grep`: the rules of .gitignore, for patterns as people write them.
+
+use std::path::{Component, Path};
+
+use ignore::overrides::{Override, OverrideBuilder};
+
+use super::Place;
+use crate::tool::{ToolContext, ToolError};
+
+/// A glob, compiled for the paths below a place.
+///
+/// # Errors
+///
+/// It is no glob, or about files elsewhere.
+pub(super) fn compile(place: &Place, glob: Option<&str>) -> Result<Option<Override>, ToolError> {
+    let Some(glob) = glob.filter(|glob| !glob.is_empty()) else {
+        return Ok(None);
+    };
+    let invalid =
+        |why: &str| ToolError::InvalidInput(format!("\"{glob}\" {why}. Nothing was searched."));
+    let pattern = below(place.path(), glob).map_err(invalid)?;
+    let mut builder = OverrideBuilder::new(place.path());
+    let built = builder.add(&pattern);
+    let built = built.and_then(|builder| builder.build());
+    built
+        .map(Some)
+        .map_err(|error| invalid(&format!("is no glob: {error}")))
+}
+
+/// The place and the rest of a glob that starts with a folder elsewhere, such as
+/// `/etc/*.conf` or `../lib/*.rs`; `None` for one about the folder that is searched.
+///
+/// # Errors
+///
+/// The folder cannot be looked at.
+pub(super) async fn elsewhere(
+    ctx: &ToolContext,
+    glob: &str,
+) -> Result<Option<(Place, String)>, ToolError> {
+    let leads_out = glob.starts_with(['/', '~']) || glob.split('/').any(|part| part == "..");
+    if !leads_out {
+        return Ok(None);
+    }
+    let (folder, rest) = split(glob);
+    if folder.is_empty() || folder == "/" {
+        return Ok(None);
+    }
+    match Place::folder(ctx, Some(folder)).await {
+        Ok(place) => Ok(Some((place, format!("/{rest}")))),
+        // As .gitignore has it, a leading slash means the folder that is searched.
+        Err(_) if glob.starts_with('/') => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The folder before the first part with a special character, and the rest.
+fn split(glob: &str) -> (&str, &str) {
+    let special = glob.find(['*', '?', '[', '{', '\\']).unwrap_or(glob.len());
+    match glob[..special].rfind('/') {
+        Some(0) => ("/", &glob[1..]),
+        Some(at) => (&glob[..at], &glob[at + 1..]),
+        None => ("", glob),
+    }
+}
+
+/// The glob as .gitignore has it, for paths below `root`.
+fn below(root: &Path, glob: &str) -> Result<String, &'static str> {
+    let mut pattern = glob;
+    let mut is_anchored = false;
+    while let Some(rest) = pattern.strip_prefix("./") {
+        pattern = rest;
+        is_anchored = true;
+    }
+    if pattern.split('/').any(|part| part == "..") {
+        return Err("leads out of the folder; name the other one as path");
+    }
+    let (folder, rest) = split(pattern);
+    if let Ok(inner) = Path::new(folder).strip_prefix(root) {
+        return Ok(format!("/{}{}", literal(inner), rest));
+    }
+    // Characters that say something at the start of a line, or nothing at its end.
+    let escape = if pattern.starts_with(['!', '#']) {
+        "\\"
+    } else {
+        ""
+    };
+    let slash = if is_anchored { "/" } else { "" };
+    let pattern = match pattern.strip_suffix(' ') {
+        Some(start) if !start.ends_with('\\') => format!("{start}\\ "),
+        _ => pattern.to_owned(),
+    };
+    Ok(format!("{slash}{escape}{pattern}"))
+}
+
+/// A path as a glob that means only it, with a slash after each part.
+fn literal(path: &Path) -> String {
+    let mut pattern = String::new();
+    for part in path.components() {
+        let Component::Normal(part) = part else {
+            continue;
+        };
+        for character in part.to_string_lossy().chars() {
+            if "*?[]{}\\".contains(character) {
+                pattern.push('\\');
+            }
+            pattern.push(character);
+        }
+        pattern.push('/');
+    }
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn a_glob_is_about_the_folder_however_it_is_written() {
+        let root = PathBuf::from("/home/me/[p]");
+        for (glob, expected) in [
+            ("*.rs", "*.rs"),
+            ("./src/*.rs", "/src/*.rs"),
+            ("././*", "/*"),
+            ("/src/*.rs", "/src/*.rs"),
+            ("/home/me/[p]/a", "/home/me/[p]/a"),
+            ("#*", "\\#*"),
+            ("!x", "\\!x"),
+            ("name ", "name\\ "),
+        ] {
+            assert_eq!(below(&root, glob).as_deref(), Ok(expected), "{glob}");
+        }
+        let plain = Path::new("/home/me/p");
+        assert_eq!(
+            below(plain, "/home/me/p/src/*.rs").as_deref(),
+            Ok("/src/*.rs")
+        );
+        assert!(below(plain, "../x/*").is_err());
+    }
+}

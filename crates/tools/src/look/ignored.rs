@@ -1,0 +1,131 @@
+//! What ignore files leave out: `.gitignore`, `.ignore`, `.git/info/exclude` and the
+//! user's own list of Git.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rustix::fs::{AtFlags, OFlags, statat};
+
+use crate::files::{RealPath, open_below};
+
+/// Largest ignore file that is read, in bytes (1 MiB).
+const MOST_BYTES: u64 = 1024 * 1024;
+
+/// The rules for what is in one folder, with those of the folders above it. Cheap to
+/// clone.
+#[derive(Clone)]
+pub(super) struct Rules(Option<Arc<Level>>);
+
+struct Level {
+    /// Of the folder above; none above a repository, which has rules of its own.
+    above: Rules,
+    /// Its files, the strongest first.
+    files: Vec<Gitignore>,
+}
+
+impl Rules {
+    /// Nothing is left out.
+    pub(super) fn none() -> Self {
+        Self(None)
+    }
+
+    /// Those of the folders above `root`, up to the nearest repository, and of the user.
+    /// `folder` is `root`, open.
+    pub(super) fn of(root: &RealPath, folder: &OwnedFd) -> Self {
+        let mut folders = Vec::new();
+        let mut is_repository = has_git(folder);
+        for above in root.as_path().ancestors().skip(1) {
+            if is_repository {
+                break;
+            }
+            let Some(opened) = open_folder(above) else {
+                continue;
+            };
+            is_repository = has_git(&opened);
+            folders.push((above, opened));
+        }
+        let (global, _) = Gitignore::global();
+        let mut rules = Self(Some(Arc::new(Level {
+            above: Self::none(),
+            files: vec![global],
+        })));
+        for (path, opened) in folders.into_iter().rev() {
+            rules = rules.within(path, &opened);
+        }
+        rules
+    }
+
+    /// The rules for what is in `folder`, which is at `path`.
+    pub(super) fn within(&self, path: &Path, folder: &OwnedFd) -> Self {
+        let names = [".ignore", ".gitignore", ".git/info/exclude"];
+        let files = names.iter().filter_map(|name| read(path, folder, name));
+        let files: Vec<Gitignore> = files.collect();
+        if has_git(folder) {
+            let above = self.of_the_user();
+            return Self(Some(Arc::new(Level { above, files })));
+        }
+        if files.is_empty() {
+            return self.clone();
+        }
+        let above = self.clone();
+        Self(Some(Arc::new(Level { above, files })))
+    }
+
+    /// The outermost level, which is the user's own.
+    fn of_the_user(&self) -> Self {
+        let mut rules = self;
+        while let Some(level) = &rules.0
+            && level.above.0.is_some()
+        {
+            rules = &level.above;
+        }
+        rules.clone()
+    }
+
+    /// Returns true for what is left out. `path` is absolute.
+    pub(super) fn leave_out(&self, path: &Path, is_folder: bool) -> bool {
+        let mut rules = self;
+        while let Some(level) = &rules.0 {
+            for file in &level.files {
+                match file.matched(path, is_folder) {
+                    Match::None => {}
+                    found => return found.is_ignore(),
+                }
+            }
+            rules = &level.above;
+        }
+        false
+    }
+}
+
+fn open_folder(path: &Path) -> Option<OwnedFd> {
+    let real = RealPath::of(path).ok()?;
+    real.open(OFlags::RDONLY | OFlags::DIRECTORY).ok()
+}
+
+fn has_git(folder: &OwnedFd) -> bool {
+    statat(folder, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
+/// The rules in one file; none if it cannot be read, as Git does.
+fn read(root: &Path, folder: &OwnedFd, name: &str) -> Option<Gitignore> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+    let file = File::from(open_below(folder, Path::new(name), flags).ok()?);
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut builder = GitignoreBuilder::new(root);
+    for line in text.trim_start_matches('\u{feff}').lines() {
+        // A line that is no pattern is skipped.
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().ok().filter(|rules| !rules.is_empty())
+}

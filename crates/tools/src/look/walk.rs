@@ -1,0 +1,204 @@
+//! Everything below a folder, in order, without following a link.
+//!
+//! Each folder and file is opened below the folder that was resolved, so that a link
+//! that appears on the way leads nowhere.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, statat};
+use rustix::io::Errno;
+
+use super::ignored::Rules;
+use super::{Until, is_skipped};
+use crate::files::{Opened, RealPath, file_error, open_below, open_regular_in};
+use crate::tool::ToolError;
+
+/// A name in a folder.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// From the root of the walk.
+    pub path: PathBuf,
+    /// What it is; a link is a link.
+    pub kind: FileType,
+}
+
+impl Entry {
+    pub(super) fn is_folder(&self) -> bool {
+        self.kind == FileType::Directory
+    }
+
+    pub(super) fn name(&self) -> &OsStr {
+        self.path.file_name().unwrap_or_default()
+    }
+}
+
+/// A folder and all that is in it.
+pub(super) struct Tree {
+    root: OwnedFd,
+    path: RealPath,
+    until: Until,
+    /// Folders that could not be read.
+    pub unread: usize,
+    /// Files and folders that ignore files left out.
+    ignored: usize,
+    /// Those that they did not.
+    kept: usize,
+}
+
+impl Tree {
+    /// Opens the folder.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    pub(super) fn open(path: &RealPath, until: &Until) -> Result<Self, ToolError> {
+        let root = path.open(OFlags::RDONLY | OFlags::DIRECTORY);
+        let root = root.map_err(|error| file_error("listed", path.as_path(), &error))?;
+        Ok(Self {
+            root,
+            path: path.clone(),
+            until: until.clone(),
+            unread: 0,
+            ignored: 0,
+            kept: 0,
+        })
+    }
+
+    /// The rules above the folder.
+    pub(super) fn rules(&self) -> Rules {
+        Rules::of(&self.path, &self.root)
+    }
+
+    /// How many names ignore files left out, if they left nothing.
+    pub(super) fn all_ignored(&self) -> Option<usize> {
+        (self.kept == 0 && self.ignored > 0).then_some(self.ignored)
+    }
+
+    /// What is in `folder`, sorted by name, and the rules for it. `above` are the rules
+    /// for the folder itself; without any, nothing is left out.
+    pub(super) fn entries(
+        &mut self,
+        folder: &Path,
+        above: Option<&Rules>,
+    ) -> (Vec<Entry>, Option<Rules>) {
+        match self.read(folder, above) {
+            Ok(read) => read,
+            // Gone meanwhile.
+            Err(Errno::NOENT) => (Vec::new(), None),
+            Err(_) => {
+                self.unread += 1;
+                (Vec::new(), None)
+            }
+        }
+    }
+
+    fn read(
+        &mut self,
+        folder: &Path,
+        above: Option<&Rules>,
+    ) -> rustix::io::Result<(Vec<Entry>, Option<Rules>)> {
+        let opened = open_below(&self.root, folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let path = self.path.as_path().join(folder);
+        let rules = above.map(|above| above.within(&path, &opened));
+        let mut entries = Vec::new();
+        for entry in Dir::read_from(&opened)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            if self.until.is_over() {
+                break;
+            }
+            let kind = match entry.file_type() {
+                FileType::Unknown => kind_of(&opened, name),
+                kind => kind,
+            };
+            let is_folder = kind == FileType::Directory;
+            let leave_out = |rules: &Rules| rules.leave_out(&path.join(name), is_folder);
+            if rules.as_ref().is_some_and(leave_out) {
+                self.ignored += 1;
+                continue;
+            }
+            self.kept += 1;
+            let path = folder.join(name);
+            entries.push(Entry { path, kind });
+        }
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok((entries, rules))
+    }
+
+    /// Opens a file of the tree.
+    ///
+    /// # Errors
+    ///
+    /// It is no regular file any more or cannot be read.
+    pub(super) fn open_file(&self, path: &Path) -> Result<Opened, ToolError> {
+        let shown = self.path.as_path().join(path);
+        let error = |error: Errno| file_error("read", &shown, &io::Error::from(error));
+        let parent = path.parent().unwrap_or(Path::new(""));
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let folder = open_below(&self.root, parent, flags).map_err(error)?;
+        let name = path.file_name().unwrap_or_default();
+        open_regular_in(&folder, Path::new(name), &shown)
+    }
+
+    /// Where a link leads, as it says.
+    pub(super) fn target(&self, path: &Path) -> Option<String> {
+        let parent = path.parent().unwrap_or(Path::new(""));
+        let folder = open_below(&self.root, parent, OFlags::RDONLY | OFlags::DIRECTORY).ok()?;
+        let target = rustix::fs::readlinkat(&folder, path.file_name()?, Vec::new()).ok()?;
+        Some(String::from_utf8_lossy(target.as_bytes()).into_owned())
+    }
+}
+
+fn kind_of(folder: &OwnedFd, name: &OsStr) -> FileType {
+    let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    stat.map_or(FileType::Unknown, |it| FileType::from_raw_mode(it.st_mode))
+}
+
+/// Goes through a tree: a folder before what is in it.
+pub(super) struct Walk<'t> {
+    pub tree: &'t mut Tree,
+    /// What is left of the folders on the way, the innermost last.
+    stack: Vec<(std::vec::IntoIter<Entry>, Option<Rules>)>,
+}
+
+impl<'t> Walk<'t> {
+    /// Leaves out what ignore files name, and the folders that hold no work of the user's.
+    pub(super) fn new(tree: &'t mut Tree) -> Self {
+        let rules = tree.rules();
+        let (entries, rules) = tree.entries(Path::new(""), Some(&rules));
+        Self {
+            tree,
+            stack: vec![(entries.into_iter(), rules)],
+        }
+    }
+}
+
+impl Iterator for Walk<'_> {
+    type Item = Entry;
+
+    fn next(&mut self) -> Option<Entry> {
+        loop {
+            let (entries, rules) = self.stack.last_mut()?;
+            let Some(entry) = entries.next() else {
+                self.stack.pop();
+                continue;
+            };
+            if entry.is_folder() {
+                if is_skipped(entry.name()) {
+                    continue;
+                }
+                let rules = rules.clone();
+                let (inner, rules) = self.tree.entries(&entry.path, rules.as_ref());
+                self.stack.push((inner.into_iter(), rules));
+            }
+            return Some(entry);
+        }
+    }
+}
