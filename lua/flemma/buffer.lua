@@ -9,6 +9,8 @@ local apply = require("flemma.apply")
 local approval = require("flemma.tools.approval")
 local config = require("flemma.config")
 local diagnostics = require("flemma.diagnostics")
+local directory = require("flemma.directory")
+local disk = require("flemma.files.disk")
 local flemma = require("flemma")
 local follow = require("flemma.follow")
 local highlights = require("flemma.highlights")
@@ -70,7 +72,7 @@ local function introduce(buffer, reason)
   local sent = host.send("attach", {
     buffer = buffer,
     path = name ~= "" and vim.fn.fnamemodify(name, ":p") or "",
-    cwd = vim.uv.cwd() or "",
+    cwd = directory.of(buffer),
     process = vim.uv.os_getpid(),
     width = viewport.width(buffer),
     reason = reason,
@@ -101,6 +103,7 @@ local function forget(buffer)
     folds.forget(buffer)
   end
   diagnostics.forget(buffer)
+  directory.forget(buffer)
   follow.forget(buffer)
   lease.forget(buffer)
   notices.forget(buffer)
@@ -263,6 +266,9 @@ function M.command(name, arguments)
       tools.flush()
     end
     require("flemma.files").tell()
+    if chats[buffer] then
+      directory.tell(buffer)
+    end
     host.send("command", {
       buffer = buffer,
       seq = mirror.seq(buffer),
@@ -347,6 +353,11 @@ local function follow_editor()
   on("ColorScheme", "highlight groups", function()
     highlights.define(config.get().highlights)
   end)
+  on({ "DirChanged" }, "the working directory of chats", function()
+    for buffer in pairs(chats) do
+      directory.tell(buffer)
+    end
+  end)
   on({ "WinScrolled", "WinResized", "VimResized", "BufWinEnter", "TabEnter" }, "visible lines", function()
     for buffer in pairs(chats) do
       viewport.changed(buffer)
@@ -389,6 +400,8 @@ function M.start()
   follow_editor()
   hidden.start()
   follow_keys()
+  -- Before the host runs: a file that is changed until then is known as it was.
+  disk.watch()
   vim.schedule(function()
     vim.filetype.add({ extension = { chat = "chat" } })
   end)

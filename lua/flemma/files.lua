@@ -89,10 +89,8 @@ function M.watch()
   told = nil
   M.tell()
   local scheduled = false
-  local group = api.nvim_create_augroup("flemma.files", { clear = true })
-  disk.watch(group)
   api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufFilePost", "BufUnload" }, {
-    group = group,
+    group = api.nvim_create_augroup("flemma.files", { clear = true }),
     desc = "flemma: which files are open",
     callback = function()
       if not scheduled then
@@ -245,6 +243,7 @@ local function save(message, buffer, old, before)
     saved = true,
     bytes = #(disk.bytes_of(api.nvim_buf_get_name(buffer)) or ""),
     difference = difference,
+    text = difference and now or nil,
   }
 end
 

@@ -165,10 +165,14 @@ M.IN_ORDER = {
 ---@class flemma.protocol.OpenFiles
 ---@field paths string[] Absolute names of loaded buffers that are files.
 
+---@class flemma.protocol.Directory The working directory of a chat, which is another one now.
+---@field buffer integer
+---@field cwd string
+
 ---@class flemma.protocol.BuffersAnswered
 ---@field ask integer
 ---@field open boolean? For `open_text`: whether a buffer holds the file.
----@field text string?
+---@field text string? What the buffer holds; for `replace_text` with a `difference` only.
 ---@field modified boolean?
 ---@field ok boolean? For `replace_text`.
 ---@field saved boolean?

@@ -7,6 +7,7 @@ use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};
 
 use crate::stage::*;
+use crate::traces::settle;
 
 fn edit(path: &str, old: &str, new: &str) -> Json {
     json!({"label": "testing", "path": path, "oldText": old, "newText": new})
@@ -286,6 +287,22 @@ fn the_next_call_works_after_one_that_failed() {
     assert!(result(&editor, "t_2").starts_with("**Tool Result:** `t_2` (error)"));
     assert!(result(&editor, "t_3").contains("\n1028\n"));
     assert!(result(&editor, "t_4").contains("\n42\n"));
+}
+
+#[test]
+fn a_change_of_the_working_directory_counts_for_the_next_command() {
+    let calls = Answer::new().tool_use("t_1", "bash", command("pwd"));
+    let provider = Provider::anthropic([calls]);
+    let options = json!({"tools": {"require_approval": false, "bash": {"cwd": "$CWD"}}});
+    let setup = with_options(&provider, options).with("sub/f.txt", "");
+    let editor = setup.file("question.chat", QUESTION).start();
+    // The host knows the chat, and with it the directory of that moment.
+    settle(&editor);
+    editor.command("cd sub");
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nDone.");
+    let said = output(&editor);
+    assert!(said.ends_with("/work/sub"), "{said}");
 }
 
 #[test]

@@ -46,6 +46,7 @@ mod meanwhile;
 mod mirror;
 mod misuse;
 mod on_demand;
+mod open_files;
 mod opening;
 mod origin;
 mod outcomes;

@@ -1,6 +1,7 @@
 --- Files that are open: what tools read and replace, in a buffer and on disk.
 -- luacheck: globals test same
 
+local disk = require("flemma.files.disk")
 local files = require("flemma.files")
 local host = require("flemma.host")
 local text = require("flemma.files.text")
@@ -132,15 +133,15 @@ test("unsaved changes are what is read and replaced, and are not saved", functio
     for _, case in ipairs({ "open", "changed on disk" }) do
       with_open(bytes, function(path, buffer)
         api.nvim_buf_set_lines(buffer, -1, -1, true, { "mine" })
-        local disk = case == "open" and bytes or bytes .. "theirs"
-        write(path, disk)
+        local held = case == "open" and bytes or bytes .. "theirs"
+        write(path, held)
         local read = ask(files.open_text, { path = path })
         same({ name, read.open, read.modified }, { name, true, true })
         assert(read.text:find("mine", 1, true), name)
         local new = read.text:gsub("two", "2")
         local answered = replace(path, new, read.text)
         same({ name, answered.message, answered.ok, answered.saved }, { name, nil, true, false })
-        same({ name, on_disk(path) }, { name, disk })
+        same({ name, on_disk(path) }, { name, held })
         same({ name, text.of(buffer) }, { name, new })
         same({ name, vim.bo[buffer].modified }, { name, true })
       end)
@@ -165,6 +166,17 @@ test("a read-only file is refused without a warning that waits", function()
     local answered = replace(path, "two\n", "one\n")
     assert(answered.message:find("is read-only", 1, true), answered.message)
     same({ on_disk(path), text.of(buffer), vim.v.warningmsg }, { "one\n", "one\n", "" })
+  end)
+end)
+
+test("a change of a read-only buffer warns of nothing and leaves it read-only", function()
+  with_open("one\n", function(_, buffer)
+    vim.bo[buffer].readonly = true
+    vim.v.warningmsg = ""
+    require("flemma.undo").write(buffer, false, function()
+      api.nvim_buf_set_lines(buffer, 0, 1, true, { "two" })
+    end)
+    same({ text.of(buffer), vim.bo[buffer].readonly, vim.v.warningmsg }, { "two\n", true, "" })
   end)
 end)
 
@@ -266,7 +278,7 @@ test("after a command, open files are read again and unsaved ones are reported o
     told[#told + 1] = message
   end
   with_open("one\n", function(path, buffer)
-    files.watch()
+    disk.watch()
     write(path, "one\ntwo\n")
     files.check_files()
     same({ text.of(buffer), vim.bo[buffer].modified }, { "one\ntwo\n", false })
@@ -284,7 +296,7 @@ end)
 
 test("of a file that was made after it was opened, nothing is asked", function()
   local path = vim.fn.tempname()
-  files.watch()
+  disk.watch()
   vim.cmd("edit " .. path)
   local new = api.nvim_get_current_buf()
   write(path, "made\n")

@@ -65,6 +65,7 @@ impl OpenBuffers for EditorBuffers {
             saved: answer.saved,
             bytes: answer.bytes,
             difference: answer.difference,
+            text: answer.text,
             conflict: answer.conflict,
         })
     }

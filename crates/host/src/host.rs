@@ -173,6 +173,7 @@ impl Host {
             FromEditor::ToolCommand(it) => self.editor.calls().asked(it),
             FromEditor::Answered(it) => self.editor.answered(it.ask, Reply::Functions(it)),
             FromEditor::Prompted(it) => self.editor.answered(it.ask, Reply::Prompted(it)),
+            FromEditor::Directory(it) => self.pass(it.buffer, Input::Directory(it.cwd)),
             FromEditor::OpenFiles(it) => self.editor.open_files(&it.paths),
             FromEditor::BuffersAnswered(it) => self.editor.answered(it.ask, Reply::Buffers(it)),
         }

@@ -184,6 +184,7 @@ fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
         "tool_returned" => FromEditor::ToolReturned(typed(payload)?),
         "answered" => FromEditor::Answered(typed(payload)?),
         "open_files" => FromEditor::OpenFiles(typed(payload)?),
+        "directory" => FromEditor::Directory(typed(payload)?),
         "prompted" => FromEditor::Prompted(typed(payload)?),
         "buffers_answered" => FromEditor::BuffersAnswered(typed(payload)?),
         _ => return Err(format!("no message is named {name:?}: {payload}")),

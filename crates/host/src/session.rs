@@ -111,6 +111,8 @@ pub enum Input {
     Preview(CallKey, usize, previews::Said),
     /// Somebody looked at the files of calls that wait.
     Look(sights::Look),
+    /// The working directory is another one.
+    Directory(String),
     /// A tool was told that its call was refused, and what it said.
     Refused(CallKey, Option<String>),
     /// Where the request of this number goes, and by what it is charged.
@@ -315,6 +317,7 @@ impl Session {
             Input::ToolEnded(call, ran) => self.tool_ended(call, ran),
             Input::Preview(call, width, said) => self.previewed(call, width, said),
             Input::Look(look) => self.looked_at(look),
+            Input::Directory(cwd) => self.change_directory(cwd),
             Input::Refused(call, words) => self.heard_refusal(call, words),
             Input::Label(number, label, tariff) => self.label(number, label, tariff),
             Input::Note(number, note) => self.note(number, note),

@@ -40,6 +40,8 @@ pub struct Replaced {
     pub bytes: u64,
     /// What the user's autocommands changed while it was saved, as a diff.
     pub difference: Option<String>,
+    /// The text with these changes.
+    pub text: Option<String>,
     /// Whether the file changed on disk under the unsaved changes.
     pub conflict: bool,
 }

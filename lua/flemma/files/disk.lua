@@ -190,9 +190,9 @@ end
 
 M.bytes_of = bytes_of
 
---- Remembers each file as it was when its buffer read or wrote it.
----@param group integer An autocommand group.
-function M.watch(group)
+--- Remembers, from now on, each file as it was when its buffer read or wrote it.
+function M.watch()
+  local group = api.nvim_create_augroup("flemma.files.disk", { clear = true })
   for _, buffer in ipairs(api.nvim_list_bufs()) do
     if api.nvim_buf_is_loaded(buffer) and not vim.bo[buffer].modified then
       agreed[buffer] = agreed[buffer] or stamp_of(buffer)

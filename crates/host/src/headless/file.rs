@@ -4,19 +4,20 @@
 //! A file that somebody else changed meanwhile is left as it is.
 
 use std::fs::{self, Metadata};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use chat::text::Text;
+use tools::RealPath;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A file, and what it was when it was last read or written.
 #[derive(Debug)]
 pub struct ChatFile {
-    /// Where it really is; absolute.
-    path: PathBuf,
+    /// Where it really is. No link is followed from here on.
+    path: RealPath,
     crlf: bool,
     byte_order_mark: bool,
     stamp: Option<Stamp>,
@@ -61,34 +62,33 @@ impl ChatFile {
     ///
     /// It cannot be read, or is no regular file.
     pub fn open(path: &Path) -> io::Result<(Self, Option<Text>)> {
-        let path = match fs::canonicalize(path) {
+        let real = match fs::canonicalize(path) {
             Ok(real) => real,
             Err(error) if error.kind() == io::ErrorKind::NotFound => new_path(path)?,
             Err(error) => return Err(error),
         };
+        let path = RealPath::of(&real).map_err(|why| io::Error::other(why.to_string()))?;
         let mut file = Self {
             path,
             crlf: false,
             byte_order_mark: false,
             stamp: None,
         };
-        let metadata = match fs::metadata(&file.path) {
-            Ok(metadata) => metadata,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((file, None)),
-            Err(error) => return Err(error),
-        };
-        if !metadata.is_file() {
-            return Err(io::Error::other("it is no regular file"));
+        if file.path.stat()?.is_none() {
+            return Ok((file, None));
         }
-        file.stamp = Some(Stamp::of(&metadata));
-        let bytes = fs::read(&file.path)?;
+        let mut bytes = Vec::new();
+        let opened = file.path.open_file()?;
+        let opened = opened.ok_or_else(|| io::Error::other("it is no regular file"))?;
+        file.stamp = Some(Stamp::of(&opened.metadata()?));
+        (&opened).read_to_end(&mut bytes)?;
         let text = file.decode(&bytes);
         Ok((file, Some(text)))
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.path.as_path()
     }
 
     fn decode(&mut self, bytes: &[u8]) -> Text {
@@ -99,14 +99,16 @@ impl ChatFile {
             }
             None => bytes,
         };
-        let Some(whole) = bytes.strip_suffix(b"\n") else {
-            return Text::from_bytes(bytes);
-        };
+        let whole = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let lines: Vec<&[u8]> = whole.split(|byte| *byte == b'\n').collect();
+        // The last line need not be complete.
+        let ended = lines.len() - usize::from(whole.len() == bytes.len());
+        let complete = &lines[..ended];
         // As Neovim decides: one line that ends otherwise, and it is no such file.
-        self.crlf = lines.iter().all(|line| line.ends_with(b"\r"));
+        self.crlf = ended > 0 && complete.iter().all(|line| line.ends_with(b"\r"));
         if self.crlf {
-            return Text::from_lines(lines.iter().map(|line| &line[..line.len() - 1]));
+            let complete = complete.iter().map(|line| &line[..line.len() - 1]);
+            return Text::from_lines(complete.chain(lines[ended..].iter().copied()));
         }
         Text::from_bytes(whole)
     }
@@ -135,7 +137,7 @@ impl ChatFile {
         if self.stamp()? != self.stamp {
             return Err(WriteError::Changed);
         }
-        let written = tools::write_whole(&self.path, &self.encode(text))?;
+        let written = self.path.write(&self.encode(text))?;
         self.stamp = Some(Stamp::of(&written));
         Ok(())
     }
@@ -147,19 +149,22 @@ impl ChatFile {
     ///
     /// That cannot be written either.
     pub fn write_beside(&self, text: &Text) -> io::Result<PathBuf> {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let free = (1..).map(|count| self.path.with_file_name(format!("{name}.flemma-{count}")));
+        let path = self.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let free = (1..).map(|count| path.with_file_name(format!("{name}.flemma-{count}")));
         let path = free
             .into_iter()
             .find(|path| fs::symlink_metadata(path).is_err())
-            .unwrap_or_else(|| self.path.with_extension("flemma"));
+            .unwrap_or_else(|| self.path().with_extension("flemma"));
         tools::write_whole(&path, &self.encode(text))?;
         Ok(path)
     }
 
     fn stamp(&self) -> io::Result<Option<Stamp>> {
-        match fs::metadata(&self.path) {
-            Ok(metadata) => Ok(Some(Stamp::of(&metadata))),
+        match self.path.open_file() {
+            Ok(Some(file)) => Ok(Some(Stamp::of(&file.metadata()?))),
+            // Something else stands there now.
+            Ok(None) => Err(io::Error::other("it is no regular file")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -202,6 +207,8 @@ mod tests {
             ("\u{feff}@You:\n", "@You:", "\u{feff}@You:\n"),
             // Neovim ends the last line when it writes.
             ("@You:", "@You:", "@You:\n"),
+            ("@You:\r\nx", "@You:\nx", "@You:\r\nx\r\n"),
+            ("@You:\nx\r", "@You:\nx\r", "@You:\nx\r\n"),
             ("@You:\n\n", "@You:\n", "@You:\n\n"),
             ("", "", ""),
         ] {

@@ -46,6 +46,8 @@ pub enum FromEditor {
     BuffersAnswered(BuffersAnswered),
     /// Which files are open.
     OpenFiles(OpenFiles),
+    /// The working directory of a chat is another one.
+    Directory(Directory),
     /// What the user said to a question.
     Prompted(Prompted),
 }
@@ -385,6 +387,15 @@ pub struct OpenFiles {
     /// Names of loaded buffers, absolute, links in them not followed.
     #[serde(default)]
     pub paths: Vec<String>,
+}
+
+/// The working directory of the window that shows a chat.
+#[derive(Debug, Deserialize)]
+pub struct Directory {
+    /// The chat's buffer.
+    pub buffer: BufferId,
+    /// Absolute.
+    pub cwd: String,
 }
 
 /// What is known of an open file.

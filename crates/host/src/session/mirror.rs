@@ -185,6 +185,12 @@ impl Session {
         }
     }
 
+    /// The working directory is another one, for what starts from now on.
+    pub(super) fn change_directory(&mut self, cwd: String) {
+        self.cwd = PathBuf::from(cwd);
+        self.sandbox.take();
+    }
+
     fn attached(&mut self, attach: Attach) {
         self.path = Some(PathBuf::from(&attach.path)).filter(|path| !path.as_os_str().is_empty());
         self.hold_chat(attach.process, attach.modified);

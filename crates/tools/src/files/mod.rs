@@ -19,10 +19,10 @@ pub use atomic::{sweep as sweep_unfinished, write as write_whole};
 pub(crate) use encoding::Encoding;
 pub use fingerprint::Fingerprint;
 pub(crate) use locks::FileLocks;
-pub(crate) use open::open_regular;
+pub(crate) use open::{Opened, open_regular, open_regular_in};
 pub use path::resolve;
 pub use real::RealPath;
-pub(crate) use real::follow;
+pub(crate) use real::{follow, open_below};
 pub use shown::{Changes, Shown, Standing};
 pub(crate) use target::{FileText, Target};
 

@@ -5,7 +5,7 @@
 //! every later open walks it without following any link.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
@@ -86,6 +86,17 @@ impl RealPath {
         }
         let file = File::from(self.open(OFlags::RDONLY | OFlags::NONBLOCK)?);
         Ok(file.metadata()?.is_file().then_some(file))
+    }
+
+    /// Makes `content` the content of the file, whole or not at all; missing folders are
+    /// made. Returns what the new file was before anybody else could see it.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system, also when a part of the path has become a link; the old
+    /// file is then as it was.
+    pub fn write(&self, content: &[u8]) -> io::Result<Metadata> {
+        super::atomic::write_real(self, content)
     }
 
     /// Opens the folder that it is in; also returns its name there.

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use chat::truncate::floor_char_boundary;
 
 use super::open::check_regular;
-use super::{Encoding, Fingerprint, MAX_SIZE, RealPath, atomic, blocking, check_size};
-use super::{file_error, open_regular};
+use super::{Encoding, Fingerprint, MAX_SIZE, RealPath, Standing};
+use super::{atomic, blocking, check_size, file_error, open_regular};
 use crate::buffers::{OpenBuffers, Replaced, Replacement};
 use crate::tool::{ToolContext, ToolError};
 
@@ -45,6 +45,8 @@ pub(crate) struct Stored {
     pub bytes: u64,
     /// What the model should know beyond success, a sentence each.
     remarks: Vec<String>,
+    /// What the file holds, where that is not the text that was to be stored.
+    holds: Option<Fingerprint>,
 }
 
 impl Target {
@@ -125,9 +127,19 @@ impl Target {
             )));
         }
         // Known before it happens: whoever looks right then is not to be surprised.
-        shown.changes_to(now, Fingerprint::of(text.as_bytes()));
+        let after = Fingerprint::of(text.as_bytes());
+        shown.changes_to(now, after.clone());
         ctx.sandbox.writes(self.path(), &text);
-        self.store(expected, text).await
+        let stored = self.store(expected, text).await?;
+        if let Some(holds) = stored.holds.clone().filter(|holds| *holds != after) {
+            let path = self.path().to_owned();
+            let before = Standing {
+                path,
+                holds: Some(after),
+            };
+            shown.changes_to(before, holds);
+        }
+        Ok(stored)
     }
 
     /// Makes `text` the file's text; `expected` is what it must still be, or `None`
@@ -162,6 +174,7 @@ impl Target {
             Ok(Stored {
                 bytes: bytes.len() as u64,
                 remarks: Vec::new(),
+                holds: Some(Fingerprint::of(&bytes)),
             })
         })
         .await
@@ -220,6 +233,7 @@ impl Stored {
         Self {
             bytes: replaced.bytes,
             remarks,
+            holds: replaced.text.map(|it| Fingerprint::of(it.as_bytes())),
         }
     }
 

@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::grep::only;
-use super::{Place, SLACK, Until, counted, limit, look, walk};
+use super::walk::{Tree, Walk};
+use super::{Place, SLACK, Until, counted, glob, left_out, limit, look, unread};
 use crate::schema;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
@@ -74,26 +74,32 @@ impl Tool for Find {
         ctx: ToolContext,
     ) -> Result<ToolResult, ToolError> {
         let asked: Arguments = schema::arguments(self.name(), input)?;
-        let place = Place::folder(&ctx, asked.path.as_deref()).await?;
-        let Some(glob) = only(place.path(), Some(&asked.pattern))? else {
+        let mut place = Place::folder(&ctx, asked.path.as_deref()).await?;
+        let mut pattern = asked.pattern;
+        if asked.path.is_none()
+            && let Some((other, rest)) = glob::elsewhere(&ctx, &pattern).await?
+        {
+            (place, pattern) = (other, rest);
+        }
+        let Some(glob) = glob::compile(&place, Some(&pattern))? else {
             let why = "The pattern is empty. * finds everything. Nothing was searched.";
             return Err(ToolError::InvalidInput(why.to_owned()));
         };
         let (most, until) = (limit(asked.limit, PATHS.0, PATHS.1), Until::new(&ctx));
-        look(&ctx, move || Ok(search(&place, &glob, most, &until))).await
+        look(&ctx, move || search(&place, &glob, most, &until)).await
     }
 }
 
-fn search(place: &Place, glob: &Override, most: usize, until: &Until) -> String {
+fn search(place: &Place, glob: &Override, most: usize, until: &Until) -> Result<String, ToolError> {
     let mut found = Vec::new();
     let mut remarks = Vec::new();
-    for entry in walk(place.path()) {
+    let mut tree = Tree::open(&place.path, until)?;
+    for entry in Walk::new(&mut tree) {
         if until.is_over() {
-            remarks.push(until.remark());
             break;
         }
-        let is_folder = entry.file_type().is_some_and(|it| it.is_dir());
-        if !glob.matched(entry.path(), is_folder).is_whitelist() {
+        let path = place.path().join(&entry.path);
+        if !glob.matched(&path, entry.is_folder()).is_whitelist() {
             continue;
         }
         if found.len() == most {
@@ -102,16 +108,21 @@ fn search(place: &Place, glob: &Override, most: usize, until: &Until) -> String 
             ));
             break;
         }
-        let slash = if is_folder { "/" } else { "" };
-        found.push(format!("{}{slash}", place.shown(entry.path())));
+        let slash = if entry.is_folder() { "/" } else { "" };
+        found.push(format!("{}{slash}", place.shown(&path)));
+    }
+    if until.is_over() {
+        remarks.push(until.remark());
     }
     if found.is_empty() {
         found.push("Nothing found.".to_owned());
+        remarks.extend(left_out(&tree));
     } else if remarks.is_empty() {
         remarks.push(format!("[{}]", counted(found.len(), "path", "paths")));
     }
+    remarks.extend(unread(tree.unread));
     if remarks.is_empty() {
-        return found.concat();
+        return Ok(found.concat());
     }
-    format!("{}\n\n{}", found.join("\n"), remarks.join("\n"))
+    Ok(format!("{}\n\n{}", found.join("\n"), remarks.join("\n")))
 }

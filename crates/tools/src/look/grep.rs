@@ -3,19 +3,20 @@
 //! The engine is linear in time and no program is started, so a pattern is only ever
 //! a pattern.
 
-use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::tool::ToolUseId;
-use ignore::overrides::{Override, OverrideBuilder};
+use ignore::overrides::Override;
+use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::matches::{Matches, compile};
-use super::{Place, SLACK, Until, counted, limit, look, walk};
-use crate::files::{RealPath, check_size, open_regular};
+use super::walk::{Tree, Walk};
+use super::{Place, SLACK, Until, counted, glob, left_out, limit, look, unread};
+use crate::files::{MAX_SIZE, check_size, open_regular};
 use crate::schema;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
@@ -94,32 +95,11 @@ impl Tool for Grep {
             ))
         })?;
         let place = Place::find(&ctx, asked.path.as_deref()).await?;
-        let glob = only(place.path(), asked.glob.as_deref())?;
+        let glob = glob::compile(&place, asked.glob.as_deref())?;
         let until = Until::new(&ctx);
         let matches = Matches::new(matcher, limit(asked.limit, LINES.0, LINES.1), until);
         look(&ctx, move || search(&place, glob.as_ref(), matches)).await
     }
-}
-
-/// The files that a glob names, by the rules of .gitignore.
-///
-/// # Errors
-///
-/// It is no glob.
-pub(super) fn only(root: &Path, glob: Option<&str>) -> Result<Option<Override>, ToolError> {
-    let Some(glob) = glob.filter(|glob| !glob.is_empty()) else {
-        return Ok(None);
-    };
-    // A mark that would turn the meaning round is a character here.
-    let literal = glob.strip_prefix('!').map(|rest| format!("\\!{rest}"));
-    let mut builder = OverrideBuilder::new(root);
-    let built = builder.add(literal.as_deref().unwrap_or(glob));
-    let built = built.and_then(|builder| builder.build());
-    built.map(Some).map_err(|error| {
-        ToolError::InvalidInput(format!(
-            "\"{glob}\" is no glob: {error}. Nothing was searched."
-        ))
-    })
 }
 
 fn search(
@@ -131,36 +111,58 @@ fn search(
         let opened = open_regular(&place.path)?;
         check_size(place.path(), opened.metadata.len())?;
         matches.search(opened.file, &place.shown(place.path()));
-        return Ok(report(&matches, true));
+        let searched = Searched {
+            any: true,
+            alone: true,
+            ..Searched::default()
+        };
+        return Ok(report(&matches, &searched));
     }
-    let mut searched = 0;
-    for entry in walk(place.path()) {
+    let mut tree = Tree::open(&place.path, &matches.until)?;
+    let mut searched = Searched::default();
+    let mut walk = Walk::new(&mut tree);
+    while let Some(entry) = walk.next() {
         if matches.is_full || matches.until.is_over() {
             break;
         }
-        let is_file = entry.file_type().is_some_and(|it| it.is_file());
-        let is_named = |glob: &Override| glob.matched(entry.path(), false).is_whitelist();
-        if !is_file || !glob.is_none_or(is_named) {
+        let path = place.path().join(&entry.path);
+        let is_named = |glob: &Override| glob.matched(&path, false).is_whitelist();
+        if entry.kind != FileType::RegularFile || !glob.is_none_or(is_named) {
             continue;
         }
-        searched += 1;
-        match RealPath::of(entry.path()).and_then(|path| open_regular(&path)) {
-            Ok(opened) => matches.search(opened.file, &place.shown(entry.path())),
+        searched.any = true;
+        match walk.tree.open_file(&entry.path) {
+            Ok(opened) if opened.metadata.len() > MAX_SIZE => searched.large += 1,
+            Ok(opened) => matches.search(opened.file, &place.shown(&path)),
             Err(_) => matches.unread += 1,
         }
     }
-    Ok(report(&matches, searched > 0))
+    searched.unread = tree.unread;
+    searched.left_out = left_out(&tree);
+    Ok(report(&matches, &searched))
 }
 
-fn report(matches: &Matches, searched: bool) -> String {
+/// What a search went over.
+#[derive(Default)]
+struct Searched {
+    /// Whether there was a file.
+    any: bool,
+    /// Whether the call named it.
+    alone: bool,
+    /// Files that are too large.
+    large: usize,
+    /// Folders that could not be read.
+    unread: usize,
+    /// What is said when ignore files left nothing.
+    left_out: Option<String>,
+}
+
+fn report(matches: &Matches, searched: &Searched) -> String {
     let mut text = matches.lines.join("\n");
     let mut remarks = Vec::new();
     if matches.lines.is_empty() && !matches.is_full {
-        text = if searched {
-            "No matches found.".to_owned()
-        } else {
-            "No matches found: there is no such file to search.".to_owned()
-        };
+        text = nothing(matches, searched).to_owned();
+        remarks.extend(searched.left_out.clone());
     } else {
         let lines = counted(matches.lines.len(), "match", "matches");
         let files = counted(matches.files, "file", "files");
@@ -175,12 +177,28 @@ fn report(matches: &Matches, searched: bool) -> String {
     if matches.until.is_over() {
         remarks.push(matches.until.remark());
     }
-    if matches.unread > 0 {
-        let files = counted(matches.unread, "file", "files");
-        remarks.push(format!("[{files} could not be read to the end.]"));
+    for (count, what) in [
+        (matches.unread, "could not be read to the end"),
+        (searched.large, "over 64 MB and not searched"),
+    ] {
+        if count > 0 {
+            let files = counted(count, "file", "files");
+            remarks.push(format!("[{files} {what}.]"));
+        }
     }
+    remarks.extend(unread(searched.unread));
     if remarks.is_empty() {
         return text;
     }
     format!("{text}\n\n{}", remarks.join("\n"))
+}
+
+fn nothing(matches: &Matches, searched: &Searched) -> &'static str {
+    if searched.alone && matches.binary > 0 {
+        "No matches found: this is a binary file, which is not searched."
+    } else if searched.any {
+        "No matches found."
+    } else {
+        "No matches found: there is no such file to search."
+    }
 }

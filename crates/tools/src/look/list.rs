@@ -1,18 +1,18 @@
 //! The `ls` tool: what is in a folder, and in the folders inside it.
 
-use std::fs::FileType;
 use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::tool::ToolUseId;
-use ignore::WalkBuilder;
+use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Place, SLACK, Until, counted, is_skipped, limit, look, on_one_line};
-use crate::files::file_error;
+use super::ignored::Rules;
+use super::walk::Tree;
+use super::{Place, SLACK, Until, counted, is_skipped, left_out, limit, look, on_one_line, unread};
 use crate::schema;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
@@ -79,19 +79,19 @@ impl Tool for List {
     ) -> Result<ToolResult, ToolError> {
         let asked: Arguments = schema::arguments(self.name(), input)?;
         let place = Place::folder(&ctx, asked.path.as_deref()).await?;
-        let mut listing = Listing {
-            most: limit(asked.limit, ENTRIES.0, ENTRIES.1),
-            until: Until::new(&ctx),
-            place,
-            lines: Vec::new(),
-            is_full: false,
-        };
+        let until = Until::new(&ctx);
+        let most = limit(asked.limit, ENTRIES.0, ENTRIES.1);
         let depth = limit(asked.max_depth, 1, DEPTH);
         look(&ctx, move || {
-            let root = listing.place.path().to_owned();
-            let readable = std::fs::read_dir(&root);
-            readable.map_err(|error| file_error("listed", &root, &error))?;
-            listing.add(&root, depth, depth > 1);
+            let mut listing = Listing {
+                tree: Tree::open(&place.path, &until)?,
+                most,
+                until,
+                lines: Vec::new(),
+                is_full: false,
+            };
+            let rules = (depth > 1).then(|| listing.tree.rules());
+            listing.add(Path::new(""), depth, rules.as_ref());
             Ok(listing.report())
         })
         .await
@@ -99,7 +99,7 @@ impl Tool for List {
 }
 
 struct Listing {
-    place: Place,
+    tree: Tree,
     most: usize,
     until: Until,
     lines: Vec<String>,
@@ -108,46 +108,34 @@ struct Listing {
 
 impl Listing {
     /// Adds what is in a folder, and in those inside it as deep as `depth`.
-    fn add(&mut self, folder: &Path, depth: usize, ignores: bool) {
-        for entry in self.entries(folder, ignores) {
+    fn add(&mut self, folder: &Path, depth: usize, rules: Option<&Rules>) {
+        let (mut entries, rules) = self.tree.entries(folder, rules);
+        // Folders first, each kind by name without regard to case.
+        entries.sort_by_cached_key(|entry| {
+            let name = entry.name().to_string_lossy().into_owned();
+            (!entry.is_folder(), name.to_lowercase(), name)
+        });
+        for entry in entries {
             if self.lines.len() == self.most {
                 self.is_full = true;
             }
             if self.is_full || self.until.is_over() {
                 return;
             }
-            let path = folder.join(&entry.name);
-            let name = inner(self.place.path(), &path);
-            self.lines.push(match &entry.target {
-                _ if entry.is_folder => format!("{name}/"),
-                Some(target) => format!("{name} -> {}", on_one_line(target)),
-                None => name,
+            let name = on_one_line(&entry.path.to_string_lossy());
+            let target = || self.tree.target(&entry.path);
+            self.lines.push(match entry.kind {
+                FileType::Directory => format!("{name}/"),
+                FileType::Symlink => match target() {
+                    Some(target) => format!("{name} -> {}", on_one_line(&target)),
+                    None => name,
+                },
+                _ => name,
             });
-            if entry.is_folder && depth > 1 && !is_skipped(&entry.name) {
-                self.add(&path, depth - 1, ignores);
+            if entry.is_folder() && depth > 1 && !is_skipped(entry.name()) {
+                self.add(&entry.path, depth - 1, rules.as_ref());
             }
         }
-    }
-
-    /// Folders first, each kind by name without regard to case.
-    fn entries(&self, folder: &Path, ignores: bool) -> Vec<Entry> {
-        let walk = WalkBuilder::new(folder)
-            .standard_filters(ignores)
-            .hidden(false)
-            .require_git(false)
-            .max_depth(Some(1))
-            .build();
-        let mut entries: Vec<Entry> = walk
-            .filter_map(Result::ok)
-            .filter(|entry| entry.depth() == 1)
-            .take_while(|_| !self.until.is_over())
-            .map(|entry| Entry::new(entry.path(), entry.file_type()))
-            .collect();
-        entries.sort_by_cached_key(|entry| {
-            let name = entry.name.to_string_lossy().into_owned();
-            (!entry.is_folder, name.to_lowercase(), name)
-        });
-        entries
     }
 
     fn report(self) -> String {
@@ -162,7 +150,12 @@ impl Listing {
             remarks.push(self.until.remark());
         }
         if self.lines.is_empty() && remarks.is_empty() {
-            return "(empty folder)".to_owned();
+            remarks.extend(unread(self.tree.unread));
+            remarks.extend(left_out(&self.tree));
+            return match remarks.as_slice() {
+                [] => "(empty folder)".to_owned(),
+                remarks => format!("Nothing to list.\n\n{}", remarks.join("\n")),
+            };
         }
         if remarks.is_empty() {
             remarks.push(format!(
@@ -170,29 +163,7 @@ impl Listing {
                 counted(self.lines.len(), "entry", "entries")
             ));
         }
+        remarks.extend(unread(self.tree.unread));
         format!("{}\n\n{}", self.lines.join("\n"), remarks.join("\n"))
-    }
-}
-
-fn inner(root: &Path, path: &Path) -> String {
-    on_one_line(&path.strip_prefix(root).unwrap_or(path).to_string_lossy())
-}
-
-struct Entry {
-    name: std::ffi::OsString,
-    is_folder: bool,
-    /// Where a link leads.
-    target: Option<String>,
-}
-
-impl Entry {
-    fn new(path: &Path, kind: Option<FileType>) -> Self {
-        let link = kind.filter(FileType::is_symlink);
-        let target = link.and_then(|_| std::fs::read_link(path).ok());
-        Self {
-            name: path.file_name().unwrap_or_default().to_owned(),
-            is_folder: kind.is_some_and(|it| it.is_dir()),
-            target: target.map(|it| it.to_string_lossy().into_owned()),
-        }
     }
 }

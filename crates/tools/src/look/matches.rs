@@ -4,19 +4,24 @@
 //! result is the business of `grep`.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read, Take};
 
+use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 
 use chat::truncate::{MAX_BYTES, floor_char_boundary};
 
 use super::Until;
+use crate::files::MAX_SIZE;
 
 /// Most bytes of a line that are shown.
 const LINE: usize = 500;
 /// Most memory that one line may take before its file is left out (32 MB).
 const HEAP: usize = 32 * 1024 * 1024;
+
+/// A NUL among so many first bytes means that it is not text, as for `read`.
+const SNIFFED: u64 = 8 * 1024;
 
 /// A pattern, compiled.
 ///
@@ -26,8 +31,10 @@ const HEAP: usize = 32 * 1024 * 1024;
 pub(super) fn compile(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, String> {
     RegexMatcherBuilder::new()
         .case_insensitive(ignore_case)
-        // A line is what is matched, so a line break in a pattern could never match.
-        .line_terminator(Some(b'\n'))
+        // A line is what is matched, so a line break in a pattern could never match; `$` is
+        // before the end of a line, whichever it is.
+        .crlf(true)
+        .multi_line(true)
         .build(pattern)
         .map_err(|error| error.to_string())
 }
@@ -46,6 +53,8 @@ pub(super) struct Matches {
     pub files: usize,
     /// Files that could not be read to their end.
     pub unread: usize,
+    /// Files that are no text.
+    pub binary: usize,
     /// Whether there may be more than `lines`.
     pub is_full: bool,
 }
@@ -54,7 +63,9 @@ impl Matches {
     /// None yet, and at most `most`.
     pub(super) fn new(matcher: RegexMatcher, most: usize, until: Until) -> Self {
         let searcher = SearcherBuilder::new()
-            .binary_detection(BinaryDetection::quit(0))
+            // Whether a file is binary is decided by its beginning.
+            .binary_detection(BinaryDetection::none())
+            .line_terminator(LineTerminator::crlf())
             .heap_limit(Some(HEAP))
             .line_number(true)
             .build();
@@ -67,6 +78,7 @@ impl Matches {
             bytes: 0,
             files: 0,
             unread: 0,
+            binary: 0,
             is_full: false,
         }
     }
@@ -75,7 +87,18 @@ impl Matches {
     pub(super) fn search(&mut self, file: File, name: &str) {
         let before = self.lines.len();
         let (matcher, mut searcher) = (self.matcher.clone(), self.searcher.clone());
-        let reader = Stoppable(file, self.until.clone());
+        let mut reader = Stoppable(file.take(MAX_SIZE), self.until.clone());
+        let mut start = Vec::new();
+        if (&mut reader).take(SNIFFED).read_to_end(&mut start).is_err() {
+            self.unread += 1;
+            return;
+        }
+        // UTF-16 is full of NULs and recognized by its mark.
+        if start.contains(&0) && !matches!(start[..], [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
+            self.binary += 1;
+            return;
+        }
+        let reader = Cursor::new(start).chain(reader);
         let ended = searcher.search_reader(&matcher, reader, Of(self, name));
         if ended.is_err() && !self.until.is_over() {
             self.unread += 1;
@@ -120,7 +143,7 @@ impl Sink for Of<'_, '_> {
 }
 
 /// A file of any length, until there is no more time for it.
-struct Stoppable(File, Until);
+struct Stoppable(Take<File>, Until);
 
 impl Read for Stoppable {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -5,21 +5,25 @@
 //! call wrote them, so that the next call can use them.
 
 mod find;
+mod glob;
 mod grep;
+mod ignored;
 mod list;
 mod matches;
+mod walk;
 
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ignore::{DirEntry, WalkBuilder};
 use rustix::fs::FileType;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use find::Find;
 pub(crate) use grep::Grep;
 pub(crate) use list::List;
+
+use walk::Tree;
 
 use crate::files::{RealPath, blocking, file_error};
 use crate::tool::{ToolContext, ToolError, ToolResult};
@@ -142,24 +146,6 @@ fn on_one_line(name: &str) -> String {
     shown
 }
 
-/// Everything below `root` that is neither ignored by the user's own ignore files nor
-/// [`SKIPPED`], sorted by name. Links are not followed.
-fn walk(root: &Path) -> impl Iterator<Item = DirEntry> {
-    let is_wanted = |entry: &DirEntry| {
-        let is_folder = entry.file_type().is_some_and(|it| it.is_dir());
-        entry.depth() == 0 || !is_folder || !is_skipped(entry.file_name())
-    };
-    WalkBuilder::new(root)
-        .hidden(false)
-        .require_git(false)
-        .follow_links(false)
-        .sort_by_file_name(Ord::cmp)
-        .filter_entry(is_wanted)
-        .build()
-        .filter_map(Result::ok)
-        .filter(|entry| entry.depth() > 0 || !entry.file_type().is_some_and(|it| it.is_dir()))
-}
-
 fn is_skipped(name: &std::ffi::OsStr) -> bool {
     SKIPPED.iter().any(|skipped| name == *skipped)
 }
@@ -202,6 +188,21 @@ impl Until {
 )]
 fn limit(asked: Option<f64>, usual: usize, most: usize) -> usize {
     asked.map_or(usual, |it| it as usize).clamp(1, most)
+}
+
+/// What is said of folders that could not be read.
+fn unread(folders: usize) -> Option<String> {
+    let folders = (folders > 0).then(|| counted(folders, "folder", "folders"))?;
+    Some(format!("[{folders} could not be read.]"))
+}
+
+/// What is said when ignore files left nothing of a tree.
+fn left_out(tree: &Tree) -> Option<String> {
+    let entries = counted(tree.all_ignored()?, "name is", "names are");
+    Some(format!(
+        "[Everything there is ignored: {entries} left out by .gitignore or .ignore. Use bash to \
+         look at them.]"
+    ))
 }
 
 /// `1 match`, `2 matches`.

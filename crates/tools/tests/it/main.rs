@@ -4,6 +4,7 @@
 
 mod bash;
 mod edit;
+mod growth;
 mod http;
 mod look;
 mod names;

@@ -23,14 +23,14 @@ fn calls() -> u64 {
 }
 
 /// Swaps two names until it is stopped.
-struct Swapper {
+pub struct Swapper {
     stop: Arc<AtomicBool>,
     swaps: Arc<AtomicU64>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 impl Swapper {
-    fn start(one: &Path, other: &Path) -> Self {
+    pub fn start(one: &Path, other: &Path) -> Self {
         let (one, other) = (one.to_owned(), other.to_owned());
         let stop = Arc::new(AtomicBool::new(false));
         let swaps = Arc::new(AtomicU64::new(0));
