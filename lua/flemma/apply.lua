@@ -10,10 +10,13 @@ local host = require("flemma.host")
 local lock = require("flemma.lock")
 local mirror = require("flemma.mirror")
 local queue = require("flemma.queue")
+local rewind = require("flemma.rewind")
 local swap = require("flemma.swap")
 local undo = require("flemma.undo")
 
 local ANCHORS = api.nvim_create_namespace("flemma.anchors")
+---@type table<integer, integer> The anchor of the answer that is written into each buffer.
+local writing = {}
 
 --- What Neovim's API says of a Ctrl-C.
 local INTERRUPTED = "Keyboard interrupt"
@@ -42,7 +45,8 @@ end
 ---@param more? table Other fields of |flemma.protocol.Applied|.
 local function answer(edit, outcome, more)
   if outcome == "applied" then
-    swap.changed(edit.buffer)
+    -- Changes beside an answer are decisions and results.
+    swap.changed(edit.buffer, edit.changes ~= nil)
   end
   local applied = { buffer = edit.buffer, edit = edit.edit, outcome = outcome, seq = mirror.seq(edit.buffer) }
   host.send("applied", vim.tbl_extend("error", applied, more or {}))
@@ -76,6 +80,8 @@ end
 ---@param column integer
 local function place(buffer, anchor, row, column)
   api.nvim_buf_set_extmark(buffer, ANCHORS, row, column, { id = anchor, right_gravity = false, invalidate = true })
+  writing[buffer] = anchor
+  rewind.wrote(buffer, row, column)
 end
 
 --- Carries an edit out. Whatever goes wrong the host hears of it: until it has the answer
@@ -139,6 +145,10 @@ M.apply = answered(function(edit)
     lock.release(buffer)
   end
   answer(edit, "applied")
+  -- Behind the answer: the call need not wait for the disk.
+  if edit.keep then
+    swap.write(buffer)
+  end
 end)
 
 --- Where an anchor stands, if the text it stood in is still there.
@@ -159,18 +169,50 @@ local function position(buffer, anchor)
   end
 end
 
+--- Brings back what an undo took from an answer that is still arriving.
+---@param buffer integer
+local function check_undo(buffer)
+  local anchor = writing[buffer]
+  if not anchor or not usable(buffer) then
+    return
+  end
+  local at = rewind.check(buffer, position(buffer, anchor))
+  if at then
+    api.nvim_buf_set_extmark(buffer, ANCHORS, at[1], at[2], { id = anchor, right_gravity = false, invalidate = true })
+  end
+end
+
+mirror.on_change(function(buffer)
+  if writing[buffer] and not mirror.is_muted(buffer) and rewind.changed(buffer) then
+    vim.schedule(function()
+      check_undo(buffer)
+    end)
+  end
+end)
+
 --- Whether the text before the anchor is what the host thinks it is.
 ---@param append flemma.protocol.Append
----@param row integer
----@param column integer
+---@param row integer?
+---@param column integer?
 ---@return boolean
 local function as_expected(append, row, column)
   local expect = append.expect
+  local line = row and api.nvim_buf_get_lines(append.buffer, row, row + 1, false)[1]
+  if not row or not column or not line or column > #line then
+    return false
+  end
   if not expect then
     return true
   end
   local tail = expect.tail or ""
-  if column ~= expect.column or #tail > column then
+  -- Blanks before the anchor may have been trimmed, as by an autocommand on saving.
+  local trimmed = #tail - #tail:gsub("[ \t]+$", "")
+  if expect.column - column == trimmed then
+    tail = tail:sub(1, #tail - trimmed)
+  elseif column ~= expect.column then
+    return false
+  end
+  if #tail > column then
     return false
   end
   return tail == "" or api.nvim_buf_get_text(append.buffer, row, column - #tail, row, column, {})[1] == tail
@@ -184,7 +226,14 @@ M.append = answered(function(append)
   if not usable(buffer) then
     return answer(append, "lost", { message = "The buffer is gone." })
   end
+  check_undo(buffer)
   local row, column = position(buffer, append.anchor)
+  if rewind.is_torn(buffer) and not as_expected(append, row, column) then
+    row, column = rewind.place(buffer)
+    if not as_expected(append, row, column) then
+      return answer(append, "lost")
+    end
+  end
   if not row or not column then
     return answer(append, "lost")
   end
@@ -206,8 +255,8 @@ M.append = answered(function(append)
   end
   local last_row = row + #lines - 1
   local last_column = (#lines == 1 and column or 0) + #lines[#lines]
-  place(buffer, append.anchor, last_row, last_column)
   follow.to_end(following, buffer)
+  place(buffer, append.anchor, last_row, last_column)
   answer(append, "applied", { at_row = row, at_column = column, row = last_row, column = last_column })
 end)
 
@@ -215,6 +264,10 @@ end)
 function M.release_anchor(anchor)
   if api.nvim_buf_is_valid(anchor.buffer) then
     api.nvim_buf_del_extmark(anchor.buffer, ANCHORS, anchor.anchor)
+  end
+  if writing[anchor.buffer] == anchor.anchor then
+    writing[anchor.buffer] = nil
+    rewind.forget(anchor.buffer)
   end
 end
 
@@ -230,6 +283,8 @@ end
 ---@param buffer integer
 function M.release(buffer)
   lock.release(buffer)
+  writing[buffer] = nil
+  rewind.forget(buffer)
   if api.nvim_buf_is_valid(buffer) then
     api.nvim_buf_clear_namespace(buffer, ANCHORS, 0, -1)
   end

@@ -65,13 +65,19 @@ local function came(buffer)
 end
 
 ---@param buffer integer
+---@return string path Absolute, or empty.
+local function path_of(buffer)
+  local name = api.nvim_buf_get_name(buffer)
+  return name ~= "" and vim.fn.fnamemodify(name, ":p") or ""
+end
+
+---@param buffer integer
 ---@param reason "open"|"reload"|"restart"
 local function introduce(buffer, reason)
   local chat = chats[buffer]
-  local name = api.nvim_buf_get_name(buffer)
   local sent = host.send("attach", {
     buffer = buffer,
-    path = name ~= "" and vim.fn.fnamemodify(name, ":p") or "",
+    path = path_of(buffer),
     cwd = directory.of(buffer),
     process = vim.uv.os_getpid(),
     width = viewport.width(buffer),
@@ -383,7 +389,7 @@ local function follow_editor()
   end)
   on("BufFilePost", "the chat has another path", function(event)
     if chats[event.buf] then
-      introduce(event.buf, "reload")
+      host.send("renamed", { buffer = event.buf, path = path_of(event.buf), modified = vim.bo[event.buf].modified })
     end
   end)
 end
@@ -417,7 +423,9 @@ function M.open(buffer)
   if vim.bo[buffer].omnifunc == "" then
     vim.bo[buffer].omnifunc = "v:lua.require'flemma.complete'.omni"
   end
-  if not known then
+  -- `:bdelete` takes keys and variables of a buffer away that may be open again at once.
+  if not vim.b[buffer].flemma_keys then
+    vim.b[buffer].flemma_keys = true
     set_keys(buffer)
   end
   -- After the text is on screen: starting a process takes milliseconds.

@@ -254,6 +254,14 @@ function M.muted(buffer, change)
   return ok, why
 end
 
+--- Whether a change that is being made is the host's own.
+---@param buffer integer
+---@return boolean
+function M.is_muted(buffer)
+  local state = states[buffer]
+  return state ~= nil and state.muted
+end
+
 ---@param buffer integer
 ---@return integer seq Of the text as it stands.
 function M.seq(buffer)

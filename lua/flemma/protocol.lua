@@ -114,6 +114,11 @@ M.IN_ORDER = {
 ---@field typed integer? Bytes of text keys typed since the change before; only in Insert and Replace mode.
 ---@field undone boolean? Whether it is an undo or a redo; only said of changes that write "approved".
 
+---@class flemma.protocol.Renamed The buffer has another name; its text is the same.
+---@field buffer integer
+---@field path string Absolute, or empty.
+---@field modified boolean Whether it has changes that its file does not have.
+
 ---@class flemma.protocol.Saved The file holds all that the buffer holds.
 ---@field buffer integer
 ---@field seq integer The text that it is said of.
@@ -204,6 +209,7 @@ M.IN_ORDER = {
 ---@field changes flemma.protocol.Change[] Sorted and disjoint.
 ---@field anchor flemma.protocol.Anchor? Where an answer will grow, in the text that they make.
 ---@field join boolean Whether it continues the undo step of our last change.
+---@field keep boolean Whether it must be in the swap file at once.
 ---@field unlock boolean Whether the text is the user's again with it.
 
 ---@class flemma.protocol.Append

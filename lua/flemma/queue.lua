@@ -66,6 +66,17 @@ local function flush()
   end
 end
 
+--- Whether something that is held could be carried out now.
+---@return boolean
+local function is_some_free()
+  for buffer in pairs(held) do
+    if not M.blocked(buffer) then
+      return true
+    end
+  end
+  return false
+end
+
 local function retry_later()
   if group then
     return
@@ -74,8 +85,10 @@ local function retry_later()
   vim.api.nvim_create_autocmd({ "SafeState", "ModeChanged", "CmdwinLeave", "CompleteDone", "InsertLeave" }, {
     group = group,
     desc = "flemma: carry out what had to wait",
-    callback = function()
-      if not scheduled then
+    callback = function(event)
+      -- In a command-line window each look would bring the next one at once.
+      local leaves = event.event == "CmdwinLeave"
+      if not scheduled and (leaves or is_some_free()) then
         scheduled = true
         vim.schedule(flush)
       end

@@ -1,49 +1,63 @@
---- Keeps the swap file up to date while the host writes: Neovim alone writes it
---- when no key was pressed for a while, and during an answer keys are pressed, so a
---- killed Neovim would lose all of it.
+--- Keeps the swap file up to date while the host writes: Neovim writes it only after a
+--- pause without keys, and during an answer keys are pressed, so a killed Neovim would
+--- lose all of it.
 ---@class flemma.swap
 local M = {}
 
---- What may be lost, at most.
-local EVERY_MS = 1000
---- On a disk this slow, the text is kept less often than the editor is to be quick.
-local SLOW_MS = 20
-local SLOW_EVERY_MS = 15000
+--- How long a change may be missing from the swap file.
+local LATEST_MS = 500
+--- The same for a change that is not repeated by asking the model again: a tool's result.
+local SOON_MS = 20
+--- At most this share of the time is spent on writing, also on a slow disk.
+local SHARE = 0.02
+local LONGEST_MS = 15000
 
----@type table<integer, number> When each buffer may be written next, in `vim.uv.now()`.
-local due = {}
+---@class flemma.swap.State
+---@field due number? When the swap file is to be written, in `vim.uv.now()`.
+---@field not_before number
 
+---@type table<integer, flemma.swap.State>
+local states = {}
+
+--- Writes the swap file now.
 ---@param buffer integer
-local function preserve(buffer)
+function M.write(buffer)
+  local state = states[buffer] or { not_before = 0 }
+  states[buffer], state.due = state, nil
   if not vim.api.nvim_buf_is_loaded(buffer) or not vim.bo[buffer].swapfile then
     return
   end
   local before = vim.uv.hrtime()
   -- Without a swap file there is nothing to keep, and that is no error.
-  vim.api.nvim_buf_call(buffer, function()
+  pcall(vim.api.nvim_buf_call, buffer, function()
     vim.cmd("silent! preserve")
   end)
-  if (vim.uv.hrtime() - before) / 1e6 > SLOW_MS then
-    due[buffer] = vim.uv.now() + SLOW_EVERY_MS
-  end
+  local took = (vim.uv.hrtime() - before) / 1e6
+  state.not_before = vim.uv.now() + math.min(took / SHARE, LONGEST_MS)
 end
 
---- The host changed a buffer: its swap file follows within a second.
+--- The host changed a buffer: its swap file follows.
 ---@param buffer integer
-function M.changed(buffer)
+---@param soon boolean? Whether the change is a tool's result or a decision.
+function M.changed(buffer, soon)
+  local state = states[buffer] or { not_before = 0 }
+  states[buffer] = state
   local now = vim.uv.now()
-  if now < (due[buffer] or 0) then
+  local due = math.max(now + (soon and SOON_MS or LATEST_MS), state.not_before)
+  if state.due and state.due <= due then
     return
   end
-  due[buffer] = now + EVERY_MS
+  state.due = due
   vim.defer_fn(function()
-    preserve(buffer)
-  end, EVERY_MS / 2)
+    if states[buffer] == state and state.due == due then
+      M.write(buffer)
+    end
+  end, due - now)
 end
 
 ---@param buffer integer
 function M.forget(buffer)
-  due[buffer] = nil
+  states[buffer] = nil
 end
 
 return M

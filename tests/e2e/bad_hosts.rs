@@ -144,7 +144,7 @@ fn one_that_is_replaced_while_it_runs_ends_its_work_and_the_next_start_sees_the_
     let setup = setup(&provider).host(&installed);
     let editor = setup.file("a.chat", QUESTION).start();
     editor.keys("<C-]>");
-    editor.wait_text("One, ");
+    editor.wait_text("One,");
     let old = processes::host(&editor);
 
     install(&other);

@@ -307,12 +307,12 @@ fn a_stopped_host_holds_up_no_key_and_its_work_goes_on_afterwards() {
     // All that a user does still works.
     editor.keys("ggOtyped<Esc>jddu<C-]>Gzt");
     editor.command("write");
-    let seen = "typed\n@You:\nCount.\n\n@Assistant:\nOne, ";
+    let seen = "typed\n@You:\nCount.\n\n@Assistant:\nOne,";
     assert!(editor.text().starts_with(seen), "{}", editor.text());
     signal(host.watcher, Signal::CONT);
     signal(host.worker, Signal::CONT);
     wait_end(&editor, "two.\n\n@You:\n\n");
-    assert_eq!(editor.text(), format!("{seen}two.\n\n@You:\n\n"));
+    assert_eq!(editor.text(), format!("{seen} two.\n\n@You:\n\n"));
     assert_eq!(provider.requests().len(), 1);
 }
 

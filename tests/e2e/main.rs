@@ -13,6 +13,7 @@ mod chaos;
 mod choosing;
 mod commands;
 mod credentials;
+mod cut_short;
 mod cycle;
 mod demo;
 mod editor_busy;

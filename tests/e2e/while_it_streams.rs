@@ -147,7 +147,7 @@ fn undoing_the_answer_itself_ends_it_or_lets_it_go_on_but_mixes_nothing() {
         "{text}"
     );
     // The chat is as usable as before.
-    editor.keys("<C-]>");
+    editor.keys("GAMore.<Esc><C-]>");
     provider.wait_requests(2);
 }
 

@@ -244,3 +244,52 @@ test("an edit that ends in a fault is answered all the same, with the text as it
   same(outcome(), "failed")
   same(#chat.messages("snapshot"), 1)
 end)
+
+--- A chat into which two pieces of an answer were written, with typing between them.
+---@return integer buffer
+local function half_answered()
+  local buffer = chat.new({ "@You:", "Go.", "", "@Assistant:" })
+  anchor(buffer, 7, 3, 11)
+  chat.host("append", { buffer = buffer, edit = 2, anchor = 7, lines = { "", "one" }, join = true })
+  chat.keys("2GA typed<Esc>")
+  chat.host("append", { buffer = buffer, edit = 3, anchor = 7, lines = { ",", "two" }, join = true })
+  return buffer
+end
+
+---@param buffer integer
+local function append_last(buffer)
+  local expect = { column = 3, tail = "two" }
+  chat.host("append", { buffer = buffer, edit = 4, anchor = 7, lines = { ", three" }, join = true, expect = expect })
+end
+
+test("an undo that would tear a hole into an answer is taken back", function()
+  for _, keys in ipairs({ "u", "uu", "u<C-r>", "9u", ":undo 0<CR>", "g-" }) do
+    local buffer = half_answered()
+    chat.keys(keys)
+    append_last(buffer)
+    same({ keys, unpack(chat.lines(buffer)) }, { keys, "@You:", "Go. typed", "", "@Assistant:", "one,", "two, three" })
+  end
+end)
+
+test("the user's own last change is undone in mid-stream", function()
+  local buffer = half_answered()
+  chat.keys("2GA more<Esc>u")
+  append_last(buffer)
+  same(chat.lines(buffer), { "@You:", "Go. typed", "", "@Assistant:", "one,", "two, three" })
+end)
+
+test("an answer that was undone and typed over is lost", function()
+  local buffer = half_answered()
+  chat.keys("uGAx<Esc>")
+  append_last(buffer)
+  same(outcome(), "lost")
+end)
+
+test("blanks that were trimmed before an anchor are no change", function()
+  local buffer = chat.new({ "abc " })
+  anchor(buffer, 1, 0, 4)
+  chat.keys(":s/ $//<CR>")
+  local expect = { column = 4, tail = "abc " }
+  chat.host("append", { buffer = buffer, edit = 1, anchor = 1, lines = { "d" }, join = false, expect = expect })
+  same(chat.lines(buffer), { "abcd" })
+end)

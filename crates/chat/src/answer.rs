@@ -16,6 +16,8 @@ pub struct AnswerWriter {
     block: Block,
     /// Whether the message has a block already.
     started: bool,
+    /// Whether nothing more comes.
+    finished: bool,
     /// Start of a line that may yet become structure, or blanks before any text.
     held: String,
     /// Whether `held` is the start of a line.
@@ -50,9 +52,16 @@ impl AnswerWriter {
     }
 
     /// Takes the text that can be appended to the message now. It starts with a
-    /// line end: the marker's line stays alone.
+    /// line end: the marker's line stays alone. Blanks at its end stay here until more
+    /// of the line comes, because editors trim them when they save.
     pub fn take(&mut self) -> String {
-        std::mem::take(&mut self.out)
+        let whole = self.out.len();
+        let end = match self.finished {
+            true => whole,
+            false => self.out.trim_end_matches([' ', '\t']).len(),
+        };
+        let rest = self.out.split_off(end);
+        std::mem::replace(&mut self.out, rest)
     }
 
     /// Whether something was written or is held back.
@@ -135,6 +144,7 @@ impl AnswerWriter {
         if let Some(reason) = aborted {
             self.lines([write::aborted(reason)]);
         }
+        self.finished = true;
     }
 
     fn thinking_block(&mut self, attribute: &str, body: &str) {

@@ -191,6 +191,11 @@ fn follow(
             cycle.interrupted(document, &calls);
             cycle.settle(document, options)
         }
+        Event::Recovered(ended) => {
+            cycle.finished.extend(ended);
+            cycle.recover(document);
+            cycle.settle(document, options)
+        }
         Event::Advance => cycle.advance(document, options),
         Event::Send => cycle.send_by_user(document, options),
         Event::Resolve { line } => cycle.resolve(line, None, document, options),

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::document::{Block, Document, Message, OpenFence, Role};
+use crate::document::{Block, Document, Message, OpenFence, Role, ToolResult};
 use crate::escape::escape_line;
 use crate::pairing::Turn;
 use crate::scan;
@@ -67,6 +67,43 @@ pub fn place(
     }));
     edits.sort_by_key(|edit| (edit.lines.start, edit.lines.end));
     edits
+}
+
+/// Leaves the words alone that the user typed into placeholders while their calls ran:
+/// they stay on their lines, below the result, where they must not become structure.
+/// `edits` are those of [`place`].
+pub fn keep_words(
+    document: &Document<'_>,
+    edits: Vec<TextEdit>,
+    placeholders: &[&ToolResult],
+) -> Vec<TextEdit> {
+    let mut kept = Vec::new();
+    for mut edit in edits {
+        let typed = placeholders.iter().find(|it| it.lines == edit.lines);
+        let Some(typed) = typed else {
+            kept.push(edit);
+            continue;
+        };
+        edit.lines.end = typed.body.start;
+        edit.replacement.push(String::new());
+        kept.push(edit);
+        kept.extend(typed.body.clone().filter_map(|line| {
+            let words = document.text().line_str(line);
+            let harmless = match scan::fence(words.as_bytes()) {
+                Some(_) => format!(" {words}").into(),
+                None => escape_line(&words),
+            };
+            (harmless != words).then(|| TextEdit {
+                lines: line..line + 1,
+                replacement: vec![harmless.into_owned()],
+            })
+        }));
+        kept.push(TextEdit {
+            lines: typed.body.end..typed.lines.end,
+            replacement: Vec::new(),
+        });
+    }
+    kept
 }
 
 /// Content behind the marker, as other tools write it: a result there keeps its

@@ -5,7 +5,7 @@
 //! never escaped: their fence is longer than any run of backticks inside.
 
 use crate::document::Status;
-pub use crate::place::{abort_last, append_message, close_fences, place};
+pub use crate::place::{abort_last, append_message, close_fences, keep_words, place};
 use crate::status::with_status;
 use crate::text::Lines;
 

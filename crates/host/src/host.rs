@@ -163,6 +163,7 @@ impl Host {
             FromEditor::Viewport(it) => self.pass(it.buffer, Input::Viewport(it)),
             FromEditor::Applied(it) => self.pass(it.buffer, Input::Applied(it)),
             FromEditor::Command(command) => self.command(command),
+            FromEditor::Renamed(it) => self.pass(it.buffer, Input::Renamed(it)),
             FromEditor::Saved(it) => self.pass(it.buffer, Input::Saved(it.seq)),
             FromEditor::Detached(it) => {
                 self.pass(it.buffer, Input::Detached);

@@ -22,6 +22,7 @@ mod endpoint;
 mod form;
 mod front;
 mod frontmatter;
+mod half_done;
 mod headless;
 mod host;
 mod lease;

@@ -86,15 +86,32 @@ fn wait_for(file: File) -> io::Result<Lock> {
 ///
 /// Any error of the file system; the old file is then as it was.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    replace_by(path, |new| {
+        let file = write_new(new, content)?;
+        aside(|| file.sync_all())
+    })
+}
+
+/// Replaces a file whole, as [`replace`] does, without waiting for the disk: a crash of
+/// the system may lose it.
+///
+/// # Errors
+///
+/// Any error of the file system; the old file is then as it was.
+pub fn replace_unsynced(path: &Path, content: &[u8]) -> io::Result<()> {
+    replace_by(path, |new| write_new(new, content).map(drop))
+}
+
+fn replace_by(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let new = path.with_extension("new");
-    let written = write_new(&new, content).and_then(|()| fs::rename(&new, path));
+    let written = write(&new).and_then(|()| fs::rename(&new, path));
     if written.is_err() {
         let _ = fs::remove_file(&new);
     }
     written
 }
 
-fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
+fn write_new(path: &Path, content: &[u8]) -> io::Result<File> {
     let mut file = OpenOptions::new()
         .write(true)
         .create(true)
@@ -104,7 +121,7 @@ fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     // One that was left behind keeps its mode otherwise.
     file.set_permissions(Permissions::from_mode(FILE_MODE))?;
     file.write_all(content)?;
-    aside(|| file.sync_all())
+    Ok(file)
 }
 
 /// Does what may take long without keeping what else this thread has to do waiting: all

@@ -175,6 +175,7 @@ fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
         "snapshot" => FromEditor::Snapshot(typed(payload)?),
         "changed" => FromEditor::Changed(typed(payload)?),
         "saved" => FromEditor::Saved(typed(payload)?),
+        "renamed" => FromEditor::Renamed(typed(payload)?),
         "detached" => FromEditor::Detached(typed(payload)?),
         "command" => FromEditor::Command(typed(payload)?),
         "viewport" => FromEditor::Viewport(typed(payload)?),

@@ -7,6 +7,7 @@
 
 mod answer;
 mod asked;
+mod cut;
 mod decide;
 mod destination;
 mod details;
@@ -79,6 +80,8 @@ pub enum Input {
     Changed(Changed),
     /// The file holds the text of this number.
     Saved(u64),
+    /// The buffer has another name.
+    Renamed(Renamed),
     /// Other lines are visible.
     Viewport(Viewport),
     /// What became of an edit.
@@ -176,7 +179,8 @@ pub fn start(
         previews: previews::Previews::default(),
         refusals: refusals::Refusals::default(),
         sights: sights::Sights::default(),
-        interrupted: false,
+        cut: cut::Cut::default(),
+        interrupted: None,
         unsettled: false,
         gone: false,
     };
@@ -244,8 +248,9 @@ pub(crate) struct Session {
     previews: previews::Previews,
     refusals: refusals::Refusals,
     sights: sights::Sights,
-    /// Whether a former host died in the middle of an answer and nobody said so yet.
-    interrupted: bool,
+    cut: cut::Cut,
+    /// Why the last answer was cut off, until the text says so.
+    interrupted: Option<&'static str>,
     /// Whether a key was pressed and it was not said since that everything rests.
     unsettled: bool,
     /// Whether the buffer is gone.
@@ -279,11 +284,13 @@ impl Session {
                 }
             }
             self.keep_words();
+            self.keep_half_done();
             if self.gone {
                 break;
             }
             self.go_on();
             self.keep_words();
+            self.keep_half_done();
             self.tell_later();
             self.record_ends();
             self.show();
@@ -301,6 +308,7 @@ impl Session {
             Input::Snapshot(snapshot) => self.snapshot(snapshot),
             Input::Changed(changed) => self.changed(changed),
             Input::Saved(seq) => self.saved(seq),
+            Input::Renamed(renamed) => self.renamed(renamed),
             Input::Viewport(viewport) => self.view.look_at(viewport),
             Input::Applied(applied) => self.applied(applied),
             Input::Command(command) => self.command(command),
@@ -330,8 +338,11 @@ impl Session {
     fn go_on(&mut self) {
         while self.edit.is_none() && self.loading.is_none() && self.rule != dispatch::Rule::Reading
         {
-            if self.interrupted {
-                self.mark_interrupted();
+            if self.ends_lost_answer() {
+                continue;
+            }
+            if let Some(reason) = self.interrupted {
+                self.mark_interrupted(reason);
                 continue;
             }
             match self.waiting.pop_front() {

@@ -25,6 +25,18 @@ impl Cycle {
         }
     }
 
+    /// Keeps of the calls that ended before the text was read those whose placeholders
+    /// are there.
+    pub(super) fn recover(&mut self, document: &Document<'_>) {
+        let turns: Vec<_> = document.unanswered_turns().collect();
+        self.finished.retain(|(ended, _)| {
+            let calls = turns.iter().flat_map(|turn| &turn.calls);
+            calls
+                .filter(|call| call.status().is_some())
+                .any(|call| judge::is(document, call.tool_use, ended))
+        });
+    }
+
     pub(super) fn cancel(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         self.disarmed = true;
         if let Some(batch) = &mut self.batch {

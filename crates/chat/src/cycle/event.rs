@@ -63,6 +63,8 @@ pub enum Event {
     },
     /// Calls of these ids ran under a host that ended before they did.
     Interrupted(Vec<ToolUseId>),
+    /// Calls ended in this way before the text was read, which may lack their results.
+    Recovered(Vec<(CallKey, ToolOutcome)>),
     /// The user changed the text.
     Changed,
     /// Ctrl-].

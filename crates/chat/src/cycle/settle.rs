@@ -11,7 +11,7 @@ use super::judge::{self, Judgement};
 use super::plan::Plan;
 use super::{Cycle, Effect, Goal, Options, Ruling, sight, words};
 use crate::approval::{self, CallKey, Decision, Question, Verdict};
-use crate::document::{Document, Status};
+use crate::document::{Document, Status, ToolResult};
 use crate::pairing::{Call, Turn};
 use crate::scan;
 use crate::status;
@@ -150,9 +150,24 @@ impl Cycle {
                         .map(|block| (index, block)),
                 );
             }
-            plan.edits.extend(write::place(document, &turn, &blocks));
+            let edits = write::place(document, &turn, &blocks);
+            let typed = self.typed_meanwhile(document, &turn);
+            plan.edits
+                .extend(write::keep_words(document, edits, &typed));
         }
         plan
+    }
+
+    /// The placeholders of calls that ended into which the user typed while they ran.
+    fn typed_meanwhile<'d>(&self, document: &Document<'_>, turn: &Turn<'d>) -> Vec<&'d ToolResult> {
+        let ended = turn.calls.iter().filter(|call| {
+            let key = judge::key(document, call.tool_use);
+            call.status().is_some() && self.finished.iter().any(|(it, _)| *it == key)
+        });
+        ended
+            .filter_map(|call| call.result)
+            .filter(|result| !document.is_blank(result.body.clone()))
+            .collect()
     }
 
     /// The block to write for a call, if any; what else follows goes to `plan`.

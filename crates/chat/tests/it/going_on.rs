@@ -1,7 +1,8 @@
 //! When the cycle goes on by itself, when it stops, and where it leaves the cursor.
 
+use chat::approval::CallKey;
 use chat::cycle::{AnswerEnd, CursorAfterResult, Event};
-use chat::tool::ToolOutcome;
+use chat::tool::{ToolOutcome, ToolUseId};
 
 use crate::cycle::{BASH, QUESTION, bash_waits, line_of};
 use crate::play::Play;
@@ -193,4 +194,56 @@ fn the_cursor_waits_until_every_call_has_ended() {
     assert_eq!(play.cursor, None);
     play.finish("t_2", "two");
     assert_eq!(play.cursor, play.line_of("**Tool Result:** `t_2`"));
+}
+
+#[test]
+fn words_typed_into_the_block_of_a_running_call_stay_below_its_result() {
+    let mut play = Play::typed("@You:\nq");
+    play.event(Event::Advance);
+    play.answer(
+        "",
+        &[
+            ("read", "t_1", r#"{"path":"a"}"#),
+            ("read", "t_2", r#"{"path":"b"}"#),
+        ],
+    );
+    let typed =
+        "**Tool Result:** `t_1`\n\n```flemma:tool status=approved\nmine\n@You: and\n~~~\n```";
+    play.change(
+        "**Tool Result:** `t_1`\n\n```flemma:tool status=approved\n```",
+        typed,
+    );
+    play.finish("t_1", "out");
+    play.finish("t_2", "more");
+    let text = play.string();
+    let kept = "**Tool Result:** `t_1`\n\n```\nout\n```\n\nmine\n\\@You: and\n ~~~\n";
+    assert!(text.contains(kept), "{text}");
+    assert!(text.contains("```\nmore\n```"), "{text}");
+}
+
+#[test]
+fn what_ended_before_a_kill_is_written_where_its_placeholder_is_left() {
+    let chat = "@You:\nq\n\n@Assistant:\n**Tool Use:** `read` (`t_1`)\n\n```json\n{\"path\":\"a\"}\n```\n\n@You:\n\
+                **Tool Result:** `t_1`\n\n```flemma:tool status=approved\n```";
+    let call = |id: &str, path: &str| CallKey {
+        id: ToolUseId::new(id),
+        name: "read".to_owned(),
+        input: format!("{{\"path\":\"{path}\"}}"),
+    };
+    let done = |content: &str| ToolOutcome::Done {
+        content: content.to_owned(),
+        marked_failed: false,
+    };
+    let mut play = Play::opened(chat);
+    play.event(Event::Recovered(vec![
+        (call("t_1", "other"), done("of another call")),
+        (call("t_9", "a"), done("of no call here")),
+        (call("t_1", "a"), done("out")),
+    ]));
+    assert!(
+        play.string().ends_with("```\nout\n```"),
+        "{}",
+        play.string()
+    );
+    assert_eq!(play.log(), [""; 0]);
 }

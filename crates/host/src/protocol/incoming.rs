@@ -26,6 +26,8 @@ pub enum FromEditor {
     Changed(Changed),
     /// The file holds all that the buffer holds.
     Saved(Saved),
+    /// A buffer has another name.
+    Renamed(Renamed),
     /// A buffer is gone.
     Detached(Detached),
     /// The user wants something.
@@ -106,6 +108,17 @@ pub struct RegisteredResolver {
     /// Whether it is a module named in `tools.auto_approve`.
     #[serde(default)]
     pub from_options: bool,
+}
+
+/// A buffer has another name; its text is the same.
+#[derive(Debug, Deserialize)]
+pub struct Renamed {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// Absolute, or empty.
+    pub path: String,
+    /// Whether it has changes that its file does not have.
+    pub modified: bool,
 }
 
 /// A chat buffer.

@@ -42,6 +42,8 @@ pub struct Apply<'a> {
     pub anchor: Option<Anchor>,
     /// Whether it continues the undo step of our last change.
     pub join: bool,
+    /// Whether it must be in the swap file at once: what it says is about to be done.
+    pub keep: bool,
     /// Whether the user may change the text again with it: the last result and the
     /// end of the lock are seen together.
     pub unlock: bool,

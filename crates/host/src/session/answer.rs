@@ -8,11 +8,13 @@ use std::time::Duration;
 use agent::answer::{self, Answer, Ids, Said};
 use chat::cycle::{AnswerEnd, Event, Level, Notice, Options};
 use chat::document::Role;
+use chat::text::Lines;
 use chat::{Problem, write};
 use provider::StreamEvent;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::mirror::moved;
 use super::usage::Meter;
 use super::{FRAME, Session};
 use crate::breath::breathe;
@@ -48,6 +50,11 @@ pub(super) struct Open {
     hurries: bool,
     /// How it ended, when it has.
     end: Option<AnswerEnd>,
+    /// Whether it lost its place in the chat.
+    lost: bool,
+    /// The line of the anchor, and whether the user changed the text since it was checked.
+    line: usize,
+    pub(super) is_touched: bool,
     /// What it waits for, when that is more than the answer.
     pub(super) note: Option<String>,
     /// What the spinner says it is doing.
@@ -85,6 +92,9 @@ impl Open {
             last_write: None,
             hurries: false,
             end: None,
+            lost: false,
+            line: 0,
+            is_touched: false,
             note: None,
             doing: Doing::Waiting,
             heard: Instant::now(),
@@ -135,7 +145,14 @@ impl Open {
             while !self.unwritten.is_char_boundary(end) {
                 end -= 1;
             }
-            end = self.unwritten[..end].rfind('\n').map_or(end, |at| at + 1);
+            let piece = &self.unwritten[..end];
+            // Not behind a blank, which an editor may trim when it saves.
+            let word = piece.trim_end_matches([' ', '\t']).len();
+            end = match piece.rfind('\n') {
+                Some(at) => at + 1,
+                None if word > 0 => word,
+                None => end,
+            };
         }
         let rest = self.unwritten.split_off(end);
         std::mem::replace(&mut self.unwritten, rest)
@@ -232,18 +249,21 @@ impl Session {
         self.inform("Cancelled.");
     }
 
-    /// The answer has no place any more.
-    pub(super) fn lose_request(&mut self, why: &str) {
+    /// The answer has no place any more: tells the user why, and marks what is there of it
+    /// with the reason.
+    pub(super) fn lose_request(&mut self, why: &str, reason: &'static str) {
         if let Some(open) = &mut self.request
             && !(open.end == Some(AnswerEnd::Failed) && open.unwritten.is_empty())
         {
             open.stop();
             open.unwritten.clear();
             open.end = Some(AnswerEnd::Failed);
+            open.lost = true;
             self.editor.notify(&Notice {
                 level: Level::Warning,
                 text: why.to_owned(),
             });
+            self.mark_cut(reason);
         }
     }
 
@@ -270,6 +290,12 @@ impl Session {
     }
 
     fn write_piece(&mut self, anchor: u64) {
+        if !self.is_below_marker() {
+            return self.lose_request(
+                "The @Assistant: line above the answer is gone, so the answer ends here.",
+                "its place in the chat was lost",
+            );
+        }
         let Some(open) = &mut self.request else {
             return;
         };
@@ -277,6 +303,33 @@ impl Session {
         let text = open.take_piece();
         let (column, tail) = (open.column, open.tail.clone());
         self.append(anchor, Some((column, &tail)), &text);
+    }
+
+    /// Whether the line on which the answer grows is still the model's.
+    fn is_below_marker(&mut self) -> bool {
+        let Some(open) = self.request.as_mut().filter(|open| open.is_touched) else {
+            return true;
+        };
+        let text = self.text.text();
+        let before = (open.line < text.line_count())
+            .then(|| text.line(open.line).get(..open.column))
+            .flatten();
+        // Where the line went is known only if its text is there; the editor looks, too.
+        if open.tail.is_empty() || !before.is_some_and(|it| it.ends_with(open.tail.as_bytes())) {
+            return true;
+        }
+        open.is_touched = false;
+        let line = open.line;
+        let document = self.text.document();
+        let message = document.message_at(line);
+        message.is_some_and(|at| document.messages[at].role == Role::Assistant)
+    }
+
+    /// Lines were replaced: the answer's last one may have moved.
+    pub(super) fn move_answer(&mut self, lines: &Lines, count: usize) {
+        if let Some(open) = &mut self.request {
+            open.line = moved(open.line, lines, count);
+        }
     }
 
     /// An empty answer at the end, as one that broke off before its first word
@@ -324,6 +377,7 @@ impl Session {
             start += 1;
         }
         if let Some(open) = &mut self.request {
+            open.line = line;
             open.column = column;
             open.tail = before[start..].to_owned();
         }
@@ -333,11 +387,25 @@ impl Session {
         self.request.as_ref()?.anchor
     }
 
+    /// Ends an answer that lost its place, before the mark that says so: a key that the
+    /// user presses on seeing the mark must not find a request. Whether there was one.
+    pub(super) fn ends_lost_answer(&mut self) -> bool {
+        let is_lost = self.request.as_ref().is_some_and(|open| open.lost);
+        if is_lost {
+            self.end_answer();
+            self.waiting.rotate_right(1);
+        }
+        is_lost
+    }
+
     fn end_answer(&mut self) {
         let Some(open) = self.request.take() else {
             return;
         };
         let end = open.end.unwrap_or(AnswerEnd::Failed);
+        if open.anchor.is_some() && !open.lost {
+            self.note_answer_end(&open.tail);
+        }
         let status = match end {
             AnswerEnd::Complete => "success",
             AnswerEnd::Failed => "error",

@@ -74,6 +74,7 @@ impl Session {
 
     fn send_changes(&mut self, edits: Vec<TextEdit>, anchor: Option<Anchor>) -> Vec<Change> {
         let changes: Vec<Change> = edits.into_iter().map(|edit| self.smallest(edit)).collect();
+        let approves = |line: &String| line.contains("flemma:tool") && line.contains("approved");
         let apply = Apply {
             buffer: self.buffer,
             edit: self.number(),
@@ -81,6 +82,7 @@ impl Session {
             changes: &changes,
             anchor,
             join: false,
+            keep: changes.iter().any(|it| it.lines.iter().any(approves)),
             unlock: self.running.is_empty() && !self.cycle.has_queue(),
         };
         self.editor.send("apply", &apply);
@@ -164,7 +166,10 @@ impl Session {
             (What::Append { lines }, Outcome::Applied) => self.appended(&lines, &applied),
             (What::Append { lines }, Outcome::Moved) => self.append_below(&lines),
             (What::Append { .. }, Outcome::Lost) => {
-                self.lose_request("The place where the answer was being written is gone, so the answer ends here.");
+                self.lose_request(
+                    "The place where the answer was being written is gone, so the answer ends here.",
+                    "its place in the chat was lost",
+                );
             }
             (what, _) => self.refused(what, applied.message),
         }
@@ -214,18 +219,21 @@ impl Session {
             format!("Neovim refused a change of this buffer ({why}), so nothing was written."),
             "Press Ctrl-] to try again.",
         ));
-        self.interrupted = false;
+        self.interrupted = None;
         if !matches!(what, What::Cycle { .. }) {
-            self.lose_request("The buffer could not be written, so the answer ends here.");
+            self.lose_request(
+                "The buffer could not be written, so the answer ends here.",
+                "the buffer could not be written",
+            );
         }
     }
 
-    /// After a host died in the middle of an answer: says so at its end.
-    pub(super) fn mark_interrupted(&mut self) {
+    /// Says at the end of the last answer why it was cut off.
+    pub(super) fn mark_interrupted(&mut self, reason: &str) {
         let document = self.text.document();
-        match chat::write::abort_last(&document, "the host stopped") {
+        match chat::write::abort_last(&document, reason) {
             Some(edit) => self.apply_marker(Some(edit), None),
-            None => self.interrupted = false,
+            None => self.interrupted = None,
         }
     }
 }

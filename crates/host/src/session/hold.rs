@@ -5,6 +5,7 @@
 //! the file holds all there is and nothing goes on, another program may have it: the
 //! editor reads what that one wrote before the next key or word is taken.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use chat::approval::CallKey;
@@ -12,7 +13,7 @@ use tokio::time::Instant;
 
 use super::Session;
 use crate::lease::{self, HeldBy, Lease, Program, Refusal};
-use crate::protocol::{Command, Taken};
+use crate::protocol::{Command, Renamed, Taken};
 use crate::status::{is_tutor_chat, state_folder};
 
 /// How often, and how long apart, a lease of our own Neovim is asked for: 200 ms in all.
@@ -80,6 +81,14 @@ impl Session {
         self.ask_for_chat();
     }
 
+    /// The buffer has another name: path and lock change, and what goes on goes on.
+    pub(super) fn renamed(&mut self, renamed: Renamed) {
+        self.path = Some(PathBuf::from(renamed.path)).filter(|path| !path.as_os_str().is_empty());
+        self.sandbox.take();
+        self.hold_chat(self.hold.process, renamed.modified);
+        self.view.redraw();
+    }
+
     fn ask_for_chat(&mut self) {
         let known = self.hold.elsewhere;
         self.hold.ask_at = None;
@@ -109,6 +118,9 @@ impl Session {
     /// The file holds the text of this number, which may not be the last.
     pub(super) fn saved(&mut self, seq: u64) {
         self.hold.modified &= seq != self.seq;
+        if !self.hold.modified {
+            self.forget_half_done();
+        }
     }
 
     /// Lets other programs have the chat while there is nothing here that they could

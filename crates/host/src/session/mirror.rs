@@ -116,7 +116,7 @@ impl Loading {
 
 /// Where a line stands after `lines` were replaced by `count` others. One of those
 /// that were replaced stays within what came in their place.
-fn moved(line: usize, lines: &Lines, count: usize) -> usize {
+pub(super) fn moved(line: usize, lines: &Lines, count: usize) -> usize {
     if line < lines.start {
         line
     } else if line >= lines.end {
@@ -140,6 +140,7 @@ impl Session {
                 *line = moved(*line, &lines, new.len());
             }
         }
+        self.move_answer(&lines, new.len());
         self.folds.changed(&lines, new.len());
         self.cycle.changing(self.text.text(), &lines, new, source);
         self.text.splice(lines, new);
@@ -213,9 +214,12 @@ impl Session {
         if self.request.is_some() {
             self.lose_request(
                 "The buffer was reloaded while an answer was arriving, so the answer ends here.",
+                "the chat was reloaded while the answer was arriving",
             );
+        } else if attach.streaming {
+            self.interrupted = Some("the host stopped");
         } else {
-            self.interrupted = attach.streaming;
+            self.mend_half_done();
         }
     }
 
@@ -252,6 +256,9 @@ impl Session {
         );
         self.seq = changed.seq;
         self.note_change();
+        if let Some(open) = &mut self.request {
+            open.is_touched = true;
+        }
         if self.waiting.back() != Some(&Event::Changed) {
             self.waiting.push_back(Event::Changed);
         }

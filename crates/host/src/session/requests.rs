@@ -28,6 +28,7 @@ impl Session {
         let expansion = self.expansion();
         self.follow_answer(&document);
         self.references.unresolved.clear();
+        self.note_request();
         let number = self.number();
         let cancel = CancellationToken::new();
         self.request = Some(Open::new(number, cancel.clone(), Answer::default()));

@@ -22,7 +22,8 @@ impl Session {
 
     /// Whether nothing goes on, and nothing waits but for the user.
     pub(super) fn is_at_rest(&self) -> bool {
-        let nothing_waits = self.waiting.is_empty() && self.edit.is_none() && !self.interrupted;
+        let nothing_waits =
+            self.waiting.is_empty() && self.edit.is_none() && self.interrupted.is_none();
         let reads = self.loading.is_some() || self.rule == Rule::Reading;
         let runs = self.request.is_some() || !self.running.is_empty();
         nothing_waits && !reads && !runs && self.cycle.is_at_rest()

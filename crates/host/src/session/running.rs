@@ -15,6 +15,7 @@ use tools::{NoPerson, Person, Progress, Ran, Sandbox};
 
 use super::details::within_bounds;
 use super::{Input, Session, asked};
+use crate::half_done::Result;
 use crate::questions;
 use crate::sandbox;
 use crate::settings::Here;
@@ -209,6 +210,7 @@ impl Session {
             return;
         };
         self.ends.push((call.clone(), outcome.clone()));
+        self.note_result(Result::of(&call, &outcome));
         let failed = !matches!(
             outcome,
             ToolOutcome::Done {

@@ -94,6 +94,7 @@ impl Stream {
                 for chunk in characters.chunks(chunk) {
                     self.writer.text(&chunk.iter().collect::<String>());
                     self.look(false);
+                    assert!(!self.chat.ends_with([' ', '\t']), "{}", self.chat);
                 }
             }
             Piece::Thinking(text, signature) => {
