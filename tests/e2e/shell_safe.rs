@@ -185,6 +185,109 @@ fn a_restricted_chat_tells_the_model_what_it_may_not_do() {
     assert!(ran.out.contains("I see."), "{ran:?}");
 }
 
+/// A repository whose configuration runs a program when Git looks at it.
+fn hostile_repository(shell: &Shell) {
+    let git = std::process::Command::new("git")
+        .args(["init", "-q"])
+        .current_dir(shell.path("."))
+        .env("HOME", shell.path("."))
+        .output()
+        .unwrap();
+    assert!(git.status.success(), "{git:?}");
+    shell.write("f", "x\n");
+    let config = std::fs::read_to_string(shell.path(".git/config")).unwrap();
+    let canary = shell.path("pwned");
+    let program = format!("\tfsmonitor = \"touch {};:\"\n", canary.display());
+    shell.write(".git/config", &(config + "[core]\n" + &program));
+}
+
+#[test]
+fn what_the_machine_would_make_of_a_command_counts() {
+    let shell = Shell::offline();
+    hostile_repository(&shell);
+    shell.write("-exec", "");
+    for (command, why) in [
+        ("git status", "core.fsmonitor"),
+        ("cd . && git diff", "core.fsmonitor"),
+        ("cat ~/.s?h/id_ed25519 ~/.ssh/x", "secrets"),
+        ("find . -maxdepth 0 -exe? sh -c 'id > pwned' \\;", "-exe?"),
+    ] {
+        for more in [
+            &[][..],
+            &["--restricted"],
+            &["--restricted", "--approve", "bash"],
+        ] {
+            let call = bash(command);
+            let ran = shell.run(&[&["tool", "bash", &call][..], more].concat());
+            assert_eq!(ran.code, Some(4), "{command} {more:?}: {ran:?}");
+            let said = format!("{}{}", ran.out, ran.err);
+            assert!(said.contains(why), "{command} {more:?}: {said}");
+        }
+    }
+    assert!(!shell.path("pwned").exists());
+}
+
+#[test]
+fn a_program_of_the_project_is_not_the_systems() {
+    use std::os::unix::fs::PermissionsExt;
+    let shell = Shell::offline();
+    shell.write("ls", "#!/bin/sh\ntouch pwned\n");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(shell.path("ls"), executable).unwrap();
+    let path = format!(
+        ".:{}:{}",
+        shell.path(".").display(),
+        std::env::var("PATH").unwrap()
+    );
+    for more in [&[][..], &["--restricted"]] {
+        let call = bash("ls && test -f ls");
+        let arguments = [&["tool", "bash", &call][..], more].concat();
+        let ran = shell
+            .command(&arguments)
+            .env("PATH", &path)
+            .output()
+            .unwrap();
+        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    }
+    assert!(!shell.path("pwned").exists());
+}
+
+#[test]
+fn what_it_approves_runs_read_only() {
+    let shell = Shell::offline();
+    let asked = "test -w . && echo writes || echo reads";
+    let holds = tools_hold();
+    let expected = if holds { "reads\n" } else { "writes\n" };
+    for more in [&[][..], &["--restricted"]] {
+        let call = bash(asked);
+        let ran = shell.run(&[&["tool", "bash", &call][..], more].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), expected), "{ran:?}");
+    }
+    // Approved by hand or by its name, it may do what the calls of the chat may.
+    for more in ["--yes", "--approve=bash"] {
+        let ran = shell.run(&["tool", "bash", more, &bash(&format!("{asked}; touch w"))]);
+        assert_eq!(
+            (ran.code, ran.out.as_str()),
+            (Some(0), "writes\n"),
+            "{ran:?}"
+        );
+    }
+}
+
+/// Whether bubblewrap holds anything on this machine.
+fn tools_hold() -> bool {
+    let mut bwrap = std::process::Command::new("bwrap");
+    bwrap.args([
+        "--ro-bind",
+        "/",
+        "/",
+        "--unshare-user",
+        "--unshare-net",
+        "true",
+    ]);
+    bwrap.output().is_ok_and(|it| it.status.success())
+}
+
 #[test]
 fn nothing_near_is_fetched_unless_the_options_name_it() {
     let provider = Provider::anthropic([Answer::says("x")]);

@@ -27,6 +27,15 @@ pub const CATCH_ALL: &str = "urn:flemma:approval:catch-all";
 /// What keeps some files from being written on an automatic approval.
 pub const GUARD: &str = "urn:flemma:approval:protected";
 
+/// Approves shell commands that only read, as the preset `$shell-safe` does. A call that it
+/// approves may do no more than that, see [`only_reads`].
+pub const SHELL_SAFE: &str = "urn:flemma:approval:shell-safe";
+
+/// Whether a call that `by` approved was approved because it only reads.
+pub fn only_reads(by: &str) -> bool {
+    by == SHELL_SAFE
+}
+
 /// Presets that exist without being defined, and the tools they approve. The first two
 /// are the "Built-in presets" of the tools specification and approve what it says they
 /// do; the third is the second and the tools that look around, for other tools too.
@@ -99,21 +108,27 @@ impl Resolver {
         opinion.filter(|it| !self.yielded || holds(it))
     }
 
-    /// Its opinion on a call; of a function the answer, which has to be there.
-    fn opinion(&self, call: &CallKey, answers: &Answers) -> Result<Option<Decision>, Function> {
+    /// Its opinion on a call, and the name of the rule that has it where that is not the
+    /// link's own. Of a function it is the answer, which has to be there.
+    fn opinion(&self, call: &CallKey, answers: &Answers) -> Result<Option<Opinion>, Function> {
         let opinion = match &self.source {
             Source::List(policy) => policy.judge(call),
-            Source::Judges(judges) => judges.judge(call),
-            Source::Always(decision) => Some(*decision),
-            Source::Unless(decision, names) => (!names.contains(&call.name)).then_some(*decision),
+            Source::Judges(judges) => judges.judge_by_name(call),
+            Source::Always(decision) => Some((*decision, None)),
+            Source::Unless(decision, names) => {
+                (!names.contains(&call.name)).then_some((*decision, None))
+            }
             Source::Function(function) => match answers.get(&(call.clone(), function.id)) {
-                Some(answer) => *answer,
+                Some(answer) => answer.map(|it| (it, None)),
                 None => return Err(*function),
             },
         };
-        Ok(self.limited(opinion))
+        Ok(opinion.filter(|(decision, _)| self.limited(Some(*decision)).is_some()))
     }
 }
+
+/// A decision, and the name of the rule that made it.
+type Opinion = (Decision, Option<&'static str>);
 
 /// Where a resolver's answers come from.
 #[derive(Debug, Clone, PartialEq)]
@@ -153,9 +168,11 @@ impl Policy {
         }
     }
 
-    /// The list's opinion on a call.
-    pub fn judge(&self, call: &CallKey) -> Option<Decision> {
-        self.decide(&call.name).or_else(|| self.judges.judge(call))
+    /// The list's opinion on a call, and the name of the rule that has it where that is
+    /// not the list itself.
+    pub fn judge(&self, call: &CallKey) -> Option<Opinion> {
+        let listed = self.decide(&call.name).map(|it| (it, None));
+        listed.or_else(|| self.judges.judge_by_name(call))
     }
 }
 
@@ -255,9 +272,19 @@ pub enum Verdict {
 
 /// Asks the chain. Without any opinion the user is asked.
 pub fn decide(chain: &ResolverChain, call: &CallKey, answers: &Answers) -> Verdict {
+    decide_by(chain, call, answers, true)
+}
+
+/// As [`decide`]; without `reads`, nobody approves a call because it only reads: a look at
+/// the machine said otherwise.
+pub fn decide_by(chain: &ResolverChain, call: &CallKey, answers: &Answers, reads: bool) -> Verdict {
     for resolver in &chain.0 {
         match resolver.opinion(call, answers) {
-            Ok(Some(decision)) => return Verdict::Decided(decision, resolver.name.clone()),
+            Ok(Some((_, Some(SHELL_SAFE)))) if !reads => {}
+            Ok(Some((decision, name))) => {
+                let name = name.unwrap_or(&resolver.name);
+                return Verdict::Decided(decision, name.to_owned());
+            }
             Ok(None) => {}
             Err(function) => return Verdict::Ask(function),
         }

@@ -244,7 +244,6 @@ fn job(config: Config, options: &Options, chat: Chat, show: Show) -> Job {
         options: config.options,
         config: config.file,
         max_turns: config.settings.tools.autopilot.max_turns,
-        shell: config.settings.shell_lists(),
         approve: config.approve,
         yes: options.yes,
         show: options.events.map_or(show, |_| Show::Events),

@@ -33,7 +33,6 @@ use serde_bytes::ByteBuf;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
-use tools::ShellLists;
 
 use self::asking::Answers;
 use self::buffer::{BUFFER, Buffer};
@@ -91,8 +90,6 @@ pub struct Job {
     pub max_turns: u32,
     /// What runs without asking, beside what the options let run.
     pub approve: Policy,
-    /// The user's lists of shell commands.
-    pub shell: ShellLists,
     /// Whether every question is answered with yes.
     pub yes: bool,
     /// What standard output gets.
@@ -154,7 +151,6 @@ struct Front {
     /// How often a call was shown anew.
     again: usize,
     approve: Policy,
-    shell: ShellLists,
     yes: bool,
     max_turns: u32,
     /// In a rehearsal: the calls that would run.
@@ -194,7 +190,6 @@ impl Front {
             asked: HashSet::new(),
             again: 0,
             approve: job.approve,
-            shell: job.shell,
             yes: job.yes,
             max_turns: job.max_turns,
             rehearsal: rehearsal.then(Vec::new),
@@ -223,7 +218,10 @@ impl Front {
     }
 
     fn configure(&mut self, options: Value, file: Option<PathBuf>) {
-        let mut resolvers = Resolvers::default();
+        let mut resolvers = Resolvers {
+            reads: !self.approve.judges.is_empty(),
+            ..Resolvers::default()
+        };
         if self.yes || self.approve != Policy::default() {
             resolvers.items.push(RegisteredResolver {
                 name: RESOLVER.to_owned(),

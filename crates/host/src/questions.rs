@@ -16,6 +16,7 @@ use crate::protected::needs_review;
 use crate::protocol::{BufferId, FunctionAnswer, FunctionCall};
 use crate::rules::Rules;
 use crate::scripts::Scripts;
+use crate::settings::judges::Inspection;
 
 /// Each question with all functions that are asked in the same message.
 pub fn together(rules: &Rules, questions: Vec<Question>) -> Vec<(Question, Vec<Function>)> {
@@ -39,6 +40,11 @@ pub struct Guarded {
     pub paths: Vec<(CallKey, PathBuf)>,
 }
 
+/// Whether a call runs a shell command.
+pub fn is_command(call: &CallKey) -> bool {
+    matches!(call.name.as_str(), "bash" | "shell")
+}
+
 /// Decides whether calls that a policy approves would write what no policy may let them
 /// write. Each path is resolved once, for this and for the call. Blocking.
 pub fn look_closer(
@@ -46,10 +52,17 @@ pub fn look_closer(
     folder: &Path,
     registry: &Registry,
     scripts: &Scripts,
+    inspection: &Inspection,
 ) -> Guarded {
     let mut guarded = Guarded::default();
     for question in questions {
         let Question { call, input, .. } = question;
+        if is_command(&call) {
+            let (decision, told) = inspection.decide(&call).unzip();
+            guarded.told.extend(told);
+            guarded.answers.insert((call, FunctionId::Guard), decision);
+            continue;
+        }
         let tool = registry.get(&call.name);
         let real = tool
             .and_then(|tool| tool.changes(&input, folder))

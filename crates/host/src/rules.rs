@@ -16,7 +16,7 @@ use serde_json::Value;
 use tools::Registry;
 
 use crate::frontmatter::{AutoApprove, Evaluated, Failure, Known, Overrides};
-use crate::settings::{FrontmatterTrust, Settings, Target, UnrecognizedCalls};
+use crate::settings::{FrontmatterTrust, Settings, Target, Unlisted, UnrecognizedCalls};
 use crate::trust::{Loosening, loosening, overruled};
 
 /// What a chat goes by until its next key.
@@ -57,6 +57,9 @@ impl Rules {
     pub fn plain(settings: &Settings, registry: &Registry) -> Self {
         let mut options = settings.options(registry);
         options.guarded = ["edit", "write", "write_file"].map(str::to_owned).into();
+        if settings.tools.bash.unlisted == Unlisted::Deny {
+            options.inspected = ["bash", "shell"].map(str::to_owned).into();
+        }
         options.trust_loaded_calls = settings.trust.unrecognized_calls == UnrecognizedCalls::Policy;
         Self {
             options,
@@ -251,9 +254,10 @@ impl Rules {
     pub fn limited(&self, call: &CallKey, decision: Option<Decision>) -> Option<Decision> {
         match (&self.at_most, decision) {
             (Some(ours), Some(Decision::Approve)) => {
-                Some(ours.judge(call).unwrap_or(Decision::RequireApproval))
+                // By name only: this link cannot hold a call to what a rule approves it for.
+                Some(ours.decide(&call.name).unwrap_or(Decision::RequireApproval))
             }
-            (Some(ours), other) if ours.judge(call) == Some(Decision::Deny) => {
+            (Some(ours), other) if ours.decide(&call.name) == Some(Decision::Deny) => {
                 other.and(Some(Decision::Deny)).or(Some(Decision::Deny))
             }
             (_, other) => other,

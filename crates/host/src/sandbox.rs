@@ -25,9 +25,6 @@ const SHALLOW: [&str; 7] = [
 
 /// What holds the calls of a chat.
 pub fn of_chat(settings: &SandboxSettings, here: Here<'_>) -> Sandbox {
-    if !settings.enabled {
-        return Sandbox::off();
-    }
     let mut roots = vec![here.cwd];
     roots.extend(here.chat.and_then(Path::parent));
     let places = Places::of_this_user();
@@ -43,7 +40,11 @@ pub fn of_chat(settings: &SandboxSettings, here: Here<'_>) -> Sandbox {
     };
     limits.kept.extend(here.chat.map(Path::to_owned));
     hide_sockets(&roots, &mut limits);
-    settings.sandbox(here, limits)
+    let sandbox = settings.sandbox(here, limits);
+    match settings.enabled {
+        true => sandbox,
+        false => sandbox.turned_off(),
+    }
 }
 
 /// The editor's own socket and those beside it, and the session's where they are not

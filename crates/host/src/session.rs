@@ -96,6 +96,8 @@ pub enum Input {
     SwitchedBack,
     /// The user's functions answered.
     Functions(Answers),
+    /// What the guard says of shell commands, and what the user should know.
+    Inspected(Answers, Vec<String>),
     /// The folders of tools were looked at.
     Looked,
     /// The frontmatter was read, by the number of the reading.
@@ -320,6 +322,10 @@ impl Session {
             Input::Remark(text) => self.remark(text),
             Input::Unresolved(places) => self.unresolved(places),
             Input::Functions(answers) => self.waiting.push_back(Event::ResolverAnswered(answers)),
+            Input::Inspected(answers, told) => {
+                told.iter().for_each(|it| self.inform(it));
+                self.waiting.push_back(Event::ResolverAnswered(answers));
+            }
             Input::ToolOutput(call, output) => self.tool_output(&call, &output),
             Input::Asked(call, news) => self.asked(call, news),
             Input::ToolEnded(call, ran) => self.tool_ended(call, ran),

@@ -301,6 +301,7 @@ impl Settings {
             cwd: named
                 .map(|named| sandbox::folder(named, here).unwrap_or_else(|| here.cwd.join(named))),
             env: bash.env.clone().into_iter().collect(),
+            lists: self.shell_lists(),
         }
     }
 

@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use chat::approval::{self, Answers, CallKey, Decision, FunctionId, Question, Verdict};
+use chat::approval::{self, Answers, CallKey, Decision, FunctionId, GUARD, Question, Verdict};
 use chat::cycle::{Decided, Ruling, callable, verdict};
 use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use tools::{Nested, Person, Progress, Sandbox, ToolContext};
+use tools::{Confinement, Nested, Person, Progress, Sandbox, ToolContext};
 
 use crate::audit::{Audit, Start};
 use crate::buffers::EditorBuffers;
@@ -26,6 +26,7 @@ use crate::questions::{self, Guarded};
 use crate::rules::Rules;
 use crate::session::Shared;
 use crate::settings::Here;
+use crate::settings::judges::Inspection;
 use crate::status::state_folder;
 
 /// Most calls in one another: "depth" in the script tools specification.
@@ -71,9 +72,11 @@ impl Surroundings {
         ran.unwrap_or_else(ToolOutcome::Failed)
     }
 
-    /// What a call of this id gets; it is in no other call.
-    pub fn context(self, id: &ToolUseId) -> ToolContext {
-        self.inside(id, 1)
+    /// What a call of this id gets that `by` approved; it is in no other call.
+    pub fn context(self, id: &ToolUseId, by: &str) -> ToolContext {
+        let mut context = self.inside(id, 1);
+        context.confinement = confinement(by);
+        context
     }
 
     fn inside(self, id: &ToolUseId, depth: usize) -> ToolContext {
@@ -107,6 +110,16 @@ impl Surroundings {
         context
     }
 
+    /// What inspects the shell commands of this chat.
+    pub fn inspection(&self) -> Inspection {
+        let here = Here {
+            cwd: &self.cwd,
+            chat: self.path.as_deref(),
+        };
+        let settings = &self.shared.settings;
+        settings.inspection(self.folder.clone(), here, self.sandbox.clone())
+    }
+
     /// The rules' word on a call, with everybody asked who has a say.
     async fn decide(&self, call: &CallKey, input: &Value) -> (Decision, String, Option<PathBuf>) {
         let (call, input) = &approval::meant(call, input);
@@ -134,7 +147,7 @@ impl Surroundings {
 
     async fn ask(&self, question: Question) -> Guarded {
         let (rules, buffer, folder) = (self.rules.clone(), self.buffer, self.folder.clone());
-        let shared = self.shared.clone();
+        let (shared, inspection) = (self.shared.clone(), self.inspection());
         let only = |answers: Answers| Guarded {
             answers,
             ..Guarded::default()
@@ -157,10 +170,19 @@ impl Surroundings {
             FunctionId::Sight => return Guarded::default(),
             FunctionId::Guard => tokio::task::spawn_blocking(move || {
                 let question = vec![question];
-                questions::look_closer(question, &folder, &shared.registry, &shared.scripts)
+                let (registry, scripts) = (&shared.registry, &shared.scripts);
+                questions::look_closer(question, &folder, registry, scripts, &inspection)
             }),
         };
         asked.await.unwrap_or_default()
+    }
+}
+
+/// How far a call is confined that `by` approved.
+fn confinement(by: &str) -> Confinement {
+    match approval::only_reads(by) {
+        true => Confinement::ReadOnly,
+        false => Confinement::Chat,
     }
 }
 
@@ -252,11 +274,12 @@ impl Surroundings {
             true => self.sandbox.held_by(),
             false => "none",
         };
-        let approved_path = self.may_run(&call, &input, held, way_out).await?;
+        let (approved_path, confinement) = self.may_run(&call, &input, held, way_out).await?;
         let mut context = self.clone().inside(&call.id, depth + 1);
         context.cancel = cancel.child_token();
         context.progress = progress;
         context.approved_path = approved_path;
+        context.confinement = confinement;
         let outcome = tools::run(tool, call.id.clone(), input, context).await;
         let (audit, path, ended) = (self.audit.clone(), self.path.clone(), outcome.clone());
         tokio::task::spawn_blocking(move || {
@@ -267,28 +290,45 @@ impl Surroundings {
         Ok(outcome)
     }
 
+    /// Why a command is not approved because it only reads; empty for other calls.
+    async fn problem(&self, call: &CallKey) -> String {
+        if !questions::is_command(call) {
+            return String::new();
+        }
+        let (inspection, call) = (self.inspection(), call.clone());
+        let problem = tokio::task::spawn_blocking(move || inspection.problem(&call)).await;
+        let problem = problem.ok().flatten();
+        problem.map(|it| format!(" {it}")).unwrap_or_default()
+    }
+
     /// Has a call decided on, and the decision written before anything follows. Returns
-    /// where the path of an approved call leads.
+    /// where the path of an approved call leads, and how far the call is confined.
     async fn may_run(
         &self,
         call: &CallKey,
         input: &Value,
         held: &'static str,
         way_out: &str,
-    ) -> Result<Option<PathBuf>, String> {
+    ) -> Result<(Option<PathBuf>, Confinement), String> {
         let around = self;
         let (decision, by, approved_path) = around.decide(call, input).await;
+        let confinement = confinement(&by);
         let (ruling, refusal) = match decision {
             Decision::Approve => (Ruling::Approved, None),
             Decision::Deny => {
                 let why = around.rules.options.chain.reason(&by, call);
-                let why = why.map(|why| format!(" {why}")).unwrap_or_default();
+                let why = match why {
+                    Some(why) => format!(" {why}"),
+                    None if by == GUARD => around.problem(call).await,
+                    None => String::new(),
+                };
                 let told = format!("\"{}\" was not run: a policy denies it.{why}", call.name);
                 (Ruling::Denied, Some(told))
             }
             Decision::RequireApproval => {
+                let why = around.problem(call).await;
                 let told = format!(
-                    "\"{}\" was not run: no policy approves it, and {way_out}",
+                    "\"{}\" was not run: no policy approves it, and {way_out}{why}",
                     call.name
                 );
                 (Ruling::Unfit, Some(told))
@@ -324,7 +364,7 @@ impl Surroundings {
                 around.editor.tool_denied(around.buffer, call);
                 Err(refusal)
             }
-            (None, Ok(Ok(()))) => Ok(approved_path),
+            (None, Ok(Ok(()))) => Ok((approved_path, confinement)),
             (None, Ok(Err(error))) => Err(around.audit.refusal(&error).what),
             (None, Err(error)) => Err(format!("\"{}\" was not run: {error}.", call.name)),
         }

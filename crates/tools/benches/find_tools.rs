@@ -52,7 +52,7 @@ fn a_command(criterion: &mut Criterion) {
         "git log --oneline -20 | head -5 && find . -name '*.rs' -not -path './target/*' | wc -l";
     let lists = ShellLists::default();
     criterion.bench_function("shell/review", |bencher| {
-        bencher.iter(|| review(black_box(command), None, &lists));
+        bencher.iter(|| review(black_box(command), &lists));
     });
 }
 

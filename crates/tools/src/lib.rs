@@ -50,7 +50,7 @@ pub use sandbox::{Backend, Limits, Names, Sandbox, find_out, leads_to};
 pub use scripts::{Place, ScriptFolder, ScriptProblem, digest};
 pub use search::{Entry, Hit, search};
 pub use secrets::{SecretKind, Secrets, is_secret};
-pub use shell::{ShellLists, Unsafe, forbidden, review};
+pub use shell::{Machine, Needs, ShellLists, Unsafe, forbidden, inspect, review};
 pub use url::Url;
 
-pub use tool::{BashOptions, Progress, Tool, ToolContext, ToolError, ToolResult};
+pub use tool::{BashOptions, Confinement, Progress, Tool, ToolContext, ToolError, ToolResult};

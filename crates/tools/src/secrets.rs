@@ -91,6 +91,15 @@ impl Secrets {
         }
     }
 
+    /// The secrets of a user with this home folder.
+    #[cfg(test)]
+    pub(crate) fn in_home(home: &Path) -> Self {
+        Self {
+            home: Some(home.to_owned()),
+            ..Self::default()
+        }
+    }
+
     /// Why the file at this absolute path is secret, or nothing when it is not.
     pub fn kind(&self, path: &Path) -> Option<SecretKind> {
         let spelled = without_dots(path);

@@ -19,6 +19,7 @@ use crate::models::{Models, NoModels};
 use crate::nested::{Nested, NoOthers};
 use crate::person::{NoPerson, Person};
 use crate::sandbox::Sandbox;
+use crate::shell::ShellLists;
 
 /// Something a model can ask for.
 #[async_trait]
@@ -155,8 +156,10 @@ pub struct ToolContext {
     pub bash: BashOptions,
     /// What `http_get` may reach beside the internet.
     pub http: HttpAllow,
-    /// What the call may do to the machine.
+    /// What the calls of the chat may do to the machine.
     pub sandbox: Arc<Sandbox>,
+    /// How much of that this call may do.
+    pub confinement: Confinement,
     /// The directory for full outputs; created with mode 0700 when needed.
     pub output_dir: PathBuf,
 }
@@ -182,6 +185,7 @@ impl ToolContext {
             bash: BashOptions::default(),
             http: HttpAllow::default(),
             sandbox: Arc::new(Sandbox::off()),
+            confinement: Confinement::default(),
             output_dir: output_dir.into(),
         }
     }
@@ -234,6 +238,16 @@ impl ToolContext {
     }
 }
 
+/// How much of what the calls of a chat may do one of them may do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Confinement {
+    /// All of it: the user or a rule that names the tool approved the call.
+    #[default]
+    Chat,
+    /// Reading: the call was approved because it only reads.
+    ReadOnly,
+}
+
 /// `tools.bash.*` of the user's configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BashOptions {
@@ -243,6 +257,8 @@ pub struct BashOptions {
     pub cwd: Option<PathBuf>,
     /// Added to the environment of every command, after it was cleaned.
     pub env: Vec<(String, String)>,
+    /// The user's lists of commands.
+    pub lists: ShellLists,
 }
 
 /// A cheap handle for live output; without a listener it does nothing.

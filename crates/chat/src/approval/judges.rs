@@ -15,6 +15,11 @@ pub trait Judge: fmt::Debug + Send + Sync {
     /// Its opinion.
     fn judge(&self, call: &CallKey) -> Option<Decision>;
 
+    /// The name under which it decides; that of its link when there is none.
+    fn name(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Why it denies, in sentences for the model.
     fn reason(&self, _call: &CallKey) -> Option<String> {
         None
@@ -40,6 +45,12 @@ impl Judges {
     /// The first opinion.
     pub fn judge(&self, call: &CallKey) -> Option<Decision> {
         self.0.iter().find_map(|judge| judge.judge(call))
+    }
+
+    /// The first opinion, and the name under which it is held.
+    pub fn judge_by_name(&self, call: &CallKey) -> Option<(Decision, Option<&'static str>)> {
+        let mut opinions = self.0.iter();
+        opinions.find_map(|judge| Some((judge.judge(call)?, judge.name())))
     }
 
     /// The first reason.

@@ -33,6 +33,9 @@ pub struct Options {
     /// Tools that change files: their automatic approval is looked at once more, see
     /// [`crate::approval::GUARD`], and one by hand counts for the file as it was shown.
     pub guarded: BTreeSet<String>,
+    /// Tools whose every automatic approval is looked at once more: the user allows only
+    /// calls of them that read.
+    pub inspected: BTreeSet<String>,
     /// The frontmatter that these options were made with: its text, or why it could
     /// not be read. None when there was none.
     pub frontmatter: Option<Result<String, String>>,

@@ -214,17 +214,30 @@ pub fn callable(name: &str, input: Value, options: &Options) -> Result<Value, St
     Ok(input)
 }
 
-/// The chain's word, and where it approves a tool that can write, the guard's: some
-/// files are written on no automatic approval.
+/// The chain's word. Where it approves a tool that can write, or a command because it only
+/// reads, the guard's word counts, too: it looks at the machine.
 pub fn verdict(key: &CallKey, answers: &Answers, options: &Options) -> Verdict {
     let verdict = approval::decide(&options.chain, key, answers);
-    let approves = matches!(verdict, Verdict::Decided(Decision::Approve, _));
-    if !approves || !options.guarded.contains(&key.name) {
+    let Verdict::Decided(Decision::Approve, by) = &verdict else {
+        return verdict;
+    };
+    let name = &key.name;
+    let is_looked_at = options.guarded.contains(name) || options.inspected.contains(name);
+    if !is_looked_at && !approval::only_reads(by) {
         return verdict;
     }
-    match answers.get(&(key.clone(), FunctionId::Guard)) {
-        None => Verdict::Ask(Function::guard()),
-        Some(None) => verdict,
-        Some(Some(decision)) => Verdict::Decided(*decision, GUARD.to_owned()),
+    let looked = match answers.get(&(key.clone(), FunctionId::Guard)) {
+        None => return Verdict::Ask(Function::guard()),
+        Some(None) => return verdict,
+        Some(Some(decision)) => *decision,
+    };
+    let guarded = Verdict::Decided(looked, GUARD.to_owned());
+    if looked == Decision::Deny || !approval::only_reads(by) {
+        return guarded;
+    }
+    // Another rule may approve the call for another reason.
+    match approval::decide_by(&options.chain, key, answers, false) {
+        Verdict::Decided(Decision::RequireApproval, _) => guarded,
+        other => other,
     }
 }

@@ -1,6 +1,9 @@
 //! Calls that wait for the user: each is asked about once, and then approved or
 //! refused by the keys that do it in a buffer.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use chat::approval::{self, CallKey};
 use chat::cycle;
 use chat::document::{Document, Status};
@@ -9,8 +12,11 @@ use tokio::sync::oneshot;
 
 use super::asking::{self, Answer};
 use super::compose;
+use super::file::ChatFile;
 use super::{Code, Front};
-use crate::settings::judges;
+use crate::sandbox;
+use crate::settings::Here;
+use crate::settings::judges::Inspection;
 
 /// What the model is told when the user says no.
 const NO: &str = "The user cancelled this call.";
@@ -169,12 +175,25 @@ impl Front {
                 input: chat::json::canonical(&waiting.input),
             };
             let (meant, _) = approval::meant(&key, &waiting.input);
-            judges::problem(&meant, &self.shell)
+            self.inspection().problem(&meant)
         });
         match problem {
             Some(problem) => format!("{NOBODY} {problem}"),
             None => NOBODY.to_owned(),
         }
+    }
+
+    /// What inspects the shell commands of the chat.
+    fn inspection(&self) -> Inspection {
+        let settings = &self.host.shared().settings;
+        let path = self.file.as_ref().map(ChatFile::path);
+        let here = Here {
+            cwd: &self.folder,
+            chat: path,
+        };
+        let folder = path.and_then(Path::parent).unwrap_or(&self.folder);
+        let sandbox = sandbox::of_chat(&settings.sandbox, here);
+        settings.inspection(folder.to_owned(), here, Arc::new(sandbox))
     }
 
     /// Alt-Enter on a call that waits.

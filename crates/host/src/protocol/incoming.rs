@@ -91,6 +91,9 @@ pub struct Resolvers {
     /// Names of our own resolvers that the user took away.
     #[serde(default)]
     pub without: Vec<String>,
+    /// Whether shell commands that only read are approved once nobody else decided.
+    #[serde(default)]
+    pub reads: bool,
 }
 
 /// A function that the user or a plugin registered.

@@ -15,6 +15,7 @@ use crate::frontmatter::{self, Source};
 use crate::protocol::DiagnosticItem;
 use crate::questions;
 use crate::rules::{self, Reading, Rules};
+use crate::settings::Here;
 use crate::status::state_folder;
 use crate::trust::Trust;
 
@@ -240,8 +241,37 @@ impl Session {
             self.ask_frontmatter(frontmatter);
         }
         if !guard.is_empty() {
-            let (folder, shared) = (self.folder(), &self.shared);
-            let guarded = questions::look_closer(guard, &folder, &shared.registry, &shared.scripts);
+            self.look_closer(guard);
+        }
+    }
+
+    /// Has the guard look at calls. Commands are looked at on a thread that may wait: many
+    /// files may have to be read.
+    fn look_closer(&mut self, guard: Vec<Question>) {
+        let (folder, shared) = (self.folder(), self.shared.clone());
+        let (commands, others) = guard
+            .into_iter()
+            .partition::<Vec<_>, _>(|it| questions::is_command(&it.call));
+        let here = Here {
+            cwd: &self.cwd,
+            chat: self.path(),
+        };
+        let settings = &shared.settings;
+        let inspection = settings.inspection(folder.clone(), here, self.sandbox().clone());
+        if !commands.is_empty()
+            && let Some(inbox) = self.inbox.upgrade()
+        {
+            let (folder, shared, inspection) = (folder.clone(), shared.clone(), inspection.clone());
+            tokio::task::spawn_blocking(move || {
+                let (registry, scripts) = (&shared.registry, &shared.scripts);
+                let looked =
+                    questions::look_closer(commands, &folder, registry, scripts, &inspection);
+                drop(inbox.send(Input::Inspected(looked.answers, looked.told)));
+            });
+        }
+        if !others.is_empty() {
+            let (registry, scripts) = (&shared.registry, &shared.scripts);
+            let guarded = questions::look_closer(others, &folder, registry, scripts, &inspection);
             guarded.told.iter().for_each(|it| self.inform(it));
             self.keep_paths(guarded.paths);
             let answered = Event::ResolverAnswered(guarded.answers);

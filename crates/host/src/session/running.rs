@@ -110,7 +110,7 @@ impl Session {
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
-        let mut context = self.surroundings(&call).context(&call.id);
+        let mut context = self.surroundings(&call).context(&call.id, &by);
         context.progress = self.progress(&call);
         // A policy approves without a look.
         context.shown = self.shown(&call).filter(|_| is_by_hand(&by));

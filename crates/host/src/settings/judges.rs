@@ -4,18 +4,19 @@
 //! What a command or an address comes to is found in `tools`; here it is made a
 //! decision. Knows the names of the tools that take them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chat::approval::{
-    Answers, CallKey, Decision, Judge, Judges, Resolver, ResolverChain, Source, Verdict, decide,
+    self, Answers, CallKey, Decision, Judge, Judges, Resolver, ResolverChain, Source, Verdict,
+    decide,
 };
 use chat::tool::ToolUseId;
 use serde_json::{Value, json};
-use tools::{HttpAllow, ShellLists, Unsafe, Url};
+use tools::{HttpAllow, Machine, Needs, Sandbox, Secrets, ShellLists, Unsafe, Url};
 
 use super::policy::OPTIONS_PRIORITY;
-use super::{Settings, Unlisted};
+use super::{Here, Settings, Unlisted};
 
 /// The preset that approves shell commands that only read.
 pub const SHELL_SAFE: &str = "$shell-safe";
@@ -71,6 +72,18 @@ impl Settings {
         }
     }
 
+    /// What inspects the shell commands of a chat that is `here` and whose relative paths
+    /// start from `folder`.
+    pub fn inspection(&self, folder: PathBuf, here: Here<'_>, sandbox: Arc<Sandbox>) -> Inspection {
+        Inspection {
+            lists: self.shell_lists(),
+            unlisted: self.tools.bash.unlisted,
+            cwd: self.bash(here).cwd.unwrap_or_else(|| folder.clone()),
+            folder,
+            sandbox,
+        }
+    }
+
     fn has_known_shell(&self) -> bool {
         let shell = self.tools.bash.shell.as_deref().unwrap_or("bash");
         let name = Path::new(shell).file_name().unwrap_or_default();
@@ -111,6 +124,10 @@ pub fn exceptions(chain: &ResolverChain) -> Option<&'static str> {
 pub struct ShellSafe(pub ShellLists);
 
 impl Judge for ShellSafe {
+    fn name(&self) -> Option<&'static str> {
+        Some(approval::SHELL_SAFE)
+    }
+
     fn judge(&self, call: &CallKey) -> Option<Decision> {
         let reads = review(call, &self.0)?.is_ok();
         reads.then_some(Decision::Approve)
@@ -182,15 +199,55 @@ impl Judge for ListedHosts {
     }
 }
 
-/// Why a shell command would not run by `$shell-safe`; nothing when it would, and for
-/// other tools.
-pub fn problem(call: &CallKey, lists: &ShellLists) -> Option<String> {
-    review(call, lists)?.err().map(|it| it.to_string())
+fn review(call: &CallKey, lists: &ShellLists) -> Option<Result<Needs, Unsafe>> {
+    let (command, _) = command(call)?;
+    Some(tools::review(&command, lists))
 }
 
-fn review(call: &CallKey, lists: &ShellLists) -> Option<Result<(), Unsafe>> {
-    let (command, folder) = command(call)?;
-    Some(tools::review(&command, folder.as_deref(), lists))
+/// Looks at the machine for what a command would do there.
+#[derive(Debug, Clone)]
+pub struct Inspection {
+    /// The user's lists.
+    pub lists: ShellLists,
+    /// What becomes of a command that is not approved.
+    pub unlisted: Unlisted,
+    /// Where `bash` starts, and where the folder that a call names starts.
+    pub cwd: PathBuf,
+    /// The folder that relative paths start from.
+    pub folder: PathBuf,
+    /// What holds the command.
+    pub sandbox: Arc<Sandbox>,
+}
+
+impl Inspection {
+    /// Why a shell command would not run by `$shell-safe`; nothing when it would, and for
+    /// other tools. Blocking.
+    pub fn problem(&self, call: &CallKey) -> Option<Unsafe> {
+        let (command, folder) = command(call)?;
+        let cwd = match folder {
+            Some(folder) => tools::resolve(&self.folder, &folder).ok()?,
+            None if call.name == "shell" => self.folder.clone(),
+            None => self.cwd.clone(),
+        };
+        let secrets = Secrets::of_this_user(Vec::new());
+        let machine = Machine::here(cwd, secrets, self.sandbox.can_hold_reading());
+        tools::inspect(&command, &self.lists, &machine).err()
+    }
+
+    /// What the guard says of a call: nothing when it may run. Blocking.
+    pub fn decide(&self, call: &CallKey) -> Option<(Decision, String)> {
+        let problem = self.problem(call)?;
+        Some(match self.unlisted {
+            Unlisted::Deny => (
+                Decision::Deny,
+                format!("The call \"{}\" was denied. {problem}", call.id),
+            ),
+            Unlisted::Ask => (
+                Decision::RequireApproval,
+                format!("The call \"{}\" waits. {problem}", call.id),
+            ),
+        })
+    }
 }
 
 /// The command of a call that runs one, and the folder that it names.
@@ -235,8 +292,8 @@ mod tests {
         };
         assert_eq!(safe.judge(&shell("pwd", json!("/tmp"))), approve);
         assert_eq!(safe.judge(&shell("git status", Value::Null)), approve);
-        // Another folder may hold another repository's settings.
-        assert_eq!(safe.judge(&shell("git status", json!("evil"))), None);
+        // Whether that folder's configuration is harmless is looked at by the guard.
+        assert_eq!(safe.judge(&shell("git status", json!("evil"))), approve);
     }
 
     #[test]

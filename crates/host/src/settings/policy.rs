@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use chat::approval::{
     CATCH_ALL, CONFIG, Decision, FRONTMATTER, Function, Judges, OnError, PRESETS, Policy, Resolver,
-    ResolverChain, Source,
+    ResolverChain, SHELL_SAFE as SHELL_SAFE_NAME, Source,
 };
 use chat::cycle::Options;
 use chat::tool::ToolDefinition;
@@ -21,6 +21,9 @@ use crate::protocol::RegisteredResolver;
 /// Where the resolvers that the options make stand: "Approval resolvers" in the
 /// tools specification.
 pub(super) const OPTIONS_PRIORITY: i32 = 100;
+
+/// Behind all others: what `--restricted` approves, and what `--approve` names.
+const LAST_PRIORITY: i32 = -101;
 
 /// Whether an entry of `tools.auto_approve` is the path of a module.
 fn is_module(name: &str) -> bool {
@@ -196,6 +199,10 @@ impl Settings {
             let wait = Source::Always(Decision::RequireApproval);
             Resolver::yielding(name, OPTIONS_PRIORITY, wait)
         }));
+        if self.resolvers.reads {
+            let reads = Source::Judges(self.shell_safe());
+            links.push(Resolver::new(SHELL_SAFE_NAME, LAST_PRIORITY, reads));
+        }
         let is_taken = |link: &Resolver| self.resolvers.without.contains(&link.name);
         links.retain(|link| link.name == SHELL || !is_taken(link));
         links.extend(items.iter().map(link));
@@ -268,6 +275,7 @@ mod tests {
         let (mut settings, problems) = Settings::read(&given, &Registry::builtin());
         assert_eq!(problems, Vec::<String>::new());
         settings.resolvers = Resolvers {
+            reads: false,
             items,
             without: without.iter().map(|it| (*it).to_owned()).collect(),
         };

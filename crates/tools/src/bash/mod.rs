@@ -17,7 +17,9 @@ use serde_json::Value;
 
 use crate::process::{Command, Mark, Running, child_environment};
 use crate::schema;
-use crate::tool::{BashOptions, Tool, ToolContext, ToolError, ToolResult};
+use crate::secrets::Secrets;
+use crate::shell::{self, Machine, Needs};
+use crate::tool::{BashOptions, Confinement, Tool, ToolContext, ToolError, ToolResult};
 use job::Job;
 
 /// Shortest and longest time limit that a call may ask for, in seconds.
@@ -86,8 +88,13 @@ impl Tool for Bash {
         let arguments: Arguments = schema::arguments(self.name(), input)?;
         check(&arguments.command)?;
         let limit = time_limit(arguments.timeout, ctx.timeout);
-        let running = start(id, &arguments.command, &ctx)?;
-        Job::new(running, id, &ctx).run(limit).await.into_result()
+        let held = hold(&arguments.command, &ctx).await?;
+        let running = start(id, &arguments.command, &ctx, &held)?;
+        let mut result = Job::new(running, id, &ctx).run(limit).await.into_result()?;
+        if let Held::ReadOnly(_) = held {
+            explain(&mut result);
+        }
+        Ok(result)
     }
 }
 
@@ -113,9 +120,64 @@ fn time_limit(seconds: Option<f64>, default: Duration) -> Duration {
     })
 }
 
-fn start(id: &ToolUseId, script: &str, ctx: &ToolContext) -> Result<Running, ToolError> {
-    let BashOptions { shell, cwd, env } = &ctx.bash;
-    let shell = shell.as_deref().unwrap_or("bash");
+/// How a command is kept from doing more than it was approved for.
+enum Held {
+    /// As the calls of the chat are.
+    Chat,
+    /// It gets an environment that names no programs, and may only read.
+    ReadOnly(Needs),
+}
+
+/// How a call's command is held. One that was approved because it only reads is looked at
+/// again: meanwhile the machine may have changed.
+async fn hold(script: &str, ctx: &ToolContext) -> Result<Held, ToolError> {
+    if ctx.confinement == Confinement::Chat {
+        return Ok(Held::Chat);
+    }
+    let cwd = ctx.bash.cwd.as_ref().unwrap_or(&ctx.cwd).clone();
+    let (script, lists) = (script.to_owned(), ctx.bash.lists.clone());
+    let sandbox = ctx.sandbox.clone();
+    let inspected = tokio::task::spawn_blocking(move || {
+        let secrets = Secrets::of_this_user(Vec::new());
+        let machine = Machine::here(cwd, secrets, sandbox.can_hold_reading());
+        shell::inspect(&script, &lists, &machine)
+    });
+    match inspected.await {
+        // The user listed one of its programs, which may do anything.
+        Ok(Ok(needs)) if needs.more => Ok(Held::Chat),
+        Ok(Ok(needs)) => Ok(Held::ReadOnly(needs)),
+        Ok(Err(problem)) => Err(ToolError::Failed(format!(
+            "{problem} Nothing was run: this changed since the command was approved."
+        ))),
+        Err(error) => Err(ToolError::Failed(format!("Nothing was run: {error}."))),
+    }
+}
+
+/// Says what lets a command do more, when it failed because it was held.
+fn explain(result: &mut ToolResult) {
+    const SIGNS: [&str; 5] = [
+        "Read-only file system",
+        "Could not resolve host",
+        "Temporary failure in name resolution",
+        "Network is unreachable",
+        "no servers could be reached",
+    ];
+    if result.marked_failed && SIGNS.iter().any(|it| result.content.contains(it)) {
+        result.content.push_str(
+            "\n\n[The command ran read-only and without network, because $shell-safe approved it. It can do more \
+             when the user approves it by hand.]",
+        );
+    }
+}
+
+fn start(
+    id: &ToolUseId,
+    script: &str,
+    ctx: &ToolContext,
+    held: &Held,
+) -> Result<Running, ToolError> {
+    let BashOptions { cwd, env, .. } = &ctx.bash;
+    let program = ctx.bash.shell.as_deref().unwrap_or("bash");
     let cwd: &Path = cwd.as_ref().unwrap_or(&ctx.cwd);
     if !cwd.is_dir() {
         return Err(ToolError::Failed(format!(
@@ -124,18 +186,30 @@ fn start(id: &ToolUseId, script: &str, ctx: &ToolContext) -> Result<Running, Too
         )));
     }
     let mark = Mark::new(id.as_str());
-    let environment = child_environment(std::env::vars_os(), env, &mark);
-    let prefix = ctx.sandbox.prefix(cwd).map_err(ToolError::Failed)?;
+    let environment = match held {
+        Held::Chat => child_environment(std::env::vars_os(), env, &mark),
+        Held::ReadOnly(_) => {
+            let real = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
+            let mut environment = shell::environment(std::env::vars_os(), &[real]);
+            environment.push((Mark::NAME.into(), mark.value().into()));
+            environment
+        }
+    };
+    let prefix = match held {
+        Held::Chat => ctx.sandbox.prefix(cwd),
+        Held::ReadOnly(needs) => ctx.sandbox.reading(needs.network).prefix(cwd),
+    };
+    let prefix = prefix.map_err(ToolError::Failed)?;
     let command = Command {
         prefix,
-        shell,
+        shell: program,
         script,
         cwd,
         environment,
     };
     Running::start(command, &mark).map_err(|error| {
         ToolError::Failed(format!(
-            "The shell {shell:?} could not be started: {error}. Nothing was run; the user can \
+            "The shell {program:?} could not be started: {error}. Nothing was run; the user can \
              set tools.bash.shell."
         ))
     })

@@ -10,6 +10,7 @@ mod git;
 mod memory;
 mod paths;
 mod probe;
+mod reading;
 mod tree;
 mod watch;
 
@@ -86,6 +87,8 @@ pub struct Backend {
 pub struct Sandbox {
     /// As they were given; absent when the user turned it off.
     given: Option<Limits>,
+    /// What holds calls that may only read, where the user turned it off for the others.
+    reserve: Option<Limits>,
     /// With real paths, once somebody asked.
     limits: OnceLock<Limits>,
     backend: Backend,
@@ -102,6 +105,7 @@ impl Sandbox {
     pub fn new(limits: Limits, backend: Backend) -> Self {
         Self {
             given: Some(limits),
+            reserve: None,
             limits: OnceLock::new(),
             backend,
         }
@@ -172,6 +176,7 @@ impl Sandbox {
         let watch = Watch::begin(limits);
         let held = Self {
             given: self.given.clone(),
+            reserve: self.reserve.clone(),
             limits: OnceLock::from(watch.limits()),
             backend: self.backend.clone(),
         };

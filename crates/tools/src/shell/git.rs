@@ -1,203 +1,283 @@
 //! Which forms of git only read.
 //!
-//! Pure. What a repository's own configuration may run is the business of whoever
-//! lets that be written; a command line that brings configuration along is refused.
+//! Pure: the command line. What a repository's configuration and attributes name is
+//! looked at in `repository`.
 
-use super::programs::{RUN, Refusal, closed, refuse_first};
+use super::options::{OPEN, Options, Parsed, Refusal, parse, refuse};
+use super::programs::Reads;
 use super::words::Word;
 
 const CHANGE: &str = "change the repository";
-pub(super) const OTHER: &str = "read another repository's settings, which may run programs";
+const OTHER: &str = "bring settings along, which may run programs";
+const MORE: &str = "write a file or run other programs";
 
-/// Commands that only show, whatever follows but [`LONG`].
-const SHOWS: [&str; 24] = [
-    "annotate",
-    "blame",
-    "check-ignore",
-    "cherry",
-    "count-objects",
-    "describe",
-    "diff",
-    "diff-files",
-    "diff-index",
-    "diff-tree",
-    "for-each-ref",
-    "grep",
-    "log",
-    "ls-files",
-    "ls-tree",
-    "merge-base",
-    "name-rev",
-    "rev-list",
-    "rev-parse",
-    "shortlog",
-    "show",
-    "show-ref",
-    "status",
-    "whatchanged",
+/// Options of what shows changes.
+const DIFF: &str = "-#  -pubwWzRasD -B? -C? -M? -U= -G= -S= -l= \
+    --patch --no-patch --raw --patch-with-raw --stat? --compact-summary --numstat --shortstat --dirstat? --cumulative \
+    --summary --patch-with-stat --name-only --name-status --color? --no-color --color-moved? --no-color-moved \
+    --word-diff? --word-diff-regex= --color-words? --no-renames --rename-empty --no-rename-empty --check --full-index \
+    --binary --abbrev? --break-rewrites? --find-renames? --find-copies? --find-copies-harder --irreversible-delete \
+    --diff-filter= --find-object= --pickaxe-all --pickaxe-regex --skip-to= --rotate-to= --relative? --no-relative \
+    --text --ignore-cr-at-eol --ignore-space-at-eol --ignore-space-change --ignore-all-space --ignore-blank-lines \
+    --ignore-matching-lines= --inter-hunk-context= --function-context --exit-code --quiet --no-ext-diff --no-textconv \
+    --ignore-submodules? --src-prefix= --dst-prefix= --no-prefix --default-prefix --unified= --minimal --patience \
+    --histogram --anchored= --diff-algorithm= --indent-heuristic --no-indent-heuristic --ita-invisible-in-index \
+    --cached --staged --merge-base";
+/// Options of what lists commits.
+const LOG: &str = "-n= -L= -i -F -P -g -c -m -t --max-count= --skip= --since= --after= --until= --before= --author= --committer= \
+    --grep= --grep-reflog= --all-match --invert-grep --regexp-ignore-case --basic-regexp --extended-regexp \
+    --fixed-strings --perl-regexp --remove-empty --merges --no-merges --min-parents= --max-parents= --first-parent \
+    --not --all --branches? --tags? --remotes? --glob= --exclude= --reflog --boundary --simplify-by-decoration \
+    --full-history --dense --sparse --simplify-merges --ancestry-path --date-order --author-date-order --topo-order \
+    --reverse --oneline --pretty? --format= --abbrev-commit --no-abbrev-commit --graph --decorate? --no-decorate \
+    --decorate-refs= --decorate-refs-exclude= --clear-decorations --source --follow --full-diff --log-size --date= \
+    --relative-date --parents --children --left-right --cherry-pick --cherry-mark --cherry --left-only --right-only \
+    --count --walk-reflogs --notes? --no-notes --show-notes --expand-tabs? --encoding= --no-mailmap --use-mailmap --cc \
+    --combined-all-paths --diff-merges= --no-diff-merges --show-linear-break? --quiet --bisect --no-walk? --do-walk";
+const STATUS: &str = "-sbvzu --short --branch --long --verbose --show-stash --porcelain? --untracked-files? --ignored? \
+    --ignore-submodules? --column? --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames?";
+const REFS: &str = "--count= --sort= --format= --points-at= --merged? --no-merged? --contains? --no-contains? \
+    --ignore-case --exclude= --color?";
+const BLAME: &str = "-bcfkelnpstw -L= -C? -M? --root --show-stats --show-name --show-number --show-email --porcelain \
+    --line-porcelain --incremental --since= --date= --abbrev= --color-lines --color-by-age --first-parent \
+    --ignore-rev= --score-debug";
+const GREP: &str = "-#  -aIinwvhHEFGPlLzoqcWp -e= -A= -B= -C= -m= --cached --untracked --text --ignore-case --word-regexp \
+    --invert-match --full-name --extended-regexp --basic-regexp --fixed-strings --perl-regexp --line-number \
+    --files-with-matches --name-only --files-without-match --null --only-matching --count --color? --no-color --break \
+    --heading --show-function --function-context --context= --after-context= --before-context= --max-count= \
+    --max-depth= --and --or --not --all-match --quiet --threads= --recursive --column";
+const LS_FILES: &str = "-cdmoistuvkz -x= --cached --deleted --modified --others --ignored --stage --unmerged --killed --directory \
+    --no-empty-directory --exclude= --exclude-standard --error-unmatch --full-name --abbrev? --eol --deduplicate";
+const REV_PARSE: &str = "-q --quiet --verify --short? --abbrev-ref? --symbolic --symbolic-full-name --all --branches? --tags? \
+    --remotes? --show-toplevel --show-prefix --show-cdup --git-dir --git-common-dir --absolute-git-dir \
+    --is-inside-work-tree --is-inside-git-dir --is-bare-repository --is-shallow-repository --show-superproject-working-tree \
+    --show-object-format? --path-format= --revs-only --no-revs --flags --no-flags --default= --not --git-path=";
+
+/// Commands that show something whatever their operands, and their options.
+pub(super) const SHOWS: &[(&str, &[&str])] = &[
+    ("annotate", &[BLAME]),
+    ("blame", &[BLAME]),
+    (
+        "check-ignore",
+        &["-qvn --quiet --verbose --non-matching --no-index"],
+    ),
+    ("cherry", &["-v --abbrev?"]),
+    ("count-objects", &["-vH --verbose --human-readable"]),
+    (
+        "describe",
+        &[
+            "--all --tags --contains --abbrev= --candidates= --exact-match --long --match= --exclude= --always --first-parent",
+        ],
+    ),
+    ("diff", &[DIFF]),
+    ("diff-files", &[DIFF]),
+    ("diff-index", &[DIFF]),
+    ("diff-tree", &[DIFF, LOG, "-r --root --no-commit-id"]),
+    ("for-each-ref", &[REFS]),
+    ("grep", &[GREP]),
+    ("log", &[DIFF, LOG]),
+    ("ls-files", &[LS_FILES]),
+    (
+        "ls-tree",
+        &[
+            "-drtlz --name-only --name-status --long --full-name --full-tree --abbrev? --object-only --format=",
+        ],
+    ),
+    (
+        "merge-base",
+        &["-a --all --octopus --is-ancestor --independent --fork-point"],
+    ),
+    (
+        "name-rev",
+        &["--tags --refs= --exclude= --all --name-only --no-undefined --always"],
+    ),
+    (
+        "rev-list",
+        &[
+            LOG,
+            "--objects --disk-usage? --timestamp --header --no-object-names --no-commit-header",
+        ],
+    ),
+    ("rev-parse", &[REV_PARSE]),
+    (
+        "shortlog",
+        &[LOG, "-nsec -w? --numbered --summary --email --group="],
+    ),
+    ("show", &[DIFF, LOG]),
+    (
+        "show-ref",
+        &[
+            "-dqs --head --tags --heads --branches --dereference --hash? --verify --abbrev? --quiet --exists",
+        ],
+    ),
+    ("status", &[STATUS]),
+    ("whatchanged", &[DIFF, LOG]),
+    ("cat-file", &["-pteS -s"]),
 ];
 
-/// Options of theirs that write, or run what attributes and settings name.
-const LONG: [&str; 6] = [
-    "output",
-    "output-directory",
-    "ext-diff",
-    "textconv",
-    "open-files-in-pager",
-    "upload-pack",
-];
-
-/// Options with which these commands list; others change something.
-const BRANCH: [&str; 15] = [
-    "-a",
-    "-r",
-    "-v",
-    "-vv",
+const BRANCH: &str = "-arvlqi --list --all --remotes --verbose --show-current --merged? --no-merged? --contains? --no-contains? \
+    --points-at= --no-color --color? --column? --no-column --sort= --format= --abbrev= --no-abbrev --ignore-case --omit-empty";
+const TAG: &str = "-#  -li -n? --list --contains? --no-contains? --merged? --no-merged? --points-at= --sort= --format= --column? \
+    --no-column --color? --ignore-case --omit-empty";
+/// Options with which names are patterns to list.
+const TAG_LISTS: &[&str] = &[
     "-l",
-    "-i",
     "--list",
-    "--all",
-    "--remotes",
-    "--verbose",
-    "--show-current",
     "--merged",
     "--no-merged",
     "--contains",
-    "--no-color",
-];
-const TAG: [&str; 8] = [
-    "-l",
-    "-n",
-    "-i",
-    "--list",
-    "--contains",
-    "--merged",
-    "--no-merged",
+    "--no-contains",
     "--points-at",
 ];
-const CONFIG: [&str; 15] = [
-    "--get",
-    "--get-all",
-    "--get-regexp",
-    "--list",
-    "-l",
-    "--global",
-    "--local",
-    "--system",
-    "--worktree",
-    "--show-origin",
-    "--show-scope",
-    "--name-only",
-    "-z",
-    "--null",
-    "--includes",
-];
-/// Those of [`BRANCH`] and [`TAG`] that take names to list.
-const LISTS: [&str; 7] = [
-    "-l",
+/// The same; `-l` alone created branches once.
+const LISTS: &[&str] = &[
     "--list",
     "--merged",
     "--no-merged",
     "--contains",
+    "--no-contains",
     "--points-at",
-    "-n",
 ];
+const CONFIG: &str = "-lz --get --get-all --get-regexp --list --global --local --system --worktree --show-origin --show-scope \
+    --name-only --null --includes --no-includes --bool --int --all --regexp --show-names";
 
-pub(super) fn check(arguments: &[Word]) -> Result<(), Refusal> {
-    closed(arguments, RUN)?;
-    let without_pager = match arguments.split_first() {
-        Some((first, rest)) if first.value == "--no-pager" => rest,
-        _ => arguments,
+/// Checks a command line of git.
+pub(super) fn check(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    let is_pager = |it: &Word| matches!(it.value.as_str(), "--no-pager" | "-P");
+    let skipped = arguments.iter().take_while(|it| is_pager(it)).count();
+    let Some((command, rest)) = arguments[skipped..].split_first() else {
+        return Ok(Reads::nothing());
     };
-    let Some((command, rest)) = without_pager.split_first() else {
-        return Ok(());
-    };
-    match command.value.as_str() {
-        "--version" | "version" => Ok(()),
-        name if SHOWS.contains(&name) => shows(name, rest),
-        "branch" => lists(rest, &BRANCH),
-        "tag" => lists(rest, &TAG),
+    if let Some(word) = arguments.iter().find(|it| it.is_open()) {
+        return refuse(&word.value, OPEN);
+    }
+    let name = command.value.as_str();
+    if let Some((_, options)) = SHOWS.iter().find(|(it, _)| *it == name) {
+        return shows(name, rest, options);
+    }
+    match name {
+        "--version" | "version" => Ok(Reads::nothing()),
+        "branch" => lists(rest, BRANCH, LISTS),
+        "tag" => lists(rest, TAG, TAG_LISTS),
         "config" => config(rest),
-        "remote" => only_first(rest, &["-v", "--verbose", "get-url"]),
-        "stash" => match rest.first() {
-            Some(first) if first.value == "list" || first.value == "show" => shows("log", rest),
-            first => Err((
-                first.map_or("stash".to_owned(), |it| it.value.clone()),
-                CHANGE,
-            )),
+        "remote" => words(rest, &["-v", "--verbose"], &["get-url"]),
+        "worktree" => words(rest, &[], &["list"]),
+        "stash" => match rest.split_first() {
+            Some((first, more)) if first.value == "list" => shows("log", more, &[DIFF, LOG]),
+            Some((first, more)) if first.value == "show" => shows("log", more, &[DIFF]),
+            Some((first, _)) => refuse(&first.value, CHANGE),
+            None => refuse(name, CHANGE),
         },
-        "reflog" => match rest.first() {
-            Some(first) if first.value != "show" && !first.value.starts_with('-') => {
-                Err((first.value.clone(), CHANGE))
-            }
-            _ => shows("log", rest),
+        "reflog" => match rest.split_first() {
+            Some((first, more)) if first.value == "show" => shows("log", more, &[DIFF, LOG]),
+            Some((first, _)) if !first.value.starts_with('-') => refuse(&first.value, CHANGE),
+            _ => shows("log", rest, &[DIFF, LOG]),
         },
-        "cat-file" => {
-            let is_other = |word: &&Word| {
-                word.value.starts_with('-')
-                    && !matches!(word.value.as_str(), "-p" | "-t" | "-s" | "-e")
-            };
-            refuse_first(rest.iter().find(is_other), RUN)
-        }
-        "worktree" => only_first(rest, &["list"]),
-        option if option.starts_with('-') => Err((option.to_owned(), OTHER)),
-        other => Err((other.to_owned(), CHANGE)),
+        option if option.starts_with('-') => refuse(option, OTHER),
+        other => refuse(other, CHANGE),
     }
 }
 
-fn shows(command: &str, rest: &[Word]) -> Result<(), Refusal> {
-    let is_meant = |word: &&Word| match word.value.strip_prefix("--") {
-        Some(long) => {
-            let given = long.split('=').next().unwrap_or_default();
-            !given.is_empty() && LONG.iter().any(|name| name.starts_with(given))
+/// Whether a format or a sort key runs something: `%G?` and `signature` run gpg.
+pub(super) fn runs_something(format: &str) -> bool {
+    let checks = |it: &str| it.trim_start_matches(['-', '+', ' ']).starts_with('G');
+    let names = ["signature", "describe"];
+    format.split('%').skip(1).any(checks) || names.iter().any(|it| format.contains(it))
+}
+
+fn shows<'a>(name: &str, rest: &'a [Word], options: &[&'static str]) -> Result<Reads<'a>, Refusal> {
+    let parsed = parsed(rest, options, MORE)?;
+    let mut operands = parsed.operands;
+    // The first operand is a pattern to look for.
+    if name == "grep" && !operands.is_empty() {
+        let first = operands.remove(0);
+        if first.is_pattern() {
+            return refuse(&first.value, OPEN);
         }
-        // `git grep -O` opens what it finds in a program.
-        None => command == "grep" && word.value.starts_with('-') && word.value.contains('O'),
-    };
-    refuse_first(
-        rest.iter().find(is_meant),
-        "write a file or run other programs",
-    )
+    }
+    Ok(Reads::paths(operands))
 }
 
-fn lists(rest: &[Word], options: &[&str]) -> Result<(), Refusal> {
-    let is_listing = |word: &Word| {
-        let name = word.value.split('=').next().unwrap_or_default();
-        options.contains(&name) || name == "--sort" || name == "--format"
-    };
-    let takes_names = rest.iter().any(|word| {
-        let name = word.value.split('=').next().unwrap_or_default();
-        LISTS.contains(&name)
-    });
-    let changes = |word: &&Word| {
-        let is_name = !word.value.starts_with('-');
-        !(is_listing(word) || is_name && takes_names)
-    };
-    refuse_first(rest.iter().find(changes), CHANGE)
+fn parsed<'a>(
+    rest: &'a [Word],
+    options: &[&'static str],
+    could: &'static str,
+) -> Result<Parsed<'a>, Refusal> {
+    let parsed = parse(rest, Options::of(options)).map_err(|(word, why)| {
+        let why = if why == OPEN { OPEN } else { could };
+        (word, why)
+    })?;
+    let names = ["--format", "--pretty", "--sort"];
+    let odd = parsed.values(&names).find(|it| runs_something(it));
+    match odd.map(str::to_owned) {
+        Some(format) => refuse(&format, MORE),
+        None => Ok(parsed),
+    }
 }
 
-fn config(rest: &[Word]) -> Result<(), Refusal> {
-    const READS: [&str; 5] = ["--get", "--get-all", "--get-regexp", "--list", "-l"];
-    let is_other =
-        |word: &&Word| word.value.starts_with('-') && !CONFIG.contains(&word.value.as_str());
-    refuse_first(rest.iter().find(is_other), CHANGE)?;
+/// Refuses patterns where the number of words matters.
+fn closed(rest: &[Word]) -> Result<(), Refusal> {
+    match rest.iter().find(|it| it.is_pattern()) {
+        Some(word) => refuse(&word.value, OPEN),
+        None => Ok(()),
+    }
+}
+
+/// `branch` and `tag`: with an option that lists, names are patterns; otherwise they
+/// are created.
+fn lists<'a>(
+    rest: &'a [Word],
+    options: &'static str,
+    listing: &[&str],
+) -> Result<Reads<'a>, Refusal> {
+    closed(rest)?;
+    let parsed = parsed(rest, &[options], CHANGE)?;
+    match parsed.operands.first() {
+        Some(name) if !parsed.has(listing) => refuse(&name.value, CHANGE),
+        _ => Ok(Reads::nothing()),
+    }
+}
+
+/// `config`: with one name, or with an option or a word that reads.
+fn config(rest: &[Word]) -> Result<Reads<'_>, Refusal> {
+    const READS: &[&str] = &["--get", "--get-all", "--get-regexp", "--list", "-l"];
+    closed(rest)?;
+    let parsed = parsed(rest, &[CONFIG], CHANGE)?;
     // As a word, it has to come first: behind a name it is a value.
-    let first = rest.first();
-    let by_word = first.is_some_and(|it| matches!(it.value.as_str(), "get" | "list"));
-    let by_option = rest.iter().any(|it| READS.contains(&it.value.as_str()));
-    refuse_first(first.filter(|_| !by_word && !by_option), CHANGE)
+    let first = rest.first().map(|it| it.value.as_str());
+    let by_word = matches!(first, Some("get" | "list"));
+    let is_read = by_word || parsed.has(READS) || parsed.operands.len() <= 1;
+    match parsed.operands.last() {
+        Some(value) if !is_read => refuse(&value.value, CHANGE),
+        Some(name) if by_word && parsed.operands.len() > 2 => refuse(&name.value, CHANGE),
+        // One name prints its value; words such as `edit` or `unset` do something else.
+        Some(name) if parsed.operands.len() == 1 && !parsed.has(READS) && !by_word => {
+            match name.value.contains('.') {
+                true => Ok(Reads::nothing()),
+                false => refuse(&name.value, CHANGE),
+            }
+        }
+        Some(_) => Ok(Reads::nothing()),
+        None if parsed.has(READS) => Ok(Reads::nothing()),
+        None => refuse("config", CHANGE),
+    }
 }
 
-/// Nothing, or one of these words and a name or two.
-fn only_first(rest: &[Word], forms: &[&str]) -> Result<(), Refusal> {
+/// Nothing, one of these options alone, or one of these words and names.
+fn words<'a>(rest: &'a [Word], alone: &[&str], forms: &[&str]) -> Result<Reads<'a>, Refusal> {
+    closed(rest)?;
     let Some((first, more)) = rest.split_first() else {
-        return Ok(());
+        return Ok(Reads::nothing());
     };
-    if !forms.contains(&first.value.as_str()) {
-        return Err((first.value.clone(), CHANGE));
+    let is_alone = alone.contains(&first.value.as_str());
+    if !is_alone && !forms.contains(&first.value.as_str()) {
+        return refuse(&first.value, CHANGE);
     }
-    // Behind an option a word would be another command.
-    let is_option = |word: &Word| word.value.starts_with('-');
-    let is_more = |word: &&Word| is_option(first) || is_option(word);
-    refuse_first(more.iter().find(is_more), CHANGE)
+    let is_plain = |word: &Word| {
+        word.value == "--porcelain" || word.value == "--all" || !word.value.starts_with('-')
+    };
+    match more.iter().find(|it| is_alone || !is_plain(it)) {
+        Some(word) => refuse(&word.value, CHANGE),
+        None => Ok(Reads::nothing()),
+    }
 }

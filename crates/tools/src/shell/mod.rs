@@ -1,23 +1,37 @@
-//! Which shell commands may run without anybody looking, and which never.
+//! Which shell commands may run unasked, and which never may.
 //!
-//! Pure: reads the text of a command and runs nothing. It is a filter that spares
-//! questions and no wall: what it lets through only reads, as far as the programs on
-//! the list do what they are known for. Whatever cannot be read for certain is not
-//! let through. Who decides by it, and what follows, is not known here.
+//! [`review`] reads the text of a command and is pure. [`inspect`] also looks at the
+//! machine: which files the programs are, what the paths lead to, and what the
+//! configuration of Git names. Neither runs anything. Together they hold without a
+//! sandbox; a command they let through runs in a read-only one where there is one.
 
+mod environment;
+mod expand;
+mod find;
 mod git;
+mod machine;
 mod network;
+mod options;
+mod path;
 mod programs;
+mod repository;
 mod scripts;
+mod settings;
 mod split;
 mod syntax;
+mod table;
 mod words;
 
 use std::fmt;
+use std::path::PathBuf;
 
+pub(crate) use self::environment::environment;
+pub use self::machine::{Machine, inspect};
+use self::programs::Reads;
 use self::syntax::Simple;
+use self::words::{Variables, Word};
 
-/// Longest command that is looked at (16 KB). What is longer, nobody reads either.
+/// Longest command that is looked at (16 KB).
 const MAX_LENGTH: usize = 16 * 1024;
 
 /// What the user adds to the list and takes from it: a program, or a program and the
@@ -28,6 +42,15 @@ pub struct ShellLists {
     pub allow: Vec<String>,
     /// What may never run. Wins.
     pub deny: Vec<String>,
+}
+
+/// What an approved command needs in order to run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The network: it holds `curl` or a program like it.
+    pub network: bool,
+    /// All that the user's own commands have: it holds one that the user added.
+    pub more: bool,
 }
 
 /// Why a command is not let through.
@@ -48,6 +71,31 @@ pub enum Unsafe {
     },
     /// It contains something that is not looked into: a noun with its article.
     Syntax(&'static str),
+    /// The name stands for a program outside the folders of the system.
+    Elsewhere {
+        /// The program.
+        program: String,
+        /// Where `PATH` finds it.
+        path: PathBuf,
+    },
+    /// It reads a file that holds a secret, or what a running program keeps to itself.
+    Secret {
+        /// The program.
+        program: String,
+        /// The file or folder.
+        path: PathBuf,
+    },
+    /// The configuration or the attributes of a repository may run a program.
+    Configuration {
+        /// The program.
+        program: String,
+        /// The file.
+        file: PathBuf,
+        /// The setting.
+        setting: String,
+    },
+    /// It needs the network, and no sandbox keeps the rest from it.
+    Network(String),
 }
 
 impl fmt::Display for Unsafe {
@@ -75,39 +123,70 @@ impl fmt::Display for Unsafe {
                 "The command is not allowed: it contains {what}, and only plain commands are \
                  looked at, joined by |, &&, || and ;."
             ),
+            Self::Elsewhere { program, path } => write!(
+                f,
+                "The command \"{program}\" is not allowed: it is {}, which is not in a folder of the system.",
+                path.display()
+            ),
+            Self::Secret { program, path } => write!(
+                f,
+                "The command \"{program}\" is not allowed: it could show secrets in {}.",
+                path.display()
+            ),
+            Self::Configuration {
+                program,
+                file,
+                setting,
+            } => write!(
+                f,
+                "The command \"{program}\" is not allowed: {} sets {setting}, which could run a program.",
+                file.display()
+            ),
+            Self::Network(program) => write!(
+                f,
+                "The command \"{program}\" is not allowed: it uses the network, and there is no sandbox."
+            ),
         }
     }
 }
 
-/// Whether a command only reads, as far as can be told from its text. `folder` is where
-/// it runs when the call says so itself.
+/// Whether a command only reads, as far as its text tells.
 ///
 /// # Errors
 ///
 /// The first thing in it that is not let through.
-pub fn review(command: &str, folder: Option<&str>, lists: &ShellLists) -> Result<(), Unsafe> {
+pub fn review(command: &str, lists: &ShellLists) -> Result<Needs, Unsafe> {
+    let variables = Variables::unknown();
+    let commands = commands(command, lists, &variables)?;
+    let mut needs = Needs::default();
+    for command in &commands {
+        check(command, lists, &mut needs)?;
+    }
+    Ok(needs)
+}
+
+/// The commands of a text.
+fn commands(
+    command: &str,
+    lists: &ShellLists,
+    variables: &Variables,
+) -> Result<Vec<Simple>, Unsafe> {
     if let Some(denied) = forbidden(command, &lists.deny) {
         return Err(denied);
     }
     if command.len() > MAX_LENGTH {
         return Err(Unsafe::Syntax("more than 16 KB"));
     }
-    let commands = syntax::read(command).map_err(Unsafe::Syntax)?;
+    let commands = syntax::read(command, variables).map_err(Unsafe::Syntax)?;
+    let changes = |it: &Simple| it.words.first().is_some_and(|it| it.value == "cd");
+    let has_folder = |it: &Simple| it.words.iter().chain(&it.inputs).any(|it| it.has_folder);
     if commands.is_empty() {
         return Err(Unsafe::Syntax("no command"));
     }
-    for command in &commands {
-        check(command, lists)?;
-        let is_git = command.words.first().is_some_and(|it| it.value == "git");
-        if let Some(folder) = folder.filter(|_| is_git) {
-            return Err(Unsafe::Argument {
-                program: "git".to_owned(),
-                argument: format!("working_dir {folder}"),
-                could: git::OTHER,
-            });
-        }
+    if commands.iter().any(changes) && commands.iter().any(has_folder) {
+        return Err(Unsafe::Syntax("an expansion"));
     }
-    Ok(())
+    Ok(commands)
 }
 
 /// Whether a command runs something that the user forbids, as far as its words show
@@ -141,32 +220,43 @@ fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-fn check(simple: &Simple, lists: &ShellLists) -> Result<(), Unsafe> {
+/// Who lets a command through.
+enum By<'a> {
+    /// The list, and what the command reads.
+    List(Reads<'a>),
+    /// The user, who added it.
+    User,
+}
+
+/// Checks one command by its words, and adds what it needs.
+fn check<'a>(simple: &'a Simple, lists: &ShellLists, needs: &mut Needs) -> Result<By<'a>, Unsafe> {
     let Some((program, arguments)) = simple.words.split_first() else {
         return Err(Unsafe::Syntax("a redirection without a command"));
     };
     let name = program.value.as_str();
-    if !program.is_plain || name.contains('/') {
+    if !program.is_plain || program.is_pattern() || name.contains('/') {
         return Err(Unsafe::Unlisted(name.to_owned()));
     }
-    let words: Vec<String> = simple.words.iter().map(|it| it.value.clone()).collect();
+    let words: Vec<String> = simple
+        .words
+        .iter()
+        .map(|it: &Word| it.value.clone())
+        .collect();
     if lists.allow.iter().any(|entry| is_named(&words, entry)) {
-        return Ok(());
-    }
-    let refuse = |argument: &str, could| Unsafe::Argument {
-        program: name.to_owned(),
-        argument: argument.to_owned(),
-        could,
-    };
-    for argument in arguments.iter().chain(&simple.inputs) {
-        if let Some(could) = words::private(&argument.value) {
-            return Err(refuse(&argument.value, could));
-        }
+        needs.more = true;
+        return Ok(By::User);
     }
     match programs::check(name, arguments) {
         None => Err(Unsafe::Unlisted(name.to_owned())),
-        Some(Ok(())) => Ok(()),
-        Some(Err((argument, could))) => Err(refuse(&argument, could)),
+        Some(Ok(reads)) => {
+            needs.network |= programs::is_network(name) && !reads.is_version;
+            Ok(By::List(reads))
+        }
+        Some(Err((argument, could))) => Err(Unsafe::Argument {
+            program: name.to_owned(),
+            argument,
+            could,
+        }),
     }
 }
 

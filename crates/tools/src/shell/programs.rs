@@ -1,278 +1,408 @@
-//! The list: programs that only read, and which of their arguments would do more.
+//! Checks a program's arguments, and says what it reads then.
 //!
-//! Pure. The programs are those of "Command Whitelist" in the agent specification. Of
-//! those that run code of the project, and so do what any file in it says, only the
-//! forms that do not are here; a user who wants more adds them by name.
+//! Pure. The list is in `table`; here are the rules that a list of options cannot
+//! express.
 
+use super::options::{Operands, Options, Parsed, RUN, Refusal, UNLISTED, parse, refuse};
+use super::table::{BUILTINS, Deep, NETWORK, Rule, rule};
 use super::words::Word;
-use super::{git, network, scripts};
 
-/// The argument that is not let through, and what it could do.
-pub(super) type Refusal = (String, &'static str);
-
-pub(super) const WRITE: &str = "write a file";
-pub(super) const RUN: &str = "run other programs";
-/// What `make`, `python` and their like do.
-const PROJECT: &str = "run code of the project; the user can add it to tools.bash.allow";
-
-/// How the arguments of a program are looked at.
-#[derive(Clone, Copy)]
-enum Rule {
-    /// None does more than read.
-    Any,
-    /// None but these options: letters, and long names without their dashes.
-    But(&'static str, &'static [&'static str], &'static str),
-    /// Only the forms that begin with one of these words.
-    Forms(&'static [&'static str], &'static str),
-    /// As this function says.
-    By(fn(&[Word]) -> Result<(), Refusal>),
+/// What a command reads, once its arguments are approved.
+#[derive(Debug, Default)]
+pub(super) struct Reads<'a> {
+    /// Its operands that are paths, or may be.
+    pub paths: Vec<&'a Word>,
+    /// Whether the content of everything below its folders is read.
+    pub deep: Option<Search>,
+    /// Names that it looks up in `PATH`.
+    pub looked_up: Vec<&'a Word>,
+    /// Whether it only prints a version, so that another program of that name elsewhere
+    /// would print another.
+    pub is_version: bool,
 }
 
-const PROGRAMS: [(&str, Rule); 48] = [
-    ("awk", Rule::By(scripts::awk)),
-    ("cargo", Rule::Forms(&[], PROJECT)),
-    ("cat", Rule::Any),
-    ("curl", Rule::By(network::curl)),
-    ("cut", Rule::Any),
-    ("date", Rule::By(date)),
-    ("df", Rule::Any),
-    ("diff", Rule::But("l", &["paginate"], RUN)),
-    ("dig", Rule::But("fk", &[], "send the text of a file")),
-    ("docker", Rule::By(docker)),
-    ("du", Rule::Any),
-    ("echo", Rule::Any),
-    ("env", Rule::By(env)),
-    ("file", Rule::But("C", &["compile"], WRITE)),
-    ("find", Rule::By(find)),
-    ("git", Rule::By(git::check)),
-    ("go", Rule::By(go)),
-    (
-        "grep",
-        Rule::But("f", &["file"], "read patterns from any file"),
-    ),
-    ("head", Rule::Any),
-    (
-        "jq",
-        Rule::But("fL", &["from-file"], "run a script that nobody has read"),
-    ),
-    ("kubectl", Rule::By(kubectl)),
-    ("ls", Rule::Any),
-    ("make", Rule::Forms(&["--version", "-v"], PROJECT)),
-    ("node", Rule::Forms(&["--version", "-v"], PROJECT)),
-    (
-        "npm",
-        Rule::Forms(&["--version", "-v", "ls", "list"], PROJECT),
-    ),
-    ("nslookup", Rule::Any),
-    ("ping", Rule::By(network::ping)),
-    // `-v` sets a variable, and that could be the path of programs.
-    ("printf", Rule::But("v", &[], "set a variable")),
-    ("pwd", Rule::Any),
-    ("python", Rule::Forms(&["--version", "-V"], PROJECT)),
-    ("python3", Rule::Forms(&["--version", "-V"], PROJECT)),
-    ("sed", Rule::By(scripts::sed)),
-    (
-        "sort",
-        Rule::But(
-            "oT",
-            &["output", "compress-program", "temporary-directory"],
-            WRITE,
-        ),
-    ),
-    ("stat", Rule::Any),
-    ("tail", Rule::Any),
-    ("tr", Rule::Any),
-    ("uname", Rule::Any),
-    ("uniq", Rule::By(uniq)),
-    ("wc", Rule::Any),
-    ("wget", Rule::By(network::wget)),
-    ("which", Rule::Any),
-    ("whoami", Rule::Any),
-    // Names that these go by as well.
-    (
-        "egrep",
-        Rule::But("f", &["file"], "read patterns from any file"),
-    ),
-    (
-        "fgrep",
-        Rule::But("f", &["file"], "read patterns from any file"),
-    ),
-    ("gawk", Rule::By(scripts::awk)),
-    ("mawk", Rule::By(scripts::awk)),
-    ("true", Rule::Any),
-    ("false", Rule::Any),
-];
+/// How a search goes through folders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Search {
+    /// Whether it reads files whose names begin with a dot.
+    pub hidden: bool,
+    /// Whether it reads the working directory when no path is given.
+    pub here: bool,
+}
 
-/// Whether a program only reads with these arguments; nothing when it is not listed.
-pub(super) fn check(name: &str, arguments: &[Word]) -> Option<Result<(), Refusal>> {
-    let (_, rule) = PROGRAMS.iter().find(|(program, _)| *program == name)?;
-    Some(match rule {
-        Rule::Any => Ok(()),
-        Rule::But(letters, names, could) => but(arguments, letters, names, could),
-        Rule::Forms(forms, could) => match arguments.first() {
-            Some(first) if forms.contains(&first.value.as_str()) => {
-                // What stands behind an option like `--version` may be done as well.
-                let more = arguments.get(1).filter(|_| is_option(first));
-                refuse_first(more, could).and_then(|()| closed(arguments, could))
-            }
-            Some(first) => Err((first.value.clone(), could)),
-            None => Err((name.to_owned(), could)),
-        },
+impl<'a> Reads<'a> {
+    pub(super) fn nothing() -> Self {
+        Self::default()
+    }
+
+    pub(super) fn paths(paths: Vec<&'a Word>) -> Self {
+        Self {
+            paths,
+            ..Self::default()
+        }
+    }
+}
+
+const WRITE: &str = "write a file or change something";
+/// What `make`, `python`, and similar programs do.
+const PROJECT: &str = "run code of the project; the user can add it to tools.bash.allow";
+
+/// Whether a program is a command of the shell itself.
+pub(super) fn is_builtin(name: &str) -> bool {
+    BUILTINS.contains(&name)
+}
+
+/// Whether a program's purpose is the network.
+pub(super) fn is_network(name: &str) -> bool {
+    NETWORK.contains(&name)
+}
+
+/// What a program reads with these arguments; nothing when it is not listed.
+///
+/// # Errors
+///
+/// The argument with which it may do more.
+pub(super) fn check<'a>(name: &str, arguments: &'a [Word]) -> Option<Result<Reads<'a>, Refusal>> {
+    Some(match rule(name)? {
+        Rule::Plain(options, operands) => plain(arguments, options, operands, false),
+        Rule::First(options, operands) => plain(arguments, options, operands, true),
+        Rule::Search(options, deep) => search(name, arguments, options, deep),
+        Rule::Version(words) => version(name, arguments, words),
         Rule::By(check) => check(arguments),
     })
 }
 
-/// Refuses some options. A long one can be abbreviated, and a letter can stand among
-/// others; what could be meant so is refused as well.
-pub(super) fn but(
+fn plain(
     arguments: &[Word],
-    letters: &str,
-    names: &[&str],
-    could: &'static str,
-) -> Result<(), Refusal> {
-    closed(arguments, could)?;
-    let is_meant = |word: &&Word| match word.value.strip_prefix("--") {
-        Some(long) => {
-            let given = long.split('=').next().unwrap_or_default();
-            !given.is_empty() && names.iter().any(|name| name.starts_with(given))
-        }
-        None => {
-            let short = word.value.strip_prefix('-');
-            short.is_some_and(|short| short.contains(|it| letters.contains(it)))
-        }
+    options: Options,
+    operands: Operands,
+    is_first: bool,
+) -> Result<Reads<'_>, Refusal> {
+    let parsed = parse(arguments, options)?;
+    if is_first && parsed.is_mixed {
+        return refuse(&parsed.operands[0].value, WRITE);
+    }
+    // Patterns stand for any number of words.
+    let pattern = parsed.operands.iter().find(|it| it.is_pattern());
+    let most = match operands {
+        Operands::None => 0,
+        Operands::Text => match pattern {
+            Some(word) => return refuse(&word.value, UNLISTED),
+            None => {
+                return Ok(Reads {
+                    looked_up: parsed.operands,
+                    ..Reads::default()
+                });
+            }
+        },
+        Operands::Paths(most) => most,
     };
-    refuse_first(arguments.iter().find(is_meant), could)
+    if let Some(word) = parsed.operands.get(most) {
+        return refuse(&word.value, WRITE);
+    }
+    match pattern.filter(|_| most < usize::MAX) {
+        Some(word) => refuse(&word.value, WRITE),
+        None => Ok(Reads::paths(parsed.operands)),
+    }
 }
 
-/// Refuses words in whose place an option could come from a file's name.
-pub(super) fn closed(arguments: &[Word], could: &'static str) -> Result<(), Refusal> {
-    refuse_first(arguments.iter().find(|word| word.is_open), could)
+/// `grep`, `rg`, and `diff`.
+fn search<'a>(
+    name: &str,
+    arguments: &'a [Word],
+    options: Options,
+    deep: Deep,
+) -> Result<Reads<'a>, Refusal> {
+    let Parsed { operands, .. } = parse(arguments, options)?;
+    let parsed = parse(arguments, options)?;
+    let has_regex = name != "diff" && !parsed.has(&["-e", "--regexp", "--files", "--type-list"]);
+    let (regex, paths) = match operands.split_first() {
+        Some((first, rest)) if has_regex => (Some(first), rest.to_vec()),
+        _ => (None, operands),
+    };
+    if let Some(word) = regex.filter(|it| it.is_pattern()) {
+        return refuse(&word.value, super::options::OPEN);
+    }
+    let is_deep = match deep {
+        Deep::Always => !parsed.has(&["--files", "--type-list"]),
+        Deep::WhenAsked => parsed.has(&["-r", "--recursive"]),
+    };
+    let hidden = deep == Deep::WhenAsked
+        || parsed.has(&[
+            "-u",
+            "--unrestricted",
+            "-.",
+            "--hidden",
+            "-g",
+            "--glob",
+            "--iglob",
+        ]);
+    let here = name != "diff" && paths.is_empty();
+    Ok(Reads {
+        paths,
+        deep: is_deep.then_some(Search { hidden, here }),
+        ..Reads::default()
+    })
 }
 
-pub(super) fn refuse_first(word: Option<&Word>, could: &'static str) -> Result<(), Refusal> {
-    match word {
-        Some(word) => Err((word.value.clone(), could)),
+fn version<'a>(name: &str, arguments: &'a [Word], words: &[&str]) -> Result<Reads<'a>, Refusal> {
+    match arguments {
+        [] => refuse(name, PROJECT),
+        [only] if words.contains(&only.value.as_str()) && !only.is_pattern() => Ok(Reads {
+            is_version: true,
+            ..Reads::default()
+        }),
+        [only] => refuse(&only.value, PROJECT),
+        // What follows an option such as `--version` may be done as well.
+        [first, second, ..] => {
+            let is_version = words.contains(&first.value.as_str());
+            refuse(
+                if is_version {
+                    &second.value
+                } else {
+                    &first.value
+                },
+                PROJECT,
+            )
+        }
+    }
+}
+
+/// Refuses patterns: their expansions could mean something else.
+fn closed(arguments: &[Word]) -> Result<(), Refusal> {
+    match arguments.iter().find(|it| it.is_pattern()) {
+        Some(word) => refuse(&word.value, super::options::OPEN),
         None => Ok(()),
     }
 }
 
-fn is_option(word: &Word) -> bool {
-    word.value.starts_with('-') && word.value.len() > 1
+/// Programs that do nothing but print, whatever their arguments.
+pub(super) fn text(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    closed(arguments)?;
+    Ok(Reads::nothing())
 }
 
-fn find(arguments: &[Word]) -> Result<(), Refusal> {
-    closed(arguments, RUN)?;
-    let begins = |word: &&Word, with: &[&str]| with.iter().any(|it| word.value.starts_with(it));
-    let runs = |word: &&Word| begins(word, &["-exec", "-ok"]);
-    let writes = |word: &&Word| begins(word, &["-delete", "-fprint", "-fls"]);
-    refuse_first(arguments.iter().find(runs), RUN)?;
-    refuse_first(arguments.iter().find(writes), "delete or write files")
-}
-
-/// `env` alone prints what there is; with a word behind it, it runs that.
-fn env(arguments: &[Word]) -> Result<(), Refusal> {
-    refuse_first(arguments.first(), RUN)
-}
-
-fn date(arguments: &[Word]) -> Result<(), Refusal> {
-    const SET: &str = "set the clock";
-    but(arguments, "s", &["set"], SET)?;
-    // What is neither a form nor an option's value is the time to set.
-    let takes_value = |word: &Word| matches!(word.value.as_str(), "-d" | "--date" | "-r" | "-f");
-    let is_time = |at: &usize| {
-        let behind = at.checked_sub(1).and_then(|before| arguments.get(before));
-        let word = &arguments[*at];
-        !is_option(word) && !word.value.starts_with('+') && !behind.is_some_and(takes_value)
-    };
-    let time = (0..arguments.len()).find(is_time);
-    refuse_first(time.map(|at| &arguments[at]), SET)
-}
-
-/// Its second file is written.
-fn uniq(arguments: &[Word]) -> Result<(), Refusal> {
-    closed(arguments, WRITE)?;
-    let files: Vec<&Word> = arguments.iter().filter(|it| !is_option(it)).collect();
-    refuse_first(files.get(1).copied(), WRITE)
-}
-
-fn go(arguments: &[Word]) -> Result<(), Refusal> {
-    closed(arguments, RUN)?;
-    let (first, rest) = match arguments.split_first() {
-        Some((first, rest)) => (first, rest),
-        None => return Ok(()),
-    };
-    let options: &[&str] = match first.value.as_str() {
-        "version" => &["-m", "-v"],
-        "env" => &["-json", "-changed"],
-        "list" => &["-m", "-json", "-deps", "-test", "-e"],
-        "doc" => &["-all", "-short", "-src", "-u", "-c"],
-        _ => return Err((first.value.clone(), PROJECT)),
-    };
-    let is_other = |word: &&Word| is_option(word) && !options.contains(&word.value.as_str());
-    refuse_first(rest.iter().find(is_other), RUN)
-}
-
-fn docker(arguments: &[Word]) -> Result<(), Refusal> {
-    const MORE: &str = "do more than show containers and images";
-    closed(arguments, MORE)?;
-    const SHOWS: [&str; 7] = [
-        "--version",
-        "version",
-        "ps",
-        "images",
-        "info",
-        "logs",
-        "inspect",
-    ];
-    match arguments.first() {
-        Some(first) if SHOWS.contains(&first.value.as_str()) => Ok(()),
-        first => refuse_first(first, MORE),
+/// `echo`: patterns in its arguments list files, which is reading, too.
+pub(super) fn echo(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    match arguments.iter().find(|it| it.is_open()) {
+        Some(word) => refuse(&word.value, super::options::OPEN),
+        None => Ok(Reads::paths(
+            arguments.iter().filter(|it| it.is_pattern()).collect(),
+        )),
     }
 }
 
-fn kubectl(arguments: &[Word]) -> Result<(), Refusal> {
-    const MORE: &str = "do more than show a cluster, or show its secrets";
-    const SHOWS: [&str; 8] = [
-        "get",
-        "describe",
-        "version",
-        "explain",
-        "api-resources",
-        "api-versions",
-        "logs",
-        "top",
-    ];
-    const OPTIONS: [&str; 16] = [
-        "-n",
-        "--namespace",
-        "-A",
-        "--all-namespaces",
-        "-o",
-        "--output",
-        "-l",
-        "--selector",
-        "--tail",
-        "--since",
-        "-c",
-        "--container",
-        "--client",
-        "--show-labels",
-        "--sort-by",
-        "-f",
-    ];
-    closed(arguments, MORE)?;
-    let Some((first, rest)) = arguments.split_first() else {
-        return Ok(());
+/// `cd`: one folder. Where it leads is followed by the caller.
+pub(super) fn cd(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    closed(arguments)?;
+    let arguments = match arguments.split_first() {
+        Some((first, rest)) if first.value == "--" => rest,
+        _ => arguments,
     };
-    if !SHOWS.contains(&first.value.as_str()) {
-        return Err((first.value.clone(), MORE));
+    match arguments {
+        [] => Ok(Reads::nothing()),
+        [one] if !one.value.starts_with('-') && !one.value.is_empty() => {
+            Ok(Reads::paths(vec![one]))
+        }
+        [first, ..] => refuse(&first.value, "change to a folder that is not certain"),
     }
-    let is_more = |word: &&Word| {
-        let name = word.value.split('=').next().unwrap_or_default();
-        let is_other = is_option(word) && !OPTIONS.contains(&name);
-        // `-f` follows a log; elsewhere it reads a file, which may name a program.
-        let is_file = name == "-f" && first.value != "logs";
-        is_other || is_file || word.value.to_lowercase().contains("secret")
+}
+
+/// `command -v`: where a program is.
+pub(super) fn command(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    closed(arguments)?;
+    match arguments.split_first() {
+        Some((first, rest)) if matches!(first.value.as_str(), "-v" | "-V") => {
+            match rest.iter().find(|it| it.value.starts_with('-')) {
+                Some(word) => refuse(&word.value, RUN),
+                None => Ok(Reads {
+                    looked_up: rest.iter().collect(),
+                    ..Reads::default()
+                }),
+            }
+        }
+        Some((first, _)) => refuse(&first.value, RUN),
+        None => Ok(Reads::nothing()),
+    }
+}
+
+/// `date`: a format, and options that only choose what to print.
+pub(super) fn date(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    const SET: &str = "set the clock or read dates from a file";
+    let options = Options::new(
+        "-uR -d= -I -r= --utc --universal --date= --iso-8601? --rfc-3339= --rfc-email --reference=",
+    );
+    closed(arguments)?;
+    let short = arguments.iter().find(|it| it.value.starts_with("-I"));
+    let plain: Vec<Word> = arguments
+        .iter()
+        .filter(|it| !it.value.starts_with("-I"))
+        .cloned()
+        .collect();
+    let is_precision = |word: &Word| {
+        matches!(
+            &word.value[2..],
+            "" | "date" | "hours" | "minutes" | "seconds" | "ns"
+        )
     };
-    refuse_first(rest.iter().find(is_more), MORE)
+    if let Some(word) = short.filter(|it| !is_precision(it)) {
+        return refuse(&word.value, SET);
+    }
+    let parsed = parse(&plain, options).map_err(|(word, _)| (word, SET))?;
+    // Every other operand is a time to set.
+    match parsed.operands.iter().find(|it| !it.value.starts_with('+')) {
+        Some(word) => refuse(&word.value, SET),
+        None => Ok(Reads::nothing()),
+    }
+}
+
+/// `jq`: a filter, which can neither write nor run anything, and files.
+pub(super) fn jq(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    const PAIRS: [&str; 2] = ["--arg", "--argjson"];
+    let options = Options::new(
+        "-rcnsSeMCRja --raw-output --compact-output --null-input --slurp --sort-keys --exit-status \
+         --monochrome-output --color-output --raw-input --join-output --ascii-output --tab --indent= --version \
+         --unbuffered --seq --stream",
+    );
+    let mut at = 0;
+    let mut operands = Vec::new();
+    while let Some(word) = arguments.get(at) {
+        let value = word.value.as_str();
+        if word.is_open() {
+            return refuse(value, super::options::OPEN);
+        }
+        if PAIRS.contains(&value) {
+            let pair = arguments.get(at + 1..at + 3).unwrap_or_default();
+            let odd = pair.iter().find(|it| it.is_pattern() || it.is_option());
+            if pair.len() < 2 || odd.is_some() {
+                return refuse(value, UNLISTED);
+            }
+            at += 2;
+        } else if word.is_option() {
+            let takes = usize::from(value == "--indent");
+            let words = arguments.get(at..=at + takes).unwrap_or_default();
+            parse(words, options)?;
+            at += takes;
+        } else {
+            operands.push(word);
+        }
+        at += 1;
+    }
+    match operands.split_first() {
+        Some((filter, _)) if filter.is_pattern() => refuse(&filter.value, super::options::OPEN),
+        // A module's file is read by its name.
+        Some((filter, _))
+            if ["import", "include"]
+                .iter()
+                .any(|it| filter.value.contains(it)) =>
+        {
+            refuse(
+                &filter.value,
+                "read a script that is not part of the command",
+            )
+        }
+        Some((_, files)) => Ok(Reads::paths(files.to_vec())),
+        None => Ok(Reads::nothing()),
+    }
+}
+
+/// `kubectl`: its configuration names programs that log in, so only its own version.
+pub(super) fn kubectl(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    const MORE: &str = "reach a cluster, and run programs that its configuration names";
+    let words: Vec<&str> = arguments.iter().map(|it| it.value.as_str()).collect();
+    match words.as_slice() {
+        ["version", "--client"] => Ok(Reads {
+            is_version: true,
+            ..Reads::default()
+        }),
+        [] => refuse("kubectl", MORE),
+        [first, ..] => refuse(first, MORE),
+    }
+}
+
+/// `printf`: bash writes a variable for `-v` and for `%n`, and evaluates what names it.
+pub(super) fn printf(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    const SET: &str = "set a variable";
+    closed(arguments)?;
+    let arguments = match arguments.split_first() {
+        Some((first, rest)) if first.value == "--" => rest,
+        _ => arguments,
+    };
+    let Some(format) = arguments.first() else {
+        return Ok(Reads::nothing());
+    };
+    if format.value.starts_with('-') {
+        return refuse(&format.value, SET);
+    }
+    let mut rest = format.value.as_str();
+    while let Some(at) = rest.find('%') {
+        rest = &rest[at + 1..];
+        let directive = rest
+            .trim_start_matches(|it: char| it.is_ascii_digit() || "-#0 +'*.hlLjtzq".contains(it));
+        if directive.starts_with('n') || rest.starts_with('(') || directive.starts_with('\\') {
+            return refuse(&format.value, SET);
+        }
+        let mut behind = directive.chars();
+        behind.next();
+        rest = behind.as_str();
+    }
+    Ok(Reads::nothing())
+}
+
+/// `ps`: everything but the environment of processes.
+pub(super) fn ps(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    const SHOW: &str = "show the environment of other programs";
+    closed(arguments)?;
+    let options = Options::new(
+        "-AaedfFjlLHTNyMw -C= -G= -g= -p= -q= -s= -t= -u= -U= -o= -O= --forest --no-headers --headers \
+         --ppid= --pid= --sort= --user= --User= --group= --format= --cols= --width= --deselect",
+    );
+    let parsed = parse(arguments, options).map_err(|(word, _)| (word, SHOW))?;
+    let formats = parsed.values(&["-o", "-O", "--format", "--sort"]);
+    for format in formats {
+        if format.contains("env") {
+            return refuse(format, SHOW);
+        }
+    }
+    // Without a dash, `e` adds the environment.
+    let is_known = |word: &&&Word| {
+        !word.value.is_empty() && word.value.chars().all(|it| "auxfjlwhTrnvs".contains(it))
+    };
+    let is_number = |word: &&&Word| word.value.bytes().all(|it| it.is_ascii_digit());
+    match parsed
+        .operands
+        .iter()
+        .find(|it| !is_known(it) && !is_number(it))
+    {
+        Some(word) => refuse(&word.value, SHOW),
+        None => Ok(Reads::nothing()),
+    }
+}
+
+/// `[`: as `test`, up to its bracket.
+pub(super) fn bracket(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    match arguments.split_last() {
+        Some((last, inner)) if last.value == "]" && !last.is_pattern() => test(inner),
+        _ => refuse("[", UNLISTED),
+    }
+}
+
+/// `test`: operators on a list. Bash evaluates the operand of `-v`, which can run commands.
+pub(super) fn test(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    const OPERATORS: &str = "-a -b -c -d -e -f -g -h -k -n -o -p -r -s -t -u -w -x -z -G -L -N -O -S -eq -ne -lt -le -gt -ge \
+                             -nt -ot -ef";
+    let is_operator = |it: &str| OPERATORS.split_whitespace().any(|known| known == it);
+    for word in arguments {
+        if word.is_pattern() && word.is_open() {
+            return refuse(&word.value, super::options::OPEN);
+        }
+        if word.value.starts_with('-')
+            && !is_operator(&word.value)
+            && !word.value[1..].bytes().all(|it| it.is_ascii_digit())
+        {
+            return refuse(&word.value, "evaluate its argument");
+        }
+    }
+    // In front of another word it names an option of the shell, which is harmless.
+    Ok(Reads::nothing())
 }

@@ -3,15 +3,16 @@
 //!
 //! Pure, and written without regard to any grammar: it is there to disagree.
 
-use super::words::Builder;
+use super::words::{Builder, Variables, variable};
 
 /// The words of each command of a line, redirections left out.
 ///
 /// # Errors
 ///
 /// Something stands in it that this reader does not know.
-pub(super) fn split(text: &str) -> Result<Vec<Vec<String>>, &'static str> {
+pub(super) fn split(text: &str, variables: &Variables) -> Result<Vec<Vec<String>>, &'static str> {
     let mut reader = Reader {
+        variables,
         rest: text.chars().collect::<Vec<char>>(),
         at: 0,
         commands: Vec::new(),
@@ -21,14 +22,15 @@ pub(super) fn split(text: &str) -> Result<Vec<Vec<String>>, &'static str> {
     Ok(reader.commands)
 }
 
-struct Reader {
+struct Reader<'a> {
+    variables: &'a Variables,
     rest: Vec<char>,
     at: usize,
     commands: Vec<Vec<String>>,
     words: Vec<String>,
 }
 
-impl Reader {
+impl Reader<'_> {
     fn peek(&self, ahead: usize) -> Option<char> {
         self.rest.get(self.at + ahead).copied()
     }
@@ -94,7 +96,7 @@ impl Reader {
     }
 
     fn word(&mut self) -> Result<String, &'static str> {
-        let mut word = Builder::new();
+        let mut word = Builder::new(self.variables);
         let from = self.at;
         while let Some(character) = self.peek(0) {
             match character {
@@ -110,6 +112,12 @@ impl Reader {
                     word.bare(&pair)?;
                     self.at += 2;
                 }
+                '$' => {
+                    let rest: String = self.rest[self.at + 1..].iter().collect();
+                    let (name, behind) = variable(&rest).ok_or("an expansion")?;
+                    word.variable(name, false)?;
+                    self.at = self.rest.len() - behind.chars().count();
+                }
                 other => {
                     word.bare(other.encode_utf8(&mut [0; 4]))?;
                     self.at += 1;
@@ -119,7 +127,7 @@ impl Reader {
         if self.at == from {
             return Err("a redirection to nowhere");
         }
-        Ok(word.finish().value)
+        Ok(word.finish()?.value)
     }
 
     /// What stands between two quotes.

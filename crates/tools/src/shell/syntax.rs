@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
-use super::words::{Builder, Word, has_braces};
+use super::words::{Builder, Variables, Word, has_braces, variable};
 
 /// A command without anything inside it that would have to be looked into.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ const MAX_LENGTH: usize = 256 * 1024;
 /// # Errors
 ///
 /// Something else is in it; the text is a noun with its article.
-pub(super) fn read(text: &str) -> Result<Vec<Simple>, &'static str> {
+pub(super) fn read(text: &str, variables: &Variables) -> Result<Vec<Simple>, &'static str> {
     let is_odd = |it: char| (it.is_control() && it != '\n' && it != '\t') || is_hidden(it);
     if text.contains(is_odd) {
         return Err("characters that do not show");
@@ -38,6 +38,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Simple>, &'static str> {
     if tree.root_node().has_error() {
         return Err("something that cannot be read for certain");
     }
+    let reader = Reader { text, variables };
     let mut commands = Vec::new();
     // In the order of the text: the last that was put here comes first.
     let mut open = vec![tree.root_node()];
@@ -48,7 +49,9 @@ pub(super) fn read(text: &str) -> Result<Vec<Simple>, &'static str> {
                 let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
                 open.extend(children.into_iter().rev());
             }
-            "command" | "redirected_statement" => commands.push(command(node, text)?),
+            "command" | "redirected_statement" | "test_command" => {
+                commands.push(reader.command(node)?)
+            }
             ";" | "&&" | "||" | "|" | "\n" | "comment" => {}
             other => return Err(what(other)),
         }
@@ -57,7 +60,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Simple>, &'static str> {
         .iter()
         .map(|it| it.words.iter().map(|it| it.value.clone()).collect())
         .collect();
-    if plain == super::split::split(text)? {
+    if plain == super::split::split(text, variables)? {
         Ok(commands)
     } else {
         Err("something that two readers do not agree on")
@@ -146,87 +149,141 @@ fn parse(text: &str) -> Result<Tree, &'static str> {
         .ok_or(FAILED)
 }
 
-fn command(node: Node<'_>, text: &str) -> Result<Simple, &'static str> {
-    let mut simple = Simple::default();
-    let mut cursor = node.walk();
-    for child in node.children(&mut cursor) {
-        match child.kind() {
-            "command" if node.kind() == "redirected_statement" => {
-                let inner = command(child, text)?;
-                simple.words.extend(inner.words);
-                simple.inputs.extend(inner.inputs);
+/// Reads commands out of the parser's tree.
+struct Reader<'a> {
+    text: &'a str,
+    variables: &'a Variables,
+}
+
+impl Reader<'_> {
+    fn own(&self, node: Node<'_>) -> &str {
+        &self.text[node.byte_range()]
+    }
+
+    fn command(&self, node: Node<'_>) -> Result<Simple, &'static str> {
+        let mut simple = Simple::default();
+        if node.kind() == "test_command" {
+            self.test(node, &mut simple.words)?;
+            return Ok(simple);
+        }
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            match child.kind() {
+                "command" | "test_command" if node.kind() == "redirected_statement" => {
+                    let inner = self.command(child)?;
+                    simple.words.extend(inner.words);
+                    simple.inputs.extend(inner.inputs);
+                }
+                "command_name" => {
+                    let name = child.child(0).ok_or("a command without a name")?;
+                    simple.words.push(self.word(name)?);
+                }
+                "file_redirect" => simple.inputs.extend(self.redirect(child)?),
+                _ => simple.words.push(self.word(child)?),
             }
-            "command_name" => {
-                let name = child.child(0).ok_or("a command without a name")?;
-                simple.words.push(word(name, text)?);
+        }
+        Ok(simple)
+    }
+
+    /// The words of `[ … ]`, which the parser makes an expression of.
+    fn test(&self, node: Node<'_>, words: &mut Vec<Word>) -> Result<(), &'static str> {
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            match child.kind() {
+                "unary_expression" | "binary_expression" => self.test(child, words)?,
+                "word" | "number" | "raw_string" | "string" | "concatenation"
+                | "simple_expansion" | "expansion" => words.push(self.word(child)?),
+                "[" | "]" | "test_operator" | "=" | "!=" | "==" | "!" => {
+                    let mut builder = Builder::new(self.variables);
+                    builder.literally(self.own(child));
+                    words.push(builder.finish()?);
+                }
+                other => return Err(what(other)),
             }
-            "file_redirect" => simple.inputs.extend(redirect(child, text)?),
-            _ => simple.words.push(word(child, text)?),
+        }
+        Ok(())
+    }
+
+    /// The file that is read, if one is. Output may go to `/dev/null` or to where the
+    /// rest of the output goes.
+    fn redirect(&self, node: Node<'_>) -> Result<Option<Word>, &'static str> {
+        const WRITES: &str = "a redirection into a file";
+        let mut cursor = node.walk();
+        let parts: Vec<Node<'_>> = node.children(&mut cursor).collect();
+        let parts: Vec<&Node<'_>> = parts
+            .iter()
+            .filter(|it| it.kind() != "file_descriptor")
+            .collect();
+        let [operator, target] = parts.as_slice() else {
+            return Err(WRITES);
+        };
+        let target = self.word(**target)?;
+        if target.is_pattern() {
+            return Err("a redirection from a pattern");
+        }
+        match operator.kind() {
+            "<" => Ok(Some(target)),
+            ">&" if matches!(target.value.as_str(), "1" | "2") => Ok(None),
+            ">" | ">>" | "&>" | "&>>" if target.value == "/dev/null" => Ok(None),
+            _ => Err(WRITES),
         }
     }
-    Ok(simple)
-}
 
-/// The file that is read, if one is. What is written goes nowhere, or where the rest
-/// of the output goes.
-fn redirect(node: Node<'_>, text: &str) -> Result<Option<Word>, &'static str> {
-    const WRITES: &str = "a redirection into a file";
-    let mut cursor = node.walk();
-    let parts: Vec<Node<'_>> = node.children(&mut cursor).collect();
-    let parts: Vec<&Node<'_>> = parts
-        .iter()
-        .filter(|it| it.kind() != "file_descriptor")
-        .collect();
-    let [operator, target] = parts.as_slice() else {
-        return Err(WRITES);
-    };
-    let target = word(**target, text)?;
-    match operator.kind() {
-        "<" => Ok(Some(target)),
-        ">&" if matches!(target.value.as_str(), "1" | "2") => Ok(None),
-        ">" | ">>" | "&>" | "&>>" if target.value == "/dev/null" => Ok(None),
-        _ => Err(WRITES),
+    fn word(&self, node: Node<'_>) -> Result<Word, &'static str> {
+        let mut builder = Builder::new(self.variables);
+        self.add(node, &mut builder)?;
+        builder.finish()
     }
-}
 
-fn word(node: Node<'_>, text: &str) -> Result<Word, &'static str> {
-    let mut builder = Builder::new();
-    add(node, text, &mut builder)?;
-    Ok(builder.finish())
-}
-
-/// Adds a node to a word. Only a concatenation has pieces, and they have none.
-fn add(node: Node<'_>, text: &str, word: &mut Builder) -> Result<(), &'static str> {
-    let own = &text[node.byte_range()];
-    match node.kind() {
-        "word" | "number" if has_braces(own) => Err("braces"),
-        "word" | "number" => word.bare(own),
-        "raw_string" => {
-            word.quoted(own.get(1..own.len() - 1).unwrap_or_default());
-            Ok(())
-        }
-        "string" => {
-            let mut cursor = node.walk();
-            let inner = node
-                .named_children(&mut cursor)
-                .find(|it| it.kind() != "string_content");
-            match inner {
-                Some(_) => Err("an expansion"),
-                None => word.double_quoted(own.get(1..own.len() - 1).unwrap_or_default()),
+    /// Adds a node to a word. Only a concatenation has pieces, and those have none.
+    fn add(&self, node: Node<'_>, word: &mut Builder<'_>) -> Result<(), &'static str> {
+        let own = self.own(node);
+        match node.kind() {
+            "word" | "number" if has_braces(own) => Err("braces"),
+            "word" | "number" => word.bare(own),
+            "raw_string" => {
+                word.quoted(own.get(1..own.len() - 1).unwrap_or_default());
+                Ok(())
             }
-        }
-        "concatenation" if own == "{}" => word.bare(own),
-        "concatenation" => {
-            let mut cursor = node.walk();
-            let pieces: Vec<Node<'_>> = node.children(&mut cursor).collect();
-            let is_piece =
-                |it: &Node<'_>| matches!(it.kind(), "word" | "number" | "raw_string" | "string");
-            match pieces.iter().find(|it| !is_piece(it)) {
-                Some(other) => Err(what(other.kind())),
-                None => pieces.into_iter().try_for_each(|it| add(it, text, word)),
+            "string" => {
+                let mut cursor = node.walk();
+                let is_known =
+                    |kind| matches!(kind, "string_content" | "simple_expansion" | "expansion");
+                let mut inner = node.named_children(&mut cursor);
+                match inner.find(|it| !is_known(it.kind())) {
+                    Some(_) => Err("an expansion"),
+                    None => word.double_quoted(own.get(1..own.len() - 1).unwrap_or_default()),
+                }
             }
+            "simple_expansion" | "expansion" => {
+                let found = own.strip_prefix('$').and_then(variable);
+                match found.filter(|(_, rest)| rest.is_empty()) {
+                    Some((name, _)) => word.variable(name, false),
+                    None => Err("an expansion"),
+                }
+            }
+            "concatenation" if own == "{}" => word.bare(own),
+            "concatenation" => {
+                let mut cursor = node.walk();
+                let pieces: Vec<Node<'_>> = node.children(&mut cursor).collect();
+                let is_piece = |it: &Node<'_>| {
+                    matches!(
+                        it.kind(),
+                        "word"
+                            | "number"
+                            | "raw_string"
+                            | "string"
+                            | "simple_expansion"
+                            | "expansion"
+                    )
+                };
+                match pieces.iter().find(|it| !is_piece(it)) {
+                    Some(other) => Err(what(other.kind())),
+                    None => pieces.into_iter().try_for_each(|it| self.add(it, word)),
+                }
+            }
+            other => Err(what(other)),
         }
-        other => Err(what(other)),
     }
 }
 

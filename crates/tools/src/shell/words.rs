@@ -1,118 +1,262 @@
-//! Words of a command, as the shell would hand them to a program.
+//! Words of a command, as the shell hands them to a program.
 //!
-//! Pure. Only words whose value stands in the text: nothing is expanded.
+//! Pure. Quotes, backslashes, `~`, and a few variables of known value are resolved;
+//! every other expansion is an error.
+
+use std::collections::BTreeMap;
+
+const EXPANSION: &str = "an expansion";
+const CONTINUED: &str = "a continued line";
+const UNCLEAR: &str = "something that cannot be read for certain";
+const TILDE: &str = "a tilde that is not plain ~ or ~/";
+
+/// Variables whose values are known before the command runs, by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Variables(BTreeMap<String, String>);
+
+impl Variables {
+    /// The variables with these values.
+    pub(super) fn new(values: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self(values.into_iter().collect())
+    }
+
+    /// Stand-ins for a look at the text alone.
+    pub(super) fn unknown() -> Self {
+        let names = ["HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "USER"];
+        Self::new(names.map(|name| (name.to_owned(), format!("/{name}"))))
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        match name {
+            // The exit code: digits, whatever it is.
+            "?" => Some("0"),
+            name => self.0.get(name).map(String::as_str),
+        }
+    }
+}
 
 /// A word.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Word {
-    /// What the program gets, but for file names in place of a pattern.
+    /// What the program gets, or the pattern that file names replace.
     pub value: String,
-    /// Whether it stands there as it is: no quotes, no backslash.
+    /// Whether the text holds it literally: no quotes, no backslash, no variable.
     pub is_plain: bool,
-    /// Whether files whose names begin as they like may take its place, so that one of
-    /// them could be an option.
-    pub is_open: bool,
+    /// Whether it holds `$PWD`, which `cd` changes.
+    pub has_folder: bool,
+    /// For a word with `*`, `?` or `[` outside quotes: the pattern, in which a backslash
+    /// precedes each character that stands for itself.
+    pub pattern: Option<String>,
+    /// What precedes the first of those characters.
+    prefix: String,
+}
+
+impl Word {
+    /// Whether file names replace the word.
+    pub(super) fn is_pattern(&self) -> bool {
+        self.pattern.is_some()
+    }
+
+    /// Whether the file names that replace it could be options or operators: no literal
+    /// text fixes how they begin.
+    pub(super) fn is_open(&self) -> bool {
+        let is_safe = |first: char| first.is_alphanumeric() || matches!(first, '_' | '.' | '/');
+        self.is_pattern() && !self.prefix.starts_with(is_safe)
+    }
+
+    /// Whether it looks like an option.
+    pub(super) fn is_option(&self) -> bool {
+        self.value.len() > 1 && self.value.starts_with('-')
+    }
+}
+
+/// Whether a `~` at the start of a word awaits what follows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tilde {
+    No,
+    Awaits,
 }
 
 /// Collects a word piece by piece.
 #[derive(Debug)]
-pub(super) struct Builder(Word);
+pub(super) struct Builder<'a> {
+    word: Word,
+    /// The pattern so far, kept for every word.
+    pattern: String,
+    variables: &'a Variables,
+    tilde: Tilde,
+    /// Whether anything was added, empty quotes included.
+    is_begun: bool,
+    problem: Option<&'static str>,
+}
 
-impl Builder {
-    pub(super) fn new() -> Self {
-        Self(Word {
-            value: String::new(),
-            is_plain: true,
-            is_open: false,
-        })
-    }
-
-    pub(super) fn finish(self) -> Word {
-        self.0
-    }
-
-    /// A piece in quotes, without them.
-    pub(super) fn quoted(&mut self, text: &str) {
-        self.0.is_plain = false;
-        self.0.value.push_str(text);
-    }
-
-    /// A piece in double quotes, in which a backslash means something before a few
-    /// characters.
-    pub(super) fn double_quoted(&mut self, text: &str) -> Result<(), &'static str> {
-        let mut characters = text.chars().peekable();
-        let mut value = String::new();
-        while let Some(character) = characters.next() {
-            match (character, characters.peek()) {
-                // Behind a dollar that expands nothing stands none of its own signs.
-                ('$', None | Some(' ' | ')' | '|' | '/')) => value.push('$'),
-                ('`' | '$', _) => return Err("an expansion"),
-                ('\\', Some('$' | '`' | '"' | '\\')) => value.extend(characters.next()),
-                ('\\', Some('\n') | None) => return Err("a continued line"),
-                (other, _) => value.push(other),
-            }
+impl<'a> Builder<'a> {
+    pub(super) fn new(variables: &'a Variables) -> Self {
+        Self {
+            word: Word {
+                is_plain: true,
+                ..Word::default()
+            },
+            pattern: String::new(),
+            variables,
+            tilde: Tilde::No,
+            is_begun: false,
+            problem: None,
         }
-        self.quoted(&value);
+    }
+
+    /// The word.
+    ///
+    /// # Errors
+    ///
+    /// A `~` in it names another folder than the user's home.
+    pub(super) fn finish(mut self) -> Result<Word, &'static str> {
+        if self.tilde == Tilde::Awaits {
+            self.home()?;
+        }
+        match self.problem {
+            Some(problem) => Err(problem),
+            None => Ok(self.word),
+        }
+    }
+
+    fn home(&mut self) -> Result<(), &'static str> {
+        self.tilde = Tilde::No;
+        let home = self.variables.get("HOME").ok_or(EXPANSION)?.to_owned();
+        self.word.is_plain = false;
+        home.chars().for_each(|it| self.literal(it));
         Ok(())
     }
 
-    /// A piece without quotes.
+    fn literal(&mut self, character: char) {
+        self.word.value.push(character);
+        self.pattern.extend(['\\', character]);
+        if self.word.pattern.is_none() {
+            self.word.prefix.push(character);
+        } else {
+            self.word.pattern = Some(self.pattern.clone());
+        }
+    }
+
+    fn active(&mut self, character: char) {
+        self.word.value.push(character);
+        self.pattern.push(character);
+        self.word.pattern = Some(self.pattern.clone());
+    }
+
+    /// Adds a piece in quotes, given without them.
+    pub(super) fn quoted(&mut self, text: &str) {
+        if self.tilde == Tilde::Awaits {
+            // Bash takes the tilde literally then; other shells differ.
+            self.problem = Some(TILDE);
+        }
+        self.is_begun = true;
+        self.word.is_plain = false;
+        text.chars().for_each(|it| self.literal(it));
+    }
+
+    /// Adds an operator, which stands for itself.
+    pub(super) fn literally(&mut self, text: &str) {
+        self.is_begun = true;
+        text.chars().for_each(|it| self.literal(it));
+    }
+
+    /// Adds the value of a variable.
+    pub(super) fn variable(&mut self, name: &str, in_quotes: bool) -> Result<(), &'static str> {
+        let value = self.variables.get(name).ok_or(EXPANSION)?.to_owned();
+        // Without quotes the shell splits a value and expands patterns in it.
+        let is_one_word = |it: char| {
+            it.is_alphanumeric() || matches!(it, '/' | '.' | '_' | '-' | ':' | '@' | ',' | '+')
+        };
+        let is_safe = !value.is_empty() && !value.starts_with('-');
+        if !is_safe || !in_quotes && !value.chars().all(is_one_word) {
+            return Err(EXPANSION);
+        }
+        self.quoted(&value);
+        self.word.has_folder |= name == "PWD";
+        Ok(())
+    }
+
+    /// Adds a piece in double quotes, given without them: a backslash means something
+    /// before a few characters only.
+    pub(super) fn double_quoted(&mut self, text: &str) -> Result<(), &'static str> {
+        self.quoted("");
+        let mut rest = text;
+        while let Some(character) = rest.chars().next() {
+            rest = &rest[character.len_utf8()..];
+            let next = rest.chars().next();
+            match (character, next) {
+                // A dollar that expands nothing stands for itself.
+                ('$', None | Some(' ' | ')' | '|' | '/')) => self.literal('$'),
+                ('$', _) => {
+                    let (name, behind) = variable(rest).ok_or(EXPANSION)?;
+                    self.variable(name, true)?;
+                    rest = behind;
+                }
+                ('`', _) => return Err(EXPANSION),
+                ('\\', Some(it @ ('$' | '`' | '"' | '\\'))) => {
+                    self.literal(it);
+                    rest = &rest[1..];
+                }
+                ('\\', Some('\n') | None) => return Err(CONTINUED),
+                (other, _) => self.literal(other),
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a piece without quotes.
     pub(super) fn bare(&mut self, text: &str) -> Result<(), &'static str> {
         let mut characters = text.chars();
         while let Some(character) = characters.next() {
+            if self.tilde == Tilde::Awaits {
+                if character != '/' {
+                    return Err(TILDE);
+                }
+                self.home()?;
+            }
             match character {
                 '\\' => match characters.next() {
-                    None | Some('\n') => return Err("a continued line"),
+                    None | Some('\n') => return Err(CONTINUED),
                     Some(escaped) => self.quoted(escaped.encode_utf8(&mut [0; 4])),
                 },
-                '$' | '`' => return Err("an expansion"),
-                '"' | '\'' | '(' | ')' | '<' | '>' | '|' | '&' | ';' => {
-                    return Err("something that cannot be read for certain");
-                }
-                '*' | '?' | '[' => {
-                    self.0.is_open |= self.0.value.is_empty();
-                    self.0.value.push(character);
-                }
-                _ => self.0.value.push(character),
+                '$' | '`' => return Err(EXPANSION),
+                '"' | '\'' | '(' | ')' | '<' | '>' | '|' | '&' | ';' => return Err(UNCLEAR),
+                '*' | '?' | '[' => self.active(character),
+                '~' if !self.is_begun => self.tilde = Tilde::Awaits,
+                // Behind these bash expands it in words that look like assignments.
+                '~' if self.word.value.ends_with(['=', ':']) => return Err(TILDE),
+                _ => self.literal(character),
             }
+            self.is_begun = true;
         }
         Ok(())
     }
+}
+
+/// The name of a variable at the start of what follows a `$`, and what is behind it.
+pub(super) fn variable(text: &str) -> Option<(&str, &str)> {
+    if let Some(rest) = text.strip_prefix('?') {
+        return Some(("?", rest));
+    }
+    if let Some(inner) = text.strip_prefix('{') {
+        let (name, rest) = inner.split_once('}')?;
+        return (length(name) == name.len() && !name.is_empty()).then_some((name, rest));
+    }
+    let length = length(text);
+    (length > 0).then(|| text.split_at(length))
+}
+
+/// How many bytes of a text are a variable's name.
+fn length(text: &str) -> usize {
+    let is_name = |it: char| it.is_ascii_alphanumeric() || it == '_';
+    if text.starts_with(|it: char| it.is_ascii_digit()) {
+        return 0;
+    }
+    text.find(|it| !is_name(it)).unwrap_or(text.len())
 }
 
 /// Whether braces in a word without quotes would make several words of it.
 pub(super) fn has_braces(text: &str) -> bool {
     text != "{}" && text.contains(['{', '}'])
-}
-
-/// Folders that are no files, and those whose text is a secret.
-const SYSTEM: [&str; 2] = ["proc", "sys"];
-const SECRET: [&str; 8] = [
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".netrc",
-    ".git-credentials",
-    ".password-store",
-];
-
-/// What an argument gives away as a path, if it does.
-pub(super) fn private(argument: &str) -> Option<&'static str> {
-    let path = argument
-        .rsplit_once('=')
-        .map_or(argument, |(_, value)| value);
-    let mut parts = path.split('/').filter(|it| !it.is_empty() && *it != ".");
-    let leads_out = path.starts_with('/') || parts.clone().any(|it| it == "..");
-    let is_device = path.starts_with('/') && parts.clone().next() == Some("dev");
-    if (leads_out && parts.clone().any(|it| SYSTEM.contains(&it)))
-        || (is_device && path != "/dev/null")
-    {
-        return Some("show what programs keep to themselves");
-    }
-    let is_secret = |part: &str| SECRET.contains(&part) || part.starts_with("id_rsa");
-    parts
-        .any(|part| is_secret(part.trim_end_matches(['*', '?'])))
-        .then_some("show keys and passwords")
 }

@@ -1,0 +1,379 @@
+//! Which programs of awk only print: patterns and actions made of fields, numbers, plain
+//! strings, comparisons, sums, and counters.
+
+use super::UNREAD;
+use crate::shell::options::{Options, RUN, Refusal, parse, refuse};
+use crate::shell::programs::Reads;
+use crate::shell::words::Word;
+
+/// Names that mean something to one awk or another, and all that call a function.
+const RESERVED: &[&str] = &[
+    "and",
+    "asort",
+    "asorti",
+    "atan",
+    "bindtextdomain",
+    "break",
+    "case",
+    "close",
+    "compl",
+    "continue",
+    "cos",
+    "dcgettext",
+    "dcngettext",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "eval",
+    "exit",
+    "exp",
+    "fflush",
+    "for",
+    "func",
+    "function",
+    "gensub",
+    "getline",
+    "gsub",
+    "if",
+    "in",
+    "include",
+    "index",
+    "int",
+    "isarray",
+    "length",
+    "load",
+    "log",
+    "lshift",
+    "match",
+    "mktime",
+    "mkbool",
+    "namespace",
+    "next",
+    "nextfile",
+    "or",
+    "patsplit",
+    "print",
+    "printf",
+    "rand",
+    "return",
+    "rshift",
+    "sin",
+    "split",
+    "sprintf",
+    "sqrt",
+    "srand",
+    "strftime",
+    "strtonum",
+    "sub",
+    "substr",
+    "switch",
+    "system",
+    "systime",
+    "tolower",
+    "toupper",
+    "typeof",
+    "while",
+    "xor",
+];
+/// Variables of awk that are read, and those that are set, too.
+const READ: &[&str] = &["NR", "NF", "FNR", "FILENAME", "FS", "OFS", "RS", "ORS"];
+const SET: &[&str] = &["FS", "OFS", "RS", "ORS"];
+
+/// `awk`: options, a program, files.
+pub(in crate::shell) fn check(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    let options = Options::new("-F= -v= --version");
+    // Options behind the program are files to some, and options to others.
+    let parsed = parse(arguments, options)?;
+    if parsed.is_mixed {
+        return refuse(&parsed.operands[0].value, RUN);
+    }
+    for given in parsed.values(&["-v"]) {
+        let (name, value) = given.split_once('=').unwrap_or_default();
+        let is_set = is_own(name) || SET.contains(&name);
+        if !is_set || value.contains(['\\', '@']) {
+            return refuse(given, UNREAD);
+        }
+    }
+    let Some((program, files)) = parsed.operands.split_first() else {
+        return Ok(Reads::nothing());
+    };
+    if program.is_pattern() {
+        return refuse(&program.value, super::super::options::OPEN);
+    }
+    let mut reader = tokens(&program.value).map(|tokens| Reader { tokens, at: 0 });
+    if reader.as_mut().and_then(Reader::program).is_none() {
+        return refuse(&program.value, UNREAD);
+    }
+    // An operand with an equals sign sets a variable.
+    let odd = |it: &&&Word| {
+        it.value.contains('=')
+            || it.value.starts_with("/inet")
+            || it.value.starts_with('-') && it.value.len() > 1
+    };
+    match files.iter().find(odd) {
+        Some(word) => refuse(&word.value, RUN),
+        None => Ok(Reads::paths(files.to_vec())),
+    }
+}
+
+fn is_own(name: &str) -> bool {
+    let is_name = !name.is_empty() && name.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
+    is_name && !RESERVED.contains(&name)
+}
+
+/// What a program is made of.
+#[derive(Debug, Clone, PartialEq)]
+enum Token {
+    Name(String),
+    /// A number or a string.
+    Constant,
+    /// A regular expression.
+    Regex,
+    Sign(&'static str),
+    /// A newline or a semicolon.
+    End,
+}
+
+/// Signs, longer ones first. A bar, `>`, and `@` alone are not among them: outside
+/// comparisons they run or write.
+const SIGNS: &[&str] = &[
+    "&&", "||", "==", "!=", "<=", ">=", "+=", "-=", "*=", "++", "--", "!~", "{", "}", "(", ")",
+    "[", "]", "$", ",", "+", "-", "*", "%", "!", "~", "<", ">", "=",
+];
+
+fn tokens(text: &str) -> Option<Vec<Token>> {
+    let mut found: Vec<Token> = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            ' ' | '\t' => 1,
+            ';' | '\n' => {
+                found.push(Token::End);
+                1
+            }
+            '"' => {
+                let end = rest[1..].find('"')? + 2;
+                // `\t` and `\n` mean the same everywhere.
+                let inner = rest[1..end - 1].replace("\\t", "").replace("\\n", "");
+                if inner.contains(['\\', '\n']) {
+                    return None;
+                }
+                found.push(Token::Constant);
+                end
+            }
+            // Between operands it divides.
+            '/' => {
+                let end = rest[1..].find('/')? + 2;
+                let follows = found.last();
+                let is_operand = matches!(
+                    follows,
+                    Some(
+                        Token::Name(_)
+                            | Token::Constant
+                            | Token::Regex
+                            | Token::Sign(")" | "]" | "++" | "--" | "$")
+                    )
+                );
+                if is_operand || rest[1..end - 1].contains(['\\', '[', ']', '\n']) {
+                    return None;
+                }
+                found.push(Token::Regex);
+                end
+            }
+            it if it.is_ascii_digit() => {
+                found.push(Token::Constant);
+                rest.find(|it: char| !it.is_ascii_digit() && it != '.')
+                    .unwrap_or(rest.len())
+            }
+            it if it.is_ascii_alphabetic() || it == '_' => {
+                let is_name = |it: char| it.is_ascii_alphanumeric() || it == '_';
+                let end = rest.find(|it| !is_name(it)).unwrap_or(rest.len());
+                found.push(Token::Name(rest[..end].to_owned()));
+                end
+            }
+            _ => {
+                let sign = SIGNS.iter().find(|it| rest.starts_with(**it))?;
+                found.push(Token::Sign(sign));
+                sign.len()
+            }
+        };
+        rest = &rest[length..];
+        // Nobody writes one by hand that is longer, and brackets nest.
+        if found.len() > 500 {
+            return None;
+        }
+    }
+    Some(found)
+}
+
+/// Reads a program by a grammar of its own; each step is nothing when it does not fit.
+struct Reader {
+    tokens: Vec<Token>,
+    at: usize,
+}
+
+impl Reader {
+    fn peek(&self) -> Option<&Token> {
+        self.tokens.get(self.at)
+    }
+
+    fn sign(&mut self, sign: &str) -> bool {
+        let is_next = matches!(self.peek(), Some(Token::Sign(it)) if *it == sign);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    fn name(&mut self, name: &str) -> bool {
+        let is_next = matches!(self.peek(), Some(Token::Name(it)) if it == name);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    fn ends(&mut self) {
+        while self.peek() == Some(&Token::End) {
+            self.at += 1;
+        }
+    }
+
+    fn program(&mut self) -> Option<()> {
+        loop {
+            self.ends();
+            if self.peek().is_none() {
+                return Some(());
+            }
+            let is_bare = self.peek() == Some(&Token::Sign("{"));
+            if !is_bare && !self.name("BEGIN") && !self.name("END") {
+                self.expression(true)?;
+                if self.sign(",") {
+                    self.expression(true)?;
+                }
+            }
+            if self.sign("{") {
+                self.action()?;
+            } else if !matches!(self.peek(), None | Some(Token::End)) {
+                return None;
+            }
+        }
+    }
+
+    fn action(&mut self) -> Option<()> {
+        loop {
+            self.ends();
+            if self.sign("}") {
+                return Some(());
+            }
+            self.statement()?;
+            if !matches!(self.peek(), Some(Token::End | Token::Sign("}"))) {
+                return None;
+            }
+        }
+    }
+
+    fn statement(&mut self) -> Option<()> {
+        if self.name("next") {
+            return Some(());
+        }
+        if self.name("print") {
+            if matches!(self.peek(), Some(Token::End | Token::Sign("}"))) {
+                return Some(());
+            }
+            loop {
+                // Behind `print`, a `>` writes a file.
+                self.expression(false)?;
+                if !self.sign(",") {
+                    return Some(());
+                }
+            }
+        }
+        self.assignment()
+    }
+
+    /// `name = …`, `name += …`, `name++`.
+    fn assignment(&mut self) -> Option<()> {
+        let Some(Token::Name(name)) = self.peek() else {
+            return None;
+        };
+        if !is_own(name) && !SET.contains(&name.as_str()) {
+            return None;
+        }
+        self.at += 1;
+        self.subscript()?;
+        if self.sign("++") || self.sign("--") {
+            return Some(());
+        }
+        let assigns = ["=", "+=", "-=", "*="].iter().any(|it| self.sign(it));
+        assigns.then_some(())?;
+        self.expression(false)
+    }
+
+    fn subscript(&mut self) -> Option<()> {
+        if self.sign("[") {
+            self.expression(false)?;
+            self.sign("]").then_some(())?;
+        }
+        Some(())
+    }
+
+    /// Operands joined by signs. `compares` says whether `>` compares here.
+    fn expression(&mut self, compares: bool) -> Option<()> {
+        const JOIN: [&str; 13] = [
+            "&&", "||", "==", "!=", "<=", ">=", "!~", "~", "+", "-", "*", "%", "<",
+        ];
+        loop {
+            self.operand(compares)?;
+            let joins = JOIN.iter().any(|it| self.sign(it)) || compares && self.sign(">");
+            // Two operands beside each other are joined as strings.
+            let is_beside = matches!(
+                self.peek(),
+                Some(Token::Constant | Token::Name(_) | Token::Sign("$"))
+            );
+            if !joins && !is_beside {
+                return Some(());
+            }
+        }
+    }
+
+    fn operand(&mut self, compares: bool) -> Option<()> {
+        while self.sign("!") || self.sign("-") {}
+        if self.sign("(") {
+            // In brackets it compares anywhere.
+            self.expression(true)?;
+            return self.sign(")").then_some(());
+        }
+        if self.sign("$") {
+            return match self.peek()? {
+                Token::Constant => {
+                    self.at += 1;
+                    Some(())
+                }
+                Token::Name(name) if name == "NF" || name == "NR" || is_own(name) => {
+                    self.at += 1;
+                    Some(())
+                }
+                Token::Sign("(") => self.operand(compares),
+                _ => None,
+            };
+        }
+        match self.peek()? {
+            Token::Constant | Token::Regex => {
+                self.at += 1;
+                Some(())
+            }
+            Token::Name(name) if READ.contains(&name.as_str()) || is_own(name) => {
+                let is_own = is_own(name);
+                self.at += 1;
+                // A bracket right behind a name calls a function.
+                if self.peek() == Some(&Token::Sign("(")) {
+                    return None;
+                }
+                if is_own {
+                    self.subscript()?;
+                    let _ = self.sign("++") || self.sign("--");
+                }
+                Some(())
+            }
+            _ => None,
+        }
+    }
+}

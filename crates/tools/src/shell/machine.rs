@@ -1,0 +1,401 @@
+//! Looks at the machine for what the text of a command cannot tell: which files its
+//! programs are, what its paths lead to, and what Git would run.
+//!
+//! Reads folders, links, and Git's configuration; runs nothing.
+
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+use super::path::{Folders, is_shim, is_system_program};
+use super::programs::{Reads, Search, is_builtin};
+use super::repository::Repositories;
+use super::words::{Variables, Word};
+use super::{By, Needs, ShellLists, Unsafe, check, commands, expand};
+use crate::sandbox::leads_to;
+use crate::secrets::Secrets;
+
+/// Files in `/proc` that tell about the machine and not about a program.
+const MACHINE: [&str; 8] = [
+    "cpuinfo",
+    "filesystems",
+    "loadavg",
+    "meminfo",
+    "stat",
+    "swaps",
+    "uptime",
+    "version",
+];
+/// Most folders that a line with `cd` may run in.
+const FOLDERS: usize = 16;
+/// Most entries of folders that are looked at to find secrets below a folder.
+const ENTRIES: usize = 30_000;
+/// Folders full of what programs fetched or made. They hold no secrets of the user.
+const SHALLOW: [&str; 5] = ["node_modules", "target", "__pycache__", "objects", ".venv"];
+/// Files in the home folder that change what programs of the network do.
+const NETWORK_FILES: [&str; 5] = [
+    ".curlrc",
+    ".config/curlrc",
+    ".wgetrc",
+    ".digrc",
+    ".nslookuprc",
+];
+
+/// Where and how a command would run.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    /// The folder that it starts in.
+    pub cwd: PathBuf,
+    /// The variables that it would inherit.
+    pub variables: Vec<(OsString, OsString)>,
+    /// What is secret.
+    pub secrets: Secrets,
+    /// Whether a sandbox would hold it.
+    pub sandbox: bool,
+}
+
+impl Machine {
+    /// A machine as this process sees it: its's environment.
+    pub fn here(cwd: PathBuf, secrets: Secrets, sandbox: bool) -> Self {
+        Self {
+            cwd,
+            variables: std::env::vars_os().collect(),
+            secrets,
+            sandbox,
+        }
+    }
+
+    fn variable(&self, name: &str) -> Option<&OsString> {
+        let mut variables = self.variables.iter().rev();
+        variables.find(|(it, _)| it == name).map(|(_, value)| value)
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        let home = self.variable("HOME").map(PathBuf::from);
+        home.filter(|it| it.is_absolute())
+    }
+}
+
+/// Whether a command only reads, by its text and by what is on the machine now.
+///
+/// # Errors
+///
+/// The first thing in it that is not let through.
+pub fn inspect(command: &str, lists: &ShellLists, machine: &Machine) -> Result<Needs, Unsafe> {
+    let real = machine
+        .cwd
+        .canonicalize()
+        .unwrap_or_else(|_| machine.cwd.clone());
+    let raw = Folders::of(machine.variable("PATH").map(OsString::as_os_str));
+    let mut look = Look {
+        machine,
+        safe: raw.safe(std::slice::from_ref(&real)),
+        raw,
+        folders: vec![real],
+        repositories: Repositories::new(machine.home(), machine.variable("XDG_CONFIG_HOME")),
+    };
+    let commands = commands(command, lists, &look.variables())?;
+    let mut needs = Needs::default();
+    let mut checked = Vec::new();
+    for command in &commands {
+        checked.push((command, check(command, lists, &mut needs)?));
+    }
+    for (simple, by) in checked {
+        let Some((program, arguments)) = simple.words.split_first() else {
+            continue;
+        };
+        let name = program.value.as_str();
+        let reads = match by {
+            By::User => {
+                look.user_program(name)?;
+                continue;
+            }
+            By::List(reads) => reads,
+        };
+        if let Some(word) = arguments.iter().find(|it| leads_to_processes(&it.value)) {
+            return Err(secret(name, Path::new(&word.value)));
+        }
+        look.program(name, &reads, needs.more)?;
+        look.reads(name, &reads)?;
+        let inputs: Vec<&Word> = simple.inputs.iter().collect();
+        look.paths(name, &inputs)?;
+        match name {
+            "cd" => look.change(reads.paths.first().map(|it| it.value.as_str()))?,
+            "git" => look.git(arguments)?,
+            _ => {}
+        }
+    }
+    if needs.network {
+        look.network(
+            &commands
+                .iter()
+                .map(|it| it.words[0].value.as_str())
+                .collect::<Vec<_>>(),
+        )?;
+    }
+    Ok(needs)
+}
+
+/// A look at the machine on behalf of one line.
+struct Look<'a> {
+    machine: &'a Machine,
+    /// `PATH` as it is, and as an approved command gets it.
+    raw: Folders,
+    safe: Folders,
+    /// Where the next command may run: all folders that a `cd` before it may lead to.
+    folders: Vec<PathBuf>,
+    repositories: Repositories,
+}
+
+impl Look<'_> {
+    /// The variables whose values are known. What is not UTF-8 is left out.
+    fn variables(&self) -> Variables {
+        let names = ["HOME", "LANG", "LOGNAME", "SHELL", "USER"];
+        let known = names.iter().filter_map(|name| {
+            let value = self.machine.variable(name)?.to_str()?;
+            Some(((*name).to_owned(), value.to_owned()))
+        });
+        let folder = self.folders.first().and_then(|it| it.to_str());
+        let folder = folder.map(|it| ("PWD".to_owned(), it.to_owned()));
+        let path = self.safe.value().into_string().ok();
+        let path = path.map(|it| ("PATH".to_owned(), it));
+        Variables::new(known.chain(folder).chain(path))
+    }
+
+    /// A program that the user listed may be anywhere, but for a folder that depends on
+    /// where it is started.
+    fn user_program(&self, name: &str) -> Result<(), Unsafe> {
+        match self.raw.find(name).filter(|it| !it.is_absolute()) {
+            Some(path) => Err(elsewhere(name, path)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a name stands for a program of the system. `is_mixed` says that the line
+    /// runs with the user's own `PATH`.
+    fn program(&self, name: &str, reads: &Reads<'_>, is_mixed: bool) -> Result<(), Unsafe> {
+        for word in &reads.looked_up {
+            let looks = matches!(name, "which" | "type" | "command");
+            let shown = self.raw.find(&word.value);
+            if looks && shown != self.safe.find(&word.value) {
+                return Err(elsewhere(&word.value, shown.unwrap_or_default()));
+            }
+        }
+        if is_builtin(name) {
+            return Ok(());
+        }
+        let folders = if is_mixed { &self.raw } else { &self.safe };
+        // A program that is nowhere cannot run.
+        let Some(path) = folders.find(name) else {
+            return Ok(());
+        };
+        let is_shadowed = reads.is_version && self.raw.find(name).is_some_and(|it| it != path);
+        if !is_system_program(&path) || is_shadowed || (reads.is_version && is_shim(&path)) {
+            let path = self.raw.find(name).unwrap_or(path);
+            return Err(elsewhere(name, path));
+        }
+        Ok(())
+    }
+
+    fn reads(&self, name: &str, reads: &Reads<'_>) -> Result<(), Unsafe> {
+        for folder in &self.folders {
+            self.path(name, folder)?;
+        }
+        self.paths(name, &reads.paths)?;
+        if let Some(search) = reads.deep {
+            let mut roots = self.all(name, &reads.paths)?;
+            if search.here {
+                roots.extend(self.folders.iter().cloned());
+            }
+            for root in roots {
+                self.deep(name, &root, search)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn paths(&self, name: &str, words: &[&Word]) -> Result<(), Unsafe> {
+        for path in self.all(name, words)? {
+            self.path(name, &path)?;
+        }
+        Ok(())
+    }
+
+    /// The files that words stand for, wherever the command may run.
+    fn all(&self, name: &str, words: &[&Word]) -> Result<Vec<PathBuf>, Unsafe> {
+        let mut found = Vec::new();
+        for word in words {
+            for folder in &self.folders {
+                match &word.pattern {
+                    None => found.extend(spellings(&word.value, folder)),
+                    Some(pattern) => {
+                        let files = expand::expand(pattern, folder);
+                        found.extend(files.ok_or_else(|| Unsafe::Argument {
+                            program: name.to_owned(),
+                            argument: word.value.clone(),
+                            could: "read more files than can be checked",
+                        })?);
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Refuses what is secret, and what a program keeps to itself.
+    fn path(&self, name: &str, path: &Path) -> Result<(), Unsafe> {
+        let real = leads_to(path);
+        let mut parts = real.components().skip(1).map(Component::as_os_str);
+        let first = parts.next().and_then(|it| it.to_str()).unwrap_or_default();
+        let second = parts.next().and_then(|it| it.to_str());
+        let is_private = match first {
+            "proc" => !second.is_some_and(|it| MACHINE.contains(&it)),
+            "sys" => true,
+            "dev" => second != Some("null"),
+            _ => false,
+        };
+        let secrets = &self.machine.secrets;
+        if is_private || secrets.kind(path).is_some() || secrets.is_secret_folder(path) {
+            return Err(secret(name, path));
+        }
+        Ok(())
+    }
+
+    /// Refuses a search through a folder in which something is secret.
+    fn deep(&self, name: &str, root: &Path, search: Search) -> Result<(), Unsafe> {
+        let root = leads_to(root);
+        let above = |it: &Path| it.starts_with(&root);
+        if above(Path::new("/proc")) || self.machine.home().is_some_and(|it| above(&leads_to(&it)))
+        {
+            return Err(secret(name, &root));
+        }
+        let mut left = ENTRIES;
+        let mut open = vec![root.clone()];
+        while let Some(folder) = open.pop() {
+            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let Some(rest) = left.checked_sub(1) else {
+                    return Err(secret(name, &root));
+                };
+                left = rest;
+                let (path, entry_name) = (entry.path(), entry.file_name());
+                let entry_name = entry_name.to_string_lossy();
+                if entry_name.starts_with('.') && !search.hidden {
+                    continue;
+                }
+                let is_link = entry.file_type().is_ok_and(|it| it.is_symlink());
+                // `diff` follows links.
+                if !is_link || name == "diff" {
+                    self.path(name, &path)?;
+                }
+                let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
+                if is_folder && !SHALLOW.contains(&&*entry_name) {
+                    open.push(path);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows a `cd`. It may fail, so what was possible before stays possible.
+    fn change(&mut self, to: Option<&str>) -> Result<(), Unsafe> {
+        let home = self.machine.home();
+        let mut next = Vec::new();
+        for folder in &self.folders {
+            match to {
+                Some(to) => next.extend(spellings(to, folder)),
+                None => next.extend(home.clone()),
+            }
+        }
+        for folder in next {
+            let real = leads_to(&folder);
+            if !self.folders.contains(&real) {
+                self.folders.push(real);
+            }
+        }
+        match self.folders.len() {
+            0..=FOLDERS => Ok(()),
+            _ => Err(Unsafe::Syntax("too many changes of the folder")),
+        }
+    }
+
+    fn git(&self, arguments: &[Word]) -> Result<(), Unsafe> {
+        let is_version = |it: &Word| matches!(it.value.as_str(), "--version" | "version");
+        if arguments.first().is_none_or(is_version) {
+            return Ok(());
+        }
+        for folder in &self.folders {
+            let found = self.repositories.check(folder);
+            found.map_err(|named| Unsafe::Configuration {
+                program: "git".to_owned(),
+                file: named.file,
+                setting: named.setting,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Programs of the network run only where a sandbox keeps everything else from them.
+    fn network(&self, names: &[&str]) -> Result<(), Unsafe> {
+        let is_network = |it: &&&str| super::programs::is_network(it);
+        let name = names.iter().find(is_network).copied().unwrap_or_default();
+        if !self.machine.sandbox {
+            return Err(Unsafe::Network(name.to_owned()));
+        }
+        let home = self.machine.home().unwrap_or_default();
+        let files = NETWORK_FILES.iter().map(|it| home.join(it));
+        match files.into_iter().find(|it| it.exists()) {
+            Some(file) => Err(Unsafe::Configuration {
+                program: name.to_owned(),
+                file,
+                setting: "its options".to_owned(),
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a word may lead up and into the folders in which the kernel shows processes.
+fn leads_to_processes(word: &str) -> bool {
+    let (is_value, path) = match word.split_once('=') {
+        Some((_, value)) if word.starts_with('-') => (true, value),
+        _ => (false, word),
+    };
+    let mut parts = path.split('/');
+    let leads_up = parts.clone().any(|it| it == "..") || (is_value && path.starts_with('/'));
+    leads_up && parts.any(|it| matches!(it, "proc" | "sys"))
+}
+
+fn elsewhere(name: &str, path: PathBuf) -> Unsafe {
+    Unsafe::Elsewhere {
+        program: name.to_owned(),
+        path,
+    }
+}
+
+fn secret(name: &str, path: &Path) -> Unsafe {
+    Unsafe::Secret {
+        program: name.to_owned(),
+        path: path.to_owned(),
+    }
+}
+
+/// The paths that a word may mean: the shell drops `x/..` where a program follows a
+/// link `x` first. What follows a colon may be a path in a revision.
+fn spellings(word: &str, folder: &Path) -> Vec<PathBuf> {
+    if word == "-" || word == "/dev/stdin" {
+        return Vec::new();
+    }
+    let path = folder.join(word);
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    let behind = word.split_once(':').map(|(_, it)| folder.join(it));
+    let mut all = vec![path];
+    all.extend((plain != all[0]).then_some(plain));
+    all.extend(behind.filter(|it| it != folder));
+    all
+}

@@ -1,0 +1,407 @@
+//! The programs that only read, and the options with which they do.
+//!
+//! Pure data: an option that is not here asks. Each was checked against the manual of
+//! the program (GNU coreutils, findutils, grep, diffutils; util-linux; procps; ripgrep;
+//! tree; jq). Left out are options that write, run something, follow a list of further
+//! files, or wait.
+
+use super::options::{ANY, Operands, Options, Refusal};
+use super::programs::{self, Reads};
+use super::words::Word;
+use super::{find, git, network, scripts};
+
+/// How the arguments of a program are checked.
+#[derive(Clone, Copy)]
+pub(super) enum Rule {
+    /// These options, these operands.
+    Plain(Options, Operands),
+    /// As [`Rule::Plain`], and options come first: some programs take a later one for
+    /// an operand.
+    First(Options, Operands),
+    /// Searches the content of folders with these options, always (`rg`) or with `-r`.
+    Search(Options, Deep),
+    /// Prints its version with one of these words, and does nothing else.
+    Version(&'static [&'static str]),
+    /// As this function says.
+    By(fn(&[Word]) -> Result<Reads<'_>, Refusal>),
+}
+
+/// When a search goes into folders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Deep {
+    /// Always, and into hidden ones when asked to.
+    Always,
+    /// With `-r` or its long name.
+    WhenAsked,
+}
+
+const fn plain(options: &'static str, operands: Operands) -> Rule {
+    Rule::Plain(Options::new(options), operands)
+}
+
+const HASH: Rule = plain(
+    "-bctwz --check --binary --text --tag --zero --quiet --status --strict --warn --ignore-missing",
+    ANY,
+);
+const GREP: Rule = Rule::Search(
+    Options::new(
+        "-#  -EFGPivwxcLlqsobHhnTzarIy -e= -A= -B= -C= -m= --regexp= --extended-regexp --fixed-strings \
+         --basic-regexp --perl-regexp --ignore-case --no-ignore-case --invert-match --word-regexp \
+         --line-regexp --count --files-without-match --files-with-matches --only-matching --quiet --silent \
+         --no-messages --byte-offset --with-filename --no-filename --line-number --initial-tab --null \
+         --null-data --text --recursive --include= --exclude= --exclude-dir= --after-context= \
+         --before-context= --context= --max-count= --color? --colour? --label= --binary-files=",
+    ),
+    Deep::WhenAsked,
+);
+const VERSION: Rule = Rule::Version(&["--version"]);
+const VERSION_V: Rule = Rule::Version(&["--version", "-v"]);
+const VERSION_UPPER: Rule = Rule::Version(&["--version", "-V"]);
+
+/// Programs by name, in the order of the alphabet.
+pub(super) const PROGRAMS: &[(&str, Rule)] = &[
+    ("[", Rule::By(programs::bracket)),
+    ("arch", plain("", Operands::None)),
+    ("awk", Rule::By(scripts::awk)),
+    ("b2sum", HASH),
+    (
+        "base32",
+        plain(
+            "-di -w= --decode --ignore-garbage --wrap=",
+            Operands::Paths(1),
+        ),
+    ),
+    (
+        "base64",
+        plain(
+            "-di -w= --decode --ignore-garbage --wrap=",
+            Operands::Paths(1),
+        ),
+    ),
+    (
+        "basename",
+        plain("-az -s= --multiple --suffix= --zero", ANY),
+    ),
+    ("cargo", VERSION_UPPER),
+    (
+        "cat",
+        plain(
+            "-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs --show-nonprinting",
+            ANY,
+        ),
+    ),
+    ("cd", Rule::By(programs::cd)),
+    ("cksum", plain("", ANY)),
+    (
+        "cmp",
+        plain(
+            "-bls -n= -i= --print-bytes --verbose --quiet --silent --bytes= --ignore-initial=",
+            Operands::Paths(2),
+        ),
+    ),
+    (
+        "column",
+        plain(
+            "-tx -s= -o= -c= -N= --table --separator= --output-separator= --columns=",
+            ANY,
+        ),
+    ),
+    (
+        "comm",
+        plain(
+            "-123z --check-order --nocheck-order --output-delimiter= --total --zero-terminated",
+            Operands::Paths(2),
+        ),
+    ),
+    ("command", Rule::By(programs::command)),
+    ("curl", Rule::By(network::curl)),
+    (
+        "cut",
+        plain(
+            "-sz -b= -c= -d= -f= --bytes= --characters= --delimiter= --fields= --complement --only-delimited --output-delimiter= --zero-terminated",
+            ANY,
+        ),
+    ),
+    ("date", Rule::By(programs::date)),
+    (
+        "df",
+        plain(
+            "-ahHiklTP -t= -x= -B= --all --human-readable --si --inodes --local --portability --print-type --total --type= --exclude-type= --block-size= --output?",
+            ANY,
+        ),
+    ),
+    (
+        "diff",
+        Rule::Search(
+            Options::new(
+                "-#  -abBcdeEiNnpqrstTuwyZ -C= -U= -W= -x= -I= --text --ignore-space-change --ignore-blank-lines --brief --context? --unified? --minimal --ed --ignore-tab-expansion --ignore-case --new-file --rcs --show-c-function --recursive --report-identical-files --expand-tabs --initial-tab --ignore-all-space --side-by-side --ignore-trailing-space --width= --exclude= --suppress-common-lines --strip-trailing-cr --left-column --color? --label= --speed-large-files",
+            ),
+            Deep::WhenAsked,
+        ),
+    ),
+    ("dig", Rule::By(network::dig)),
+    ("dirname", plain("-z --zero", ANY)),
+    ("docker", Rule::Version(&["--version", "-v"])),
+    (
+        "du",
+        plain(
+            "-0abcDhHklLmsSx -d= -B= -t= --all --apparent-size --bytes --total --dereference --human-readable --summarize --max-depth= --one-file-system --separate-dirs --block-size= --exclude= --threshold= --time? --time-style= --si --inodes --null",
+            ANY,
+        ),
+    ),
+    ("echo", Rule::By(programs::echo)),
+    ("egrep", GREP),
+    ("env", plain("", Operands::None)),
+    ("expand", plain("-i -t= --initial --tabs=", ANY)),
+    ("expr", Rule::By(programs::text)),
+    ("false", Rule::By(programs::text)),
+    ("fgrep", GREP),
+    (
+        "file",
+        plain(
+            "-bhiLkNnpr0 -F= --brief --mime --mime-type --mime-encoding --extension --no-dereference --dereference --keep-going --no-pad --raw --separator=",
+            ANY,
+        ),
+    ),
+    ("find", Rule::By(find::check)),
+    ("fmt", plain("-ctsu -w= -g= -p= --width=", ANY)),
+    ("fold", plain("-bs -w= --bytes --spaces --width=", ANY)),
+    (
+        "free",
+        plain(
+            "-bkmghwtl --bytes --kibi --mebi --gibi --human --wide --total --si",
+            Operands::None,
+        ),
+    ),
+    ("gcc", VERSION),
+    ("git", Rule::By(git::check)),
+    ("go", Rule::Version(&["version"])),
+    ("grep", GREP),
+    ("groups", plain("", Operands::Text)),
+    (
+        "head",
+        plain(
+            "-#  -qvz -c= -n= --bytes= --lines= --quiet --silent --verbose --zero-terminated",
+            ANY,
+        ),
+    ),
+    (
+        "hexdump",
+        plain(
+            "-bcCdovx -n= -s= --canonical --length= --skip= --no-squeezing",
+            ANY,
+        ),
+    ),
+    (
+        "hostname",
+        plain(
+            "-sfiId --short --fqdn --long --ip-address --all-ip-addresses --domain",
+            Operands::None,
+        ),
+    ),
+    (
+        "id",
+        plain(
+            "-agGnruzZ --group --groups --name --real --user --zero",
+            Operands::Text,
+        ),
+    ),
+    (
+        "join",
+        plain(
+            "-iz -1= -2= -a= -e= -j= -o= -t= -v= --ignore-case --check-order --nocheck-order --header --zero-terminated",
+            Operands::Paths(2),
+        ),
+    ),
+    ("jq", Rule::By(programs::jq)),
+    ("kubectl", Rule::By(programs::kubectl)),
+    (
+        "ls",
+        plain(
+            "-aAbBcCdfFgGhHiIklLmnNopqQrRsStuUvxXZ1 -w= -T= --all --almost-all --author --escape --block-size= --ignore-backups --color? --directory --classify? --file-type --format= --full-time --group-directories-first --no-group --human-readable --si --dereference --dereference-command-line --hide= --indicator-style= --inode --ignore= --kibibytes --numeric-uid-gid --literal --hide-control-chars --show-control-chars --quote-name --quoting-style= --reverse --recursive --size --sort= --time= --time-style= --width= --context --zero",
+            ANY,
+        ),
+    ),
+    (
+        "lscpu",
+        plain(
+            "-abceJpxy --all --online --offline --json --extended? --parse?",
+            Operands::None,
+        ),
+    ),
+    ("make", VERSION_V),
+    ("mawk", Rule::By(scripts::awk)),
+    ("gawk", Rule::By(scripts::awk)),
+    ("md5sum", HASH),
+    (
+        "nl",
+        plain(
+            "-p -b= -d= -f= -h= -i= -l= -n= -s= -v= -w= --body-numbering= --starting-line-number= --number-width= --number-separator= --number-format=",
+            ANY,
+        ),
+    ),
+    ("node", VERSION_V),
+    ("nproc", plain("--all --ignore=", Operands::None)),
+    ("npm", VERSION_V),
+    ("nslookup", Rule::By(network::nslookup)),
+    (
+        "numfmt",
+        plain(
+            "-z -d= --delimiter= --field= --format= --from= --from-unit= --grouping --header? --invalid= --padding= --round= --suffix= --to= --to-unit=",
+            Operands::Text,
+        ),
+    ),
+    (
+        "od",
+        plain(
+            "-abcdfilosvx -A= -j= -N= -S= -t= -w= --address-radix= --skip-bytes= --read-bytes= --format= --output-duplicates",
+            ANY,
+        ),
+    ),
+    (
+        "paste",
+        plain("-sz -d= --delimiters= --serial --zero-terminated", ANY),
+    ),
+    ("perl", VERSION_V),
+    ("ping", Rule::By(network::ping)),
+    ("pip", VERSION_UPPER),
+    ("pip3", VERSION_UPPER),
+    (
+        "pr",
+        plain(
+            "-adFfmtTJrv -h= -i= -l= -n= -N= -o= -s= -S= -w= -W= --columns= --width= --omit-header --merge --length= --header=",
+            ANY,
+        ),
+    ),
+    ("printenv", plain("-0 --null", Operands::Text)),
+    ("printf", Rule::By(programs::printf)),
+    ("ps", Rule::By(programs::ps)),
+    ("pwd", plain("-LP", Operands::None)),
+    ("python", VERSION_UPPER),
+    ("python3", VERSION_UPPER),
+    (
+        "readlink",
+        plain(
+            "-efmnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --quiet --silent --verbose --zero",
+            ANY,
+        ),
+    ),
+    (
+        "realpath",
+        plain(
+            "-eEmLPqsz --canonicalize-existing --canonicalize-missing --logical --physical --quiet --relative-to= --relative-base= --strip --no-symlinks --zero",
+            ANY,
+        ),
+    ),
+    ("rev", plain("-0 --zero", ANY)),
+    (
+        "rg",
+        Rule::Search(
+            Options::new(
+                "-#  -abcFHhIilNnopPqsSUuvwx0. -A= -B= -C= -d= -e= -E= -g= -j= -m= -M= -r= -t= -T= --after-context= --before-context= --context= --count --count-matches --case-sensitive --color= --column --no-column --crlf --encoding= --files --files-with-matches --files-without-match --fixed-strings --glob= --iglob= --heading --no-heading --hidden --no-hidden --ignore-case --include-zero --invert-match --json --line-number --no-line-number --line-regexp --max-columns= --max-columns-preview --max-count= --max-depth= --max-filesize= --multiline --multiline-dotall --no-config --no-filename --no-ignore --no-ignore-vcs --no-ignore-dot --no-ignore-parent --no-ignore-global --no-messages --null --null-data --one-file-system --only-matching --passthru --path-separator= --pcre2 --pretty --quiet --regexp= --replace= --smart-case --sort= --sortr= --stats --stop-on-nonmatch --text --threads= --trim --type= --type-list --type-not= --unrestricted --vimgrep --with-filename --word-regexp --engine=",
+            ),
+            Deep::Always,
+        ),
+    ),
+    ("ruby", VERSION_V),
+    ("rustc", Rule::Version(&["--version", "-V"])),
+    ("sed", Rule::By(scripts::sed)),
+    ("seq", Rule::By(programs::text)),
+    ("sha1sum", HASH),
+    ("sha224sum", HASH),
+    ("sha256sum", HASH),
+    ("sha384sum", HASH),
+    ("sha512sum", HASH),
+    ("sleep", plain("", Operands::Text)),
+    (
+        "sort",
+        plain(
+            "-bcCdfghiMmnRrsuVz -k= -t= -S= --ignore-leading-blanks --dictionary-order --ignore-case --general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort --numeric-sort --random-sort --reverse --sort= --version-sort --check? --key= --merge --stable --field-separator= --unique --zero-terminated --buffer-size=",
+            ANY,
+        ),
+    ),
+    (
+        "stat",
+        plain(
+            "-fLt -c= --dereference --file-system --format= --printf= --terse",
+            ANY,
+        ),
+    ),
+    ("sum", plain("-rs --sysv", ANY)),
+    ("tac", plain("-br -s= --before --regex --separator=", ANY)),
+    (
+        "tail",
+        plain(
+            "-#  +#  -qvz -c= -n= --bytes= --lines= --quiet --silent --verbose --zero-terminated",
+            ANY,
+        ),
+    ),
+    ("test", Rule::By(programs::test)),
+    (
+        "tr",
+        plain(
+            "-cCdst --complement --delete --squeeze-repeats --truncate-set1",
+            Operands::Text,
+        ),
+    ),
+    (
+        "tree",
+        plain(
+            "exact -adfilxpsuhgDFqNQrtcUvnCJX -L= -P= -I= --dirsfirst --du --filesfirst --gitignore --ignore-case --inodes --matchdirs --noreport --prune --si",
+            ANY,
+        ),
+    ),
+    ("true", Rule::By(programs::text)),
+    ("tty", plain("-s", Operands::None)),
+    ("type", plain("-aptP", Operands::Text)),
+    (
+        "uname",
+        plain(
+            "-amnoprsvi --all --machine --nodename --operating-system --processor --kernel-release --kernel-name --kernel-version --hardware-platform",
+            Operands::None,
+        ),
+    ),
+    ("unexpand", plain("-a -t= --all --first-only --tabs=", ANY)),
+    (
+        "uniq",
+        Rule::First(
+            Options::new(
+                "-cdDiuz -f= -s= -w= --count --repeated --all-repeated? --skip-fields= --group? --ignore-case --skip-chars= --unique --zero-terminated --check-chars=",
+            ),
+            Operands::Paths(1),
+        ),
+    ),
+    ("uptime", plain("-ps --pretty --since", Operands::None)),
+    (
+        "wc",
+        plain(
+            "-clLmw --bytes --chars --lines --max-line-length --words --total=",
+            ANY,
+        ),
+    ),
+    ("wget", Rule::By(network::wget)),
+    ("which", plain("-as", Operands::Text)),
+    ("whoami", plain("", Operands::None)),
+    (
+        "xxd",
+        Rule::First(
+            Options::new("exact -a -b -e -E -i -u -p -C -c= -g= -l= -s="),
+            Operands::Paths(1),
+        ),
+    ),
+    (":", Rule::By(programs::text)),
+];
+
+/// Commands of the shell itself, which no file of that name replaces.
+pub(super) const BUILTINS: &[&str] = &[
+    ":", "[", "cd", "command", "echo", "false", "printf", "pwd", "test", "true", "type",
+];
+
+/// Programs that reach the network.
+pub(super) const NETWORK: &[&str] = &["curl", "dig", "nslookup", "ping", "wget"];
+
+/// The rule for a program.
+pub(super) fn rule(name: &str) -> Option<Rule> {
+    let found = PROGRAMS.iter().find(|(program, _)| *program == name);
+    found.map(|(_, rule)| *rule)
+}
