@@ -261,5 +261,7 @@ fn check<'a>(simple: &'a Simple, lists: &ShellLists, needs: &mut Needs) -> Resul
 }
 
 #[cfg(test)]
+mod property;
+#[cfg(test)]
 #[path = "tests.rs"]
 mod tests;

@@ -1,0 +1,478 @@
+//! Makes command lines from the table of programs.
+
+use super::world::NAMES;
+use crate::shell::options::Value;
+use crate::shell::table::{PROGRAMS, Rule};
+use crate::shell::{find, git};
+
+/// Options that write or run something in one program or another.
+const HOSTILE: &[&str] = &[
+    "-exec",
+    "-execdir",
+    "-ok",
+    "-delete",
+    "-fprint",
+    "-fls",
+    "-o",
+    "--output=out",
+    "--output",
+    "-i",
+    "--in-place",
+    "-f",
+    "-r",
+    "-R",
+    "-w",
+    "--pre=./canary",
+    "--pre",
+    "-z",
+    "-T",
+    "--to-command=./canary",
+    "--compress-program=./canary",
+    "--ext-diff",
+    "--textconv",
+    "--show-signature",
+    "-O./canary",
+    "--open-files-in-pager=./canary",
+    "-c",
+    "--exec-path=.",
+    "-C",
+    "--git-dir=.",
+    "-v",
+    "-s",
+    "--set",
+    "--files0-from=a",
+    "--filter",
+    "-F",
+    "-E",
+    "-P",
+    "-e",
+    "-L",
+    "-H",
+    "--",
+    "-",
+    "--paginate",
+    "-l",
+    "-p",
+    "--no-index",
+    "-u",
+    "--help",
+    "--batch",
+    "--filters",
+    "-t",
+    "-x",
+    "-n",
+    "-d",
+];
+/// Values of options.
+const VALUES: &[&str] = &[
+    "1",
+    "2",
+    "3",
+    "0",
+    "x",
+    "a",
+    "out",
+    ",",
+    ":",
+    "%h",
+    "%G?",
+    "%s %an",
+    "'%(trailers)'",
+    "'a[$(id>pwned)]'",
+    "./canary",
+    "/dev/null",
+    "name",
+    "main",
+    "HEAD",
+    "1,2",
+    "f",
+    "d",
+    "-1",
+    "'*.rs'",
+    "src",
+    "auto",
+    "always",
+    "''",
+    "short",
+];
+/// Scripts, and pieces of them.
+const SED: &[&str] = &[
+    "p",
+    "1p",
+    "1,2p",
+    "$p",
+    "/a/p",
+    "/a/,/b/d",
+    "s/a/b/",
+    "s/a/b/g",
+    "s|a|b|p",
+    "=",
+    "1q",
+    "w out",
+    "1w out",
+    "e",
+    "1e id>pwned",
+    "e ./canary",
+    "s/a/b/e",
+    "s/a/b/w out",
+    "s/[]/A]/g",
+    "r a",
+    "R a",
+    "W out",
+    "y/a/b/",
+    "{p}",
+    "1{w out",
+    "}",
+    "!d",
+    "$!d",
+    "#A",
+    "s/a\\/b/c/",
+    "s,a\\,b,c,",
+    "s/[/]e/x/",
+    "/[/]/e",
+    "i\\",
+    "a\\",
+    "c out",
+    "b x",
+    ": x",
+    "s/a/b/\nw out",
+    "\\,a,p",
+];
+const AWK: &[&str] = &[
+    "{print}",
+    "{print $1}",
+    "NR==1",
+    "{s+=$1} END {print s}",
+    "$1>1",
+    "{print > \"out\"}",
+    "{print $1 > 2}",
+    "{print | \"./canary\"}",
+    "BEGIN{system(\"./canary\")}",
+    "{\"id\" | getline x}",
+    "/a/",
+    "/[/]/",
+    "!x[$0]++",
+    "{print \"a\", $2}",
+    "{printf \"%s\", $1}",
+    "{getline < \"a\"}",
+    "{print(1)>\"out\"}",
+    "{print \"x\" >> \"out\"}",
+    "function f(){}",
+    "@load \"x\"",
+    "{close(\"x\")}",
+    "{print -1}",
+    "{x=\"a\" \"b\"; print x}",
+    "BEGIN {FS=\",\"} {print $2}",
+    "$1 ~ /a/ {print NR}",
+    "{print $1,$2 ; next}",
+    "{print /a/ > \"out\"}",
+    "{ x[\"a\"] = 1 } END { print x[\"a\"] }",
+    "{print (1 > 0)}",
+    "{print 1 > 0}",
+    "$0 ~ \"a>b\"",
+];
+const OTHER: &[&str] = &[
+    "'s/a/b/'",
+    "'a b'",
+    "\"a b\"",
+    "\"$HOME\"",
+    "$HOME",
+    "~",
+    "~/project",
+    "$PWD",
+    "$?",
+    "../project/a",
+    "./a",
+    "src/*.rs",
+    "./*",
+    "*",
+    "a*",
+    "?",
+    "[a]",
+    "-*",
+    "--out*",
+    "'*'",
+    "\\*",
+    "src/",
+    ".",
+    "..",
+    "/dev/null",
+    "./-exec",
+    "into",
+    "into/id_ed25519",
+    "~/.ssh/id_ed25519",
+    "~/.s*/*",
+    "conf/.env",
+    "/proc/self/environ",
+    "'%n'",
+    "'%s\\n'",
+    "+%F",
+    "TODO",
+    "main",
+    "HEAD",
+    "v1",
+    "HEAD~1",
+    "HEAD:a",
+    "main..HEAD",
+    "user.name",
+    "a=b",
+    "=",
+    "!=",
+    "]",
+    "(",
+    "!",
+    "aux",
+    "e",
+    "1",
+    "'1p'",
+    "${HOME}",
+    "{a,b}",
+    "$(id>pwned)",
+    "`id>pwned`",
+    "<(id)",
+    "$x",
+    "\"a\\\"b\"",
+    "'a'\"b\"c",
+    "é",
+    "'a\nb'",
+    "\\\n",
+    "'\\'",
+    "\"\\\\\"",
+];
+const GIT: &[&str] = &[
+    "branch",
+    "tag",
+    "config",
+    "remote",
+    "stash",
+    "reflog",
+    "worktree",
+    "push",
+    "commit",
+    "add",
+    "--version",
+    "-p",
+    "--no-pager",
+    "checkout",
+    "gc",
+    "status",
+];
+const JOIN: &[&str] = &[" | ", " && ", " || ", "; ", "\n", " |& ", " & ", ";", "&&"];
+const REDIRECT: &[&str] = &[
+    " < a",
+    " 2>/dev/null",
+    " >/dev/null 2>&1",
+    " > out",
+    " >> out",
+    " < ./*",
+    " <<< a",
+    " &> out",
+    " 2>&1",
+    " >| out",
+    " < into/x",
+];
+
+pub(super) struct Generator(u64);
+
+impl Generator {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next number (SplitMix64).
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut it = self.0;
+        it = (it ^ (it >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        it = (it ^ (it >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        it ^ (it >> 31)
+    }
+
+    pub(super) fn below(&mut self, count: usize) -> usize {
+        usize::try_from(self.next() % count as u64).unwrap()
+    }
+
+    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.below(of.len())]
+    }
+
+    /// Whether one in so many.
+    fn rarely(&mut self, many: usize) -> bool {
+        self.below(many) == 0
+    }
+
+    /// A line of one to three commands.
+    pub(super) fn line(&mut self) -> String {
+        let mut line = self.command();
+        while self.rarely(3) {
+            let join = if self.rarely(6) {
+                self.one(JOIN)
+            } else {
+                self.one(&JOIN[..4])
+            };
+            line += join;
+            line += &self.command();
+        }
+        line
+    }
+
+    fn command(&mut self) -> String {
+        let (name, rule) = PROGRAMS[self.below(PROGRAMS.len())];
+        // These take long, or need a network.
+        if matches!(
+            name,
+            "sleep" | "npm" | "node" | "pip" | "pip3" | "seq" | "numfmt" | "curl" | "wget" | "ping"
+        ) {
+            return self.command();
+        }
+        let mut words = vec![name.to_owned()];
+        match (name, rule) {
+            ("find", _) => self.find(&mut words),
+            ("git", _) => self.git(&mut words),
+            ("sed", _) => self.script(SED, &mut words),
+            ("awk" | "gawk" | "mawk", _) => self.script(AWK, &mut words),
+            (_, Rule::Plain(options, _) | Rule::First(options, _) | Rule::Search(options, _)) => {
+                self.options(&options.all(), &mut words);
+                self.operands(&mut words);
+            }
+            (_, Rule::Version(versions)) => words.push(self.one(versions).to_owned()),
+            ("[", _) => {
+                self.operands(&mut words);
+                words.push("]".to_owned());
+            }
+            _ => {
+                for _ in 0..self.below(3) {
+                    words.push(
+                        self.one(&["-u", "-f", "-d", "-e", "-v", "-n", "-r", "-o", "-c", "pid"])
+                            .to_owned(),
+                    );
+                }
+                self.operands(&mut words);
+            }
+        }
+        if self.rarely(12) {
+            let at = 1 + self.below(words.len());
+            words.insert(at, self.one(HOSTILE).to_owned());
+        }
+        let mut command = words.join(" ");
+        if self.rarely(12) {
+            command += self.one(REDIRECT);
+        }
+        command
+    }
+
+    fn options(&mut self, all: &[(String, Value)], words: &mut Vec<String>) {
+        for _ in 0..self.below(4) {
+            if all.is_empty() {
+                return;
+            }
+            let (name, value) = &all[self.below(all.len())];
+            // In full, abbreviated, or several letters in one word.
+            let name = match self.below(12) {
+                0 if name.len() > 4 => &name[..name.len() - 2],
+                _ => name,
+            };
+            let given = self.one(VALUES);
+            words.push(match value {
+                Value::No => name.to_owned(),
+                Value::Maybe if self.rarely(2) => name.to_owned(),
+                Value::Yes | Value::Maybe if name.starts_with("--") => format!("{name}={given}"),
+                Value::Yes | Value::Maybe if self.rarely(2) => format!("{name}{given}"),
+                Value::Yes | Value::Maybe => format!("{name} {given}"),
+            });
+        }
+    }
+
+    fn operands(&mut self, words: &mut Vec<String>) {
+        for _ in 0..self.below(4) {
+            let word = match self.below(3) {
+                0 => self.one(NAMES).to_owned(),
+                1 => {
+                    let name = self.one(NAMES).replace('\'', "");
+                    if self.rarely(3) {
+                        format!("./'{name}'")
+                    } else {
+                        format!("'{name}'")
+                    }
+                }
+                _ => self.one(OTHER).to_owned(),
+            };
+            words.push(word);
+        }
+    }
+
+    fn find(&mut self, words: &mut Vec<String>) {
+        words.push(
+            self.one(&[".", "src", "./*", "*", "clean", "-H ."])
+                .to_owned(),
+        );
+        for _ in 0..self.below(4) {
+            match self.below(4) {
+                0 => words.push(format!("'{}'", self.one(find::ALONE))),
+                1 | 2 => words.push(format!(
+                    "{} {}",
+                    self.one(find::WITH_VALUE),
+                    self.one(VALUES)
+                )),
+                _ => words.push(
+                    self.one(&[
+                        "-exec ./canary \\;",
+                        "-exe? ./canary \\;",
+                        "-delet?",
+                        "-delete",
+                        "-name a*",
+                        "-print",
+                    ])
+                    .to_owned(),
+                ),
+            }
+        }
+    }
+
+    fn git(&mut self, words: &mut Vec<String>) {
+        if self.rarely(4) {
+            words.push(self.one(GIT).to_owned());
+            for _ in 0..self.below(2) {
+                words.push(
+                    self.one(&[
+                        "list", "show", "-v", "--list", "-a", "get-url", "--get", "-l",
+                    ])
+                    .to_owned(),
+                );
+            }
+        } else {
+            let (name, options) = git::SHOWS[self.below(git::SHOWS.len())];
+            words.push(name.to_owned());
+            self.options(&super::super::options::Options::of(options).all(), words);
+        }
+        self.operands(words);
+    }
+
+    fn script(&mut self, pieces: &[&str], words: &mut Vec<String>) {
+        for _ in 0..self.below(2) {
+            words.push(
+                self.one(&["-n", "-E", "-F,", "-e", "-v x=1", "-s", "-i", "-f"])
+                    .to_owned(),
+            );
+        }
+        let mut script = self.one(pieces).to_owned();
+        while self.rarely(3) {
+            script += self.one(&[";", "\n", " ", ""]);
+            script += self.one(pieces);
+        }
+        // A character of its own makes most scripts odd.
+        if self.rarely(6) {
+            let at = self.below(script.len() + 1);
+            if script.is_char_boundary(at) {
+                script.insert_str(
+                    at,
+                    self.one(&[
+                        "/", "[", "]", "\\", ";", "w", "e", ">", "|", "\"", "{", "\n",
+                    ]),
+                );
+            }
+        }
+        words.push(format!("'{script}'"));
+        self.operands(words);
+    }
+}

@@ -1,0 +1,380 @@
+//! A scratch folder full of traps, and runs of shells in it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::secrets::Secrets;
+use crate::shell::{Machine, environment, path};
+
+/// Names of files that a program may take for something else.
+pub(super) const NAMES: &[&str] = &[
+    "a",
+    "b",
+    "f",
+    "README.md",
+    "data.csv",
+    "src/main.rs",
+    "src/lib.rs",
+    "-exec",
+    "-delete",
+    "--output=x",
+    "-o",
+    "-i",
+    "-f",
+    "w x",
+    "1{system(\"id>pwned\")}",
+    "a=1",
+    "new\nline",
+    "$(id>pwned)",
+    "`id>pwned`",
+    "é.txt",
+    "!x",
+    "(",
+    "+x",
+    "src/-x",
+    "%n",
+    "e;id>pwned",
+    "--pre=canary",
+    "*",
+    "[a]",
+    "a b",
+];
+
+/// What strace saw.
+#[derive(Debug, Default)]
+pub(super) struct Observed {
+    pub lines: usize,
+    pub execs: usize,
+    pub opens: usize,
+    /// What must not happen.
+    pub problems: Vec<String>,
+}
+
+impl Observed {
+    pub(super) fn add(&mut self, other: Self) {
+        self.lines += other.lines;
+        self.execs += other.execs;
+        self.opens += other.opens;
+    }
+}
+
+pub(super) struct World {
+    folder: tempfile::TempDir,
+    logs: tempfile::TempDir,
+    places: Vec<PathBuf>,
+}
+
+/// A file: its kind and mode, its size, when it changed, and its text or target.
+type State = (u32, u64, i64, i64, Vec<u8>);
+
+impl World {
+    pub(super) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        let project = home.join("project");
+        let places = ["", "src", "clean", "hostile", "bare", "filters"];
+        let world = Self {
+            folder,
+            logs: tempfile::tempdir().unwrap(),
+            places: places.iter().map(|it| project.join(it)).collect(),
+        };
+        for place in &world.places {
+            fs::create_dir_all(place).unwrap();
+        }
+        for name in NAMES {
+            let file = project.join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "1 alpha beta\n2 main(x) TODO\nkey: value, 3\n").unwrap();
+        }
+        for secret in [".ssh/id_ed25519", ".aws/credentials", "project/conf/.env"] {
+            let file = home.join(secret);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "SECRET").unwrap();
+        }
+        fs::create_dir_all(home.join("tmp")).unwrap();
+        symlink("../.ssh", project.join("into")).unwrap();
+        for name in ["canary", "ls", "cat", "git", "sh", "id", "x", "delta"] {
+            world.program(&project.join(name));
+        }
+        world.repositories(&project);
+        world
+    }
+
+    /// A program that leaves a trace.
+    fn program(&self, file: &Path) {
+        let home = self.home();
+        let text = format!("#!/bin/sh\necho \"$0 $*\" >> {}/pwned\n", home.display());
+        fs::write(file, text).unwrap();
+        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn repositories(&self, project: &Path) {
+        for name in ["clean", "hostile", "filters"] {
+            let top = project.join(name);
+            fs::create_dir_all(top.join("src")).unwrap();
+            fs::write(top.join("a"), "text\n").unwrap();
+            fs::write(top.join("src/b.rs"), "fn main() {}\n").unwrap();
+            for arguments in [
+                &["init", "-q", "-b", "main"][..],
+                &["add", "."],
+                &[
+                    "-c",
+                    "user.name=a",
+                    "-c",
+                    "user.email=a@b",
+                    "commit",
+                    "-q",
+                    "-m",
+                    "first",
+                ],
+                &["tag", "v1"],
+            ] {
+                let mut git = Command::new("git");
+                git.args(arguments)
+                    .current_dir(&top)
+                    .env("HOME", "/nowhere");
+                assert!(git.status().unwrap().success());
+            }
+            fs::write(top.join("a"), "other\n").unwrap();
+        }
+        let canary = project.join("canary").display().to_string();
+        let hostile = format!(
+            "[core]\n\tfsmonitor = {canary}\n\tpager = {canary}\n[diff]\n\texternal = {canary}\n[gpg]\n\tprogram = {canary}\n"
+        );
+        append(&project.join("hostile/.git/config"), &hostile);
+        let filters =
+            format!("[filter \"x\"]\n\tclean = {canary}\n[diff \"x\"]\n\ttextconv = {canary}\n");
+        append(&project.join("filters/.git/config"), &filters);
+        fs::write(
+            project.join("filters/.gitattributes"),
+            "* filter=x diff=x\n",
+        )
+        .unwrap();
+        self.program(&project.join("clean/.git/hooks/pre-commit"));
+        for name in ["objects", "refs"] {
+            fs::create_dir_all(project.join("bare").join(name)).unwrap();
+        }
+        fs::write(project.join("bare/HEAD"), "ref: refs/heads/main\n").unwrap();
+        let bare = format!("[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = {canary}\n");
+        fs::write(project.join("bare/config"), bare).unwrap();
+    }
+
+    fn home(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap()
+    }
+
+    /// Where lines run.
+    pub(super) fn places(&self) -> &[PathBuf] {
+        &self.places
+    }
+
+    fn variables(&self) -> Vec<(OsString, OsString)> {
+        let home = self.home();
+        let project = home.join("project");
+        let path = format!(".:{}:src:/usr/local/bin:/usr/bin:/bin", project.display());
+        let canary: OsString = project.join("canary").into();
+        let mut variables: Vec<(OsString, OsString)> = vec![
+            ("HOME".into(), home.clone().into()),
+            ("USER".into(), "me".into()),
+            ("PATH".into(), path.into()),
+            ("TMPDIR".into(), home.join("tmp").into()),
+        ];
+        for name in [
+            "PAGER",
+            "GIT_EXTERNAL_DIFF",
+            "BASH_ENV",
+            "ENV",
+            "LESSOPEN",
+            "GIT_PAGER",
+            "GIT_SSH",
+            "EDITOR",
+        ] {
+            variables.push((name.into(), canary.clone()));
+        }
+        variables
+    }
+
+    /// The machine as a line at a place sees it.
+    pub(super) fn machine(&self, place: usize) -> Machine {
+        Machine {
+            cwd: self.places[place].clone(),
+            variables: self.variables(),
+            secrets: Secrets::in_home(&self.home()),
+            sandbox: false,
+        }
+    }
+
+    /// Everything below the home folder.
+    pub(super) fn files(&self) -> BTreeMap<PathBuf, State> {
+        let mut found = BTreeMap::new();
+        let mut open = vec![self.home()];
+        while let Some(folder) = open.pop() {
+            for entry in fs::read_dir(folder).unwrap().flatten() {
+                let path = entry.path();
+                let metadata = path.symlink_metadata().unwrap();
+                let text = match metadata.is_symlink() {
+                    true => fs::read_link(&path)
+                        .unwrap()
+                        .into_os_string()
+                        .into_encoded_bytes(),
+                    false if metadata.is_file() => fs::read(&path).unwrap(),
+                    false => Vec::new(),
+                };
+                if metadata.is_dir() {
+                    open.push(path.clone());
+                }
+                let name = path.strip_prefix(self.home()).unwrap().to_owned();
+                let changed = (metadata.mtime(), metadata.mtime_nsec());
+                // A folder's time tells of a file that was made and removed again. `sort` makes
+                // such files, in a folder of its own.
+                let is_watched = metadata.is_dir() && !name.ends_with("tmp");
+                let changed = match is_watched {
+                    true => (metadata.mtime(), metadata.mtime_nsec()),
+                    false => (0, 0),
+                };
+                let state = (metadata.mode(), metadata.len(), changed.0, changed.1, text);
+                found.insert(name, state);
+            }
+        }
+        found
+    }
+
+    /// Runs each line in a shell of its own, in a throwaway sandbox where there is one: it
+    /// holds this machine, and lets the lines write below the home folder.
+    pub(super) fn run(&self, lines: &[(usize, String)], traced: bool) -> Observed {
+        let home = self.home();
+        let mut script = "ulimit -t 20\n".to_owned();
+        for (place, line) in lines {
+            let folder = self.places[*place].display();
+            let quoted = line.replace('\'', "'\\''");
+            script +=
+                &format!("(cd '{folder}' && exec bash -c '{quoted}') </dev/null >/dev/null 2>&1\n");
+        }
+        let log = self.logs.path().join("trace");
+        let mut words: Vec<OsString> = Vec::new();
+        if holds() {
+            let bind = [
+                "bwrap",
+                "--ro-bind",
+                "/",
+                "/",
+                "--dev",
+                "/dev",
+                "--proc",
+                "/proc",
+                "--unshare-all",
+                "--die-with-parent",
+            ];
+            words.extend(bind.map(OsString::from));
+            for folder in [home.as_path(), self.logs.path()] {
+                words.extend(["--bind".into(), folder.into(), folder.into()]);
+            }
+            words.push("--".into());
+        }
+        let traced = traced && traces();
+        if traced {
+            let calls = "trace=execve,execveat,open,openat,openat2,creat,connect,sendto,unlink,unlinkat,rename,renameat2,mkdir,symlink,link,chmod,fchmodat,truncate";
+            let strace = ["strace", "-f", "-qq", "-s", "300", "-e", calls, "-o"];
+            words.extend(strace.map(OsString::from));
+            words.push(log.clone().into());
+        }
+        words.extend(["bash".into(), "-c".into(), script.into()]);
+        let given = self.variables().into_iter();
+        let mut command = Command::new(&words[0]);
+        command
+            .args(&words[1..])
+            .env_clear()
+            .envs(environment(given, &[]));
+        command
+            .current_dir(home.join("project"))
+            .stdin(Stdio::null());
+        let ran = command.output().unwrap();
+        assert!(
+            !String::from_utf8_lossy(&ran.stderr).contains("bwrap:"),
+            "{ran:?}"
+        );
+        match traced {
+            true => observe(&fs::read_to_string(log).unwrap_or_default(), lines.len()),
+            false => Observed::default(),
+        }
+    }
+}
+
+fn append(file: &Path, text: &str) {
+    let old = fs::read_to_string(file).unwrap();
+    fs::write(file, old + text).unwrap();
+}
+
+fn works(program: &str, arguments: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .output()
+        .is_ok_and(|it| it.status.success())
+}
+
+fn holds() -> bool {
+    works("bwrap", &["--ro-bind", "/", "/", "--unshare-all", "true"])
+}
+
+fn traces() -> bool {
+    works("strace", &["-f", "true"])
+}
+
+/// Reads a trace: what ran, what was opened for writing, and what was connected to.
+fn observe(trace: &str, lines: usize) -> Observed {
+    let mut seen = Observed {
+        lines,
+        ..Observed::default()
+    };
+    for line in trace.lines() {
+        let Some((_, call)) = line.split_once(' ') else {
+            continue;
+        };
+        let call = call.trim_start();
+        let failed = call.contains(") = -1 ") || call.contains("resumed>");
+        let target = call.split('"').nth(1).unwrap_or_default();
+        if call.starts_with("exec") && !failed {
+            seen.execs += 1;
+            if !is_listed(Path::new(target)) {
+                seen.problems.push(call.to_owned());
+            }
+        } else if call.starts_with("open") || call.starts_with("creat") {
+            seen.opens += 1;
+            let writes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"]
+                .iter()
+                .any(|it| call.contains(it));
+            let is_harmless = target == "/dev/null" || target == "/dev/tty";
+            if (writes || call.starts_with("creat")) && !is_harmless {
+                seen.problems.push(call.to_owned());
+            }
+        } else if call.starts_with("connect") || call.starts_with("sendto") {
+            // The resolver of user names asks a service that is not there.
+            if !call.contains("/nscd/") && !call.contains("AF_NETLINK") {
+                seen.problems.push(call.to_owned());
+            }
+        } else if !failed && !call.starts_with(['+', '-', '<']) && !call.starts_with("exec") {
+            seen.problems.push(call.to_owned());
+        }
+    }
+    seen
+}
+
+/// Whether a program may run: one of the list, the shell, or Git's own.
+fn is_listed(program: &Path) -> bool {
+    let name = program
+        .file_name()
+        .and_then(|it| it.to_str())
+        .unwrap_or_default();
+    let is_of_list = super::super::table::rule(name).is_some();
+    let is_own = matches!(name, "bash" | "sh" | "dash" | "which.debianutils" | "node")
+        || name.starts_with("git-");
+    path::is_system_program(program) && (is_of_list || is_own)
+        || program.starts_with("/usr/libexec/git-core")
+        || program.starts_with("/usr/lib/git-core")
+        || program.starts_with("/usr/local/libexec/git-core")
+}
