@@ -264,7 +264,7 @@ function M.command(name, arguments)
     remarks.begin(buffer, AT_CURSOR[name] and line or nil)
   end
   local shown = render.shown_again(buffer)
-  local closed = folded(buffer)
+  local closed, drawn = folded(buffer), render.drawn_ms(buffer)
   host.when_ready(function()
     -- A tool that was registered a moment ago is there for this key.
     local tools = package.loaded["flemma.tools"]
@@ -283,6 +283,7 @@ function M.command(name, arguments)
       window = window,
       shown = shown,
       hidden = closed,
+      drawn_ms = drawn,
       arguments = arguments and next(arguments) and arguments or vim.empty_dict(),
     })
   end)

@@ -55,24 +55,24 @@ local OPTIONS = { "options", { provider = { "choice", "anthropic", "openai", "ge
   require_approval = "boolean", auto_approve = { "any", { "list", "string" }, "function", "module" }, presets = {
   "map", { "options", { approve = { "list", "string" }, deny = { "list", "string" } } } }, offer = { "list", "string"
   }, autopilot = { "options", { enabled = "boolean", max_turns = { "integer", 1 } } }, default_timeout = { "number",
-  0.1, 86400 }, max_concurrent = { "integer", 0 }, show_spinner = "boolean", cursor_after_result = { "choice",
-  "result", "stay", "next" }, lock_buffer = "boolean", script_paths = { "list", "string" }, script_libraries = {
-  "list", "string" }, bash = { "options", { shell = "string", cwd = "string", env = { "map", "string" }, allow = {
-  "list", "string" }, deny = { "list", "string" }, unlisted = { "choice", "ask", "deny" } } }, http_get = { "options",
-  { allow = { "list", "string" } } } } }, sandbox = { "options", { enabled = "boolean", backend = { "choice", "auto",
-  "required", "bwrap" }, policy = { "options", { rw_paths = { "list", "string" }, network = "boolean",
-  allow_privileged = "boolean" } }, backends = { "options", { bwrap = { "options", { path = "string", extra_args = {
-  "list", "string" } } } } } } }, mcp = { "options", { servers = { "map", { "options", { command = { "any", "string",
-  { "list", "string" } }, args = { "list", "string" }, env = { "map", "string" }, cwd = "string", url = "string",
-  headers = { "map", "string" }, timeout = { "integer", 1 }, type = { "choice", "stdio", "http" } } } }, project =
-  "boolean" } }, trust = { "options", { frontmatter = { "choice", "ask", "always" }, unrecognized_calls = { "choice",
-  "review", "policy" } } }, ui = { "options", { usage = { "any", { "integer", 1, 3600 }, "off" }, bell = { "any", {
-  "choice", "bell", "osc9" }, "off" } } }, folds = { "options", { enabled = "boolean", closed = { "list", { "choice",
-  "frontmatter", "message", "thinking", "tool_use", "tool_result" } } } }, keymaps = { "options", { enabled =
-  "boolean", normal = { "options", { send = { "any", "string", "off" }, tool_execute = { "any", "string", "off" },
-  approve_all = { "any", "string", "off" }, reject = { "any", "string", "off" }, cancel = { "any", "string", "off" } }
-  }, insert = { "options", { send = { "any", "string", "off" } } } } }, highlights = { "map", { "any", "string",
-  "table" } }, host = { "options", { path = "string", log = "string" } } } }
+  0.1, 86400 }, review_delay = { "integer", 0, 10000 }, max_concurrent = { "integer", 0 }, show_spinner = "boolean",
+  cursor_after_result = { "choice", "result", "stay", "next" }, lock_buffer = "boolean", script_paths = { "list",
+  "string" }, script_libraries = { "list", "string" }, bash = { "options", { shell = "string", cwd = "string", env = {
+  "map", "string" }, allow = { "list", "string" }, deny = { "list", "string" }, unlisted = { "choice", "ask", "deny" }
+  } }, http_get = { "options", { allow = { "list", "string" } } } } }, sandbox = { "options", { enabled = "boolean",
+  backend = { "choice", "auto", "required", "bwrap" }, policy = { "options", { rw_paths = { "list", "string" },
+  network = "boolean", allow_privileged = "boolean" } }, backends = { "options", { bwrap = { "options", { path =
+  "string", extra_args = { "list", "string" } } } } } } }, mcp = { "options", { servers = { "map", { "options", {
+  command = { "any", "string", { "list", "string" } }, args = { "list", "string" }, env = { "map", "string" }, cwd =
+  "string", url = "string", headers = { "map", "string" }, timeout = { "integer", 1 }, type = { "choice", "stdio",
+  "http" } } } }, project = "boolean" } }, trust = { "options", { frontmatter = { "choice", "ask", "always" },
+  unrecognized_calls = { "choice", "review", "policy" } } }, ui = { "options", { usage = { "any", { "integer", 1, 3600
+  }, "off" }, bell = { "any", { "choice", "bell", "osc9" }, "off" } } }, folds = { "options", { enabled = "boolean",
+  closed = { "list", { "choice", "frontmatter", "message", "thinking", "tool_use", "tool_result" } } } }, keymaps = {
+  "options", { enabled = "boolean", normal = { "options", { send = { "any", "string", "off" }, tool_execute = { "any",
+  "string", "off" }, approve_all = { "any", "string", "off" }, reject = { "any", "string", "off" }, cancel = { "any",
+  "string", "off" } } }, insert = { "options", { send = { "any", "string", "off" } } } } }, highlights = { "map", {
+  "any", "string", "table" } }, host = { "options", { path = "string", log = "string" } } } }
 -- stylua: ignore end
 -- End.
 

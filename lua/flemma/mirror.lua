@@ -46,8 +46,10 @@ end
 --- Bytes that a key may bring beyond itself, such as an indent.
 local SLACK = 16
 
---- Bytes of text keys that were typed in Insert or Replace mode since the last change.
-local typed = 0
+--- Bytes of text that keys typed in Insert or Replace mode since the last change; nothing
+--- when no key was pressed since.
+---@type integer?
+local typed
 
 --- Whether keys write text in this mode: not in `niI`, which is Ctrl-O.
 ---@return boolean
@@ -58,13 +60,15 @@ end
 
 --- Counts a key. What a mapping, a macro, a register, or `.` feeds is not typed, and a
 --- special key (an arrow, Ctrl-R) begins anew: what it brings is no text that was typed.
+--- So does a key of another mode.
 ---@param keys string? The keys that the user pressed for it.
 function M.note_key(keys)
   if not keys or keys == "" then
     return
   end
   local byte = keys:byte()
-  typed = byte >= 32 and byte ~= 127 and byte ~= 128 and is_writing() and typed + #keys or 0
+  local is_text = byte >= 32 and byte ~= 127 and byte ~= 128 and is_writing()
+  typed = is_text and (typed or 0) + #keys or 0
 end
 
 ---@class flemma.mirror.Change
@@ -72,7 +76,7 @@ end
 ---@field seq integer
 ---@field first integer
 ---@field last integer
----@field typed integer? See `typed`; nothing outside Insert and Replace mode.
+---@field typed integer? See `typed`.
 ---@field undone boolean? Whether it is an undo or a redo.
 
 ---@param change flemma.mirror.Change
@@ -174,15 +178,15 @@ local function on_lines(buffer, first, last, new_last, old_size)
     seq = state.seq,
     first = first,
     last = last,
-    typed = is_writing() and typed or nil,
+    typed = typed,
     undone = is_undo(buffer, lines),
   }, lines)
   if not sent then
     local size = #table.concat(lines, "\n") + math.min(#lines, 1)
-    local is_typed = is_writing() and new_last - first <= last - first + 1 and size - old_size <= typed + SLACK
+    local is_typed = is_writing() and new_last - first <= last - first + 1 and size - old_size <= (typed or 0) + SLACK
     state.unsent_bulk = state.unsent_bulk or not (is_typed or size <= old_size)
   end
-  typed = 0
+  typed = nil
 end
 
 --- Whether text arrived in bulk that no host was told of; asked for once.

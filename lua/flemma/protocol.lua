@@ -111,7 +111,7 @@ M.IN_ORDER = {
 ---@field last integer
 ---@field lines string[]
 ---@field more boolean Whether another chunk of the same change follows.
----@field typed integer? Bytes of text keys typed since the change before; only in Insert and Replace mode.
+---@field typed integer? Bytes of text typed in Insert or Replace mode since the change before; absent when no key was pressed.
 ---@field undone boolean? Whether it is an undo or a redo; only said of changes that write "approved".
 
 ---@class flemma.protocol.Renamed The buffer has another name; its text is the same.
@@ -135,6 +135,7 @@ M.IN_ORDER = {
 ---@field arguments table
 ---@field shown flemma.protocol.ShownAgain?
 ---@field hidden string[] The marks of calls that wait and are folded away in the window.
+---@field drawn_ms table<string, integer> For how long each call that waits has been on the screen, by the id of its mark.
 
 ---@class flemma.protocol.ShownAgain What is on the screen of calls that had to be shown again.
 ---@field again integer The highest |flemma.protocol.Mark| had.

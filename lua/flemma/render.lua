@@ -28,6 +28,7 @@ local OUTCOMES = {
 ---@field since number When it was described, in milliseconds of `vim.uv.now()`.
 ---@field below integer? Extmark of preview and output.
 ---@field state integer? Extmark of the state.
+---@field drawn number? When it first came on the screen, in milliseconds of `vim.uv.now()`.
 
 ---@class flemma.render.Request
 ---@field message flemma.protocol.Request
@@ -233,6 +234,8 @@ end
 ---@return flemma.render.Placed
 local function place(buffer, item, old)
   local placed = { item = item, since = vim.uv.now(), below = old and old.below, state = old and old.state }
+  -- One whose file changed is another one to look at.
+  placed.drawn = old and old.item.again == item.again and old.drawn or nil
   draw_below(buffer, placed)
   if item.state then
     draw_state(buffer, placed, item.header_line or item.line)
@@ -291,7 +294,15 @@ end
 
 --- A window of this buffer is being drawn.
 ---@param buffer integer
-function M.drawn(buffer)
+---@param first integer The first line on the screen.
+---@param last integer The last one.
+function M.drawn(buffer, first, last)
+  for _, placed in pairs(marks[buffer] or {}) do
+    local item = placed.item
+    if not placed.drawn and item.state == "pending" and item.line >= first and item.line <= last then
+      placed.drawn = vim.uv.now()
+    end
+  end
   local again = agains[buffer]
   if again and not again.drawn then
     again.drawn = vim.uv.now()
@@ -306,6 +317,19 @@ function M.shown_again(buffer)
   if again and again.drawn then
     return { again = again.again, for_ms = math.max(0, vim.uv.now() - again.drawn) }
   end
+end
+
+--- For how long the calls that wait have been on the screen.
+---@param buffer integer
+---@return table<string, integer> milliseconds By the id of the mark; those that were not drawn are absent.
+function M.drawn_ms(buffer)
+  local found = vim.empty_dict()
+  for id, placed in pairs(marks[buffer] or {}) do
+    if placed.drawn then
+      found[id] = math.max(0, vim.uv.now() - placed.drawn)
+    end
+  end
+  return found
 end
 
 --- The calls that wait, each with the lines of its call and its placeholder.

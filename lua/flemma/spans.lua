@@ -84,7 +84,7 @@ local function provide()
         return false
       end
       viewport.seen(buffer, top, bottom + 1)
-      render.drawn(buffer)
+      render.drawn(buffer, top, bottom)
       return known[buffer] ~= nil
     end,
     on_line = function(_, _, buffer, row)

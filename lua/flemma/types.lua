@@ -140,6 +140,7 @@
 ---@field offer? string[] Tools that models are offered beside those that always are: `grep`, `find` and `ls` are there and not offered.
 ---@field autopilot? flemma.Options.tools.autopilot
 ---@field default_timeout? number Seconds a tool may run before it is stopped.
+---@field review_delay? integer Milliseconds that a waiting call has to be on the screen before one press of Alt-Enter runs it: a key that was meant for something else does not. A second press runs it at once. 0 turns that off.
 ---@field max_concurrent? integer Most calls of a chat that run at the same time; 0 is any number.
 ---@field show_spinner? boolean Whether running calls show that they run.
 ---@field cursor_after_result? "result"|"stay"|"next" Where the cursor goes when a call that waited for you gets its result: to the result, nowhere, or to the next `@You:`. A window at the end of a chat follows what is written there in any case.

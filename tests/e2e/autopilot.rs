@@ -280,3 +280,40 @@ fn events_tell_what_began_and_how_it_ended() {
     );
     wait_message(&editor, "my own mistake");
 }
+
+/// One call runs until its gate opens, and two wait: every way of cancelling ends all three.
+#[test]
+fn cancel_ends_the_calls_that_wait_with_the_one_that_runs() {
+    for keys in ["<C-c>", ":Flemma cancel<CR>", ":Flemma tool:cancel-all<CR>"] {
+        let calls = Answer::new()
+            .tool_use("t_1", "bash", command("echo started; sleep 3000"))
+            .tool_use("t_2", "bash", command("echo two"))
+            .tool_use(
+                "t_3",
+                "write",
+                json!({"label": "x", "path": "f.txt", "content": "x"}),
+            );
+        let provider = Provider::anthropic([calls]);
+        let editor = ask_with(&provider, json!({"tools": {"auto_approve": []}}));
+        editor.keys("<C-]>");
+        editor.wait_for("three calls that wait", |editor| {
+            editor.text().matches("status=pending").count() == 3
+        });
+        editor.keys(&format!("gg{APPROVE}<C-]>"));
+        crate::traces::wait_running(&editor);
+        editor.keys(keys);
+        editor.wait_for("the end of all calls", |editor| {
+            !editor.text().contains("status=")
+        });
+        for id in ["t_1", "t_2", "t_3"] {
+            let block = result(&editor, id);
+            assert!(
+                block.contains("(error)") && block.contains("ancelled"),
+                "{keys}: {block}"
+            );
+        }
+        expect_requests(&editor, 1);
+        editor.keys(keys);
+        wait_message(&editor, "Nothing is running here.");
+    }
+}

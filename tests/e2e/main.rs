@@ -24,6 +24,7 @@ mod everyday;
 mod faults;
 mod files;
 mod first_day;
+mod first_look;
 mod fold_edits;
 mod folds;
 mod following;

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use crate::processes::host;
 use crate::stage::{command, events, file, watch, with_options};
-use crate::traces::settle;
+use crate::traces::stop;
 
 /// Keys of one seed, and seeds of one run.
 const KEYS: usize = 40;
@@ -180,7 +180,7 @@ fn sent(editor: &Editor, provider: &Provider, question: &str) -> Option<Vec<Json
             found().is_some() || seen("FlemmaRequestFinished") > started
         });
     }
-    settle(editor);
+    stop(editor);
     let mut body = found()?;
     strip(&mut body);
     Some(body["messages"].as_array().unwrap().clone())
@@ -253,7 +253,7 @@ fn play(seed: u64) {
     eprintln!("seed {seed}: {story}");
     editor.keys("<Esc><C-\\><C-n>:silent! only<CR>");
     let before = editor.messages();
-    settle(&editor);
+    stop(&editor);
     if !wild {
         // A broken block keeps what was said below the chat; and the host may be behind.
         editor.wait_for(&format!("every word of {typed:?}, {story}"), |editor| {

@@ -23,6 +23,10 @@ pub fn setup(provider: &Provider) -> Setup {
 /// A setup that talks to `provider`, with further options.
 pub fn with_options(provider: &Provider, mut options: Json) -> Setup {
     options["provider"] = json!(provider.name());
+    // Tests press keys at once; one of them is about that.
+    if options["tools"]["review_delay"].is_null() {
+        options["tools"]["review_delay"] = json!(0);
+    }
     offline().provider(provider).options(options)
 }
 
@@ -31,7 +35,10 @@ pub fn with_options(provider: &Provider, mut options: Json) -> Setup {
 pub fn with_lua_options(provider: &Provider, options: &str) -> Setup {
     let name = provider.name();
     let init = format!(
-        "require('flemma').setup({{ provider = '{name}', sandbox = {{ enabled = false }}, {options} }})"
+        "local options = {{ provider = '{name}', sandbox = {{ enabled = false }}, {options} }}
+         options.tools = options.tools or {{}}
+         options.tools.review_delay = 0
+         require('flemma').setup(options)"
     );
     offline().provider(provider).init(&init)
 }
@@ -135,6 +142,21 @@ pub fn type_below(provider: &Provider, frontmatter: &str) -> Editor {
     watch(&editor);
     editor.type_text(&below(frontmatter));
     editor
+}
+
+/// Presses Alt-Enter, and again when the call appeared a moment before the first press.
+#[track_caller]
+pub fn alt_enter(editor: &Editor) {
+    let sentence = "Nothing was run: the call appeared as you pressed the key.";
+    let refused = |editor: &Editor| editor.messages().matches(sentence).count();
+    let (before, text) = (refused(editor), editor.text());
+    editor.keys("<M-CR>");
+    editor.wait_for("what the key does", |editor| {
+        refused(editor) > before || editor.text() != text
+    });
+    if refused(editor) > before {
+        editor.keys("<M-CR>");
+    }
 }
 
 /// Waits until the messages contain `text`, and returns all of them.

@@ -313,7 +313,7 @@ fn a_tool_that_requires_approval_waits_and_asks_in_its_own_words() {
     editor.wait_screen("the prompt", |rows| {
         rows.iter().any(|row| row.contains("careful: DELETE?"))
     });
-    editor.keys("<M-CR>");
+    crate::stage::alt_enter(&editor);
     assert_eq!(ended(&editor), done("ran"));
     assert_eq!(order(&editor), json!(["exit"]));
 }

@@ -22,10 +22,21 @@ pub fn unasked() -> Json {
     json!({"tools": {"require_approval": false}})
 }
 
-/// Waits until the host has done all that it was told, of which it says so: for a
-/// chat in which nothing runs.
+/// Waits until the host has done all that it was told. Calls that wait go on waiting, one
+/// that runs is cancelled.
 #[track_caller]
 pub fn settle(editor: &Editor) {
+    editor.command("messages clear");
+    editor.wait_for("a host with nothing to do", |editor| {
+        editor.command("Flemma tool:cancel");
+        editor.messages().contains("No tool is running here.")
+    });
+    wait_unlocked(editor);
+}
+
+/// Ends all that runs and waits, as Ctrl-C does.
+#[track_caller]
+pub fn stop(editor: &Editor) {
     editor.command("messages clear");
     press_cancel(editor, "a host with nothing to do", |editor| {
         editor.messages().contains("Nothing is running here.")

@@ -26,7 +26,7 @@ fn tour() -> Editor {
 #[test]
 fn an_approved_command_runs_and_the_tutor_quotes_its_output() {
     let editor = tour();
-    editor.keys("<M-CR>");
+    alt_enter(&editor);
     editor.wait_text("The command ran and I saw its output:");
     wait_end(&editor, "@You:\n\n");
     let block = result(&editor, "tutor_2");

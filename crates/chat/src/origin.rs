@@ -10,9 +10,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::text::{Lines, Text};
 
-/// Bytes that a change may bring beyond the typed keys: `r`, Ctrl-A, `~`, and the
-/// closing bracket that a plugin adds.
+/// Bytes that a change may bring beyond the typed keys: `r`, Ctrl-A, `~`.
 const SLACK: usize = 4;
+/// Closing brackets and quotes that a change without a key may bring.
+const CLOSING: usize = 2;
 /// Longest word that one key may complete, in bytes.
 const LONGEST_WORD: usize = 80;
 /// Lines from the top in which removed lines are remembered: no frontmatter is longer.
@@ -25,8 +26,8 @@ pub enum ChangeSource {
     Host,
     /// Keys, Ex commands, or plugins.
     Editor {
-        /// Bytes of text keys since the change before, when it came in Insert or Replace
-        /// mode.
+        /// Bytes of text that keys typed in Insert or Replace mode since the change before;
+        /// absent when no key was pressed since then.
         typed: Option<usize>,
     },
     /// Undo or redo.
@@ -38,7 +39,7 @@ impl ChangeSource {
     pub const USER: Self = Self::Editor {
         typed: Some(usize::MAX),
     };
-    /// A change that no key in Insert mode made.
+    /// A change that no key made.
     pub const BULK: Self = Self::Editor { typed: None };
 }
 
@@ -230,14 +231,24 @@ fn is_typed(hunks: &[(Lines, Lines)], old: &[&[u8]], new: &[&[u8]], source: Chan
         inserted(&old, &new).to_vec()
     });
     let parts: Vec<Vec<u8>> = parts.collect();
-    let bytes = |part: &Vec<u8>| part.iter().filter(|it| !it.is_ascii_whitespace()).count();
-    if parts.iter().map(bytes).sum::<usize>() <= typed.unwrap_or(0).saturating_add(SLACK) {
+    let text = || {
+        parts
+            .iter()
+            .flatten()
+            .filter(|it| !it.is_ascii_whitespace())
+    };
+    let bytes = text().count();
+    let Some(typed) = typed else {
+        // Plugins close a bracket after the key that opened it.
+        return bytes <= CLOSING && text().all(|it| b")]}>\"'`".contains(it));
+    };
+    if bytes <= typed.saturating_add(SLACK) {
         return true;
     }
     // One key completes a word, which says nothing by itself.
     let is_word =
         |part: &Vec<u8>| part.len() <= LONGEST_WORD && part.trim_ascii().iter().all(is_in_word);
-    typed.is_some() && parts.len() == 1 && parts.iter().all(is_word)
+    parts.len() == 1 && parts.iter().all(is_word)
 }
 
 fn is_in_word(byte: &u8) -> bool {

@@ -344,6 +344,7 @@ impl Front {
             arguments,
             shown: None,
             hidden: Vec::new(),
+            drawn_ms: std::collections::HashMap::new(),
         }));
     }
 

@@ -5,15 +5,16 @@
 //! nothing is there yet. Knows no policy; asking costs a key, so a name that only
 //! looks like one of these is asked about as well.
 
+mod git;
 mod names;
 mod real;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tools::leads_to;
+use tools::{folded, leads_to};
 
-use names::{Kind, folded};
+use names::Kind;
 
 pub use names::everywhere;
 
@@ -63,6 +64,7 @@ impl Places {
     pub fn never_written(&self, roots: &[&Path]) -> Vec<PathBuf> {
         let home = self.never_made().into_iter();
         let here = roots.iter().flat_map(|root| names::in_project(root));
+        let here = here.chain(self.named_by_git(roots));
         let ours = self.editor.iter().cloned().chain([self.state.clone()]);
         home.chain(here)
             .chain(ours)
@@ -80,6 +82,22 @@ impl Places {
         home.collect()
     }
 
+    /// What Git's configuration names for work in these folders: it runs at the user's next
+    /// Git command, so no command may write or make it.
+    pub fn named_by_git(&self, roots: &[&Path]) -> Vec<PathBuf> {
+        let home = self.home.as_deref();
+        let named = roots.iter().flat_map(|root| git::named(root, home));
+        named.collect()
+    }
+
+    fn is_named_by_git(&self, path: &Path) -> bool {
+        let folder = path.parent().unwrap_or(path);
+        let named = git::named(folder, self.home.as_deref());
+        named
+            .iter()
+            .any(|it| starts_with(path, it) || starts_with(path, &leads_to(it)))
+    }
+
     /// Why this path is protected, or nothing. It is absolute and leads to `real`.
     fn kind(&self, path: &Path, real: &Path) -> Option<Kind> {
         let spelled = real::without_dots(path);
@@ -87,6 +105,7 @@ impl Places {
             names::kind(path)
                 .or_else(|| self.place(path))
                 .or_else(|| self.start_file(path))
+                .or_else(|| self.is_named_by_git(path).then_some(Kind::Named))
         })
     }
 

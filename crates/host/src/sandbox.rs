@@ -30,7 +30,7 @@ pub fn of_chat(settings: &SandboxSettings, here: Here<'_>) -> Sandbox {
     let places = Places::of_this_user();
     let mut limits = Limits {
         kept: places.never_written(&roots),
-        never_made: places.never_made(),
+        never_made: [places.never_made(), places.named_by_git(&roots)].concat(),
         work: roots.iter().map(|root| (*root).to_owned()).collect(),
         names: Names {
             kept: protected::everywhere().map(str::to_owned).collect(),

@@ -14,6 +14,7 @@ mod details;
 mod dispatch;
 mod edits;
 mod expand;
+mod first_look;
 mod folding;
 mod folds;
 mod gate;
@@ -181,6 +182,7 @@ pub fn start(
         previews: previews::Previews::default(),
         refusals: refusals::Refusals::default(),
         sights: sights::Sights::default(),
+        first_look: first_look::FirstLook::default(),
         cut: cut::Cut::default(),
         interrupted: None,
         unsettled: false,
@@ -250,6 +252,7 @@ pub(crate) struct Session {
     previews: previews::Previews,
     refusals: refusals::Refusals,
     sights: sights::Sights,
+    first_look: first_look::FirstLook,
     cut: cut::Cut,
     /// Why the last answer was cut off, until the text says so.
     interrupted: Option<&'static str>,

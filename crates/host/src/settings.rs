@@ -89,6 +89,8 @@ pub struct ToolSettings {
     pub autopilot: AutopilotSettings,
     /// Seconds a tool may run.
     pub default_timeout: f64,
+    /// Milliseconds that a call has to be on the screen before one key runs it.
+    pub review_delay: u64,
     /// Most calls that run at the same time in a buffer; 0 is any number.
     pub max_concurrent: usize,
     /// Whether running calls show a spinner.

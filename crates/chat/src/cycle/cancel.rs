@@ -1,8 +1,9 @@
 //! Stopping what goes on, by the user's own act or because a host ended. What is
 //! stopped still ends with a result of its own.
 
-use super::{Cycle, Decided, Effect, Options, find_at, judge};
-use crate::document::Document;
+use super::{Cycle, Decided, Effect, Goal, Options, find_at, judge};
+use crate::approval::CallKey;
+use crate::document::{Document, Status};
 use crate::tool::{ToolOutcome, ToolUseId};
 
 /// The result of a call that ran when its host ended.
@@ -46,7 +47,9 @@ impl Cycle {
         if self.request {
             return vec![Effect::CancelRequest];
         }
-        if queued && self.running.is_empty() && self.queue.is_empty() {
+        let waiting = self.cancellable(document);
+        let idle = self.running.is_empty() && self.queue.is_empty() && waiting.is_empty();
+        if queued && idle {
             let mut effects = self.settle(document, options);
             if effects.is_empty() {
                 effects.push(Effect::inform(
@@ -55,19 +58,49 @@ impl Cycle {
             }
             return effects;
         }
-        if self.running.is_empty() && self.queue.is_empty() {
+        if idle {
             return vec![Effect::inform("Nothing is running here.")];
         }
-        let queued = std::mem::take(&mut self.queue);
-        for call in self.running.iter().chain(&queued) {
+        if let Some(batch) = &mut self.batch {
+            // What is not decided yet is not decided by itself any more.
+            batch.goal = Goal::Settled;
+        }
+        let mut never: Vec<CallKey> = std::mem::take(&mut self.queue).into();
+        never.extend(waiting);
+        for call in self.running.iter().chain(&never) {
             self.ledger.note(Decided::cancelled(call));
         }
-        let never = || ToolOutcome::Cancelled("Cancelled by the user before it ran.".to_owned());
+        let outcome = || ToolOutcome::Cancelled("Cancelled by the user before it ran.".to_owned());
         self.finished
-            .extend(queued.into_iter().map(|call| (call, never())));
-        let mut effects = vec![Effect::CancelTools(self.running.clone())];
+            .extend(never.into_iter().map(|call| (call, outcome())));
+        let mut effects = Vec::new();
+        if !self.running.is_empty() {
+            effects.push(Effect::CancelTools(self.running.clone()));
+        }
         effects.extend(self.settle(document, options));
         effects
+    }
+
+    /// The calls whose placeholders wait for the user or for a key. One in which the user
+    /// wrote has a result already.
+    fn cancellable(&self, document: &Document<'_>) -> Vec<CallKey> {
+        let mut waiting: Vec<CallKey> = Vec::new();
+        for turn in document.unanswered_turns() {
+            for call in &turn.calls {
+                let undecided = matches!(call.status(), Some(Status::Pending | Status::Approved));
+                let body = call.result.map(|it| it.body.clone()).unwrap_or_default();
+                if !undecided || !document.is_blank(body) {
+                    continue;
+                }
+                let key = judge::key(document, call.tool_use);
+                let goes_on = self.running.contains(&key) || self.queue.contains(&key);
+                let ended = self.finished.iter().any(|(call, _)| *call == key);
+                if !goes_on && !ended && !waiting.contains(&key) {
+                    waiting.push(key);
+                }
+            }
+        }
+        waiting
     }
 
     pub(super) fn cancel_tool(&mut self, line: usize, document: &Document<'_>) -> Vec<Effect> {

@@ -44,8 +44,8 @@ impl Cycle {
         self.origins = Origins::default();
     }
 
-    /// Notes that `lines` of `text` are about to be replaced by `new`.
-    /// [`Cycle::changed`] has to follow when they were.
+    /// Notes that `lines` of `text` are about to be replaced by `new`; see
+    /// [`Cycle::has_change`].
     pub fn changing<L: AsRef<[u8]>>(
         &mut self,
         text: &Text,
@@ -75,9 +75,15 @@ impl Cycle {
         });
     }
 
-    /// Whether the last change has to be looked at before the next one is made.
+    /// Whether the announced change touches a placeholder. Then [`Cycle::stands`] has to be
+    /// called before it is made, and [`Cycle::changed`] after it.
     pub fn has_change(&self) -> bool {
         self.change.is_some()
+    }
+
+    /// The document as it stands before the announced change: what is undecided in it.
+    pub fn stands(&mut self, document: &Document<'_>) {
+        self.provenance.stands(document);
     }
 
     /// The change that was announced is made. An approval counts for the arguments that

@@ -21,7 +21,7 @@ use crate::tool::ToolUseId;
 pub(super) struct Provenance {
     /// Calls that a provider issued to this session.
     recorded: BTreeSet<CallKey>,
-    /// Calls whose placeholder was undecided when it was looked at last.
+    /// Calls whose placeholder was undecided right before the last change.
     undecided: BTreeSet<ToolUseId>,
     /// Approvals that stand in the text, and for what they were given.
     approved: BTreeMap<ToolUseId, Approval>,
@@ -87,6 +87,14 @@ impl Provenance {
         self.observe(document, None);
     }
 
+    /// Notes which placeholders are undecided before a change.
+    pub(super) fn stands(&mut self, document: &Document<'_>) {
+        let turns = document.unanswered_turns();
+        let calls = turns.flat_map(|turn| turn.calls);
+        let undecided = calls.filter(|call| call.status() == Some(Status::Pending));
+        self.undecided = undecided.map(|call| call.tool_use.id.clone()).collect();
+    }
+
     /// The text is as it is now: notes approvals that came and went. Only `change` can
     /// have brought one that counts.
     pub(super) fn observe(
@@ -95,29 +103,20 @@ impl Provenance {
         change: Option<(&StatusChange, &Origins)>,
     ) {
         let mut standing = BTreeSet::new();
-        let mut undecided = BTreeSet::new();
-        for turn in document.unanswered_turns() {
-            for call in &turn.calls {
-                let id = &call.tool_use.id;
-                match call.status() {
-                    Some(Status::Pending) => drop(undecided.insert(id.clone())),
-                    Some(Status::Approved) => {
-                        standing.insert(id.clone());
-                        if !self.approved.contains_key(id) {
-                            let key = judge::key(document, call.tool_use);
-                            let valid = change.is_some_and(|(it, origins)| {
-                                self.is_by_hand(it, document, call, origins)
-                            });
-                            let valid = valid && !self.spent.contains(&key);
-                            self.note(key, valid);
-                        }
-                    }
-                    _ => {}
-                }
+        let turns = document.unanswered_turns();
+        let calls = turns.flat_map(|turn| turn.calls);
+        for call in calls.filter(|call| call.status() == Some(Status::Approved)) {
+            let id = &call.tool_use.id;
+            standing.insert(id.clone());
+            if !self.approved.contains_key(id) {
+                let key = judge::key(document, call.tool_use);
+                let valid = change
+                    .is_some_and(|(it, origins)| self.is_by_hand(it, document, &call, origins));
+                let valid = valid && !self.spent.contains(&key);
+                self.note(key, valid);
             }
         }
         self.approved.retain(|id, _| standing.contains(id));
-        self.undecided = undecided;
     }
 
     /// Whether a change is the user's act on the status of a call: it is in the place of an

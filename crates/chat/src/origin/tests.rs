@@ -109,13 +109,14 @@ fn text_that_arrives_in_bulk_is_foreign_however_it_comes() {
 
 #[test]
 fn small_changes_completions_and_line_breaks_are_typed() {
-    let in_insert = ChangeSource::Editor { typed: Some(0) };
+    let pressed = ChangeSource::Editor { typed: Some(0) };
     for (old, new, source) in [
-        ("status = x", "status = y", ChangeSource::BULK),
-        ("n = 9", "n = 10", ChangeSource::BULK),
-        ("a b c", "a c", ChangeSource::BULK),
-        ("x = flem", "x = flemma.opt.tools.auto_approve", in_insert),
-        ("x = ", "x = \"\"", in_insert),
+        ("status = x", "status = y", pressed),
+        ("n = 9", "n = 10", pressed),
+        ("a b c", "a c", pressed),
+        ("x = flem", "x = flemma.opt.tools.auto_approve", pressed),
+        ("x = ", "x = \"\"", pressed),
+        ("x = (", "x = ()", ChangeSource::BULK),
     ] {
         let mut page = Page::empty();
         page.keys(0, old);
@@ -124,11 +125,8 @@ fn small_changes_completions_and_line_breaks_are_typed() {
     }
     let mut page = Page::empty();
     page.keys(0, "if a then b");
-    assert!(page.splice(0..1, &["if a then", "  b"], in_insert).typed);
-    assert!(
-        page.splice(0..2, &["if a then b"], ChangeSource::BULK)
-            .typed
-    );
+    assert!(page.splice(0..1, &["if a then", "  b"], pressed).typed);
+    assert!(page.splice(0..2, &["if a then b"], pressed).typed);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod approvals;
+mod cancelling;
 mod case;
 mod cases;
 mod choosing;

@@ -136,6 +136,7 @@ impl Play {
     /// Replaces lines, as a change of its own.
     pub fn write<L: AsRef<[u8]>>(&mut self, lines: Lines, new: &[L], source: ChangeSource) {
         self.cycle.changing(&self.text, &lines, new, source);
+        self.cycle.stands(&Document::parse(&self.text));
         self.text.splice(lines, new);
         self.cycle.changed(&Document::parse(&self.text));
     }

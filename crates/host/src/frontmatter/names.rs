@@ -45,7 +45,7 @@ const NEVER: [&str; 23] = [
 ];
 
 /// Options of `setup()` that a chat cannot change, at the top and below `tools`.
-const SETUP_ONLY: [&str; 14] = [
+const SETUP_ONLY: [&str; 15] = [
     "cursor_after_result",
     "default_timeout",
     "editing",
@@ -54,6 +54,7 @@ const SETUP_ONLY: [&str; 14] = [
     "keymaps",
     "lock_buffer",
     "max_concurrent",
+    "review_delay",
     "parameters",
     "presets",
     "require_approval",

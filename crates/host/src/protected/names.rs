@@ -1,12 +1,16 @@
 //! Names that are protected wherever they stand.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+use tools::folded;
 
 /// What makes a file one that is asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Git's own folder: its hooks and its configuration run commands.
     Git,
+    /// Named by a repository's Git configuration.
+    Named,
     /// Read by shells, logins and SSH.
     Shell,
     /// Runs or configures things when a folder is opened.
@@ -28,6 +32,7 @@ impl Kind {
     pub fn what(self) -> &'static str {
         match self {
             Kind::Git => "in a .git folder, where hooks and settings run commands",
+            Kind::Named => "named by Git's configuration, so Git runs or reads it",
             Kind::Shell => "read when a shell or a session starts",
             Kind::Project => "read by editors and tools when this folder is opened",
             Kind::Chat => "a conversation, whose text decides what runs",
@@ -72,22 +77,49 @@ const FOLDERS: &[(&str, Kind)] = &[
     (".ssh", Kind::Shell),
     (".gnupg", Kind::Shell),
     (".flemma", Kind::Project),
-    (".vscode", Kind::Project),
+    (".claude", Kind::Project),
+    (".codex", Kind::Project),
     (".cursor", Kind::Project),
+    (".devcontainer", Kind::Project),
+    (".gemini", Kind::Project),
+    (".githooks", Kind::Project),
+    (".husky", Kind::Project),
     (".idea", Kind::Project),
+    (".vscode", Kind::Project),
+    (".windsurf", Kind::Project),
+    (".zed", Kind::Project),
     (".vim", Kind::Editor),
 ];
 
 /// Files that are protected wherever they stand.
 const FILES: &[(&str, Kind)] = &[
     (".envrc", Kind::Project),
+    (".dir-locals.el", Kind::Project),
     (".exrc", Kind::Project),
     (".gvimrc", Kind::Editor),
     (".lazy.lua", Kind::Project),
+    (".lefthook.yml", Kind::Project),
+    (".luacheckrc", Kind::Project),
+    (".luarc.json", Kind::Project),
+    (".luarc.jsonc", Kind::Project),
     (".mcp.json", Kind::Project),
+    (".mise.toml", Kind::Project),
+    (".npmrc", Kind::Project),
     (".nvim.lua", Kind::Project),
     (".nvimrc", Kind::Project),
+    (".overcommit.yml", Kind::Project),
+    (".pnpmfile.cjs", Kind::Project),
+    (".pre-commit-config.yaml", Kind::Project),
     (".vimrc", Kind::Editor),
+    (".yarnrc", Kind::Project),
+    (".yarnrc.yml", Kind::Project),
+    ("lefthook.yml", Kind::Project),
+];
+
+/// Files that are protected by their folder's name and their own.
+const PAIRS: &[(&str, &str, Kind)] = &[
+    (".cargo", "config", Kind::Project),
+    (".cargo", "config.toml", Kind::Project),
 ];
 
 /// Below a folder of configuration, whichever it is: `.config/fish`.
@@ -114,7 +146,11 @@ pub fn everywhere() -> impl Iterator<Item = &'static str> {
 /// folder only what runs commands: the rest is what working with it changes.
 pub fn in_project(root: &Path) -> impl Iterator<Item = PathBuf> {
     let git = [".git/hooks", ".git/config"].into_iter();
-    git.chain(everywhere()).map(|name| root.join(name))
+    let pairs = PAIRS
+        .iter()
+        .map(|(folder, name, _)| root.join(folder).join(name));
+    let named = git.chain(everywhere()).map(|name| root.join(name));
+    named.chain(pairs)
 }
 
 /// What is protected by its name below a home folder, beside [`START_FILES`].
@@ -133,6 +169,10 @@ pub fn kind(path: &Path) -> Option<Kind> {
         let found = list.iter().find(|(it, _)| *it == name);
         found.map(|(_, kind)| *kind)
     };
+    let pair = names.windows(2).find_map(|it| {
+        let found = PAIRS.iter().find(|(above, name, _)| it == [*above, *name]);
+        found.map(|(_, _, kind)| *kind)
+    });
     let folder = names.iter().find_map(|name| listed(FOLDERS, name));
     let below_config = names.windows(2).find_map(|pair| match pair {
         [config, name] if config == ".config" => listed(BELOW_CONFIG, name),
@@ -149,18 +189,6 @@ pub fn kind(path: &Path) -> Option<Kind> {
         let is_system = SYSTEM.iter().any(|root| path.starts_with(root));
         is_system.then_some(Kind::Shell)
     };
-    folder.or(below_config).or_else(file).or_else(system)
-}
-
-/// A name as the most forgiving file systems compare it: letters of either case
-/// are one, and characters without width are not there.
-pub fn folded(component: Component<'_>) -> String {
-    let name = component.as_os_str().to_string_lossy();
-    let visible = name.chars().filter(|c| !has_no_width(*c));
-    visible.flat_map(char::to_lowercase).collect()
-}
-
-/// The characters that HFS+ ignores in a name.
-fn has_no_width(c: char) -> bool {
-    matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+    let by_folder = folder.or(pair).or(below_config);
+    by_folder.or_else(file).or_else(system)
 }

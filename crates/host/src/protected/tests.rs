@@ -76,8 +76,46 @@ fn what_a_project_runs_by_itself_is_asked_about_also_when_it_is_missing() {
         ".GIT/config",
         ".Envrc",
         ".g\u{200c}it/config",
+        ".git./config",
+        ".git /hooks/x",
+        ".git::$INDEX_ALLOCATION/config",
+        "git~1/config",
+        ".\u{ff47}it/config",
+        ".git/rebase-merge/git-rebase-todo",
+        ".husky/pre-commit",
+        ".claude/settings.json",
+        ".cargo/config.toml",
+        "sub/.cargo/config",
+        ".luarc.json",
+        ".npmrc",
+        ".pre-commit-config.yaml",
+        ".PRE-COMMIT-CONFIG.YAML",
+        ".yarnrc.yml",
+        ".devcontainer/devcontainer.json",
     ] {
         world.check(path, true);
+    }
+}
+
+#[test]
+fn what_gits_configuration_names_is_asked_about() {
+    let world = World::new();
+    let tree = world.home().join("p");
+    fs::create_dir_all(tree.join(".git")).unwrap();
+    let config = "[core]\nhooksPath = ci/hooks\n[include]\npath = ../local.inc\n[diff \"x\"]\ntextconv = bin/show\n";
+    fs::write(tree.join(".git/config"), config).unwrap();
+    for path in [
+        "ci/hooks/pre-commit",
+        "ci/hooks",
+        "CI/Hooks/x",
+        "local.inc",
+        "bin/show",
+        "src/../bin/show",
+    ] {
+        world.check(path, true);
+    }
+    for path in ["ci/other", "bin/other", "src/main.rs", "hooks/pre-commit"] {
+        world.check(path, false);
     }
 }
 
@@ -115,6 +153,10 @@ fn other_files_are_not() {
     for path in [
         "src/main.rs",
         ".gitignore",
+        ".cargo/bin/x",
+        "cargo/config.toml",
+        "package.json",
+        "Makefile",
         ".github/workflows/ci.yml",
         "git/config",
         "chat",

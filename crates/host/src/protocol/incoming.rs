@@ -1,5 +1,6 @@
 //! What the plugin says.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use chat::origin::ChangeSource;
@@ -215,8 +216,8 @@ pub struct Changed {
     /// Whether another piece of the same change follows.
     #[serde(default)]
     pub more: bool,
-    /// Bytes of text keys that were typed since the change before, when it came in Insert
-    /// or Replace mode; absent for all other changes.
+    /// Bytes of text that keys typed in Insert or Replace mode since the change before;
+    /// absent when no key was pressed since then.
     #[serde(default)]
     pub typed: Option<usize>,
     /// Whether it is an undo or a redo. Said only of changes that wrote a status.
@@ -270,6 +271,10 @@ pub struct Command {
     /// The marks of calls that wait and are folded away in that window.
     #[serde(default)]
     pub hidden: Vec<String>,
+    /// For how long each call that waits has been on the screen, in milliseconds, by the
+    /// id of its mark; one that was not drawn yet is absent.
+    #[serde(default)]
+    pub drawn_ms: HashMap<String, u64>,
 }
 
 /// See [`MarkItem::again`](super::MarkItem::again).

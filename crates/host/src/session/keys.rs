@@ -43,6 +43,11 @@ impl Session {
                     "Nothing was done: a call that waits for you was folded away. Look at it, then press the key again.",
                 );
             }
+            if self.is_too_soon(&command) {
+                return self.inform(
+                    "Nothing was run: the call appeared as you pressed the key. Look at it, then press the key again.",
+                );
+            }
             self.tell_cut_off();
             if self.is_waiting_for_tools() && command.words().is_none() {
                 return;

@@ -143,6 +143,9 @@ impl Session {
         self.move_answer(&lines, new.len());
         self.folds.changed(&lines, new.len());
         self.cycle.changing(self.text.text(), &lines, new, source);
+        if self.cycle.has_change() {
+            self.cycle.stands(&self.text.document());
+        }
         self.text.splice(lines, new);
         if self.cycle.has_change() {
             self.cycle.changed(&self.text.document());
@@ -179,6 +182,7 @@ impl Session {
             let new: Vec<&[u8]> = (0..text.line_count()).map(|it| text.line(it)).collect();
             self.cycle
                 .changing(known, &(0..known.line_count()), &new, ChangeSource::BULK);
+            self.cycle.stands(&self.text.document());
         }
         self.text = Mirror::new(text);
         if self.cycle.has_change() {

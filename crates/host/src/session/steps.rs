@@ -22,6 +22,9 @@ impl Session {
             }
             event => event,
         };
+        if matches!(event, Event::AnswerEnded(_)) {
+            self.first_look.answered();
+        }
         // An edit that turns out stale is decided on again.
         let again = match event {
             Event::AnswerEnded(end) => Event::AnswerEnded(end),

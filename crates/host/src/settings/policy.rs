@@ -259,6 +259,8 @@ fn link(item: &RegisteredResolver) -> Resolver {
 mod tests {
     use super::*;
     use crate::protocol::Resolvers;
+    use chat::approval::{Answers, CallKey, FunctionId, Verdict, decide};
+    use chat::tool::ToolUseId;
     use serde_json::json;
 
     fn item(name: &str, priority: i32, function: u64) -> RegisteredResolver {
@@ -323,8 +325,22 @@ mod tests {
         };
         let chain = chain(given, vec![module], &[]);
         assert_eq!(names(&chain), ["my.rules", CONFIG, FRONTMATTER]);
+        // Below the chat's own list they approve nothing, `read` not either.
         let tightened = chain.with_frontmatter(Source::List(Policy::default()));
-        assert_eq!(names(&tightened), [FRONTMATTER]);
+        let call = CallKey {
+            id: ToolUseId::new("x"),
+            name: "read".to_owned(),
+            input: "{}".to_owned(),
+        };
+        let said = |decision| Answers::from([((call.clone(), FunctionId::Editor(1)), decision)]);
+        for (said, expected) in [
+            (said(Some(Decision::Approve)), Decision::RequireApproval),
+            (said(None), Decision::RequireApproval),
+            (said(Some(Decision::Deny)), Decision::Deny),
+        ] {
+            let verdict = decide(&tightened, &call, &said);
+            assert!(matches!(verdict, Verdict::Decided(it, _) if it == expected));
+        }
     }
 
     #[test]

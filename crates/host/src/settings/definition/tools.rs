@@ -73,6 +73,15 @@ In one chat: `flemma.opt.tools:append(\"grep\")`.",
         "Seconds a tool may run before it is stopped.",
     ),
     Field::new(
+        "review_delay",
+        Kind::Whole(0, 10_000),
+        "500",
+        "\
+Milliseconds that a waiting call has to be on the screen before one press of
+Alt-Enter runs it: a key that was meant for something else does not. A second
+press runs it at once. 0 turns that off.",
+    ),
+    Field::new(
         "max_concurrent",
         Kind::Whole(0, MANY),
         "4",

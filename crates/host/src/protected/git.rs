@@ -1,0 +1,240 @@
+//! Files that a repository's Git configuration names: hooks, programs, and more
+//! configuration. They run, or say what runs, at the user's next Git command.
+//!
+//! Reads configuration and runs nothing. Source: git-config(1).
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Longest configuration file that is read, in bytes.
+const MOST: u64 = 1024 * 1024;
+/// How deep files may include one another, as in Git.
+const DEEPEST: usize = 10;
+
+/// Sections whose values are addresses, names and switches, and no files that run.
+const HARMLESS: [&str; 8] = [
+    "branch",
+    "remote",
+    "user",
+    "author",
+    "committer",
+    "submodule",
+    "url",
+    "init",
+];
+
+/// The files and folders that Git's configuration names for work in `folder`, as far as
+/// they are in its working tree, and configuration that is included from anywhere.
+/// `home` is the user's.
+pub fn named(folder: &Path, home: Option<&Path>) -> BTreeSet<PathBuf> {
+    let Some((tree, git)) = repository(folder) else {
+        return BTreeSet::new();
+    };
+    let mut reader = Reader {
+        tree,
+        home,
+        found: BTreeSet::new(),
+    };
+    let common = common(&git);
+    for file in [common.join("config"), git.join("config.worktree")] {
+        reader.file(&file, 0);
+    }
+    if let Some(home) = home {
+        reader.file(&home.join(".gitconfig"), 0);
+        reader.file(&home.join(".config/git/config"), 0);
+    }
+    reader.file(Path::new("/etc/gitconfig"), 0);
+    reader.found
+}
+
+/// The working tree that a folder is in, and its folder of Git's own.
+fn repository(folder: &Path) -> Option<(PathBuf, PathBuf)> {
+    folder.ancestors().find_map(|tree| {
+        let git = tree.join(".git");
+        if git.is_dir() {
+            return Some((tree.to_owned(), git));
+        }
+        let text = text(&git)?;
+        let place = text.trim_end().strip_prefix("gitdir: ")?;
+        Some((tree.to_owned(), tree.join(place)))
+    })
+}
+
+/// Where the configuration of a further working tree is.
+fn common(git: &Path) -> PathBuf {
+    match text(&git.join("commondir")) {
+        Some(place) => git.join(place.trim_end()),
+        None => git.to_owned(),
+    }
+}
+
+fn text(path: &Path) -> Option<String> {
+    let is_short = path
+        .metadata()
+        .is_ok_and(|it| it.is_file() && it.len() <= MOST);
+    let bytes = is_short.then(|| fs::read(path).ok())??;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+struct Reader<'a> {
+    tree: PathBuf,
+    home: Option<&'a Path>,
+    found: BTreeSet<PathBuf>,
+}
+
+impl Reader<'_> {
+    fn file(&mut self, path: &Path, depth: usize) {
+        if depth > DEEPEST {
+            return;
+        }
+        let Some(text) = text(path) else { return };
+        for Setting {
+            section,
+            key,
+            value,
+        } in settings(&text)
+        {
+            let is_include = ["include", "includeif"].contains(&section.as_str());
+            if is_include && key == "path" {
+                // Relative to the file that includes it. It counts although it is missing.
+                let folder = path.parent().unwrap_or(Path::new("/"));
+                let included = self.path(&value, folder);
+                self.found.insert(included.clone());
+                self.file(&included, depth + 1);
+            } else if !HARMLESS.contains(&section.as_str()) {
+                self.value(&key, &value);
+            }
+        }
+    }
+
+    /// Notes the files of the working tree in a value: a command, or a path.
+    fn value(&mut self, key: &str, value: &str) {
+        let words = value.split(|c: char| c.is_whitespace() || "\"'!;&|()<>=".contains(c));
+        let is_folder = key == "hookspath" || key == "templatedir";
+        for word in words.filter(|it| is_folder && !it.is_empty() || it.contains('/')) {
+            let path = self.path(word, &self.tree);
+            if is_folder || path.starts_with(&self.tree) && path != self.tree {
+                self.found.insert(path);
+            }
+        }
+    }
+
+    fn path(&self, text: &str, folder: &Path) -> PathBuf {
+        let path = match (text.strip_prefix("~/"), self.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => folder.join(text),
+        };
+        super::real::without_dots(&path)
+    }
+}
+
+/// One line of a configuration file; section and key in lower case.
+struct Setting {
+    section: String,
+    key: String,
+    value: String,
+}
+
+fn settings(text: &str) -> impl Iterator<Item = Setting> {
+    let mut section = String::new();
+    // A backslash at the end of a line goes on with the next one.
+    let text = text.replace("\\\r\n", " ").replace("\\\n", " ");
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let mut line = line.trim();
+        if let Some(rest) = line.strip_prefix('[') {
+            let (header, behind) = rest.split_once(']').unwrap_or((rest, ""));
+            let name = header.split(|c: char| c.is_whitespace() || c == '.' || c == '"');
+            section = name.take(1).collect::<String>().to_lowercase();
+            line = behind.trim();
+        }
+        let Some((key, value)) = line.split_once('=') else {
+            continue;
+        };
+        found.push(Setting {
+            section: section.clone(),
+            key: key.trim().to_lowercase(),
+            value: unquoted(value),
+        });
+    }
+    found.into_iter()
+}
+
+/// A value without comment, quotes and escapes.
+fn unquoted(value: &str) -> String {
+    let mut plain = String::new();
+    let mut quoted = false;
+    let mut chars = value.trim().chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => quoted = !quoted,
+            '\\' => plain.extend(chars.next()),
+            '#' | ';' if !quoted => break,
+            c => plain.push(c),
+        }
+    }
+    plain.trim_end().to_owned()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_configuration_names_is_found_also_through_includes() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (home, tree) = (root.join("me"), root.join("me/p"));
+        fs::create_dir_all(tree.join(".git")).unwrap();
+        fs::create_dir_all(tree.join("sub/deep")).unwrap();
+        let config = "[core]\n\tbare = false\n\thooksPath = \"tools/hooks\" ; mine\n[include]\n path = ../shared/config\n\
+                      [includeIf \"gitdir:~/p/\"]\n\tpath = ~/work.inc\n[diff \"x\"] textconv = ./bin/x --y\n\
+                      [alias]\n\tz = !sh scripts/z.sh\n[remote \"o\"]\n\turl = a/b\n[gpg]\n\tprogram = /usr/bin/gpg\n";
+        fs::write(tree.join(".git/config"), config).unwrap();
+        fs::create_dir_all(tree.join("shared")).unwrap();
+        fs::write(
+            tree.join("shared/config"),
+            "[filter \"f\"]\nclean = filters/c\n",
+        )
+        .unwrap();
+        fs::write(home.join(".gitconfig"), "[core]\n  fsmonitor = .watch/it\n").unwrap();
+        let found = named(&tree.join("sub/deep"), Some(&home));
+        let expected = [
+            "me/p/.watch/it",
+            "me/p/bin/x",
+            "me/p/filters/c",
+            "me/p/scripts/z.sh",
+            "me/p/shared/config",
+            "me/p/tools/hooks",
+            "me/work.inc",
+        ];
+        let expected: BTreeSet<PathBuf> = expected.iter().map(|it| root.join(it)).collect();
+        assert_eq!(found, expected);
+        assert_eq!(named(&root, Some(&home)), BTreeSet::new());
+    }
+
+    #[test]
+    fn a_further_working_tree_goes_by_the_configuration_of_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let git = root.join("main/.git");
+        fs::create_dir_all(git.join("worktrees/w")).unwrap();
+        fs::create_dir_all(root.join("w")).unwrap();
+        fs::write(git.join("config"), "[core]\nhooksPath=.husky\n").unwrap();
+        fs::write(git.join("worktrees/w/commondir"), "../..\n").unwrap();
+        let place = format!("gitdir: {}\n", git.join("worktrees/w").display());
+        fs::write(root.join("w/.git"), place).unwrap();
+        assert_eq!(named(&root.join("w"), None), [root.join("w/.husky")].into());
+    }
+
+    #[test]
+    fn files_that_include_one_another_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir(root.join(".git")).unwrap();
+        fs::write(root.join(".git/config"), "[include]\npath = config\n").unwrap();
+        assert_eq!(named(&root, None), [root.join(".git/config")].into());
+    }
+}

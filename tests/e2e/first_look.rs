@@ -1,0 +1,66 @@
+//! A key that was meant for something else runs no call that appeared a moment before it.
+
+use harness::{Answer, Editor, Provider};
+use serde_json::json;
+
+use crate::stage::*;
+use crate::traces::{counted, runs, wait_review};
+
+const REFUSED: &str = "Nothing was run: the call appeared as you pressed the key.";
+
+/// A chat in which a call waits, and the delay in milliseconds.
+fn waits(provider: &Provider, delay: u64) -> Editor {
+    let options = json!({"tools": {"review_delay": delay, "autopilot": {"enabled": false}}});
+    let editor = ask_with(provider, options);
+    editor.keys("<C-]>");
+    editor.wait_text("**Tool Use:**");
+    crate::traces::wait_request_over(&editor);
+    editor
+}
+
+fn one_call() -> Provider {
+    Provider::anthropic([Answer::new().tool_use("t_1", "bash", counted("echo out"))])
+}
+
+#[test]
+fn alt_enter_on_a_call_that_just_appeared_runs_it_when_it_is_pressed_again() {
+    let provider = one_call();
+    let editor = waits(&provider, 10_000);
+    editor.keys("<C-]>");
+    wait_review(&editor);
+    editor.keys("<M-CR>");
+    wait_message(&editor, REFUSED);
+    at_rest(&editor);
+    assert_eq!(became(&editor, "t_1"), "waits");
+    assert_eq!(runs(&editor), 0);
+    editor.keys("<M-CR>");
+    editor.wait_text("\nout\n");
+}
+
+#[test]
+fn alt_enter_on_a_call_of_an_answer_that_just_ended_runs_it_when_it_is_pressed_again() {
+    let provider = one_call();
+    let editor = waits(&provider, 10_000);
+    editor.keys("gg/Tool Use<CR><M-CR>");
+    wait_message(&editor, REFUSED);
+    at_rest(&editor);
+    assert_eq!(runs(&editor), 0);
+    editor.keys("<M-CR>");
+    editor.wait_text("\nout\n");
+}
+
+#[test]
+fn alt_enter_on_a_call_that_has_been_on_the_screen_runs_it() {
+    let provider = one_call();
+    let editor = waits(&provider, 50);
+    editor.keys("<C-]>");
+    wait_review(&editor);
+    let drawn = "local buffer = vim.api.nvim_get_current_buf()
+                 return require('flemma.render').drawn_ms(buffer).t_1 or 0";
+    editor.wait_for("the call to be on the screen for a while", |editor| {
+        editor.lua(drawn, json!([])).as_u64() >= Some(50)
+    });
+    editor.keys("<M-CR>");
+    editor.wait_text("\nout\n");
+    assert!(!editor.messages().contains(REFUSED));
+}
