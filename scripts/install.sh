@@ -70,7 +70,7 @@ install_cargo_deny() {
 
 install_cargo_mutants() {
   cargo install cargo-mutants --version "$CARGO_MUTANTS_VERSION" --locked --quiet --root "$tools"
-  "$tools/bin/cargo-mutants" --version
+  "$tools/bin/cargo-mutants" mutants --version
 }
 
 # The providers' Python SDKs, for their types alone; see tests/wire.

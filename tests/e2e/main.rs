@@ -41,6 +41,7 @@ mod manual;
 mod mcp_asks;
 mod mcp_client;
 mod mcp_document;
+mod mcp_http;
 mod mcp_manual;
 mod mcp_pins;
 mod mcp_serve;

@@ -27,7 +27,7 @@ fn initialize(version: &str) -> Value {
     }})
 }
 
-fn call(id: u64, name: &str, arguments: Value) -> Value {
+pub fn call(id: u64, name: &str, arguments: Value) -> Value {
     let params = json!({"name": name, "arguments": arguments});
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
@@ -159,8 +159,14 @@ fn a_wrong_call_is_told_apart_from_one_that_failed() {
     assert_eq!(client.receive()["result"]["isError"], true);
     client.send(&json!({"jsonrpc": "2.0", "id": 5, "method": "no/such"}));
     assert_eq!(client.receive()["error"]["code"], -32601);
-    // What is no message is nobody's.
+    client.send(&json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call"}));
+    assert_eq!(client.receive()["error"]["code"], -32602);
     writeln!(client.stdin, "{{").unwrap();
+    let unread = client.receive();
+    assert_eq!(
+        (&unread["id"], &unread["error"]["code"]),
+        (&Value::Null, &json!(-32700))
+    );
     client.send(&json!({"jsonrpc": "2.0", "id": 6, "method": "ping"}));
     assert_eq!(client.receive()["result"], json!({}));
     client.leave();
@@ -252,27 +258,36 @@ impl Http {
         }
     }
 
+    /// The status and the rest of the answer to a request, given whole but for the
+    /// connection's end.
+    pub fn request(&self, request: &str) -> (u16, String) {
+        let mut stream = self.connect();
+        write!(stream, "{request}").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let status = answer.split(' ').nth(1).and_then(|it| it.parse().ok());
+        (status.unwrap_or_default(), answer)
+    }
+
+    pub fn connect(&self) -> TcpStream {
+        TcpStream::connect(("127.0.0.1", self.port)).unwrap()
+    }
+
     /// The status and the body of an answer.
     pub fn post(&self, headers: &[(&str, &str)], body: &Value) -> (u16, String) {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let body = body.to_string();
         let headers: String = headers
             .iter()
             .map(|(name, value)| format!("{name}: {value}\r\n"))
             .collect();
-        write!(
-            stream,
+        let (status, answer) = self.request(&format!(
             "POST /mcp HTTP/1.1\r\nHost: localhost:{}\r\nConnection: close\r\n\
              Content-Type: application/json\r\n{headers}Content-Length: {}\r\n\r\n{body}",
             self.port,
             body.len()
-        )
-        .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let status = answer.split(' ').nth(1).and_then(|it| it.parse().ok());
+        ));
         let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-        (status.unwrap_or_default(), body.to_owned())
+        (status, body.to_owned())
     }
 }
 

@@ -19,6 +19,7 @@ use serde_json::Value;
 use tools::{Precedence, Registry};
 
 use crate::arguments::{Mcp, McpCommand};
+use crate::config::Given;
 
 /// Adds the tools of servers that were met before, none of which is started by that.
 /// `file` is the configuration file of the options.
@@ -38,8 +39,17 @@ pub fn command(mcp: Mcp) -> ExitCode {
         McpCommand::Serve {
             http,
             approve,
+            tools_dir,
             config,
-        } => serve::serve(http, approve, config),
+        } => {
+            let given = Given {
+                file: config,
+                approve,
+                tools_dir,
+                ..Given::default()
+            };
+            serve::serve(http, &given)
+        }
         McpCommand::List {
             server,
             start,

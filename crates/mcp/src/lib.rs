@@ -11,6 +11,7 @@ mod definition;
 mod elicit;
 mod server;
 mod spec;
+mod surrogates;
 mod tool;
 
 pub mod serve;

@@ -3,8 +3,11 @@
 //! What a call may do is decided by whoever implements [`Offer`].
 
 mod admission;
+mod connections;
 mod handler;
 mod http;
+mod messages;
+mod stdio;
 
 use async_trait::async_trait;
 use chat::tool::{ToolDefinition, ToolOutcome};

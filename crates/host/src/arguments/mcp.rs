@@ -32,6 +32,9 @@ pub enum McpCommand {
         /// Tools and presets that run, beside those of the options.
         #[arg(long, value_name = "LIST", value_delimiter = ',')]
         approve: Vec<String>,
+        /// Serve the tools of this folder as well.
+        #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+        tools_dir: Vec<PathBuf>,
         /// Read the options from this file instead of `flemma/config.toml`.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         config: Option<PathBuf>,

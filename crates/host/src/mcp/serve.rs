@@ -35,13 +35,8 @@ const NO_BUFFER: BufferId = 0;
 
 /// Serves at `http`, or over the standard streams, until the other side is gone or a
 /// signal comes.
-pub fn serve(http: Option<SocketAddr>, approve: Vec<String>, file: Option<PathBuf>) -> ExitCode {
-    let given = Given {
-        file,
-        approve,
-        ..Given::default()
-    };
-    let options = match crate::commands::configured(&given) {
+pub fn serve(http: Option<SocketAddr>, given: &Given) -> ExitCode {
+    let options = match crate::commands::configured(given) {
         Ok(config) => with_approved(config.options, &given.approve),
         Err(code) => return code,
     };

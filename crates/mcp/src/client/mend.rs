@@ -28,7 +28,7 @@ pub(super) fn line(bytes: &[u8]) -> Line {
     match serde_json::from_slice(bytes) {
         Ok(value) => response(value).map_or(Line::Whole, Line::Mended),
         Err(_) => {
-            let text = without_lone_surrogates(&String::from_utf8_lossy(bytes));
+            let text = crate::surrogates::without(&String::from_utf8_lossy(bytes));
             match serde_json::from_str(&text) {
                 Ok(value) => Line::Mended(response(value).unwrap_or(text)),
                 Err(error) if text.trim_start().starts_with(['{', '[']) => {
@@ -97,36 +97,6 @@ fn failure(code: i64, message: String) -> Value {
         ("message".to_owned(), json!(message)),
     ];
     Value::Object(Map::from_iter(fields))
-}
-
-/// A JSON text in which the escape of every half of a character is that of U+FFFD.
-pub(super) fn without_lone_surrogates(json: &str) -> String {
-    let mut mended = String::with_capacity(json.len());
-    let mut rest = json;
-    while let Some(at) = rest.find('\\') {
-        mended.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let length = match (surrogate(rest), rest.get(6..).and_then(surrogate)) {
-            (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => 12,
-            (Some(_), _) => {
-                mended.push_str("\\ufffd");
-                rest = &rest[6..];
-                continue;
-            }
-            // The character behind a backslash is no backslash that escapes.
-            (None, _) => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
-        };
-        mended.push_str(&rest[..length]);
-        rest = &rest[length..];
-    }
-    mended + rest
-}
-
-/// The code of the surrogate whose escape a text begins with.
-fn surrogate(text: &str) -> Option<u32> {
-    let digits = text.strip_prefix("\\u")?.get(..4)?;
-    let code = u32::from_str_radix(digits, 16).ok()?;
-    (0xd800..0xe000).contains(&code).then_some(code)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use http::Method;
 use sha2::{Digest, Sha256};
 
 /// Where programs find us.
@@ -78,9 +79,35 @@ fn bearer(value: &str) -> Option<&str> {
         .then_some(token.trim())
 }
 
-/// The names under which we may be addressed when we listen on `address`: pages of
-/// other sites that point their own name at us are turned away.
-pub(super) fn hosts(address: SocketAddr) -> Vec<String> {
+/// Whether a request of this method can be answered.
+///
+/// # Errors
+///
+/// There is nothing to get or delete outside a session.
+pub(super) fn check_method(method: &Method, in_session: bool) -> Result<(), Refusal> {
+    let is_fine = match *method {
+        Method::POST => true,
+        Method::GET | Method::DELETE => in_session,
+        _ => false,
+    };
+    if is_fine {
+        return Ok(());
+    }
+    Err(Refusal {
+        status: 405,
+        why: "Send messages with POST; GET and DELETE need the header Mcp-Session-Id.",
+    })
+}
+
+/// The names under which we may be addressed when we listen on `address`; none means any.
+///
+/// Pages of other sites can point their own name at us, and are turned away by it. They
+/// don't know the token, so where there is one the name says nothing: other machines use
+/// names that aren't known here.
+pub(super) fn hosts(address: SocketAddr, guard: &Guard) -> Vec<String> {
+    if guard.token.is_some() {
+        return Vec::new();
+    }
     let mut hosts = vec![
         "localhost".to_owned(),
         "127.0.0.1".to_owned(),
@@ -157,6 +184,28 @@ mod tests {
         );
         assert!(check_address(anywhere, &with_token()).is_ok());
         assert!(Token::new("  \n").is_none());
+    }
+
+    #[test]
+    fn a_name_is_asked_for_only_where_there_is_no_token() {
+        let here: SocketAddr = ([127, 0, 0, 1], 80).into();
+        assert!(hosts(here, &Guard::default()).contains(&"localhost".to_owned()));
+        let everywhere: SocketAddr = ([0, 0, 0, 0], 80).into();
+        assert_eq!(hosts(everywhere, &with_token()), [""; 0]);
+    }
+
+    #[test]
+    fn only_posts_are_answered_outside_a_session() {
+        for (method, outside, inside) in [
+            (Method::POST, true, true),
+            (Method::GET, false, true),
+            (Method::DELETE, false, true),
+            (Method::PUT, false, false),
+            (Method::OPTIONS, false, false),
+        ] {
+            assert_eq!(check_method(&method, false).is_ok(), outside, "{method}");
+            assert_eq!(check_method(&method, true).is_ok(), inside, "{method}");
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tools::Progress;
 
+use super::stdio::Lines;
 use super::{Call, Offer};
 
 /// Pieces of live output that wait to be sent; more are left out, because only the
@@ -44,12 +45,15 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    match serve_server(Handler(offer), (reader, writer)).await {
+    let (lines, writing) = Lines::new(reader, writer);
+    let served = match serve_server(Handler(offer), lines).await {
         Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
         // Whoever asks nothing and leaves has done nothing wrong.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(io::Error::other(error)),
-    }
+    };
+    let _ = writing.await;
+    served
 }
 
 /// Answers for an offer.

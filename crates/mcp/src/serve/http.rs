@@ -4,12 +4,13 @@
 //! A request that names no session and does not begin one is answered by itself, so
 //! that one `curl` is enough to use a tool.
 
+use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
-use http::{Method, Request, Response};
+use http::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
@@ -17,22 +18,25 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::StreamableHttpServerConfig;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::tower::StreamableHttpService;
-use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
-use super::Offer;
-use super::admission::{Guard, Refusal, hosts, origins};
+use super::admission::{Guard, Refusal, check_method, hosts, origins};
+use super::connections::{Answering, Connections, Place};
 use super::handler::Handler;
+use super::{Offer, messages};
 
+/// The header that names a session.
+const SESSION: &str = "mcp-session-id";
 /// Largest request, in bytes.
 const LARGEST: usize = 4 * 1024 * 1024;
-/// Most connections at a time; more wait.
+/// Most connections at a time.
 const CONNECTIONS: usize = 256;
-/// How long a program may take to say what it wants.
-const HEADERS: Duration = Duration::from_secs(30);
+/// How long the headers of a request may take, and its body again.
+const RECEIVE: Duration = Duration::from_secs(30);
 
 type Service = StreamableHttpService<Handler, LocalSessionManager>;
+type Sent = Answering<Infallible>;
 type Answer = <Service as tower_service::Service<Request<Full<Bytes>>>>::Response;
 
 /// Serves whoever connects, until the listener fails.
@@ -46,11 +50,8 @@ pub async fn serve_http(
     guard: Guard,
 ) -> io::Result<()> {
     let served = Arc::new(Served::new(offer, &listener, guard)?);
-    let connections = Arc::new(Semaphore::new(CONNECTIONS));
+    let connections = Connections::new(CONNECTIONS);
     loop {
-        let Ok(place) = connections.clone().acquire_owned().await else {
-            return Ok(());
-        };
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
@@ -60,25 +61,28 @@ pub async fn serve_http(
                 continue;
             }
         };
-        let served = served.clone();
-        tokio::spawn(async move {
-            serve_connection(served, stream).await;
-            drop(place);
-        });
+        let place = connections.place().await;
+        tokio::spawn(serve_connection(served.clone(), stream, place));
     }
 }
 
-async fn serve_connection(served: Arc<Served>, stream: TcpStream) {
+async fn serve_connection(served: Arc<Served>, stream: TcpStream, place: Arc<Place>) {
+    let of_requests = place.clone();
     let answer = service_fn(move |request| {
-        let served = served.clone();
-        async move { Ok::<_, std::convert::Infallible>(served.answer(request).await) }
+        let (served, place) = (served.clone(), of_requests.clone());
+        async move { Ok::<_, Infallible>(served.answer(request, &place).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADERS)
+        .header_read_timeout(RECEIVE)
         .serve_connection(TokioIo::new(stream), answer);
-    if let Err(error) = connection.await {
-        tracing::debug!(%error, "a connection ended");
+    tokio::select! {
+        ended = connection => if let Err(error) = ended {
+            tracing::debug!(%error, "a connection ended");
+        },
+        () = place.ended.cancelled() => {
+            tracing::debug!("a connection made room for another one");
+        }
     }
 }
 
@@ -94,7 +98,7 @@ struct Served {
 impl Served {
     fn new(offer: Arc<dyn Offer>, listener: &TcpListener, guard: Guard) -> io::Result<Self> {
         let config = StreamableHttpServerConfig::default()
-            .with_allowed_hosts(hosts(listener.local_addr()?))
+            .with_allowed_hosts(hosts(listener.local_addr()?, &guard))
             .with_allowed_origins(origins())
             .enforce_origin_validation()
             .with_max_request_body_bytes(LARGEST)
@@ -111,24 +115,57 @@ impl Served {
         })
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
-        let authorization = request.headers().get(AUTHORIZATION);
-        let authorization = authorization.and_then(|it| it.to_str().ok());
-        if let Err(refusal) = self.guard.admit(request.uri().path(), authorization) {
-            return refused(&refusal);
-        }
-        let (mut parts, body) = request.into_parts();
-        let Ok(body) = Limited::new(body, LARGEST).collect().await else {
-            return refused(&Refusal {
+    async fn answer(&self, request: Request<Incoming>, place: &Arc<Place>) -> Response<Sent> {
+        let (answer, working) = match self.receive(request).await {
+            Ok(request) => {
+                let working = place.works();
+                (self.respond(request).await, Some(working))
+            }
+            Err(refusal) => (refused(&refusal), None),
+        };
+        answer.map(|body| Answering {
+            body,
+            _working: working,
+        })
+    }
+
+    /// A whole request that is to be answered.
+    async fn receive(&self, request: Request<Incoming>) -> Result<Request<Bytes>, Refusal> {
+        let headers = request.headers();
+        let authorization = headers.get(AUTHORIZATION).and_then(|it| it.to_str().ok());
+        self.guard.admit(request.uri().path(), authorization)?;
+        check_method(request.method(), headers.contains_key(SESSION))?;
+        let (parts, body) = request.into_parts();
+        match timeout(RECEIVE, Limited::new(body, LARGEST).collect()).await {
+            Ok(Ok(body)) => Ok(Request::from_parts(parts, body.to_bytes())),
+            Ok(Err(_)) => Err(Refusal {
                 status: 413,
                 why: "The request is cut, or larger than 4 MB.",
-            });
-        };
-        let body = body.to_bytes();
+            }),
+            Err(_) => Err(Refusal {
+                status: 408,
+                why: "The request took longer than 30 seconds.",
+            }),
+        }
+    }
+
+    async fn respond(&self, request: Request<Bytes>) -> Answer {
+        let (mut parts, body) = request.into_parts();
+        let mut begins_session = false;
+        if parts.method == Method::POST {
+            match messages::read(&body) {
+                Ok(message) => begins_session = message["method"] == "initialize",
+                Err(Some(answer)) => {
+                    let status = messages::status(&answer);
+                    return said(status, "application/json", answer.to_string());
+                }
+                Err(None) => return said(202, "text/plain", String::new()),
+            }
+        }
         let is_plain = parts.method == Method::POST
-            && !parts.headers.contains_key("mcp-session-id")
+            && !parts.headers.contains_key(SESSION)
             && !parts.headers.contains_key("mcp-protocol-version")
-            && !begins_session(&body);
+            && !begins_session;
         if is_plain {
             // Nothing is streamed that was not asked for, so any program can read it.
             let both = HeaderValue::from_static("application/json, text/event-stream");
@@ -141,21 +178,25 @@ impl Served {
     }
 }
 
-/// Whether a body is the request that a session begins with.
-fn begins_session(body: &[u8]) -> bool {
-    serde_json::from_slice::<Value>(body).is_ok_and(|it| it["method"] == "initialize")
+fn refused(refusal: &Refusal) -> Answer {
+    let mut response = said(
+        refusal.status,
+        "text/plain; charset=utf-8",
+        refusal.why.to_owned(),
+    );
+    let headers = response.headers_mut();
+    match refusal.status {
+        401 => drop(headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
+        405 => drop(headers.insert(ALLOW, HeaderValue::from_static("POST"))),
+        _ => {}
+    }
+    response
 }
 
-fn refused(refusal: &Refusal) -> Answer {
-    let body = Full::new(Bytes::from_static(refusal.why.as_bytes())).boxed();
-    let mut response = Response::new(body);
-    *response.status_mut() =
-        http::StatusCode::from_u16(refusal.status).unwrap_or(http::StatusCode::FORBIDDEN);
-    let headers = response.headers_mut();
-    let text = HeaderValue::from_static("text/plain; charset=utf-8");
-    headers.insert(CONTENT_TYPE, text);
-    if refusal.status == 401 {
-        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    }
+fn said(status: u16, kind: &'static str, body: String) -> Answer {
+    let mut response = Response::new(Full::new(Bytes::from(body)).boxed());
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::FORBIDDEN);
+    let kind = HeaderValue::from_static(kind);
+    response.headers_mut().insert(CONTENT_TYPE, kind);
     response
 }
