@@ -227,13 +227,5 @@ impl Agent {
 
 /// Where long outputs go: the XDG base directory specification's folder for states.
 fn outputs() -> PathBuf {
-    let folder = |name: &str| {
-        let path = std::env::var_os(name).map(PathBuf::from);
-        path.filter(|path| path.is_absolute())
-    };
-    let home = || folder("HOME").map(|home| home.join(".local/state"));
-    let state = folder("XDG_STATE_HOME").or_else(home);
-    state
-        .unwrap_or_else(std::env::temp_dir)
-        .join("flemma/outputs")
+    tools::state_home().join("flemma/outputs")
 }

@@ -21,21 +21,10 @@ const ABOUT: usize = 60;
 
 /// Where state is kept: `stdpath("state")/flemma` of the Neovim that started us.
 pub fn state_folder() -> PathBuf {
-    let variable = |name: &str| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let home = || {
-        variable("HOME")
-            .unwrap_or_else(std::env::temp_dir)
-            .join(".local/state")
-    };
     let neovim = std::env::var("NVIM_APPNAME")
         .ok()
         .filter(|name| !name.is_empty());
-    let state = variable("XDG_STATE_HOME").unwrap_or_else(home);
-    state
+    tools::state_home()
         .join(neovim.as_deref().unwrap_or("nvim"))
         .join("flemma")
 }

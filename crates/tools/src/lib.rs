@@ -28,6 +28,7 @@ mod scripts;
 mod search;
 mod secrets;
 mod shell;
+mod state;
 mod tool;
 mod tool_search;
 mod write;
@@ -51,6 +52,7 @@ pub use scripts::{Place, ScriptFolder, ScriptProblem, digest};
 pub use search::{Entry, Hit, search};
 pub use secrets::{SecretKind, Secrets, is_secret};
 pub use shell::{Machine, Needs, ShellLists, Unsafe, forbidden, inspect, review};
+pub use state::state_home;
 pub use url::Url;
 
 pub use tool::{BashOptions, Confinement, Progress, Tool, ToolContext, ToolError, ToolResult};

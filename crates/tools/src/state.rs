@@ -1,0 +1,113 @@
+//! Where programs of this user keep state: trust, pins, logs, long outputs.
+//!
+//! Whoever can write there can agree in the user's place, so it is never a folder that
+//! another user could have made.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use rustix::process::geteuid;
+
+/// `$XDG_STATE_HOME`, or `.local/state` in the home folder: that of `$HOME`, or else the
+/// one in the list of users. A user without any home gets a private folder below
+/// `$TMPDIR`.
+pub fn state_home() -> PathBuf {
+    let absolute = |path: PathBuf| path.is_absolute().then_some(path);
+    let variable = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let home = || std::env::home_dir().and_then(absolute);
+    variable
+        .and_then(absolute)
+        .or_else(|| Some(home()?.join(".local/state")))
+        .unwrap_or_else(homeless)
+}
+
+/// The same folder for as long as this process lives.
+fn homeless() -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let find = || private_folder(&std::env::temp_dir());
+    FOLDER.get_or_init(find).clone()
+}
+
+/// A folder below `temporary` that only we can use. Its name is the same each time unless
+/// it is another user's.
+fn private_folder(temporary: &Path) -> PathBuf {
+    let usual = temporary.join(format!("flemma-{}", geteuid().as_raw()));
+    if make_private(&usual).is_ok() {
+        return usual;
+    }
+    let other = tempfile::Builder::new()
+        .prefix("flemma-")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir_in(temporary);
+    match other {
+        Ok(folder) => folder.keep(),
+        // Nothing can be written there: state is lost, and every question is asked again.
+        Err(_) => PathBuf::from("/nonexistent"),
+    }
+}
+
+/// Makes a folder, or makes sure that the one that is there is ours alone.
+fn make_private(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    // A link isn't followed: another user could have made it.
+    let found = fs::symlink_metadata(folder)?;
+    let is_private =
+        found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & 0o077 == 0;
+    if is_private {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn usual(temporary: &Path) -> PathBuf {
+        temporary.join(format!("flemma-{}", geteuid().as_raw()))
+    }
+
+    #[test]
+    fn a_user_without_a_home_gets_the_same_private_folder_each_time() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = private_folder(temporary.path());
+        assert_eq!(folder, usual(temporary.path()));
+        assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(private_folder(temporary.path()), folder);
+    }
+
+    #[test]
+    fn a_folder_that_others_could_have_made_is_not_used() {
+        type Prepare = fn(&Path);
+        let prepared: [Prepare; 3] = [
+            |path| {
+                fs::create_dir(path).unwrap();
+                fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
+            },
+            |path| {
+                let other = path.with_extension("other");
+                fs::create_dir(&other).unwrap();
+                fs::set_permissions(&other, Permissions::from_mode(0o700)).unwrap();
+                symlink(other, path).unwrap();
+            },
+            |path| fs::write(path, "").unwrap(),
+        ];
+        for prepare in prepared {
+            let temporary = tempfile::tempdir().unwrap();
+            prepare(&usual(temporary.path()));
+            let folder = private_folder(temporary.path());
+            assert_ne!(folder, usual(temporary.path()));
+            assert_eq!(folder.parent(), Some(temporary.path()));
+            assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
+        }
+    }
+}
