@@ -18,11 +18,50 @@ pub fn parse_object(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Err("it is empty; a JSON object is needed".to_owned());
     }
+    if let Some((_, number)) = integers(text).find(|(_, it)| !fits_64_bits(it)) {
+        return Err(format!(
+            "the number {number} has more than 64 bits and would change; write it as a string"
+        ));
+    }
     match serde_json::from_str::<Strict>(text) {
         Ok(Strict(value @ Value::Object(_))) => Ok(value),
         Ok(Strict(other)) => Err(format!("it is {}; a JSON object is needed", kind(&other))),
         Err(error) => Err(error.to_string()),
     }
+}
+
+fn fits_64_bits(number: &str) -> bool {
+    number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
+}
+
+/// The integers of a JSON text as they are written, each with its place in bytes. Numbers
+/// with a fraction or an exponent are none.
+pub fn integers(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_of_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    let mut in_string = false;
+    std::iter::from_fn(move || {
+        while at < bytes.len() {
+            let start = at;
+            match bytes[at] {
+                b'"' => in_string = !in_string,
+                b'\\' if in_string => at += 1,
+                b'0'..=b'9' | b'-' if !in_string => {
+                    let length = bytes[at..].iter().take_while(|it| is_of_number(it)).count();
+                    at += length;
+                    let number = &text[start..at];
+                    if !number.contains(['.', 'e', 'E']) {
+                        return Some((start, number));
+                    }
+                    continue;
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        None
+    })
 }
 
 /// The same value in one spelling: keys sorted, no blanks. Two inputs are the
@@ -134,6 +173,38 @@ mod tests {
 
     fn problem(text: &str) -> String {
         parse_object(text).expect_err(text)
+    }
+
+    #[test]
+    fn integers_are_found_where_they_are_written() {
+        let text = r#"{"a 1": -12, "b\"2": [3, 4.5, 6e7, "8"], "c\\": 90}"#;
+        let found: Vec<&str> = integers(text).map(|(_, number)| number).collect();
+        assert_eq!(found, ["-12", "3", "90"]);
+        assert!(integers(text).all(|(at, number)| text[at..].starts_with(number)));
+    }
+
+    #[test]
+    fn an_integer_that_would_change_is_refused() {
+        for number in [
+            "18446744073709551616",
+            "-9223372036854775809",
+            "123456789012345678901",
+        ] {
+            let why = parse_object(&format!("{{\"n\":{number}}}")).unwrap_err();
+            assert!(why.contains(number), "{why}");
+        }
+        for number in [
+            "18446744073709551615",
+            "-9223372036854775808",
+            "1e30",
+            "0.1",
+        ] {
+            assert!(
+                parse_object(&format!("{{\"n\":{number}}}")).is_ok(),
+                "{number}"
+            );
+        }
+        assert!(parse_object(r#"{"n":"18446744073709551616"}"#).is_ok());
     }
 
     #[test]

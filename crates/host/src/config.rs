@@ -163,7 +163,7 @@ fn read_file(file: &Path, required: bool) -> Result<Value, Wrong> {
             )]));
         }
     };
-    toml::from_str(&text).map_err(|error| {
+    let table: toml::Table = toml::from_str(&text).map_err(|error| {
         let line = error
             .span()
             .map_or(1, |span| text[..span.start].matches('\n').count() + 1);
@@ -171,7 +171,26 @@ fn read_file(file: &Path, required: bool) -> Result<Value, Wrong> {
         Wrong::File(vec![format!(
             "{shown}, line {line}: {why}. Nothing was done."
         )])
-    })
+    })?;
+    // In JSON it would be as if the option were not there.
+    if let Some((name, number)) = table.iter().find_map(|(name, it)| endless(name, it)) {
+        return Err(Wrong::File(vec![format!(
+            "{shown}: {name} is {number} and must be a number with an end. Nothing was done."
+        )]));
+    }
+    serde_json::to_value(table).map_err(|error| Wrong::File(vec![format!("{shown}: {error}.")]))
+}
+
+/// The first option below `name` that is infinite or no number, with its value.
+fn endless(name: &str, value: &toml::Value) -> Option<(String, f64)> {
+    match value {
+        toml::Value::Float(number) if !number.is_finite() => Some((name.to_owned(), *number)),
+        toml::Value::Array(items) => items.iter().find_map(|it| endless(name, it)),
+        toml::Value::Table(table) => table
+            .iter()
+            .find_map(|(inner, it)| endless(&format!("{name}.{inner}"), it)),
+        _ => None,
+    }
 }
 
 fn lay_over(options: &mut Value, own_provider: &str, given: &Given) {
@@ -281,6 +300,25 @@ mod tests {
                 all.replace(&*folder.path().to_string_lossy(), "")
             }
         })
+    }
+
+    #[test]
+    fn a_number_without_an_end_is_refused_with_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        for number in ["inf", "-inf", "nan"] {
+            std::fs::write(&file, format!("[parameters]\ntimeout = {number}\n")).unwrap();
+            let Err(Wrong::File(problems)) = read_file(&file, true) else {
+                panic!("{number}");
+            };
+            assert!(
+                problems[0].contains("parameters.timeout is "),
+                "{problems:?}"
+            );
+        }
+        std::fs::write(&file, "[parameters]\ntimeout = 1.5\n").unwrap();
+        let options = read_file(&file, true).unwrap();
+        assert_eq!(options, json!({"parameters": {"timeout": 1.5}}));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::schema;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
-/// Most tools that a search returns: their schemas are long.
+/// Most tools that a search returns unless the call says otherwise: their schemas are long.
 const MOST: usize = 10;
 /// A call may take as long as the longest that a tool can ask for.
 const LONGEST: Duration = Duration::from_secs(3605);
@@ -33,6 +33,27 @@ pub(crate) struct ExecuteTool;
 struct Words {
     /// What the tool should do, in a few words, or its name.
     query: String,
+    /// Most tools to return, 10 unless given. An empty query returns all.
+    max_results: Option<f64>,
+}
+
+impl Words {
+    /// How many tools are wanted at most.
+    fn most(&self) -> Result<usize, ToolError> {
+        match self.max_results {
+            None if self.query.trim().is_empty() => Ok(usize::MAX),
+            None => Ok(MOST),
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a cast of a float saturates"
+            )]
+            Some(most) if most >= 1.0 => Ok(most as usize),
+            Some(most) => Err(ToolError::InvalidInput(format!(
+                "\"max_results\" is {most} and must be at least 1. Nothing was searched."
+            ))),
+        }
+    }
 }
 
 #[async_trait]
@@ -69,12 +90,13 @@ impl Tool for ToolSearch {
         ctx: ToolContext,
     ) -> Result<ToolResult, ToolError> {
         let words: Words = schema::arguments(self.name(), input)?;
+        let most = words.most()?;
         let found = ctx.nested.search(&words.query);
         let is_other =
             |tool: &ToolDefinition| tool.name != self.name() && tool.name != EXECUTE_TOOL;
         let found = found.into_iter().filter(|(_, tool)| is_other(tool));
         let found: Vec<Value> = found
-            .take(MOST)
+            .take(most)
             .map(|(score, tool)| entry(score, tool))
             .collect();
         let text = match found.is_empty() {
@@ -155,6 +177,36 @@ impl Tool for ExecuteTool {
             }),
             ToolOutcome::Failed(why) => Err(ToolError::Failed(why)),
             ToolOutcome::Cancelled(_) => Err(ToolError::Cancelled),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn most(arguments: Value) -> Result<usize, ToolError> {
+        let words: Words = schema::arguments("tool_search", arguments).unwrap();
+        words.most()
+    }
+
+    #[test]
+    fn as_many_tools_are_returned_as_the_call_wants() {
+        for (arguments, expected) in [
+            (json!({"query": "a"}), 10),
+            (json!({"query": "a", "max_results": null}), 10),
+            (json!({"query": "a", "max_results": 3}), 3),
+            (json!({"query": "a", "max_results": 25.0}), 25),
+            (json!({"query": ""}), usize::MAX),
+            (json!({"query": " "}), usize::MAX),
+            (json!({"query": "", "max_results": 1}), 1),
+        ] {
+            assert_eq!(most(arguments.clone()).unwrap(), expected, "{arguments}");
+        }
+        for few in [json!(0), json!(-1), json!(0.5)] {
+            let arguments = json!({"query": "a", "max_results": few});
+            assert!(most(arguments).is_err(), "{few}");
         }
     }
 }

@@ -34,6 +34,7 @@ pub fn evaluate(source: &Source, known: &Known) -> Result<Evaluated, Failure> {
         source,
     };
     reader.check_keys()?;
+    reader.check_integers()?;
     match fields.get("flemma") {
         None => {}
         Some(Value::Object(options)) => reader.table("", options)?,
@@ -82,6 +83,26 @@ impl Reader<'_> {
         };
         let line = places::line_of(&self.source.text, *at, self.source.first_line);
         let what = format!("\"{key}\" stands twice in one object. Keep one of them.");
+        Err(Failure::new(line, None, what))
+    }
+
+    /// Lua holds numbers as floats, in which some integers are others.
+    fn check_integers(&self) -> Result<(), Failure> {
+        let changes = |number: &str| match (number.parse::<i128>(), number.parse::<f64>()) {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "a cast of a float saturates"
+            )]
+            (Ok(whole), Ok(float)) => float as i128 != whole,
+            _ => true,
+        };
+        let mut integers = chat::json::integers(&self.source.text);
+        let Some((at, number)) = integers.find(|(_, it)| changes(it)) else {
+            return Ok(());
+        };
+        let line = places::line_of(&self.source.text, at, self.source.first_line);
+        let what =
+            format!("the number {number} can't be held exactly. Write it as text, in quotes.");
         Err(Failure::new(line, None, what))
     }
 

@@ -18,13 +18,14 @@ const LONGEST_NAME: usize = 64;
 /// Shortest and longest time limit, in seconds.
 const TIMEOUT_RANGE: (f64, f64) = (0.1, 86_400.0);
 /// The fields.
-const FIELDS: [&str; 6] = [
+const FIELDS: [&str; 7] = [
     "name",
     "description",
     "keywords",
     "script",
     "parameters",
     "timeout",
+    "visibility",
 ];
 
 /// A `tool.toml` that can be used.
@@ -42,6 +43,8 @@ pub(crate) struct Manifest {
     pub parameters: Vec<Parameter>,
     /// How long a call may take, when it says so.
     pub timeout: Option<Duration>,
+    /// Whether requests carry it; otherwise `tool_search` finds it.
+    pub offered: bool,
 }
 
 /// Reads a `tool.toml` from the folder of this name.
@@ -65,6 +68,7 @@ pub(crate) fn parse(text: &str, folder: &str) -> Result<Manifest, Wrong> {
         script: script(&file)?,
         parameters: parameters::read(&file)?,
         timeout: timeout(&file)?,
+        offered: offered(&file)?,
         name,
         description,
     })
@@ -120,6 +124,20 @@ fn timeout(file: &Table<'_>) -> Result<Option<Duration>, Wrong> {
     }
     let why = format!("The timeout is {seconds}. It must be seconds, from {least} to {most}");
     Err(file.wrong("timeout", why))
+}
+
+fn offered(file: &Table<'_>) -> Result<bool, Wrong> {
+    match file.text("visibility")?.as_deref() {
+        None | Some("native") => Ok(true),
+        Some("ondemand") => Ok(false),
+        Some(other) => {
+            let shown: String = other.escape_debug().take(80).collect();
+            let why = format!(
+                "The visibility is \"{shown}\". Write \"native\" (requests carry the tool) or \"ondemand\" (tool_search finds it)"
+            );
+            Err(file.wrong("visibility", why))
+        }
+    }
 }
 
 #[cfg(test)]

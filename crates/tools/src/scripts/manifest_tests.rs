@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::scripts::parameters::{fit, schema};
@@ -95,7 +95,6 @@ fn arguments_that_do_not_fit_are_named_and_nothing_is_coerced() {
         (json!({"name": 1}), "name: 1 is not of type \"string\""),
         (json!({"name": "A", "count": "2"}), "count:"),
         (json!({"name": "A", "uppercase": 1}), "uppercase:"),
-        (json!({"name": "A", "count": null}), "count:"),
         (json!({"name": "A", "more": 1}), "more"),
     ] {
         let error = fit(&parameters, &input).unwrap_err();
@@ -231,4 +230,73 @@ fn fields_of_other_programs_are_left_alone() {
         "{SHORT}discoverable = true\n[parameters.p]\ntype = \"string\"\ndescription = \"d\"\nui = 1\n"
     );
     assert!(parse(&text, "t").is_ok());
+}
+
+#[test]
+fn a_tool_on_demand_is_not_offered() {
+    let offered = |more: &str| parse(&format!("{SHORT}{more}"), "t").map(|it| it.offered);
+    assert_eq!(offered(""), Ok(true));
+    assert_eq!(offered("visibility = \"native\"\n"), Ok(true));
+    assert_eq!(offered("visibility = \"ondemand\"\n"), Ok(false));
+    let wrong = offered("visibility = \"hidden\"\n").unwrap_err();
+    assert!(wrong.what.contains("\"native\""), "{wrong:?}");
+    assert!(offered("visibility = true\n").is_err());
+}
+
+#[test]
+fn two_parameters_never_share_a_variable() {
+    let with = |names: [&str; 2]| {
+        let table =
+            |name| format!("[parameters.\"{name}\"]\ntype = \"string\"\ndescription = \"d\"\n");
+        parse(
+            &format!("{SHORT}{}{}", table(names[0]), table(names[1])),
+            "t",
+        )
+    };
+    for names in [["a-b", "a_b"], ["Name", "name"], ["a.b", "a b"]] {
+        let wrong = with(names).unwrap_err();
+        assert!(wrong.what.contains("would both be $ARG_"), "{wrong:?}");
+        assert!(wrong.what.contains(names[0]) && wrong.what.contains(names[1]));
+    }
+    assert!(with(["a_b", "ab"]).is_ok());
+}
+
+#[test]
+fn numbers_reach_the_script_unchanged() {
+    let tool = parse(
+        &format!(
+            "{SHORT}[parameters.n]\ntype = \"number\"\ndescription = \"d\"\n\
+             [parameters.l]\ntype = \"array\"\nitems = \"number\"\ndescription = \"d\"\n"
+        ),
+        "t",
+    )
+    .unwrap();
+    for exact in [
+        "9007199254740993",
+        "-9007199254740993",
+        "18446744073709551615",
+    ] {
+        let input: Value =
+            serde_json::from_str(&format!("{{\"n\":{exact},\"l\":[{exact}]}}")).unwrap();
+        let got = fit(&tool.parameters, &input).unwrap();
+        assert_eq!(got["n"].to_string(), exact);
+        assert_eq!(got["l"].to_string(), format!("[{exact}]"));
+    }
+    let got = fit(&tool.parameters, &json!({"n": 9_007_199_254_740_992_u64})).unwrap();
+    assert!(got["n"].is_f64());
+}
+
+#[test]
+fn numbers_without_end_are_refused() {
+    for number in ["inf", "-inf", "nan"] {
+        let timeout = parse(&format!("{SHORT}timeout = {number}\n"), "t");
+        assert!(timeout.is_err(), "{number}");
+        let default = parse(
+            &format!(
+                "{SHORT}[parameters.n]\ntype = \"number\"\ndescription = \"d\"\ndefault = {number}\n"
+            ),
+            "t",
+        );
+        assert!(default.is_err(), "{number}");
+    }
 }

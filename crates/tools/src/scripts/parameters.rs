@@ -88,11 +88,33 @@ pub(crate) fn read(file: &Table<'_>) -> Result<Vec<Parameter>, Wrong> {
             format!("There are more than {MOST} parameters"),
         ));
     }
-    let mut parameters = Vec::new();
+    let mut parameters: Vec<Parameter> = Vec::new();
     for (name, table) in tables {
-        parameters.push(parameter(name, &table)?);
+        let new = parameter(name, &table)?;
+        let variable = variable(&new.name);
+        let same = |it: &&Parameter| self::variable(&it.name) == variable;
+        if let Some(other) = parameters.iter().find(same) {
+            let why = format!(
+                "The parameters \"{}\" and \"{}\" would both be ${variable}. Rename one",
+                other.name, new.name
+            );
+            return Err(table.wrong("", why));
+        }
+        parameters.push(new);
     }
     Ok(parameters)
+}
+
+/// The variable of the environment that a script finds an argument in.
+pub(crate) fn variable(name: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_uppercase()
+        } else {
+            '_'
+        }
+    };
+    format!("ARG_{}", name.chars().map(plain).collect::<String>())
 }
 
 fn parameter(name: String, table: &Table<'_>) -> Result<Parameter, Wrong> {
@@ -166,11 +188,19 @@ impl Parameter {
 
 fn number(kind: Kind, value: &Value) -> Value {
     match (kind, value.as_f64()) {
-        (Kind::Number, Some(float)) => json!(float),
+        (Kind::Number, Some(float)) if is_exact(value, float) => json!(float),
         #[expect(clippy::cast_possible_truncation, reason = "just below it is checked")]
         (Kind::Integer, Some(float)) if value.is_f64() && float.abs() < 9e15 => json!(float as i64),
         _ => value.clone(),
     }
+}
+
+/// Whether a number stays the same as a float; a larger integer stays one.
+fn is_exact(value: &Value, float: f64) -> bool {
+    let whole = value.as_i64().map(i128::from);
+    let whole = whole.or_else(|| value.as_u64().map(i128::from));
+    #[expect(clippy::cast_possible_truncation, reason = "no 64-bit integer is cut")]
+    whole.is_none_or(|whole| float as i128 == whole)
 }
 
 /// The schema of a call's arguments.

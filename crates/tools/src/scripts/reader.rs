@@ -2,7 +2,7 @@
 //!
 //! The one place that names the `toml` crate. Knows no field.
 
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -208,7 +208,11 @@ fn as_json(value: &DeValue<'_>) -> Option<Value> {
             let digits = i64::from_str_radix(number.as_str(), number.radix());
             json!(digits.ok()?)
         }
-        DeValue::Float(number) => json!(number.as_str().parse::<f64>().ok()?),
+        DeValue::Float(number) => {
+            let number = number.as_str().replace('_', "").parse::<f64>().ok()?;
+            // JSON has no "inf" and no "nan".
+            Value::Number(Number::from_f64(number)?)
+        }
         DeValue::Boolean(flag) => json!(flag),
         DeValue::Datetime(_) => return None,
         DeValue::Array(items) => items

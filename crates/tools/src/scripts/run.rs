@@ -14,6 +14,7 @@ use tokio::net::unix::pipe;
 
 use super::clock::Clock;
 use super::job::{End, Job, Over};
+use super::parameters;
 use super::program::Program;
 use super::wire::{Said, Wire};
 use crate::output::{self, Captured, tail, within_limits};
@@ -158,20 +159,10 @@ fn variables(arguments: &Map<String, Value>) -> Vec<(String, String)> {
     let mut all: Vec<_> = arguments
         .iter()
         .map(|(name, value)| {
-            let plain = |c: char| {
-                if c.is_ascii_alphanumeric() {
-                    c.to_ascii_uppercase()
-                } else {
-                    '_'
-                }
-            };
             let text = value
                 .as_str()
                 .map_or_else(|| value.to_string(), str::to_owned);
-            (
-                format!("ARG_{}", name.chars().map(plain).collect::<String>()),
-                text,
-            )
+            (parameters::variable(name), text)
         })
         .collect();
     all.retain(|(_, value)| fits(value));

@@ -136,6 +136,10 @@ impl Tool for Script {
         &self.manifest.keywords
     }
 
+    fn enabled(&self) -> bool {
+        self.manifest.offered
+    }
+
     fn input_schema(&self) -> Value {
         parameters::schema(&self.manifest.parameters)
     }

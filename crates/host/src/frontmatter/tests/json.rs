@@ -136,3 +136,28 @@ fn deep_nesting_is_an_error() {
     let text = format!("{{\"a\": {}{}}}", "[".repeat(10_000), "]".repeat(10_000));
     assert!(evaluate(&json_source(&text), &known()).is_err());
 }
+
+#[test]
+fn a_number_that_would_change_is_refused_with_its_line() {
+    for number in [
+        "12345678901234567",
+        "-9007199254740993",
+        "18446744073709551617",
+    ] {
+        let text = format!("{{\n  \"a\": 1,\n  \"id\": [{number}]\n}}");
+        let failure = failure(&json_source(&text));
+        let said = format!("{failure:?}");
+        assert!(
+            said.contains(&format!("the number {number} can't be held exactly")),
+            "{said}"
+        );
+    }
+    for number in [
+        "9007199254740992",
+        "1e300",
+        "12345678901234567.5",
+        "\"12345678901234567\"",
+    ] {
+        evaluated(&json_source(&format!("{{\"id\": {number}}}")));
+    }
+}
