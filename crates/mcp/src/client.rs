@@ -3,6 +3,7 @@
 //! Together with `client/` the only place that names the SDK for using servers. Knows
 //! no registry and no user; a server is believed in nothing.
 
+mod explain;
 mod limited;
 mod mend;
 mod peer;
@@ -343,7 +344,7 @@ impl Connection {
             ServiceError::TransportClosed => {
                 self.trouble.known("it ended before it answered").await
             }
-            ServiceError::TransportSend(error) => reach::sending(error),
+            ServiceError::TransportSend(error) => explain::sending(error),
             error => clean(&error.to_string(), SAID),
         }
     }

@@ -100,6 +100,8 @@ pub fn read(
 ///
 /// It is no JSON object with a table `mcpServers`; the text says what is wrong.
 pub fn project_table(text: &str) -> Result<Map<String, Value>, String> {
+    // Editors on Windows begin files with a byte order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let file: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     match file.get("mcpServers") {
         Some(Value::Object(table)) => Ok(table.clone()),
@@ -280,6 +282,7 @@ mod tests {
                 .unwrap()
                 .contains_key("a")
         );
+        assert!(project_table("\u{feff}{\"mcpServers\":{}}").is_ok());
         assert!(project_table("{}").unwrap_err().contains("mcpServers"));
         assert!(project_table("{").is_err());
     }

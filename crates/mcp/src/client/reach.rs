@@ -13,9 +13,9 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::ChildStderr;
 use tools::Program;
 
-use super::Http;
 use super::limited::{LONGEST, Limited, Trouble};
 use super::peer::Peer;
+use super::{Http, explain};
 use crate::definition::clean;
 use crate::spec::{Reach, Spec};
 
@@ -134,8 +134,11 @@ async fn not_opened(error: &ClientInitializeError, trouble: &Trouble) -> Unopene
                 error.code.0
             )
         }
-        ClientInitializeError::TransportError { error, .. } => sending(error),
-        error => clean(&error.to_string(), SAID),
+        ClientInitializeError::TransportError { error, .. } => explain::sending(error),
+        error => match explain::greeting(error) {
+            Some(why) => why.to_owned(),
+            None => clean(&error.to_string(), SAID),
+        },
     };
     let odd = !matches!(
         error,
@@ -144,17 +147,6 @@ async fn not_opened(error: &ClientInitializeError, trouble: &Trouble) -> Unopene
             | ClientInitializeError::TransportError { .. }
     );
     Unopened { why, odd }
-}
-
-/// Why something was not sent: the innermost reason, which says most.
-pub(super) fn sending(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut innermost = error;
-    let mut shown = innermost.to_string();
-    while let Some(source) = innermost.source() {
-        innermost = source;
-        shown = format!("{shown}: {innermost}");
-    }
-    format!("it cannot be reached: {}", clean(&shown, SAID))
 }
 
 /// Keeps what a server writes on standard error, in our log. Its last line before it

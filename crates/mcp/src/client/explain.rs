@@ -1,0 +1,94 @@
+//! Why a server can't be reached, in words for the user.
+
+use std::error::Error;
+
+use rmcp::service::ClientInitializeError;
+use rmcp::transport::DynamicTransportError;
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, InsufficientScopeError, StreamableHttpError,
+};
+use rmcp::transport::worker::WorkerQuitReason;
+
+use crate::definition::clean;
+
+/// Longest text of an error, in bytes.
+const SAID: usize = 500;
+/// What a server gets that asks for a login.
+const LOGIN: &str = "it wants a login (OAuth), which Flemma doesn't do. Put a token of yours into \
+                     its headers, for instance Authorization = \"Bearer ${TOKEN}\"";
+
+type Http = StreamableHttpError<reqwest::Error>;
+
+/// Why something was not sent, as a part of a sentence.
+pub(super) fn sending(error: &(dyn Error + 'static)) -> String {
+    let mut shown = String::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        // Wrappers, which show names of types.
+        if let Some(wrapper) = error.downcast_ref::<DynamicTransportError>() {
+            next = Some(wrapper.error.as_ref());
+            continue;
+        }
+        if let Some(WorkerQuitReason::Fatal { error, .. }) =
+            error.downcast_ref::<WorkerQuitReason<Http>>()
+        {
+            next = Some(error);
+            continue;
+        }
+        if wants_login(error) {
+            return LOGIN.to_owned();
+        }
+        let said = said(error);
+        if !shown.ends_with(&said) {
+            let separator = if shown.is_empty() { "" } else { ": " };
+            shown = format!("{shown}{separator}{said}");
+        }
+        next = error.source();
+    }
+    format!("it cannot be reached: {}", clean(&shown, SAID))
+}
+
+/// What one error says, without names of types.
+fn said(error: &(dyn Error + 'static)) -> String {
+    match error.downcast_ref::<Http>() {
+        Some(Http::UnexpectedContentType(kind)) => {
+            let kind = kind.as_deref().unwrap_or("nothing that has a type");
+            format!("it answered with {kind} instead of JSON")
+        }
+        // The SDK's words for what it made of the JSON.
+        Some(Http::UnexpectedServerResponse(said)) if !said.starts_with("HTTP ") => {
+            "its answer is no message of the protocol".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
+fn wants_login(error: &(dyn Error + 'static)) -> bool {
+    let is_refused = |error: &Http| match error {
+        Http::AuthRequired(_) | Http::InsufficientScope(_) => true,
+        // A refusal that doesn't say how to log in.
+        Http::UnexpectedServerResponse(said) => said.starts_with("HTTP 401"),
+        _ => false,
+    };
+    error.is::<AuthRequiredError>()
+        || error.is::<InsufficientScopeError>()
+        || error.downcast_ref::<Http>().is_some_and(is_refused)
+}
+
+/// Why a server that answered was not greeted, as a part of a sentence; `None` where the
+/// error says so itself.
+pub(super) fn greeting(error: &ClientInitializeError) -> Option<&'static str> {
+    use ClientInitializeError as E;
+    match error {
+        E::ExpectedInitResponse(_)
+        | E::ExpectedInitResult(_)
+        | E::ConflictInitResponseId(..)
+        | E::UncorrelatedErrorResponse { .. } => {
+            Some("its answer to the greeting is none of the protocol's")
+        }
+        E::NoCompatibleProtocolVersion { .. } => {
+            Some("it speaks no version of the protocol that Flemma speaks")
+        }
+        _ => None,
+    }
+}
