@@ -4,6 +4,7 @@
 use harness::{Answer, Editor, Provider, Setup};
 use serde_json::{Value as Json, json};
 
+use crate::shell::Shell;
 use crate::stage::*;
 
 const XML: &str = "Let me see.\n\n```xml\n<tools>\n<tool name=\"read\"><label>x</label><path>f.txt</path></tool>\n\
@@ -95,4 +96,21 @@ fn a_call_that_cannot_be_read_is_told_to_the_model_once() {
     );
     editor.keys("<C-]>");
     editor.wait_text("@Assistant:\nWell.");
+}
+
+#[test]
+fn a_shell_says_once_that_a_model_calls_in_words() {
+    let call = "```xml\n<tools>\n<tool name=\"calculator\"><expression>7*8</expression></tool>\n</tools>\n```\n";
+    let provider = Provider::anthropic([Answer::says(call), Answer::says("56.")]);
+    let shell = Shell::new(&provider);
+    shell.configure("model = \"old\"\n[models.old]\ntools = false\n");
+    shell.write("question.chat", QUESTION);
+    let ran = shell.run(&["send", "question.chat"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(provider.requests().len(), 2, "{ran:?}");
+    assert_eq!(
+        ran.err.matches("old can't call tools by itself").count(),
+        1,
+        "{ran:?}"
+    );
 }

@@ -40,6 +40,8 @@ impl Session {
         let settings = self.rules.settings.clone();
         let rehearsal = self.editor.is_rehearsal().then(|| self.editor.clone());
         let given = settings.clone();
+        // In Neovim the calls are seen in the chat.
+        let in_shell = self.editor.is_here();
         let is_tutor = status::is_tutor_chat(self.path.as_deref());
         let cache_key = self.cache_key();
         tokio::spawn(async move {
@@ -70,7 +72,9 @@ impl Session {
             });
             let lost = destination.iter().zip(&prompt);
             let lost = lost.filter_map(|(to, prompt)| not_taken(to, prompt));
-            for text in unmet.into_iter().chain(lost) {
+            let both = destination.iter().zip(&prompt).filter(|_| in_shell);
+            let in_words = both.filter_map(|(to, prompt)| calls_in_words(to, prompt));
+            for text in unmet.into_iter().chain(lost).chain(in_words) {
                 drop(inbox.send(Input::Remark(text)));
             }
             let mut calls = text_calls(&destination, &prompt);
@@ -160,6 +164,22 @@ fn not_taken(destination: &Destination, prompt: &Prompt) -> Option<String> {
         format!(
             "{who} takes no such files, so the model sees only the names of: {}.",
             names.join(", ")
+        )
+    })
+}
+
+/// Says that a model can't call tools by itself, where there are tools to call.
+fn calls_in_words(destination: &Destination, prompt: &Prompt) -> Option<String> {
+    let Destination::Server(endpoint, parameters) = destination else {
+        return None;
+    };
+    let model = match parameters.model.as_str() {
+        "" => &endpoint.provider,
+        model => model,
+    };
+    (parameters.text_tools && !prompt.tools.is_empty()).then(|| {
+        format!(
+            "{model} can't call tools by itself. It is told of them in words, and its calls are read from its text."
         )
     })
 }
