@@ -10,6 +10,7 @@ local M = {}
 local api = vim.api
 local disk = require("flemma.files.disk")
 local host = require("flemma.host")
+local notices = require("flemma.notices")
 local queue = require("flemma.queue")
 local text = require("flemma.files.text")
 local undo = require("flemma.undo")
@@ -105,12 +106,20 @@ function M.watch()
   })
 end
 
+--- Longest that a call waits for Neovim, in milliseconds: less than the 30 s after
+--- which it is given up, as it must not do its work later.
+local LONGEST_MS = 20000
+
 --- Runs `work` on a buffer as soon as Neovim can take it; `failed` gets its error.
 ---@param buffer integer
 ---@param work fun()
 ---@param failed fun(why: string)
 local function when_free(buffer, work, failed)
+  local begun = vim.uv.now()
   queue.push(buffer, function()
+    if vim.uv.now() - begun > LONGEST_MS then
+      return failed("Neovim was busy with a prompt. Nothing was changed.")
+    end
     local ok, why = pcall(work)
     if not ok then
       why = tostring(why)
@@ -134,13 +143,18 @@ function M.open_text(message)
   if not buffer then
     return answer({ open = false })
   end
+  local function answer_text()
+    answer({ open = true, text = text.of(buffer), modified = vim.bo[buffer].modified })
+  end
+  if vim.bo[buffer].modified or disk.agrees(buffer) then
+    return answer_text()
+  end
   when_free(buffer, function()
-    local loaded = api.nvim_buf_is_loaded(buffer)
-    local modified = loaded and vim.bo[buffer].modified
-    if not loaded or not (modified or disk.sync(buffer)) then
-      return answer({ open = false })
+    if api.nvim_buf_is_loaded(buffer) and (vim.bo[buffer].modified or disk.sync(buffer)) then
+      answer_text()
+    else
+      answer({ open = false })
     end
-    answer({ open = true, text = text.of(buffer), modified = modified })
   end, function()
     answer({ open = false })
   end)
@@ -311,8 +325,8 @@ function M.check_files()
         local _, first = disk.conflicts(buffer)
         if first then
           local short = vim.fn.fnamemodify(name, ":~:.")
-          local told_user = "%s changed on disk and has unsaved changes here. :edit! takes the file, :write! your text."
-          vim.notify("flemma: " .. told_user:format(short), vim.log.levels.WARN)
+          local message = short .. " changed on disk and has unsaved changes. :e! loads it, :w! keeps yours."
+          notices.notify({ level = "warn", message = message })
         end
       end, function() end)
     end

@@ -177,7 +177,8 @@ function M.save(buffer, before)
   local identity = M.identity(path)
   local ok, why = pcall(write, buffer, before)
   if not ok then
-    return false, tostring(why)
+    -- What follows is a stack trace.
+    return false, vim.split(tostring(why), "\n")[1]
   end
   if identity and not vim.deep_equal(identity, M.identity(path)) then
     return false, "Its path led to another file meanwhile."

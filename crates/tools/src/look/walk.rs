@@ -202,3 +202,35 @@ impl Iterator for Walk<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_became_a_link_is_counted_and_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("in/d/deep")).unwrap();
+        std::fs::write(root.join("out"), "").unwrap();
+        let until = Until {
+            cancel: CancellationToken::new(),
+            limit: std::time::Duration::MAX,
+            end: std::time::Instant::now() + std::time::Duration::from_secs(3600),
+        };
+        let real = RealPath::of(&root.join("in")).unwrap();
+        let mut tree = Tree::open(&real, &until).unwrap();
+        assert_eq!(tree.entries(Path::new("d"), None).0.len(), 1);
+        std::fs::remove_dir_all(root.join("in/d")).unwrap();
+        std::os::unix::fs::symlink(&root, root.join("in/d")).unwrap();
+        assert_eq!(tree.entries(Path::new("d"), None).0.len(), 0);
+        assert_eq!(tree.unread, 1);
+        assert!(tree.open_file(Path::new("d/out")).is_err());
+        // What is gone is no folder that could not be read.
+        assert_eq!(tree.entries(Path::new("none"), None).0.len(), 0);
+        assert_eq!(tree.unread, 1);
+    }
+}

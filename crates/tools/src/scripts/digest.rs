@@ -1,11 +1,19 @@
 //! What a folder of tools holds, as one digest: what somebody agreed to is told apart
 //! from what stands there now.
 
-use std::fs;
+use std::ffi::OsStr;
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, statat};
 use sha2::{Digest, Sha256};
+
+use crate::files::{RealPath, open_below, open_regular_in};
+
+/// How a folder is opened whose names are read.
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
 /// Most files and most bytes (50 MB) of a folder that can be agreed to.
 const MOST_FILES: usize = 2000;
@@ -23,7 +31,8 @@ pub fn digest(root: &Path) -> io::Result<String> {
         files: 0,
         bytes: 0,
     };
-    all.folder(root, "")?;
+    let real = RealPath::of(root).map_err(io::Error::other)?;
+    all.folder(&real.open(FOLDER)?, "")?;
     let digest = all.hash.finalize();
     Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }
@@ -35,32 +44,39 @@ struct Walk {
 }
 
 impl Walk {
-    fn folder(&mut self, folder: &Path, shown: &str) -> io::Result<()> {
-        let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
-        entries.sort_by_key(fs::DirEntry::file_name);
-        for entry in entries {
-            let name = entry.file_name();
+    fn folder(&mut self, folder: &OwnedFd, shown: &str) -> io::Result<()> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(folder)? {
+            let name = OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned();
+            if name != "." && name != ".." {
+                names.push(name);
+            }
+        }
+        names.sort();
+        for name in names {
             let shown = format!("{shown}/{}", name.to_string_lossy());
-            let kind = entry.file_type()?;
-            if kind.is_dir() && name != "__pycache__" {
-                self.folder(&entry.path(), &shown)?;
-            } else if kind.is_file() {
-                self.file(&entry.path(), &shown)?;
-            } else if !kind.is_dir() {
-                let why = format!("{shown} is no file of this folder");
-                return Err(io::Error::other(why));
+            let stat = statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW)?;
+            match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Directory if name == "__pycache__" => {}
+                FileType::Directory => {
+                    self.folder(&open_below(folder, Path::new(&name), FOLDER)?, &shown)?;
+                }
+                FileType::RegularFile => self.file(folder, Path::new(&name), &shown)?,
+                _ => {
+                    let why = format!("{shown} is no file of this folder");
+                    return Err(io::Error::other(why));
+                }
             }
         }
         Ok(())
     }
 
-    fn file(&mut self, path: &Path, shown: &str) -> io::Result<()> {
+    fn file(&mut self, folder: &OwnedFd, name: &Path, shown: &str) -> io::Result<()> {
         self.files += 1;
         let left = MOST_BYTES - self.bytes;
         let mut content = Vec::new();
-        fs::File::open(path)?
-            .take(left + 1)
-            .read_to_end(&mut content)?;
+        let opened = open_regular_in(folder, name, Path::new(shown)).map_err(io::Error::other)?;
+        opened.file.take(left + 1).read_to_end(&mut content)?;
         if content.len() as u64 > left || self.files > MOST_FILES {
             return Err(io::Error::other("it holds too much to be agreed to"));
         }
@@ -77,6 +93,8 @@ impl Walk {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
