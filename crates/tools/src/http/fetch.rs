@@ -147,9 +147,11 @@ fn client(host: &str, addresses: &[SocketAddr]) -> reqwest::Result<Client> {
 }
 
 fn redirect(response: &Response, url: &Url) -> Option<Url> {
-    let location = response.headers().get(LOCATION)?.to_str().ok()?;
+    // Servers write other letters than those of ASCII as they are; the address has them
+    // as escapes.
+    let location = String::from_utf8_lossy(response.headers().get(LOCATION)?.as_bytes());
     let is_redirect = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
-    is_redirect.then(|| url.join(location).ok())?
+    is_redirect.then(|| url.join(location.trim()).ok())?
 }
 
 /// What came back, without its body.

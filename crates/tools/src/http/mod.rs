@@ -4,6 +4,7 @@
 //! in `page`.
 
 mod allow;
+mod charset;
 mod fetch;
 mod page;
 
@@ -100,10 +101,12 @@ impl Tool for HttpGet {
                 "Nothing was fetched: it took longer than {seconds} seconds."
             ))
         })??;
-        let succeeded = fetched.is_success;
-        let mut result = ToolResult::text(page::page(&fetched, most, id, &ctx.output_dir));
-        result.marked_failed = !succeeded;
-        Ok(result)
+        let page = page::page(&fetched, most, id, &ctx.output_dir);
+        // Where a redirect leads is an answer to go on from; an error page is none.
+        if fetched.is_success || fetched.leads.is_some() {
+            return Ok(ToolResult::text(page));
+        }
+        Err(ToolError::Failed(page))
     }
 }
 

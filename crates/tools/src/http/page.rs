@@ -8,6 +8,7 @@ use chat::tool::ToolUseId;
 use chat::truncate::{MAX_BYTES, floor_char_boundary, format_size, truncate_head};
 
 use super::SIZE;
+use super::charset;
 use super::fetch::Fetched;
 use crate::output::keep;
 
@@ -31,7 +32,7 @@ pub(super) fn page(fetched: &Fetched, most: usize, id: &ToolUseId, folder: &Path
         let file = kept(fetched, id, folder);
         return format!("{head}\n\n(no text: {size} of binary data)\n\n[{file}]");
     }
-    let text = String::from_utf8_lossy(&fetched.body).replace('\0', "␀");
+    let text = charset::decode(&fetched.kind, &fetched.body).replace('\0', "␀");
     let shown = truncate_head(&text);
     let mut notices = Vec::new();
     if shown.truncated_by.is_some() {
@@ -80,7 +81,7 @@ fn is_binary(fetched: &Fetched) -> bool {
     let start = &fetched.body[..fetched.body.len().min(SNIFFED)];
     // A cut may go through a character.
     let is_broken = std::str::from_utf8(start).is_err_and(|it| it.error_len().is_some());
-    start.contains(&0)
+    (start.contains(&0) && !charset::is_wide(&fetched.kind, start))
         || (is_broken && !matches!(kind, "text") && !fetched.kind.contains("charset"))
         || (matches!(kind, "image" | "audio" | "video" | "font") && !fetched.kind.contains("xml"))
 }

@@ -70,21 +70,46 @@ async fn a_page_comes_with_what_it_is() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_not_there_is_a_result_with_its_status() {
-    let server = Server::start(response("404 Not Found\r\ncontent-type: text/plain", "no")).await;
+async fn a_page_that_is_an_error_is_one_with_its_status_and_its_words() {
+    for (status, code) in [
+        ("404 Not Found", 404),
+        ("500 Internal Server Error", 500),
+        ("403 Forbidden", 403),
+    ] {
+        let page = response(&format!("{status}\r\ncontent-type: text/plain"), "no");
+        let server = Server::start(page).await;
+        let url = server.url("127.0.0.1");
+        let said = place(&["127.0.0.1"]).failed("http_get", get(&url)).await;
+        assert_eq!(
+            said,
+            format!("HTTP {status}, text/plain, from {url}\n\nno"),
+            "{code}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_page_is_read_in_its_own_encoding() {
+    let head = "200 OK\r\ncontent-type: text/plain; charset=iso-8859-1";
+    let server = Server::start(response(head, b"caf\xe9")).await;
     let said = place(&["127.0.0.1"])
-        .call("http_get", get(&server.url("127.0.0.1")))
+        .done("http_get", get(&server.url("127.0.0.1")))
         .await;
-    let chat::tool::ToolOutcome::Done {
-        content,
-        marked_failed,
-    } = said
-    else {
-        panic!("{said:?}")
-    };
+    assert!(said.ends_with("\n\ncafé"), "{said}");
+}
+
+#[tokio::test]
+async fn a_redirect_may_be_written_in_utf_8() {
+    let page = Server::start(response("200 OK", "there")).await;
+    let target = page.url("127.0.0.1").replace("/x", "/straße");
+    let head = format!("302 Found\r\nlocation: {target}");
+    let server = Server::start(response(&head, "")).await;
+    let said = place(&["127.0.0.1"])
+        .done("http_get", get(&server.url("127.0.0.1")))
+        .await;
     assert!(
-        marked_failed && content.starts_with("HTTP 404 Not Found"),
-        "{content}"
+        said.contains("/stra%C3%9Fe") && said.ends_with("there"),
+        "{said}"
     );
 }
 
