@@ -135,7 +135,16 @@ async fn answer(
         tracing::info!(failure = ?failed.failure, tries = tries.made, "no answer");
         let wait = match patience.decide(failed.failure, tries, dice()) {
             Verdict::Wait(wait) => wait,
-            Verdict::GiveUp => return Err(given_up(failed.problem, tries, begun.elapsed())),
+            Verdict::GiveUp => {
+                let out_of_time =
+                    failed.failure == Failure::Unreachable && tries.made <= patience.retries;
+                return Err(given_up(
+                    failed.problem,
+                    tries,
+                    begun.elapsed(),
+                    out_of_time,
+                ));
+            }
             Verdict::TooLong(asked) => return Err(too_long(failed.problem, asked, patience)),
         };
         let turn = format!("try {} of {}", tries.made + 1, patience.retries + 1);
@@ -198,13 +207,19 @@ fn dice() -> f64 {
     RandomState::new().hash_one(0) as f64 / u64::MAX as f64
 }
 
-fn given_up(problem: Problem, tries: Tries, took: Duration) -> Problem {
+/// `out_of_time` says that there were tries left and no time for them.
+fn given_up(problem: Problem, tries: Tries, took: Duration, out_of_time: bool) -> Problem {
     if tries.made < 2 {
         return problem;
     }
     let seconds = took.as_secs();
+    let why = if out_of_time {
+        ", and parameters.connect_timeout leaves no time for another try"
+    } else {
+        ""
+    };
     let what = format!(
-        "{} It was tried {} times in {seconds} s.",
+        "{} It was tried {} times in {seconds} s{why}.",
         problem.what, tries.made
     );
     Problem::new(what, problem.fix)

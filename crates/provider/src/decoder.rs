@@ -13,11 +13,13 @@ use crate::{
     said::Said,
     sse::{SseDecoder, SseEvent, TooLarge},
     surrogates::{self, Joiner},
+    whole,
 };
 
 /// Reads one answer.
 #[derive(Debug)]
 pub struct Decoder {
+    protocol: Protocol,
     sse: SseDecoder,
     answer: Answer,
     /// Puts characters together that were cut in two.
@@ -106,6 +108,7 @@ impl Decoder {
         };
         let ids = HashSet::new();
         Self {
+            protocol,
             sse: SseDecoder::default(),
             answer,
             joiner: Joiner::default(),
@@ -161,6 +164,9 @@ impl Decoder {
         if let Some(last) = self.sse.finish() {
             self.accept_last(last, &mut events);
         }
+        if !self.is_stream {
+            self.accept_whole(&mut events);
+        }
         if !self.ended {
             self.end(&mut events);
         }
@@ -181,6 +187,18 @@ impl Decoder {
         let cut = self.read(&repaired(event), events).is_err() && !self.ended;
         if cut {
             self.fail(failure::cut(), events);
+        }
+    }
+
+    /// Reads an answer that came as one piece of JSON.
+    fn accept_whole(&mut self, events: &mut Vec<StreamEvent>) {
+        let body = String::from_utf8_lossy(self.sse.stray());
+        let whole = whole::events(self.protocol, &surrogates::repair(&body));
+        for text in whole.into_iter().flatten() {
+            if !self.ended {
+                let name = String::new();
+                self.accept(SseEvent { name, text }, events);
+            }
         }
     }
 

@@ -31,6 +31,7 @@ mod sse;
 mod surrogates;
 mod text_tools;
 mod thinking;
+mod whole;
 
 pub use attachment::not_taken;
 pub use decoder::Decoder;

@@ -8,7 +8,7 @@ mod when;
 
 use core::time::Duration;
 
-use when::retry_after;
+use when::{retry_after, retry_after_ms};
 
 /// The first wait of ours; each later one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
@@ -51,7 +51,7 @@ pub enum Failure {
     Status {
         /// The HTTP status.
         code: u16,
-        /// What the server asks for in `Retry-After`.
+        /// What the server asks for in `Retry-After` or `retry-after-ms`.
         retry_after: Option<Duration>,
         /// What it says in `x-should-retry`, which knows better than the status.
         should_retry: Option<bool>,
@@ -124,7 +124,10 @@ impl Failure {
         if String::from_utf8_lossy(body).contains("insufficient_quota") {
             return Self::Final;
         }
-        let asked = header("retry-after").and_then(|it| retry_after(it, header("date"), now));
+        // OpenAI's own, more exact header comes beside the standard one.
+        let exact = header("retry-after-ms").and_then(retry_after_ms);
+        let standard = || retry_after(header("retry-after")?, header("date"), now);
+        let asked = exact.or_else(standard);
         Self::Status {
             code,
             retry_after: asked,
@@ -316,6 +319,26 @@ mod tests {
             of(br#"{"error":{"code":"insufficient_quota"}}"#),
             Failure::Final
         );
+    }
+
+    #[test]
+    fn milliseconds_are_more_exact_than_seconds() {
+        let of = |ms: &'static str, seconds: Option<&'static str>| {
+            let header = |name: &str| match name {
+                "retry-after-ms" => Some(ms),
+                "retry-after" => seconds,
+                _ => None,
+            };
+            match Failure::of_answer(429, header, b"", 0) {
+                Failure::Status { retry_after, .. } => retry_after,
+                other => panic!("{other:?}"),
+            }
+        };
+        let ms = |ms| Some(Duration::from_millis(ms));
+        assert_eq!(of("1500", Some("2")), ms(1500));
+        assert_eq!(of(" 250.5 ", None), Some(Duration::from_micros(250_500)));
+        assert_eq!(of("soon", Some("2")), ms(2000));
+        assert_eq!(of("-1", None), None);
     }
 
     #[test]

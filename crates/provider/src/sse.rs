@@ -11,7 +11,8 @@ use memchr::memchr2;
 
 /// Most bytes of one line, and of all lines of one event (16 MiB).
 pub(crate) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
-/// Most bytes kept of lines that are no field: more than any error message.
+/// Most bytes kept of lines that are no field, unless they are JSON: more than any error
+/// message.
 const MAX_STRAY_BYTES: usize = 64 * 1024;
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
@@ -161,7 +162,13 @@ impl SseDecoder {
     }
 
     fn keep_stray(&mut self, line: &[u8]) {
-        let room = MAX_STRAY_BYTES.saturating_sub(self.stray.len());
+        let first = self.stray.first().or(line.first());
+        // It may be a whole answer in JSON.
+        let most = match first {
+            Some(b'{' | b'[') => MAX_LINE_BYTES,
+            _ => MAX_STRAY_BYTES,
+        };
+        let room = most.saturating_sub(self.stray.len());
         self.stray.extend_from_slice(&line[..line.len().min(room)]);
         if line.len() < room {
             self.stray.push(b'\n');

@@ -95,6 +95,13 @@ impl Level {
     }
 }
 
+/// A thinking budget that leaves a quarter of the answer's limit for the answer itself.
+///
+/// Providers count both against `max_tokens`, so a budget as large as that leaves no word.
+pub(crate) fn leaving_room(budget: u32, max_tokens: u32) -> u32 {
+    budget.min(max_tokens - max_tokens / 4)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

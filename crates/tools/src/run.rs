@@ -142,6 +142,12 @@ fn ran(name: &str, ended: Ended, stop: &Stop) -> Ran {
             details: result.details,
         },
         Ok(Err(ToolError::Cancelled)) => stopped(stop).into(),
+        Ok(Err(ToolError::CancelledAfter(output))) => match stopped(stop) {
+            ToolOutcome::Failed(why) => ToolOutcome::Failed(format!("{output}\n\n{why}")),
+            ToolOutcome::Cancelled(why) => ToolOutcome::Cancelled(format!("{output}\n\n{why}")),
+            done @ ToolOutcome::Done { .. } => done,
+        }
+        .into(),
         Ok(Err(error)) => ToolOutcome::Failed(error.to_string()).into(),
         Err(error) => ToolOutcome::Failed(crashed(name, error)).into(),
     }

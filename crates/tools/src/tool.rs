@@ -329,4 +329,7 @@ pub enum ToolError {
     /// It was asked to stop and did.
     #[error("Cancelled by the user.")]
     Cancelled,
+    /// Likewise, with the output that there was until then.
+    #[error("{0}\n\nCancelled by the user.")]
+    CancelledAfter(String),
 }

@@ -107,10 +107,14 @@ enum Block<'a> {
     },
     Image {
         source: Source<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
     },
     Document {
         source: Source<'a>,
         title: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
     },
     Thinking {
         thinking: &'a str,
@@ -151,6 +155,9 @@ impl<'a> Source<'a> {
         }
     }
 }
+
+/// The highest temperature that the API takes.
+const MAX_TEMPERATURE: f64 = 1.0;
 
 /// Arguments in the document's bytes, or the empty object.
 #[derive(Serialize)]
@@ -217,6 +224,8 @@ fn body<'a>(
         // The API accepts no temperature beside thinking, and newer models none.
         temperature: parameters
             .finite_temperature()
+            // Other providers take up to 2.
+            .map(|temperature| temperature.clamp(0.0, MAX_TEMPERATURE))
             .filter(|_| !plan.thinks() && parameters.about.temperature != Some(false)),
         thinking: plan.thinking,
         output_config: plan.effort.map(|effort| OutputConfig { effort }),
@@ -317,10 +326,12 @@ fn file_block(file: &Attachment) -> Block<'_> {
     match &file.content {
         Content::Image { mime, base64 } if attachment::is_taken(file, SPOKEN) => Block::Image {
             source: Source::base64(mime, base64),
+            cache_control: None,
         },
         Content::Pdf { base64 } => Block::Document {
             source: Source::base64("application/pdf", base64),
             title: &file.name,
+            cache_control: None,
         },
         Content::Image { .. } | Content::Text(_) => Block::Text {
             text: Cow::Owned(file.as_text()),
@@ -359,10 +370,13 @@ fn mark_user_messages(messages: &mut [Message<'_>], mark: CacheControl) {
             .iter_mut()
             .rev()
             .find_map(|block| match block {
-                Block::Text { cache_control, .. } | Block::ToolResult { cache_control, .. } => {
-                    Some(cache_control)
+                Block::Text { cache_control, .. }
+                | Block::Image { cache_control, .. }
+                | Block::Document { cache_control, .. }
+                | Block::ToolResult { cache_control, .. } => Some(cache_control),
+                Block::Thinking { .. } | Block::RedactedThinking { .. } | Block::ToolUse { .. } => {
+                    None
                 }
-                _ => None,
             });
         if let Some(cache_control) = marks {
             *cache_control = Some(mark);

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::{
     Parameters, Thinking,
     catalogue::{Model, ThinkingKind},
+    thinking::leaving_room,
 };
 
 /// Tokens for an answer when nothing is set and nothing known; the API wants a
@@ -114,13 +115,13 @@ fn off(parameters: &Parameters) -> Plan<'_> {
     }
 }
 
-/// A budget stays below the answer's limit. A limit that the user set holds; ours
-/// grows with the budget.
+/// A budget leaves room for the answer. A limit that the user set holds; ours grows with
+/// the budget.
 fn with_budget(parameters: &Parameters, tokens: u32) -> Plan<'_> {
     let about = &parameters.about;
     let budget = about.clamp_budget(tokens).max(MIN_BUDGET);
     let max_tokens = max_tokens(parameters, budget);
-    let thinking = Some(budget.min(max_tokens - 1))
+    let thinking = Some(leaving_room(budget, max_tokens))
         .filter(|&budget| budget >= MIN_BUDGET)
         .map(|budget_tokens| Config::Enabled {
             budget_tokens,

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::dialects::{Ask, Words};
-use crate::{Level, Parameters, Thinking, catalogue::ThinkingKind};
+use crate::{Level, Parameters, Thinking, catalogue::ThinkingKind, thinking::leaving_room};
 
 /// What a request says about thinking; mostly nothing.
 #[derive(Debug, Default, Serialize)]
@@ -73,7 +73,11 @@ pub(super) fn asked(ask: Ask, parameters: &Parameters) -> Asked<'_> {
         },
         Ask::Reasoning(words) => Asked {
             reasoning: match wanted {
-                Thinking::Budget(tokens) if tokens > 0 => Some(Reasoning::MaxTokens(tokens)),
+                Thinking::Budget(tokens) if tokens > 0 => {
+                    let room = |limit| leaving_room(tokens, limit);
+                    let tokens = parameters.max_tokens.map_or(tokens, room);
+                    Some(Reasoning::MaxTokens(tokens))
+                }
                 _ => word(words).map(Reasoning::Effort),
             },
             ..none

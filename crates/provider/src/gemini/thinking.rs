@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::{Parameters, Thinking, catalogue::ThinkingKind};
+use crate::{Parameters, Thinking, catalogue::ThinkingKind, thinking::leaving_room};
 
 /// `generationConfig.thinkingConfig`
 #[derive(Serialize, Default, PartialEq)]
@@ -39,7 +39,11 @@ pub(super) fn thinking(parameters: &Parameters) -> Option<ThinkingConfig> {
             let tokens = match wanted {
                 Thinking::Off if about.thinking_off == Some(false) => about.clamp_budget(0),
                 Thinking::Off => 0,
-                on => about.clamp_budget(on.budget()),
+                on => {
+                    let budget = about.clamp_budget(on.budget());
+                    let room = |limit| about.clamp_budget(leaving_room(budget, limit));
+                    parameters.max_tokens.map_or(budget, room)
+                }
             };
             Some(ThinkingConfig {
                 include_thoughts,

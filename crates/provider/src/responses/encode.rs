@@ -116,9 +116,10 @@ pub(crate) fn encode(
             .max_tokens
             .map(|limit| limit.max(MIN_OUTPUT_TOKENS)),
         // Models that reason accept no temperature.
-        temperature: parameters
-            .finite_temperature()
-            .filter(|_| reasons(parameters) != Some(true) || effort == Some(NO_EFFORT)),
+        temperature: parameters.finite_temperature().filter(|_| match effort {
+            Some(effort) => effort == NO_EFFORT,
+            None => reasons(parameters) != Some(true),
+        }),
         cache: cache(model, parameters),
         reasoning,
         tools: tools(&prompt.tools),

@@ -20,6 +20,13 @@ pub(super) fn retry_after(value: &str, date: Option<&str>, now: u64) -> Option<D
     Some(Duration::from_secs(then.saturating_sub(now).min(LONGEST)))
 }
 
+/// How long a server asks to wait in a header of milliseconds.
+pub(super) fn retry_after_ms(value: &str) -> Option<Duration> {
+    let seconds = value.trim().parse::<f64>().ok()? / 1000.0;
+    let is_usable = seconds.is_finite() && seconds >= 0.0;
+    is_usable.then(|| Duration::from_secs_f64(seconds.min(LONGEST as f64)))
+}
+
 /// Seconds since 1970 of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`, the only
 /// form that a server may send.
 fn http_date(text: &str) -> Option<u64> {

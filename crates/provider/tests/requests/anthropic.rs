@@ -226,7 +226,7 @@ fn a_base_url_may_end_in_the_version() {
 }
 
 #[test]
-fn files_are_blocks_between_the_words_and_the_cache_mark_is_on_the_last_text() {
+fn files_are_blocks_between_the_words_and_the_cache_mark_is_on_the_last_block() {
     let parts = vec![text("see"), pdf(), text_file(), image("image/png")];
     assert_eq!(
         not_taken(
@@ -242,9 +242,15 @@ fn files_are_blocks_between_the_words_and_the_cache_mark_is_on_the_last_text() {
         json!([{"role": "user", "content": [
             {"type": "text", "text": "see"},
             {"type": "document", "source": source("application/pdf"), "title": "@./b.pdf"},
-            {"type": "text", "text": "@./c.txt:\n```\nc\n```", "cache_control": {"type": "ephemeral"}},
-            {"type": "image", "source": source("image/png")},
+            {"type": "text", "text": "@./c.txt:\n```\nc\n```"},
+            {"type": "image", "source": source("image/png"), "cache_control": {"type": "ephemeral"}},
         ]}])
+    );
+    let last = messages_of(ANTHROPIC, vec![text("see"), pdf()])[0]["content"][1].clone();
+    assert_eq!(
+        last["cache_control"],
+        json!({"type": "ephemeral"}),
+        "{last}"
     );
 }
 
@@ -263,6 +269,18 @@ fn a_picture_of_another_type_is_its_name() {
         messages_of(ANTHROPIC, parts)[0]["content"][0]["text"],
         "@./a.png"
     );
+}
+
+#[test]
+fn a_temperature_is_no_higher_than_the_api_takes() {
+    for (set, sent) in [(1.5, 1.0), (2.0, 1.0), (1.0, 1.0), (0.3, 0.3), (-1.0, 0.0)] {
+        let parameters = Parameters {
+            temperature: Some(set),
+            ..parameters()
+        };
+        let body = body(ANTHROPIC, &prompt(conversation()), &parameters);
+        assert_eq!(body["temperature"], json!(sent), "{set}");
+    }
 }
 
 /// How often a body of three user messages, a tool and a system text is marked.

@@ -29,11 +29,13 @@ fn check_limits(max_tokens: Option<u32>, budget: u32, expected: (u32, Option<u32
 }
 
 #[test]
-fn a_thinking_budget_stays_between_its_least_and_the_token_limit() {
+fn a_thinking_budget_leaves_a_quarter_of_the_token_limit_for_the_answer() {
     check_limits(None, 0, (8192, None));
     check_limits(None, 128, (8192 + 1024, Some(1024)));
     check_limits(None, 16384, (8192 + 16384, Some(16384)));
-    check_limits(Some(4000), 8192, (4000, Some(3999)));
+    check_limits(Some(4000), 8192, (4000, Some(3000)));
+    check_limits(Some(8000), 20_000, (8000, Some(6000)));
+    check_limits(Some(8000), 5000, (8000, Some(5000)));
     check_limits(Some(1024), 8192, (1024, None));
 }
 

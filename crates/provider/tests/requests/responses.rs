@@ -200,7 +200,7 @@ fn thinking_is_the_effort_that_the_model_knows() {
     check_thinking(
         "unheard-of",
         level(Level::Max),
-        json!([effort("high"), true, true]),
+        json!([effort("high"), true, false]),
     );
     check_thinking(
         "unheard-of",

@@ -44,7 +44,9 @@ impl Report {
                 "{content}\n\nCommand timed out after {} seconds and was stopped.",
                 limit.as_secs_f64()
             ))),
-            End::Cancelled => Err(ToolError::Cancelled),
+            End::Cancelled if self.captured.text.is_empty() => Err(ToolError::Cancelled),
+            // The user has seen it, and the model needs what was done so far.
+            End::Cancelled => Err(ToolError::CancelledAfter(content)),
             End::Unknown(error) => Err(ToolError::Failed(format!(
                 "{content}\n\nHow the command ended is not known: {error}."
             ))),

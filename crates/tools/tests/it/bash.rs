@@ -245,3 +245,20 @@ async fn a_here_document_is_read_to_its_end() {
     check("cat <<'EOF'\n{ $x; }\nEOF", "{ $x; }").await;
     check("cat <<EOF\none\nEOF\necho two", "one\ntwo").await;
 }
+
+#[tokio::test]
+async fn a_cancelled_command_keeps_what_it_had_printed() {
+    let place = Place::new();
+    let (cancel, started) = (place.ctx.cancel.clone(), place.path("started"));
+    tokio::spawn(async move {
+        while !started.exists() {
+            tokio::task::yield_now().await;
+        }
+        cancel.cancel();
+    });
+    let script = "echo one; echo two; touch started; exec sleep 60";
+    let input = json!({"label": "", "command": script, "timeout": null});
+    let said = place.call("bash", input).await;
+    let expected = "one\ntwo\n\nCancelled by the user.".to_owned();
+    assert_eq!(said, chat::tool::ToolOutcome::Cancelled(expected));
+}
