@@ -337,6 +337,40 @@ fn a_refusal_is_told_in_the_tools_own_words_unless_the_user_gave_a_reason() {
 }
 
 #[test]
+fn setup_comes_before_the_approval_once_and_a_refusal_names_the_command() {
+    for (keys, text) in [
+        ("<M-CR>", done("delete it")),
+        (
+            "/pending<CR>cwrejected<Esc><M-CR>",
+            failed("Not run: echo delete it"),
+        ),
+    ] {
+        let provider = calls("careful", json!({"word": "delete"}));
+        let init = "tools.register('careful', {
+            description = 'T',
+            schema = { action = { word = 'x' } },
+            opts = { requires_approval = true },
+            cmds = {},
+            env = function(actions) return { word = actions.word } end,
+            handlers = { setup = function(agent)
+              note('setup')()
+              table.insert(agent.tool.cmds, { 'echo', '${word}', 'it' })
+            end },
+            output = { rejected = function(agent, cmd)
+              agent.chat:add_buf_message({ content = 'Not run: ' .. table.concat(cmd, ' ') })
+            end } })";
+        let editor = ask(&provider, init);
+        editor.wait_text("status=pending");
+        editor.wait_for("the setup of a call that waits", |editor| {
+            order(editor) == json!(["setup"])
+        });
+        editor.keys(keys);
+        assert_eq!(ended(&editor), text);
+        assert_eq!(order(&editor), json!(["setup"]));
+    }
+}
+
+#[test]
 fn a_rule_that_names_the_tool_approves_it() {
     let provider = calls("careful", json!({"word": "delete"}));
     let init = format!(

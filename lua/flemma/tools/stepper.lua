@@ -124,6 +124,57 @@ local function on_error(call, step, stderr, stdout, default)
   fail(call, #call.said > 0 and table.concat(call.said, "\n") or default)
 end
 
+--- Calls that were shown and not decided on yet: `setup` has run for them.
+---@type table<flemma.tools.Steps, flemma.tools.StepCall[]>
+local prepared = setmetatable({}, { __mode = "k" })
+--- Most of them for one tool; of a call that is never decided on nothing else is heard.
+local MOST_PREPARED = 32
+
+--- Has the tool set a call up and makes the values for its commands.
+---@param call flemma.tools.StepCall
+---@return string? problem
+local function set_up(call)
+  local ok, why = protected((call.self.handlers or {}).setup, call.agent)
+  if not ok then
+    return ("handlers.setup raised an error: %s"):format(why)
+  elseif call.self.env then
+    local made, values = protected(call.self.env, vim.deepcopy(call.self.request.action))
+    if not made then
+      return ("env raised an error: %s"):format(values)
+    end
+    call.env = type(values) == "table" and values or {}
+  end
+end
+
+--- The call with these arguments that was set up when it was shown.
+---@param tool flemma.tools.Steps
+---@param actions table
+---@param take boolean Whether it is decided on now.
+---@return flemma.tools.StepCall?
+local function find(tool, actions, take)
+  for index, call in ipairs(prepared[tool] or {}) do
+    if vim.deep_equal(call.actions, actions) then
+      return take and table.remove(prepared[tool], index) or call
+    end
+  end
+end
+
+--- A call that is set up: the one that was shown, or a fresh one.
+---@param tool flemma.tools.Steps
+---@param actions table
+---@param buffer integer?
+---@return flemma.tools.StepCall
+---@return string? problem
+local function begun(tool, actions, buffer)
+  local call = find(tool, actions, true)
+  if call then
+    call.agent.bufnr, call.agent.chat.bufnr = buffer, buffer
+    return call
+  end
+  call = begin(tool, actions, buffer)
+  return call, set_up(call)
+end
+
 local next_step
 
 --- A step worked.
@@ -266,17 +317,10 @@ end
 ---@param run flemma.tools.Run
 ---@return fun() cancel
 function M.run(tool, actions, context, callback, run)
-  local call = begin(tool, actions, context.bufnr)
+  local call, problem = begun(tool, actions, context.bufnr)
   call.callback, call.run = callback, run
-  local ok, why = protected((call.self.handlers or {}).setup, call.agent)
-  if not ok then
-    fail(call, ("handlers.setup raised an error: %s"):format(why))
-  elseif tool.env then
-    local made, values = protected(tool.env, vim.deepcopy(call.self.request.action))
-    if not made then
-      fail(call, ("env raised an error: %s"):format(values))
-    end
-    call.env = type(values) == "table" and values or {}
+  if problem then
+    fail(call, problem)
   end
   next_step(call, 1, nil)
   return function()
@@ -284,14 +328,43 @@ function M.run(tool, actions, context, callback, run)
   end
 end
 
---- What stands beside a call that waits, in the tool's words.
+--- What stands beside a call that waits, in the tool's words. Sets the call up, once.
 ---@param tool flemma.tools.Steps
 ---@param actions table
----@return string
+---@return string? text Without one the general words stand there.
 function M.prompt(tool, actions)
-  local call = begin(tool, actions)
-  local ok, text = protected(tool.output.prompt, call.agent, call.self)
+  local call = find(tool, actions, false)
+  if not call then
+    call = begin(tool, actions)
+    local problem = set_up(call)
+    -- It is set up anew, and fails, when it runs.
+    assert(not problem, problem)
+    local list = prepared[tool] or {}
+    prepared[tool] = list
+    list[#list + 1] = call
+    if #list > MOST_PREPARED then
+      table.remove(list, 1)
+    end
+  end
+  local prompt = (call.self.output or {}).prompt
+  if not prompt then
+    return nil
+  end
+  local ok, text = protected(prompt, call.agent, call.self)
   return assert(ok and type(text) == "string" and text, text)
+end
+
+--- The words of the first command, or nothing when a function comes first.
+---@param call flemma.tools.StepCall
+---@return string[]
+local function first_command(call)
+  local step = (call.self.cmds or {})[1]
+  if type(step) ~= "table" or vim.is_callable(step) then
+    return {}
+  end
+  return vim.tbl_map(function(word)
+    return filled(word, call.env)
+  end, step.cmd or step)
 end
 
 --- The user refused a call: what the model is told of it, in the tool's words.
@@ -300,8 +373,11 @@ end
 ---@param buffer integer
 ---@return string?
 function M.rejected(tool, actions, buffer)
-  local call = begin(tool, actions, buffer)
-  local ok, why = protected((tool.output or {}).rejected, call.agent)
+  local call, problem = begun(tool, actions, buffer)
+  local ok, why = not problem, problem
+  if ok then
+    ok, why = protected((call.self.output or {}).rejected, call.agent, first_command(call))
+  end
   finish(call)
   if not ok then
     error(why, 0)

@@ -110,7 +110,7 @@ function M.definition(name, given)
     return nil, ('"%s": %s'):format(tostring(name), problem)
   end
   local json = example.json(tool.schema or {})
-  local output = tool.output or {}
+  local output, handlers = tool.output or {}, tool.handlers or {}
   local function stepper()
     return require("flemma.tools.stepper")
   end
@@ -131,10 +131,11 @@ function M.definition(name, given)
     execute = function(input, context, callback, run)
       return stepper().run(tool, json and input or example.texts(input), context, callback, run)
     end,
-    format_preview = output.prompt and function(input)
+    -- Also what `setup` says has to come before the user decides.
+    format_preview = (output.prompt or handlers.setup) and function(input)
       return stepper().prompt(tool, json and input or example.texts(input))
     end or nil,
-    rejected = (output.rejected or (tool.handlers or {}).on_exit) and function(input, buffer)
+    rejected = (output.rejected or handlers.setup or handlers.on_exit) and function(input, buffer)
       return stepper().rejected(tool, json and input or example.texts(input), buffer)
     end or nil,
   }

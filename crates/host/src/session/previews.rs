@@ -23,12 +23,13 @@ pub(super) type Said = Option<String>;
 impl Session {
     /// The line beside a call, for windows of `width` columns: the tool's own words,
     /// nothing as long as these are awaited, else `general`. A call that can only fail
-    /// has none.
+    /// has none. Only of a call that waits is the tool asked: it prepares it by that.
     pub(super) fn preview(
         &self,
         call: &CallKey,
         width: usize,
         general: Option<String>,
+        waits: bool,
     ) -> Option<String> {
         let general = general.filter(|_| self.can_run(call))?;
         let tool = self.shared.registry.get(&call.name);
@@ -43,6 +44,7 @@ impl Session {
                 let text = format!("{}: {body}", call.name);
                 Some(chat::preview::one_line(&text, width))
             }
+            None if !waits => Some(general),
             None => {
                 known.insert((call.clone(), width), None);
                 self.ask_for_preview(call.clone(), width, tool);

@@ -85,7 +85,7 @@ impl Session {
         let label = unsandboxed.or_else(|| self.shown_again(&mark.call));
         let in_sight = !mark.pending || self.is_in_sight(&mark.call);
         let preview = mark.preview.filter(|_| in_sight);
-        let preview = self.preview(&mark.call, width, preview);
+        let preview = self.preview(&mark.call, width, preview, mark.pending);
         let preview = preview.map(|it| self.with_destination(it, mark.pending, &mark.call, width));
         MarkItem {
             id: mark.key,
