@@ -217,3 +217,17 @@ fn backends_completions_and_manual_are_printed() {
     assert!(shell.run(&["man"]).out.contains("flemma\\-send(1)"));
     assert_eq!(shell.run(&["man", "sned"]).code, Some(2));
 }
+
+#[test]
+fn a_command_may_be_named_with_the_slash_of_its_document() {
+    let provider = Provider::anthropic(["Hello."]);
+    let shell = Shell::new(&provider);
+    let spec = "name: hello\nprompt:\n  template: Say hello.\n";
+    shell.write(".flemma/commands/hello.yaml", spec);
+    let ran = shell.run(&["run", "/hello"]);
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (Some(0), "Hello.\n"),
+        "{ran:?}"
+    );
+}

@@ -314,3 +314,38 @@ fn what_went_wrong_is_told_with_its_exit_code() {
             .contains("config.toml: There is no option \"tools.auto_aprove\". Did you mean")
     );
 }
+
+#[test]
+fn a_message_may_begin_with_a_dash() {
+    let provider = Provider::anthropic(["One.", "Two."]);
+    let shell = Shell::new(&provider);
+    let ran = shell.run(&[
+        "send",
+        "new.chat",
+        "-m",
+        "- item",
+        "--follow-up",
+        "--- more",
+    ]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let chat = shell.read("new.chat");
+    assert!(
+        chat.contains("@You:\n- item") && chat.contains("@You:\n--- more"),
+        "{chat}"
+    );
+}
+
+#[test]
+fn messages_about_the_configuration_file_name_it() {
+    let provider = Provider::anthropic(["One."]);
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    shell.configure("provider = \"groq\"\n[parameters.groq]\napi_key = \"k\"\n");
+    let ran = shell.run(&["send", "question.chat"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.err.contains("Set model in flemma/config.toml"),
+        "{ran:?}"
+    );
+    assert!(!ran.err.contains("setup"), "{ran:?}");
+}

@@ -107,14 +107,14 @@ pub struct Send {
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
     /// Write this message into the chat first; begins the chat if there is none.
-    #[arg(short, long, value_name = "TEXT")]
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub message: Option<String>,
     /// Add what comes on standard input to the message, as a block of text.
     #[arg(long)]
     pub stdin: bool,
     /// Say this when the model is done, as a message of its own; again and again, in
     /// order. What cannot be sent any more stands at the end of the chat.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub follow_up: Vec<String>,
     /// Show what would be sent and run, and change nothing.
     #[arg(long)]

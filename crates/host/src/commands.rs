@@ -232,10 +232,14 @@ fn with_model(options: &Options, model: &Model) -> Given {
 
 pub fn configured(given: &Given) -> Result<Config, ExitCode> {
     let (registry, _) = config::registry(given);
-    config::read(given, &registry).map_err(|wrong| match wrong {
+    let config = config::read(given, &registry).map_err(|wrong| match wrong {
         Wrong::Usage(problems) => fail(Code::Usage, &problems),
         Wrong::File(problems) => fail(Code::Error, &problems),
-    })
+    })?;
+    for warning in &config.warnings {
+        eprintln!("flemma: {}", headless::in_a_shell(warning));
+    }
+    Ok(config)
 }
 
 fn job(config: Config, options: &Options, chat: Chat, show: Show) -> Job {
@@ -255,7 +259,7 @@ fn job(config: Config, options: &Options, chat: Chat, show: Show) -> Job {
 
 pub fn fail(code: Code, problems: &[String]) -> ExitCode {
     for problem in problems {
-        eprintln!("flemma: {problem}");
+        eprintln!("flemma: {}", headless::in_a_shell(problem));
     }
     code.into()
 }

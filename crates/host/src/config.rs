@@ -60,6 +60,8 @@ pub struct Config {
     pub settings: Settings,
     /// What `--approve` lists.
     pub approve: Policy,
+    /// What is to be said about the file that stops nothing, a sentence each.
+    pub warnings: Vec<String>,
 }
 
 /// What is wrong, a sentence each.
@@ -126,28 +128,58 @@ fn add_tools(options: &mut Value, given: &Given) {
 /// Something is wrong with either.
 pub fn read(given: &Given, registry: &Registry) -> Result<Config, Wrong> {
     let mut options = read_options(given)?;
-    let (own, problems) = Settings::read(&options, registry);
-    if !problems.is_empty() {
-        let file = file(given).unwrap_or_default();
-        let named = problems
-            .iter()
-            .map(|it| format!("{}: {it}", file.display()));
-        return Err(Wrong::File(named.collect()));
+    let shown = file(given).unwrap_or_default().display().to_string();
+    let in_file = |problems: &[String]| -> Vec<String> {
+        problems.iter().map(|it| format!("{shown}: {it}")).collect()
+    };
+    let mut warnings = leave_out_unknown(&mut options, registry);
+    let (own, problems) = Settings::examine(&options, registry);
+    let wrong = [problems.values, problems.names].concat();
+    if !wrong.is_empty() {
+        return Err(Wrong::File(in_file(&wrong)));
     }
+    warnings.extend(problems.unknown);
+    let warnings = in_file(&warnings);
     let presets = options.pointer("/tools/presets").cloned();
     lay_over(&mut options, &own.provider, given);
-    let (settings, problems) = Settings::read(&options, registry);
-    if !problems.is_empty() {
-        return Err(Wrong::Usage(problems));
+    let (settings, problems) = Settings::examine(&options, registry);
+    let wrong = [problems.values, problems.names].concat();
+    if !wrong.is_empty() {
+        return Err(Wrong::Usage(wrong));
     }
     let bash = options.pointer("/tools/bash").cloned();
-    let approve = approved(given, presets, bash, registry)?;
+    let folder = std::env::current_dir().unwrap_or_default();
+    let servers = crate::mcp::server_names(&options, file(given).as_deref(), &folder);
+    let approve = approved(given, presets, bash, registry, &servers)?;
     Ok(Config {
         options,
         file: file(given),
         settings,
         approve,
+        warnings,
     })
+}
+
+/// Takes names that no tool has out of the list of what is approved, and says so.
+///
+/// A tool whose folder is gone must not stop every command, and a name that is left out
+/// approves less.
+fn leave_out_unknown(options: &mut Value, registry: &Registry) -> Vec<String> {
+    let presets = options.pointer("/tools/presets").cloned();
+    let listed = options.pointer_mut("/tools/auto_approve");
+    let Some(list) = listed.and_then(Value::as_array_mut) else {
+        return Vec::new();
+    };
+    let mut warnings = Vec::new();
+    list.retain(|name| {
+        let alone = json!({"tools": {"auto_approve": [name], "presets": presets}});
+        let (_, problems) = Settings::examine(&alone, registry);
+        let about = |it: &&String| it.starts_with("tools.auto_approve: ");
+        let unknown = problems.unknown.iter().find(about);
+        warnings.extend(unknown.map(|it| format!("{it} It is left out.")));
+        unknown.is_none()
+    });
+    warnings
 }
 
 fn read_file(file: &Path, required: bool) -> Result<Value, Wrong> {
@@ -236,12 +268,14 @@ fn lay_over(options: &mut Value, own_provider: &str, given: &Given) {
     }
 }
 
-/// What the names of `--approve` stand for.
+/// What the names of `--approve` stand for. A tool of one of `servers` is known only once
+/// that was started.
 fn approved(
     given: &Given,
     presets: Option<Value>,
     bash: Option<Value>,
     registry: &Registry,
+    servers: &[String],
 ) -> Result<Policy, Wrong> {
     let mut names = given.approve.clone();
     if given.restricted {
@@ -258,17 +292,41 @@ fn approved(
         set(&mut options, &["tools", "bash"], bash);
     }
     let (settings, found) = Settings::examine(&options, registry);
-    // No tool is still to come here, as it may be in Neovim.
-    let problems = [found.all(), found.remarks].concat();
+    let named = found.all();
+    let named = named
+        .iter()
+        .filter_map(|it| it.strip_prefix("tools.auto_approve: "));
+    let missing = found
+        .missing
+        .iter()
+        .filter_map(|name| missing(name, servers));
+    let problems: Vec<String> = named
+        .map(str::to_owned)
+        .chain(missing)
+        .map(|it| format!("--approve: {it}"))
+        .collect();
     if problems.is_empty() {
         return Ok(settings.policy());
     }
-    let named = problems
-        .iter()
-        .filter_map(|it| it.strip_prefix("tools.auto_approve: "));
-    Err(Wrong::Usage(
-        named.map(|it| format!("--approve: {it}")).collect(),
-    ))
+    Err(Wrong::Usage(problems))
+}
+
+/// What is wrong with a name that no tool has.
+fn missing(name: &str, servers: &[String]) -> Option<String> {
+    let Some((server, _)) = name.split_once("__") else {
+        return Some(format!(
+            "there is no tool named \"{name}\". `flemma tools` lists them."
+        ));
+    };
+    let known = servers.iter().any(|it| {
+        name.strip_prefix(it.as_str())
+            .is_some_and(|rest| rest.starts_with("__"))
+    });
+    (!known).then(|| {
+        format!(
+            "there is no MCP server \"{server}\" for the tool \"{name}\". `flemma mcp list` lists them."
+        )
+    })
 }
 
 fn set(options: &mut Value, path: &[&str], value: Value) {
@@ -420,12 +478,62 @@ mod tests {
             ..Given::default()
         };
         let error = with("", approving("task")).unwrap_err();
-        assert!(error.starts_with("usage: --approve: there is no tool named \"task\""));
+        assert_eq!(
+            error,
+            "usage: --approve: there is no tool named \"task\". `flemma tools` lists them."
+        );
+        let server = "[mcp.servers.s]\ncommand = \"true\"\n";
+        let approve = with(server, approving("s__tool")).unwrap().approve;
+        assert_eq!(approve.decide("s__tool"), Some(Decision::Approve));
+        let error = with(server, approving("t__tool")).unwrap_err();
+        assert!(error.contains("there is no MCP server \"t\""), "{error}");
         let error = with("", approving("bahs")).unwrap_err();
         assert_eq!(
             error,
             "usage: --approve: nothing is named \"bahs\". Did you mean \"bash\"?"
         );
+    }
+
+    #[test]
+    fn a_name_whose_tool_is_gone_is_left_out_and_stops_nothing() {
+        let file = "[tools]\nauto_approve = [\"bashy\", \"read\", \"far_away\"]\n";
+        let config = with(file, Given::default()).unwrap();
+        assert_eq!(
+            config.settings.policy().decide("read"),
+            Some(Decision::Approve)
+        );
+        assert_eq!(config.settings.policy().decide("bash"), None);
+        assert_eq!(config.settings.policy().decide("bashy"), None);
+        let [warning] = config.warnings.as_slice() else {
+            panic!("{:?}", config.warnings);
+        };
+        assert!(
+            warning.ends_with(
+                "tools.auto_approve: nothing is named \"bashy\". Did you mean \"bash\"? It is left out."
+            ),
+            "{warning}"
+        );
+        // A denial that cannot be read must not mean that nothing is denied.
+        let file = "[tools]\nauto_approve = [\"read\", \"$x\"]\n[tools.presets.\"$x\"]\ndeny = [\"bsh\"]\n";
+        let config = with(file, Given::default()).unwrap();
+        assert_eq!(config.settings.policy().decide("read"), None);
+        assert!(!config.warnings.is_empty());
+    }
+
+    #[test]
+    fn models_can_look_for_tools_whatever_is_listed() {
+        let decide = |file: &str| {
+            let policy = with(file, Given::default()).unwrap().settings.policy();
+            policy.decide("tool_search")
+        };
+        let approve = Some(Decision::Approve);
+        assert_eq!(
+            decide("[tools]\nauto_approve = [\"calculator\"]\n"),
+            approve
+        );
+        assert_eq!(decide("[tools]\nauto_approve = []\n"), None);
+        let denied = "[tools]\nauto_approve = [\"read\", \"$x\"]\n[tools.presets.\"$x\"]\ndeny = [\"tool_search\"]\n";
+        assert_eq!(decide(denied), Some(Decision::Deny));
     }
 
     #[test]

@@ -49,7 +49,7 @@ use crate::protocol::*;
 pub use self::compose::{call, fenced};
 pub use self::file::ChatFile;
 pub use self::outcome::Code;
-pub use self::output::Show;
+pub use self::output::{Show, in_a_shell};
 
 /// The name under which the command line's own approvals are logged.
 const RESOLVER: &str = "command line";

@@ -33,6 +33,14 @@ pub fn add_known(registry: &mut Registry, options: &Value, file: Option<&Path>, 
     }
 }
 
+/// The names of the configured servers, met before or not.
+pub fn server_names(options: &Value, file: Option<&Path>, folder: &Path) -> Vec<String> {
+    let table = options.pointer("/mcp/servers").and_then(Value::as_object);
+    let with_project = options.pointer("/mcp/project") != Some(&Value::Bool(false));
+    let table = table.cloned().unwrap_or_default();
+    shell::names_here(&table, file, with_project, folder)
+}
+
 /// `flemma mcp`
 pub fn command(mcp: Mcp) -> ExitCode {
     match mcp.command {

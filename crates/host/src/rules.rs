@@ -16,7 +16,7 @@ use serde_json::Value;
 use tools::Registry;
 
 use crate::frontmatter::{AutoApprove, Evaluated, Failure, Known, Overrides};
-use crate::settings::{FrontmatterTrust, Settings, Target, Unlisted, UnrecognizedCalls};
+use crate::settings::{FrontmatterTrust, Settings, Target, Unlisted, UnrecognizedCalls, searching};
 use crate::trust::{Loosening, loosening, overruled};
 
 /// What a chat goes by until its next key.
@@ -210,7 +210,8 @@ impl Rules {
             }
             AutoApprove::List { names, exclusions } => {
                 let names = names.iter().map(String::as_str);
-                let mut theirs = self.settings.expand(names, exclusions);
+                let theirs = self.settings.expand(names, exclusions);
+                let mut theirs = searching(theirs, exclusions);
                 if !trusted {
                     theirs.approve.retain(|name| ours.approve.contains(name));
                     if ours.judges.is_empty() && !ours.approve.contains("bash") {

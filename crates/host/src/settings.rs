@@ -29,6 +29,7 @@ pub use check::nearest;
 pub use definition::parameter_words;
 pub use kind::share;
 pub use layers::Row;
+pub use policy::searching;
 pub use sandbox::{BackendChoice, Here, SandboxSettings};
 pub use target::{Target, value_of};
 
@@ -218,6 +219,8 @@ pub struct Problems {
     pub unknown: Vec<String>,
     /// What is not wrong and may not be meant so.
     pub remarks: Vec<String>,
+    /// The names in `tools.auto_approve` that the remarks are about: no tool has them yet.
+    pub missing: Vec<String>,
 }
 
 impl Problems {

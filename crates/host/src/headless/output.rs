@@ -261,8 +261,11 @@ fn harmless(text: &str) -> String {
 }
 
 /// Messages name keys of Neovim; here the command is given again.
-fn in_a_shell(message: &str) -> String {
+pub fn in_a_shell(message: &str) -> String {
     [
+        ("setup(): ", "flemma/config.toml: "),
+        ("setup{}", "flemma/config.toml"),
+        ("setup()", "flemma/config.toml"),
         ("ress Ctrl-] again", "ress Ctrl-]"),
         (", or press Ctrl-]", ", or run it again"),
         ("press Ctrl-]", "run it again"),
@@ -305,6 +308,10 @@ mod tests {
             (
                 "Set $X and restart Neovim, or try `:Flemma tutor`, which needs no key.",
                 "Set $X and run it again.",
+            ),
+            (
+                "setup(): nothing is named \"x\". Set model in setup{}, as in setup().",
+                "flemma/config.toml: nothing is named \"x\". Set model in flemma/config.toml, as in flemma/config.toml.",
             ),
         ] {
             assert_eq!(in_a_shell(message), shown);

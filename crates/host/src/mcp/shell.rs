@@ -147,6 +147,17 @@ fn specs_in(
     (specs, words)
 }
 
+/// The names of the servers in a folder.
+pub(super) fn names_here(
+    table: &Map<String, Value>,
+    file: Option<&Path>,
+    with_project: bool,
+    folder: &Path,
+) -> Vec<String> {
+    let (specs, _) = specs_in(table, &servers::origin(file), with_project, folder);
+    specs.into_iter().map(|spec| spec.name).collect()
+}
+
 /// The servers in a folder that were met before.
 pub(super) fn known_here(
     table: &Map<String, Value>,

@@ -25,6 +25,19 @@ pub(super) const OPTIONS_PRIORITY: i32 = 100;
 /// Behind all others: what `--restricted` approves, and what `--approve` names.
 const LAST_PRIORITY: i32 = -101;
 
+/// A policy that lets models look for tools, unless it says otherwise: that only finds
+/// them, and a list that leaves it out would keep models from all that are not offered.
+pub fn searching(mut policy: Policy, exclusions: &[String]) -> Policy {
+    let is_named = policy.deny.contains(SEARCH) || exclusions.iter().any(|it| it == SEARCH);
+    if !policy.approve.is_empty() && !is_named {
+        policy.approve.insert(SEARCH.to_owned());
+    }
+    policy
+}
+
+/// The tool that finds tools.
+const SEARCH: &str = "tool_search";
+
 /// Whether an entry of `tools.auto_approve` is the path of a module.
 fn is_module(name: &str) -> bool {
     name.contains('.') && !name.starts_with("urn:flemma:")
@@ -75,7 +88,11 @@ impl Settings {
             } else {
                 &tools
             };
+            let remarks = problems.remarks.len();
             check_name("tools.auto_approve", name, known, problems);
+            if problems.remarks.len() > remarks {
+                problems.missing.push(name.to_owned());
+            }
         }
         if let Err(problem) = HttpAllow::read(&self.tools.http_get.allow) {
             problems
@@ -168,7 +185,7 @@ impl Settings {
 
     /// The list policy of the options: presets expanded and merged.
     pub fn policy(&self) -> Policy {
-        self.expand(self.approved_names(), &[])
+        searching(self.expand(self.approved_names(), &[]), &[])
     }
 
     /// Who is asked: our own links, less those that the user took away, and what

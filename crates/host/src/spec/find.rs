@@ -34,6 +34,7 @@ pub fn folders(project: &Path) -> Vec<PathBuf> {
 ///
 /// There is none, or what is wrong with it.
 pub fn find(word: &str, project: &Path) -> Result<Spec, String> {
+    let word = without_slash(word);
     let is_path = word.contains('/') || word.ends_with(".yaml") || word.ends_with(".yml");
     let path = if is_path {
         Some(project.join(word))
@@ -50,6 +51,13 @@ pub fn find(word: &str, project: &Path) -> Result<Spec, String> {
     found
         .spec
         .map_err(|error| format!("{}: {error}. Nothing was run.", found.path.display()))
+}
+
+/// The name in `/name`, as document 4 writes commands, unless there is such a file.
+fn without_slash(word: &str) -> &str {
+    let name = word.strip_prefix('/').unwrap_or(word);
+    let is_name = !name.contains('/') && !Path::new(word).exists();
+    if is_name { name } else { word }
 }
 
 fn unknown(word: &str, project: &Path) -> String {
@@ -87,4 +95,22 @@ pub fn all(project: &Path) -> Vec<Found> {
     }
     found.sort_by(|a, b| a.path.file_name().cmp(&b.path.file_name()));
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slash_before_a_name_is_no_path() {
+        for (word, name) in [
+            ("/explain", "explain"),
+            ("explain", "explain"),
+            ("/tmp", "/tmp"),
+            ("/a/b", "/a/b"),
+            ("./explain", "./explain"),
+        ] {
+            assert_eq!(without_slash(word), name);
+        }
+    }
 }
