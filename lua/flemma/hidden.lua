@@ -7,6 +7,9 @@ local M = {}
 local api = vim.api
 local config = require("flemma.config")
 
+--- Most tools that are named.
+local NAMED = 3
+
 --- Whether the terminal said that it lost the focus.
 local unfocused = false
 --- How the last request of each chat ended.
@@ -34,7 +37,9 @@ local function news(buffer, data)
   local waiting = data.waiting or {}
   if #waiting > 0 then
     local verb = #waiting == 1 and "call waits" or "calls wait"
-    return ("%s: %d %s for you (%s)."):format(name, #waiting, verb, table.concat(waiting, ", "))
+    local more = #waiting > NAMED and ", …" or ""
+    local tools = table.concat(vim.list_slice(waiting, 1, NAMED), ", ") .. more
+    return ("%s: %d %s for you (%s)."):format(name, #waiting, verb, tools)
   elseif data.limit then
     return ("%s: autopilot stopped at its limit."):format(name)
   elseif ended[buffer] == "success" then
@@ -78,7 +83,7 @@ local function rested(data)
   if text then
     ring(text)
     if not visible then
-      vim.notify("Flemma: " .. text, vim.log.levels.INFO)
+      require("flemma.notices").notify({ buffer = buffer, level = "info", message = text })
     end
   end
 end

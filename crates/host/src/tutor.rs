@@ -139,8 +139,8 @@ fn after_read(prompt: &Prompt, content: &str) -> Reply {
     let text = format!(
         "I read {lines} lines; the first one says: \"{first}\"\n\nNow I ask for something that could do harm: a shell \
          command. Commands wait for you. The cursor goes to the waiting block, and the line below it shows what would \
-         run. You can:\n\n- press **Alt-Enter** to run it,\n- or change `pending` to `rejected`, write a reason inside \
-         the block, and press **Ctrl-]**.\n\nTry either; undo (`u`) brings you back."
+         run. You can:\n\n- press **Alt-Enter** to run it,\n- or **Alt-r** to reject it with a reason.\n\nTry \
+         either; undo (`u`) brings you back."
     );
     Reply {
         text,
@@ -151,8 +151,8 @@ fn after_read(prompt: &Prompt, content: &str) -> Reply {
 fn after_failed_read(prompt: &Prompt, content: &str) -> Reply {
     let text = format!(
         "That did not work, and I was told why: \"{}\" A failed tool is an answer like any other, so we go on.\n\nNow I \
-         ask for a shell command. Commands wait for you: press **Alt-Enter** on the waiting block to run it, or change \
-         `pending` to `rejected`, write a reason inside, and press **Ctrl-]**.",
+         ask for a shell command. Commands wait for you: press **Alt-Enter** on the waiting block to run it, or **Alt-r** \
+         to reject it with a reason.",
         content.lines().next().unwrap_or_default()
     );
     Reply {

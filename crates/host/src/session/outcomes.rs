@@ -19,6 +19,8 @@ use crate::protocol::MarkItem;
 
 /// Most columns of a call's arguments beside its result.
 const ARGUMENTS: usize = 60;
+/// Enough results for any screen, however much of a chat is folded away on it.
+const MOST: usize = 200;
 /// Most calls whose arguments are kept in readable form.
 const KEPT: usize = 500;
 
@@ -90,10 +92,13 @@ impl Session {
     /// What stands beside the results on the screen.
     pub(super) fn outcome_items(&self, document: &Document<'_>) -> Vec<MarkItem> {
         let visible = self.view.lines().filter(|_| !self.editor.is_here());
+        let found = visible.iter().flat_map(|lines| results(document, lines));
+        // Ids may repeat; a mark needs a name of its own.
+        let mut seen: HashMap<ToolUseId, usize> = HashMap::new();
         let mut items = Vec::new();
-        for (call, result) in visible.iter().flat_map(|lines| results(document, lines)) {
-            // Ids may repeat; a mark needs a name of its own.
-            let number = items.len();
+        for (call, result) in found {
+            let number = seen.entry(call.id.clone()).or_default();
+            *number += 1;
             items.push(MarkItem {
                 id: format!("{} result {number}", call.id),
                 ..self.view.outcomes.item(document, &call, &result)
@@ -108,7 +113,7 @@ fn results(document: &Document<'_>, lines: &Lines) -> Vec<(ToolUse, ToolResult)>
     let first = document.message_at(lines.start).unwrap_or_default();
     let mut found = Vec::new();
     for at in first..document.messages.len() {
-        if document.messages[at].lines.start >= lines.end {
+        if document.messages[at].lines.start >= lines.end || found.len() >= MOST {
             break;
         }
         let turn = at.checked_sub(1).and_then(|before| document.turn(before));

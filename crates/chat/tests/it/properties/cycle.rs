@@ -19,6 +19,8 @@ enum Act {
     Advance,
     Send,
     Resolve(usize),
+    ApproveAll,
+    Refuse(usize),
     Finish(usize),
     Fail(usize),
     Cancel,
@@ -44,6 +46,8 @@ fn act() -> impl Strategy<Value = Act> {
         4 => Just(Act::Advance),
         1 => Just(Act::Send),
         2 => (0usize..40).prop_map(Act::Resolve),
+        1 => Just(Act::ApproveAll),
+        1 => (0usize..40).prop_map(Act::Refuse),
         4 => (0usize..3).prop_map(Act::Finish),
         1 => (0usize..3).prop_map(Act::Fail),
         1 => Just(Act::Cancel),
@@ -125,7 +129,9 @@ impl Model {
     fn act(&mut self, act: &Act) {
         self.past.push(self.play.text.clone());
         match act {
-            Act::Advance | Act::Send | Act::Resolve(_) => self.key(act),
+            Act::Advance | Act::Send | Act::Resolve(_) | Act::ApproveAll | Act::Refuse(_) => {
+                self.key(act)
+            }
             Act::Finish(at) | Act::Fail(at) => self.end(*at, matches!(act, Act::Fail(_))),
             Act::Cancel => self.play.event(Event::Cancel),
             Act::Reload => {
@@ -211,6 +217,21 @@ impl Model {
                 let line = line % self.play.text.line_count();
                 self.decide_at(line);
                 self.play.event(Event::Resolve { line });
+            }
+            Act::ApproveAll => {
+                let document = Document::parse(&self.play.text);
+                let calls = document.turns().flat_map(|turn| turn.calls);
+                let waits = calls.filter(|call| call.status() == Some(Status::Pending));
+                let ids: Vec<String> = waits.map(|it| it.tool_use.id.to_string()).collect();
+                for id in ids {
+                    *self.decisions.entry(id).or_default() += 1;
+                }
+                self.play.event(Event::ApproveAll);
+            }
+            Act::Refuse(line) => {
+                let line = line % self.play.text.line_count();
+                let reason = "@You:\n```\nno".to_owned();
+                self.play.event(Event::Reject { line, reason });
             }
             Act::Send => self.play.event(Event::Send),
             _ => self.play.event(Event::Advance),
