@@ -14,6 +14,9 @@ local MOST = 50
 
 ---@type table<integer, boolean> Buffers that show any.
 local shown = {}
+--- The width that the texts of a buffer were wrapped to.
+---@type table<integer, integer>
+local widths = {}
 local started = false
 
 --- Draws the texts, unless the user's own configuration shows them.
@@ -26,6 +29,7 @@ local function draw(buffer, items, options)
     return
   end
   local wrap, width = require("flemma.wrap"), require("flemma.viewport").width(buffer)
+  widths[buffer] = width
   local last = api.nvim_buf_line_count(buffer) - 1
   for _, item in ipairs(vim.list_slice(items, 1, MOST)) do
     local is_error = item.severity == vim.diagnostic.severity.ERROR
@@ -82,10 +86,11 @@ function M.diagnostics(message)
   vim.diagnostic.set(NAMESPACE, buffer, all)
 end
 
---- Wraps the texts anew: a window has another width.
+--- Wraps the texts anew if the windows of the buffer have another width.
 ---@param buffer integer
 function M.resized(buffer)
-  if shown[buffer] then
+  local known = shown[buffer] and api.nvim_buf_is_loaded(buffer) and widths[buffer]
+  if known and known ~= require("flemma.viewport").width(buffer) then
     vim.diagnostic.show(NAMESPACE, buffer)
   end
 end
@@ -95,7 +100,7 @@ function M.forget(buffer)
   if shown[buffer] and api.nvim_buf_is_valid(buffer) then
     vim.diagnostic.reset(NAMESPACE, buffer)
   end
-  shown[buffer] = nil
+  shown[buffer], widths[buffer] = nil, nil
 end
 
 return M

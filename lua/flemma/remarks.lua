@@ -23,6 +23,9 @@ local LOOKS = {
 
 ---@type table<integer, flemma.remarks.Remark[]>
 local shown = {}
+--- The width that they were wrapped to.
+---@type table<integer, integer>
+local widths = {}
 --- The call that the last key was about, as an extmark; absent for keys about the prompt.
 ---@type table<integer, integer>
 local targets = {}
@@ -86,9 +89,10 @@ end
 ---@return integer mark
 local function draw(buffer, remark, line)
   local sign, group = unpack(LOOKS[remark.level])
+  widths[buffer] = viewport.width(buffer)
   return api.nvim_buf_set_extmark(buffer, NAMESPACE, line, 0, {
     id = remark.mark,
-    virt_lines = wrap.virtual_lines(remark.text, sign, group, viewport.width(buffer)),
+    virt_lines = wrap.virtual_lines(remark.text, sign, group, widths[buffer]),
     undo_restore = false,
   })
 end
@@ -128,12 +132,15 @@ function M.add(buffer, level, text)
   reveal(buffer, line)
 end
 
---- Wraps the remarks of a buffer anew: a window of it has another width.
+--- Wraps the remarks of a buffer anew if its windows have another width.
 ---@param buffer integer
 function M.resized(buffer)
-  for _, remark in ipairs(shown[buffer] or {}) do
+  if not shown[buffer] or not api.nvim_buf_is_loaded(buffer) or widths[buffer] == viewport.width(buffer) then
+    return
+  end
+  for _, remark in ipairs(shown[buffer]) do
     local line = line_of(buffer, remark.mark)
-    if line then
+    if line and line < api.nvim_buf_line_count(buffer) then
       draw(buffer, remark, line)
     end
   end
@@ -145,7 +152,7 @@ function M.forget(buffer)
   if (shown[buffer] or targets[buffer]) and api.nvim_buf_is_valid(buffer) then
     api.nvim_buf_clear_namespace(buffer, NAMESPACE, 0, -1)
   end
-  shown[buffer], targets[buffer] = nil, nil
+  shown[buffer], targets[buffer], widths[buffer] = nil, nil, nil
 end
 
 return M

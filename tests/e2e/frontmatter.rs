@@ -276,6 +276,8 @@ fn chats_with_rules_of_their_own_do_not_influence_each_other() {
     let editor = setup(&provider).with("f.txt", "aaaaaaaa\n").start();
     for (name, frontmatter, _) in &rules {
         editor.command(&format!("edit {name}"));
+        // In place of the prompt that a new chat starts with.
+        editor.keys("ggdG");
         editor.type_text(&below(frontmatter));
         editor.keys("<C-]>");
     }
