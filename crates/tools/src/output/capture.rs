@@ -45,6 +45,9 @@ pub(crate) struct Capture {
     /// The text of the last push.
     latest: String,
     tail: String,
+    /// White space after `tail`: at the end of an output it is not part of it, however
+    /// much there is.
+    blank: Blank,
     bytes: usize,
     newlines: usize,
     /// Newlines before the last character that is not white space.
@@ -60,6 +63,7 @@ impl Capture {
             unfinished: Vec::new(),
             latest: String::new(),
             tail: String::new(),
+            blank: Blank::default(),
             bytes: 0,
             newlines: 0,
             newlines_at_ink: 0,
@@ -102,17 +106,21 @@ impl Capture {
         if self.overflow.is_open() {
             self.overflow.write(&self.latest).await;
         }
-        self.tail.push_str(&self.latest);
+        let ink = self.latest.trim_end().len();
+        if ink > 0 {
+            self.blank.end(&mut self.tail);
+            self.tail.push_str(&self.latest[..ink]);
+        }
+        self.blank.kept.push_str(&self.latest[ink..]);
         self.bytes += self.latest.len();
         if !self.overflow.is_open() && (self.bytes > MAX_BYTES || self.newlines >= MAX_LINES) {
-            // Nothing was cut from the tail so far, so it is the whole output.
+            // Nothing was cut so far, so this is the whole output.
             self.overflow.open().await;
             self.overflow.write(&self.tail).await;
+            self.overflow.write(&self.blank.kept).await;
         }
-        if self.tail.len() >= CUT_AT {
-            self.tail
-                .drain(..ceil_char_boundary(&self.tail, self.tail.len() - KEPT));
-        }
+        cut(&mut self.tail);
+        self.blank.is_cut |= cut(&mut self.blank.kept);
     }
 
     fn count(&mut self) {
@@ -123,6 +131,36 @@ impl Capture {
         }
         self.newlines += newlines(&self.latest);
     }
+}
+
+/// White space that may be followed by something.
+#[derive(Default)]
+struct Blank {
+    /// Its end, or all of it.
+    kept: String,
+    /// Whether its start was cut off.
+    is_cut: bool,
+}
+
+impl Blank {
+    /// Puts it behind `tail`, as something follows.
+    fn end(&mut self, tail: &mut String) {
+        if std::mem::take(&mut self.is_cut) {
+            // What was before it is too far from the end.
+            tail.clear();
+        }
+        tail.push_str(&self.kept);
+        self.kept.clear();
+    }
+}
+
+/// Cuts a text back to its end once it is too long; returns true when it did.
+fn cut(text: &mut String) -> bool {
+    let is_long = text.len() >= CUT_AT;
+    if is_long {
+        text.drain(..ceil_char_boundary(text, text.len() - KEPT));
+    }
+    is_long
 }
 
 fn newlines(text: &str) -> usize {
@@ -210,6 +248,17 @@ mod tests {
             panic!("{:?}", captured.full)
         };
         assert_eq!(std::fs::read_to_string(path).unwrap(), output);
+    }
+
+    #[test]
+    fn white_space_at_the_end_costs_nothing_that_was_printed_before() {
+        let blank = "\n \t".repeat(200_000);
+        let chunks = |text: &'static str| [text.as_bytes(), blank.as_bytes()].into_iter();
+        assert_eq!(run(capture(chunks("RESULT=42"))).text, "RESULT=42");
+        let captured = run(capture(chunks("a").chain(chunks("b"))));
+        assert!(captured.text.len() > MAX_BYTES && captured.text.ends_with("\tb"));
+        assert_eq!(captured.total_lines, 200_001);
+        assert!(captured.full.is_some());
     }
 
     proptest! {
