@@ -13,7 +13,7 @@ demo: ## Open Neovim on a first chat, ready to press Ctrl-]
 	@scripts/demo.sh
 
 test: ## Run every test
-	@scripts/install.sh nvim
+	@scripts/install.sh nvim bubblewrap
 	cargo test --workspace
 	cargo test -p flemma-agent --test it -- --ignored
 	@scripts/lua-tests.sh

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the named tools into .tools/ at pinned versions: nvim, stylua,
-# luacheck, cargo-deny, cargo-mutants, sdks, mcp, peers, model. What is already there is left alone, so a second run
+# luacheck, bubblewrap, cargo-deny, cargo-mutants, sdks, mcp, peers, model. What is already there is left alone, so a second run
 # is instant. Needs cargo, python3 with pip, and npm; nothing here touches the
-# system, except luacheck, which is a Debian package.
+# system, except luacheck and bubblewrap, which are Debian packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -61,6 +61,16 @@ install_luacheck() {
     as_root apt-get install -qq -y --no-install-recommends lua-check
   fi
   luacheck --version | head -n 1
+}
+
+# Only tests of the sandbox need it. Where it cannot be installed, or does not work, as in
+# many containers, they say that they were skipped.
+install_bubblewrap() {
+  command -v bwrap >/dev/null && return
+  if command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || command -v sudo >/dev/null; }; then
+    as_root apt-get update -qq && as_root apt-get install -qq -y --no-install-recommends bubblewrap && return
+  fi
+  echo "install.sh: bubblewrap cannot be installed here; tests of the sandbox will be skipped." >&2
 }
 
 install_cargo_deny() {
@@ -143,6 +153,7 @@ for tool in "$@"; do
       ;;
     stylua) once "stylua-$STYLUA_VERSION" "$tools/bin/stylua" install_stylua ;;
     luacheck) once luacheck luacheck install_luacheck ;;
+    bubblewrap) install_bubblewrap ;;
     sdks)
       wanted=$(cksum <tests/wire/requirements.txt | cut -d ' ' -f 1)
       once "sdks-$wanted" "$tools/sdks/bin/python" install_sdks
@@ -159,6 +170,6 @@ for tool in "$@"; do
     cargo-mutants)
       once "cargo-mutants-$CARGO_MUTANTS_VERSION" "$tools/bin/cargo-mutants" install_cargo_mutants
       ;;
-    *) fail "no tool named \"$tool\". Tools: nvim, stylua, luacheck, cargo-deny, cargo-mutants, sdks, mcp, peers, model." ;;
+    *) fail "no tool named \"$tool\". Tools: nvim, stylua, luacheck, bubblewrap, cargo-deny, cargo-mutants, sdks, mcp, peers, model." ;;
   esac
 done
