@@ -5,6 +5,7 @@
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value, json};
 
+use crate::shell::Shell;
 use crate::stage::*;
 
 /// A sandbox that cannot be had.
@@ -16,7 +17,7 @@ fn without_one(backend: &str) -> Value {
 }
 
 /// Whether a sandbox can be had here.
-fn holds(test: &str) -> bool {
+pub fn holds(test: &str) -> bool {
     let holds = std::process::Command::new("bwrap")
         .args([
             "--ro-bind",
@@ -135,7 +136,7 @@ fn commands_write_in_the_chats_folder_and_nowhere_else() {
     let (editor, told) = tried("");
     assert!(told.contains("Read-only file system"), "{told}");
     assert!(editor.dir().join("inside").exists());
-    let (_, told) = tried("flemma.opt.sandbox.policy.rw_paths = { '/tmp', '/var/tmp' }");
+    let (_, told) = tried("flemma.opt.sandbox.policy.rw_paths = { '$CWD', '/var/tmp' }");
     assert!(!told.contains("Read-only file system"), "{told}");
     let (_, told) = tried("flemma.opt.sandbox = false");
     assert!(!told.contains("Read-only file system"), "{told}");
@@ -199,4 +200,42 @@ fn what_a_command_makes_that_would_run_by_itself_is_taken_out_of_the_way_and_tol
         std::fs::read_to_string(folder.join(".envrc.flemma-held")).unwrap(),
         "x\n"
     );
+}
+
+#[test]
+fn without_a_sandbox_a_command_waits_whatever_a_policy_says_unless_it_only_reads() {
+    let provider = Provider::anthropic([Answer::new()
+        .tool_use("t_1", "bash", command("touch ran"))
+        .tool_use("t_2", "bash", command("echo read"))]);
+    let mut options = without_one("auto");
+    options["tools"]["auto_approve"] = json!(["bash"]);
+    let editor = ask_with(&provider, options);
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_1", "t_2"]), ["waits", "ran"]);
+    wait_message(&editor, "could read the keys of Neovim");
+    assert!(!editor.dir().join("ran").exists());
+}
+
+#[test]
+fn a_question_in_a_shell_says_that_nothing_holds_the_command() {
+    let provider = calls("touch ran");
+    let shell = Shell::new(&provider);
+    shell.configure("[sandbox.backends.bwrap]\npath = \"/nowhere/bwrap\"\n");
+    shell.write("a.chat", QUESTION);
+    let ran = shell.run_with(&["send", "--approve", "bash", "a.chat"], "n\n");
+    assert!(ran.err.contains("UNSANDBOXED: no sandbox holds"), "{ran:?}");
+    assert!(!shell.path("ran").exists());
+}
+
+#[test]
+fn the_log_names_the_sandbox_of_the_first_call_of_a_process() {
+    if !holds("the_log_names_the_sandbox_of_the_first_call_of_a_process") {
+        return;
+    }
+    let shell = Shell::offline();
+    shell.configure("[sandbox]\nenabled = true\n");
+    let ran = shell.run(&["tool", "bash", r#"{"command":"echo ran"}"#, "--yes"]);
+    assert_eq!(ran.out, "ran\n", "{ran:?}");
+    let log = shell.run(&["log", "--json", "9"]).out;
+    assert!(log.contains(r#""sandbox":"bwrap""#), "{log}");
 }

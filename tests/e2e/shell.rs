@@ -49,6 +49,11 @@ impl Shell {
         shell
     }
 
+    /// The home directory, which holds the working directory and all else.
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
     /// The working directory.
     pub fn dir(&self) -> PathBuf {
         self.home.path().join("work")

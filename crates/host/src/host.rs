@@ -197,6 +197,7 @@ impl Host {
     }
 
     fn share(&mut self, settings: Settings) {
+        tools::pass_variables(settings.sandbox.passed());
         let ledger = self.shared.ledger.clone();
         self.shared = Arc::new(Shared::new(
             settings,

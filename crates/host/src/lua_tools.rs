@@ -255,18 +255,23 @@ impl Tool for LuaTool {
 /// The sandbox of a call, for tools that write and start programs themselves.
 async fn held(ctx: &ToolContext) -> Option<Held> {
     let text = |path: &std::ffi::OsStr| path.to_string_lossy().into_owned();
-    let writable = ctx.sandbox.writable()?.iter();
-    let writable = writable.map(|path| text(path.as_os_str())).collect();
+    ctx.sandbox.limits()?;
     let (sandbox, cwd) = (ctx.sandbox.clone(), ctx.cwd.clone());
+    let look = move || {
+        let writable = sandbox.writable_outside().unwrap_or_default();
+        (writable, sandbox.prefix(&cwd, &[]))
+    };
     // It may have to find out first whether it holds anything.
-    let found = tokio::task::spawn_blocking(move || sandbox.prefix(&cwd)).await;
+    let (writable, found) = match tokio::task::spawn_blocking(look).await {
+        Ok(found) => found,
+        Err(error) => (Vec::new(), Err(error.to_string())),
+    };
     let (prefix, problem) = match found {
-        Ok(Ok(words)) => (words.iter().map(|it| text(it)).collect(), None),
-        Ok(Err(why)) => (Vec::new(), Some(why)),
-        Err(error) => (Vec::new(), Some(error.to_string())),
+        Ok(words) => (words.iter().map(|it| text(it)).collect(), None),
+        Err(why) => (Vec::new(), Some(why)),
     };
     Some(Held {
-        writable,
+        writable: writable.iter().map(|path| text(path.as_os_str())).collect(),
         prefix,
         problem,
     })

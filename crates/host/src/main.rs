@@ -67,6 +67,12 @@ use arguments::{Arguments, Command, OtherThanRun, Tool};
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let words: Vec<&OsStr> = words.iter().map(OsString::as_os_str).collect();
+    if let Some((first, rest)) = words.split_first()
+        && *first == tools::LEASH
+    {
+        let rest: Vec<OsString> = rest.iter().map(OsString::from).collect();
+        return tools::hold_leash(&rest);
+    }
     if let Some(watch_or_work) = for_neovim(&words) {
         return watch_or_work();
     }

@@ -28,6 +28,10 @@ pub fn together(rules: &Rules, questions: Vec<Question>) -> Vec<(Question, Vec<F
     questions.into_iter().map(functions).collect()
 }
 
+/// Why a command waits that no sandbox holds.
+pub const RUNS_FREE: &str = "no sandbox holds commands here (:Flemma sandbox:status says why), so this one could read \
+                             the keys of Neovim and of your shell.";
+
 /// What the guard of protected files says of calls that a policy approves.
 #[derive(Default)]
 pub struct Guarded {
@@ -56,17 +60,29 @@ pub fn look_closer(
 ) -> Guarded {
     let mut guarded = Guarded::default();
     for question in questions {
-        let Question { call, input, .. } = question;
+        let Question {
+            call,
+            input,
+            function,
+        } = question;
+        let tool = registry.get(&call.name);
+        if function.id == FunctionId::Held {
+            let is_free = inspection.runs_free(&call);
+            let told = is_free.then(|| format!("The call \"{}\" waits: {RUNS_FREE}", call.id));
+            let decision = is_free.then_some(Decision::RequireApproval);
+            guarded.told.extend(told);
+            guarded.answers.insert((call, FunctionId::Held), decision);
+            continue;
+        }
         if is_command(&call) {
             let (decision, told) = inspection.decide(&call).unzip();
             guarded.told.extend(told);
             guarded.answers.insert((call, FunctionId::Guard), decision);
             continue;
         }
-        let tool = registry.get(&call.name);
         let real = tool
             .and_then(|tool| tool.changes(&input, folder))
-            .map(|path| leads_to(&path));
+            .map(|path| leads_to(&inspection.sandbox.outside(&path)));
         let reason = needs_review(
             &call.name,
             &input,
@@ -162,7 +178,7 @@ pub async fn ask_functions(
 fn editor_number(function: &Function) -> Option<u64> {
     match function.id {
         FunctionId::Editor(number) => Some(number),
-        FunctionId::Frontmatter | FunctionId::Guard | FunctionId::Sight => None,
+        FunctionId::Frontmatter | FunctionId::Guard | FunctionId::Held | FunctionId::Sight => None,
     }
 }
 

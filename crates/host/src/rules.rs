@@ -60,6 +60,9 @@ impl Rules {
         if settings.tools.bash.unlisted == Unlisted::Deny {
             options.inspected = ["bash", "shell"].map(str::to_owned).into();
         }
+        let commands = registry.iter().chain(registry.aliases());
+        let commands = commands.filter(|tool| tool.runs_commands());
+        options.commands = commands.map(|tool| tool.name().to_owned()).collect();
         options.trust_loaded_calls = settings.trust.unrecognized_calls == UnrecognizedCalls::Policy;
         Self {
             options,

@@ -4,12 +4,17 @@
 //! Lists candidates; whether they are there is looked at when a command starts, and
 //! again when it has ended.
 
+mod grants;
+
 use std::path::{Path, PathBuf};
 
-use tools::{Limits, Names, Sandbox};
+use tools::{Limits, Missing, Names, Sandbox, Tmp};
 
+use crate::digest::sha256;
 use crate::protected::{self, Places};
 use crate::settings::{Here, SandboxSettings};
+
+pub use grants::{known_names, passed_variables};
 
 /// Folders full of what programs fetched or made. Many packages come with settings of
 /// editors, and nobody opens them as a folder of their own.
@@ -23,11 +28,17 @@ const SHALLOW: [&str; 7] = [
     ".cache",
 ];
 
+/// The folder that chats have one of their own of.
+const TMP: &str = "/tmp";
+/// Digits of the digest that names the folder of a chat.
+const DIGITS: usize = 16;
+
 /// What holds the calls of a chat.
 pub fn of_chat(settings: &SandboxSettings, here: Here<'_>) -> Sandbox {
     let mut roots = vec![here.cwd];
     roots.extend(here.chat.and_then(Path::parent));
     let places = Places::of_this_user();
+    let grants = grants::of(&settings.sockets, here);
     let mut limits = Limits {
         kept: places.never_written(&roots),
         never_made: [places.never_made(), places.named_by_git(&roots)].concat(),
@@ -36,8 +47,13 @@ pub fn of_chat(settings: &SandboxSettings, here: Here<'_>) -> Sandbox {
             kept: protected::everywhere().map(str::to_owned).collect(),
             shallow: SHALLOW.map(str::to_owned).to_vec(),
         },
+        tmp: own_tmp(&roots, here),
+        shown: shown(&roots),
+        sockets: grants.sockets,
+        missing: grants.missing,
         ..Limits::default()
     };
+    limits.missing.extend(no_network(settings));
     limits.kept.extend(here.chat.map(Path::to_owned));
     hide_sockets(&roots, &mut limits);
     let sandbox = settings.sandbox(here, limits);
@@ -45,6 +61,50 @@ pub fn of_chat(settings: &SandboxSettings, here: Here<'_>) -> Sandbox {
         true => sandbox,
         false => sandbox.turned_off(),
     }
+}
+
+/// What the chat has as its `/tmp`. A project that is `/tmp` itself leaves none: the
+/// user works with the files that are there.
+fn own_tmp(roots: &[&Path], here: Here<'_>) -> Option<Tmp> {
+    let is_tmp = |root: &&Path| tools::leads_to(root) == Path::new(TMP);
+    let is_plain = Path::new(TMP)
+        .canonicalize()
+        .is_ok_and(|it| it == Path::new(TMP));
+    if roots.iter().any(is_tmp) || !is_plain {
+        return None;
+    }
+    let key = here
+        .chat
+        .map(|chat| sha256(chat.as_os_str().as_encoded_bytes()));
+    let key = key.as_ref().and_then(|digest| digest.get(..DIGITS));
+    Some(Tmp {
+        folder: tools::tmp_folder(key),
+        writable: false,
+    })
+}
+
+/// What the user works with below `/tmp`.
+fn shown(roots: &[&Path]) -> Vec<PathBuf> {
+    let home = std::env::home_dir();
+    let roots = roots.iter().map(|root| (*root).to_owned()).chain(home);
+    roots.filter(|path| path.starts_with(TMP)).collect()
+}
+
+/// What tells that a command needed the network.
+fn no_network(settings: &SandboxSettings) -> Option<Missing> {
+    let signs = [
+        "Could not resolve host",
+        "Temporary failure in name resolution",
+        "Network is unreachable",
+        "getaddrinfo EAI_AGAIN",
+        "dns error",
+    ];
+    (!settings.policy.network).then(|| Missing {
+        signs: signs.map(str::to_owned).to_vec(),
+        note: "The sandbox cuts commands off from the network. The user can change that with \
+               sandbox.policy.network = true."
+            .to_owned(),
+    })
 }
 
 /// The editor's own socket and those beside it, and the session's where they are not
@@ -60,6 +120,14 @@ fn hide_sockets(roots: &[&Path], limits: &mut Limits) {
         }
     }
     let session = set("XDG_RUNTIME_DIR").filter(|folder| !folder.starts_with("/run"));
-    let session = session.filter(|folder| !holds_work(folder));
-    limits.hidden.extend(session);
+    // Agents listen there that were started after the command.
+    let agents = std::env::home_dir().map(|home| home.join(".ssh/agent"));
+    let multiplexers = set("TMUX_TMPDIR").filter(|folder| !folder.starts_with(TMP));
+    let folders = [session, agents, multiplexers].into_iter().flatten();
+    limits
+        .hidden
+        .extend(folders.filter(|folder| !holds_work(folder)));
+    // All chats have theirs in it.
+    let tmp = limits.tmp.as_ref().and_then(|tmp| tmp.folder.parent());
+    limits.hidden.extend(tmp.map(Path::to_owned));
 }

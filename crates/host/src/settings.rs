@@ -30,7 +30,7 @@ pub use definition::parameter_words;
 pub use kind::share;
 pub use layers::Row;
 pub use policy::searching;
-pub use sandbox::{BackendChoice, Here, SandboxSettings};
+pub use sandbox::{BackendChoice, Here, SandboxSettings, folder};
 pub use target::{Target, value_of};
 
 /// Every option that the host goes by.

@@ -98,9 +98,14 @@ fn wait(mut worker: Child) -> io::Result<ExitStatus> {
     }
 }
 
-/// Asks to be told when the watcher is gone. Called by the worker first of all;
-/// `collected` is whether orphans go to the watcher.
+/// Asks to be told when the watcher is gone, and has commands leashed that no sandbox
+/// holds. Called by the worker first of all; `collected` is whether orphans go to the
+/// watcher.
 pub fn follow_watcher(collected: bool) {
+    match std::env::current_exe() {
+        Ok(program) => tools::leash_with(program),
+        Err(error) => tracing::warn!(%error, "commands are not leashed"),
+    }
     if collected {
         tools::watched_by(std::os::unix::process::parent_id());
     }

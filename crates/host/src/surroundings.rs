@@ -168,7 +168,7 @@ impl Surroundings {
             }),
             // Nobody was shown anything.
             FunctionId::Sight => return Guarded::default(),
-            FunctionId::Guard => tokio::task::spawn_blocking(move || {
+            FunctionId::Guard | FunctionId::Held => tokio::task::spawn_blocking(move || {
                 let question = vec![question];
                 let (registry, scripts) = (&shared.registry, &shared.scripts);
                 questions::look_closer(question, &folder, registry, scripts, &inspection)

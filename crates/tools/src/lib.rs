@@ -44,10 +44,16 @@ pub use names::{fold, folded};
 pub use nested::Nested;
 pub use output::{End, within_limits};
 pub use person::{Choice, Field, Form, Kind, NoPerson, Person, Reply, Wanted, enough};
-pub use process::{Ended, Program, Said, end_descendants, run_argv, watched_by};
+pub use process::{
+    Ended, LEASH, PASSED, Program, Said, end_descendants, hold_leash, leash_with, pass_variables,
+    run_argv, watched_by,
+};
 pub use registry::{BUILTIN, Clash, Precedence, Registry, default_tools};
 pub use run::{Ran, run, run_in_full};
-pub use sandbox::{Backend, Limits, Names, Sandbox, find_out, leads_to};
+pub use sandbox::{
+    Backend, Limits, Missing, Names, Sandbox, Tmp, cuts_off_abstract_sockets, find_out, leads_to,
+    paths_in, tmp_folder,
+};
 pub use scripts::{Place, ScriptFolder, ScriptProblem, digest};
 pub use search::{Entry, Hit, search};
 pub use secrets::{SecretKind, Secrets, is_secret};

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
-use crate::sandbox::Watch;
+use crate::sandbox::{Sandbox, Watch, explain};
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
 /// How long a tool may take to clean up once it was asked to stop. Killing a
@@ -66,14 +66,16 @@ pub async fn run_in_full(
     let stop_tool = ctx.cancel.clone().drop_guard();
     let name = tool.name().to_owned();
     let limit = tool.deadline(&input, ctx.timeout);
+    let lacks = tool.runs_commands().then(|| explain::Variables::of(&input));
     let watch = watch(tool.as_ref(), &mut ctx).await;
-    let buffers = ctx.buffers.clone();
+    let (buffers, sandbox) = (ctx.buffers.clone(), ctx.sandbox.clone());
     let mut task = tokio::spawn(async move { tool.execute(&id, input, ctx).await });
     let stop = tokio::select! {
         biased;
         ended = &mut task => {
             buffers.check();
-            return noted(ran(&name, ended, &Stop::Cancelled), watch).await;
+            let ran = ran(&name, ended, &Stop::Cancelled);
+            return noted(ran, watch, &sandbox, lacks).await;
         }
         () = cancelled_by_user.cancelled() => Stop::Cancelled,
         () = sleep(limit) => Stop::TimedOut(limit),
@@ -81,7 +83,7 @@ pub async fn run_in_full(
     drop(stop_tool);
     let ran = give_up(&name, task, &stop).await;
     buffers.check();
-    noted(ran, watch).await
+    noted(ran, watch, &sandbox, lacks).await
 }
 
 /// Has what commands may not make looked for before they run.
@@ -96,19 +98,38 @@ async fn watch(tool: &dyn Tool, ctx: &mut ToolContext) -> Option<Watch> {
     Some(watch)
 }
 
-/// What was made all the same is told, however the call ended, and so is what stood in
-/// its way.
-async fn noted(mut ran: Ran, watch: Option<Watch>) -> Ran {
-    let Some(watch) = watch else { return ran };
+/// Adds what was made all the same, however the call ended, and what stood in its way.
+/// Names below `/tmp` become those that commands use.
+async fn noted(
+    mut ran: Ran,
+    watch: Option<Watch>,
+    sandbox: &Sandbox,
+    lacks: Option<explain::Variables>,
+) -> Ran {
+    let failed = !matches!(
+        ran.outcome,
+        ToolOutcome::Done {
+            marked_failed: false,
+            ..
+        }
+    );
     let (ToolOutcome::Done { content: text, .. }
     | ToolOutcome::Failed(text)
     | ToolOutcome::Cancelled(text)) = &mut ran.outcome;
+    *text = sandbox.named_inside(std::mem::take(text));
+    if let Some(note) = lacks.and_then(|lacks| lacks.note(failed.then_some(text.as_str()))) {
+        text.push_str("\n\n");
+        text.push_str(&note);
+    }
+    let Some(watch) = watch else { return ran };
     let said = text.clone();
     let notes = spawn_blocking(move || {
         let explained = watch.explain(&said).into_iter();
         explained.chain(watch.end()).collect::<Vec<String>>()
     });
-    for note in notes.await.unwrap_or_default() {
+    let missing = sandbox.limits().map(|limits| limits.missing.as_slice());
+    let missing = explain::notes(missing.unwrap_or_default(), text).collect::<Vec<String>>();
+    for note in missing.into_iter().chain(notes.await.unwrap_or_default()) {
         text.push_str("\n\n");
         text.push_str(&note);
     }

@@ -192,17 +192,17 @@ impl ToolContext {
 }
 
 impl ToolContext {
-    /// Resolves the path of a file or folder that a call names. From here on, nothing
-    /// looks at the name again.
+    /// Resolves the path of a file or folder that a call names, `/tmp` to the chat's own
+    /// where commands have one. From here on, nothing looks at the name again.
     ///
     /// # Errors
     ///
     /// It is no path, or leads elsewhere than when the call was approved.
     pub(crate) async fn real_path(&self, text: &str) -> Result<RealPath, ToolError> {
         let path = resolve(&self.cwd, text)?;
-        let approved = self.approved_path.clone();
+        let (approved, sandbox) = (self.approved_path.clone(), self.sandbox.clone());
         blocking(move || {
-            let real = RealPath::of(&path)?;
+            let real = RealPath::of(&sandbox.outside(&path))?;
             match approved {
                 Some(approved) if approved != real.as_path() => Err(ToolError::Failed(format!(
                     "{} leads to {} now, and led to {} when the call was approved. Nothing was \

@@ -16,6 +16,8 @@ pub enum FunctionId {
     Frontmatter,
     /// The host's own, see [`super::GUARD`].
     Guard,
+    /// The host's own: whether anything holds the programs of a call.
+    Held,
     /// The host's own: whether what a call would change is as the user saw it.
     Sight,
 }
@@ -91,6 +93,14 @@ impl Function {
     pub fn guard() -> Self {
         Self {
             id: FunctionId::Guard,
+            ..Self::auto_approve(0)
+        }
+    }
+
+    /// The host's own look at whether a sandbox holds what a call starts.
+    pub fn held() -> Self {
+        Self {
+            id: FunctionId::Held,
             ..Self::auto_approve(0)
         }
     }

@@ -36,6 +36,9 @@ pub struct Options {
     /// Tools whose every automatic approval is looked at once more: the user allows only
     /// calls of them that read.
     pub inspected: BTreeSet<String>,
+    /// Tools that start programs: before an automatic approval counts, it is looked whether
+    /// anything holds them.
+    pub commands: BTreeSet<String>,
     /// The frontmatter that these options were made with: its text, or why it could
     /// not be read. None when there was none.
     pub frontmatter: Option<Result<String, String>>,

@@ -214,9 +214,25 @@ pub fn callable(name: &str, input: Value, options: &Options) -> Result<Value, St
     Ok(input)
 }
 
+/// The rules' word on a call. One that starts programs is approved without the user only
+/// where something holds them, or where it was found to only read.
+pub fn verdict(key: &CallKey, answers: &Answers, options: &Options) -> Verdict {
+    let verdict = guarded(key, answers, options);
+    let is_free =
+        matches!(&verdict, Verdict::Decided(Decision::Approve, by) if !approval::only_reads(by));
+    if !is_free || !options.commands.contains(&key.name) {
+        return verdict;
+    }
+    match answers.get(&(key.clone(), FunctionId::Held)) {
+        None => Verdict::Ask(Function::held()),
+        Some(None) => verdict,
+        Some(Some(decision)) => Verdict::Decided(*decision, GUARD.to_owned()),
+    }
+}
+
 /// The chain's word. Where it approves a tool that can write, or a command because it only
 /// reads, the guard's word counts, too: it looks at the machine.
-pub fn verdict(key: &CallKey, answers: &Answers, options: &Options) -> Verdict {
+fn guarded(key: &CallKey, answers: &Answers, options: &Options) -> Verdict {
     let verdict = approval::decide(&options.chain, key, answers);
     let Verdict::Decided(Decision::Approve, by) = &verdict else {
         return verdict;

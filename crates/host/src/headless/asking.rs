@@ -8,6 +8,8 @@ use std::sync::mpsc as blocking;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use crate::questions::RUNS_FREE;
+
 /// Most lines of one argument that a question shows.
 const LINES: usize = 60;
 /// Most columns of a line.
@@ -69,7 +71,9 @@ fn read(line: &str) -> Answer {
 }
 
 /// What is asked: all that the call would do, nothing in it hidden.
-pub fn question(tool: &str, input: &Value, folder: &Path) -> String {
+///
+/// `runs_free` is whether it is a command that should be held by a sandbox and is not.
+pub fn question(tool: &str, input: &Value, folder: &Path, runs_free: bool) -> String {
     let inner = chat::approval::inside(tool, input);
     let (tool, input) = match &inner {
         Some((name, arguments)) => (*name, arguments),
@@ -87,6 +91,9 @@ pub fn question(tool: &str, input: &Value, folder: &Path) -> String {
         if !value.is_null() {
             lines.extend(argument(name, value));
         }
+    }
+    if runs_free {
+        lines.push(format!("UNSANDBOXED: {RUNS_FREE}"));
     }
     lines.push("Continue? [y/N]: ".to_owned());
     let lines: Vec<String> = lines.iter().map(|it| format!("[flemma] {it}")).collect();
@@ -144,7 +151,7 @@ mod tests {
     #[test]
     fn a_question_shows_all_of_a_command() {
         let input = json!({"command": "ls\nrm -rf \u{202e}x", "timeout": null});
-        let asked = question("bash", &input, Path::new("/p"));
+        let asked = question("bash", &input, Path::new("/p"), false);
         assert!(asked.starts_with(
             "[flemma] Tool bash wants to run:\n[flemma]   command, 2 lines:\n[flemma]     ls\n"
         ));
@@ -155,7 +162,7 @@ mod tests {
     #[test]
     fn what_is_too_long_says_how_it_ends() {
         let command = format!("ls{}rm -rf ~", "\n".repeat(300));
-        let asked = question("bash", &json!({"command": command}), Path::new("/p"));
+        let asked = question("bash", &json!({"command": command}), Path::new("/p"), false);
         assert!(
             asked.contains("301 lines") && asked.contains("rm -rf ~"),
             "{asked}"
@@ -166,7 +173,7 @@ mod tests {
     fn a_write_says_where_and_how_much() {
         let folder = tempfile::tempdir().expect("a folder");
         let input = json!({"path": "new.txt", "content": "hällo"});
-        let asked = question("write", &input, folder.path());
+        let asked = question("write", &input, folder.path(), false);
         assert!(
             asked.contains("wants to write to /") && asked.contains("/new.txt\n"),
             "{asked}"

@@ -71,7 +71,13 @@ impl Front {
                 self.outcome.failed = true;
                 self.end();
             }
-            Some(waiting) if self.yes => self.approve_call(waiting.line),
+            Some(waiting) if self.yes => {
+                if self.runs_free(&waiting.name) {
+                    self.output
+                        .tell("UNSANDBOXED: commands run with all of your rights.");
+                }
+                self.approve_call(waiting.line);
+            }
             Some(waiting) => self.ask(waiting),
             None => self.end(),
         }
@@ -123,6 +129,16 @@ impl Front {
         })
     }
 
+    /// Whether a tool starts commands that should be held by a sandbox and are not.
+    fn runs_free(&self, tool: &str) -> bool {
+        let shared = self.host.shared();
+        let sandbox = &shared.settings.sandbox;
+        let tool = shared.registry.get(tool);
+        tool.is_some_and(|tool| tool.runs_commands())
+            && sandbox.enabled
+            && tools::find_out(&sandbox.backend()).is_err()
+    }
+
     /// What waits, for a rehearsal.
     pub(super) fn all_waiting(&self) -> Vec<String> {
         let document = Document::parse(self.text());
@@ -138,7 +154,8 @@ impl Front {
     }
 
     fn ask(&mut self, waiting: Waiting) {
-        let asked = asking::question(&waiting.name, &waiting.input, &self.folder);
+        let runs_free = self.runs_free(&waiting.name);
+        let asked = asking::question(&waiting.name, &waiting.input, &self.folder, runs_free);
         self.output.ask(waiting.key.1.as_str(), &asked);
         self.question = Some(Question {
             call: waiting.key,

@@ -228,9 +228,9 @@ impl Session {
         let (sight, others) = others
             .into_iter()
             .partition::<Vec<_>, _>(|it| it.function.id == FunctionId::Sight);
-        let (guard, frontmatter) = others
-            .into_iter()
-            .partition::<Vec<_>, _>(|it| it.function.id == FunctionId::Guard);
+        let (guard, frontmatter) = others.into_iter().partition::<Vec<_>, _>(|it| {
+            matches!(it.function.id, FunctionId::Guard | FunctionId::Held)
+        });
         if !editor.is_empty() {
             self.ask(editor);
         }

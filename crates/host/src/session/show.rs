@@ -96,7 +96,10 @@ impl Session {
             state,
             label: match &asks {
                 Some(_) => Some("asks you".to_owned()),
-                None if running.is_some() => self.tool_label(&mark.call.name),
+                None if running.is_some() => {
+                    let label = self.tool_label(&mark.call.name);
+                    unsandboxed_beside(label, self.unsandboxed(&mark.call.name))
+                }
                 None => label.filter(|_| mark.pending),
             },
             detail: None,
@@ -277,6 +280,14 @@ impl Session {
             );
             self.view.locked = locked;
         }
+    }
+}
+
+/// The name of a tool that runs, and what is said beside it.
+fn unsandboxed_beside(label: Option<String>, said: Option<String>) -> Option<String> {
+    match (label, said) {
+        (Some(label), Some(said)) => Some(format!("{label} {said}")),
+        (label, said) => label.or(said),
     }
 }
 

@@ -101,9 +101,8 @@ impl Session {
         let (meant, input) = approval::meant(call, &input);
         let tool = self.shared.registry.get(&meant.name)?;
         let guarded = guarded.contains(&meant.name);
-        guarded
-            .then(|| tool.changes(&input, &self.folder()))
-            .flatten()
+        let path = guarded.then(|| tool.changes(&input, &self.folder()));
+        Some(self.sandbox().outside(&path.flatten()?))
     }
 
     fn open_buffers(&self) -> Arc<dyn OpenBuffers> {

@@ -234,6 +234,12 @@ impl Inspection {
         tools::inspect(&command, &self.lists, &machine).err()
     }
 
+    /// Returns true for a call that starts programs which a sandbox should hold and none
+    /// does, unless it is a shell command that only reads. Blocking.
+    pub fn runs_free(&self, call: &CallKey) -> bool {
+        self.sandbox.is_lacking() && (command(call).is_none() || self.problem(call).is_some())
+    }
+
     /// What the guard says of a call: nothing when it may run. Blocking.
     pub fn decide(&self, call: &CallKey) -> Option<(Decision, String)> {
         let problem = self.problem(call)?;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use tools::{Backend, Limits, Sandbox};
 
 use super::{Problems, check};
+use crate::sandbox::{known_names, passed_variables};
 
 /// `sandbox.*`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +16,12 @@ pub struct SandboxSettings {
     pub enabled: bool,
     /// Whether a command may run that is not held.
     pub backend: BackendChoice,
+    /// Sockets that commands can reach, by name or path.
+    #[serde(default)]
+    pub sockets: Vec<String>,
+    /// Variables that commands have beside the usual ones.
+    #[serde(default)]
+    pub env: Vec<String>,
     /// What is allowed.
     pub policy: SandboxPolicy,
     /// How each backend is used.
@@ -121,6 +128,22 @@ impl SandboxSettings {
                 ));
             }
         }
+        for name in &self.sockets {
+            let is_path = name.starts_with(['/', '~', '$']);
+            if !is_path && !known_names().any(|known| known == name) {
+                let known: Vec<&str> = known_names().collect();
+                problems.values.push(format!(
+                    "sandbox.sockets: \"{name}\" is neither a path nor one of {}.",
+                    known.join(", ")
+                ));
+            }
+        }
+    }
+
+    /// Names of the variables that commands have beside the usual ones.
+    pub fn passed(&self) -> Vec<String> {
+        let granted = passed_variables(&self.sockets).map(str::to_owned);
+        self.env.iter().cloned().chain(granted).collect()
     }
 }
 
@@ -132,7 +155,7 @@ fn below<'a>(path: &'a str, variable: &str) -> Option<&'a str> {
 
 /// The folder that a path of the options means; nothing when it is relative, or of a chat
 /// that is none.
-pub(super) fn folder(path: &str, here: Here<'_>) -> Option<PathBuf> {
+pub fn folder(path: &str, here: Here<'_>) -> Option<PathBuf> {
     if let Some(rest) = below(path, CWD) {
         return Some(here.cwd.join(rest));
     }

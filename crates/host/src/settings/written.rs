@@ -54,6 +54,28 @@ fn the_manual_says_what_the_options_are_and_shows_their_defaults() {
     section(&ROOT, "", &mut text);
     let begin = "                                                 *flemma-option-list*";
     compare("doc/flemma.txt", begin, "==============", &text);
+    let begin = "|flemma-sandbox.env|\nnames:\n";
+    let end = "A value that holds an address with";
+    compare("doc/flemma.txt", begin, end, &variables());
+}
+
+/// The variables that commands get, as the manual has them.
+fn variables() -> String {
+    let mut text = String::new();
+    for (what, names) in tools::PASSED {
+        writeln!(text, "{}{} ~", what[..1].to_uppercase(), &what[1..]).unwrap();
+        let mut line = "   ".to_owned();
+        for name in names {
+            if line.len() + name.len() + 1 > WIDTH {
+                writeln!(text, "{line}").unwrap();
+                line = "   ".to_owned();
+            }
+            line.push(' ');
+            line.push_str(name);
+        }
+        writeln!(text, "{line}\n").unwrap();
+    }
+    text
 }
 
 #[test]

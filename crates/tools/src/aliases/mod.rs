@@ -66,7 +66,7 @@ pub(crate) fn shell(bash: Arc<dyn Tool>) -> Alias {
         other: None,
         translate: |input, ctx| {
             if let Some(folder) = input["working_dir"].as_str() {
-                ctx.cwd = resolve(&ctx.cwd, folder)?;
+                ctx.cwd = ctx.sandbox.outside(&resolve(&ctx.cwd, folder)?);
                 ctx.bash.cwd = None;
             }
             let command = text("command", input)?;

@@ -64,7 +64,7 @@ impl Job {
         let end = self.follow(limit).await;
         let by_itself = matches!(end, End::Exited(_));
         let stopped = if by_itself && self.running.is_surely_gone() {
-            0
+            self.running.left()
         } else {
             self.stop_what_is_left(by_itself).await
         };
@@ -98,6 +98,7 @@ impl Job {
                 () = self.cancel.cancelled() => return End::Cancelled,
                 () = &mut deadline => return End::TimedOut(limit),
                 status = self.running.child.wait() => {
+                    let status = status.and_then(|status| self.running.released(status));
                     return status.map_or_else(End::Unknown, End::Exited);
                 }
                 () = self.live.due() => self.live.send(),

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::process::{Command, Mark, Running, child_environment};
+use crate::sandbox::RETRIES;
 use crate::schema;
 use crate::secrets::Secrets;
 use crate::shell::{self, Machine, Needs};
@@ -89,8 +90,16 @@ impl Tool for Bash {
         check(&arguments.command)?;
         let limit = time_limit(arguments.timeout, ctx.timeout);
         let held = hold(&arguments.command, &ctx).await?;
-        let running = start(id, &arguments.command, &ctx, &held)?;
-        let mut result = Job::new(running, id, &ctx).run(limit).await.into_result()?;
+        let mut report = None;
+        for _ in 0..=RETRIES {
+            let running = start(id, &arguments.command, &ctx, &held)?;
+            let ended = Job::new(running, id, &ctx).run(limit).await;
+            if !report.insert(ended).is_not_started(&ctx.sandbox) {
+                break;
+            }
+        }
+        let report = report.ok_or(ToolError::Cancelled)?;
+        let mut result = report.into_result()?;
         if let Held::ReadOnly(_) = held {
             explain(&mut result);
         }
@@ -196,8 +205,8 @@ fn start(
         }
     };
     let prefix = match held {
-        Held::Chat => ctx.sandbox.prefix(cwd),
-        Held::ReadOnly(needs) => ctx.sandbox.reading(needs.network).prefix(cwd),
+        Held::Chat => ctx.sandbox.prefix(cwd, &[]),
+        Held::ReadOnly(needs) => ctx.sandbox.reading(needs.network).prefix(cwd, &[]),
     };
     let prefix = prefix.map_err(ToolError::Failed)?;
     let command = Command {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::job::End;
 use crate::output::{Captured, FullOutput, tail};
+use crate::sandbox::Sandbox;
 use crate::tool::{ToolError, ToolResult};
 
 /// Everything that is known about a command that is over.
@@ -23,6 +24,14 @@ pub(super) struct Report {
 }
 
 impl Report {
+    /// Whether the sandbox could not be set up, and nothing ran; see [`Sandbox::is_failed_start`].
+    pub(super) fn is_not_started(&self, sandbox: &Sandbox) -> bool {
+        match &self.end {
+            End::Exited(status) => sandbox.is_failed_start(status.code(), &self.captured.text),
+            _ => false,
+        }
+    }
+
     /// The result; a command that fails is one, a command that we stopped is not.
     pub(super) fn into_result(self) -> Result<ToolResult, ToolError> {
         let mut content = tail(&self.captured);

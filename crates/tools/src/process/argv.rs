@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
 use super::{Launch, Mark, Piped, child_environment};
+use crate::sandbox::RETRIES;
 use crate::tool::{Progress, ToolContext, ToolError};
 
 /// Most of an output that is kept, in bytes: its end.
@@ -45,6 +46,18 @@ pub async fn run_argv(
     id: &ToolUseId,
     ctx: &ToolContext,
 ) -> Result<Ended, ToolError> {
+    let mut ended = run_once(argv, id, ctx).await?;
+    for _ in 0..RETRIES {
+        let is_silent = ended.stdout.is_empty();
+        if !is_silent || !ctx.sandbox.is_failed_start(ended.code, &ended.stderr) {
+            break;
+        }
+        ended = run_once(argv, id, ctx).await?;
+    }
+    Ok(ended)
+}
+
+async fn run_once(argv: &[String], id: &ToolUseId, ctx: &ToolContext) -> Result<Ended, ToolError> {
     let name = argv.first().cloned().unwrap_or_default();
     let not_started = |error: &io::Error| {
         ToolError::Failed(format!(
@@ -53,16 +66,12 @@ pub async fn run_argv(
     };
     let (sandbox, cwd) = (ctx.sandbox.clone(), ctx.cwd.clone());
     // The first time, it finds out whether it holds anything.
-    let prefix = tokio::task::spawn_blocking(move || sandbox.prefix(&cwd)).await;
+    let prefix = tokio::task::spawn_blocking(move || sandbox.prefix(&cwd, &[])).await;
     let prefix = prefix
         .unwrap_or_else(|error| Err(error.to_string()))
         .map_err(ToolError::Failed)?;
-    let Piped {
-        mut child,
-        stdout: out,
-        stderr: err,
-        mut held,
-    } = start(argv, prefix, id, ctx).map_err(|error| not_started(&error))?;
+    let mut piped = start(argv, prefix, id, ctx).map_err(|error| not_started(&error))?;
+    let (out, err) = (piped.stdout.take(), piped.stderr.take());
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let mut reading = Box::pin(async {
         tokio::join!(
@@ -75,7 +84,7 @@ pub async fn run_argv(
         tokio::select! {
             biased;
             () = ctx.cancel.cancelled() => break Err(ToolError::Cancelled),
-            status = child.wait() => break status.map_err(|error| not_started(&error)),
+            status = piped.wait() => break status.map_err(|error| not_started(&error)),
             _ = &mut reading, if !is_read => is_read = true,
         }
     };
@@ -84,10 +93,10 @@ pub async fn run_argv(
     }
     drop(reading);
     if status.is_err() {
-        held.ask_to_end();
+        piped.held.ask_to_end();
     }
-    if status.is_err() || !held.is_surely_gone() {
-        held.stop().await;
+    if status.is_err() || !piped.held.is_surely_gone() {
+        piped.held.stop().await;
     }
     let code = status.map(|status: ExitStatus| status.code())?;
     Ok(Ended {

@@ -6,6 +6,7 @@
 mod argv;
 mod environment;
 mod held;
+mod leash;
 mod orphans;
 mod piped;
 mod program;
@@ -13,18 +14,21 @@ mod tree;
 mod user_program;
 mod watched;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::net::unix::pipe;
 
 pub use argv::{Ended, run_argv};
-pub(crate) use environment::child_environment;
+pub use environment::{PASSED, pass_variables};
+pub(crate) use environment::{child_environment, withheld};
 pub(crate) use held::Held;
+use leash::Leash;
+pub use leash::{LEASH, hold_leash, leash_with};
 pub use orphans::end_descendants;
 pub(crate) use piped::{Launch, Piped};
 use tree::Tree;
@@ -69,14 +73,10 @@ impl Running {
     pub(crate) fn start(command: Command<'_>, mark: &Mark) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let shell = program::find(command.shell, &command.environment);
-        let is_sandboxed = !command.prefix.is_empty();
-        let program = command.prefix.first().unwrap_or(&shell);
-        let mut wrap = CommandWrap::with_new(program, |process| {
-            match command.prefix.split_first() {
-                // Scripts see the name that was given.
-                None => process.arg0(command.shell),
-                Some((_, words)) => process.args(words).arg(&shell),
-            };
+        let start = Start::new(command.prefix, command.shell.as_ref(), shell)?;
+        let is_sandboxed = start.is_sandboxed;
+        let mut wrap = CommandWrap::with_new(&start.program, |process| {
+            start.words(process);
             process.arg("-c").arg(command.script);
             process.current_dir(command.cwd);
             process.env_clear().envs(command.environment);
@@ -84,13 +84,27 @@ impl Running {
         });
         let same_pipe = writer.try_clone()?;
         wrap.command_mut().stdout(writer).stderr(same_pipe);
-        let (child, held) = Held::start(wrap, mark)?;
+        let (child, held) = Held::start(wrap, mark, start)?;
         Ok(Self {
             child,
             output: pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?,
             held,
             is_sandboxed,
         })
+    }
+
+    /// How the shell ended, when `child` ended with `status`.
+    ///
+    /// # Errors
+    ///
+    /// It could not be started after all.
+    pub(crate) fn released(&mut self, status: ExitStatus) -> io::Result<ExitStatus> {
+        self.held.released(status)
+    }
+
+    /// Processes that the shell had left behind when it ended, and that are gone.
+    pub(crate) fn left(&self) -> usize {
+        self.held.left
     }
 
     /// See [`Held::ask_to_end`].
@@ -108,6 +122,68 @@ impl Running {
         let count = self.held.stop().await;
         // The sandbox itself is among them, and some are gone before they are seen.
         if self.is_sandboxed { 0 } else { count }
+    }
+}
+
+/// How a program is started: in the sandbox, on a leash, or by itself.
+pub(crate) struct Start {
+    program: OsString,
+    before: Vec<OsString>,
+    /// The name that it sees, where that is not its path.
+    name: Option<OsString>,
+    file: Option<OsString>,
+    leash: Option<Leash>,
+    is_sandboxed: bool,
+}
+
+impl Start {
+    /// `prefix` are the words that have it held by a sandbox, `name` is how it was called,
+    /// `file` what runs.
+    ///
+    /// # Errors
+    ///
+    /// It is to run on a leash and cannot run.
+    fn new(prefix: Vec<OsString>, name: &OsStr, file: OsString) -> io::Result<Self> {
+        let is_sandboxed = !prefix.is_empty();
+        let mut words = prefix.into_iter();
+        if let Some(program) = words.next() {
+            return Ok(Self {
+                program,
+                before: words.collect(),
+                name: None,
+                file: Some(file),
+                leash: None,
+                is_sandboxed,
+            });
+        }
+        let Some((leash, [program, words @ ..])) = Leash::new() else {
+            return Ok(Self {
+                program: file,
+                before: Vec::new(),
+                // Scripts see the name that was given.
+                name: Some(name.to_owned()),
+                file: None,
+                leash: None,
+                is_sandboxed,
+            });
+        };
+        // A leash would say so too late.
+        program::check(&file)?;
+        Ok(Self {
+            program,
+            before: words.into_iter().chain([name.to_owned()]).collect(),
+            name: Some("flemma".into()),
+            file: Some(file),
+            leash: Some(leash),
+            is_sandboxed,
+        })
+    }
+
+    fn words(&self, process: &mut tokio::process::Command) {
+        if let Some(name) = &self.name {
+            process.arg0(name);
+        }
+        process.args(self.before.iter().chain(&self.file));
     }
 }
 

@@ -5,6 +5,8 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::process::{Signal, WaitOptions, kill_process, wait};
+
 /// How long SIGKILL is repeated; more appear only while something forks.
 const KILL_FOR: Duration = Duration::from_millis(1500);
 /// Between two looks at the processes.
@@ -16,26 +18,40 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Where there is no `/proc` it does nothing.
 pub fn end_descendants() {
     let deadline = Instant::now() + KILL_FOR;
-    while kill_once() && Instant::now() < deadline {
+    while signal_descendants(&[Signal::KILL]) > 0 && Instant::now() < deadline {
+        while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
         std::thread::sleep(LOOK_EVERY);
     }
 }
 
-/// Whether there was anything to kill.
-#[cfg(target_os = "linux")]
-fn kill_once() -> bool {
-    use rustix::process::{Signal, WaitOptions, kill_process, wait};
-    let ids = super::tree::started_by_us();
-    for id in &ids {
-        if let Some(pid) = super::tree::pid(*id) {
-            let _ = kill_process(pid, Signal::KILL);
+/// Sends `signals` to all that this process started; returns how many processes that are.
+pub(super) fn signal_descendants(signals: &[Signal]) -> usize {
+    let ids = started_by_us();
+    for pid in ids.iter().filter_map(|&id| super::tree::pid(id)) {
+        for signal in signals {
+            let _ = kill_process(pid, *signal);
         }
     }
-    while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
-    !ids.is_empty()
+    ids.len()
+}
+
+/// Collects the children that have ended; returns true while there are others.
+pub(super) fn has_children() -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn started_by_us() -> Vec<u32> {
+    super::tree::started_by_us()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn kill_once() -> bool {
-    false
+fn started_by_us() -> Vec<u32> {
+    Vec::new()
 }

@@ -4,12 +4,12 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::net::unix::pipe;
 
-use super::{Held, Mark, program};
+use super::{Held, Mark, Start, program};
 
 /// What to start, and where.
 pub(crate) struct Launch<'a> {
@@ -49,12 +49,9 @@ impl Piped {
         let (stdout, stdout_writer) = io::pipe()?;
         let (stderr, stderr_writer) = io::pipe()?;
         let file = program::find(launch.program, &launch.environment);
-        let program = launch.prefix.first().unwrap_or(&file);
-        let mut wrap = CommandWrap::with_new(program, |process| {
-            match launch.prefix.split_first() {
-                None => process.arg0(launch.program),
-                Some((_, words)) => process.args(words).arg(&file),
-            };
+        let start = Start::new(launch.prefix, launch.program.as_ref(), file)?;
+        let mut wrap = CommandWrap::with_new(&start.program, |process| {
+            start.words(process);
             process.args(launch.arguments);
             process.current_dir(launch.cwd);
             process.env_clear().envs(launch.environment);
@@ -62,12 +59,22 @@ impl Piped {
         });
         wrap.command_mut().stdout(stdout_writer);
         wrap.command_mut().stderr(stderr_writer);
-        let (child, held) = Held::start(wrap, mark)?;
+        let (child, held) = Held::start(wrap, mark, start)?;
         Ok(Self {
             child,
             stdout: Some(pipe::Receiver::from_owned_fd(OwnedFd::from(stdout))?),
             stderr: Some(pipe::Receiver::from_owned_fd(OwnedFd::from(stderr))?),
             held,
         })
+    }
+
+    /// Waits until the program has ended, without what it started.
+    ///
+    /// # Errors
+    ///
+    /// The operating system cannot say, or the program could not be started after all.
+    pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
+        let status = self.child.wait().await?;
+        self.held.released(status)
     }
 }

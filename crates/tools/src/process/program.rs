@@ -1,6 +1,7 @@
 //! Which file a program's name stands for.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::Path;
 
 use rustix::fs::{Access, access};
@@ -21,6 +22,15 @@ pub(super) fn find(name: &str, environment: &[(OsString, OsString)]) -> OsString
         // Another folder than the command's own is meant by a relative one.
         .find(|file| file.is_absolute() && runs(file))
         .map_or_else(|| name.into(), OsString::from)
+}
+
+/// Fails as starting `file` would when there is no such program or it must not run.
+pub(super) fn check(file: &OsStr) -> io::Result<()> {
+    let path = Path::new(file);
+    if path.parent() == Some(Path::new("")) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    Ok(access(path, Access::EXEC_OK)?)
 }
 
 fn runs(file: &Path) -> bool {

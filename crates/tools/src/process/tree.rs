@@ -1,10 +1,10 @@
 //! All processes that belong to one call, found and ended.
 //!
-//! The only place that walks `/proc`. A process belongs when it is in the shell's
-//! group or session, descends from one that is, or carries the call's mark in its
-//! environment; the last finds daemons that left everything else behind. One that
-//! left its mark as well, and its parents, belongs to whichever call ends first.
-//! Where there is no `/proc`, only the process group is known.
+//! The only place that walks `/proc`. What belongs to a call on a leash descends from the
+//! leash. Otherwise a process belongs when it is in the shell's group or session,
+//! descends from one that is, or carries the call's mark in its environment; one whose
+//! environment cannot be read is not ours. Where there is no `/proc`, only the process
+//! group is known.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -32,6 +32,8 @@ pub(super) struct Tree {
     leader: u32,
     mark: String,
     since: Instant,
+    /// Whether the leader is a leash, which ends by itself when all others are gone.
+    is_leash: bool,
 }
 
 /// A process, told apart from a later one with the same id by when it started.
@@ -42,11 +44,12 @@ struct Member {
 }
 
 impl Tree {
-    pub(super) fn new(leader: u32, mark: &Mark) -> Self {
+    pub(super) fn new(leader: u32, mark: &Mark, is_leash: bool) -> Self {
         Self {
             leader,
             mark: format!("{}={}", Mark::NAME, mark.value()),
             since: Instant::now(),
+            is_leash,
         }
     }
 
@@ -108,13 +111,18 @@ impl Tree {
         if super::watched::orphans().is_none() {
             return;
         }
-        self.signal(&[], Signal::TERM);
-        self.signal(&[], Signal::CONT);
+        let held: Vec<u32> = match self.is_leash {
+            true => super::watched::children(self.leader).unwrap_or_default(),
+            false => Vec::new(),
+        };
+        self.signal(&held, Signal::TERM);
+        self.signal(&held, Signal::CONT);
     }
 
     /// Errors are left alone: a process that is gone is what was wanted.
     fn signal(&self, members: &[u32], signal: Signal) {
-        if let Some(leader) = pid(self.leader) {
+        let leader = pid(self.leader).filter(|_| !self.is_leash);
+        if let Some(leader) = leader {
             let _ = kill_process_group(leader, signal);
         }
         for member in members.iter().filter_map(|&member| pid(member)) {
@@ -153,22 +161,15 @@ impl Tree {
         } else {
             linux::processes()
         };
-        let orphans = super::watched::orphans().unwrap_or_default();
-        let of_any_call = format!("{}=", Mark::NAME);
-        let mut belongs: HashSet<u32> = all
-            .iter()
-            .filter(|process| {
-                let id = process.member.id;
-                let shells = process.group == self.leader || process.session == self.leader;
-                let nobodys =
-                    || orphans.contains(&id) && !linux::has_variable_from(id, &of_any_call);
-                shells
-                    || known.contains(&process.member)
-                    || linux::has_variable(id, &self.mark)
-                    || nobodys()
-            })
-            .map(|process| process.member.id)
-            .collect();
+        let is_held = |process: &&linux::Process| {
+            let id = process.member.id;
+            let shells = process.group == self.leader || process.session == self.leader;
+            shells || known.contains(&process.member) || linux::has_variable(id, &self.mark)
+        };
+        let mut belongs: HashSet<u32> = match self.has_leash(&all) {
+            true => HashSet::from([self.leader]),
+            false => all.iter().filter(is_held).map(|it| it.member.id).collect(),
+        };
         add_descendants(&all, &mut belongs);
         let members = all
             .iter()
@@ -176,7 +177,15 @@ impl Tree {
         members
             .filter(|process| process.is_alive)
             .map(|process| process.member)
+            .filter(|member| !(self.is_leash && member.id == self.leader))
             .collect()
+    }
+
+    /// Whether its leash holds the call. One that was killed has let go.
+    #[cfg(target_os = "linux")]
+    fn has_leash(&self, all: &[linux::Process]) -> bool {
+        let mut leashes = all.iter().filter(|it| it.member.id == self.leader);
+        self.is_leash && leashes.any(|it| it.is_alive)
     }
 }
 

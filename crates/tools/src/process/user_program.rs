@@ -104,7 +104,7 @@ impl Program {
             stdout: child.stdout().take(),
             stderr: child.stderr().take(),
             child,
-            tree: Tree::new(leader, mark),
+            tree: Tree::new(leader, mark, false),
             over: false,
         })
     }

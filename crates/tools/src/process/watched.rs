@@ -28,15 +28,18 @@ pub(super) fn has_no_terminal() -> bool {
 /// Ids of the orphans of ours, living or dead; `None` when they are not known.
 #[cfg(target_os = "linux")]
 pub(super) fn orphans() -> Option<Vec<u32>> {
-    let watcher = WATCHER.get()?;
-    // proc(5); the kernel's CONFIG_PROC_CHILDREN, which distributions set.
-    let children = std::fs::read_to_string(format!("/proc/{watcher}/task/{watcher}/children"));
     let us = std::process::id();
+    let ids = children(*WATCHER.get()?)?;
+    Some(ids.into_iter().filter(|id| *id != us).collect())
+}
+
+/// Ids of the children of a process that has one thread, living or dead.
+pub(super) fn children(parent: u32) -> Option<Vec<u32>> {
+    // proc(5); the kernel's CONFIG_PROC_CHILDREN, which distributions set.
+    let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
     let ids = children.ok()?;
-    let ids = ids
-        .split_ascii_whitespace()
-        .filter_map(|id| id.parse().ok());
-    Some(ids.filter(|id| *id != us).collect())
+    let ids = ids.split_ascii_whitespace();
+    Some(ids.filter_map(|id| id.parse().ok()).collect())
 }
 
 /// Ids of the orphans of ours, living or dead; `None` when they are not known.

@@ -1,13 +1,14 @@
 //! Limits in the words of bubblewrap.
 //!
-//! Pure. The order matters to it: what comes later lies over what came before.
+//! Pure. The order matters: what comes later lies over what came before.
 //! Source: bwrap(1).
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::Limits;
+use super::machine::Machine;
+use super::{Limits, view};
 
 /// What the log calls it.
 pub(super) const NAME: &str = "bwrap";
@@ -22,58 +23,58 @@ const NEEDED: [&str; 5] = [
     "/run/opengl-driver",
 ];
 
-/// The words before a command that runs in `cwd`.
-pub(super) fn words(
-    program: &Path,
-    limits: &Limits,
-    extra: &[String],
-    cwd: &Path,
-) -> Vec<OsString> {
+/// What root keeps where the user lets commands keep privileges: files and users as it
+/// likes, and nothing that leads out of the sandbox or into the kernel.
+const ROOTS: [&str; 9] = [
+    "CAP_CHOWN",
+    "CAP_DAC_OVERRIDE",
+    "CAP_FOWNER",
+    "CAP_FSETID",
+    "CAP_KILL",
+    "CAP_NET_BIND_SERVICE",
+    "CAP_NET_RAW",
+    "CAP_SETGID",
+    "CAP_SETUID",
+];
+
+/// What one command is held to.
+pub(super) struct Held<'a> {
+    /// What the chat allows, in real paths.
+    pub limits: &'a Limits,
+    /// What the machine has.
+    pub machine: &'a Machine,
+    /// Files and folders below `/tmp` that the command needs beside those of the limits.
+    pub needed: &'a [&'a Path],
+    /// Where the command runs.
+    pub cwd: &'a Path,
+}
+
+/// The words before a command.
+pub(super) fn words(program: &Path, extra: &[String], held: &Held<'_>) -> Vec<OsString> {
+    let limits = held.limits;
     let mut words = Words(vec![program.into()]);
-    let root = limits.writable.iter().any(|it| it == Path::new("/"));
-    words.path(if root { "--bind" } else { "--ro-bind" }, Path::new("/"));
-    // Below it are the sockets of the session: the editor's, D-Bus, containers.
-    words.all(["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"]);
-    for path in NEEDED {
-        words.path("--ro-bind-try", Path::new(path));
-    }
-    for path in &limits.writable {
-        if path != Path::new("/") {
-            words.path("--bind", path);
-        }
-    }
-    // A folder that is no place of a mount could be moved away with what is in it. Each
-    // of them once and all of them first: a second mount lies over what is kept below it.
-    let kept = limits.kept.iter();
-    let above: BTreeSet<&Path> = kept
-        .flat_map(|path| between(path, &limits.writable))
-        .collect();
-    for folder in above {
-        words.path("--bind-try", folder);
-    }
-    for path in &limits.kept {
-        words.path("--ro-bind-try", path);
-    }
-    for path in &limits.hidden {
-        words.all(["--tmpfs"]);
-        words.0.push(path.into());
-    }
-    for path in &limits.masked {
-        words
-            .0
-            .extend(["--ro-bind-try".into(), "/dev/null".into(), path.into()]);
-    }
+    words.system(held);
+    words.temporary(held);
+    words.writable(limits);
+    words.out_of_sight(held);
+    words.close(limits);
     words.all(["--unshare-pid", "--unshare-uts", "--unshare-ipc"]);
     words.all([if limits.network {
         "--share-net"
     } else {
         "--unshare-net"
     }]);
+    words.all(["--cap-drop", "ALL"]);
     if !limits.privileged {
-        words.all(["--unshare-user", "--disable-userns", "--cap-drop", "ALL"]);
+        words.all(["--unshare-user", "--disable-userns"]);
+    } else if held.machine.is_root {
+        for capability in ROOTS {
+            words.all(["--cap-add", capability]);
+        }
     }
     words.all(["--die-with-parent", "--new-session", "--chdir"]);
-    words.0.push(cwd.into());
+    let cwd = limits.view().map(|view| view.inside(held.cwd));
+    words.0.push(cwd.unwrap_or_else(|| held.cwd.into()).into());
     words.0.extend(extra.iter().map(OsString::from));
     words.all(["--"]);
     words.0
@@ -97,19 +98,127 @@ impl Words {
     fn path(&mut self, word: &str, path: &Path) {
         self.0.extend([word.into(), path.into(), path.into()]);
     }
+
+    /// The machine's files, and nothing that controls the kernel or the session.
+    fn system(&mut self, held: &Held<'_>) {
+        let root = held.limits.writable.iter().any(|it| it == Path::new("/"));
+        self.path(if root { "--bind" } else { "--ro-bind" }, Path::new("/"));
+        self.all(["--dev", "/dev", "--proc", "/proc"]);
+        // bubblewrap leaves out what the folder's mode forbids, which binds no root.
+        let machine = held.machine;
+        let readings = machine.readings.iter().filter(|_| held.limits.privileged);
+        for path in machine.kernel.iter().chain(readings) {
+            self.path("--ro-bind-try", path);
+        }
+        self.path("--ro-bind-try", Path::new("/sys"));
+        // Below it are the sockets of the session: the editor's, D-Bus, containers.
+        self.all(["--tmpfs", "/run"]);
+        for path in NEEDED {
+            self.path("--ro-bind-try", Path::new(path));
+        }
+    }
+
+    /// The chat's own `/tmp`, with what the command needs of the machine's.
+    fn temporary(&mut self, held: &Held<'_>) {
+        let Some(tmp) = &held.limits.tmp else { return };
+        // What is mounted below it needs a folder there; see [`Words::close`].
+        self.0
+            .extend(["--bind".into(), (&tmp.folder).into(), view::TMP.into()]);
+        self.all(["--setenv", "TMPDIR", view::TMP]);
+        let needed = held.needed.iter().copied().chain([held.cwd]);
+        let shown = held.limits.shown.iter().map(PathBuf::as_path);
+        let is_below = |path: &&Path| {
+            path.starts_with(view::TMP)
+                && *path != Path::new(view::TMP)
+                && !path.starts_with(&tmp.folder)
+        };
+        for path in shown
+            .chain(needed)
+            .filter(is_below)
+            .collect::<BTreeSet<_>>()
+        {
+            self.path("--ro-bind-try", path);
+        }
+    }
+
+    /// Makes the chat's `/tmp` read-only where it is not among what can be written, but for
+    /// what is mounted below it.
+    fn close(&mut self, limits: &Limits) {
+        if limits.tmp.as_ref().is_some_and(|tmp| !tmp.writable) {
+            self.all(["--remount-ro", view::TMP]);
+        }
+    }
+
+    /// What can be written, and what stays as it is below that.
+    fn writable(&mut self, limits: &Limits) {
+        for path in &limits.writable {
+            if path != Path::new("/") {
+                self.path("--bind", path);
+            }
+        }
+        // A folder that is no place of a mount could be moved away with what is in it. Each
+        // of them once and all of them first: a second mount lies over what is kept below it.
+        let kept = limits.kept.iter();
+        let above: BTreeSet<&Path> = kept
+            .flat_map(|path| between(path, &limits.writable))
+            .collect();
+        for folder in above {
+            self.path("--bind-try", folder);
+        }
+        for path in &limits.kept {
+            self.path("--ro-bind-try", path);
+        }
+    }
+
+    /// Hides what the limits name, and every socket that is not granted.
+    fn out_of_sight(&mut self, held: &Held<'_>) {
+        let limits = held.limits;
+        let view = limits.view();
+        let is_seen = |path: &Path| view.as_ref().is_none_or(|view| view.is_seen(path));
+        for path in limits.hidden.iter().filter(|path| is_seen(path)) {
+            self.all(["--tmpfs"]);
+            self.0.push(path.into());
+        }
+        let is_in =
+            |path: &Path, folders: &[PathBuf]| folders.iter().any(|it| path.starts_with(it));
+        let sockets = held.machine.sockets.iter().filter(|path| {
+            is_seen(path)
+                && (!path.starts_with("/run") || !limits.network && is_needed(path))
+                && !is_in(path, &limits.hidden)
+                && !limits.masked.contains(path)
+        });
+        let masked = limits.masked.iter().filter(|path| is_seen(path));
+        for path in masked
+            .chain(sockets)
+            .filter(|path| !limits.sockets.contains(path))
+        {
+            self.0
+                .extend(["--ro-bind-try".into(), "/dev/null".into(), path.into()]);
+        }
+        for path in &limits.sockets {
+            self.path("--bind-try", path);
+        }
+    }
+}
+
+/// Returns true for what of `/run` is seen. Sockets of name servers are among it, which
+/// would lead to the network.
+fn is_needed(path: &Path) -> bool {
+    NEEDED.iter().any(|needed| path.starts_with(needed))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn line(limits: &Limits) -> String {
-        let words = words(
-            Path::new("/bin/bwrap"),
+    fn line(limits: &Limits, machine: &Machine) -> String {
+        let held = Held {
             limits,
-            &["--x".to_owned()],
-            Path::new("/w"),
-        );
+            machine,
+            needed: &[Path::new("/tmp/script")],
+            cwd: Path::new("/w"),
+        };
+        let words = words(Path::new("/bin/bwrap"), &["--x".to_owned()], &held);
         let words: Vec<_> = words.iter().map(|it| it.to_string_lossy()).collect();
         words.join(" ")
     }
@@ -123,9 +232,11 @@ mod tests {
             masked: vec!["/w/nvim.sock".into()],
             ..Limits::default()
         };
-        let line = line(&limits);
+        let line = line(&limits, &Machine::default());
         let at = |word: &str| line.find(word).unwrap_or(usize::MAX);
-        assert!(line.starts_with("/bin/bwrap --ro-bind / / --dev /dev --proc /proc --tmpfs /run "));
+        assert!(
+            line.starts_with("/bin/bwrap --ro-bind / / --dev /dev --proc /proc --ro-bind-try ")
+        );
         let kept = "--bind-try /w/.git /w/.git --ro-bind-try /w/.git/config /w/.git/config \
                     --ro-bind-try /w/.git/hooks /w/.git/hooks --tmpfs";
         assert!(at("--bind /w /w") < at(kept), "{line}");
@@ -136,15 +247,68 @@ mod tests {
     }
 
     #[test]
-    fn the_root_can_be_writable_and_the_network_and_privileges_kept() {
+    fn the_root_can_be_writable_and_the_kernel_stays_as_it_is() {
         let limits = Limits {
             writable: vec!["/".into()],
             network: true,
             privileged: true,
             ..Limits::default()
         };
-        let line = line(&limits);
+        let machine = Machine {
+            kernel: vec!["/proc/sys".into()],
+            is_root: true,
+            ..Machine::default()
+        };
+        let line = line(&limits, &machine);
         assert!(line.starts_with("/bin/bwrap --bind / / --dev"));
         assert!(line.contains("--share-net") && !line.contains("--unshare-user"));
+        assert!(line.contains("--proc /proc --ro-bind-try /proc/sys /proc/sys"));
+        assert!(line.contains("--cap-drop ALL --cap-add CAP_CHOWN"));
+        assert!(!line.contains("CAP_SYS_ADMIN"));
+    }
+
+    #[test]
+    fn below_the_chats_tmp_only_what_is_needed_is_seen() {
+        let limits = Limits {
+            writable: vec!["/tmp/project".into()],
+            hidden: vec!["/tmp/tmux-0".into(), "/tmp/project/run".into()],
+            tmp: Some(super::super::Tmp {
+                folder: "/tmp/flemma-0/chat".into(),
+                writable: true,
+            }),
+            sockets: vec!["/home/me/agent".into()],
+            ..Limits::default()
+        };
+        let machine = Machine {
+            sockets: [
+                "/tmp/s",
+                "/tmp/project/s",
+                "/run/bus",
+                "/run/nscd/socket",
+                "/home/me/agent",
+            ]
+            .map(PathBuf::from)
+            .to_vec(),
+            ..Machine::default()
+        };
+        let line = line(&limits, &machine);
+        let at = |word: &str| line.find(word).unwrap_or(usize::MAX);
+        let tmp = at("--bind /tmp/flemma-0/chat /tmp --setenv TMPDIR /tmp");
+        assert!(tmp < at("--ro-bind-try /tmp/script /tmp/script"), "{line}");
+        assert!(tmp < at("--bind /tmp/project /tmp/project"), "{line}");
+        assert!(
+            line.contains("--tmpfs /tmp/project/run") && !line.contains("tmux"),
+            "{line}"
+        );
+        let masked: Vec<&str> = line.split("/dev/null ").skip(1).collect();
+        let masked = masked.iter().filter_map(|rest| rest.split(' ').next());
+        assert_eq!(
+            Vec::from_iter(masked),
+            ["/tmp/project/s", "/run/nscd/socket"]
+        );
+        assert!(
+            line.contains("--bind-try /home/me/agent /home/me/agent"),
+            "{line}"
+        );
     }
 }

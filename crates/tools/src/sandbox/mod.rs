@@ -6,21 +6,35 @@
 
 mod aside;
 mod bwrap;
+pub(crate) mod explain;
 mod git;
+mod machine;
 mod memory;
 mod paths;
 mod probe;
 mod reading;
+pub(crate) mod scope;
+mod tmp;
 mod tree;
+mod view;
 mod watch;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+pub use explain::Missing;
+use machine::Machine;
+pub use machine::paths_in;
 pub use paths::leads_to;
 pub use probe::find_out;
+pub use scope::cuts_off_abstract_sockets;
+pub use tmp::tmp_folder;
+use view::View;
 pub use watch::Watch;
+
+/// How often a command is started again whose sandbox could not be set up.
+pub(crate) const RETRIES: usize = 16;
 
 /// What commands of one chat may do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,10 +54,66 @@ pub struct Limits {
     pub hidden: Vec<PathBuf>,
     /// Files and sockets that look empty.
     pub masked: Vec<PathBuf>,
+    /// What commands see as `/tmp`; the machine's own when absent.
+    pub tmp: Option<Tmp>,
+    /// Files and folders below the machine's `/tmp` that are seen all the same.
+    pub shown: Vec<PathBuf>,
+    /// Sockets that can be reached; all others that exist when a command starts cannot.
+    pub sockets: Vec<PathBuf>,
+    /// What the user could grant, and how a command is told that it lacked that.
+    pub missing: Vec<Missing>,
     /// Whether the network can be reached.
     pub network: bool,
     /// Whether a command keeps the privileges that the user has.
     pub privileged: bool,
+}
+
+/// A folder that stands in for `/tmp`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tmp {
+    /// The folder, which is made when it is first needed; see [`tmp_folder`].
+    pub folder: PathBuf,
+    /// Whether it can be written; also where `/tmp` is among what is writable.
+    pub writable: bool,
+}
+
+impl Limits {
+    /// The limits with real paths; `/tmp` itself is no longer among what is writable
+    /// where another folder stands in for it.
+    fn real(&self) -> Self {
+        let is_tmp = |path: &Path| Path::new(view::TMP).starts_with(path);
+        let tmp = self.tmp.clone().map(|tmp| Tmp {
+            writable: tmp.writable || self.writable.iter().any(|path| is_tmp(path)),
+            ..tmp
+        });
+        let stands_in = |path: &&PathBuf| tmp.is_some() && *path == Path::new(view::TMP);
+        let (below, others): (Vec<_>, Vec<_>) = paths::each_real(&self.writable)
+            .filter(|path| !stands_in(&path))
+            .partition(|path| tmp.is_some() && path.starts_with(view::TMP));
+        // "/" among them does not show what is below the machine's `/tmp`.
+        let mut writable = paths::outermost(others);
+        writable.extend(paths::outermost(below));
+        Self {
+            writable,
+            kept: paths::real(&self.kept),
+            hidden: paths::real(&self.hidden),
+            masked: paths::real(&self.masked),
+            shown: paths::real(&self.shown),
+            sockets: paths::real(&self.sockets),
+            tmp,
+            ..self.clone()
+        }
+    }
+
+    /// What commands see below `/tmp`, where that is not the machine's.
+    fn view(&self) -> Option<View<'_>> {
+        let shown = self.shown.iter().chain(&self.writable);
+        let is_below = |path: &&Path| path.starts_with(view::TMP);
+        Some(View {
+            tmp: &self.tmp.as_ref()?.folder,
+            shown: shown.map(PathBuf::as_path).filter(is_below).collect(),
+        })
+    }
 }
 
 /// Names of files and folders, beside those of Git's own.
@@ -114,46 +184,116 @@ impl Sandbox {
     /// What is allowed, in real paths; `None` when everything is.
     pub fn limits(&self) -> Option<&Limits> {
         let given = self.given.as_ref()?;
-        Some(self.limits.get_or_init(|| Limits {
-            writable: paths::real(&given.writable),
-            kept: paths::real(&given.kept),
-            hidden: paths::real(&given.hidden),
-            masked: paths::real(&given.masked),
-            ..given.clone()
-        }))
+        Some(self.limits.get_or_init(|| given.real()))
     }
 
-    /// Below which folders files can be written; `None` when all can be.
-    pub fn writable(&self) -> Option<&[PathBuf]> {
-        self.limits().map(|it| it.writable.as_slice())
+    /// Below which folders files can be written, as commands name them; `None` when all
+    /// can be.
+    pub fn writable(&self) -> Option<Vec<PathBuf>> {
+        let limits = self.limits()?;
+        let tmp = limits.tmp.as_ref().filter(|tmp| tmp.writable);
+        let tmp = tmp.map(|_| PathBuf::from(view::TMP));
+        Some(limits.writable.iter().cloned().chain(tmp).collect())
     }
 
-    /// Returns true if a tool of ours may write to `path`, which has no links. Nothing
-    /// need be there.
+    /// The folders of [`Sandbox::writable`], where they really are. The first time in a
+    /// process this waits, as [`Sandbox::prefix`] does.
+    pub fn writable_outside(&self) -> Option<Vec<PathBuf>> {
+        let folders = self.writable()?.into_iter();
+        Some(folders.map(|folder| self.outside(&folder)).collect())
+    }
+
+    /// Returns true if a tool of ours may write to `path`, which has no links and is where
+    /// the file really is; see [`Sandbox::outside`]. Nothing need be there.
     pub fn is_writable(&self, path: &Path) -> bool {
-        let writable = self.writable();
-        writable.is_none_or(|it| it.iter().any(|folder| path.starts_with(folder)))
+        let Some(limits) = self.limits() else {
+            return true;
+        };
+        let has_own_tmp = self.has_own_tmp();
+        let tmp = limits.tmp.as_ref().filter(|tmp| tmp.writable);
+        let in_tmp = tmp.is_some_and(|tmp| {
+            path.starts_with(if has_own_tmp {
+                &tmp.folder
+            } else {
+                Path::new(view::TMP)
+            })
+        });
+        let view = limits.view().filter(|_| has_own_tmp);
+        let is_seen = view.is_none_or(|view| view.is_seen(path));
+        let mut writable = limits.writable.iter();
+        in_tmp || is_seen && writable.any(|folder| path.starts_with(folder))
+    }
+
+    /// Where the file really is that commands of the chat see at `path`: below `/tmp` they
+    /// see a folder of their own. The first time in a process this waits, as
+    /// [`Sandbox::prefix`] does.
+    pub fn outside(&self, path: &Path) -> PathBuf {
+        if !self.has_own_tmp() {
+            return path.to_owned();
+        }
+        let view = self.limits().and_then(Limits::view);
+        view.map_or_else(|| path.to_owned(), |view| view.outside(path))
+    }
+
+    /// A text about files with `/tmp` as commands name it.
+    pub(crate) fn named_inside(&self, text: String) -> String {
+        let tmp = self.limits().and_then(|limits| limits.tmp.as_ref());
+        let folder = tmp.and_then(|tmp| tmp.folder.to_str());
+        match folder.filter(|folder| text.contains(folder)) {
+            Some(folder) => text.replace(folder, view::TMP),
+            None => text,
+        }
+    }
+
+    /// Whether commands see another folder as `/tmp`, which is made if it is not there.
+    /// Where nothing holds them they see the machine's.
+    fn has_own_tmp(&self) -> bool {
+        let tmp = self.limits().and_then(|limits| limits.tmp.as_ref());
+        tmp.is_some_and(|tmp| find_out(&self.backend).is_ok() && tmp::make(&tmp.folder).is_ok())
     }
 
     /// What stands before a command's own words to have it held, for a command that
-    /// runs in `cwd`; nothing when it runs free. The first time in a process, this
-    /// waits some 30 ms.
+    /// runs in `cwd` and needs the files or folders `needed`; nothing when it runs free.
+    /// The first time in a process, this waits some 30 ms.
     ///
     /// # Errors
     ///
     /// It must be held and cannot be; a sentence for the model and the user.
-    pub fn prefix(&self, cwd: &Path) -> Result<Vec<OsString>, String> {
+    pub fn prefix(&self, cwd: &Path, needed: &[&Path]) -> Result<Vec<OsString>, String> {
         let Some(limits) = self.limits() else {
             return Ok(Vec::new());
         };
-        match find_out(&self.backend) {
-            Ok(program) => Ok(bwrap::words(&program, limits, &self.backend.extra, cwd)),
-            Err(why) if self.backend.required => Err(format!(
-                "Nothing was run, because a sandbox is required and there is none: {why}. Install bubblewrap, or set \
-                 sandbox.backend to \"auto\"."
-            )),
-            Err(_) => Ok(Vec::new()),
+        let program = match find_out(&self.backend) {
+            Ok(program) => program,
+            Err(why) if self.backend.required => {
+                return Err(format!(
+                    "Nothing was run, because a sandbox is required and there is none: {why}. Install bubblewrap, or \
+                     set sandbox.backend to \"auto\"."
+                ));
+            }
+            Err(_) => return Ok(Vec::new()),
+        };
+        if let Some(tmp) = &limits.tmp {
+            tmp::make(&tmp.folder).map_err(|error| {
+                format!("Nothing was run, because the chat's /tmp could not be made: {error}.")
+            })?;
         }
+        let held = bwrap::Held {
+            limits,
+            machine: &Machine::look(),
+            needed,
+            cwd,
+        };
+        Ok(bwrap::words(&program, &self.backend.extra, &held))
+    }
+
+    /// Returns true when bubblewrap ended before the command began, because a file was
+    /// replaced at the moment at which it was mounted, as a chat is whenever it is saved.
+    /// Then the command can be started again. A command that says the same of itself is
+    /// started again too, which it could do itself.
+    pub(crate) fn is_failed_start(&self, code: Option<i32>, said: &str) -> bool {
+        let is_one_line = said.trim_end().lines().count() == 1;
+        !self.is_off() && code == Some(1) && is_one_line && said.starts_with("bwrap: Can't ")
     }
 
     /// A tool of ours is about to write `text` there, which the user agreed to where the
@@ -190,10 +330,16 @@ impl Sandbox {
         probe::known(&self.backend)?.err()
     }
 
-    /// What holds a command, for the log: `none` or the backend's name.
+    /// Returns true when commands run free although they should be held. The first time
+    /// in a process this waits, as [`Sandbox::prefix`] does.
+    pub fn is_lacking(&self) -> bool {
+        !self.is_off() && !self.backend.required && find_out(&self.backend).is_err()
+    }
+
+    /// What holds a command, for the log: `none` or the backend's name. The first time in
+    /// a process this waits, as [`Sandbox::prefix`] does.
     pub fn held_by(&self) -> &'static str {
-        let found = self.given.as_ref();
-        let found = found.and_then(|_| probe::known(&self.backend));
+        let found = self.given.as_ref().map(|_| find_out(&self.backend));
         match found {
             Some(Ok(_)) => bwrap::NAME,
             _ => "none",

@@ -4,16 +4,25 @@ use std::path::{Path, PathBuf};
 
 use crate::files::follow;
 
+/// Most symbolic links that are followed, as in the kernel.
+pub(super) const MAX_LINKS: usize = 40;
+
 /// The real paths of those that are there, none below another of them.
 pub(super) fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
-    let mut real: Vec<PathBuf> = paths
-        .iter()
-        .filter(|path| path.is_absolute())
-        .filter_map(|path| path.canonicalize().ok())
-        .collect();
-    real.sort();
-    real.dedup_by(|path, above| path.starts_with(above));
-    real
+    outermost(each_real(paths).collect())
+}
+
+/// The real paths of those that are there.
+pub(super) fn each_real(paths: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let absolute = paths.iter().filter(|path| path.is_absolute());
+    absolute.filter_map(|path| path.canonicalize().ok())
+}
+
+/// Those that are below no other, sorted.
+pub(super) fn outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    paths.sort();
+    paths.dedup_by(|path, above| path.starts_with(above));
+    paths
 }
 
 /// The path with every symbolic link followed, as far as there is something; what
@@ -22,6 +31,12 @@ pub(super) fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
 /// written there either.
 pub fn leads_to(path: &Path) -> PathBuf {
     follow(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The components of a path, the first one last.
+pub(super) fn parts(path: &Path) -> Vec<PathBuf> {
+    let parts = path.components().rev();
+    parts.map(|part| PathBuf::from(part.as_os_str())).collect()
 }
 
 #[cfg(test)]

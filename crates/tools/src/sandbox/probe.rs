@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use super::{Backend, Limits, bwrap};
+use super::machine::Machine;
+use super::{Backend, Limits, bwrap, scope};
 
 /// Where it is before anywhere else: AppArmor profiles of distributions cover that
 /// path alone.
@@ -51,7 +52,13 @@ fn probe(backend: &Backend) -> Result<PathBuf, String> {
         Some(program) => program.clone(),
         None => installed().ok_or("bubblewrap (bwrap) is not installed")?,
     };
-    match tries_to_get_out(&program, &backend.extra) {
+    let mut tried = tries_to_get_out(&program, &backend.extra);
+    if tried.is_err() && scope::is_available() {
+        // A bubblewrap that is setuid root does not start below Landlock.
+        scope::give_up();
+        tried = tries_to_get_out(&program, &backend.extra);
+    }
+    match tried {
         Ok(()) => Ok(program),
         Err(why) => Err(format!("{} does not hold: {why}", program.display())),
     }
@@ -77,7 +84,13 @@ fn tries_to_get_out(program: &Path, extra: &[String]) -> Result<(), String> {
         hidden: vec![world.sockets.clone()],
         ..Limits::default()
     };
-    let words = bwrap::words(program, &limits, extra, &world.inside);
+    let held = bwrap::Held {
+        limits: &limits,
+        machine: &Machine::look(),
+        needed: &[],
+        cwd: &world.inside,
+    };
+    let words = bwrap::words(program, extra, &held);
     let processes = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     let mut command = Command::new(&words[0]);
     command
@@ -85,10 +98,9 @@ fn tries_to_get_out(program: &Path, extra: &[String]) -> Result<(), String> {
         .args(["/bin/sh", "-c", SCRIPT, "sh"]);
     command.arg(&world.outside).arg(&world.kept);
     command.arg(&world.sockets).arg(processes);
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| error.to_string())?;
+    command.stdin(Stdio::null());
+    let output = scope::run(move || command.output()).and_then(|output| output);
+    let output = output.map_err(|error| error.to_string())?;
     let said = String::from_utf8_lossy(&output.stdout);
     let complained = String::from_utf8_lossy(&output.stderr);
     match said.trim() {
@@ -116,7 +128,10 @@ out() { echo "$1"; exit; }
 (mount --bind "$1" .) 2>/dev/null && out "mount"
 [ "$(readlink /proc/self/ns/pid)" = "$4" ] && out "signal processes outside"
 [ -e "$3/socket" ] && out "reach a socket"
+[ -S "$2/../open" ] && out "reach a socket that has no folder of its own"
 [ -e /run/user ] && out "reach the session"
+(: >> /proc/sys/kernel/core_pattern) 2>/dev/null && out "change the kernel"
+(: >> /proc/sysrq-trigger) 2>/dev/null && out "stop the machine"
 echo held
 "#;
 
@@ -127,7 +142,7 @@ struct World {
     kept: PathBuf,
     outside: PathBuf,
     sockets: PathBuf,
-    _listener: UnixListener,
+    _listeners: [UnixListener; 2],
 }
 
 impl World {
@@ -139,13 +154,10 @@ impl World {
             kept: folder.join("inside/kept"),
             outside: folder.join("outside"),
             sockets: folder.join("sockets"),
-            _listener: {
-                fs::create_dir_all(folder.join("sockets"))?;
-                let socket = folder.join("sockets/socket");
-                // Left over by a process of the same number.
-                let _ = fs::remove_file(&socket);
-                UnixListener::bind(socket)?
-            },
+            _listeners: [
+                listen(&folder.join("sockets/socket"))?,
+                listen(&folder.join("inside/open"))?,
+            ],
             folder,
         };
         fs::create_dir_all(&world.kept)?;
@@ -159,6 +171,13 @@ impl World {
         let old = fs::read_to_string(self.outside.join("old"));
         matches!((left, old), (Ok(1), Ok(text)) if text == "old")
     }
+}
+
+fn listen(socket: &Path) -> io::Result<UnixListener> {
+    fs::create_dir_all(socket.parent().unwrap_or(socket))?;
+    // Left over by a process of the same number.
+    let _ = fs::remove_file(socket);
+    UnixListener::bind(socket)
 }
 
 impl Drop for World {

@@ -34,7 +34,12 @@ impl Sandbox {
             required: self.backend.required && self.given.is_some(),
             ..self.backend.clone()
         };
-        Self::new(limits.reading(network), backend)
+        let mut limits = limits.reading(network);
+        if self.is_off() {
+            // Where the sandbox is off, all others see the machine's `/tmp`.
+            limits.tmp = None;
+        }
+        Self::new(limits, backend)
     }
 }
 

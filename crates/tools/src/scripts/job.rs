@@ -132,7 +132,7 @@ impl Job {
                 biased;
                 () = ctx.cancel.cancelled() => return End::Cancelled,
                 () = &mut up => return End::TimedOut(clock.limit()),
-                status = self.piped.child.wait() => {
+                status = self.piped.wait() => {
                     return status.map_or_else(End::Unknown, End::Exited);
                 }
                 ended = &mut talk, if said.is_none() => *said = Some(ended),

@@ -19,6 +19,7 @@ use super::program::Program;
 use super::wire::{Said, Wire};
 use crate::output::{self, Captured, tail, within_limits};
 use crate::process::{Launch, Mark, Piped, child_environment};
+use crate::sandbox::RETRIES;
 use crate::tool::{ToolContext, ToolError, ToolResult};
 
 /// What a Python runs first.
@@ -66,12 +67,31 @@ impl Call<'_> {
             )));
         }
         let clock = Clock::new(self.limit);
-        let over = if self.program.is_python {
-            self.python(id, ctx, &clock).await?
-        } else {
-            self.other(id, ctx, &clock).await?
-        };
+        let mut over = self.once(id, ctx, &clock).await?;
+        for _ in 0..RETRIES {
+            let End::Exited(status) = &over.end else {
+                break;
+            };
+            let said = &over.complained.text;
+            if !over.printed.text.is_empty() || !ctx.sandbox.is_failed_start(status.code(), said) {
+                break;
+            }
+            over = self.once(id, ctx, &clock).await?;
+        }
         report(over, self.tool, id, ctx).await
+    }
+
+    async fn once(
+        &self,
+        id: &ToolUseId,
+        ctx: &ToolContext,
+        clock: &Clock,
+    ) -> Result<Over, ToolError> {
+        if self.program.is_python {
+            self.python(id, ctx, clock).await
+        } else {
+            self.other(id, ctx, clock).await
+        }
     }
 
     async fn python(
@@ -126,7 +146,12 @@ impl Call<'_> {
         variables: &[(String, String)],
     ) -> Result<Piped, ToolError> {
         let mark = Mark::new(id.as_str());
-        let prefix = ctx.sandbox.prefix(&ctx.cwd).map_err(ToolError::Failed)?;
+        // The script may be in a folder below `/tmp`, with modules beside it.
+        let folder = self.script.parent().unwrap_or(self.script);
+        let modules = self.path.iter().map(PathBuf::as_path);
+        let needed: Vec<&Path> = modules.chain([folder]).collect();
+        let prefix = ctx.sandbox.prefix(&ctx.cwd, &needed);
+        let prefix = prefix.map_err(ToolError::Failed)?;
         let own = self.program.arguments.iter().map(OsString::from);
         let launch = Launch {
             prefix,

@@ -29,6 +29,25 @@ free, and waiting calls say UNSANDBOXED. \"required\" and \"bwrap\": no command
 runs that is not held.",
     )
     .in_frontmatter("sandbox.backend"),
+    Field::new(
+        "sockets",
+        Kind::List(&Kind::Text),
+        "[]",
+        "\
+Sockets that commands can reach, by name: \"ssh-agent\" (for `git push`),
+\"gpg-agent\", \"tmux\", \"nvim\", \"dbus\", \"docker\", \"podman\", \"x11\",
+\"wayland\"; or by path. Whoever listens there does for a command what it does
+for you: through docker or tmux, that is everything.",
+    ),
+    Field::new(
+        "env",
+        Kind::List(&Kind::Text),
+        "[]",
+        "\
+Variables of your environment that commands and MCP servers get beside those
+of |flemma-sandbox-environment|, such as \"GITHUB_TOKEN\" or \"AWS_*\". They
+apply without a sandbox too.",
+    ),
     Field::table("policy", Kind::Table(&[POLICY]), ""),
     Field::table("backends", Kind::Table(&[BACKENDS]), ""),
 ];

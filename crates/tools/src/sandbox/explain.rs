@@ -1,0 +1,134 @@
+//! Which grant a command lacked, going by its text and by what it printed.
+
+use serde_json::Value;
+
+use crate::process::withheld;
+
+/// Shortest name of a variable that is looked for in what a program printed: shorter ones
+/// are words.
+const SHORTEST: usize = 5;
+
+/// Something that the sandbox withholds and the user can grant.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// What a program prints that needed it; one of them is enough.
+    pub signs: Vec<String>,
+    /// What is withheld and which option grants it: a sentence or two.
+    pub note: String,
+}
+
+/// The notes of what a call that printed `said` may have lacked.
+pub(crate) fn notes<'a>(
+    missing: &'a [Missing],
+    said: &'a str,
+) -> impl Iterator<Item = String> + 'a {
+    let lacked = missing.iter().filter(move |missing| {
+        let mut signs = missing.signs.iter();
+        signs.any(|sign| said.contains(sign.as_str()))
+    });
+    lacked.map(|missing| format!("[{}]", missing.note))
+}
+
+/// Variables that the user has and a command does not get.
+pub(crate) struct Variables {
+    /// Those that the command names.
+    named: Vec<String>,
+    others: Vec<String>,
+}
+
+impl Variables {
+    /// Those of a call with these arguments.
+    pub(crate) fn of(input: &Value) -> Self {
+        Self::among(withheld(), input)
+    }
+
+    fn among(withheld: Vec<String>, input: &Value) -> Self {
+        let texts = input.as_object().into_iter().flatten();
+        let texts: Vec<&str> = texts.filter_map(|(_, value)| value.as_str()).collect();
+        let is_named = |name: &String| {
+            let spellings = [format!("${name}"), format!("${{{name}")];
+            texts
+                .iter()
+                .any(|text| spellings.iter().any(|it| has_word(text, it)))
+        };
+        let (named, others) = withheld.into_iter().partition(is_named);
+        Self { named, others }
+    }
+
+    /// A note about those that the call may have lacked; `said` is what a call that failed
+    /// printed.
+    pub(crate) fn note(self, said: Option<&str>) -> Option<String> {
+        let said = said.unwrap_or_default();
+        let complained = self
+            .others
+            .into_iter()
+            .filter(|name| name.len() >= SHORTEST && has_word(said, name));
+        let names: Vec<String> = self.named.into_iter().chain(complained).collect();
+        let (first, rest) = names.split_first()?;
+        let all = rest.iter().fold(format!("\"{first}\""), |all, name| {
+            format!("{all}, \"{name}\"")
+        });
+        let verb = if rest.is_empty() { "is" } else { "are" };
+        Some(format!(
+            "[{} {verb} set in the user's environment and not passed to commands. The user can change that with \
+             sandbox.env = {{ {all} }}.]",
+            names.join(", "),
+        ))
+    }
+}
+
+/// Whether `word` is in `text` and no part of a longer name there.
+fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].chars().next();
+        let starts = !word.starts_with(is_part) || !before.is_some_and(is_part);
+        starts && !after.is_some_and(is_part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_variable_that_a_command_lacks_is_named_with_its_option() {
+        let note = |command: &str, said: Option<&str>| {
+            let withheld = ["GITHUB_TOKEN", "AWS_PROFILE"].map(str::to_owned).to_vec();
+            Variables::among(withheld, &json!({"command": command})).note(said)
+        };
+        let one = note("curl -H \"Bearer ${GITHUB_TOKEN:-}\" x", None).unwrap_or_default();
+        assert!(
+            one.contains("GITHUB_TOKEN is set")
+                && one.contains("sandbox.env = { \"GITHUB_TOKEN\" }"),
+            "{one}"
+        );
+        let failed = note(
+            "gh pr list",
+            Some("set the GITHUB_TOKEN environment variable"),
+        );
+        assert!(failed.is_some());
+        let two = note("echo $GITHUB_TOKEN $AWS_PROFILE", None).unwrap_or_default();
+        assert!(
+            two.contains("{ \"GITHUB_TOKEN\", \"AWS_PROFILE\" }"),
+            "{two}"
+        );
+        assert_eq!(note("echo $GITHUB_TOKENS", Some("MY_GITHUB_TOKEN")), None);
+        assert_eq!(note("gh pr list", None), None);
+    }
+
+    #[test]
+    fn a_complaint_names_the_grant() {
+        let missing = [Missing {
+            signs: vec!["no agent".to_owned()],
+            note: "Grant it.".to_owned(),
+        }];
+        assert_eq!(
+            notes(&missing, "x: no agent\n").next().as_deref(),
+            Some("[Grant it.]")
+        );
+        assert_eq!(notes(&missing, "fine").count(), 0);
+    }
+}

@@ -1,0 +1,134 @@
+//! What the machine offers beside the files of the limits: switches of the kernel, and
+//! sockets that programs listen at.
+//!
+//! Only looks; `bwrap` says what becomes of it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// What a sandbox has to take away on this machine.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Machine {
+    /// Entries of `/proc` that the kernel can be controlled with.
+    pub kernel: Vec<PathBuf>,
+    /// The other files of `/proc` that belong to no process. The kernel lets root open
+    /// them for writing.
+    pub readings: Vec<PathBuf>,
+    /// Sockets with a path.
+    pub sockets: Vec<PathBuf>,
+    /// Whether this process runs as root.
+    pub is_root: bool,
+}
+
+impl Machine {
+    /// Looks at the machine as it is now.
+    pub(super) fn look() -> Self {
+        static KERNEL: OnceLock<[Vec<PathBuf>; 2]> = OnceLock::new();
+        let [kernel, readings] = KERNEL.get_or_init(kernel).clone();
+        Self {
+            kernel,
+            readings,
+            sockets: sockets(),
+            is_root: rustix::process::geteuid().is_root(),
+        }
+    }
+}
+
+/// What in `/proc` belongs to no process: what is a folder or can be written, and the
+/// rest. Of folders it is not looked at what is in them: root may write files whose folder
+/// says otherwise.
+fn kernel() -> [Vec<PathBuf>; 2] {
+    let (mut switches, mut readings) = (Vec::new(), Vec::new());
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_process = name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
+        match entry.metadata() {
+            Ok(found) if is_process || found.is_symlink() => {}
+            Ok(found) if found.is_dir() || found.mode() & 0o222 != 0 => switches.push(entry.path()),
+            Ok(_) => readings.push(entry.path()),
+            Err(_) => {}
+        }
+    }
+    switches.sort();
+    readings.sort();
+    [switches, readings]
+}
+
+/// The sockets that programs listen at in our network namespace, and those that the
+/// environment names, which may belong to another one.
+fn sockets() -> Vec<PathBuf> {
+    let listening = fs::read("/proc/net/unix").unwrap_or_default();
+    let listening = String::from_utf8_lossy(&listening);
+    let values = std::env::vars_os().map(|(_, value)| value.to_string_lossy().into_owned());
+    let values: Vec<String> = values.collect();
+    let named = values.iter().flat_map(|value| paths_in(value));
+    let paths: BTreeSet<&str> = listening.lines().filter_map(bound).chain(named).collect();
+    let is_socket = |path: &&str| {
+        let found = fs::symlink_metadata(path);
+        found.is_ok_and(|it| it.file_type().is_socket())
+    };
+    let there = paths.into_iter().filter(is_socket);
+    let real = there.filter_map(|path| Path::new(path).canonicalize().ok());
+    BTreeSet::from_iter(real).into_iter().collect()
+}
+
+/// The path at the end of a line of `/proc/net/unix`; abstract sockets have none. Source:
+/// proc(5): the eighth column.
+fn bound(line: &str) -> Option<&str> {
+    let path = line.split_once(" /")?.1;
+    let start = line.len() - path.len() - 1;
+    line.get(start..)
+}
+
+/// The absolute paths in a value such as `unix:path=/run/bus,guid=1` or
+/// `/tmp/tmux-0/default,12,0`; also empty ones.
+pub fn paths_in(value: &str) -> impl Iterator<Item = &str> {
+    let words = value.split([',', ';', '=', ':']);
+    let words = words.map(|word| word.find('/').map_or("", |at| &word[at..]));
+    // "//" is what is left of "unix:///run/x".
+    words.map(|word| {
+        let path = word.trim_start_matches('/');
+        &word[(word.len() - path.len()).saturating_sub(1)..]
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn a_socket_that_a_program_listens_at_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap().join("a socket");
+        let _listener = UnixListener::bind(&path).unwrap();
+        assert!(sockets().contains(&path));
+    }
+
+    #[test]
+    fn paths_are_found_in_what_variables_hold() {
+        let found = |value: &'static str| paths_in(value).find(|path| path.len() > 1);
+        assert_eq!(found("unix:path=/run/bus,guid=1"), Some("/run/bus"));
+        assert_eq!(
+            found("/tmp/tmux-0/default,12,0"),
+            Some("/tmp/tmux-0/default")
+        );
+        assert_eq!(found("unix:///run/docker.sock"), Some("/run/docker.sock"));
+        assert_eq!(found("unix:@/tmp/.X11-unix/X0"), Some("/tmp/.X11-unix/X0"));
+        assert_eq!(found("plain"), None);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_kernels_switches_are_found() {
+        let [switches, readings] = kernel();
+        assert!(switches.contains(&PathBuf::from("/proc/sys")));
+        assert!(readings.contains(&PathBuf::from("/proc/version")));
+        let mut all = switches.iter().chain(&readings);
+        assert!(!all.any(|path| path.ends_with("self")));
+    }
+}

@@ -1,0 +1,124 @@
+//! The file system as a command of the chat sees it, below `/tmp`.
+//!
+//! Commands have a `/tmp` of their own; file tools run outside the sandbox and reach the
+//! same files through the paths worked out here.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::paths::{MAX_LINKS, parts};
+
+/// The folder that each chat has one of its own of.
+pub(super) const TMP: &str = "/tmp";
+
+/// What stands in for `/tmp`.
+#[derive(Debug)]
+pub(super) struct View<'a> {
+    /// The folder that commands see as `/tmp`.
+    pub tmp: &'a Path,
+    /// Folders and files below the machine's `/tmp` that commands see all the same.
+    pub shown: Vec<&'a Path>,
+}
+
+impl View<'_> {
+    /// Returns true when commands see the machine's own file at `path`.
+    pub(super) fn is_seen(&self, path: &Path) -> bool {
+        !path.starts_with(TMP) || self.shown.iter().any(|shown| path.starts_with(shown))
+    }
+
+    /// Where the file really is that commands see at `path`. Symbolic links are followed
+    /// as they are for commands; a path that never leads through the chat's `/tmp` is
+    /// returned as it is.
+    pub(super) fn outside(&self, path: &Path) -> PathBuf {
+        if path.starts_with(self.tmp) {
+            return path.to_owned();
+        }
+        let (mut links, mut is_private) = (MAX_LINKS, false);
+        let mut seen = PathBuf::from("/");
+        let mut rest = parts(path);
+        while let Some(next) = rest.pop() {
+            match next.components().next() {
+                Some(Component::RootDir | Component::Prefix(_)) => seen = PathBuf::from("/"),
+                Some(Component::ParentDir) => drop(seen.pop()),
+                Some(Component::Normal(name)) => {
+                    seen.push(name);
+                    is_private |= !self.is_seen(&seen);
+                    let target = self.real(&seen).read_link();
+                    if let Some(target) = target.ok().filter(|_| links > 0) {
+                        links -= 1;
+                        seen.pop();
+                        rest.extend(parts(&target));
+                    }
+                }
+                Some(Component::CurDir) | None => {}
+            }
+        }
+        if is_private {
+            self.real(&seen)
+        } else {
+            path.to_owned()
+        }
+    }
+
+    /// How commands name a file that is really at `path`.
+    pub(super) fn inside(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix(self.tmp) {
+            Ok(rest) if rest.as_os_str().is_empty() => TMP.into(),
+            Ok(rest) => Path::new(TMP).join(rest),
+            Err(_) => path.to_owned(),
+        }
+    }
+
+    fn real(&self, seen: &Path) -> PathBuf {
+        match seen.strip_prefix(TMP) {
+            Ok(rest) if !self.is_seen(seen) => self.tmp.join(rest),
+            _ => seen.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn paths_lead_through_the_chats_tmp_as_they_do_for_commands() {
+        let folder = tempfile::tempdir().unwrap();
+        let tmp = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(tmp.join("sub")).unwrap();
+        for (name, target) in [
+            ("relative", "sub/file"),
+            ("absolute", "/tmp/sub"),
+            ("out", "/etc"),
+            ("up", "../etc/hostname"),
+            ("shown", "/tmp/project/file"),
+            ("circle", "circle"),
+        ] {
+            symlink(target, tmp.join(name)).unwrap();
+        }
+        let view = View {
+            tmp: &tmp,
+            shown: vec![Path::new("/tmp/project")],
+        };
+        for (path, expected) in [
+            ("/tmp/x/y", tmp.join("x/y")),
+            ("/tmp", tmp.clone()),
+            ("/tmp/relative", tmp.join("sub/file")),
+            ("/tmp/absolute/new", tmp.join("sub/new")),
+            ("/tmp/out/hosts", "/etc/hosts".into()),
+            ("/tmp/up", "/etc/hostname".into()),
+            ("/tmp/shown", "/tmp/project/file".into()),
+            ("/tmp/circle", tmp.join("circle")),
+            ("/etc/../tmp/x", tmp.join("x")),
+            ("/tmp/project/a", "/tmp/project/a".into()),
+            ("/tmp/project/../x", tmp.join("x")),
+            ("/tmp/projects", tmp.join("projects")),
+            ("/etc/hosts", "/etc/hosts".into()),
+        ] {
+            assert_eq!(view.outside(Path::new(path)), expected, "{path}");
+        }
+        let twice = view.outside(&view.outside(Path::new("/tmp/x")));
+        assert_eq!(view.inside(&twice), Path::new("/tmp/x"));
+    }
+}

@@ -1,0 +1,93 @@
+//! Processes of commands that no sandbox holds: each belongs to the call that started it,
+//! however it hides, and to no other.
+
+use harness::{Answer, Provider};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::processes::{is_running, signal, stop};
+use crate::shell::{Shell, end, wait, worker};
+use crate::stage::{QUESTION, command};
+
+/// A shell with a chat in which the model runs these commands.
+fn shell(commands: &[&str]) -> (Shell, Provider) {
+    let calls = commands.iter().enumerate();
+    let answer = calls.fold(Answer::new(), |answer, (number, line)| {
+        let input: Value = command(line);
+        answer.tool_use(&format!("t_{number}"), "bash", input)
+    });
+    let provider = Provider::anthropic([answer, Answer::says("Well.")]);
+    let shell = Shell::new(&provider);
+    shell.write("a.chat", QUESTION);
+    (shell, provider)
+}
+
+const SEND: [&str; 4] = ["send", "--approve", "bash", "a.chat"];
+
+fn pid(shell: &Shell, name: &str) -> u32 {
+    shell.read(name).trim().parse().unwrap()
+}
+
+#[test]
+fn a_process_that_hides_from_its_call_ends_with_it() {
+    let (shell, _provider) = shell(&[
+        "env -i setsid sh -c 'echo $$ > pid; exec sleep 300' > /dev/null 2>&1 & \
+         until [ -s pid ]; do :; done; echo started",
+    ]);
+    let ran = shell.run(&SEND);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let chat = shell.read("a.chat");
+    assert!(
+        chat.contains("[1 background process was still running"),
+        "{chat}"
+    );
+    assert!(!is_running(pid(&shell, "pid")));
+}
+
+#[test]
+fn a_call_ends_no_process_of_another_one() {
+    let (shell, _provider) = shell(&[
+        "(env -i setsid sh -c 'echo $$ > pid; until [ -e go ]; do sleep 0.01; done; echo alive > said' \
+         > /dev/null 2>&1 &); until grep -q 'other-is[-]done' a.chat; do sleep 0.01; done; touch go; \
+         until [ -s said ]; do sleep 0.01; done; cat said",
+        "until [ -s pid ]; do sleep 0.01; done; printf 'other-is-%s' done",
+    ]);
+    let ran = shell.run(&SEND);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let chat = shell.read("a.chat");
+    assert!(chat.contains("\nalive\n"), "{chat}");
+}
+
+#[test]
+fn a_command_ends_when_both_processes_of_the_host_are_killed() {
+    let (shell, _provider) = shell(&[
+        "echo $$ > first; env -i setsid sleep 300 > /dev/null 2>&1 & echo $! > second; sleep 300; echo",
+    ]);
+    let child = shell.start(&SEND);
+    wait("the command", || shell.path("second").exists());
+    let of_host = [worker(&child), child.id()];
+    of_host.iter().for_each(|&id| stop(id));
+    of_host.iter().for_each(|&id| signal(id, Signal::KILL));
+    end(child);
+    let pids = ["first", "second"].map(|name| pid(&shell, name));
+    wait("the end of the command", || {
+        !pids.iter().any(|&id| is_running(id))
+    });
+}
+
+#[test]
+fn a_command_says_how_it_ended_as_without_a_leash() {
+    let (shell, _provider) = shell(&["exit 3", "kill -TERM $$"]);
+    shell.run(&SEND);
+    let chat = shell.read("a.chat");
+    for sentence in [
+        "Command exited with code 3",
+        "Command was killed by SIGTERM",
+    ] {
+        assert!(chat.contains(sentence), "{chat}");
+    }
+    shell.configure("[tools.bash]\nshell = \"/nowhere/bash\"\n");
+    shell.write("a.chat", QUESTION);
+    let ran = shell.run(&["tool", "bash", "{\"command\":\"true\"}", "--yes"]);
+    assert!(ran.out.contains("could not be started"), "{ran:?}");
+}
