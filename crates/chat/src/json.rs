@@ -190,7 +190,9 @@ mod tests {
             "-9223372036854775809",
             "123456789012345678901",
         ] {
-            let why = parse_object(&format!("{{\"n\":{number}}}")).unwrap_err();
+            let why = parse_object(&format!("{{\"n\":{number}}}"))
+                .err()
+                .unwrap_or_default();
             assert!(why.contains(number), "{why}");
         }
         for number in [

@@ -101,6 +101,7 @@ pub fn inside<'a>(name: &str, input: &'a Value) -> Option<(&'a str, Value)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::approval::{Resolver, ResolverChain, Source};
     use crate::tool::ToolUseId;
     use serde_json::json;
 
@@ -110,6 +111,64 @@ mod tests {
             name: name.to_owned(),
             input: crate::json::canonical(input),
         }
+    }
+
+    /// Denies one tool and says why.
+    #[derive(Debug)]
+    struct Denies(&'static str);
+
+    impl Judge for Denies {
+        fn judge(&self, call: &CallKey) -> Option<Decision> {
+            (call.name == self.0).then_some(Decision::Deny)
+        }
+
+        fn name(&self) -> Option<&'static str> {
+            Some(self.0)
+        }
+
+        fn reason(&self, call: &CallKey) -> Option<String> {
+            self.judge(call).map(|_| format!("No {}.", self.0))
+        }
+    }
+
+    #[test]
+    fn the_first_judge_with_an_opinion_gives_decision_name_and_reason() {
+        let mut judges = Judges::default();
+        assert!(judges.is_empty());
+        let (first, second) = (Arc::new(Denies("a")), Arc::new(Denies("b")));
+        judges.add(first.clone());
+        judges.add(second.clone());
+        assert!(!judges.is_empty());
+        let call = |name: &str| key(name, &json!({}));
+        assert_eq!(judges.judge(&call("b")), Some(Decision::Deny));
+        assert_eq!(
+            judges.judge_by_name(&call("b")),
+            Some((Decision::Deny, Some("b")))
+        );
+        assert_eq!(judges.judge(&call("c")), None);
+        let chain = ResolverChain::new(vec![
+            Resolver::new("other", 200, Source::Always(Decision::Deny)),
+            Resolver::new("ours", 100, Source::Judges(judges.clone())),
+        ]);
+        let reason = |link: &str, name: &str| chain.reason(link, &call(name));
+        assert_eq!(reason("ours", "b").as_deref(), Some("No b."));
+        assert_eq!(reason("ours", "c"), None);
+        assert_eq!(reason("other", "b"), None);
+        assert_eq!(reason("none", "b"), None);
+    }
+
+    #[test]
+    fn judges_are_the_same_when_they_hold_the_same_ones() {
+        let (first, second) = (Arc::new(Denies("a")), Arc::new(Denies("a")));
+        let of = |all: &[Arc<Denies>]| {
+            let mut judges = Judges::default();
+            all.iter().for_each(|it| judges.add(it.clone()));
+            judges
+        };
+        assert_eq!(of(&[first.clone()]), of(&[first.clone()]));
+        assert_ne!(of(&[first.clone()]), of(&[second.clone()]));
+        assert_ne!(of(&[first.clone()]), of(&[first.clone(), second]));
+        assert_ne!(of(&[]), of(&[first]));
     }
 
     #[test]
