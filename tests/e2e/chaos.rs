@@ -143,6 +143,15 @@ fn play_all(provider: &Provider, valid: fn(&Json), seeds: std::ops::Range<u64>) 
 /// A provider without a script: "Done." to whatever comes.
 const NONE: [Answer; 0] = [];
 
+/// Plays these seeds in each of the four formats.
+pub fn play_in_all_formats(seeds: &std::ops::Range<u64>) {
+    let play = |provider: &Provider, valid| play_all(provider, valid, seeds.clone());
+    play(&Provider::anthropic(NONE), expect_valid_messages);
+    play(&Provider::chat_completions(NONE), expect_valid_completion);
+    play(&Provider::responses(NONE), expect_valid_input);
+    play(&Provider::gemini(NONE), expect_valid_contents);
+}
+
 #[test]
 fn fifteen_broken_answers_in_the_messages_format() {
     play_all(&Provider::anthropic(NONE), expect_valid_messages, 0..15);

@@ -59,6 +59,7 @@ mod parameters;
 mod preview;
 mod probes;
 mod processes;
+mod proofs;
 mod provenance;
 mod random_keys;
 mod references;

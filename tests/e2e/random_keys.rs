@@ -226,7 +226,7 @@ fn begins_with(second: &[Json], first: &[Json]) -> bool {
 }
 
 #[track_caller]
-fn play(seed: u64) {
+pub fn play(seed: u64) {
     let mut random = Random(seed);
     let wild = seed % 2 == 1;
     let answers: Vec<Answer> = (0..30).map(|n| answer(&mut random, n)).collect();

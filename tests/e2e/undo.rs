@@ -67,7 +67,7 @@ fn interleave(mut seed: u64, insert: bool) -> (Editor, Provider, String, String)
 
 /// Walks back through all changes and forward again.
 #[track_caller]
-fn check(seed: u64, insert: bool) {
+pub fn check(seed: u64, insert: bool) {
     let (editor, _provider, typed, said) = interleave(seed, insert);
     let last = editor.text();
     let (above, below) = parts(&last);
