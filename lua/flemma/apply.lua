@@ -81,7 +81,7 @@ end
 local function place(buffer, anchor, row, column)
   api.nvim_buf_set_extmark(buffer, ANCHORS, row, column, { id = anchor, right_gravity = false, invalidate = true })
   writing[buffer] = anchor
-  rewind.wrote(buffer, row, column)
+  rewind.wrote(buffer, row)
 end
 
 --- Carries an edit out. Whatever goes wrong the host hears of it: until it has the answer
@@ -172,13 +172,8 @@ end
 --- Brings back what an undo took from an answer that is still arriving.
 ---@param buffer integer
 local function check_undo(buffer)
-  local anchor = writing[buffer]
-  if not anchor or not usable(buffer) then
-    return
-  end
-  local at = rewind.check(buffer, position(buffer, anchor))
-  if at then
-    api.nvim_buf_set_extmark(buffer, ANCHORS, at[1], at[2], { id = anchor, right_gravity = false, invalidate = true })
+  if writing[buffer] and usable(buffer) then
+    rewind.check(buffer)
   end
 end
 
@@ -218,6 +213,23 @@ local function as_expected(append, row, column)
   return tail == "" or api.nvim_buf_get_text(append.buffer, row, column - #tail, row, column, {})[1] == tail
 end
 
+--- Finds the end of an answer whose text was undone and redone: the anchor is in front of
+--- such text.
+---@param append flemma.protocol.Append
+---@return integer? row
+---@return integer? column
+local function find(append)
+  local buffer, column = append.buffer, append.expect and append.expect.column
+  if not column then
+    return position(buffer, append.anchor)
+  end
+  for row = api.nvim_buf_line_count(buffer) - 1, 0, -1 do
+    if rewind.is_row(buffer, row) and as_expected(append, row, column) then
+      return row, column
+    end
+  end
+end
+
 --- Inserts text at an anchor and moves the anchor behind it. The user may type
 --- anywhere meanwhile.
 ---@type fun(append: flemma.protocol.Append): "hold"|nil
@@ -228,11 +240,8 @@ M.append = answered(function(append)
   end
   check_undo(buffer)
   local row, column = position(buffer, append.anchor)
-  if rewind.is_torn(buffer) and not as_expected(append, row, column) then
-    row, column = rewind.place(buffer)
-    if not as_expected(append, row, column) then
-      return answer(append, "lost")
-    end
+  if rewind.is_torn(buffer) then
+    row, column = find(append)
   end
   if not row or not column then
     return answer(append, "lost")

@@ -14,10 +14,11 @@ local WHY = "The answer is still arriving, so nothing was undone. Press u again 
 
 ---@class flemma.rewind.State
 ---@field steps table<integer, boolean> Undo steps that hold text of the answer.
----@field last integer The newest step of the text, as last seen.
----@field place integer[] Where the anchor was last seen: row and column.
+---@field last integer The step of the text, as last seen.
+---@field newest integer The highest number of a step, as last seen.
+---@field above string The line above the anchor when the answer was last written.
 ---@field windows integer[] Those at the end, as last seen.
----@field torn boolean? Whether text of the answer was undone and it is not known to be back.
+---@field torn boolean? Whether text of the answer may have been undone or redone since it was written.
 
 ---@type table<integer, flemma.rewind.State> Buffers into which an answer is written.
 local states = {}
@@ -28,15 +29,25 @@ local function step(buffer)
   return api.nvim_buf_call(buffer, vim.fn.changenr)
 end
 
+--- The line above, without blanks at its end: those may be trimmed at any time.
+---@param buffer integer
+---@param row integer
+---@return string
+local function line_above(buffer, row)
+  local line = row > 0 and api.nvim_buf_get_lines(buffer, row - 1, row, false)[1] or ""
+  return (line:gsub("%s+$", ""))
+end
+
 --- The host wrote a piece of an answer, or the place for it.
 ---@param buffer integer
 ---@param row integer Of the anchor, behind the piece.
----@param column integer
-function M.wrote(buffer, row, column)
-  local state = states[buffer] or { steps = {} }
+function M.wrote(buffer, row)
+  local state = states[buffer] or { steps = {}, newest = 0 }
   states[buffer] = state
-  state.last, state.place, state.windows = step(buffer), { row, column }, follow.windows(buffer)
+  state.last, state.windows = step(buffer), follow.windows(buffer)
+  state.above = line_above(buffer, row)
   state.steps[state.last] = true
+  state.newest = math.max(state.newest, state.last)
   state.torn = nil
 end
 
@@ -55,10 +66,7 @@ end
 
 --- Looks whether text of the answer was undone, and brings it back.
 ---@param buffer integer
----@param row integer? Where the anchor is now.
----@param column integer?
----@return integer[]? place Where the anchor must be set again.
-function M.check(buffer, row, column)
+function M.check(buffer)
   local state = states[buffer]
   if not state then
     return
@@ -68,31 +76,26 @@ function M.check(buffer, row, column)
     api.nvim_buf_call(buffer, function()
       vim.cmd(("silent! undo %d"):format(state.last))
     end)
-    state.torn = nil
+    state.torn = true
     follow.to_end(state.windows, buffer)
     notices.notify({ level = "warn", message = WHY })
-    return state.place
-  end
-  -- After an undo and a redo the anchor is in front of its text, and after an undo and
-  -- another change the text cannot be brought back.
-  if not state.torn then
+  else
     state.last = now
-    state.place = row and column and { row, column } or state.place
   end
 end
 
---- Where the anchor was before the text of the answer was touched.
+--- Whether a row is the one that the anchor was on, by the line above: after an undo and
+--- a redo the anchor may be in front of its text, at the start of a line as it was.
 ---@param buffer integer
----@return integer? row
----@return integer? column
-function M.place(buffer)
+---@param row integer
+---@return boolean
+function M.is_row(buffer, row)
   local state = states[buffer]
-  if state and state.torn then
-    return state.place[1], state.place[2]
-  end
+  return state ~= nil and line_above(buffer, row) == state.above
 end
 
---- Whether text of the answer was undone and cannot be brought back.
+--- Whether text of the answer may have been undone since it was written, so that the
+--- anchor may be elsewhere.
 ---@param buffer integer
 ---@return boolean
 function M.is_torn(buffer)
@@ -109,10 +112,11 @@ function M.changed(buffer)
     return false
   end
   if api.nvim_get_current_buf() == buffer then
-    -- Whether the number is down already while an undo is made depends on the change;
-    -- any other change has a number of its own.
+    -- A change that is no undo or redo has the highest number so far. While an undo is
+    -- made the number may be that of the step or one less.
     local now = vim.fn.changenr()
-    state.torn = state.torn or now == state.last and state.steps[now] or took_answer(state, now)
+    state.torn = state.torn or now < state.newest or now == state.newest and state.steps[now]
+    state.newest = math.max(state.newest, now)
   end
   return true
 end

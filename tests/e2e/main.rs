@@ -62,6 +62,8 @@ mod processes;
 mod proofs;
 mod provenance;
 mod random_keys;
+mod random_streams;
+mod random_typing;
 mod references;
 mod refusals;
 mod remarks;

@@ -16,10 +16,11 @@ const KEYS: usize = 40;
 const SEEDS: std::ops::Range<u64> = 0..6;
 
 /// Numbers that look random and are the same for the same seed (splitmix64).
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -27,9 +28,16 @@ impl Random {
         usize::try_from((bits ^ (bits >> 31)) % bound as u64).unwrap()
     }
 
-    fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
+    /// One of these.
+    pub fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
         from[self.below(from.len())]
     }
+}
+
+/// The first seed of a long form, which `make prove` sets.
+pub fn prove_seed() -> u64 {
+    let seed = std::env::var("FLEMMA_PROVE_SEED").ok();
+    seed.and_then(|it| it.parse().ok()).unwrap_or(0)
 }
 
 const LINES: &[&str] = &[

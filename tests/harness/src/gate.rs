@@ -35,6 +35,11 @@ impl Gate {
         self.0.changed.notify_all();
     }
 
+    /// Whether it was opened.
+    pub fn is_open(&self) -> bool {
+        lock(&self.0.state).open
+    }
+
     /// Waits until an answer stands at the gate: everything before it has been sent.
     #[track_caller]
     pub fn wait_reached(&self) {

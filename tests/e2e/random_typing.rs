@@ -1,0 +1,137 @@
+//! A user types at random while tools run: per key and in bursts, from Normal and from
+//! Insert mode. Every word is whole afterwards, none ran as a command, and every call
+//! has its result.
+
+use harness::{Answer, Editor, Provider};
+use serde_json::json;
+
+use crate::random_keys::Random;
+use crate::stage::{QUESTION, command, events, watch, with_options};
+
+/// Calls in one answer.
+const TOGETHER: usize = 10;
+
+/// What a play typed and ran.
+#[derive(Debug, Default, Clone, Copy)]
+struct Figures {
+    characters: usize,
+    runs: usize,
+}
+
+fn answers(runs: usize) -> Vec<Answer> {
+    let call = |answer: Answer, number: usize| {
+        answer.tool_use(
+            &format!("t_{number}"),
+            "bash",
+            command(&format!("sleep 0.02; echo result {number}")),
+        )
+    };
+    let numbers: Vec<usize> = (0..runs).collect();
+    let answers = numbers.chunks(TOGETHER).map(|chunk| {
+        let begun = Answer::says("I'll look.\n");
+        chunk.iter().fold(begun, |answer, it| call(answer, *it))
+    });
+    answers.collect()
+}
+
+fn ended(editor: &Editor) -> usize {
+    let events = events(editor);
+    let ended = events
+        .iter()
+        .filter(|it| it.starts_with("FlemmaToolFinished"));
+    ended.count()
+}
+
+/// Types a word somewhere, the keys one by one or at once. Read as commands, its letters
+/// would delete, yank and put.
+fn type_word(editor: &Editor, random: &mut Random, word: &str) {
+    let around = random.pick(&["ggO", "ggo", "Go", "ggA ", "ggI"]);
+    // Taken up only when the keys before are used up.
+    let insert = editor.request("nvim_eval", json!(["mode()"])) == json!("i");
+    let keys = match insert {
+        true => word.to_owned(),
+        false => format!("{around}{word}"),
+    };
+    let end = random.pick(&["<Esc>", "<Esc>", " "]);
+    let input = |keys: &str| {
+        editor.request("nvim_input", json!([keys]));
+    };
+    if random.below(2) == 0 {
+        for key in keys.chars() {
+            input(&key.to_string());
+        }
+        input(end);
+    } else {
+        input(&format!("{keys}{end}"));
+    }
+}
+
+#[track_caller]
+fn play(seed: u64, runs: usize) -> Figures {
+    let mut random = Random(seed);
+    let provider = Provider::anthropic(answers(runs));
+    let tools = json!({"require_approval": false, "autopilot": {"max_turns": 1000}});
+    let setup = with_options(&provider, json!({"tools": tools}));
+    let editor = setup.size(80, 24).file("question.chat", QUESTION).start();
+    watch(&editor);
+    editor.keys(if seed % 2 == 0 { "G<C-]>" } else { "GA<C-]>" });
+    let mut typed = Vec::new();
+    editor.wait_for("the end of all calls", |editor| {
+        let word = format!("ddxyyp{seed}q{}z", typed.len());
+        type_word(editor, &mut random, &word);
+        typed.push(word);
+        // What is typed behind the calls waits for the key.
+        let seen = events(editor);
+        let rests = seen.last().is_some_and(|it| it == "FlemmaRested");
+        if rests && ended(editor) < runs {
+            editor.keys("<Esc><C-]>");
+        }
+        ended(editor) >= runs
+    });
+    editor.keys("<Esc>");
+    for number in 0..runs {
+        let result = format!("\nresult {number}\n");
+        editor.wait_for(&format!("seed {seed}: one result {number}"), |editor| {
+            editor.text().matches(&result).count() == 1
+        });
+    }
+    let text = editor.text();
+    for word in &typed {
+        assert_eq!(
+            text.matches(word.as_str()).count(),
+            1,
+            "seed {seed}, {word}:\n{text}"
+        );
+    }
+    let messages = editor.messages();
+    assert!(!messages.contains("E21"), "seed {seed}: {messages}");
+    let register = editor.lua("return vim.fn.getreg('\"')", json!([]));
+    assert_eq!(register, json!(""), "seed {seed}: a command took text");
+    Figures {
+        characters: typed.iter().map(String::len).sum(),
+        runs,
+    }
+}
+
+#[test]
+fn what_is_typed_while_tools_run_is_whole() {
+    for seed in 0..2 {
+        play(seed, 20);
+    }
+}
+
+#[test]
+#[ignore = "long: make prove"]
+fn prove_that_what_is_typed_while_tools_run_is_whole() {
+    let first = crate::random_keys::prove_seed();
+    let mut all = Figures::default();
+    for seed in first..first + 10 {
+        let figures = play(seed, 40);
+        all.characters += figures.characters;
+        all.runs += figures.runs;
+    }
+    println!(
+        "prove: typing while tools run: seed {first}, {} runs, {} characters typed, 0 lost, 0 ran as commands",
+        all.runs, all.characters
+    );
+}
