@@ -292,6 +292,24 @@ fn the_next_call_works_after_one_that_failed() {
 }
 
 #[test]
+fn a_write_does_not_follow_a_link_made_after_it_was_approved() {
+    let input = json!({"label": "", "path": "d/post-checkout", "content": "#!/bin/sh\n"});
+    let calls = Answer::new()
+        .tool_use("t_1", "bash", command("rmdir d && ln -s .git/hooks d"))
+        .tool_use("t_2", "write", input);
+    let provider = Provider::anthropic([calls]);
+    let options = json!({"tools": {"require_approval": false, "max_concurrent": 1}});
+    let setup = with_options(&provider, options).with(".git/hooks/sample", "");
+    let editor = setup.file("question.chat", QUESTION).start();
+    fs::create_dir(editor.dir().join("d")).unwrap();
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nDone.");
+    let said = result(&editor, "t_2");
+    assert!(said.contains("when the call was approved"), "{said}");
+    assert!(!editor.dir().join(".git/hooks/post-checkout").exists());
+}
+
+#[test]
 fn a_change_of_the_working_directory_counts_for_the_next_command() {
     let calls = Answer::new().tool_use("t_1", "bash", command("pwd"));
     let provider = Provider::anthropic([calls]);

@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::time::Duration;
 
 use harness::{Answer, Editor, Provider};
 use rustix::buffer::spare_capacity;
@@ -229,7 +230,8 @@ fn disk_buffer_and_what_the_model_is_told_agree_for_every_form_and_state() {
     let provider = Provider::anthropic([answer]);
     let options = json!({"tools": {"require_approval": false}});
     let setup = with_options(&provider, options).file("question.chat", QUESTION);
-    let editor = setup.start();
+    // One session runs all rows, so it takes longer than others on a busy machine.
+    let editor = setup.patience(Duration::from_secs(60)).start();
     editor.command("set noautoread hidden");
     for row in &rows {
         row.prepare(&editor.dir());

@@ -78,7 +78,9 @@ end
 --- Reads the file of an unmodified buffer if another program changed it.
 ---@param buffer integer
 function M.check(buffer)
-  if vim.bo[buffer].modified or stamp_of(buffer) == "" then
+  local now = stamp_of(buffer)
+  -- After each call all open files come here, so an unchanged one costs one look.
+  if vim.bo[buffer].modified or now == "" or now == agreed[buffer] then
     return
   elseif agreed[buffer] == "" or text.is_empty(buffer) then
     -- Of a file that was made since, `:checktime` asks whatever is set.
@@ -87,6 +89,9 @@ function M.check(buffer)
     end
   else
     check_time(buffer)
+  end
+  if M.agrees(buffer) then
+    agreed[buffer] = now
   end
 end
 

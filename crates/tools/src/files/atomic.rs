@@ -17,7 +17,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{
-    Access, AtFlags, CWD, Mode, OFlags, accessat, fsync, linkat, openat, renameat, unlinkat,
+    Access, AtFlags, CWD, Mode, OFlags, RawMode, accessat, fsync, linkat, openat, renameat,
+    unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -26,9 +27,9 @@ use super::parents::Parents;
 use super::{RealPath, attributes};
 
 /// Mode of a new file before the user's umask.
-const NEW_FILE: u32 = 0o666;
+const NEW_FILE: RawMode = 0o666;
 /// Mode of a file that will get that of another one: until then it is the user's alone.
-const PRIVATE: u32 = 0o600;
+const PRIVATE: RawMode = 0o600;
 /// Bits of which one says that somebody may write a file.
 const WRITABLE: u32 = 0o222;
 
@@ -187,7 +188,7 @@ struct New<'f> {
 }
 
 impl<'f> New<'f> {
-    fn make(folder: &'f OwnedFd, mode: u32, is_named: bool) -> io::Result<Self> {
+    fn make(folder: &'f OwnedFd, mode: RawMode, is_named: bool) -> io::Result<Self> {
         if !is_named {
             let (file, name) = (nameless(folder, mode)?, None);
             return Ok(Self { folder, file, name });
@@ -279,13 +280,13 @@ pub fn sweep(folder: &Path) {
 
 /// A file without a name: the system takes it away when we are killed.
 #[cfg(target_os = "linux")]
-fn nameless(folder: &OwnedFd, mode: u32) -> io::Result<File> {
+fn nameless(folder: &OwnedFd, mode: RawMode) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
     Ok(openat(folder, ".", flags, Mode::from_raw_mode(mode))?.into())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn nameless(_: &OwnedFd, _: u32) -> io::Result<File> {
+fn nameless(_: &OwnedFd, _: RawMode) -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

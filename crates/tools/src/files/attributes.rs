@@ -7,7 +7,8 @@ use std::os::unix::fs::MetadataExt;
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{
-    Gid, Mode, Uid, XattrFlags, fchmod, fchown, fgetxattr, flistxattr, fremovexattr, fsetxattr,
+    Gid, Mode, RawMode, Uid, XattrFlags, fchmod, fchown, fgetxattr, flistxattr, fremovexattr,
+    fsetxattr, fstat,
 };
 use rustix::io::Errno;
 
@@ -19,7 +20,7 @@ const ACL: &[u8] = b"system.posix_acl_access";
 /// What the kernel itself takes away when a file is written.
 const NOT_KEPT: [&[u8]; 3] = [b"security.capability", b"security.ima", b"security.evm"];
 /// The permission bits and the sticky bit; writing a file clears setuid and setgid.
-const KEPT_MODE: u32 = 0o1777;
+const KEPT_MODE: RawMode = 0o1777;
 
 /// Makes `new` what `old` is, but for the content.
 ///
@@ -34,7 +35,7 @@ pub(super) fn copy(old: &File, metadata: &Metadata, new: &File) -> io::Result<()
         fchown(new, Some(owner), Some(group))?;
     }
     copy_extended(old, new)?;
-    let mode = Mode::from_raw_mode(metadata.mode() & KEPT_MODE);
+    let mode = Mode::from_raw_mode(fstat(old)?.st_mode & KEPT_MODE);
     // Last, as the list above sets the bits of the group as well.
     fchmod(new, mode)?;
     Ok(())

@@ -5,13 +5,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, RawMode, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 
 use super::RealPath;
 
 /// Mode of a new folder before the user's umask.
-const NEW_FOLDER: u32 = 0o777;
+const NEW_FOLDER: RawMode = 0o777;
 
 /// The folder of a file, open; those that were made for it are removed again unless
 /// they are kept.

@@ -211,7 +211,9 @@ impl Target {
         blocking(move || {
             let stat = path.stat();
             let stat = stat.map_err(|error| file_error("read", path.as_path(), &error))?;
-            Ok(stat.map(|it| (it.st_dev, it.st_ino)))
+            #[allow(clippy::useless_conversion, reason = "a signed number on macOS")]
+            let device = |number| u64::try_from(number).unwrap_or_default();
+            Ok(stat.map(|it| (device(it.st_dev), it.st_ino)))
         })
         .await
     }
