@@ -257,3 +257,76 @@ fn guarded(key: &CallKey, answers: &Answers, options: &Options) -> Verdict {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::approval::{
+        Judge, Judges, Policy, Resolver, ResolverChain, SHELL_SAFE, Source, only_reads,
+    };
+    use crate::tool::ToolUseId;
+
+    #[derive(Debug)]
+    struct Reads;
+
+    impl Judge for Reads {
+        fn judge(&self, _: &CallKey) -> Option<Decision> {
+            Some(Decision::Approve)
+        }
+
+        fn name(&self) -> Option<&'static str> {
+            Some(SHELL_SAFE)
+        }
+    }
+
+    fn options(late: &[&str]) -> Options {
+        let mut judges = Judges::default();
+        judges.add(Arc::new(Reads));
+        let reads = Policy {
+            judges,
+            ..Policy::default()
+        };
+        let late = Policy {
+            approve: late.iter().map(|it| (*it).to_owned()).collect(),
+            ..Policy::default()
+        };
+        Options {
+            chain: ResolverChain::new(vec![
+                Resolver::new("config", 100, Source::List(reads)),
+                Resolver::new("late", -100, Source::List(late)),
+            ]),
+            ..Options::default()
+        }
+    }
+
+    #[test]
+    fn what_is_approved_because_it_only_reads_is_looked_at_on_the_machine() {
+        let key = CallKey {
+            id: ToolUseId::new("t"),
+            name: "bash".to_owned(),
+            input: "{}".to_owned(),
+        };
+        let guard =
+            |said: Option<Decision>| Answers::from([((key.clone(), FunctionId::Guard), said)]);
+        let decided = |decision, by: &str| Verdict::Decided(decision, by.to_owned());
+        let none = options(&[]);
+        let asked = verdict(&key, &Answers::new(), &none);
+        assert_eq!(asked, Verdict::Ask(Function::guard()));
+        let by = |said, options: &Options| verdict(&key, &guard(said), options);
+        assert_eq!(by(None, &none), decided(Decision::Approve, SHELL_SAFE));
+        assert!(only_reads(SHELL_SAFE) && !only_reads("config"));
+        let (wait, deny) = (Decision::RequireApproval, Decision::Deny);
+        assert_eq!(by(Some(wait), &none), decided(wait, GUARD));
+        assert_eq!(by(Some(deny), &none), decided(deny, GUARD));
+        // Another rule approves it for another reason, and a denial counts all the same.
+        let late = options(&["bash"]);
+        assert_eq!(by(Some(wait), &late), decided(Decision::Approve, "late"));
+        assert_eq!(by(Some(deny), &late), decided(deny, GUARD));
+        // A tool of which only calls that read are allowed is looked at whoever approves it.
+        let mut inspected = options(&["bash"]);
+        inspected.inspected = ["bash".to_owned()].into();
+        assert_eq!(by(Some(deny), &inspected), decided(deny, GUARD));
+    }
+}

@@ -6,7 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use super::path::Folders;
+use super::path::{Folders, Order};
 
 /// What is passed on: where the user is, and how to print.
 const PASSED: [&str; 25] = [
@@ -63,25 +63,35 @@ const GIT: [(&str, &str); 6] = [
 ];
 
 /// The variables of `inherited` that such a command gets, and what is set for it.
-/// `project` are folders whose programs are not trusted.
+/// `project` are folders whose programs are not trusted; `order` is that of `PATH`.
 pub(crate) fn environment(
     inherited: impl Iterator<Item = (OsString, OsString)>,
     project: &[PathBuf],
+    order: Order,
 ) -> Vec<(OsString, OsString)> {
     let is_passed = |name: &OsStr| {
         let name = name.to_str().unwrap_or_default();
         PASSED.contains(&name) || name.starts_with("LC_")
+    };
+    // In some encodings a character ends in a byte that means something to the shell.
+    let is_plain = |name: &OsStr, value: &OsStr| {
+        let is_locale = name == "LANG" || name.as_encoded_bytes().starts_with(b"LC_");
+        let value = value.to_string_lossy().to_ascii_lowercase();
+        !is_locale
+            || ["utf-8", "utf8"].iter().any(|it| value.ends_with(it))
+            || value == "c"
+            || value == "posix"
     };
     let mut path = None;
     let mut found = Vec::new();
     for (name, value) in inherited {
         if name == "PATH" {
             path = Some(value);
-        } else if is_passed(&name) {
+        } else if is_passed(&name) && is_plain(&name, &value) {
             found.push((name, value));
         }
     }
-    let folders = Folders::of(path.as_deref()).safe(project);
+    let folders = Folders::of(path.as_deref()).safe(project, order);
     found.push(("PATH".into(), folders.value()));
     found.extend(SET.iter().map(|(name, value)| (name.into(), value.into())));
     found.push(("GIT_CONFIG_COUNT".into(), GIT.len().to_string().into()));

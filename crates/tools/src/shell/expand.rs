@@ -1,7 +1,6 @@
 //! The files that a pattern of the shell may stand for.
 //!
-//! Finds at least what the shell would: hidden files count, and a bracket stands for
-//! anything. Reads folders.
+//! Finds at least what the shell would: a bracket stands for anything. Reads folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,12 +28,12 @@ pub(super) fn expand(pattern: &str, folder: &Path) -> Option<Vec<PathBuf>> {
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 looked += 1;
                 let name: Vec<char> = entry.file_name().to_string_lossy().chars().collect();
-                if fits(piece, &name) {
+                if is_shown(piece, &name) && fits(piece, &name) {
                     next.push(entry.path());
                 }
             }
             for dots in [".", ".."] {
-                if fits(piece, &dots.chars().collect::<Vec<_>>()) {
+                if is_shown(piece, &['.']) && fits(piece, &dots.chars().collect::<Vec<_>>()) {
                     next.push(folder.join(dots));
                 }
             }
@@ -96,6 +95,11 @@ fn pieces(pattern: &str) -> Vec<Vec<Piece>> {
     parts
 }
 
+/// Whether a name counts: hidden ones do where the pattern begins with a dot.
+fn is_shown(pattern: &[Piece], name: &[char]) -> bool {
+    name.first() != Some(&'.') || pattern.first() == Some(&Piece::One('.'))
+}
+
 fn literal(piece: &[Piece]) -> Option<String> {
     let character = |it: &Piece| match it {
         Piece::One(it) => Some(*it),
@@ -149,11 +153,10 @@ mod tests {
             found
         };
         assert_eq!(names("*\\.\\r\\s"), ["a.rs", "b.rs"]);
-        assert_eq!(names("?\\s\\s\\h\\/*\\i\\d"), [".ssh/id"]);
-        assert_eq!(
-            names("[ab]\\.\\r\\s"),
-            ["", "..", ".env", ".ssh", "a.rs", "b.rs", "c[x"]
-        );
+        assert_eq!(names("\\.\\s?\\h\\/*\\i\\d"), [".ssh/id"]);
+        assert_eq!(names("?\\s\\s\\h"), [""; 0]);
+        assert_eq!(names("[ab]\\.\\r\\s"), ["a.rs", "b.rs", "c[x"]);
+        assert_eq!(names("\\.*"), ["", "..", ".env", ".ssh"]);
         assert_eq!(names("\\n*"), [""; 0]);
     }
 }

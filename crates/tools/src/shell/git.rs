@@ -41,7 +41,7 @@ const REFS: &str = "--count= --sort= --format= --points-at= --merged? --no-merge
 const BLAME: &str = "-bcfkelnpstw -L= -C? -M? --root --show-stats --show-name --show-number --show-email --porcelain \
     --line-porcelain --incremental --since= --date= --abbrev= --color-lines --color-by-age --first-parent \
     --ignore-rev= --score-debug";
-const GREP: &str = "-#  -aIinwvhHEFGPlLzoqcWp -e= -A= -B= -C= -m= --cached --untracked --text --ignore-case --word-regexp \
+const GREP: &str = "-#  -aIinwvhHEFGPlLzoqcWp -e= -A= -B= -C= -m= --cached --text --ignore-case --word-regexp \
     --invert-match --full-name --extended-regexp --basic-regexp --fixed-strings --perl-regexp --line-number \
     --files-with-matches --name-only --files-without-match --null --only-matching --count --color? --no-color --break \
     --heading --show-function --function-context --context= --after-context= --before-context= --max-count= \

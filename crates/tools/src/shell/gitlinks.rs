@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Largest index that is read (64 MB).
 const MOST: u64 = 64 * 1024 * 1024;
@@ -45,7 +45,7 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(four.try_into().ok()?))
 }
 
-fn parse(bytes: &[u8], hash: usize) -> Option<Folders> {
+pub(super) fn parse(bytes: &[u8], hash: usize) -> Option<Folders> {
     let version = number(bytes, 4)?;
     if bytes.get(..4)? != b"DIRC" || !(2..=4).contains(&version) {
         return None;
@@ -78,6 +78,11 @@ fn parse(bytes: &[u8], hash: usize) -> Option<Folders> {
             at = start + (at - start).div_ceil(8) * 8;
         }
         let path = PathBuf::from(std::str::from_utf8(&name).ok()?);
+        // Git would read a file outside of the repository.
+        let is_inside = |it| matches!(it, Component::Normal(_));
+        if !path.components().all(is_inside) {
+            return None;
+        }
         if mode & 0o170_000 == LINK {
             found.links.push(path.clone());
         }

@@ -6,9 +6,10 @@
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-use super::path::{Folders, is_shim, is_system_program};
-use super::programs::{Reads, Search, is_builtin};
+use super::path::{Folders, Order, is_shim, is_system_program};
+use super::programs::{Reads, Search, is_builtin, is_network};
 use super::repository::Repositories;
+use super::syntax::Simple;
 use super::words::{Variables, Word};
 use super::{By, Needs, ShellLists, Unsafe, check, commands, expand};
 use crate::sandbox::leads_to;
@@ -81,56 +82,19 @@ impl Machine {
 ///
 /// The first thing in it that is not let through.
 pub fn inspect(command: &str, lists: &ShellLists, machine: &Machine) -> Result<Needs, Unsafe> {
-    let real = machine
-        .cwd
-        .canonicalize()
-        .unwrap_or_else(|_| machine.cwd.clone());
-    let raw = Folders::of(machine.variable("PATH").map(OsString::as_os_str));
-    let mut look = Look {
-        machine,
-        safe: raw.safe(std::slice::from_ref(&real)),
-        raw,
-        folders: vec![real],
-        repositories: Repositories::new(machine.home(), machine.variable("XDG_CONFIG_HOME")),
-    };
+    let mut look = Look::new(machine);
     let commands = commands(command, lists, &look.variables())?;
-    let mut needs = Needs::default();
+    let mut needs = Needs::of(&commands);
+    look.search(needs.order());
     let mut checked = Vec::new();
     for command in &commands {
         checked.push((command, check(command, lists, &mut needs)?));
     }
     for (simple, by) in checked {
-        let Some((program, arguments)) = simple.words.split_first() else {
-            continue;
-        };
-        let name = program.value.as_str();
-        let reads = match by {
-            By::User => {
-                look.user_program(name)?;
-                continue;
-            }
-            By::List(reads) => reads,
-        };
-        if let Some(word) = arguments.iter().find(|it| leads_to_processes(&it.value)) {
-            return Err(secret(name, Path::new(&word.value)));
-        }
-        look.program(name, &reads, needs.more)?;
-        look.reads(name, &reads)?;
-        let inputs: Vec<&Word> = simple.inputs.iter().collect();
-        look.paths(name, &inputs)?;
-        match name {
-            "cd" => look.change(reads.paths.first().map(|it| it.value.as_str()))?,
-            "git" => look.git(arguments)?,
-            _ => {}
-        }
+        look.command(simple, by, needs)?;
     }
     if needs.network {
-        look.network(
-            &commands
-                .iter()
-                .map(|it| it.words[0].value.as_str())
-                .collect::<Vec<_>>(),
-        )?;
+        look.network(&commands)?;
     }
     Ok(needs)
 }
@@ -146,7 +110,52 @@ struct Look<'a> {
     repositories: Repositories,
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
+    fn new(machine: &'a Machine) -> Self {
+        let real = machine.cwd.canonicalize();
+        let real = real.unwrap_or_else(|_| machine.cwd.clone());
+        let raw = Folders::of(machine.variable("PATH").map(OsString::as_os_str));
+        let config = machine.variable("XDG_CONFIG_HOME");
+        let mut look = Self {
+            machine,
+            safe: Folders::default(),
+            raw,
+            folders: vec![real],
+            repositories: Repositories::new(machine.home(), config),
+        };
+        look.search(Order::SystemFirst);
+        look
+    }
+
+    /// Searches programs in this order.
+    fn search(&mut self, order: Order) {
+        self.safe = self.raw.safe(&self.folders, order);
+    }
+
+    /// Looks at one command, and follows it where it changes the folder.
+    fn command(&mut self, simple: &Simple, by: By<'_>, needs: Needs) -> Result<(), Unsafe> {
+        let Some((program, arguments)) = simple.words.split_first() else {
+            return Ok(());
+        };
+        let name = program.value.as_str();
+        let reads = match by {
+            By::User => return self.user_program(name),
+            By::List(reads) => reads,
+        };
+        if let Some(word) = arguments.iter().find(|it| leads_to_processes(&it.value)) {
+            return Err(secret(name, Path::new(&word.value)));
+        }
+        self.program(name, &reads, needs.more)?;
+        self.reads(name, &reads)?;
+        let inputs: Vec<&Word> = simple.inputs.iter().collect();
+        self.paths(name, &inputs)?;
+        match name {
+            "cd" => self.change(reads.paths.first().map(|it| it.value.as_str())),
+            "git" => self.git(arguments),
+            _ => Ok(()),
+        }
+    }
+
     /// The variables whose values are known. What is not UTF-8 is left out.
     fn variables(&self) -> Variables {
         let names = ["HOME", "LANG", "LOGNAME", "SHELL", "USER"];
@@ -201,6 +210,9 @@ impl Look<'_> {
             self.path(name, folder)?;
         }
         self.paths(name, &reads.paths)?;
+        if name == "diff" {
+            self.pairs(name, &reads.paths)?;
+        }
         if let Some(search) = reads.deep {
             let mut roots = self.all(name, &reads.paths)?;
             if search.here {
@@ -216,6 +228,17 @@ impl Look<'_> {
     fn paths(&self, name: &str, words: &[&Word]) -> Result<(), Unsafe> {
         for path in self.all(name, words)? {
             self.path(name, &path)?;
+        }
+        Ok(())
+    }
+
+    /// Of a folder and a file, `diff` reads the file of that name in the folder.
+    fn pairs(&self, name: &str, words: &[&Word]) -> Result<(), Unsafe> {
+        let all = self.all(name, words)?;
+        for folder in all.iter().filter(|it| it.is_dir()) {
+            for file in all.iter().filter_map(|it| it.file_name()) {
+                self.path(name, &folder.join(file))?;
+            }
         }
         Ok(())
     }
@@ -334,9 +357,10 @@ impl Look<'_> {
     }
 
     /// Programs of the network run only where a sandbox keeps everything else from them.
-    fn network(&self, names: &[&str]) -> Result<(), Unsafe> {
-        let is_network = |it: &&&str| super::programs::is_network(it);
-        let name = names.iter().find(is_network).copied().unwrap_or_default();
+    fn network(&self, commands: &[Simple]) -> Result<(), Unsafe> {
+        let mut names = commands.iter().filter_map(|it| it.words.first());
+        let name = names.find(|it| is_network(&it.value));
+        let name = name.map_or("curl", |it| it.value.as_str());
         if !self.machine.sandbox {
             return Err(Unsafe::Network(name.to_owned()));
         }

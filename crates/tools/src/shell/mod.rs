@@ -27,6 +27,7 @@ use std::path::PathBuf;
 
 pub(crate) use self::environment::environment;
 pub use self::machine::{Machine, inspect};
+use self::path::Order;
 use self::programs::Reads;
 use self::syntax::Simple;
 use self::words::{Variables, Word};
@@ -49,6 +50,8 @@ pub struct ShellLists {
 pub struct Needs {
     /// The network: it holds `curl` or a program like it.
     pub network: bool,
+    /// `PATH` in the user's own order: it only looks up where programs are.
+    pub lookup: bool,
     /// All that the user's own commands have: it holds one that the user added.
     pub more: bool,
 }
@@ -96,6 +99,26 @@ pub enum Unsafe {
     },
     /// It needs the network, and no sandbox keeps the rest from it.
     Network(String),
+}
+
+impl Needs {
+    /// What is known before the commands are checked.
+    fn of(commands: &[Simple]) -> Self {
+        let looks_up = |name: &str| name == "which" || programs::is_builtin(name);
+        let mut names = commands.iter().filter_map(|it| it.words.first());
+        Self {
+            lookup: names.all(|it| looks_up(&it.value)),
+            ..Self::default()
+        }
+    }
+
+    /// The order of `PATH` that it gets.
+    pub(crate) fn order(self) -> Order {
+        match self.lookup {
+            true => Order::Given,
+            false => Order::SystemFirst,
+        }
+    }
 }
 
 impl fmt::Display for Unsafe {
@@ -158,7 +181,7 @@ impl fmt::Display for Unsafe {
 pub fn review(command: &str, lists: &ShellLists) -> Result<Needs, Unsafe> {
     let variables = Variables::unknown();
     let commands = commands(command, lists, &variables)?;
-    let mut needs = Needs::default();
+    let mut needs = Needs::of(&commands);
     for command in &commands {
         check(command, lists, &mut needs)?;
     }

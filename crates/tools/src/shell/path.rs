@@ -23,6 +23,15 @@ const SHIMS: [&str; 9] = [
     "asdf", "corepack", "mise", "nodenv", "pyenv", "rbenv", "rustup", "shims", "volta",
 ];
 
+/// In what order folders of programs are searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Those of the system come first.
+    SystemFirst,
+    /// As in `PATH`.
+    Given,
+}
+
 /// Folders of programs, in the order in which they are searched.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Folders(Vec<PathBuf>);
@@ -34,21 +43,24 @@ impl Folders {
         Self(folders.collect())
     }
 
-    /// The folders that approved commands get: the system's first, in this order, then the
-    /// other absolute ones that are outside `project`, for `which`.
-    pub(super) fn safe(&self, project: &[PathBuf]) -> Self {
-        let given = self.0.iter().filter(|it| it.is_absolute());
-        let (system, others): (Vec<_>, Vec<_>) = given.cloned().partition(|it| is_system(it));
+    /// The folders that approved commands get: the absolute ones outside `project`, those
+    /// of the system first. `which` gets them in their own order, so that it finds what the
+    /// user would.
+    pub(super) fn safe(&self, project: &[PathBuf], order: Order) -> Self {
         let more = SYSTEM.iter().map(PathBuf::from);
-        let more = more.filter(|it| !system.contains(it) && it.is_dir());
+        let more = more.filter(|it| !self.0.contains(it) && it.is_dir());
         let is_outside = |it: &PathBuf| {
             let real = it.canonicalize().unwrap_or_default();
             let inside = |root: &PathBuf| it.starts_with(root) || real.starts_with(root);
-            !project.iter().any(inside)
+            is_system(it) || it.is_absolute() && !project.iter().any(inside)
         };
-        let mut all: Vec<PathBuf> = system.iter().cloned().chain(more).collect();
+        let given = self.0.iter().filter(|it| is_outside(it)).cloned();
+        let mut all: Vec<PathBuf> = given.chain(more).collect();
         all.retain(|it| !is_writable_by_all(it));
-        all.extend(others.into_iter().filter(is_outside));
+        if order == Order::SystemFirst {
+            // Stable: among themselves they keep their order.
+            all.sort_by_key(|it| !is_system(it));
+        }
         Self(all)
     }
 

@@ -6,15 +6,15 @@
 mod generator;
 mod world;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use generator::Generator;
 use world::{Observed, World};
 
-use super::{Machine, ShellLists, inspect};
+use super::{ShellLists, inspect};
 
-/// Lines that run in one shell.
-const BATCH: usize = 100;
+/// Lines that run in one batch.
+const BATCH: usize = 250;
 
 /// Runs so many approved lines; every `traced`-th batch under strace. Says what was seen.
 fn run(seed: u64, lines: usize, traced: Option<usize>) -> String {
@@ -24,6 +24,7 @@ fn run(seed: u64, lines: usize, traced: Option<usize>) -> String {
     let mut approved = 0;
     let mut by_program: BTreeMap<String, usize> = BTreeMap::new();
     let mut observed = Observed::default();
+    let mut known = HashSet::new();
     let before = world.files();
     for batch in 0.. {
         if approved >= lines {
@@ -35,7 +36,8 @@ fn run(seed: u64, lines: usize, traced: Option<usize>) -> String {
             let place = generator.below(world.places().len());
             made += 1;
             let machine = world.machine(place);
-            if inspect(&line, &ShellLists::default(), &machine).is_ok() {
+            let is_approved = inspect(&line, &ShellLists::default(), &machine).is_ok();
+            if is_approved && known.insert((place, line.clone())) {
                 let program = line.split(' ').next().unwrap_or_default();
                 *by_program.entry(program.to_owned()).or_default() += 1;
                 accepted.push((place, line));
@@ -50,7 +52,7 @@ fn run(seed: u64, lines: usize, traced: Option<usize>) -> String {
         observed.add(seen);
     }
     format!(
-        "{approved} approved lines of {made} with {} programs, seed {seed}; {} traced with {} execs and {} opened files: \
+        "{approved} different approved lines of {made} with {} programs, seed {seed}; {} traced with {} execs and {} opened files: \
          0 writes, 0 execs outside the list, 0 connections",
         by_program.len(),
         observed.lines,

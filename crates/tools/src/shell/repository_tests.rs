@@ -181,6 +181,12 @@ fn a_submodule_is_looked_into() {
     assert_eq!(world.check("project"), Ok(()));
     world.add("project/sub/.git/config", "[core]\n\tfsmonitor = ./x\n");
     assert_eq!(world.check("project"), Err("core.fsmonitor".to_owned()));
+    let index = world.top().join(".git/index");
+    let bytes = fs::read(&index).unwrap();
+    let name = bytes.windows(3).position(|it| it == b"sub").unwrap();
+    let outside = [&bytes[..name], b"../", &bytes[name + 3..]].concat();
+    assert!(gitlinks::parse(&bytes, 20).is_some());
+    assert!(gitlinks::parse(&outside, 20).is_none());
     world.git(&["update-index", "--index-version", "4"]);
     assert!(world.check("project").is_err());
     world.git(&["update-index", "--split-index"]);

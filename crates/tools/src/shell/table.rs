@@ -194,10 +194,7 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
     ),
     (
         "hostname",
-        plain(
-            "-sfiId --short --fqdn --long --ip-address --all-ip-addresses --domain",
-            Operands::None,
-        ),
+        plain("-sI --short --all-ip-addresses", Operands::None),
     ),
     (
         "id",
@@ -316,7 +313,7 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
     (
         "sort",
         plain(
-            "-bcCdfghiMmnRrsuVz -k= -t= -S= --ignore-leading-blanks --dictionary-order --ignore-case --general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort --numeric-sort --random-sort --reverse --sort= --version-sort --check? --key= --merge --stable --field-separator= --unique --zero-terminated --buffer-size=",
+            "-bcCdfghiMnRrsuVz -k= -t= --ignore-leading-blanks --dictionary-order --ignore-case --general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort --numeric-sort --random-sort --reverse --sort= --version-sort --check? --key= --stable --field-separator= --unique --zero-terminated",
             ANY,
         ),
     ),

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+use super::path::Folders;
 use super::*;
 use crate::secrets::Secrets;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 fn lists(allow: &[&str], deny: &[&str]) -> ShellLists {
@@ -175,12 +177,25 @@ fn a_program_outside_the_systems_folders_is_asked_about() {
         world.refuses("rg x", &first, "not in a folder of the system");
     }
     world.refuses("make --version", &first, "not in a folder of the system");
-    world.refuses("which ls", &first, "not in a folder of the system");
+    world.refuses("ls; which ls", &first, "not in a folder of the system");
+    // Alone, `which` tells what the user would run.
+    let which = inspect(
+        "which ls && command -v make",
+        &ShellLists::default(),
+        &first,
+    )
+    .unwrap();
+    let given = first.variables.clone().into_iter();
+    let path = Folders::of(path_of(&environment(
+        given,
+        &[world.project()],
+        which.order(),
+    )));
+    assert_eq!(path.find("ls"), Some(tools.join("ls")));
     let project = with(format!(".:{}:src:/usr/bin:/bin", world.project().display()));
     let given = project.variables.clone().into_iter();
-    let environment = environment(given, &[world.project()]);
-    let path = environment.iter().find(|(name, _)| name == "PATH");
-    let path = path.unwrap().1.to_str().unwrap().to_owned();
+    let environment = environment(given, &[world.project()], Order::SystemFirst);
+    let path = path_of(&environment).unwrap().to_str().unwrap();
     assert!(
         path.split(':').all(|it| it.starts_with("/usr")
             || it.starts_with("/sbin")
@@ -190,6 +205,11 @@ fn a_program_outside_the_systems_folders_is_asked_about() {
     );
     let listed = lists(&["ls"], &[]);
     assert!(inspect("ls", &listed, &project).is_ok_and(|it| it.more));
+}
+
+fn path_of(environment: &[(OsString, OsString)]) -> Option<&OsStr> {
+    let path = environment.iter().find(|(name, _)| name == "PATH");
+    path.map(|(_, value)| value.as_os_str())
 }
 
 #[test]
@@ -230,14 +250,22 @@ fn the_environment_names_no_program_and_no_options() {
     let given = given
         .into_iter()
         .chain(["HOME", "LANG"])
-        .map(|it| (it.into(), "./evil".into()));
-    let environment = environment(given, &[]);
+        .map(|it| (it.into(), "./evil".into()))
+        .chain([
+            ("LC_ALL".into(), "ja_JP.SJIS".into()),
+            ("LC_CTYPE".into(), "C.UTF-8".into()),
+        ]);
+    let environment = environment(given, &[], Order::SystemFirst);
     let evil: Vec<_> = environment
         .iter()
         .filter(|it| it.1 == "./evil")
         .map(|it| it.0.to_str().unwrap())
         .collect();
-    assert_eq!(evil, ["HOME", "LANG"]);
+    assert_eq!(evil, ["HOME"]);
+    let locales = environment
+        .iter()
+        .filter(|it| it.0.to_str().unwrap().starts_with("LC_"));
+    assert_eq!(locales.count(), 1);
 }
 
 #[test]

@@ -6,8 +6,10 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use crate::secrets::Secrets;
+use crate::shell::path::Order;
 use crate::shell::{Machine, environment, path};
 
 /// Names of files that a program may take for something else.
@@ -228,7 +230,6 @@ impl World {
                     open.push(path.clone());
                 }
                 let name = path.strip_prefix(self.home()).unwrap().to_owned();
-                let changed = (metadata.mtime(), metadata.mtime_nsec());
                 // A folder's time tells of a file that was made and removed again. `sort` makes
                 // such files, in a folder of its own.
                 let is_watched = metadata.is_dir() && !name.ends_with("tmp");
@@ -251,8 +252,8 @@ impl World {
         for (place, line) in lines {
             let folder = self.places[*place].display();
             let quoted = line.replace('\'', "'\\''");
-            script +=
-                &format!("(cd '{folder}' && exec bash -c '{quoted}') </dev/null >/dev/null 2>&1\n");
+            // A process of its own for each line, and not a program: that takes half the time.
+            script += &format!("(cd '{folder}' && eval '{quoted}') </dev/null >/dev/null 2>&1\n");
         }
         let log = self.logs.path().join("trace");
         let mut words: Vec<OsString> = Vec::new();
@@ -288,7 +289,7 @@ impl World {
         command
             .args(&words[1..])
             .env_clear()
-            .envs(environment(given, &[]));
+            .envs(environment(given, &[], Order::SystemFirst));
         command
             .current_dir(home.join("project"))
             .stdin(Stdio::null());
@@ -318,11 +319,13 @@ fn works(program: &str, arguments: &[&str]) -> bool {
 }
 
 fn holds() -> bool {
-    works("bwrap", &["--ro-bind", "/", "/", "--unshare-all", "true"])
+    static HOLDS: OnceLock<bool> = OnceLock::new();
+    *HOLDS.get_or_init(|| works("bwrap", &["--ro-bind", "/", "/", "--unshare-all", "true"]))
 }
 
 fn traces() -> bool {
-    works("strace", &["-f", "true"])
+    static TRACES: OnceLock<bool> = OnceLock::new();
+    *TRACES.get_or_init(|| works("strace", &["-f", "true"]))
 }
 
 /// Reads a trace: what ran, what was opened for writing, and what was connected to.
