@@ -1,7 +1,8 @@
 //! When the cycle goes on by itself, when it stops, and where it leaves the cursor.
 
 use chat::approval::CallKey;
-use chat::cycle::{AnswerEnd, CursorAfterResult, Event};
+use chat::cycle::{AnswerEnd, CursorAfterResult, Event, step};
+use chat::document::Document;
 use chat::tool::{ToolOutcome, ToolUseId};
 
 use crate::cycle::{BASH, QUESTION, bash_waits};
@@ -243,4 +244,25 @@ fn what_ended_before_a_kill_is_written_where_its_placeholder_is_left() {
         play.string()
     );
     assert_eq!(play.log(), [""; 0]);
+}
+
+#[test]
+fn results_are_collected_while_some_calls_have_ended_and_others_run() {
+    let mut play = Play::typed(QUESTION);
+    play.event(Event::Advance);
+    play.answer("", &[("slow", "t_1", "{}"), ("slow", "t_2", "{}")]);
+    assert!(!play.cycle.collects_results());
+    let call = play.cycle.running()[0].clone();
+    let outcome = ToolOutcome::Done {
+        content: "one".to_owned(),
+        marked_failed: false,
+    };
+    let ended = Event::ToolsFinished(vec![(call, outcome)]);
+    let document = Document::parse(&play.text);
+    step(&mut play.cycle, ended, &document, &play.options);
+    assert!(play.cycle.collects_results());
+    play.event(Event::Continue);
+    assert!(!play.cycle.collects_results());
+    play.finish("t_2", "two");
+    assert!(!play.cycle.collects_results());
 }
