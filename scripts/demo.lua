@@ -141,6 +141,17 @@ local function approve(editor)
     return line:find("**Tool Result:**", 1, true) ~= nil or line:find("```flemma:tool", 1, true) == 1
   end)
   press(editor, "<M-CR>", "Alt-Enter")
+  -- A key that comes just as the call appears runs nothing, and a message says so.
+  local refused = 0
+  await(editor, "the approved call", function(shown)
+    local messages = ask(editor, "nvim_exec2", "messages", { output = true }).output
+    local _, count = messages:gsub("press the key again", "")
+    if waits(shown) and count > refused then
+      refused = count
+      ask(editor, "nvim_input", "<M-CR>")
+    end
+    return not waits(shown)
+  end)
 end
 
 ---@param editor demo.Editor
