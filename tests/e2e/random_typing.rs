@@ -2,6 +2,8 @@
 //! Insert mode. Every word is whole afterwards, none ran as a command, and every call
 //! has its result.
 
+use std::time::Duration;
+
 use harness::{Answer, Editor, Provider};
 use serde_json::json;
 
@@ -72,7 +74,8 @@ fn play(seed: u64, runs: usize) -> Figures {
     let provider = Provider::anthropic(answers(runs));
     let tools = json!({"require_approval": false, "autopilot": {"max_turns": 1000}});
     let setup = with_options(&provider, json!({"tools": tools}));
-    let editor = setup.size(80, 24).file("question.chat", QUESTION).start();
+    let setup = setup.size(80, 24).patience(Duration::from_secs(60));
+    let editor = setup.file("question.chat", QUESTION).start();
     watch(&editor);
     editor.keys(if seed % 2 == 0 { "G<C-]>" } else { "GA<C-]>" });
     let mut typed = Vec::new();
@@ -80,6 +83,8 @@ fn play(seed: u64, runs: usize) -> Figures {
         let word = format!("ddxyyp{seed}q{}z", typed.len());
         type_word(editor, &mut random, &word);
         typed.push(word);
+        // Faster than any hand, and still no flood in which the host never has its turn.
+        editor.wait_frame(editor.frames(), Duration::from_millis(20));
         // What is typed behind the calls waits for the key.
         let seen = events(editor);
         let rests = seen.last().is_some_and(|it| it == "FlemmaRested");
