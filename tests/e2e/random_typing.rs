@@ -8,8 +8,10 @@ use harness::{Answer, Editor, Provider};
 use serde_json::json;
 
 use crate::random_keys::Random;
-use crate::stage::{QUESTION, command, events, watch, with_options};
+use crate::stage::{command, events, watch, with_options};
 
+/// A first line for words, so that none of them breaks the marker.
+const CHAT: &str = "Notes.\n\n@You:\nGo.\n";
 /// Calls in one answer.
 const TOGETHER: usize = 10;
 
@@ -75,7 +77,7 @@ fn play(seed: u64, runs: usize) -> Figures {
     let tools = json!({"require_approval": false, "autopilot": {"max_turns": 1000}});
     let setup = with_options(&provider, json!({"tools": tools}));
     let setup = setup.size(80, 24).patience(Duration::from_secs(60));
-    let editor = setup.file("question.chat", QUESTION).start();
+    let editor = setup.file("question.chat", CHAT).start();
     watch(&editor);
     editor.keys(if seed % 2 == 0 { "G<C-]>" } else { "GA<C-]>" });
     let mut typed = Vec::new();
