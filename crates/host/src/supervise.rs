@@ -8,17 +8,21 @@
 use std::io;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 
+#[cfg(target_os = "linux")]
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Starts the host with our own standard streams and waits for its end.
 pub fn watch_host() -> ExitCode {
+    close_to_others();
     ended(start_worker().and_then(wait))
 }
 
 /// Likewise for a command of the command line, to which signals are passed on.
 pub fn watch_command() -> ExitCode {
+    close_to_others();
     ended(watch_and_pass_on())
 }
 
@@ -102,6 +106,7 @@ fn wait(mut worker: Child) -> io::Result<ExitStatus> {
 /// holds. Called by the worker first of all; `collected` is whether orphans go to the
 /// watcher.
 pub fn follow_watcher(collected: bool) {
+    close_to_others();
     match std::env::current_exe() {
         Ok(program) => tools::leash_with(program),
         Err(error) => tracing::warn!(%error, "commands are not leashed"),
@@ -114,6 +119,15 @@ pub fn follow_watcher(collected: bool) {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))
     {
         tracing::warn!(%error, "the watcher's death will go unnoticed");
+    }
+}
+
+/// Keeps other processes of the user from reading the memory and the environment of this
+/// one, where keys are. Root can read them all the same.
+fn close_to_others() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        tracing::warn!(%error, "other processes can read the memory of this one");
     }
 }
 
