@@ -88,6 +88,6 @@ fn a_command_says_how_it_ended_as_without_a_leash() {
     }
     shell.configure("[tools.bash]\nshell = \"/nowhere/bash\"\n");
     shell.write("a.chat", QUESTION);
-    let ran = shell.run(&["tool", "bash", "{\"command\":\"true\"}", "--yes"]);
+    let ran = shell.run(&["tool", "bash", "{\"command\":\"touch x\"}", "--yes"]);
     assert!(ran.out.contains("could not be started"), "{ran:?}");
 }
