@@ -4,10 +4,16 @@
 use std::ops::Range;
 
 /// The seeds of a long form.
-fn seeds(count: u64) -> Range<u64> {
+pub fn seeds(count: u64) -> Range<u64> {
     let first = std::env::var("FLEMMA_PROVE_SEED").ok();
     let first = first.and_then(|it| it.parse().ok()).unwrap_or(0);
     first..first + count
+}
+
+/// Prints the summary of a long form, which `scripts/prove.sh` shows in its table.
+#[allow(clippy::print_stdout)]
+pub fn summary(words: &str) {
+    println!("prove: {words}");
 }
 
 /// Runs a test with each of its seeds, some at a time, and says how many there were.
@@ -17,7 +23,7 @@ fn prove(what: &str, count: u64, at_once: u64, test: impl Fn(Range<u64>)) {
     for start in seeds.clone().step_by(usize::try_from(at_once).unwrap()) {
         test(start..(start + at_once).min(seeds.end));
     }
-    println!("prove: {count} {what}, seeds from {first}");
+    summary(&format!("{count} {what}, seeds from {first}"));
 }
 
 #[test]

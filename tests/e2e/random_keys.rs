@@ -34,12 +34,6 @@ impl Random {
     }
 }
 
-/// The first seed of a long form, which `make prove` sets.
-pub fn prove_seed() -> u64 {
-    let seed = std::env::var("FLEMMA_PROVE_SEED").ok();
-    seed.and_then(|it| it.parse().ok()).unwrap_or(0)
-}
-
 const LINES: &[&str] = &[
     "@You:",
     "@Assistant:",

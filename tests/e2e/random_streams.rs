@@ -4,6 +4,7 @@
 use harness::{Answer, Editor, Gate, Provider};
 use serde_json::json;
 
+use crate::proofs;
 use crate::random_keys::Random;
 use crate::stage::{QUESTION, with_options};
 use crate::traces::settle;
@@ -163,16 +164,17 @@ fn answers_have_no_holes_and_cut_ones_say_so_whatever_a_user_does() {
 #[test]
 #[ignore = "long: make prove"]
 fn prove_that_answers_have_no_holes_and_cut_ones_say_so() {
-    let first = crate::random_keys::prove_seed();
+    let seeds = proofs::seeds(60);
+    let first = seeds.start;
     let (mut words, mut whole) = (0, 0);
-    for seed in first..first + 60 {
+    for seed in seeds {
         let (more, complete) = play(seed);
         words += more;
         whole += complete;
     }
-    println!(
-        "prove: random acts while answers stream: seed {first}, {} answers ({whole} whole), {words} words, 0 holes, \
-         0 cut without a mark",
+    proofs::summary(&format!(
+        "{} answers during random acts, {whole} of them whole, {words} words: 0 holes, 0 cut without a mark, seeds \
+         from {first}",
         60 * CHATS
-    );
+    ));
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use harness::{Answer, Editor, Provider};
 use serde_json::json;
 
+use crate::proofs;
 use crate::random_keys::Random;
 use crate::stage::{command, events, watch, with_options};
 
@@ -79,7 +80,11 @@ fn play(seed: u64, runs: usize) -> Figures {
     let setup = setup.size(80, 24).patience(Duration::from_secs(60));
     let editor = setup.file("question.chat", CHAT).start();
     watch(&editor);
-    editor.keys(if seed % 2 == 0 { "G<C-]>" } else { "GA<C-]>" });
+    editor.keys(if seed.is_multiple_of(2) {
+        "G<C-]>"
+    } else {
+        "GA<C-]>"
+    });
     let mut typed = Vec::new();
     editor.wait_for("the end of all calls", |editor| {
         let word = format!("ddxyyp{seed}q{}z", typed.len());
@@ -130,15 +135,16 @@ fn what_is_typed_while_tools_run_is_whole() {
 #[test]
 #[ignore = "long: make prove"]
 fn prove_that_what_is_typed_while_tools_run_is_whole() {
-    let first = crate::random_keys::prove_seed();
+    let seeds = proofs::seeds(10);
+    let first = seeds.start;
     let mut all = Figures::default();
-    for seed in first..first + 10 {
+    for seed in seeds {
         let figures = play(seed, 40);
         all.characters += figures.characters;
         all.runs += figures.runs;
     }
-    println!(
-        "prove: typing while tools run: seed {first}, {} runs, {} characters typed, 0 lost, 0 ran as commands",
+    proofs::summary(&format!(
+        "{} tool runs, {} characters typed meanwhile: 0 lost, 0 ran as commands, seeds from {first}",
         all.runs, all.characters
-    );
+    ));
 }

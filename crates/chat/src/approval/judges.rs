@@ -165,9 +165,18 @@ mod tests {
             all.iter().for_each(|it| judges.add(it.clone()));
             judges
         };
-        assert_eq!(of(&[first.clone()]), of(&[first.clone()]));
-        assert_ne!(of(&[first.clone()]), of(&[second.clone()]));
-        assert_ne!(of(&[first.clone()]), of(&[first.clone(), second]));
+        assert_eq!(
+            of(std::slice::from_ref(&first)),
+            of(std::slice::from_ref(&first))
+        );
+        assert_ne!(
+            of(std::slice::from_ref(&first)),
+            of(std::slice::from_ref(&second))
+        );
+        assert_ne!(
+            of(std::slice::from_ref(&first)),
+            of(&[first.clone(), second])
+        );
         assert_ne!(of(&[]), of(&[first]));
     }
 

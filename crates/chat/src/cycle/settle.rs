@@ -222,10 +222,13 @@ impl Cycle {
             Judgement::New(_) | Judgement::Waits(..) if self.skips() => {
                 Some(words::skip(key, plan))
             }
-            Judgement::New(input) => self.categorize(key, call, input, by_user, "", options, plan),
+            Judgement::New(input) => {
+                let chosen = by_user.then_some("");
+                self.categorize(key, call, input, chosen, options, plan)
+            }
             Judgement::Waits(status, input) if by_user => {
                 let words = placeholder_words(document, call);
-                let block = self.categorize(key, call, input, true, &words, options, plan);
+                let block = self.categorize(key, call, input, Some(&words), options, plan);
                 let waits = write::placeholder(call.tool_use.id.as_str(), Status::Pending, &words);
                 // It waits as before, which is no change.
                 block.filter(|block| status != Status::Pending || *block != waits)
@@ -282,17 +285,19 @@ impl Cycle {
         block
     }
 
-    /// Asks the policy. The user's own act approves what no policy denies.
+    /// Asks the policy about a call. A call that the user chose, for which `chosen` holds
+    /// the words of its placeholder, runs unless the policy denies it.
     fn categorize(
         &self,
         key: CallKey,
         call: &Call<'_>,
         input: serde_json::Value,
-        by_user: bool,
-        words: &str,
+        chosen: Option<&str>,
         options: &Options,
         plan: &mut Plan,
     ) -> Option<BlockLines> {
+        let by_user = chosen.is_some();
+        let words = chosen.unwrap_or_default();
         let outer = by_user.then(|| input.clone());
         let (meant, input) = approval::meant(&key, &input);
         let verdict = match by_user {

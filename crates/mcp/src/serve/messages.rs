@@ -77,15 +77,19 @@ fn problem(message: &Value) -> Option<(i64, String)> {
     let Some(method) = method.as_str() else {
         return invalid("\"method\" must be a text");
     };
-    // Whoever sends a notification gets no answer.
+    // A notification gets no answer.
     fields.get("id")?;
     let why = wrong_params(method, fields.get("params").unwrap_or(&Value::Null))?;
     Some((PARAMS, format!("Invalid params: {why}")))
 }
 
+/// A field of a method's parameters: its name, whether a value fits, and what has to
+/// stand there.
+type Field = (&'static str, fn(&Value) -> bool, &'static str);
+
 /// What is wrong with the parameters of a method that we have.
 fn wrong_params(method: &str, params: &Value) -> Option<String> {
-    let needs = |fields: &[(&str, fn(&Value) -> bool, &str)]| {
+    let needs = |fields: &[Field]| {
         if !params.is_object() {
             return Some(format!("\"{method}\" needs an object \"params\""));
         }

@@ -42,7 +42,7 @@ fn own(body: &[u8]) -> Option<&'static Encoding> {
         .trim_start()
         .trim_start_matches(['"', '\'']);
     let end = value.find(|it: char| !it.is_ascii_alphanumeric() && !"-_:.".contains(it));
-    let encoding = Encoding::for_label(value[..end.unwrap_or(value.len())].as_bytes())?;
+    let encoding = Encoding::for_label(&value.as_bytes()[..end.unwrap_or(value.len())])?;
     // A page that could be read this far is in no UTF-16, whatever it says.
     Some(if encoding == UTF_16LE || encoding == UTF_16BE {
         UTF_8

@@ -321,7 +321,7 @@ impl Reader {
             "&&", "||", "==", "!=", "<=", ">=", "!~", "~", "+", "-", "*", "%", "<",
         ];
         loop {
-            self.operand(compares)?;
+            self.operand()?;
             let joins = JOIN.iter().any(|it| self.sign(it)) || compares && self.sign(">");
             // Two operands beside each other are joined as strings.
             let is_beside = matches!(
@@ -334,7 +334,7 @@ impl Reader {
         }
     }
 
-    fn operand(&mut self, compares: bool) -> Option<()> {
+    fn operand(&mut self) -> Option<()> {
         while self.sign("!") || self.sign("-") {}
         if self.sign("(") {
             // In brackets it compares anywhere.
@@ -351,7 +351,7 @@ impl Reader {
                     self.at += 1;
                     Some(())
                 }
-                Token::Sign("(") => self.operand(compares),
+                Token::Sign("(") => self.operand(),
                 _ => None,
             };
         }

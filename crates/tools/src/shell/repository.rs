@@ -194,12 +194,11 @@ impl Repositories {
                 }
                 name if name.starts_with("trace2.") => return named(file, name),
                 // A format may ask for the check of a signature.
-                name if name.starts_with("pretty.")
-                    || matches!(name, "format.pretty" | "branch.sort" | "tag.sort") =>
+                name if (name.starts_with("pretty.")
+                    || matches!(name, "format.pretty" | "branch.sort" | "tag.sort"))
+                    && runs_something(value) =>
                 {
-                    if runs_something(value) {
-                        return named(file, name);
-                    }
+                    return named(file, name);
                 }
                 _ => {}
             }
