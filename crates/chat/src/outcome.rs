@@ -3,7 +3,7 @@
 //! Pure: the document says which call it was and whether it failed; how long it took is
 //! known only to the session that ran it.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use crate::document::{Document, ResultKind, ToolResult, ToolUse};
 use crate::preview;

@@ -1,0 +1,174 @@
+use super::*;
+
+fn key(name: &str) -> CallKey {
+    CallKey {
+        id: ToolUseId::new("x"),
+        name: name.to_owned(),
+        input: "{}".to_owned(),
+    }
+}
+
+fn resolver(name: &str, priority: i32, source: Source) -> Resolver {
+    Resolver::new(name, priority, source)
+}
+
+fn plugin(id: u64) -> Function {
+    Function::resolver(id, OnError::Pass)
+}
+
+fn list(approve: &[&str]) -> Source {
+    Source::List(Policy {
+        approve: names(approve),
+        ..Policy::default()
+    })
+}
+
+fn decided(chain: &ResolverChain, name: &str) -> Decision {
+    match decide(chain, &key(name), &Answers::new()) {
+        Verdict::Decided(decision, _) => decision,
+        Verdict::Ask(function) => panic!("{function:?} is asked"),
+    }
+}
+
+fn names(list: &[&str]) -> BTreeSet<String> {
+    list.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn the_first_answer_from_above_decides() {
+    let chain = ResolverChain::new(vec![
+        resolver("catch-all", 0, Source::Always(Decision::Approve)),
+        resolver(
+            "config",
+            100,
+            Source::List(Policy {
+                approve: names(&["read"]),
+                deny: names(&["bash"]),
+                ..Policy::default()
+            }),
+        ),
+        resolver("plugin", 50, Source::Function(plugin(7))),
+    ]);
+    let none = Answers::new();
+    assert_eq!(
+        decide(&chain, &key("read"), &none),
+        Verdict::Decided(Decision::Approve, "config".into())
+    );
+    assert_eq!(
+        decide(&chain, &key("bash"), &none),
+        Verdict::Decided(Decision::Deny, "config".into())
+    );
+    assert_eq!(decide(&chain, &key("edit"), &none), Verdict::Ask(plugin(7)));
+    let passed = Answers::from([((key("edit"), FunctionId::Editor(7)), None)]);
+    assert_eq!(
+        decide(&chain, &key("edit"), &passed),
+        Verdict::Decided(Decision::Approve, "catch-all".into())
+    );
+}
+
+#[test]
+fn deny_wins_inside_a_list() {
+    let policy = Policy {
+        approve: names(&["bash"]),
+        deny: names(&["bash"]),
+        ..Policy::default()
+    };
+    assert_eq!(policy.decide("bash"), Some(Decision::Deny));
+}
+
+#[test]
+fn without_an_opinion_the_user_is_asked() {
+    let verdict = decide(&ResolverChain::default(), &key("read"), &Answers::new());
+    assert_eq!(
+        verdict,
+        Verdict::Decided(Decision::RequireApproval, String::new())
+    );
+}
+
+#[test]
+fn a_frontmatter_with_rules_takes_the_place_of_the_options_even_with_an_empty_list() {
+    let chain = ResolverChain::new(vec![
+        Resolver::yielding(CONFIG, 100, list(&["write", "read"])),
+        Resolver::yielding("my.module", 100, list(&["bash"])),
+        resolver(FRONTMATTER, 90, list(&[])),
+        resolver("plugin", 50, list(&["calculator"])),
+    ]);
+    assert_eq!(decided(&chain, "write"), Decision::Approve);
+    let strict = chain.with_frontmatter(list(&["read"]));
+    assert_eq!(decided(&strict, "read"), Decision::Approve);
+    assert_eq!(decided(&strict, "write"), Decision::RequireApproval);
+    assert_eq!(decided(&strict, "bash"), Decision::RequireApproval);
+    assert_eq!(decided(&strict, "calculator"), Decision::Approve);
+    let empty = chain.with_frontmatter(list(&[]));
+    assert_eq!(decided(&empty, "read"), Decision::RequireApproval);
+}
+
+#[test]
+fn what_the_options_deny_or_ask_about_holds_against_the_frontmatter() {
+    let call = key("bash");
+    let deny = Source::List(Policy {
+        deny: names(&["bash"]),
+        ..Policy::default()
+    });
+    let function = Function::auto_approve(1);
+    let chain = |source| {
+        let links = vec![
+            Resolver::yielding(CONFIG, 100, source),
+            resolver(FRONTMATTER, 90, list(&[])),
+            resolver("catch-all", 0, Source::Always(Decision::Approve)),
+        ];
+        ResolverChain::new(links).with_frontmatter(list(&["bash"]))
+    };
+    assert_eq!(decided(&chain(deny), "bash"), Decision::Deny);
+    let nobody = Source::Always(Decision::RequireApproval);
+    assert_eq!(decided(&chain(nobody), "bash"), Decision::RequireApproval);
+    let asked = chain(Source::Function(function));
+    assert_eq!(
+        decide(&asked, &call, &Answers::new()),
+        Verdict::Ask(function)
+    );
+    for (answer, expected) in [
+        (Some(Decision::Deny), Decision::Deny),
+        (Some(Decision::RequireApproval), Decision::RequireApproval),
+        (Some(Decision::Approve), Decision::Approve),
+        (None, Decision::Approve),
+    ] {
+        let answers = Answers::from([((call.clone(), function.id), answer)]);
+        let Verdict::Decided(decision, by) = decide(&asked, &call, &answers) else {
+            panic!("asked again");
+        };
+        let by_options = matches!(expected, Decision::Deny | Decision::RequireApproval);
+        assert_eq!(decision, expected, "{answer:?}");
+        assert_eq!(by == CONFIG, by_options, "{answer:?}");
+    }
+    // What the function approves is no approval in a chat with rules of its own.
+    let stricter = ResolverChain::new(vec![
+        Resolver::yielding(CONFIG, 100, Source::Function(function)),
+        resolver(FRONTMATTER, 90, list(&[])),
+    ])
+    .with_frontmatter(list(&[]));
+    let answers = Answers::from([((call.clone(), function.id), Some(Decision::Approve))]);
+    assert_eq!(
+        decide(&stricter, &call, &answers),
+        Verdict::Decided(Decision::RequireApproval, String::new())
+    );
+}
+
+#[test]
+fn functions_that_may_be_asked_one_after_another_are_asked_together() {
+    let frontmatter = Function::frontmatter();
+    let chain = ResolverChain::new(vec![
+        resolver("a", 200, Source::Function(plugin(1))),
+        resolver("b", 150, list(&["read"])),
+        resolver("c", 120, Source::Function(plugin(2))),
+        resolver(FRONTMATTER, 90, Source::Function(frontmatter)),
+        resolver("d", 50, Source::Function(plugin(3))),
+    ]);
+    let together = |first, name| chain.asked_together(first, name);
+    let editor = FunctionId::Editor;
+    assert_eq!(together(editor(1), "bash"), [plugin(1), plugin(2)]);
+    // The list decides about `read`, so nobody below it is asked.
+    assert_eq!(together(editor(1), "read"), [plugin(1)]);
+    assert_eq!(together(FunctionId::Frontmatter, "bash"), [frontmatter]);
+    assert_eq!(together(editor(3), "bash"), [plugin(3)]);
+}

@@ -1,0 +1,154 @@
+//! The user's keys: which calls each of them is about, and the work that it begins.
+//! What becomes of that work is in `settle`.
+
+use super::decided::{APPROVED_ALL, POINTED_AT};
+use super::{Cycle, Effect, Goal, Options, find_at, judge, rest, words_behind_calls};
+use crate::approval::CallKey;
+use crate::document::{Document, Status};
+use crate::pairing::Call;
+use crate::write;
+
+impl Cycle {
+    pub(super) fn advance(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+        if let Some(no) = self.busy().or_else(|| Self::blocked(document, options)) {
+            return vec![no];
+        }
+        self.disarmed = false;
+        self.begin_by_key(Goal::All, words_behind_calls(document));
+        self.settle(document, options)
+    }
+
+    /// Begins the work of a key.
+    fn begin_by_key(&mut self, goal: Goal, words: Option<String>) {
+        self.begin(goal, words);
+        if let Some(batch) = &mut self.batch {
+            batch.by_key = true;
+        }
+    }
+
+    pub(super) fn send_by_user(
+        &mut self,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
+        if let Some(no) = self.busy().or_else(|| Self::blocked(document, options)) {
+            return vec![no];
+        }
+        self.disarmed = false;
+        self.turns = 0;
+        if !write::close_fences(document).is_empty() {
+            self.begin(Goal::Settled, None);
+            return self.settle(document, options);
+        }
+        let mut effects = self.send(document, options);
+        if effects.contains(&Effect::Send) {
+            effects.extend(rest::unanswered(document));
+        }
+        effects
+    }
+
+    /// Runs the call on a line, or refuses it.
+    pub(super) fn resolve(
+        &mut self,
+        line: usize,
+        refused: Option<String>,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
+        if self.request {
+            return self.busy().into_iter().collect();
+        }
+        if let Some(no) = Self::blocked(document, options) {
+            return vec![no];
+        }
+        let Some((_, call)) = find_at(document, line) else {
+            return vec![Effect::warn(
+                "There is no tool call under the cursor. Put it on a Tool Use or Tool Result block.",
+            )];
+        };
+        let key = judge::key(document, call.tool_use);
+        if self.running.contains(&key) || self.queue.contains(&key) {
+            return vec![Effect::warn(format!(
+                "The call \"{}\" is running already.",
+                key.id
+            ))];
+        }
+        if call.is_answered() {
+            return vec![Effect::inform(format!(
+                "The call \"{}\" has its result. Delete the result block to run the call again.",
+                key.id
+            ))];
+        }
+        let goal = match refused {
+            Some(reason) => Goal::Refused(key, reason),
+            None => Goal::Chosen(vec![key], POINTED_AT),
+        };
+        self.begin_by_key(goal, words_behind_calls(document));
+        self.settle(document, options)
+    }
+
+    pub(super) fn approve_all(
+        &mut self,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
+        if self.request {
+            return self.busy().into_iter().collect();
+        }
+        if let Some(no) = Self::blocked(document, options) {
+            return vec![no];
+        }
+        let calls = self.waiting(document);
+        let calls: Vec<CallKey> = calls
+            .iter()
+            .map(|call| judge::key(document, call.tool_use))
+            .collect();
+        if calls.is_empty() {
+            return vec![Effect::inform("No call waits here.")];
+        }
+        self.begin_by_key(
+            Goal::Chosen(calls, APPROVED_ALL),
+            words_behind_calls(document),
+        );
+        self.settle(document, options)
+    }
+
+    /// The calls that wait for the user, in order.
+    fn waiting<'d>(&self, document: &'d Document<'_>) -> Vec<Call<'d>> {
+        let calls = document.unanswered_turns().flat_map(|turn| turn.calls);
+        let waits = |call: &Call<'_>| {
+            let is_empty = call
+                .result
+                .is_some_and(|it| document.is_blank(it.body.clone()));
+            let key = || judge::key(document, call.tool_use);
+            call.status() == Some(Status::Pending)
+                && is_empty
+                && !self.running.contains(&key())
+                && !self.queue.contains(&key())
+        };
+        calls.filter(waits).collect()
+    }
+
+    /// The tools whose calls wait for the user, in order.
+    pub fn waiting_tools(&self, document: &Document<'_>) -> Vec<String> {
+        let calls = self.waiting(document);
+        let names = calls.iter().map(|call| call.tool_use.name.to_string());
+        names.collect()
+    }
+
+    /// The line of the call that a command without a call under the cursor means: the
+    /// only one that waits.
+    ///
+    /// # Errors
+    ///
+    /// How many calls wait, when that is not one.
+    pub fn meant(&self, line: usize, document: &Document<'_>) -> Result<usize, usize> {
+        if find_at(document, line).is_some() {
+            return Ok(line);
+        }
+        match self.waiting(document).as_slice() {
+            [call] => Ok(call.tool_use.lines.start),
+            calls => Err(calls.len()),
+        }
+    }
+}
