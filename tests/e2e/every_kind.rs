@@ -69,7 +69,7 @@ fn one_answer_calls_a_tool_of_each_kind_and_all_go_by_the_same_rules() {
     {
         assert!(result(&editor, id).contains(said), "{id}: {text}");
     }
-    editor.keys("<M-CR>");
+    alt_enter(&editor);
     wait_end(&editor, "Well.\n\n@You:\n\n");
     let requests = provider.requests();
     let offered = requests[0].body["tools"].to_string();

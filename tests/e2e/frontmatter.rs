@@ -202,8 +202,8 @@ fn the_printed_parameters_are_what_the_request_asks_for() {
     editor.wait_text("@Assistant:\nWell.");
     let body = &provider.requests()[0].body;
     assert_eq!(body["max_tokens"], 8000);
-    // The provider's own number, as far as it fits below the limit.
-    assert_eq!(body["thinking"]["budget_tokens"], 7999);
+    // The provider's own number, cut so that a quarter of the limit is left for the answer.
+    assert_eq!(body["thinking"]["budget_tokens"], 6000);
     // The API takes no temperature beside thinking.
     assert_eq!(body.get("temperature"), None);
 }

@@ -268,7 +268,7 @@ fn a_registered_tool_waits_for_approval_like_any_other() {
         "t_1",
         "**Tool Result:** `t_1`\n\n```flemma:tool status=pending\n```",
     );
-    editor.keys("<M-CR>");
+    alt_enter(&editor);
     wait_result(&editor, "t_1", &done("done: this"));
 }
 

@@ -67,7 +67,7 @@ fn what_the_rules_do_not_approve_does_not_run_for_a_script_either() {
     let ran = ask(&provider, "ask");
     assert_eq!(
         (ran.code, ran.out.as_str()),
-        (Some(0), "I could not.\n"),
+        (Some(4), "I could not.\n"),
         "{ran:?}"
     );
     let told = provider.requests()[1].body["messages"].to_string();

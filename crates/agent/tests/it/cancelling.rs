@@ -40,7 +40,7 @@ async fn a_cancelled_command_has_its_result_and_leaves_no_process() {
 
     let text = shown(&events);
     assert!(
-        text.contains("end t1 (error) Cancelled by the user."),
+        text.contains("end t1 (error) up\n\nCancelled by the user."),
         "{text}"
     );
     assert_eq!(events.last(), Some(&Event::Finished(Ended::Cancelled)));
@@ -50,7 +50,7 @@ async fn a_cancelled_command_has_its_result_and_leaves_no_process() {
     let answer = agent.prompt("Never mind.").answer().await;
     assert_eq!(answer, Ok("Ok.".to_owned()));
     let sent = &provider.requests()[1].body["messages"][2]["content"];
-    assert_eq!(sent[0]["content"], "Cancelled by the user.");
+    assert_eq!(sent[0]["content"], "up\n\nCancelled by the user.");
     assert_eq!(sent[0]["is_error"], json!(true));
     assert_eq!(sent[1]["text"], "Never mind.");
 }

@@ -19,8 +19,8 @@ use super::folding::{Folding, Told};
 use super::outcomes::Outcomes;
 use crate::protocol::{Command, DiagnosticItem, FoldItem, FoldPart, Folds, MarkItem, Unfold};
 
-/// What the user must see: what is known by a name, and on which line it stands.
-pub(super) type Seen = BTreeMap<String, usize>;
+/// What the user must see: the lines of each thing, by a name that it keeps.
+pub(super) type Seen = BTreeMap<String, Vec<usize>>;
 
 /// Most folds that are told at once, but for a message with more: Neovim makes these in
 /// less than a millisecond. The next are told a frame later.
@@ -54,7 +54,8 @@ struct Showing<'a> {
 impl Showing<'_> {
     fn closes(&self, fold: &Fold) -> bool {
         let named = self.closed.iter().any(|name| name == fold.kind.name());
-        named && !fold.must_show && !self.seen.values().any(|line| fold.lines.contains(line))
+        let mut seen = self.seen.values().flatten();
+        named && !fold.must_show && !seen.any(|line| fold.lines.contains(line))
     }
 }
 
@@ -191,13 +192,13 @@ impl Session {
     pub(super) fn must_be_seen(&self, marks: &[MarkItem], diagnostics: &[DiagnosticItem]) -> Seen {
         let state = |mark: &&MarkItem| matches!(mark.state, Some("pending" | "asking"));
         let marks = marks.iter().filter(state);
-        let marks = marks.map(|mark| (mark.id.clone(), mark.header_line));
+        let marks = marks.map(|mark| (mark.id.clone(), lines_to_read(mark)));
         // An answer that is half there is full of what is not closed yet.
         let whole = self.request.is_none();
         let errors = diagnostics
             .iter()
             .filter(|it| whole && it.severity == "error");
-        let errors = errors.map(|it| (it.message.clone(), it.line));
+        let errors = errors.map(|it| (it.message.clone(), vec![it.line]));
         marks.chain(errors).collect()
     }
 
@@ -205,7 +206,7 @@ impl Session {
     pub(super) fn show_unfolded(&mut self, seen: Seen) {
         let is_new = |name: &String| !self.folds.seen.contains_key(name);
         let new = seen.iter().filter(|(name, _)| is_new(name));
-        let lines: Vec<usize> = new.map(|(_, line)| *line).collect();
+        let lines: Vec<usize> = new.flat_map(|(_, lines)| lines).copied().collect();
         self.unfold(&lines);
         // What an answer that arrives leaves unsaid was seen all the same.
         if self.request.is_some() {
@@ -229,12 +230,15 @@ impl Session {
         }
         let marks = self.view.marks.iter();
         let hidden = marks.filter(|mark| command.hidden.contains(&mark.id));
-        let lines = hidden.flat_map(|mark| {
-            let result = [mark.header_line, mark.line];
-            mark.call_line.into_iter().chain(result)
-        });
-        let lines: Vec<usize> = lines.collect();
+        let lines: Vec<usize> = hidden.flat_map(lines_to_read).collect();
         self.unfold(&lines);
         !lines.is_empty()
     }
+}
+
+/// The lines of a waiting call that the user reads before deciding about it: the call's
+/// own header, the result's, and that of the placeholder.
+fn lines_to_read(mark: &MarkItem) -> Vec<usize> {
+    let result = [mark.header_line, mark.line];
+    mark.call_line.into_iter().chain(result).collect()
 }

@@ -26,7 +26,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// How a command ended.
 pub(super) enum End {
-    /// By itself, or by somebody else's signal.
+    /// By itself, or by a signal of another process.
     Exited(ExitStatus),
     /// We stopped it at its time limit.
     TimedOut(Duration),
@@ -44,6 +44,9 @@ pub(super) struct Job {
     live: Live,
     chunk: Vec<u8>,
     is_open: bool,
+    /// Whether output still counts. After a cancel it is read and thrown away: the result
+    /// holds what was there when the user pressed the key.
+    keeps: bool,
 }
 
 impl Job {
@@ -55,6 +58,7 @@ impl Job {
             live: Live::new(ctx.progress.clone()),
             chunk: Vec::with_capacity(CHUNK),
             is_open: true,
+            keeps: true,
         }
     }
 
@@ -63,6 +67,7 @@ impl Job {
     pub(super) async fn run(mut self, limit: Duration) -> Report {
         let end = self.follow(limit).await;
         let by_itself = matches!(end, End::Exited(_));
+        self.keeps = !matches!(end, End::Cancelled);
         let stopped = if by_itself && self.running.is_surely_gone() {
             self.running.left()
         } else {
@@ -122,8 +127,10 @@ impl Job {
 
     async fn take(&mut self, read: io::Result<usize>) {
         self.is_open = matches!(read, Ok(bytes) if bytes > 0);
-        let text = self.capture.push(&self.chunk).await;
-        self.live.push(text);
+        if self.keeps {
+            let text = self.capture.push(&self.chunk).await;
+            self.live.push(text);
+        }
         self.chunk.clear();
     }
 }

@@ -6,6 +6,7 @@
 //! leash is our own program, started again, because only a process can ask for this
 //! for itself.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt, parent_id};
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempPath;
 
-use super::orphans;
+use super::{orphans, watched};
 
 /// The first argument of a leash.
 pub const LEASH: &str = "--leash";
@@ -155,18 +156,25 @@ fn wait_for(id: u32) -> ExitStatus {
 /// Ends what the command left behind; returns how many processes that were.
 fn end_rest() -> usize {
     use rustix::process::Signal;
-    if !orphans::has_children() {
-        return 0;
-    }
-    let count = orphans::signal_descendants(&[Signal::TERM, Signal::CONT]);
+    let mut asked = HashSet::new();
     let begun = Instant::now();
     while orphans::has_children() && begun.elapsed() < TERM_GRACE + KILL_FOR {
         if begun.elapsed() >= TERM_GRACE {
-            orphans::signal_descendants(&[Signal::KILL]);
+            orphans::signal(&orphans::descendants(), &[Signal::KILL]);
+        } else {
+            // A look at the processes misses one that is forked meanwhile by a parent that
+            // ends. It shows up as our child. Other new processes are left alone: they are
+            // how an older one ends itself.
+            let mut new = match asked.is_empty() {
+                true => orphans::descendants(),
+                false => watched::children(std::process::id()).unwrap_or_default(),
+            };
+            new.retain(|id| asked.insert(*id));
+            orphans::signal(&new, &[Signal::TERM, Signal::CONT]);
         }
         std::thread::sleep(LOOK_EVERY);
     }
-    count
+    asked.len()
 }
 
 fn say(report: &Path, text: &str) {

@@ -1,7 +1,7 @@
 //! Ends everything that this process started, for one that is about to end itself.
 //!
-//! Its descendants, and what carries the mark of its calls: a daemon's parent is
-//! whoever collects orphans, and not we.
+//! Its descendants, and what carries the mark of its calls: a daemon's parent is the
+//! process that collects orphans.
 
 use std::time::{Duration, Instant};
 
@@ -18,21 +18,24 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Where there is no `/proc` it does nothing.
 pub fn end_descendants() {
     let deadline = Instant::now() + KILL_FOR;
-    while signal_descendants(&[Signal::KILL]) > 0 && Instant::now() < deadline {
+    loop {
+        let left = descendants();
+        if left.is_empty() || Instant::now() >= deadline {
+            break;
+        }
+        signal(&left, &[Signal::KILL]);
         while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
         std::thread::sleep(LOOK_EVERY);
     }
 }
 
-/// Sends `signals` to all that this process started; returns how many processes that are.
-pub(super) fn signal_descendants(signals: &[Signal]) -> usize {
-    let ids = started_by_us();
+/// Sends `signals` to these processes. One that is gone needs none.
+pub(super) fn signal(ids: &[u32], signals: &[Signal]) {
     for pid in ids.iter().filter_map(|&id| super::tree::pid(id)) {
         for signal in signals {
             let _ = kill_process(pid, *signal);
         }
     }
-    ids.len()
 }
 
 /// Collects the children that have ended; returns true while there are others.
@@ -46,12 +49,14 @@ pub(super) fn has_children() -> bool {
     }
 }
 
+/// The ids of all living processes that this process started, and those that they did.
 #[cfg(target_os = "linux")]
-fn started_by_us() -> Vec<u32> {
+pub(super) fn descendants() -> Vec<u32> {
     super::tree::started_by_us()
 }
 
+/// The ids of all living processes that this process started, which are not known here.
 #[cfg(not(target_os = "linux"))]
-fn started_by_us() -> Vec<u32> {
+pub(super) fn descendants() -> Vec<u32> {
     Vec::new()
 }

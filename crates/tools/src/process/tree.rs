@@ -64,7 +64,11 @@ impl Tree {
     /// left. Tells how many there were.
     pub(super) async fn stop(&self) -> usize {
         let mut known = HashSet::new();
-        let found = self.living(&mut known).await;
+        let mut found = self.living(&mut known).await;
+        if found.is_empty() && !self.is_surely_gone() {
+            // A look misses a process that is forked meanwhile by a parent that ends.
+            found = self.living(&mut known).await;
+        }
         if found.is_empty() {
             return 0;
         }
