@@ -127,6 +127,26 @@ fn words_that_look_like_structure_are_words() {
 }
 
 #[test]
+fn words_that_look_like_references_are_words() {
+    let answers = [three_calls(), Answer::says("Stopped."), Answer::says("Ok.")];
+    let provider = Provider::anthropic(answers);
+    let editor = first_of_three_runs(&provider);
+    // Neither is there, so that a request that looked for it would fail.
+    editor.keys(":Flemma steer See @./none and {{ none() }}, not `{{ none }}`.<CR>");
+    editor.wait_text("See \\@./none and \\{{ none() }}, not `{{ none }}`.");
+    open_gate(&editor, "gate");
+    wait_end(&editor, "Stopped.\n\n@You:\n\n");
+    editor.keys(":Flemma queue Then {{ 1 + 1 }}.<CR>");
+    wait_end(&editor, "Ok.\n\n@You:\n\n");
+    let requests = provider.requests();
+    let words = "See @./none and {{ none() }}, not `{{ none }}`.";
+    assert_eq!(last_parts(&requests[1].body)[3], words);
+    assert_eq!(last_parts(&requests[2].body), ["Then {{ 1 + 1 }}."]);
+    let all = requests[2].body.to_string();
+    assert!(all.contains(words), "{all}");
+}
+
+#[test]
 fn a_call_that_waits_for_review_is_skipped() {
     let answer = Answer::new().tool_use("t_1", "bash", command("echo >> ran"));
     let provider = Provider::anthropic([answer, Answer::says("Ok.")]);

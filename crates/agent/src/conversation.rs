@@ -8,7 +8,7 @@ use chat::prompt::{self, Prompt, PromptMessage, PromptRole};
 use chat::text::Text;
 use chat::tool::{ToolDefinition, ToolUseId};
 use chat::write::{self, TextEdit};
-use chat::{escape, say};
+use chat::{escape, references, say};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -36,7 +36,9 @@ impl Conversation {
 
     /// Says how the model is to behave.
     pub(crate) fn instruct(&mut self, words: &str) {
-        let lines: Vec<_> = words.trim_end().lines().map(escape::escape_line).collect();
+        let words = words.trim_end();
+        let words = references::escaped("", words).unwrap_or_else(|| words.to_owned());
+        let lines: Vec<_> = words.lines().map(escape::escape_line).collect();
         let lines: Vec<&str> = lines.iter().map(|line| line.as_ref()).collect();
         let edit = write::append_message(&self.document(), Role::System, &lines);
         self.apply(vec![edit]);

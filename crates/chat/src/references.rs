@@ -3,7 +3,8 @@
 //! they were written gives the text.
 //!
 //! Neither evaluates nor reads anything, and is never used on results or answers.
-//! In code, by Markdown's rules, nothing is a reference.
+//! In code, by Markdown's rules, nothing is a reference. Elsewhere one backslash before
+//! a reference makes it text, and is not sent.
 
 mod expression;
 mod file;
@@ -40,6 +41,30 @@ pub enum Piece {
         /// How it is written.
         written: String,
     },
+    /// `\{{ code }}` or `\@./path`: text that would be a reference.
+    Escaped {
+        /// The text, without the backslash.
+        text: String,
+        /// How it is written, backslash included.
+        written: String,
+    },
+}
+
+impl Piece {
+    /// The text that the piece was read from.
+    pub fn written(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Expression { written, .. }
+            | Self::File { written, .. }
+            | Self::Escaped { written, .. } => written,
+        }
+    }
+
+    /// Whether it stands for something other than itself.
+    pub fn refers(&self) -> bool {
+        matches!(self, Self::Expression { .. } | Self::File { .. })
+    }
 }
 
 /// The own text of the messages that refer to something, by their place in the
@@ -75,11 +100,76 @@ pub fn pieces(text: &str, first_line: usize) -> Vec<Piece> {
         plain: 0,
     };
     // Most messages refer to nothing; they are not read as Markdown at all.
-    if text.contains("{{") || file::STARTS.iter().any(|start| text.contains(start)) {
+    if may_refer(text) {
         reader.read(&markdown::code(text));
     }
     reader.flush(text.len());
     reader.pieces
+}
+
+/// A text as it is sent when nothing in it is resolved: without the backslashes of
+/// escaped references.
+pub fn unescaped(text: String) -> String {
+    if !may_escape(&text) {
+        return text;
+    }
+    let pieces = pieces(&text, 0).into_iter();
+    pieces
+        .map(|piece| match piece {
+            Piece::Escaped { text, .. } => text,
+            piece => piece.written().to_owned(),
+        })
+        .collect()
+}
+
+/// `text` with a backslash before each reference and each escaped reference, so that it is
+/// sent as it is when it stands below `above` in the same message.
+///
+/// Returns `None` when a reference begins in `above` and ends in `text`: no backslash in
+/// `text` changes that.
+pub fn escaped(above: &str, text: &str) -> Option<String> {
+    if !may_refer(above) && !may_refer(text) {
+        return Some(text.to_owned());
+    }
+    let above = match above.is_empty() {
+        true => String::new(),
+        false => format!("{above}{BETWEEN}"),
+    };
+    let mut escaped = text.to_owned();
+    // A backslash can make Markdown read something as text that was code, which can hold
+    // references in turn.
+    for round in 0..MOST_ROUNDS {
+        let whole = format!("{above}{escaped}");
+        let mut found = Vec::new();
+        let mut at = 0;
+        for piece in pieces(&whole, 0) {
+            let start = at;
+            at += piece.written().len();
+            // Those that `text` escapes itself are escaped once more.
+            let counts = piece.refers() || (round == 0 && matches!(piece, Piece::Escaped { .. }));
+            if !counts || at <= above.len() {
+                continue;
+            }
+            found.push(start.checked_sub(above.len())?);
+        }
+        if found.is_empty() {
+            return Some(escaped);
+        }
+        found.iter().rev().for_each(|at| escaped.insert(*at, '\\'));
+    }
+    None
+}
+
+/// More rounds than any text needs that was seen.
+const MOST_ROUNDS: usize = 8;
+
+/// Returns false for most texts, which need not be read as Markdown then.
+fn may_refer(text: &str) -> bool {
+    text.contains("{{") || file::STARTS.iter().any(|start| text.contains(start))
+}
+
+fn may_escape(text: &str) -> bool {
+    may_refer(text) && (text.contains("\\{") || text.contains("\\@"))
 }
 
 struct Reader<'t> {
@@ -110,19 +200,24 @@ impl Reader<'_> {
         {
             at += found;
             let rest = &self.text[at..range.end];
-            let before = self.text[..at].chars().next_back();
+            let unescaped = self.text[range.start.max(self.plain)..at].trim_end_matches('\\');
+            let backslashes = at - range.start.max(self.plain) - unescaped.len();
+            let before = self.text[..at - backslashes].chars().next_back();
             let read = expression::at_start(rest)
                 .map(|(code, length)| (self.expression(at, code, length), length))
                 .or_else(|| self.file(at, file::at_start(rest, before)?));
-            match read {
-                Some((piece, length)) => {
-                    self.flush(at);
-                    self.pieces.push(piece);
-                    at += length;
-                    self.plain = at;
-                }
-                None => at += 1,
-            }
+            let Some((piece, length)) = read else {
+                at += 1;
+                continue;
+            };
+            let start = at - backslashes.min(1);
+            self.flush(start);
+            self.pieces.push(match backslashes {
+                0 => piece,
+                _ => self.escaped(start, length + 1),
+            });
+            at += length;
+            self.plain = at;
         }
     }
 
@@ -143,6 +238,15 @@ impl Reader<'_> {
             written,
         };
         Some((piece, found.length))
+    }
+
+    /// A reference behind a backslash; `length` counts that.
+    fn escaped(&self, at: usize, length: usize) -> Piece {
+        let written = &self.text[at..at + length];
+        Piece::Escaped {
+            text: written[1..].to_owned(),
+            written: written.to_owned(),
+        }
     }
 
     fn line(&self, at: usize) -> usize {

@@ -2,21 +2,40 @@
 //! have typed them. Text never becomes structure by that, whatever it looks like.
 //! When they are put there is not known here.
 
-use crate::document::{Document, Message, Role};
+use crate::document::{Block, Document, Message, Role};
 use crate::escape::{self, LineStart, escape_line};
+use crate::references;
 use crate::scan::{self, Fence};
 use crate::write::{self, TextEdit};
 
 /// Puts texts at the end of the document, a blank line between them: in the last
 /// `@You:` if the conversation stands there, behind what it holds, else in a new one.
+/// They are sent as they are: what would be a reference in them is escaped.
 ///
 /// A fence that is open would swallow the marker: [`write::close_fences`] comes first.
 pub fn say<T: AsRef<str>>(document: &Document<'_>, texts: &[T]) -> TextEdit {
-    let mut lines = lines_of(texts);
-    let Some(last) = open_prompt(document) else {
-        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        return write::append_message(document, Role::You, &lines);
-    };
+    let lines = lines_of(texts);
+    let last = open_prompt(document);
+    let below = last.and_then(|last| {
+        let end = end_of_content(document, last);
+        Some((last, spelled(&text_above(document, last, end), &lines)?))
+    });
+    match below {
+        Some((last, lines)) => put_below(document, last, lines),
+        None => append(document, &spelled_alone(&lines)),
+    }
+}
+
+/// Puts a text at the end of the document likewise, with its references.
+pub fn say_with_references(document: &Document<'_>, text: &str) -> TextEdit {
+    let lines = without_structure(&lines_of(&[text]));
+    match open_prompt(document) {
+        Some(last) => put_below(document, last, lines),
+        None => append(document, &lines),
+    }
+}
+
+fn put_below(document: &Document<'_>, last: &Message, mut lines: Vec<String>) -> TextEdit {
     let end = end_of_content(document, last);
     if end > last.lines.start + 1 || last.inline.is_some() {
         lines.insert(0, String::new());
@@ -27,6 +46,11 @@ pub fn say<T: AsRef<str>>(document: &Document<'_>, texts: &[T]) -> TextEdit {
     }
 }
 
+fn append(document: &Document<'_>, lines: &[String]) -> TextEdit {
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    write::append_message(document, Role::You, &lines)
+}
+
 /// Whether the document ends with what [`say`] would put there.
 pub fn is_said<T: AsRef<str>>(document: &Document<'_>, texts: &[T]) -> bool {
     let lines = lines_of(texts);
@@ -35,11 +59,46 @@ pub fn is_said<T: AsRef<str>>(document: &Document<'_>, texts: &[T]) -> bool {
     };
     let end = end_of_content(document, last);
     let content = last.lines.start + 1..end;
-    content.len() >= lines.len()
-        && (end - lines.len()..end).zip(&lines).all(|(at, line)| {
-            let there = document.text().line(at);
-            there.strip_suffix(b"\r").unwrap_or(there) == line.as_bytes()
-        })
+    if content.len() < lines.len() {
+        return false;
+    }
+    let start = end - lines.len();
+    let above = text_above(document, last, start);
+    let lines = spelled(&above, &lines).unwrap_or_else(|| spelled_alone(&lines));
+    (start..end).zip(&lines).all(|(at, line)| {
+        let there = document.text().line(at);
+        there.strip_suffix(b"\r").unwrap_or(there) == line.as_bytes()
+    })
+}
+
+/// The user's text above a line of a message, as far as text on that line would be read
+/// together with it.
+fn text_above(document: &Document<'_>, message: &Message, line: usize) -> String {
+    let Some(Block::Prose(lines)) = document.blocks_of(message).last() else {
+        return String::new();
+    };
+    let is_first = lines.start == message.lines.start;
+    let column = message.inline.filter(|_| is_first).unwrap_or(0);
+    let above = document.prose(lines.start..line.max(lines.start), column);
+    above.trim_end().to_owned()
+}
+
+/// Lines as they are written below `above`: no structure and no references. `None` when a
+/// reference that begins above would end in them.
+fn spelled(above: &str, lines: &[String]) -> Option<Vec<String>> {
+    let text = references::escaped(above, &lines.join("\n"))?;
+    let lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
+    Some(without_structure(&lines))
+}
+
+/// Likewise, for lines that are all of their message.
+fn spelled_alone(lines: &[String]) -> Vec<String> {
+    spelled("", lines).unwrap_or_else(|| without_structure(lines))
+}
+
+fn without_structure(lines: &[String]) -> Vec<String> {
+    let lines = lines.iter();
+    lines.map(|line| escape_line(line).into_owned()).collect()
 }
 
 /// The last message, when it is the user's and text can follow in it: below a header
@@ -62,8 +121,8 @@ fn end_of_content(document: &Document<'_>, message: &Message) -> usize {
         .map_or(first, |line| line + 1)
 }
 
-/// The lines of the texts, none of which is structure, and each fence closed: what is
-/// put behind them later must not close it.
+/// The lines of the texts, each fence closed: what is put behind them later must not
+/// close it.
 fn lines_of<T: AsRef<str>>(texts: &[T]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (at, text) in texts.iter().enumerate() {
@@ -72,7 +131,7 @@ fn lines_of<T: AsRef<str>>(texts: &[T]) -> Vec<String> {
         }
         let first = lines.len();
         let text = text.as_ref().trim_end().split('\n');
-        lines.extend(text.map(|line| escape_line(line.trim_end_matches('\r')).into_owned()));
+        lines.extend(text.map(|line| line.trim_end_matches('\r').to_owned()));
         let closing = open_fence(&lines[first..]);
         lines.extend(closing);
     }
@@ -138,6 +197,36 @@ mod tests {
             said(header, &["```\nmine\n```"]),
             "@You:\n**Tool Result:** `a`\n\n@You:\n```\nmine\n```"
         );
+    }
+
+    #[test]
+    fn words_never_become_references() {
+        for (before, text, after) in [
+            (
+                "",
+                "Not {{ x }} or @./f.",
+                "@You:\nNot \\{{ x }} or \\@./f.",
+            ),
+            ("", "\\{{ x }}", "@You:\n\\\\{{ x }}"),
+            ("", "`{{ x }}`", "@You:\n`{{ x }}`"),
+            ("@You: - a", "    @./f", "@You: - a\n\n    \\@./f"),
+            ("@You:\n@./own", "@./f", "@You:\n@./own\n\n\\@./f"),
+            // In a message of their own, the words can't end what begins above.
+            ("@You:\n{{ a", "b }}", "@You:\n{{ a\n\n@You:\nb }}"),
+        ] {
+            assert_eq!(said(before, &[text]), after, "{before:?}");
+        }
+        let both = said("", &["{{ a", "b }}"]);
+        assert_eq!(both, "@You:\n\\{{ a\n\nb }}");
+        let later = said(&said("", &["{{ a"]), &["b }}"]);
+        assert_eq!(later, "@You:\n{{ a\n\n@You:\nb }}");
+    }
+
+    #[test]
+    fn a_message_from_the_command_line_keeps_its_references() {
+        let text = Text::from("");
+        let edit = say_with_references(&Document::parse(&text), "See @./f.\n@You:");
+        assert_eq!(edit.replacement, ["@You:", "See @./f.", "\\@You:"]);
     }
 
     #[test]

@@ -259,7 +259,8 @@ impl Front {
         self.told = Told::all(&Document::parse(self.buffer.text()));
         self.attach();
         if let Some(message) = message {
-            let edit = chat::say::say(&Document::parse(self.buffer.text()), &[message]);
+            let document = Document::parse(self.buffer.text());
+            let edit = chat::say::say_with_references(&document, message);
             self.type_lines(edit.lines, &edit.replacement);
         }
         Ok(())

@@ -57,7 +57,7 @@ pub fn resolve(
     };
     for piece in pieces {
         match piece {
-            Piece::Text(text) => resolver.text(text),
+            Piece::Text(text) | Piece::Escaped { text, .. } => resolver.text(text),
             Piece::Expression {
                 code,
                 line,

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Part, Prompt, PromptMessage, PromptRole, Signature};
 use crate::document::{Block, Document, Message, ResultKind, Role};
 use crate::pairing::{Call, Turn};
+use crate::references;
 use crate::text::Lines;
 use crate::tool::{ToolDefinition, ToolUseId};
 
@@ -282,11 +283,12 @@ pub fn aborted_call(reason: &str) -> String {
     format!("The answer was cut off ({reason}), so this call was not run.")
 }
 
-/// The user's own words in a `@System:` or `@You:` message, without the blank
-/// lines around them; `None` when there are none.
+/// The user's own words in a `@System:` or `@You:` message as they are sent, without the
+/// blank lines around them and with references as they are written; `None` when there are
+/// none.
 pub fn own_text(document: &Document<'_>, message: &Message) -> Option<String> {
     let texts: Vec<String> = own_paragraphs(document, message)
-        .map(|(_, text)| text)
+        .map(|(_, text)| references::unescaped(text))
         .collect();
     (!texts.is_empty()).then(|| texts.join(BETWEEN))
 }

@@ -19,6 +19,7 @@ fn shown(text: &str) -> String {
             mime: Some(mime),
             ..
         } => format!("<{path};{mime}>"),
+        Piece::Escaped { text, .. } => format!("={text}="),
     };
     pieces(text, 1).into_iter().map(piece).collect()
 }
@@ -74,7 +75,7 @@ fn what_only_looks_like_a_file_stays_text() {
         "@/etc/passwd",
         "@ ./x",
         "./x",
-        "\\@./x",
+        "a\\@./x",
         "`@./x`",
         "```\n@./x\n```",
         "text\n\n    @./indented\n",
@@ -119,6 +120,45 @@ fn what_is_no_whole_expression_stays_text() {
     ] {
         check(&[(text, text)]);
     }
+}
+
+#[test]
+fn one_backslash_makes_a_reference_text_and_is_not_sent() {
+    check(&[
+        ("\\@./x.", "=@./x=."),
+        ("see \\{{ x }} and {{ y }}", "see ={{ x }}= and {y}"),
+        ("\\\\{{ x }}", "\\={{ x }}="),
+        ("\\{{ @./x }}", "={{ @./x }}="),
+        ("{{ x }}\\@./x", "{x}=@./x="),
+        ("`\\{{ x }}`", "`\\{{ x }}`"),
+        ("\\{{ x", "\\{{ x"),
+        ("\\@", "\\@"),
+    ]);
+}
+
+#[test]
+fn escaping_heeds_what_stands_above() {
+    for (above, text, expected) in [
+        ("", "{{ x }} @./y", Some("\\{{ x }} \\@./y")),
+        ("", "\\{{ x }}", Some("\\\\{{ x }}")),
+        ("", "`{{ x }}`", Some("`{{ x }}`")),
+        ("{{ a }} \\@./b", "@./c", Some("\\@./c")),
+        // Indented code, but not in a list.
+        ("", "    @./c", Some("    @./c")),
+        ("- an item", "    @./c", Some("    \\@./c")),
+        ("{{ a", "b }}", None),
+    ] {
+        assert_eq!(escaped(above, text).as_deref(), expected, "{above:?}");
+    }
+}
+
+#[test]
+fn a_request_of_a_document_alone_holds_escaped_references_as_text() {
+    let text = Text::from("@System:\nNo \\{{ x }}\n\n@You:\nA \\@./a and {{ b }}");
+    let prompt = build_with(&Document::parse(&text), &[], &Own::new());
+    assert_eq!(prompt.system.as_deref(), Some("No {{ x }}"));
+    let sent = Part::Text("A @./a and {{ b }}".to_owned());
+    assert_eq!(prompt.messages[0].parts, [sent]);
 }
 
 #[test]
@@ -177,7 +217,7 @@ fn only_the_users_own_text_refers_to_anything() {
         .into_iter()
         .flat_map(|(at, pieces)| pieces.into_iter().map(move |piece| (at, piece)))
         .filter_map(|(at, piece)| match piece {
-            Piece::Text(_) => None,
+            Piece::Text(_) | Piece::Escaped { .. } => None,
             Piece::Expression { line, written, .. } | Piece::File { line, written, .. } => {
                 Some((at, line, written))
             }
@@ -213,16 +253,39 @@ fn what_they_resolve_to_is_sent_in_their_place() {
     assert_eq!(last[1..], [Part::Text("And ".to_owned()), file]);
 }
 
+/// Texts in which references are frequent, and so is what begins or hides one.
+const MIXTURE: &str =
+    "([-`@./{}a '\"~;\\n<>\\\\]|\\{\\{ a \\}\\}|@\\./f|\\n\\n|    |- |```\\n|\\{\\{|\\}\\}){0,12}";
+
 proptest! {
     #[test]
-    fn what_was_written_comes_back(text in "[-`@./{}a '\"\\[\\]=~;%\n\u{e9}]{0,60}") {
-        let written: String = pieces(&text, 0)
-            .into_iter()
-            .map(|piece| match piece {
-                Piece::Text(text) => text,
-                Piece::Expression { written, .. } | Piece::File { written, .. } => written,
-            })
-            .collect();
+    fn what_was_written_comes_back(text in "[-`@./{}a '\"\\[\\]=~;%\n\u{e9}\\\\]{0,60}") {
+        let pieces = pieces(&text, 0);
+        let written: String = pieces.iter().map(Piece::written).collect();
         prop_assert_eq!(written, text);
+    }
+
+    #[test]
+    fn an_escaped_text_refers_to_nothing_and_is_sent_as_it_was(
+        above in MIXTURE,
+        text in MIXTURE,
+    ) {
+        let Some(escaped) = escaped(&above, &text) else {
+            // The text above ends in the middle of a reference.
+            return Ok(());
+        };
+        let above = if above.is_empty() { above } else { above + BETWEEN };
+        let whole = format!("{above}{escaped}");
+        let mut at = 0;
+        let mut sent = String::new();
+        for piece in pieces(&whole, 0) {
+            at += piece.written().len();
+            prop_assert!(at <= above.len() || !piece.refers(), "{whole:?}");
+            sent += match &piece {
+                Piece::Escaped { text, .. } if at > above.len() => text,
+                piece => piece.written(),
+            };
+        }
+        prop_assert_eq!(&sent[above.len()..], &text, "{:?}", whole);
     }
 }

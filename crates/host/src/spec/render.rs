@@ -261,19 +261,16 @@ fn own_references(segments: &[Segment]) -> BTreeSet<OwnReference> {
     word.intersection(&blank).cloned().collect()
 }
 
-/// Where a text is an expression or a file reference.
+/// Where a text is an expression or a file reference, or one that is escaped, which is
+/// sent without its backslash.
 fn live(text: &str) -> Vec<Range<usize>> {
     let mut at = 0;
     let placed = pieces(text, 0).into_iter().map(|piece| {
-        let (written, refers) = match piece {
-            Piece::Text(text) => (text, false),
-            Piece::Expression { written, .. } | Piece::File { written, .. } => (written, true),
-        };
         let start = at;
-        at += written.len();
-        (start..at, refers)
+        at += piece.written().len();
+        (start..at, !matches!(piece, Piece::Text(_)))
     });
-    let live = placed.filter(|(_, refers)| *refers);
+    let live = placed.filter(|(_, is_special)| *is_special);
     live.map(|(range, _)| range).collect()
 }
 

@@ -106,10 +106,8 @@ fn references(chat: &str) -> Vec<String> {
     let written = found
         .into_values()
         .flatten()
-        .filter_map(|piece| match piece {
-            Piece::Text(_) => None,
-            Piece::Expression { written, .. } | Piece::File { written, .. } => Some(written),
-        });
+        .filter(|piece| !matches!(piece, Piece::Text(_)))
+        .map(|piece| piece.written().to_owned());
     written
         .filter(|it| !it.starts_with("{{ argument_"))
         .collect()
@@ -145,6 +143,18 @@ fn arguments_that_are_a_reference_together_are_text() {
             "```\n```\n@./secret.txt\n```",
         ),
         ("{{.a}}{{.b}}", "{{ 1", " }}", "{{ 1 }}"),
+        (
+            "Look: {{.a}}",
+            "\\@./secret.txt \\{{ 1 }}",
+            "",
+            "Look: \\@./secret.txt \\{{ 1 }}",
+        ),
+        (
+            "Look: {{.a}}@./secret.txt",
+            "\\",
+            "",
+            "Look: \\@./secret.txt",
+        ),
     ] {
         let chat = with_two(template, a, b);
         assert_eq!(references(&chat), Vec::<String>::new(), "{chat}");
