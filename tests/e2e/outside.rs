@@ -80,7 +80,7 @@ impl Server {
     fn ask(&self, shell: &Shell, provider: &str, question: &str) -> Ran {
         let name = format!("{provider}.chat");
         shell.write(&name, &format!("@You:\n{question}\n"));
-        let mut command = shell.command(&["send", "--provider", provider, &name]);
+        let mut command = shell.command(&["send", "--provider", provider, "--model", "m", &name]);
         command.envs(self.environment());
         crate::shell::end(command.spawn().unwrap())
     }
@@ -114,7 +114,7 @@ mod peers {
 
     fn shell() -> Shell {
         let shell = Shell::offline();
-        shell.configure("model = \"m\"\n[parameters]\nthinking = \"low\"\nmax_retries = 0\n");
+        shell.configure("[parameters]\nthinking = \"low\"\nmax_retries = 0\n");
         shell.write("one.txt", "the first");
         shell
     }
