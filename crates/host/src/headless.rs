@@ -12,6 +12,7 @@ mod events;
 mod file;
 mod messages;
 mod news;
+mod opening;
 mod outcome;
 mod output;
 mod prompts;
@@ -26,7 +27,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use chat::approval::Policy;
-use chat::document::Document;
 use chat::text::{Lines, Text};
 use chat::tool::ToolUseId;
 use serde_bytes::ByteBuf;
@@ -43,7 +43,7 @@ use self::signals::Signals;
 use crate::editor::Editor;
 use crate::front::{Here, Message, Sender};
 use crate::host::Host;
-use crate::lease::{self, Lease, Program, Refusal};
+use crate::lease::Lease;
 use crate::protocol::*;
 
 pub use self::compose::{call, fenced};
@@ -217,103 +217,6 @@ impl Front {
         Ok(front)
     }
 
-    fn configure(&mut self, options: Value, file: Option<PathBuf>) {
-        let mut resolvers = Resolvers {
-            reads: !self.approve.judges.is_empty(),
-            ..Resolvers::default()
-        };
-        if self.yes || self.approve != Policy::default() {
-            resolvers.items.push(RegisteredResolver {
-                name: RESOLVER.to_owned(),
-                priority: PRIORITY,
-                function: FUNCTION,
-                closed: true,
-                from_options: false,
-            });
-        }
-        self.host.receive(FromEditor::Configure(Configure {
-            options,
-            file,
-            checked: true,
-            resolvers,
-        }));
-    }
-
-    fn open_file(&mut self, path: &std::path::Path, message: Option<&str>) -> Result<(), String> {
-        let shown = path.display();
-        if self.rehearsal.is_none() {
-            self.lease = take_lease(path)?;
-        }
-        let (file, text) =
-            ChatFile::open(path).map_err(|error| format!("{shown} cannot be read: {error}."))?;
-        if text.is_none() && message.is_none() {
-            return Err(format!(
-                "There is no file {shown}, so nothing was sent. Begin a chat with -m \"your message\"."
-            ));
-        }
-        if let Some(parent) = file.path().parent() {
-            self.folder = parent.to_owned();
-        }
-        self.file = Some(file);
-        self.buffer = Buffer::new(text.unwrap_or_default());
-        self.told = Told::all(&Document::parse(self.buffer.text()));
-        self.attach();
-        if let Some(message) = message {
-            let document = Document::parse(self.buffer.text());
-            let edit = chat::say::say_with_references(&document, message);
-            self.type_lines(edit.lines, &edit.replacement);
-        }
-        Ok(())
-    }
-
-    /// The chat will be in a file that is not there yet.
-    fn keep_in(&mut self, path: &std::path::Path) -> Result<(), String> {
-        let shown = path.display();
-        if self.rehearsal.is_none() {
-            self.lease = take_lease(path)?;
-        }
-        match ChatFile::open(path) {
-            Ok((file, None)) => {
-                self.file = Some(file);
-                Ok(())
-            }
-            Ok(_) => Err(format!(
-                "{shown} exists, so nothing was run. Name another file."
-            )),
-            Err(error) => Err(format!("{shown} cannot be written: {error}.")),
-        }
-    }
-
-    /// Shows the chat to the host.
-    fn attach(&mut self) {
-        let path = self.file.as_ref().map(|file| file.path().to_string_lossy());
-        let cwd = std::env::current_dir().unwrap_or_else(|_| self.folder.clone());
-        self.host.receive(FromEditor::Attach(Attach {
-            buffer: BUFFER,
-            path: path.unwrap_or_default().into_owned(),
-            cwd: cwd.to_string_lossy().into_owned(),
-            reason: "open".to_owned(),
-            width: 80,
-            interrupted: Vec::new(),
-            streaming: false,
-            queued: Vec::new(),
-            process: std::process::id(),
-            came: if self.buffer.text().bytes().is_empty() {
-                Came::Empty
-            } else {
-                Came::Read
-            },
-            modified: false,
-        }));
-        self.host.receive(FromEditor::Snapshot(Snapshot {
-            buffer: BUFFER,
-            seq: self.buffer.seq(),
-            text: Some(ByteBuf::from(self.buffer.text().bytes().to_vec())),
-            lines: Vec::new(),
-            done: true,
-        }));
-    }
-
     /// Types: changes the text as the user.
     fn type_lines(&mut self, lines: Lines, new: &[String]) {
         self.buffer.splice(lines.clone(), new);
@@ -384,25 +287,5 @@ impl Front {
         }
         self.outcome.cancelled = true;
         self.press("cancel", 0);
-    }
-}
-
-/// The right to work on a file, from before it is read.
-fn take_lease(path: &std::path::Path) -> Result<Option<Lease>, String> {
-    let program = Program {
-        name: "flemma send".to_owned(),
-        pid: std::process::id(),
-    };
-    match lease::take(&crate::status::state_folder(), path, &program) {
-        Ok(lease) => Ok(Some(lease)),
-        Err(Refusal::Held(by)) => Err(format!(
-            "{} is open in {by}, so nothing was sent. Go on there, or write or close it there first.",
-            path.display()
-        )),
-        // As for a Neovim: what cannot be recorded does not run anyway.
-        Err(Refusal::Unknown(error)) => {
-            tracing::warn!(%error, "nobody can tell whether another program has this chat");
-            Ok(None)
-        }
     }
 }

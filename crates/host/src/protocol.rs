@@ -4,12 +4,16 @@
 //! Types only. Lines are zero-based and end-exclusive, columns are bytes. `seq`
 //! counts the text changes of one buffer; it is the only clock both sides share.
 
+mod chats;
+mod drawn;
 mod folds;
 mod incoming;
 mod lua_tools;
 mod outgoing;
 mod prompts;
 
+pub use chats::*;
+pub use drawn::*;
 pub use folds::*;
 pub use incoming::*;
 pub use lua_tools::*;

@@ -19,6 +19,7 @@ mod folding;
 mod folds;
 mod gate;
 mod hold;
+mod input;
 mod kept;
 mod keys;
 mod later;
@@ -48,15 +49,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use agent::answer::Ids;
-use chat::approval::{Answers, CallKey};
+use chat::approval::CallKey;
 use chat::cycle::{Cycle, Decided, Event, Level, Notice};
 use chat::tool::ToolOutcome;
-use provider::StreamEvent;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
-use tools::{Ran, Sandbox};
+use tools::Sandbox;
 
+pub use self::input::Input;
 use self::mirror::{Loading, Mirror};
 pub use self::shared::Shared;
 use crate::audit::Audit;
@@ -64,73 +64,11 @@ use crate::editor::Editor;
 use crate::protocol::*;
 use crate::rules::Rules;
 use crate::status::state_folder;
-use crate::usage::Tariff;
 
 /// One frame of a 60 Hz screen: nothing is written or drawn more often.
 const FRAME: Duration = Duration::from_millis(16);
 /// Most inputs that are handled between two looks at the document.
 const AT_A_LOOK: usize = 64;
-
-/// Something that a session has to know.
-pub enum Input {
-    /// The buffer is shown to this host for the first time, or anew.
-    Attach(Attach),
-    /// A piece of its text.
-    Snapshot(Snapshot),
-    /// The user changed it.
-    Changed(Changed),
-    /// The file holds the text of this number.
-    Saved(u64),
-    /// The buffer has another name.
-    Renamed(Renamed),
-    /// Other lines are visible.
-    Viewport(Viewport),
-    /// What became of an edit.
-    Applied(Applied),
-    /// A key or a command.
-    Command(Command),
-    /// The buffer is gone.
-    Detached,
-    /// The options changed.
-    Settings(Arc<Shared>),
-    /// `:Flemma switch!`: the chat's own switch ends; the settings follow.
-    SwitchedBack,
-    /// The user's functions answered.
-    Functions(Answers),
-    /// What the guard says of shell commands, and what the user should know.
-    Inspected(Answers, Vec<String>),
-    /// The folders of tools were looked at.
-    Looked,
-    /// The frontmatter was read, by the number of the reading.
-    Rules(u64, Box<Rules>),
-    /// A request does not do something that it was asked to.
-    Remark(String),
-    /// References of the text cannot be sent, so nothing was.
-    Unresolved(Vec<references::Place>),
-    /// A call wrote something.
-    ToolOutput(CallKey, String),
-    /// A call asks the user something, or what became of that.
-    Asked(CallKey, asked::News),
-    /// A call ended.
-    ToolEnded(CallKey, Ran),
-    /// What a tool says of a call that waits, for windows of that width.
-    Preview(CallKey, usize, previews::Said),
-    /// Somebody looked at the files of calls that wait.
-    Look(sights::Look),
-    /// The working directory is another one.
-    Directory(String),
-    /// A tool was told that its call was refused, and what it said.
-    Refused(CallKey, Option<String>),
-    /// Where the request of this number goes, and by what it is charged.
-    Label(u64, String, Option<Tariff>),
-    /// What the request of this number waits for, before its answer begins.
-    Note(u64, String),
-    /// The ids of the calls in the chat, for the request of this number. Comes before its
-    /// answer.
-    Ids(u64, Ids),
-    /// The request of this number said something.
-    Stream(u64, Vec<StreamEvent>),
-}
 
 /// Starts the session of a buffer. It ends when every sender but its own is gone.
 pub fn start(

@@ -4,15 +4,16 @@
 //! never met is started by the first key that sends. What it says is kept, and what
 //! it says differently later waits for the user.
 
+mod news;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chat::Problem;
 use chat::cycle::{Level, Notice};
-use mcp::{Http, News, Server, ServerTool, Spec};
-use tools::Precedence;
+use mcp::{Http, Server, Spec};
 
 use super::pins::Pins;
 use super::project::Project;
@@ -247,7 +248,7 @@ impl Servers {
         let name = spec.name.clone();
         let client = http(&spec);
         Server::new(spec, agreed, client, move |news| {
-            hear(&inner, &name, news);
+            news::hear(&inner, &name, news);
         })
     }
 }
@@ -308,98 +309,7 @@ pub(super) fn http(spec: &Spec) -> Http {
     })
 }
 
-/// What a server says about itself.
-fn hear(inner: &Weak<Inner>, name: &str, news: News) {
-    let Some(inner) = inner.upgrade() else {
-        return;
-    };
-    // A server says things while it is being asked, so this waits for nothing.
-    let name = name.to_owned();
-    tokio::task::spawn_blocking(move || inner.take(&name, news));
-}
-
 impl Inner {
-    fn take(&self, name: &str, news: News) {
-        let Some(server) = self.state().live.get(name).cloned() else {
-            return;
-        };
-        match news {
-            News::Agreed => self.met(&server),
-            News::Differs => self.differs(&server),
-            News::Failed(why) => self.failed(name, &server, &why),
-            News::Declined(asked) => {
-                let text = format!(
-                    "The MCP server \"{name}\" asked you for something and was told no, as it cannot be answered here: {asked}"
-                );
-                self.tell(Level::Warning, text);
-            }
-        }
-    }
-
-    /// Pins what a server said when it was first met, and gives its tools to all chats.
-    fn met(&self, server: &Arc<Server>) {
-        let name = &server.spec.name;
-        let said = server.status().agreed.unwrap_or_default();
-        let count = said.len();
-        match self.pins.meet(&server.spec, said) {
-            Ok(agreed) => server.agreed_elsewhere(agreed),
-            Err(error) => self.cannot_keep(name, &error),
-        }
-        let is_meeting = self.state().meeting.remove(name);
-        if server.status().changes().need_review() {
-            return self.differs(server);
-        }
-        self.publish(server);
-        if is_meeting {
-            let text = format!(
-                "The MCP server \"{name}\" offers {count} tools; `:Flemma mcp {name}` shows what it says of them."
-            );
-            self.tell(Level::Info, text);
-        }
-    }
-
-    fn differs(&self, server: &Arc<Server>) {
-        self.publish(server);
-        let name = &server.spec.name;
-        self.tell(Level::Warning, report::differs(name, &server.status()));
-    }
-
-    /// Pins what the user agreed to.
-    fn keep(&self, server: &Arc<Server>) {
-        let agreed = server.status().agreed.unwrap_or_default();
-        if let Err(error) = self.pins.agree(&server.spec, agreed) {
-            self.cannot_keep(&server.spec.name, &error);
-        }
-    }
-
-    fn cannot_keep(&self, name: &str, error: &std::io::Error) {
-        let problem =
-            format!("What the MCP server \"{name}\" says of its tools cannot be kept: {error}.");
-        self.editor
-            .report_problem(&Problem::new(problem, "It is asked again next time."));
-    }
-
-    fn publish(&self, server: &Arc<Server>) {
-        let source = source(&server.spec.name);
-        if server.status().agreed.is_some() {
-            let tools = ServerTool::all(server);
-            self.sources.ready(&source, Precedence::Found, tools);
-        } else {
-            self.sources.loading(&source);
-        }
-    }
-
-    fn failed(&self, name: &str, server: &Arc<Server>, why: &str) {
-        // A call that needed it says so in its result.
-        if server.status().agreed.is_none() {
-            let problem = format!(
-                "The MCP server \"{name}\" cannot be used: {why}. Its tools are left out until \
-                 `:Flemma mcp:restart {name}`."
-            );
-            self.sources.failed(&source(name), problem);
-        }
-    }
-
     fn tell(&self, level: Level, text: String) {
         self.editor.notify(&Notice { level, text });
     }

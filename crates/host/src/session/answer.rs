@@ -3,28 +3,24 @@
 //! One write at a time and one a frame at most. The answer grows at an anchor that
 //! the editor keeps, so the user may type anywhere meanwhile.
 
+mod writing;
+
 use std::time::Duration;
 
 use agent::answer::{self, Answer, Ids, Said};
+use chat::Problem;
 use chat::cycle::{AnswerEnd, Event, Level, Notice, Options};
-use chat::document::Role;
-use chat::text::Lines;
-use chat::{Problem, write};
 use provider::StreamEvent;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::mirror::moved;
 use super::usage::Meter;
 use super::{FRAME, Session};
 use crate::breath::breathe;
-use crate::protocol::Anchor;
 
 /// An answer of which nothing arrives for so long is reported: models pause for a second
 /// or two, and users wonder after five.
 const STALLED: Duration = Duration::from_secs(5);
-/// Most bytes of text before the anchor that are compared.
-const TAIL: usize = 64;
 /// Most bytes in one write, some 100 lines, which Neovim takes in 1 or 2 ms: a key that
 /// is typed meanwhile waits for no larger one.
 const PIECE: usize = 8 * 1024;
@@ -265,126 +261,6 @@ impl Session {
             });
             self.mark_cut(reason);
         }
-    }
-
-    /// Writes what is due of the answer, or ends it. Whether anything was done.
-    pub(super) fn write_answer(&mut self) -> bool {
-        let Some(open) = &self.request else {
-            return false;
-        };
-        if open
-            .next_write(false)
-            .is_none_or(|due| due > Instant::now() && open.end.is_none())
-        {
-            return false;
-        }
-        if open.unwritten.is_empty() {
-            self.end_answer();
-            return true;
-        }
-        match open.anchor {
-            None => self.write_marker(),
-            Some(anchor) => self.write_piece(anchor),
-        }
-        true
-    }
-
-    fn write_piece(&mut self, anchor: u64) {
-        if !self.is_below_marker() {
-            return self.lose_request(
-                "The @Assistant: line above the answer is gone, so the answer ends here.",
-                "its place in the chat was lost",
-            );
-        }
-        let Some(open) = &mut self.request else {
-            return;
-        };
-        open.last_write = Some(Instant::now());
-        let text = open.take_piece();
-        let (column, tail) = (open.column, open.tail.clone());
-        self.append(anchor, Some((column, &tail)), &text);
-    }
-
-    /// Whether the line on which the answer grows is still the model's.
-    fn is_below_marker(&mut self) -> bool {
-        let Some(open) = self.request.as_mut().filter(|open| open.is_touched) else {
-            return true;
-        };
-        let text = self.text.text();
-        let before = (open.line < text.line_count())
-            .then(|| text.line(open.line).get(..open.column))
-            .flatten();
-        // Where the line went is known only if its text is there; the editor looks, too.
-        if open.tail.is_empty() || !before.is_some_and(|it| it.ends_with(open.tail.as_bytes())) {
-            return true;
-        }
-        open.is_touched = false;
-        let line = open.line;
-        let document = self.text.document();
-        let message = document.message_at(line);
-        message.is_some_and(|at| document.messages[at].role == Role::Assistant)
-    }
-
-    /// Lines were replaced: the answer's last one may have moved.
-    pub(super) fn move_answer(&mut self, lines: &Lines, count: usize) {
-        if let Some(open) = &mut self.request {
-            open.line = moved(open.line, lines, count);
-        }
-    }
-
-    /// An empty answer at the end, as one that broke off before its first word
-    /// leaves it, is taken up; otherwise a new marker line is written.
-    fn write_marker(&mut self) {
-        let document = self.text.document();
-        let last = document.messages.last().filter(|last| {
-            let content = last.lines.start + 1..last.lines.end;
-            last.role == Role::Assistant && last.inline.is_none() && document.is_blank(content)
-        });
-        let (edit, line, column) = if let Some(last) = last {
-            let line = last.lines.start;
-            (None, line, document.text().line(line).len())
-        } else {
-            let edit = write::append_message(&document, Role::Assistant, &[]);
-            let marker = edit.replacement.last().map_or(0, String::len);
-            let line = edit.lines.start + edit.replacement.len().saturating_sub(1);
-            (Some(edit), line, marker)
-        };
-        let anchor = Anchor {
-            anchor: self.number(),
-            line,
-            column,
-        };
-        if let Some(open) = &mut self.request {
-            open.last_write = Some(Instant::now());
-        }
-        self.apply_marker(edit, Some(anchor));
-    }
-
-    /// The marker line stands: the answer grows behind it.
-    pub(super) fn marker_written(&mut self, at: Anchor) {
-        if let Some(open) = &mut self.request {
-            open.anchor = Some(at.anchor);
-        }
-        self.answer_grew(at.line, at.column);
-    }
-
-    /// Remembers what stands before the anchor.
-    pub(super) fn answer_grew(&mut self, line: usize, column: usize) {
-        let bytes = self.text.text().line(line);
-        let before = String::from_utf8_lossy(&bytes[..column.min(bytes.len())]);
-        let mut start = before.len().saturating_sub(TAIL);
-        while !before.is_char_boundary(start) {
-            start += 1;
-        }
-        if let Some(open) = &mut self.request {
-            open.line = line;
-            open.column = column;
-            open.tail = before[start..].to_owned();
-        }
-    }
-
-    pub(super) fn anchor(&self) -> Option<u64> {
-        self.request.as_ref()?.anchor
     }
 
     /// Ends an answer that lost its place, before the mark that says so: a key that the

@@ -1,0 +1,135 @@
+//! Opens the chat: takes the right to work on its file, reads it, and tells the host the
+//! options and the text.
+
+use std::path::{Path, PathBuf};
+
+use chat::approval::Policy;
+use chat::document::Document;
+use serde_bytes::ByteBuf;
+use serde_json::Value;
+
+use super::buffer::{BUFFER, Buffer};
+use super::file::ChatFile;
+use super::news::Told;
+use super::{FUNCTION, Front, PRIORITY, RESOLVER};
+use crate::lease::{self, Lease, Program, Refusal};
+use crate::protocol::*;
+
+impl Front {
+    pub(super) fn configure(&mut self, options: Value, file: Option<PathBuf>) {
+        let mut resolvers = Resolvers {
+            reads: !self.approve.judges.is_empty(),
+            ..Resolvers::default()
+        };
+        if self.yes || self.approve != Policy::default() {
+            resolvers.items.push(RegisteredResolver {
+                name: RESOLVER.to_owned(),
+                priority: PRIORITY,
+                function: FUNCTION,
+                closed: true,
+                from_options: false,
+            });
+        }
+        self.host.receive(FromEditor::Configure(Configure {
+            options,
+            file,
+            checked: true,
+            resolvers,
+        }));
+    }
+
+    pub(super) fn open_file(&mut self, path: &Path, message: Option<&str>) -> Result<(), String> {
+        let shown = path.display();
+        if self.rehearsal.is_none() {
+            self.lease = take_lease(path)?;
+        }
+        let (file, text) =
+            ChatFile::open(path).map_err(|error| format!("{shown} cannot be read: {error}."))?;
+        if text.is_none() && message.is_none() {
+            return Err(format!(
+                "There is no file {shown}, so nothing was sent. Begin a chat with -m \"your message\"."
+            ));
+        }
+        if let Some(parent) = file.path().parent() {
+            self.folder = parent.to_owned();
+        }
+        self.file = Some(file);
+        self.buffer = Buffer::new(text.unwrap_or_default());
+        self.told = Told::all(&Document::parse(self.buffer.text()));
+        self.attach();
+        if let Some(message) = message {
+            let document = Document::parse(self.buffer.text());
+            let edit = chat::say::say_with_references(&document, message);
+            self.type_lines(edit.lines, &edit.replacement);
+        }
+        Ok(())
+    }
+
+    /// The chat will be in a file that is not there yet.
+    pub(super) fn keep_in(&mut self, path: &Path) -> Result<(), String> {
+        let shown = path.display();
+        if self.rehearsal.is_none() {
+            self.lease = take_lease(path)?;
+        }
+        match ChatFile::open(path) {
+            Ok((file, None)) => {
+                self.file = Some(file);
+                Ok(())
+            }
+            Ok(_) => Err(format!(
+                "{shown} exists, so nothing was run. Name another file."
+            )),
+            Err(error) => Err(format!("{shown} cannot be written: {error}.")),
+        }
+    }
+
+    /// Shows the chat to the host.
+    pub(super) fn attach(&mut self) {
+        let path = self.file.as_ref().map(|file| file.path().to_string_lossy());
+        let cwd = std::env::current_dir().unwrap_or_else(|_| self.folder.clone());
+        self.host.receive(FromEditor::Attach(Attach {
+            buffer: BUFFER,
+            path: path.unwrap_or_default().into_owned(),
+            cwd: cwd.to_string_lossy().into_owned(),
+            reason: "open".to_owned(),
+            width: 80,
+            interrupted: Vec::new(),
+            streaming: false,
+            queued: Vec::new(),
+            process: std::process::id(),
+            came: if self.buffer.text().bytes().is_empty() {
+                Came::Empty
+            } else {
+                Came::Read
+            },
+            modified: false,
+        }));
+        self.host.receive(FromEditor::Snapshot(Snapshot {
+            buffer: BUFFER,
+            seq: self.buffer.seq(),
+            text: Some(ByteBuf::from(self.buffer.text().bytes().to_vec())),
+            lines: Vec::new(),
+            done: true,
+        }));
+    }
+}
+
+/// The right to work on a file, from before it is read.
+fn take_lease(path: &Path) -> Result<Option<Lease>, String> {
+    let program = Program {
+        name: "flemma send".to_owned(),
+        pid: std::process::id(),
+    };
+    match lease::take(&crate::status::state_folder(), path, &program) {
+        Ok(lease) => Ok(Some(lease)),
+        Err(Refusal::Held(by)) => Err(format!(
+            "{} is open in {by}, so nothing was sent. Go on there, or write or close it there first.",
+            path.display()
+        )),
+        // As for a Neovim: what cannot be recorded does not run anyway.
+        Err(Refusal::Unknown(error)) => {
+            tracing::warn!(%error, "nobody can tell whether another program has this chat");
+            Ok(None)
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What the host has the plugin draw in a chat and beside it. The name that a message is
+//! sent under stands first in its description.
+
+use serde::Serialize;
+
+use super::BufferId;
+
+/// What is shown beside one call.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct MarkItem {
+    /// Unique in the buffer.
+    pub id: String,
+    /// The opening fence, under which the preview hangs.
+    pub line: usize,
+    /// The call's own header, of one that waits: a key is not about what is folded away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_line: Option<usize>,
+    /// The result's header, behind which the state stands.
+    pub header_line: usize,
+    /// What the call would do. A hundred calls may wait: what is not there is not
+    /// spelled out for each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+    /// `pending`, `running`, `asking`, `done` or `failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<&'static str>,
+    /// What stands beside the state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// What stands behind the label, less prominent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// Counts, in one buffer, the times that a call had to be shown again because its file
+    /// changed: a key is about what was on the screen when it was pressed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub again: Option<u64>,
+    /// How long it has been running, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elapsed_ms: Option<u64>,
+    /// The last lines of its output.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub output: Vec<String>,
+}
+
+/// `marks`: all of a buffer's.
+#[derive(Debug, Serialize)]
+pub struct Marks<'a> {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// Every one; those that are missing vanish.
+    pub items: &'a [MarkItem],
+}
+
+/// `request`: what the open request is doing.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Request {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// `idle`, `waiting`, `thinking`, `streaming` or `stalled`.
+    pub state: &'static str,
+    /// What stands beside the spinner.
+    pub label: Option<String>,
+    /// For how long that has been so, in milliseconds, when it began before now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elapsed_ms: Option<u64>,
+}
+
+/// Something the user said that does not stand in the chat yet.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct QueuedItem {
+    /// As it was typed.
+    pub text: String,
+    /// When it is said: `next`, as soon as that is possible, or `later`, when the
+    /// model is done.
+    pub when: &'static str,
+}
+
+/// `queued`: all that the user said and that does not stand in the chat yet, to be
+/// shown and, should this host end, to be given to the next one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Queued {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// The line below which it is shown: the last.
+    pub line: usize,
+    /// In the order in which it is said.
+    pub items: Vec<QueuedItem>,
+}
+
+/// `spans`: highlights of the visible lines.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Spans {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// The text that they were computed for.
+    pub seq: u64,
+    /// First line.
+    pub first: usize,
+    /// Line behind the last.
+    pub last: usize,
+    /// For each line: first byte, byte behind the last (-1: the whole line), group.
+    pub lines: Vec<Vec<(usize, i64, &'static str)>>,
+}
+
+/// A remark on some lines.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DiagnosticItem {
+    /// First line.
+    pub line: usize,
+    /// Line behind the last.
+    pub end_line: usize,
+    /// A sentence.
+    pub message: String,
+    /// `error` or `warning`.
+    pub severity: &'static str,
+    /// What would mend it.
+    pub fix: Option<String>,
+}
+
+/// `diagnostics`: all of a buffer's.
+#[derive(Debug, Serialize)]
+pub struct Diagnostics<'a> {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// Every one.
+    pub items: &'a [DiagnosticItem],
+}
+
+/// `statusline`: what stands there for a buffer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Statusline {
+    /// Which buffer.
+    pub buffer: BufferId,
+    /// Plain text.
+    pub text: String,
+}

@@ -1,0 +1,210 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::frontmatter::{Source as Text, evaluate};
+use chat::approval::{Answers, Verdict, decide};
+use chat::tool::ToolUseId;
+use serde_json::json;
+
+fn rules(given: Value, frontmatter: &str, trusted: bool) -> Rules {
+    let registry = Registry::builtin();
+    let (settings, _) = Settings::read(&given, &registry);
+    let source = Text {
+        language: "lua".to_owned(),
+        text: frontmatter.to_owned(),
+        first_line: 2,
+        file: None,
+    };
+    let result = evaluate(&source, &known(&settings, &registry));
+    let text = frontmatter.to_owned();
+    Rules::with(
+        &Rules::plain(&settings, &registry),
+        &registry,
+        Reading {
+            text,
+            result,
+            trusted,
+        },
+    )
+}
+
+fn key(tool: &str) -> CallKey {
+    CallKey {
+        id: ToolUseId::new("x"),
+        name: tool.to_owned(),
+        input: "{}".to_owned(),
+    }
+}
+
+fn decision(rules: &Rules, tool: &str) -> Option<Decision> {
+    match decide(&rules.options.chain, &key(tool), &Answers::new()) {
+        Verdict::Decided(decision, _) => Some(decision),
+        Verdict::Ask(_) => None,
+    }
+}
+
+const APPROVE: Option<Decision> = Some(Decision::Approve);
+const WAIT: Option<Decision> = Some(Decision::RequireApproval);
+
+#[test]
+fn a_frontmatter_tightens_whether_it_is_trusted_or_not() {
+    for trusted in [true, false] {
+        let rules = rules(
+            json!({}),
+            "flemma.opt.tools.auto_approve = { \"$readonly\" }",
+            trusted,
+        );
+        assert_eq!(decision(&rules, "read"), APPROVE);
+        assert_eq!(decision(&rules, "write"), WAIT);
+        assert!(rules.withheld.is_empty());
+    }
+}
+
+#[test]
+fn what_loosens_waits_for_trust_and_is_named() {
+    let more = "flemma.opt.tools.auto_approve = { \"$default\", \"bash\" }";
+    assert_eq!(decision(&rules(json!({}), more, true), "bash"), APPROVE);
+    let untrusted = rules(json!({}), more, false);
+    assert_eq!(decision(&untrusted, "bash"), WAIT);
+    assert_eq!(decision(&untrusted, "read"), APPROVE);
+    assert_eq!(untrusted.withheld[0].line, 2);
+    let always = rules(json!({"trust": {"frontmatter": "always"}}), more, false);
+    assert_eq!(decision(&always, "bash"), APPROVE);
+}
+
+#[test]
+fn what_the_options_deny_stays_denied_whatever_a_trusted_frontmatter_says() {
+    let deny = json!({"tools": {"presets": {"$no": {"deny": ["bash"]}}, "auto_approve": ["$default", "$no"]}});
+    for names in ["{ \"bash\" }", "{ \"$default\", \"bash\" }"] {
+        let text = format!("flemma.opt.tools.auto_approve = {names}");
+        let rules = rules(deny.clone(), &text, true);
+        for tool in ["bash", "shell"] {
+            assert_eq!(
+                decision(&rules, tool),
+                Some(Decision::Deny),
+                "{names} {tool}"
+            );
+        }
+        assert_eq!(rules.overruled, ["bash"]);
+    }
+    let text = "flemma.opt.tools.auto_approve = function() return true end";
+    let rules = rules(deny, text, true);
+    assert_eq!(decision(&rules, "bash"), Some(Decision::Deny));
+}
+
+#[test]
+fn an_untrusted_function_approves_nothing_that_the_options_do_not() {
+    let text = "flemma.opt.tools.auto_approve = function() return true end";
+    let untrusted = rules(json!({}), text, false);
+    assert_eq!(untrusted.limited(&key("read"), APPROVE), APPROVE);
+    assert_eq!(untrusted.limited(&key("bash"), APPROVE), WAIT);
+    assert_eq!(untrusted.limited(&key("read"), WAIT), WAIT);
+    let trusted = rules(json!({}), text, true);
+    assert_eq!(trusted.limited(&key("bash"), APPROVE), APPROVE);
+}
+
+#[test]
+fn only_the_tools_of_the_chat_are_offered_and_can_run() {
+    let rules = rules(json!({}), "flemma.opt.tools = {\"bash\", \"read\"}", false);
+    let offered: Vec<&str> = rules.offered.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(offered, ["bash", "read"]);
+    assert!(!rules.options.tools.contains_key("write"));
+}
+
+#[test]
+fn autopilot_can_be_turned_off_by_a_chat_and_on_only_by_a_trusted_one() {
+    assert!(
+        !rules(json!({}), "flemma.opt.tools.autopilot = false", false)
+            .options
+            .autopilot
+    );
+    let off = json!({"tools": {"autopilot": {"enabled": false}}});
+    let on = "flemma.opt.tools.autopilot = true";
+    assert!(!rules(off.clone(), on, false).options.autopilot);
+    assert!(rules(off, on, true).options.autopilot);
+}
+
+#[test]
+fn a_general_parameter_of_the_chat_beats_the_providers_own_of_the_options() {
+    let given = json!({"parameters": {"anthropic": {"max_tokens": 1}, "temperature": 1}});
+    let text = "flemma.opt.max_tokens = 8000\nflemma.opt.anthropic.thinking_budget = 20000";
+    let rules = rules(given, text, false);
+    let parameter = |name: &str| rules.settings.parameter("anthropic", name).cloned();
+    assert_eq!(parameter("max_tokens"), Some(json!(8000)));
+    assert_eq!(parameter("thinking_budget"), Some(json!(20000)));
+    assert_eq!(
+        parameter("temperature").and_then(|it| it.as_f64()),
+        Some(1.0)
+    );
+}
+
+#[test]
+fn whose_account_is_asked_waits_for_trust_like_anything_that_leads_elsewhere() {
+    let given = json!({"parameters": {"vertex": {"project_id": "mine"}}});
+    let text = "flemma.opt.vertex.project_id = 'theirs'\nflemma.opt.vertex.thinking_budget = 9";
+    for (trusted, project) in [(false, "mine"), (true, "theirs")] {
+        let rules = rules(given.clone(), text, trusted);
+        let parameter = |name: &str| rules.settings.parameter("vertex", name).cloned();
+        assert_eq!(parameter("project_id"), Some(json!(project)));
+        assert_eq!(parameter("thinking_budget"), Some(json!(9)));
+    }
+}
+
+#[test]
+fn a_chat_chooses_its_model_and_another_provider_only_with_trust() {
+    let given = json!({
+        "provider": "anthropic", "model": "mine",
+        "parameters": {"anthropic": {"max_tokens": 7}},
+        "presets": {"$near": "anthropic near max_tokens=9", "$far": "gemini far"},
+    });
+    let chosen = |text: &str, trusted| {
+        let rules = rules(given.clone(), text, trusted);
+        let settings = &rules.settings;
+        let max_tokens = settings.parameter(&settings.provider, "max_tokens");
+        (
+            settings.provider.clone(),
+            settings.model.clone(),
+            max_tokens.and_then(Value::as_u64),
+            rules.withheld.len(),
+        )
+    };
+    let anthropic = |model: &str, max_tokens, withheld| {
+        (
+            "anthropic".to_owned(),
+            Some(model.to_owned()),
+            Some(max_tokens),
+            withheld,
+        )
+    };
+    let model = "flemma.opt.model = 'other'";
+    let near = "flemma.opt.model = '$near'";
+    let far = "flemma.opt.model = '$far'";
+    let provider = "flemma.opt.provider = 'openai'";
+    let both = "flemma.opt.provider = 'openai'\nflemma.opt.model = 'gpt-5'";
+    for trusted in [false, true] {
+        assert_eq!(chosen(model, trusted), anthropic("other", 7, 0));
+        assert_eq!(chosen(near, trusted), anthropic("near", 9, 0));
+    }
+    for text in [far, provider, both] {
+        assert_eq!(chosen(text, false), anthropic("mine", 7, 1), "{text}");
+    }
+    let openai = |model: Option<&str>| ("openai".to_owned(), model.map(str::to_owned), None, 0);
+    assert_eq!(chosen(far, true).0, "gemini");
+    assert_eq!(chosen(provider, true), openai(None));
+    assert_eq!(chosen(both, true), openai(Some("gpt-5")));
+}
+
+#[test]
+fn a_preset_of_another_provider_than_the_chat_names_sends_nothing() {
+    let given = json!({"presets": {"$far": "gemini far"}});
+    let text = "flemma.opt.provider = 'openai'\nflemma.opt.model = '$far'";
+    let rules = rules(given, text, true);
+    assert_eq!(rules.failure.map(|it| it.line), Some(3));
+    assert!(matches!(&rules.options.frontmatter, Some(Err(why)) if why.contains("$far")));
+}
+
+#[test]
+fn a_frontmatter_that_fails_blocks_the_cycle() {
+    let rules = rules(json!({}), "flemma.opt.tools = {\"bsah\"}", true);
+    assert!(matches!(&rules.options.frontmatter, Some(Err(why)) if why.contains("bsah")));
+}
