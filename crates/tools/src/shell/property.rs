@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod generator;
+mod pieces;
 mod world;
 
 use std::collections::{BTreeMap, HashSet};

@@ -5,39 +5,9 @@
 //! tree; jq). Left out are options that write, run something, follow a list of further
 //! files, or wait.
 
-use super::options::{ANY, Operands, Options, Refusal};
-use super::programs::{self, Reads};
-use super::words::Word;
-use super::{find, git, network, scripts};
-
-/// How the arguments of a program are checked.
-#[derive(Clone, Copy)]
-pub(super) enum Rule {
-    /// These options, these operands.
-    Plain(Options, Operands),
-    /// As [`Rule::Plain`], and options come first: some programs take a later one for
-    /// an operand.
-    First(Options, Operands),
-    /// Searches the content of folders with these options, always (`rg`) or with `-r`.
-    Search(Options, Deep),
-    /// Prints its version with one of these words, and does nothing else.
-    Version(&'static [&'static str]),
-    /// As this function says.
-    By(fn(&[Word]) -> Result<Reads<'_>, Refusal>),
-}
-
-/// When a search goes into folders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deep {
-    /// Always, and into hidden ones when asked to.
-    Always,
-    /// With `-r` or its long name.
-    WhenAsked,
-}
-
-const fn plain(options: &'static str, operands: Operands) -> Rule {
-    Rule::Plain(Options::new(options), operands)
-}
+use super::options::{ANY, Operands, Options};
+use super::rule::{Deep, Rule, plain};
+use super::{find, git, network, scripts, special};
 
 const HASH: Rule = plain(
     "-bctwz --check --binary --text --tag --zero --quiet --status --strict --warn --ignore-missing",
@@ -60,7 +30,7 @@ const VERSION_UPPER: Rule = Rule::Version(&["--version", "-V"]);
 
 /// Programs by name, in the order of the alphabet.
 pub(super) const PROGRAMS: &[(&str, Rule)] = &[
-    ("[", Rule::By(programs::bracket)),
+    ("[", Rule::By(special::bracket)),
     ("arch", plain("", Operands::None)),
     ("awk", Rule::By(scripts::awk)),
     ("b2sum", HASH),
@@ -90,7 +60,7 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
             ANY,
         ),
     ),
-    ("cd", Rule::By(programs::cd)),
+    ("cd", Rule::By(special::cd)),
     ("cksum", plain("", ANY)),
     (
         "cmp",
@@ -113,7 +83,7 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
             Operands::Paths(2),
         ),
     ),
-    ("command", Rule::By(programs::command)),
+    ("command", Rule::By(special::command)),
     ("curl", Rule::By(network::curl)),
     (
         "cut",
@@ -122,7 +92,7 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
             ANY,
         ),
     ),
-    ("date", Rule::By(programs::date)),
+    ("date", Rule::By(special::date)),
     (
         "df",
         plain(
@@ -149,12 +119,12 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
             ANY,
         ),
     ),
-    ("echo", Rule::By(programs::echo)),
+    ("echo", Rule::By(special::echo)),
     ("egrep", GREP),
     ("env", plain("", Operands::None)),
     ("expand", plain("-i -t= --initial --tabs=", ANY)),
-    ("expr", Rule::By(programs::text)),
-    ("false", Rule::By(programs::text)),
+    ("expr", Rule::By(special::text)),
+    ("false", Rule::By(special::text)),
     ("fgrep", GREP),
     (
         "file",
@@ -210,8 +180,8 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
             Operands::Paths(2),
         ),
     ),
-    ("jq", Rule::By(programs::jq)),
-    ("kubectl", Rule::By(programs::kubectl)),
+    ("jq", Rule::By(special::jq)),
+    ("kubectl", Rule::By(special::kubectl)),
     (
         "ls",
         plain(
@@ -271,8 +241,8 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
         ),
     ),
     ("printenv", plain("-0 --null", Operands::Text)),
-    ("printf", Rule::By(programs::printf)),
-    ("ps", Rule::By(programs::ps)),
+    ("printf", Rule::By(special::printf)),
+    ("ps", Rule::By(special::ps)),
     ("pwd", plain("-LP", Operands::None)),
     ("python", VERSION_UPPER),
     ("python3", VERSION_UPPER),
@@ -303,7 +273,7 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
     ("ruby", VERSION_V),
     ("rustc", Rule::Version(&["--version", "-V"])),
     ("sed", Rule::By(scripts::sed)),
-    ("seq", Rule::By(programs::text)),
+    ("seq", Rule::By(special::text)),
     ("sha1sum", HASH),
     ("sha224sum", HASH),
     ("sha256sum", HASH),
@@ -333,7 +303,7 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
             ANY,
         ),
     ),
-    ("test", Rule::By(programs::test)),
+    ("test", Rule::By(special::test)),
     (
         "tr",
         plain(
@@ -348,7 +318,7 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
             ANY,
         ),
     ),
-    ("true", Rule::By(programs::text)),
+    ("true", Rule::By(special::text)),
     ("tty", plain("-s", Operands::None)),
     ("type", plain("-aptP", Operands::Text)),
     (
@@ -386,16 +356,8 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
             Operands::Paths(1),
         ),
     ),
-    (":", Rule::By(programs::text)),
+    (":", Rule::By(special::text)),
 ];
-
-/// Commands of the shell itself, which no file of that name replaces.
-pub(super) const BUILTINS: &[&str] = &[
-    ":", "[", "cd", "command", "echo", "false", "printf", "pwd", "test", "true", "type",
-];
-
-/// Programs that reach the network.
-pub(super) const NETWORK: &[&str] = &["curl", "dig", "nslookup", "ping", "wget"];
 
 /// The rule for a program.
 pub(super) fn rule(name: &str) -> Option<Rule> {

@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "tests/world.rs"]
+mod world;
+
+use self::world::World;
 use super::path::Folders;
 use super::*;
-use crate::secrets::Secrets;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -31,90 +34,6 @@ fn unescaped(text: &str) -> String {
         rest = &rest[end + '⟩'.len_utf8()..];
     }
     out + rest
-}
-
-/// A home folder with secrets, and a project in it.
-struct World {
-    folder: tempfile::TempDir,
-}
-
-impl World {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let world = Self { folder };
-        for secret in [
-            ".ssh/id_ed25519",
-            ".aws/credentials",
-            ".netrc",
-            ".docker/config.json",
-            ".bash_history",
-            "project/conf/.env",
-        ] {
-            world.write(secret, "KEY");
-        }
-        for file in [
-            "README.md",
-            "src/main.rs",
-            "a",
-            "b",
-            "f",
-            "x",
-            "-exec",
-            "-delete",
-            "--output=x",
-            "1{system(\"id\")}",
-            "sums",
-        ] {
-            world.write(&format!("project/{file}"), "text\n");
-        }
-        let link = |to: &str, from: &str| {
-            std::os::unix::fs::symlink(to, world.project().join(from)).unwrap()
-        };
-        link("../.ssh/id_ed25519", "link");
-        link("../.ssh", "into");
-        world
-    }
-
-    fn home(&self) -> PathBuf {
-        self.folder.path().canonicalize().unwrap()
-    }
-
-    fn project(&self) -> PathBuf {
-        self.home().join("project")
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        let file = self.home().join(name);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(file, text).unwrap();
-    }
-
-    fn machine(&self) -> Machine {
-        let variables = [
-            ("HOME", self.home().display().to_string()),
-            ("USER", "me".to_owned()),
-            ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
-        ];
-        Machine {
-            cwd: self.project(),
-            variables: variables
-                .map(|(name, value)| (name.into(), value.into()))
-                .into(),
-            secrets: Secrets::in_home(&self.home()),
-            sandbox: true,
-        }
-    }
-
-    fn inspect(&self, command: &str) -> Result<Needs, Unsafe> {
-        inspect(command, &ShellLists::default(), &self.machine())
-    }
-
-    #[track_caller]
-    fn refuses(&self, command: &str, machine: &Machine, with: &str) {
-        let found = inspect(command, &ShellLists::default(), machine);
-        let said = found.expect_err(command).to_string();
-        assert!(said.contains(with), "{command}: {said}");
-    }
 }
 
 #[test]
