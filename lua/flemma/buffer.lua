@@ -17,6 +17,7 @@ local highlights = require("flemma.highlights")
 local hidden = require("flemma.hidden")
 local hint = require("flemma.hint")
 local host = require("flemma.host")
+local keys = require("flemma.keys")
 local lease = require("flemma.lease")
 local mirror = require("flemma.mirror")
 local notices = require("flemma.notices")
@@ -27,9 +28,6 @@ local spans = require("flemma.spans")
 local swap = require("flemma.swap")
 local viewport = require("flemma.viewport")
 
---- Ctrl-C, as Neovim spells it inside.
-local INTERRUPT = "\3"
-local KEYS = api.nvim_create_namespace("flemma.keys")
 --- Commands about what the cursor is on; the others are about the prompt.
 local AT_CURSOR = {
   ["resolve"] = true,
@@ -289,65 +287,6 @@ function M.command(name, arguments)
   end)
 end
 
---- Ctrl-] in Insert mode: leaves it, and comes back when the host asks for it.
-local function advance_from_insert()
-  vim.cmd.stopinsert()
-  vim.schedule(function()
-    M.command("advance", { insert = true })
-  end)
-end
-
----@param buffer integer
-local function set_keys(buffer)
-  local keymaps = config.get().keymaps
-  if not keymaps.enabled then
-    return
-  end
-  local function map(mode, key, action, description)
-    if key and key ~= "" then
-      vim.keymap.set(mode, key, action, { buffer = buffer, desc = "Flemma: " .. description })
-    end
-  end
-  local function command(name)
-    return function()
-      M.command(name)
-    end
-  end
-  map("n", keymaps.normal.send, command("advance"), "review, run or send")
-  map("n", keymaps.normal.tool_execute, command("resolve"), "run or resolve the call at the cursor")
-  map("n", keymaps.normal.approve_all, function()
-    M.command("approve", { ["1"] = "all" })
-  end, "run every call that waits")
-  map("n", keymaps.normal.reject, function()
-    require("flemma.commands").reject()
-  end, "refuse the call at the cursor")
-  map("n", keymaps.normal.cancel, command("cancel"), "cancel")
-  map("i", keymaps.insert.send, advance_from_insert, "review, run or send")
-end
-
---- Follows the keys: what is typed counts as the user's own, see |flemma.mirror|.
----
---- A Ctrl-C that comes between two messages of the host is taken by Neovim as an
---- interrupt and passes by the mapping, so that it would be lost just while an
---- answer streams fast. It then arrives here as the key itself.
-local function follow_keys()
-  vim.on_key(function(key, typed)
-    if not chats[api.nvim_get_current_buf()] then
-      return
-    end
-    mirror.note_key(typed)
-    if key ~= INTERRUPT or api.nvim_get_mode().mode ~= "n" then
-      return
-    end
-    local keymaps = config.get().keymaps
-    if keymaps.enabled and vim.keycode(keymaps.normal.cancel or "") == INTERRUPT then
-      vim.schedule(function()
-        M.command("cancel")
-      end)
-    end
-  end, KEYS)
-end
-
 --- Follows what Neovim does to colours, windows and names.
 local function follow_editor()
   local group = api.nvim_create_augroup("flemma.buffer", { clear = true })
@@ -406,7 +345,7 @@ function M.start()
   host.listen({ ready = on_ready, lost = on_lost })
   follow_editor()
   hidden.start()
-  follow_keys()
+  keys.follow(chats)
   -- Before the host runs: a file that is changed until then is known as it was.
   disk.watch()
   vim.schedule(function()
@@ -427,7 +366,7 @@ function M.open(buffer)
   -- `:bdelete` takes keys and variables of a buffer away that may be open again at once.
   if not vim.b[buffer].flemma_keys then
     vim.b[buffer].flemma_keys = true
-    set_keys(buffer)
+    keys.set(buffer)
   end
   -- After the text is on screen: starting a process takes milliseconds.
   vim.schedule(host.ensure)

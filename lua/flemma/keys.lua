@@ -1,0 +1,80 @@
+--- The keys of a chat: maps them, and follows what is typed.
+---@class flemma.keys
+local M = {}
+
+local api = vim.api
+local config = require("flemma.config")
+local mirror = require("flemma.mirror")
+
+--- Ctrl-C, as Neovim spells it inside.
+local INTERRUPT = "\3"
+local KEYS = api.nvim_create_namespace("flemma.keys")
+
+---@param name string
+---@param arguments? table
+local function command(name, arguments)
+  require("flemma.buffer").command(name, arguments)
+end
+
+--- Ctrl-] in Insert mode: leaves it, and comes back when the host asks for it.
+local function advance_from_insert()
+  vim.cmd.stopinsert()
+  vim.schedule(function()
+    command("advance", { insert = true })
+  end)
+end
+
+--- Maps the keys of a chat.
+---@param buffer integer
+function M.set(buffer)
+  local keymaps = config.get().keymaps
+  if not keymaps.enabled then
+    return
+  end
+  local function map(mode, key, action, description)
+    if key and key ~= "" then
+      vim.keymap.set(mode, key, action, { buffer = buffer, desc = "Flemma: " .. description })
+    end
+  end
+  local function press(name)
+    return function()
+      command(name)
+    end
+  end
+  map("n", keymaps.normal.send, press("advance"), "review, run or send")
+  map("n", keymaps.normal.tool_execute, press("resolve"), "run or resolve the call at the cursor")
+  map("n", keymaps.normal.approve_all, function()
+    command("approve", { ["1"] = "all" })
+  end, "run every call that waits")
+  map("n", keymaps.normal.reject, function()
+    require("flemma.commands").reject()
+  end, "refuse the call at the cursor")
+  map("n", keymaps.normal.cancel, press("cancel"), "cancel")
+  map("i", keymaps.insert.send, advance_from_insert, "review, run or send")
+end
+
+--- Follows the keys: what is typed counts as the user's own, see |flemma.mirror|.
+---
+--- A Ctrl-C that comes between two messages of the host is taken by Neovim as an
+--- interrupt and passes by the mapping, so that it would be lost just while an
+--- answer streams fast. It then arrives here as the key itself.
+---@param chats table<integer, any> The chats by buffer.
+function M.follow(chats)
+  vim.on_key(function(key, typed)
+    if not chats[api.nvim_get_current_buf()] then
+      return
+    end
+    mirror.note_key(typed)
+    if key ~= INTERRUPT or api.nvim_get_mode().mode ~= "n" then
+      return
+    end
+    local keymaps = config.get().keymaps
+    if keymaps.enabled and vim.keycode(keymaps.normal.cancel or "") == INTERRUPT then
+      vim.schedule(function()
+        command("cancel")
+      end)
+    end
+  end, KEYS)
+end
+
+return M
