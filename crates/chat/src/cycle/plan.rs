@@ -3,6 +3,7 @@
 use super::decided::DEFAULT;
 use super::{Decided, Effect, Ruling};
 use crate::approval::{CallKey, Question};
+use crate::tool::ToolUseId;
 use crate::write::TextEdit;
 
 /// What one look at the document asks for.
@@ -17,6 +18,8 @@ pub(super) struct Plan {
     pub(super) decided: Vec<(CallKey, String)>,
     /// Whether the user wrote a result by hand, which pauses the cycle.
     pub(super) by_hand: bool,
+    /// Calls that get a placeholder again because theirs was removed.
+    pub(super) replaced: Vec<ToolUseId>,
     /// What was decided about calls that do not run.
     pub(super) rulings: Vec<Decided>,
 }

@@ -27,6 +27,9 @@ pub(super) struct Provenance {
     approved: BTreeMap<ToolUseId, Approval>,
     /// Calls that ran; their approval is spent.
     spent: BTreeSet<CallKey>,
+    /// Unanswered calls whose placeholder stands in the text, or stood there and was
+    /// removed.
+    placed: BTreeSet<ToolUseId>,
 }
 
 /// An `approved` in the text.
@@ -103,10 +106,17 @@ impl Provenance {
         change: Option<(&StatusChange, &Origins)>,
     ) {
         let mut standing = BTreeSet::new();
+        let mut placed = BTreeSet::new();
         let turns = document.unanswered_turns();
-        let calls = turns.flat_map(|turn| turn.calls);
-        for call in calls.filter(|call| call.status() == Some(Status::Approved)) {
+        for call in turns.flat_map(|turn| turn.calls) {
             let id = &call.tool_use.id;
+            // A call whose result was deleted is to run again, which is no surprise.
+            if call.status().is_some() || call.result.is_none() && self.placed.contains(id) {
+                placed.insert(id.clone());
+            }
+            if call.status() != Some(Status::Approved) {
+                continue;
+            }
             standing.insert(id.clone());
             if !self.approved.contains_key(id) {
                 let key = judge::key(document, call.tool_use);
@@ -117,6 +127,17 @@ impl Provenance {
             }
         }
         self.approved.retain(|id, _| standing.contains(id));
+        self.placed = placed;
+    }
+
+    /// Whether the placeholder of this call, which has none, was removed.
+    pub(super) fn lost_placeholder(&self, id: &ToolUseId) -> bool {
+        self.placed.contains(id)
+    }
+
+    /// The user was told that the placeholder of this call was removed.
+    pub(super) fn forget_placeholder(&mut self, id: &ToolUseId) {
+        self.placed.remove(id);
     }
 
     /// Whether a change is the user's act on the status of a call: it is in the place of an

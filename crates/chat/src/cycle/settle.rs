@@ -54,6 +54,14 @@ impl Cycle {
         for ruling in plan.rulings {
             self.ledger.note(ruling);
         }
+        // Once: a stale edit is planned again.
+        for id in &plan.replaced {
+            self.provenance.forget_placeholder(id);
+            effects.push(Effect::inform(format!(
+                "The placeholder of \"{id}\" was removed, so the call was decided on again. To refuse the call, use \
+                 :Flemma reject."
+            )));
+        }
         for (call, by) in &plan.decided {
             self.note_approval(call, by);
             self.provenance.decide(call, by);
@@ -224,6 +232,9 @@ impl Cycle {
             }
             Judgement::New(input) => {
                 let chosen = by_user.then_some("");
+                if !by_user && self.provenance.lost_placeholder(&key.id) {
+                    plan.replaced.push(key.id.clone());
+                }
                 self.categorize(key, call, input, chosen, options, plan)
             }
             Judgement::Waits(status, input) if by_user => {

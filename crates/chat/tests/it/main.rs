@@ -8,6 +8,7 @@ mod cases;
 mod choosing;
 mod cycle;
 mod decisions;
+mod deleted;
 mod dump;
 mod folds;
 mod foreign;

@@ -1,0 +1,62 @@
+//! Blocks that the user deletes: what comes back, and what is said about it.
+
+use chat::cycle::Event;
+
+use crate::cycle::{bash_waits, line_of};
+
+/// The block of a call that waits, as it stands below `BASH`.
+const PLACEHOLDER: &str = "**Tool Result:** `t_b`\n\n```flemma:tool status=pending\n```";
+
+#[test]
+fn a_placeholder_that_was_removed_comes_back_with_a_word() {
+    let mut play = bash_waits();
+    let before = play.string();
+    play.change(PLACEHOLDER, "");
+    assert_eq!(play.said(), "");
+    play.event(Event::Advance);
+    assert!(play.string().contains(PLACEHOLDER), "{}", play.string());
+    assert_eq!(
+        play.string().matches("t_b").count(),
+        before.matches("t_b").count()
+    );
+    let said = play.said();
+    assert!(
+        said.contains("The placeholder of \"t_b\" was removed"),
+        "{said}"
+    );
+    play.event(Event::Advance);
+    assert_eq!(play.said(), "");
+    play.change(PLACEHOLDER, "");
+    play.event(Event::Advance);
+    assert!(play.said().contains("was removed"));
+    play.expect_no_run();
+}
+
+#[test]
+fn a_result_that_was_deleted_is_asked_for_again_without_a_word() {
+    let mut play = bash_waits();
+    play.options.autopilot = false;
+    let line = line_of(&play, PLACEHOLDER);
+    play.event(Event::Resolve { line });
+    play.finish("t_b", "a");
+    play.said();
+    let text = play.string();
+    let result = text.find("**Tool Result:**").unwrap();
+    let end = text[result..]
+        .find("```\n\n")
+        .map_or(text.len(), |it| result + it + 3);
+    play.change(&text[result..end], "");
+    play.event(Event::Advance);
+    assert!(play.string().contains(PLACEHOLDER), "{}", play.string());
+    assert!(!play.said().contains("was removed"));
+}
+
+#[test]
+fn a_call_without_its_placeholder_is_run_by_the_key_on_it_without_a_word() {
+    let mut play = bash_waits();
+    play.change(PLACEHOLDER, "");
+    let line = line_of(&play, "**Tool Use:**");
+    play.event(Event::Resolve { line });
+    assert_eq!(play.said(), "");
+    assert_eq!(play.log(), ["run t_b"]);
+}
