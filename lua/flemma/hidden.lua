@@ -29,7 +29,7 @@ end
 
 --- What the user has to know, or nil.
 ---@param buffer integer
----@param data { waiting: string[], limit: boolean } Of |FlemmaRested|.
+---@param data { waiting: string[], limit: boolean, stuck: boolean } Of |FlemmaRested|.
 ---@return string?
 local function news(buffer, data)
   local name = vim.fs.basename(api.nvim_buf_get_name(buffer))
@@ -42,6 +42,8 @@ local function news(buffer, data)
     return ("%s: %d %s for you (%s)."):format(name, #waiting, verb, tools)
   elseif data.limit then
     return ("%s: autopilot stopped at its limit."):format(name)
+  elseif data.stuck then
+    return ("%s: autopilot stopped, as the model repeats a failing call."):format(name)
   elseif ended[buffer] == "success" then
     return ("%s: the answer is complete."):format(name)
   elseif ended[buffer] == "error" then
@@ -70,7 +72,7 @@ local function ring(text)
 end
 
 --- Everything that a key started is done.
----@param data { bufnr: integer, waiting: string[], limit: boolean }
+---@param data { bufnr: integer, waiting: string[], limit: boolean, stuck: boolean }
 local function rested(data)
   local buffer = data.bufnr
   local visible = is_visible(buffer)

@@ -152,7 +152,7 @@
 ---@field [string] table Of the tool of that name.
 
 ---@class flemma.Options.tools.autopilot
----@field enabled? boolean Whether the steps chain by themselves.
+---@field enabled? boolean Whether the steps chain by themselves. They stop when the same call fails with the same error in three requests.
 ---@field max_turns? integer Most requests in a row without you.
 
 ---@class flemma.Options.tools.bash

@@ -275,7 +275,7 @@ fn events_tell_what_began_and_how_it_ended() {
             ["FlemmaToolFinished", ended],
             ["FlemmaRequestStarted", request],
             ["FlemmaRequestFinished", answered],
-            ["FlemmaRested", {"bufnr": true, "limit": false, "queued": 0, "waiting": []}],
+            ["FlemmaRested", {"bufnr": true, "limit": false, "stuck": false, "queued": 0, "waiting": []}],
         ])
     );
     wait_message(&editor, "my own mistake");

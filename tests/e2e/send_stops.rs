@@ -37,6 +37,25 @@ fn an_interrupt_cancels_as_ctrl_c_does_and_keeps_the_words() {
 }
 
 #[test]
+fn a_call_that_fails_in_the_same_way_three_times_ends_it() {
+    let call = |id| Answer::new().tool_use(id, "bash", command("echo no; exit 3"));
+    let provider = Provider::anthropic([call("t_1"), call("t_2"), call("t_3"), call("t_4")]);
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let ran = shell.run(&["send", "question.chat", "--yes"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(
+        ran.err
+            .contains("the same call of bash failed with the same error in 3 requests"),
+        "{ran:?}"
+    );
+    assert_eq!(provider.requests().len(), 3);
+    // With words that say what to do instead it goes on.
+    let ran = shell.run(&["send", "question.chat", "--yes", "-m", "Use ls."]);
+    assert_eq!(provider.requests().len(), 5, "{ran:?}");
+}
+
+#[test]
 fn a_command_that_is_interrupted_leaves_no_process() {
     let provider =
         Provider::anthropic([Answer::new().tool_use("t", "bash", command("sleep 60 & sleep 60"))]);

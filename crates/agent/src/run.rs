@@ -249,6 +249,10 @@ impl<'a> Run<'a> {
             let requests = self.agent.cycle.turns();
             self.tell(Event::TurnLimit { requests });
             Ended::TurnLimit
+        } else if self.agent.cycle.is_stuck() {
+            let what = "The model made the same call with the same error in 3 requests, so it was not asked again.";
+            let fix = "Prompt it with what it should do instead.";
+            Ended::Failed(Problem::new(what, fix))
         } else if says_last == Some(PromptRole::User) {
             // The cycle does not send the same error for ever.
             let what = "The model wrote calls that cannot be read twice in a row, so it was not asked again.";

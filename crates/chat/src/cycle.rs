@@ -20,6 +20,7 @@ mod rest;
 mod settle;
 mod sight;
 mod start;
+mod stuck;
 mod words;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -60,6 +61,8 @@ pub struct Cycle {
     turns: u32,
     /// Whether the last thing that was to be sent was one request too many.
     limited: bool,
+    /// Whether it rests because the model made the same failing call again and again.
+    stuck: bool,
     /// Where decisions and calls come from.
     provenance: Provenance,
     /// Which lines of the text were typed here.
@@ -147,6 +150,11 @@ impl Cycle {
     /// Whether it rests because the most requests in a row have been made.
     pub fn reached_limit(&self) -> bool {
         self.limited
+    }
+
+    /// Whether it rests because the model made the same failing call again and again.
+    pub fn is_stuck(&self) -> bool {
+        self.stuck
     }
 
     /// Does what [`Event::Recorded`] asks for, which is the same whatever the text.
@@ -240,6 +248,7 @@ impl Cycle {
         self.ledger
             .begin(|call| running.contains(call) || queue.contains(call));
         self.limited = false;
+        self.stuck = false;
         self.batch = Some(Batch {
             goal,
             worked: false,

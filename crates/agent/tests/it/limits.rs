@@ -36,6 +36,23 @@ async fn a_model_that_only_calls_is_stopped_with_every_call_answered() {
 }
 
 #[tokio::test]
+async fn a_call_that_fails_in_the_same_way_three_times_ends_the_run() {
+    let wrong = |id: &str| Answer::new().tool_use(id, "get_weather", json!({"town": "Oslo"}));
+    let provider = harness::Provider::anthropic([wrong("t1"), wrong("t2"), wrong("t3")]);
+    let mut agent = agent(&provider)
+        .with_tools(vec![Box::new(Weather)])
+        .approve(["get_weather"]);
+
+    let ended = agent.prompt("Weather?").answer().await.unwrap_err();
+
+    let Ended::Failed(problem) = ended else {
+        panic!("{ended:?}");
+    };
+    assert!(problem.what.contains("same call"), "{problem}");
+    assert_eq!(provider.requests().len(), 3);
+}
+
+#[tokio::test]
 async fn a_request_that_fails_ends_the_run_and_the_next_prompt_tries_again() {
     let provider = harness::Provider::anthropic([
         Answer::status(400, r#"{"error": {"message": "too odd"}}"#),

@@ -1,7 +1,7 @@
 //! Coming to rest: where the cursor goes, and whether the conversation is sent.
 //! Which calls run was decided before; nothing here starts one.
 
-use super::{Cycle, Effect, Goal, Options};
+use super::{Cycle, Effect, Goal, Options, stuck};
 use crate::approval::CallKey;
 use crate::document::{Block, Document, Message, Role, Status};
 use crate::prompt;
@@ -89,6 +89,19 @@ impl Cycle {
                 "What you wrote meanwhile is not sent by itself. Press Ctrl-] to send it.",
             )];
         }
+        // Words of the user's may change what the model does next.
+        if !batch.steered
+            && let Some(tool) = stuck::repeated_failure(document, self.turns)
+        {
+            self.stuck = true;
+            return self.stop(
+                format!(
+                    "Autopilot stopped: the same call of {tool} failed with the same error in 3 requests. Write what \
+                     the model should do instead, or press Ctrl-] to send the error again."
+                ),
+                document,
+            );
+        }
         self.send(document, options)
     }
 
@@ -116,17 +129,25 @@ impl Cycle {
         }
         self.limited = self.turns >= options.max_turns;
         if self.limited {
-            let mut effects = vec![Effect::warn(format!(
-                "Autopilot stopped after {} requests in a row (tools.autopilot.max_turns). Press Ctrl-] to go on.",
-                self.turns
-            ))];
-            self.words.put_back(Vec::new());
-            effects.extend(self.say(document));
-            return effects;
+            return self.stop(
+                format!(
+                    "Autopilot stopped after {} requests in a row (tools.autopilot.max_turns). Press Ctrl-] to go on.",
+                    self.turns
+                ),
+                document,
+            );
         }
         self.turns += 1;
         self.request = true;
         vec![Effect::Send]
+    }
+
+    /// Says why nothing more is sent by itself; what the user queued goes into the prompt.
+    fn stop(&mut self, why: String, document: &Document<'_>) -> Vec<Effect> {
+        let mut effects = vec![Effect::warn(why)];
+        self.words.put_back(Vec::new());
+        effects.extend(self.say(document));
+        effects
     }
 
     /// The last word is the model's. An answer that was cut off is taken up again,

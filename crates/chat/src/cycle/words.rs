@@ -144,6 +144,7 @@ impl Cycle {
         self.words.steer = false;
         self.disarmed = false;
         self.limited = false;
+        self.stuck = false;
         self.queue.clear();
         if self.batch.is_none() {
             self.begin(Goal::Skip, None);

@@ -18,5 +18,6 @@ mod play;
 mod properties;
 mod sights;
 mod spans;
+mod stuck;
 mod truncate;
 mod words;

@@ -88,6 +88,7 @@ impl Front {
             "FlemmaToolFinished" => self.output.event("tool_finished", without_buffer(event)),
             "FlemmaRested" => {
                 self.unsaid = event.data["queued"] != 0;
+                self.outcome.stuck = event.data["stuck"] == true;
                 self.rested(event.data["limit"] == true);
             }
             _ => {}

@@ -11,8 +11,8 @@ pub enum Code {
     Error,
     /// The command line is wrong.
     Usage,
-    /// The most requests in a row were made with more to do, or an answer was cut by
-    /// its token limit.
+    /// The most requests in a row were made with more to do, the model repeated a failing
+    /// call, or an answer was cut by its token limit.
     Limit,
     /// A call was refused, or nobody could be asked about it.
     Denied,
@@ -50,6 +50,8 @@ pub struct Outcome {
     pub failed: bool,
     /// Whether the most requests in a row were made.
     pub limited: bool,
+    /// Whether the model made the same failing call again and again.
+    pub stuck: bool,
     /// Whether the last answer was cut by its token limit.
     pub cut: bool,
     /// Calls that were refused here, by tool.
@@ -67,7 +69,7 @@ impl Outcome {
             Code::Cancelled
         } else if self.failed || !self.worked {
             Code::Error
-        } else if self.limited || self.cut {
+        } else if self.limited || self.stuck || self.cut {
             Code::Limit
         } else if self.refused.is_empty() && self.denied.is_empty() {
             Code::Ok

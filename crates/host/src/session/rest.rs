@@ -15,8 +15,13 @@ impl Session {
         let limit = self.cycle.reached_limit();
         let queued = self.queued_count();
         let waiting = self.cycle.waiting_tools(&self.text.document());
-        let data =
-            json!({"bufnr": self.buffer, "limit": limit, "queued": queued, "waiting": waiting});
+        let data = json!({
+            "bufnr": self.buffer,
+            "limit": limit,
+            "stuck": self.cycle.is_stuck(),
+            "queued": queued,
+            "waiting": waiting,
+        });
         self.later.event("FlemmaRested", data);
     }
 

@@ -134,7 +134,7 @@ const AUTOPILOT: &[Field] = &[
         "enabled",
         Kind::Flag,
         "true",
-        "Whether the steps chain by themselves.",
+        "Whether the steps chain by themselves. They stop when the same call fails with the same error in three requests.",
     )
     .in_frontmatter("tools.autopilot"),
     Field::new(

@@ -1,0 +1,88 @@
+//! A model that makes the same failing call again and again: found in the document, so
+//! that the autopilot stops.
+
+use serde_json::Value;
+
+use super::judge;
+use crate::document::Document;
+use crate::json;
+use crate::outcome;
+use crate::pairing::{Call, Turn};
+use crate::prompt;
+
+/// Requests after which the same failing call stops the autopilot.
+const MOST_FAILURES: usize = 3;
+/// Requests that are compared. A model that alternates between failing calls is found
+/// as well.
+const WINDOW: usize = 12;
+
+/// A call and its result, without what differs each time: its id, and the label that
+/// only the user reads.
+#[derive(PartialEq)]
+struct Attempt {
+    name: String,
+    input: String,
+    result: String,
+    failed: bool,
+}
+
+impl Attempt {
+    fn of(document: &Document<'_>, call: &Call<'_>) -> Option<Self> {
+        let result = call.result?;
+        if !call.is_answered() {
+            return None;
+        }
+        let (key, input) = judge::read(document, call.tool_use);
+        let input = match input {
+            Some(Value::Object(mut input)) => {
+                input.remove("label");
+                json::canonical(&Value::Object(input))
+            }
+            _ => key.input,
+        };
+        Some(Self {
+            name: key.name,
+            input,
+            result: document.content(result.body.clone()).into_owned(),
+            failed: outcome::outcome(document, call.tool_use, result, None).failed,
+        })
+    }
+}
+
+/// The tool whose call failed in the same way in the last requests while nothing else in
+/// them brought anything new. `turns` is the number of requests since the user's last.
+pub(super) fn repeated_failure(document: &Document<'_>, turns: u32) -> Option<String> {
+    let most = WINDOW.min(usize::try_from(turns).unwrap_or(WINDOW));
+    let mut rounds: Vec<Vec<Attempt>> = Vec::new();
+    for turn in document.turns().rev().take(most) {
+        if is_answered_in_words(document, &turn) {
+            break;
+        }
+        let calls = turn.calls.iter();
+        let round: Vec<Attempt> = calls.filter_map(|it| Attempt::of(document, it)).collect();
+        // Most rounds end here.
+        if rounds.is_empty() && !round.iter().any(|it| it.failed) {
+            return None;
+        }
+        rounds.push(round);
+    }
+    let holds = |attempt: &Attempt| rounds.iter().filter(|it| it.contains(attempt)).count();
+    let is_progress = |attempt: &Attempt| !attempt.failed && holds(attempt) == 1;
+    let end = rounds.iter().position(|it| it.iter().any(is_progress));
+    let in_vain = rounds.get(..end.unwrap_or(rounds.len()))?;
+    let again = |attempt: &&Attempt| {
+        let failures = in_vain.iter().filter(|it| it.contains(attempt));
+        attempt.failed && failures.count() >= MOST_FAILURES
+    };
+    in_vain
+        .first()?
+        .iter()
+        .find(again)
+        .map(|it| it.name.clone())
+}
+
+/// Whether the user wrote something beside the results.
+fn is_answered_in_words(document: &Document<'_>, turn: &Turn<'_>) -> bool {
+    let answers = turn.answers.and_then(|at| document.messages.get(at));
+    answers.is_some_and(|it| prompt::own_text(document, it).is_some())
+}
