@@ -1,5 +1,7 @@
 //! What a model gets when it looks around.
 
+mod ignored;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -78,25 +80,6 @@ async fn grep_prints_each_line_with_its_place() {
             .starts_with("./docs/Zebra.md:1:todo three\n")
     );
     assert_eq!(place.done("grep", all("absent")).await, "No matches found.");
-}
-
-#[tokio::test]
-async fn what_is_ignored_is_searched_when_a_call_names_it() {
-    let place = project();
-    let named = grep("todo", json!("target"), Value::Null, Value::Null);
-    assert!(
-        place
-            .done("grep", named)
-            .await
-            .starts_with("target/out:1:todo never")
-    );
-    let named = grep("todo", json!("node_modules"), Value::Null, Value::Null);
-    assert!(
-        place
-            .done("grep", named)
-            .await
-            .starts_with("node_modules/x/i.js:1:")
-    );
 }
 
 #[tokio::test]
@@ -327,60 +310,6 @@ async fn a_pattern_that_looks_like_an_option_is_a_pattern() {
 }
 
 #[tokio::test]
-async fn rules_above_a_repository_are_not_its_rules() {
-    let mut place = Place::new().with(".gitignore", "*\n");
-    fs::create_dir_all(place.path("repo/.git")).unwrap();
-    fs::write(place.path("repo/f"), "x\n").unwrap();
-    fs::write(place.path("repo/.gitignore"), "g\n").unwrap();
-    fs::write(place.path("repo/g"), "x\n").unwrap();
-    fs::create_dir_all(place.path("repo/in/deep")).unwrap();
-    fs::write(place.path("repo/in/deep/f"), "x\n").unwrap();
-    let none = place
-        .done("find", find("f", Value::Null, Value::Null))
-        .await;
-    assert!(none.starts_with("Nothing found.\n\n["), "{none}");
-    assert!(none.contains("left out by .gitignore"), "{none}");
-    let none = place.done("grep", all("x")).await;
-    assert!(none.contains("left out by .gitignore"), "{none}");
-    let none = place
-        .done("ls", list(Value::Null, json!(2), Value::Null))
-        .await;
-    assert!(none.contains("left out by .gitignore"), "{none}");
-    for folder in ["repo", "repo/in"] {
-        place.ctx.cwd = place.path(folder);
-        let found = place
-            .done("find", find("f", Value::Null, Value::Null))
-            .await;
-        assert!(found.contains("deep/f\n"), "{folder}: {found}");
-        let found = place.done("grep", all("x")).await;
-        assert!(found.contains("deep/f:1:x\n"), "{folder}: {found}");
-        assert!(!found.contains("g:1:x"), "{folder}: {found}");
-        let found = place
-            .done("ls", list(Value::Null, json!(3), Value::Null))
-            .await;
-        assert!(found.contains("deep/f\n"), "{folder}: {found}");
-    }
-}
-
-#[tokio::test]
-async fn a_rule_for_one_folder_gives_way_to_one_below_it() {
-    let place = Place::new().with(".gitignore", "*.log\n");
-    fs::create_dir_all(place.path("keep")).unwrap();
-    fs::write(place.path("keep/.gitignore"), "!a.log\n").unwrap();
-    fs::write(place.path("keep/.ignore"), "b\n").unwrap();
-    for name in ["a.log", "b", "c.log"] {
-        fs::write(place.path(&format!("keep/{name}")), "").unwrap();
-    }
-    let found = place
-        .done("find", find("*", Value::Null, Value::Null))
-        .await;
-    assert_eq!(
-        found,
-        ".gitignore\nkeep/\nkeep/.gitignore\nkeep/.ignore\nkeep/a.log\n\n[5 paths]"
-    );
-}
-
-#[tokio::test]
 async fn a_nul_late_in_a_file_hides_nothing_and_lines_end_in_either_way() {
     let text = format!("{}a\0b\nneedle;\r\nlast;\n", "x\n".repeat(10_000));
     let place = Place::new()
@@ -397,34 +326,6 @@ async fn a_nul_late_in_a_file_hides_nothing_and_lines_end_in_either_way() {
     let named = grep("needle", json!("bin"), Value::Null, Value::Null);
     let none = place.done("grep", named).await;
     assert!(none.contains("this is a binary file"), "{none}");
-}
-
-#[tokio::test]
-async fn a_glob_finds_the_same_however_it_is_written() {
-    let place = project().with("#note", "").with("with space ", "");
-    let root = place.path("").canonicalize().unwrap();
-    let absolute = format!("{}/src/*.rs", root.display());
-    let elsewhere = format!("{}/docs/**/*.md", root.display());
-    for (pattern, expected) in [
-        ("./src/*.rs", "src/main.rs".to_owned()),
-        ("#*", "#note".to_owned()),
-        ("*h space ", "with space ".to_owned()),
-        (&absolute, format!("{}/src/main.rs", root.display())),
-        (&elsewhere, format!("{}/docs/Zebra.md", root.display())),
-        ("src/../docs/*.md", "src/../docs/Zebra.md".to_owned()),
-        ("/docs/*", "docs/Zebra.md".to_owned()),
-    ] {
-        let found = place
-            .done("find", find(pattern, Value::Null, Value::Null))
-            .await;
-        assert_eq!(found, format!("{expected}\n\n[1 path]"), "{pattern}");
-    }
-    let named = grep("todo", json!("src"), json!(absolute), Value::Null);
-    let found = place.done("grep", named).await;
-    assert!(found.starts_with("src/main.rs:2:"), "{found}");
-    let outside = grep("x", json!("src"), json!("../docs/*"), Value::Null);
-    let problem = place.failed("grep", outside).await;
-    assert!(problem.contains("leads out of the folder"), "{problem}");
 }
 
 #[tokio::test]

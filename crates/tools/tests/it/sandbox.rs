@@ -3,9 +3,11 @@
 //! Where bubblewrap is not installed or does not hold, each test says so by name and
 //! does nothing more.
 
+mod network;
+mod tmp;
+
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::os::unix::net::UnixListener;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -94,40 +96,6 @@ async fn no_way_out_of_the_folder_works() {
     assert_eq!(place.text("outside/old"), "old");
     let left = fs::read_dir(place.path("outside")).unwrap().count();
     assert_eq!(left, 1);
-}
-
-#[tokio::test]
-async fn the_network_and_sockets_of_the_machine_are_out_of_reach() {
-    let hidden = |root: &Path, limits: &mut Limits| {
-        fs::create_dir_all(root.join("inside/run")).unwrap();
-        limits.hidden = vec![root.join("inside/run")];
-    };
-    let name = "the_network_and_sockets_of_the_machine_are_out_of_reach";
-    let Some(place) = held(name, hidden) else {
-        return;
-    };
-    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = server.local_addr().unwrap().port();
-    let _editor = UnixListener::bind(place.path("inside/run/nvim.sock")).unwrap();
-    let said = bash(
-        &place,
-        &format!(
-            "(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo TCP\n\
-             (exec 3<>/dev/udp/192.0.2.1/53) 2>/dev/null && echo UDP\n\
-             [ -e run/nvim.sock ] && echo SOCKET\n\
-             ls -A /run | grep -v -e systemd -e resolvconf -e nscd\n\
-             echo \"${{NVIM-unset}} $(cat /proc/net/dev | grep -c :)\"\n\
-             ls /proc | grep -c '^[0-9]'"
-        ),
-    )
-    .await;
-    let lines: Vec<&str> = said.lines().collect();
-    // The loopback device of its own, and nobody else's processes.
-    assert_eq!(lines[0], "unset 1", "{said}");
-    assert!(
-        lines[1].parse::<u32>().is_ok_and(|count| count < 8),
-        "{said}"
-    );
 }
 
 #[tokio::test]
@@ -254,181 +222,6 @@ async fn scripts_are_held_as_commands_are_and_still_speak_with_the_host() {
     assert!(place.path("inside/in.py").exists() && place.path("inside/in.sh").exists());
 }
 
-/// As [`held`], with a `/tmp` of its own and a project below the machine's.
-fn with_tmp(test: &str, change: impl FnOnce(&Path, &mut Limits)) -> Option<Place> {
-    held(test, |root, limits| {
-        limits.writable.push("/tmp".into());
-        limits.shown.push(root.join("outside"));
-        limits.tmp = Some(tools::Tmp {
-            folder: root.join("private/chat"),
-            writable: false,
-        });
-        fs::create_dir(root.join("private")).unwrap();
-        fs::set_permissions(root.join("private"), fs::Permissions::from_mode(0o700)).unwrap();
-        change(root, limits);
-    })
-}
-
-#[tokio::test]
-async fn commands_and_file_tools_share_a_tmp_of_their_own() {
-    let name = "commands_and_file_tools_share_a_tmp_of_their_own";
-    let Some(place) = with_tmp(name, |_, _| {}) else {
-        return;
-    };
-    let machines = tempfile::NamedTempFile::new_in("/tmp").unwrap();
-    let seen = machines.path().display();
-    let file = format!("/tmp/flemma-test-{}", std::process::id());
-    let said = bash(
-        &place,
-        &format!("cat {seen}; echo one > {file}; echo $TMPDIR; mktemp"),
-    )
-    .await;
-    assert!(
-        said.contains("No such file") && said.contains("\n/tmp\n/tmp/"),
-        "{said}"
-    );
-    let read = place.done("read", json!({"label": "", "path": file})).await;
-    assert_eq!(read.trim_end(), "one");
-    let new = json!({"label": "", "path": file, "content": "two"});
-    place.done("write", new).await;
-    let edit = json!({"label": "", "path": file, "oldText": "two", "newText": "three"});
-    place.done("edit", edit).await;
-    assert_eq!(bash(&place, &format!("cat {file}")).await, "three");
-    let found = place
-        .done("grep", json!({"pattern": "three", "path": "/tmp"}))
-        .await;
-    assert!(found.contains(&format!("{file}:1:three")), "{found}");
-    let list = place.done("ls", json!({"path": "/tmp"})).await;
-    assert!(list.contains("flemma-test-"), "{list}");
-    let none = place
-        .failed("read", json!({"label": "", "path": "/tmp/none"}))
-        .await;
-    assert!(none.starts_with("/tmp/none does not exist"), "{none}");
-    assert!(!Path::new(&file).exists());
-    // The project below the machine's /tmp is the machine's.
-    bash(&place, "echo kept > file").await;
-    assert_eq!(place.text("inside/file"), "kept\n");
-}
-
-#[tokio::test]
-async fn a_tmp_that_is_not_among_what_can_be_written_is_read_only() {
-    let name = "a_tmp_that_is_not_among_what_can_be_written_is_read_only";
-    let close = |root: &Path, limits: &mut Limits| limits.writable = vec![root.join("inside")];
-    let Some(place) = with_tmp(name, close) else {
-        return;
-    };
-    let said = bash(&place, "echo x > /tmp/new; echo y > file && cat file").await;
-    assert!(
-        said.contains("Read-only file system") && said.contains("\ny"),
-        "{said}"
-    );
-    let write = json!({"label": "", "path": "/tmp/new", "content": "x"});
-    let why = place.failed("write", write).await;
-    assert!(why.contains("only below"), "{why}");
-}
-
-#[tokio::test]
-async fn a_link_in_the_chats_tmp_leads_where_it_does_for_commands() {
-    let name = "a_link_in_the_chats_tmp_leads_where_it_does_for_commands";
-    let Some(place) = with_tmp(name, |_, _| {}) else {
-        return;
-    };
-    let outside = place.path("outside");
-    let inside = place.path("inside");
-    let script = format!(
-        "ln -s {} /tmp/out; ln -s {} /tmp/in; ln -s /tmp/real /tmp/link",
-        outside.display(),
-        inside.display()
-    );
-    bash(&place, &script).await;
-    let write = |path: &str| json!({"label": "", "path": path, "content": "x"});
-    let why = place.failed("write", write("/tmp/out/new")).await;
-    assert!(
-        why.contains("the sandbox lets files be written only below"),
-        "{why}"
-    );
-    place.done("write", write("/tmp/in/new")).await;
-    assert_eq!(place.text("inside/new"), "x");
-    place.done("write", write("/tmp/link")).await;
-    assert_eq!(bash(&place, "cat /tmp/real").await, "x");
-}
-
-/// Says whether a socket answers; `@` stands for an abstract one.
-const REACH: &str = r#"
-import socket, sys
-for name in sys.argv[1:]:
-    s = socket.socket(socket.AF_UNIX)
-    try:
-        s.connect('\0' + name[1:] if name[0] == '@' else name)
-        print('reached', name)
-    except OSError:
-        print('out of reach', name)
-"#;
-
-#[tokio::test]
-async fn a_socket_is_out_of_reach_wherever_it_is_until_it_is_granted() {
-    let name = "a_socket_is_out_of_reach_wherever_it_is_until_it_is_granted";
-    let grant = |root: &Path, limits: &mut Limits| {
-        limits.network = true;
-        fs::create_dir_all(root.join("inside/deep")).unwrap();
-        limits.sockets = vec![root.join("outside/granted")];
-    };
-    let granted = std::cell::OnceCell::new();
-    let Some(place) = with_tmp(name, |root, limits| {
-        grant(root, limits);
-        let listener = UnixListener::bind(root.join("outside/granted")).unwrap();
-        let _ = granted.set(listener);
-    }) else {
-        return;
-    };
-    let mut listeners = Vec::new();
-    let mut names = Vec::new();
-    for path in ["inside/s", "inside/deep/with a blank", "outside/s", "s"] {
-        let path = place.path(path);
-        listeners.push(UnixListener::bind(&path).unwrap());
-        names.push(path.display().to_string());
-    }
-    let script = place.path("inside/reach.py");
-    fs::write(&script, REACH).unwrap();
-    let own = "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.bind('/tmp/own'); s.listen(); \
-               c = socket.socket(socket.AF_UNIX); c.connect('/tmp/own'); print('own')\"";
-    let quoted: Vec<String> = names.iter().map(|it| format!("'{it}'")).collect();
-    let granted = place.path("outside/granted");
-    let line = format!(
-        "python3 reach.py {} {}; {own}",
-        quoted.join(" "),
-        granted.display()
-    );
-    let said = bash(&place, &line).await;
-    let reached: Vec<&str> = said
-        .lines()
-        .filter_map(|it| it.strip_prefix("reached "))
-        .collect();
-    assert_eq!(reached, [granted.to_str().unwrap()], "{said}");
-    assert!(said.contains("\nown"), "{said}");
-}
-
-#[tokio::test]
-#[cfg(target_os = "linux")]
-async fn abstract_sockets_are_out_of_reach_with_the_network_on() {
-    use std::os::linux::net::SocketAddrExt;
-    use std::os::unix::net::SocketAddr;
-    let name = "abstract_sockets_are_out_of_reach_with_the_network_on";
-    let Some(place) = with_tmp(name, |_, limits| limits.network = true) else {
-        return;
-    };
-    if !tools::cuts_off_abstract_sockets() {
-        eprintln!("skipped: {name}: this kernel has no Landlock that can do it");
-        return;
-    }
-    let socket = format!("flemma-test-{}", std::process::id());
-    let _listener =
-        UnixListener::bind_addr(&SocketAddr::from_abstract_name(&socket).unwrap()).unwrap();
-    fs::write(place.path("inside/reach.py"), REACH).unwrap();
-    let said = bash(&place, &format!("python3 reach.py @{socket}")).await;
-    assert_eq!(said, format!("out of reach @{socket}"));
-}
-
 #[tokio::test]
 async fn the_kernel_cannot_be_controlled_whatever_is_writable() {
     let name = "the_kernel_cannot_be_controlled_whatever_is_writable";
@@ -542,19 +335,4 @@ async fn our_own_tools_write_where_commands_may_and_nowhere_else() {
     ));
     assert_eq!(place.text("outside/old"), "old");
     assert_eq!(place.text("inside/new"), "x");
-}
-
-#[tokio::test]
-async fn addresses_of_hosts_are_known_inside_as_outside() {
-    let Some(place) = held("addresses_of_hosts_are_known_inside_as_outside", |_, _| {}) else {
-        return;
-    };
-    let outside = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-    let said = bash(
-        &place,
-        "cat /etc/resolv.conf; getent hosts localhost >&2 && echo found",
-    )
-    .await;
-    assert!(said.starts_with(outside.trim_end()), "{said}");
-    assert!(said.ends_with("found"), "{said}");
 }
