@@ -86,6 +86,7 @@ mod steering;
 mod step_tools;
 mod subcommands;
 mod switch;
+mod terminals;
 mod text_tools;
 mod tls;
 mod tool_command;

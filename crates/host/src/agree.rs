@@ -15,6 +15,7 @@ use crate::frontmatter::{self, Source};
 use crate::headless::{ChatFile, Code};
 use crate::rules::{self, Reading, Rules};
 use crate::status::state_folder;
+use crate::terminal;
 use crate::trust::{Loosening, Trust};
 
 /// Agrees to the frontmatter of `file` as it stands. Without `yes` the user is asked;
@@ -32,10 +33,10 @@ pub fn agree(file: &Path, yes: bool, config: &Config, tools: &Registry) -> ExitC
         }
     };
     for it in &allowed {
-        eprintln!("flemma: Line {} {}.", it.line, it.what);
+        terminal::tell(&format!("Line {} {}.", it.line, it.what));
     }
     if allowed.is_empty() {
-        eprintln!("flemma: It allows nothing that the options of the command line do not.");
+        terminal::tell("It allows nothing that the options of the command line do not.");
     }
     if !yes && !is_agreed("Is that what you want?") {
         return told(
@@ -110,6 +111,6 @@ fn loosened(source: Source, config: &Config, tools: &Registry) -> Result<Vec<Loo
 }
 
 fn told(code: Code, text: &str) -> ExitCode {
-    eprintln!("flemma: {text}");
+    terminal::tell(text);
     code.into()
 }

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use crate::arguments::Trust;
 use crate::headless::Code;
 use crate::scripts;
+use crate::terminal;
 
 /// `flemma trust`
 pub fn trust(trust: &Trust) -> ExitCode {
@@ -16,17 +17,17 @@ pub fn trust(trust: &Trust) -> ExitCode {
         .ok()
         .and_then(|folder| scripts::project_of(&folder))
     else {
-        eprintln!(
-            "flemma: There is no folder .flemma/tools in this project, so there is nothing to trust."
+        terminal::tell(
+            "There is no folder .flemma/tools in this project, so there is nothing to trust.",
         );
         return Code::Error.into();
     };
     if !trust.revoke && !trust.yes {
         let mut lines = vec![format!("The tools in {}:", root.display())];
         lines.extend(scripts::lines(&root).iter().map(|line| format!("  {line}")));
-        eprintln!("{}", lines.join("\n"));
+        eprintln!("{}", terminal::visible(&lines.join("\n")));
         if !is_agreed("Have you read their files, and may they run?") {
-            eprintln!("flemma: Nothing was changed.");
+            terminal::tell("Nothing was changed.");
             return Code::Denied.into();
         }
     }
@@ -37,11 +38,11 @@ pub fn trust(trust: &Trust) -> ExitCode {
     };
     match said {
         Ok(text) => {
-            eprintln!("flemma: {text}");
+            terminal::tell(&text);
             Code::Ok.into()
         }
         Err(problem) => {
-            eprintln!("flemma: {problem}");
+            terminal::tell(&problem);
             Code::Error.into()
         }
     }

@@ -8,6 +8,7 @@ use crate::arguments::{Model, Options, Run, Send, Tool, Tools, Trust};
 use crate::config::{self, Config, Given, Wrong};
 use crate::headless::{self, Chat, Code, Job, Show};
 use crate::spec::{self, Spec};
+use crate::terminal;
 use crate::{agree, agreeing, backends, direct, stdout};
 
 /// `flemma send`
@@ -176,7 +177,7 @@ pub fn tools(tools: Tools) -> ExitCode {
         Err(code) => code,
     };
     for problem in problems {
-        eprintln!("flemma: {problem}");
+        terminal::tell(&problem);
     }
     code
 }
@@ -237,7 +238,7 @@ pub fn configured(given: &Given) -> Result<Config, ExitCode> {
         Wrong::File(problems) => fail(Code::Error, &problems),
     })?;
     for warning in &config.warnings {
-        eprintln!("flemma: {}", headless::in_a_shell(warning));
+        terminal::tell(&headless::in_a_shell(warning));
     }
     Ok(config)
 }
@@ -259,7 +260,7 @@ fn job(config: Config, options: &Options, chat: Chat, show: Show) -> Job {
 
 pub fn fail(code: Code, problems: &[String]) -> ExitCode {
     for problem in problems {
-        eprintln!("flemma: {}", headless::in_a_shell(problem));
+        terminal::tell(&headless::in_a_shell(problem));
     }
     code.into()
 }

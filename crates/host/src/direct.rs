@@ -14,6 +14,7 @@ use crate::headless::Code;
 use crate::settings::judges::exceptions;
 use crate::settings::nearest;
 use crate::stdout;
+use crate::terminal;
 
 /// The arguments of a call as they are checked and run.
 ///
@@ -45,7 +46,9 @@ pub fn list(config: &Config, registry: &Registry, words: Option<&str>) -> ExitCo
     };
     if tools.is_empty() {
         let words = words.unwrap_or_default();
-        eprintln!("flemma: No tool fits {words:?}. `flemma tools` lists all of them.");
+        terminal::tell(&format!(
+            "No tool fits {words:?}. `flemma tools` lists all of them."
+        ));
         return Code::Error.into();
     }
     let chain = config.settings.options(registry).chain;

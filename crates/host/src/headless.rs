@@ -45,6 +45,7 @@ use crate::front::{Here, Message, Sender};
 use crate::host::Host;
 use crate::lease::Lease;
 use crate::protocol::*;
+use crate::terminal;
 
 pub use self::compose::{call, fenced};
 pub use self::file::ChatFile;
@@ -111,7 +112,9 @@ pub fn run(job: Job) -> ExitCode {
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("flemma: The program could not start its runtime: {error}.");
+            terminal::tell(&format!(
+                "The program could not start its runtime: {error}."
+            ));
             return ExitCode::FAILURE;
         }
     };
@@ -120,7 +123,7 @@ pub fn run(job: Job) -> ExitCode {
         match Front::open(job, sender) {
             Ok(front) => front.live(messages).await,
             Err(problem) => {
-                eprintln!("flemma: {problem}");
+                terminal::tell(&problem);
                 Code::Error
             }
         }

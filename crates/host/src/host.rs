@@ -26,6 +26,7 @@ use crate::scripts::Scripts;
 use crate::session::{self, Input, Shared};
 use crate::settings::Settings;
 use crate::sources::{Catalogue, Change, Sources};
+use crate::terminal;
 use crate::usage::Ledger;
 use crate::{logging, switch};
 
@@ -184,7 +185,9 @@ impl Host {
         if let Some(path) = &hello.log
             && let Err(error) = logging::start(Path::new(path))
         {
-            eprintln!("flemma: There is no log, because {path} cannot be written: {error}.");
+            terminal::tell(&format!(
+                "There is no log, because {path} cannot be written: {error}."
+            ));
         }
         tracing::info!(plugin = hello.version, protocol = hello.protocol, "hello");
         self.editor.send(

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use crate::audit::{self, Audit, Log};
 use crate::protocol::Report;
 use crate::status::state_folder;
+use crate::terminal;
 
 /// How many records are shown when no number is given.
 pub const USUAL_COUNT: usize = 50;
@@ -17,10 +18,7 @@ pub fn print(count: usize, as_json: bool) -> ExitCode {
     let written = Audit::open(&state_folder())
         .read_last(count)
         .and_then(|log| {
-            let mut problems = io::stderr().lock();
-            for problem in &log.problems {
-                writeln!(problems, "flemma: {problem}")?;
-            }
+            log.problems.iter().for_each(|it| terminal::tell(it));
             write_records(&log, as_json)?;
             Ok(log.problems.is_empty())
         });
@@ -30,8 +28,7 @@ pub fn print(count: usize, as_json: bool) -> ExitCode {
         // Whoever reads only the first lines has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            // Where standard error is closed there is nobody to tell.
-            let _ = writeln!(io::stderr(), "flemma: The log cannot be shown: {error}.");
+            terminal::tell(&format!("The log cannot be shown: {error}."));
             ExitCode::FAILURE
         }
     }
@@ -41,11 +38,12 @@ fn write_records(log: &Log, as_json: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if as_json {
         for record in &log.records {
-            writeln!(out, "{}", serde_json::to_string(record)?)?;
+            let record = serde_json::to_string(record)?;
+            writeln!(out, "{}", terminal::json(&record))?;
         }
     } else {
         for line in audit::lines(&log.records) {
-            writeln!(out, "{line}")?;
+            writeln!(out, "{}", terminal::for_stdout(&line))?;
         }
     }
     out.flush()

@@ -51,6 +51,7 @@ mod stdout;
 mod supervise;
 mod surroundings;
 mod switch;
+mod terminal;
 mod trust;
 mod tutor;
 mod unsaid;

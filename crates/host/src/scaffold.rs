@@ -10,6 +10,7 @@ use tools::{Place, ScriptFolder};
 use crate::arguments::{Language, NewTool};
 use crate::config;
 use crate::headless::Code;
+use crate::terminal;
 
 /// What stands in the `tool.toml`, but for the script's name.
 const MANIFEST: &str = include_str!("scaffold/tool.toml");
@@ -35,7 +36,7 @@ pub fn write(new: &NewTool) -> ExitCode {
 }
 
 fn fail(problem: &str) -> ExitCode {
-    eprintln!("flemma: {problem}");
+    terminal::tell(problem);
     Code::Error.into()
 }
 

@@ -4,6 +4,7 @@
 use std::io::{self, ErrorKind, Write};
 
 use crate::headless::Code;
+use crate::terminal;
 
 /// Writes all of a text now.
 ///
@@ -20,10 +21,10 @@ pub fn write(text: &str) -> io::Result<()> {
 
 /// Prints what a command was asked for, with a line end behind it.
 pub fn print(text: &str) -> Code {
-    match write(&format!("{text}\n")) {
+    match write(&format!("{}\n", terminal::for_stdout(text))) {
         Ok(()) => Code::Ok,
         Err(error) => {
-            tell(&lost(&error));
+            terminal::tell(&lost(&error));
             Code::Error
         }
     }
@@ -32,9 +33,4 @@ pub fn print(text: &str) -> Code {
 /// Says on standard error what became of the output.
 pub fn lost(error: &io::Error) -> String {
     format!("The output could not be written: {error}.")
-}
-
-fn tell(text: &str) {
-    // Where this cannot be written either, the exit code says it.
-    drop(writeln!(io::stderr(), "flemma: {text}"));
 }

@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use crate::arguments::Arguments;
 use crate::headless::Code;
 use crate::stdout;
+use crate::terminal;
 
 /// Prints what a shell reads to complete our command line.
 pub fn completions(shell: Shell) -> ExitCode {
@@ -26,7 +27,9 @@ pub fn manual(name: Option<&str>) -> ExitCode {
     };
     let Some(command) = command else {
         let name = name.unwrap_or_default();
-        eprintln!("flemma: There is no command \"{name}\". `flemma help` lists them.");
+        terminal::tell(&format!(
+            "There is no command \"{name}\". `flemma help` lists them."
+        ));
         return Code::Usage.into();
     };
     let mut page = Vec::new();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::messages::Notice;
 use super::news::News;
-use crate::stdout;
+use crate::{stdout, terminal};
 
 /// Most columns of a line about a call.
 const COLUMNS: usize = 160;
@@ -94,9 +94,9 @@ impl Output {
 
     fn print(&mut self, text: &str) {
         let shown = if self.terminal {
-            harmless(text)
+            terminal::visible(text)
         } else {
-            text.to_owned()
+            text.into()
         };
         self.write(&shown);
         self.open_line = !text.is_empty() && !text.ends_with('\n');
@@ -180,8 +180,7 @@ impl Output {
     /// Says something on standard error, on one line.
     pub fn tell(&mut self, text: &str) {
         self.finish_line();
-        let text: String = harmless(text).replace('\n', " ");
-        drop(writeln!(io::stderr(), "flemma: {text}"));
+        terminal::tell(&text.replace('\n', " "));
     }
 
     /// Shows a question; the answer is typed behind it.
@@ -189,6 +188,7 @@ impl Output {
         self.finish_line();
         self.event("question", json!({"id": id}));
         let mut err = io::stderr().lock();
+        let question = terminal::visible(question);
         drop(write!(err, "{question}").and_then(|()| err.flush()));
     }
 
@@ -201,7 +201,7 @@ impl Output {
         if let (Some(line), Some(data)) = (line.as_object_mut(), data.as_object_mut()) {
             line.append(data);
         }
-        self.write(&format!("{line}\n"));
+        self.write(&format!("{}\n", terminal::json(&line.to_string())));
     }
 
     fn write(&mut self, text: &str) {
@@ -239,25 +239,11 @@ impl Output {
 
 /// A line of document 4's debugging output.
 fn debug(line: &str) {
-    drop(writeln!(io::stderr(), "[DEBUG] {}", harmless(line)));
-}
-
-/// Text that cannot move a terminal's cursor or recolour it.
-fn harmless(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for char in text.chars() {
-        match char {
-            '\n' | '\t' => shown.push(char),
-            '\u{7f}' => shown.push_str("^?"),
-            char if (char as u32) < 0x20 => {
-                shown.push('^');
-                shown.push(char::from(char as u8 + 64));
-            }
-            char if char.is_control() => shown.push_str(&format!("\\u{{{:x}}}", char as u32)),
-            char => shown.push(char),
-        }
-    }
-    shown
+    drop(writeln!(
+        io::stderr(),
+        "[DEBUG] {}",
+        terminal::visible(line)
+    ));
 }
 
 /// Messages name keys of Neovim; here the command is given again.
@@ -284,11 +270,6 @@ pub fn in_a_shell(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nothing_that_a_model_says_moves_the_cursor() {
-        assert_eq!(harmless("a\x1b[31m\tb\r\n\u{9b}"), "a^[[31m\tb^M\n\\u{9b}");
-    }
 
     #[test]
     fn a_message_names_what_can_be_done_in_a_shell() {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Code, Front};
+use crate::terminal;
 
 impl Front {
     /// A call would run.
@@ -29,7 +30,7 @@ impl Front {
                     format!("{name}: {}", value.as_str().unwrap_or_default())
                 }));
             let body = serde_json::to_string_pretty(&request["body"]).unwrap_or_default();
-            lines.extend([String::new(), body]);
+            lines.extend([String::new(), terminal::json(&body).into_owned()]);
             self.output.lines(&lines);
         }
         self.end_rehearsal();

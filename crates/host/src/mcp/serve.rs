@@ -1,7 +1,6 @@
 //! `flemma mcp serve`: our tools for other programs, each call by the rules of a run
 //! on the command line where nobody can be asked.
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,6 +26,7 @@ use crate::protocol::{BufferId, Configure, FromEditor, Resolvers};
 use crate::session::Shared;
 use crate::status::state_folder;
 use crate::surroundings::Surroundings;
+use crate::terminal;
 
 /// The variable that holds the token.
 const TOKEN: &str = "FLEMMA_MCP_TOKEN";
@@ -154,8 +154,7 @@ fn tell(message: &crate::front::Message) {
     if message.name == "notify"
         && let Some(text) = message.payload["message"].as_str()
     {
-        // Nobody may be there to read it.
-        let _ = writeln!(std::io::stderr(), "flemma: {text}");
+        terminal::tell(text);
     }
 }
 
@@ -175,7 +174,7 @@ async fn serving(
         format!("{address} cannot be listened at: {error}. Name another port, or 0 for any.")
     })?;
     let bound = listener.local_addr().unwrap_or(address);
-    eprintln!("flemma: Serving at http://{bound}/mcp until Ctrl-C.");
+    terminal::tell(&format!("Serving at http://{bound}/mcp until Ctrl-C."));
     let served = serve_http(ours, listener, guard).await;
     served.map_err(|error| format!("Serving ended: {error}."))
 }

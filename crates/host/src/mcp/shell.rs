@@ -1,6 +1,5 @@
 //! `flemma mcp list`, `accept` and `trust`: what `:Flemma mcp` does, from a shell.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use crate::commands::{configured, fail};
 use crate::config::Given;
 use crate::headless::Code;
 use crate::status::state_folder;
+use crate::{stdout, terminal};
 
 /// Prints how the servers are, or what one says of its tools; `start` asks them now.
 pub fn list(name: Option<&str>, start: bool, file: Option<PathBuf>) -> ExitCode {
@@ -49,11 +49,11 @@ pub fn list(name: Option<&str>, start: bool, file: Option<PathBuf>) -> ExitCode 
         Ok(lines) => lines,
         Err(problem) => return fail(Code::Error, &[problem]),
     };
-    print(&lines);
+    let code = print(&lines);
     for word in words {
-        eprintln!("flemma: {word}");
+        terminal::tell(&word);
     }
-    Code::Ok.into()
+    code.into()
 }
 
 /// Agrees to what a server says of its tools now.
@@ -83,11 +83,8 @@ pub fn accept(name: &str, file: Option<PathBuf>) -> ExitCode {
         let problem = format!("What you agreed to cannot be kept: {error}.");
         return fail(Code::Error, &[problem]);
     }
-    print(&changes);
-    print(&[format!(
-        "The {count} tools of \"{name}\" are used as it describes them now."
-    )]);
-    Code::Ok.into()
+    let used = format!("The {count} tools of \"{name}\" are used as it describes them now.");
+    print(&[changes, vec![used]].concat()).into()
 }
 
 /// Agrees to the `.mcp.json` of the project we are in.
@@ -102,8 +99,7 @@ pub fn trust() -> ExitCode {
         return fail(Code::Error, &[problem]);
     }
     let path = project.path.display();
-    print(&[format!("{path} is used as it stands: {}.", project.would())]);
-    Code::Ok.into()
+    print(&[format!("{path} is used as it stands: {}.", project.would())]).into()
 }
 
 /// The servers that count here, and what is to be said about others.
@@ -218,7 +214,6 @@ fn block<T>(future: impl Future<Output = T>) -> Result<T, String> {
     Ok(result)
 }
 
-fn print(lines: &[String]) {
-    // Whoever reads no further has seen enough.
-    let _ = writeln!(std::io::stdout(), "{}", lines.join("\n"));
+fn print(lines: &[String]) -> Code {
+    stdout::print(&lines.join("\n"))
 }

@@ -1,0 +1,109 @@
+//! Text for a terminal, in which nothing moves the cursor, recolors what follows, hides,
+//! or shows in another order than it is written. Models, tools and files say such things.
+//!
+//! What goes to a terminal or to standard error is spelled out. Text in a pipe or a file
+//! stays as it is, byte by byte. JSON is escaped everywhere, which changes no value.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write as _};
+
+/// Text with its control characters spelled out: `^[` for those of ASCII, `<202e>` for
+/// others. Line ends and tabs stay.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_special) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '\u{7f}' => shown.push_str("^?"),
+            char if is_special(char) && char.is_ascii() => {
+                shown.push('^');
+                shown.push(char::from(char as u8 + 64));
+            }
+            char if is_special(char) => {
+                // Writing to a string cannot fail.
+                let _ = write!(shown, "<{:02x}>", u32::from(char));
+            }
+            char => shown.push(char),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Text for standard output: [`visible`] on a terminal, else as it is.
+pub fn for_stdout(text: &str) -> Cow<'_, str> {
+    match io::stdout().is_terminal() {
+        true => visible(text),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// JSON text in which such characters are escaped: the same value, wherever it is shown.
+pub fn json(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_special) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        if !is_special(char) {
+            escaped.push(char);
+            continue;
+        }
+        for unit in char.encode_utf16(&mut [0; 2]) {
+            let _ = write!(escaped, "\\u{unit:04x}");
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// Says something on standard error.
+pub fn tell(text: &str) {
+    // Where this cannot be written either, the exit code says it.
+    drop(writeln!(io::stderr(), "flemma: {}", visible(text)));
+}
+
+/// Whether a terminal would obey a character, or show nothing or another order for it.
+/// Joiners and selectors stay: scripts and emoji are written with them.
+fn is_special(char: char) -> bool {
+    let is_control = char.is_control() && !matches!(char, '\n' | '\t');
+    is_control
+        || matches!(char,
+            '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_model_says_moves_the_cursor_or_turns_words_around() {
+        for (text, shown) in [
+            ("a\u{1b}[31m\tb\r\n\u{9b}\u{7f}", "a^[[31m\tb^M\n<9b>^?"),
+            ("rm \u{202e}txt.\u{2066}", "rm <202e>txt.<2066>"),
+            ("a\u{200b}\u{feff}\u{e0041}", "a<200b><feff><e0041>"),
+            // Words of other scripts and emoji.
+            (
+                "שלום می\u{200c}خواهم 👩\u{200d}🚀 ❤\u{fe0f}",
+                "שלום می\u{200c}خواهم 👩\u{200d}🚀 ❤\u{fe0f}",
+            ),
+        ] {
+            assert_eq!(visible(text), shown);
+        }
+    }
+
+    #[test]
+    fn json_keeps_its_value() {
+        let value = serde_json::json!({"a\u{202e}": "\u{1b}\n\u{9b}\u{e0041}é"});
+        for text in [value.to_string(), format!("{value:#}")] {
+            let escaped = json(&text);
+            assert!(!escaped.contains(is_special), "{escaped}");
+            assert!(escaped.contains("\\u202e") && escaped.contains("\\udb40\\udc41"));
+            let read: serde_json::Value = serde_json::from_str(&escaped).expect("JSON");
+            assert_eq!(read, value);
+        }
+    }
+}
