@@ -130,6 +130,16 @@ fn small_changes_completions_and_line_breaks_are_typed() {
 }
 
 #[test]
+fn a_key_in_the_middle_of_a_line_brings_one_character() {
+    let mut page = Page::empty();
+    page.keys(0, "the first half, and the second half of a long line");
+    let new = "the first half, or and the second half of a long line";
+    let typed = ChangeSource::Editor { typed: Some(3) };
+    page.splice(0..1, &[new], typed);
+    assert!(page.is_typed());
+}
+
+#[test]
 fn ones_own_lines_may_be_moved_copied_and_undone() {
     let mut page = Page::empty();
     page.keys(0, "```lua");

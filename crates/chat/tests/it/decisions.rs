@@ -112,6 +112,20 @@ fn a_cancel_is_one_for_what_runs_and_for_what_waits_for_a_slot() {
     );
 }
 
+/// Alt-Enter on another call begins a new round; the call that is still ending was
+/// cancelled once.
+#[test]
+fn a_second_cancel_of_a_call_that_is_still_ending_is_no_other_decision() {
+    let mut play = called(&[("slow", "t_s", "{}"), BASH]);
+    let slow = line_of(&play, "`t_s`");
+    play.event(Event::CancelTool { line: slow });
+    let bash = line_of(&play, "**Tool Result:** `t_b`");
+    play.event(Event::Resolve { line: bash });
+    play.event(Event::CancelTool { line: slow });
+    let cancelled = |it: &&String| *it == "t_s Cancelled user: cancel";
+    assert_eq!(play.rulings().iter().filter(cancelled).count(), 1);
+}
+
 #[test]
 fn a_hundred_calls_are_decided_in_one_record() {
     let ids: Vec<String> = (0..100).map(|at| format!("t{at}")).collect();

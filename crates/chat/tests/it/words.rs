@@ -39,6 +39,21 @@ fn skipped(id: &str) -> String {
     format!("**Tool Result:** `{id}` (error)\n\n```\n{SKIPPED}\n```")
 }
 
+/// A document that cannot be acted on ends the round; the call in it runs on.
+#[test]
+fn a_message_waits_for_a_call_that_outlived_its_round() {
+    let mut play = Play::typed(QUESTION);
+    play.options.max_concurrent = 2;
+    play.event(Event::Advance);
+    play.answer("", &SLOW[..2]);
+    let frontmatter = "```json\n{\n```\n\n";
+    play.type_over(&format!("{frontmatter}{}", play.string()));
+    play.finish("a", "one");
+    assert!(!play.cycle.is_at_rest());
+    play.finish("b", "two");
+    assert!(play.cycle.is_at_rest());
+}
+
 #[test]
 fn a_message_while_a_call_runs_skips_the_others_and_is_the_next_turn() {
     let mut play = three_calls();
