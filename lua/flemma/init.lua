@@ -61,19 +61,19 @@ local OPTIONS = { "options", { provider = { "choice", "anthropic", "openai", "ge
   "map", "string" }, allow = { "list", "string" }, deny = { "list", "string" }, unlisted = { "choice", "ask", "deny" }
   } }, http_get = { "options", { allow = { "list", "string" } } } } }, sandbox = { "options", { enabled = "boolean",
   backend = { "choice", "auto", "required", "bwrap" }, sockets = { "list", "string" }, env = { "list", "string" },
-  policy = { "options", { rw_paths = { "list", "string" }, network = "boolean", allow_privileged = "boolean" } },
-  backends = { "options", { bwrap = { "options", { path = "string", extra_args = { "list", "string" } } } } } } }, mcp
-  = { "options", { servers = { "map", { "options", { command = { "any", "string", { "list", "string" } }, args = {
-  "list", "string" }, env = { "map", "string" }, cwd = "string", url = "string", headers = { "map", "string" },
-  timeout = { "integer", 1 }, type = { "choice", "stdio", "http" } } } }, project = "boolean" } }, trust = {
-  "options", { frontmatter = { "choice", "ask", "always" }, unrecognized_calls = { "choice", "review", "policy" } } },
-  ui = { "options", { usage = { "any", { "integer", 1, 3600 }, "off" }, bell = { "any", { "choice", "bell", "osc9" },
-  "off" } } }, folds = { "options", { enabled = "boolean", closed = { "list", { "choice", "frontmatter", "message",
-  "thinking", "tool_use", "tool_result" } } } }, keymaps = { "options", { enabled = "boolean", normal = { "options", {
-  send = { "any", "string", "off" }, tool_execute = { "any", "string", "off" }, approve_all = { "any", "string", "off"
-  }, reject = { "any", "string", "off" }, cancel = { "any", "string", "off" } } }, insert = { "options", { send = {
-  "any", "string", "off" } } } } }, highlights = { "map", { "any", "string", "table" } }, host = { "options", { path =
-  "string", log = "string" } } } }
+  reveal = { "list", "string" }, policy = { "options", { rw_paths = { "list", "string" }, network = "boolean",
+  allow_privileged = "boolean" } }, backends = { "options", { bwrap = { "options", { path = "string", extra_args = {
+  "list", "string" } } } } } } }, mcp = { "options", { servers = { "map", { "options", { command = { "any", "string",
+  { "list", "string" } }, args = { "list", "string" }, env = { "map", "string" }, cwd = "string", url = "string",
+  headers = { "map", "string" }, timeout = { "integer", 1 }, type = { "choice", "stdio", "http" } } } }, project =
+  "boolean" } }, trust = { "options", { frontmatter = { "choice", "ask", "always" }, unrecognized_calls = { "choice",
+  "review", "policy" } } }, ui = { "options", { usage = { "any", { "integer", 1, 3600 }, "off" }, bell = { "any", {
+  "choice", "bell", "osc9" }, "off" } } }, folds = { "options", { enabled = "boolean", closed = { "list", { "choice",
+  "frontmatter", "message", "thinking", "tool_use", "tool_result" } } } }, keymaps = { "options", { enabled =
+  "boolean", normal = { "options", { send = { "any", "string", "off" }, tool_execute = { "any", "string", "off" },
+  approve_all = { "any", "string", "off" }, reject = { "any", "string", "off" }, cancel = { "any", "string", "off" } }
+  }, insert = { "options", { send = { "any", "string", "off" } } } } }, highlights = { "map", { "any", "string",
+  "table" } }, host = { "options", { path = "string", log = "string" } } } }
 -- stylua: ignore end
 -- End.
 

@@ -76,6 +76,7 @@ mod sandbox;
 mod script_chats;
 mod script_models;
 mod script_tools;
+mod secrets;
 mod send;
 mod send_stops;
 mod shell;

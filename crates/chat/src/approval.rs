@@ -24,7 +24,8 @@ pub const FRONTMATTER: &str = "urn:flemma:approval:frontmatter";
 /// The resolver that approves what no other has an opinion on.
 pub const CATCH_ALL: &str = "urn:flemma:approval:catch-all";
 
-/// What keeps some files from being written on an automatic approval.
+/// What keeps some files from being written, and secrets from being read, on an automatic
+/// approval.
 pub const GUARD: &str = "urn:flemma:approval:protected";
 
 /// Approves shell commands that only read, as the preset `$shell-safe` does. A call that it

@@ -1,5 +1,5 @@
 //! Whoever has a say about calls beside the lists: the user's functions in the
-//! editor, the frontmatter's, and the guard of protected files.
+//! editor, the frontmatter's, and the guard of protected and secret files.
 //!
 //! Asks, and reads what comes back; what follows from it is decided elsewhere.
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use chat::approval::{Answers, CallKey, Decision, Function, FunctionId, Question, Returned};
 use chat::cycle::{Level, Notice};
 use serde_json::json;
-use tools::{Registry, leads_to};
+use tools::{Registry, Secret, leads_to};
 
 use crate::editor::Editor;
 use crate::protected::needs_review;
@@ -32,13 +32,23 @@ pub fn together(rules: &Rules, questions: Vec<Question>) -> Vec<(Question, Vec<F
 pub const RUNS_FREE: &str = "no sandbox holds commands here (:Flemma sandbox:status says why), so this one could read \
                              the keys of Neovim and of your shell.";
 
-/// What the guard of protected files says of calls that a policy approves.
+/// Why a call waits that names a secret: a sentence or two for the user.
+pub fn asks_about(secret: &Secret) -> String {
+    format!(
+        "{secret}, so this waits for you whatever the policy says. To let it be read without being asked, set {}.",
+        secret.grant()
+    )
+}
+
+/// What the guard of protected and secret files says of calls that a policy approves.
 #[derive(Default)]
 pub struct Guarded {
     /// Its answer to each question.
     pub answers: Answers,
     /// What the user should know, a sentence each.
     pub told: Vec<String>,
+    /// The last secret that a call named.
+    pub secret: Option<Secret>,
     /// Where the path of each call led when it was decided on; the call does its work only
     /// while it still leads there.
     pub paths: Vec<(CallKey, PathBuf)>,
@@ -50,7 +60,8 @@ pub fn is_command(call: &CallKey) -> bool {
 }
 
 /// Decides whether calls that a policy approves would write what no policy may let them
-/// write. Each path is resolved once, for this and for the call. Blocking.
+/// write, or read what is secret. The path of a call that writes is resolved once, for this
+/// and for the call; one that reads is looked at again when it runs. Blocking.
 pub fn look_closer(
     questions: Vec<Question>,
     folder: &Path,
@@ -81,6 +92,7 @@ pub fn look_closer(
             continue;
         }
         let real = tool
+            .as_ref()
             .and_then(|tool| tool.changes(&input, folder))
             .map(|path| leads_to(&inspection.sandbox.outside(&path)));
         let reason = needs_review(
@@ -90,6 +102,9 @@ pub fn look_closer(
             real.as_deref(),
             scripts.folders(),
         );
+        let secret = tool.and_then(|tool| inspection.secret(tool.as_ref(), &input));
+        let reason = reason.or_else(|| secret.as_ref().map(asks_about));
+        guarded.secret = secret.or(guarded.secret);
         let waits = reason.map(|reason| format!("The call \"{}\" waits: {reason}", call.id));
         let decision = waits.is_some().then_some(Decision::RequireApproval);
         guarded.told.extend(waits);

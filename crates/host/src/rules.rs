@@ -19,6 +19,17 @@ use crate::frontmatter::{AutoApprove, Evaluated, Failure, Known, Overrides};
 use crate::settings::{FrontmatterTrust, Settings, Target, Unlisted, UnrecognizedCalls, searching};
 use crate::trust::{Loosening, loosening, overruled};
 
+/// The tools that read files which a call names.
+const READING: [&str; 7] = [
+    "find",
+    "grep",
+    "list_files",
+    "ls",
+    "read",
+    "read_file",
+    "search",
+];
+
 /// What a chat goes by until its next key.
 #[derive(Clone)]
 pub struct Rules {
@@ -57,6 +68,7 @@ impl Rules {
     pub fn plain(settings: &Settings, registry: &Registry) -> Self {
         let mut options = settings.options(registry);
         options.guarded = ["edit", "write", "write_file"].map(str::to_owned).into();
+        options.reading = READING.map(str::to_owned).into();
         if settings.tools.bash.unlisted == Unlisted::Deny {
             options.inspected = ["bash", "shell"].map(str::to_owned).into();
         }

@@ -4,18 +4,19 @@
 //! A call inside a call cannot wait for the user, as it stands in no document: what
 //! the rules do not approve is not run, and its caller is told what would let it.
 
+mod inside;
+
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use chat::approval::{self, Answers, CallKey, Decision, FunctionId, GUARD, Question, Verdict};
-use chat::cycle::{Decided, Ruling, callable, verdict};
-use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
+use chat::cycle::{Decided, Ruling, callable, is_by_hand, verdict};
+use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use tools::{Confinement, Nested, Person, Progress, Sandbox, ToolContext};
+use tools::{Confinement, Person, Progress, Sandbox, Secret, ToolContext};
 
 use crate::audit::{Audit, Start};
 use crate::buffers::EditorBuffers;
@@ -28,9 +29,7 @@ use crate::session::Shared;
 use crate::settings::Here;
 use crate::settings::judges::Inspection;
 use crate::status::state_folder;
-
-/// Most calls in one another: "depth" in the script tools specification.
-const DEEPEST: usize = 3;
+use inside::Inside;
 
 /// What a call of a chat runs in.
 #[derive(Clone)]
@@ -76,6 +75,7 @@ impl Surroundings {
     pub fn context(self, id: &ToolUseId, by: &str) -> ToolContext {
         let mut context = self.inside(id, 1);
         context.confinement = confinement(by);
+        context.reads_secrets = is_by_hand(by);
         context
     }
 
@@ -85,10 +85,13 @@ impl Surroundings {
         let seconds = settings.tools.default_timeout.clamp(0.1, 86_400.0);
         context.timeout = Duration::from_secs_f64(seconds);
         context.buffers = Arc::new(EditorBuffers(self.editor.clone()));
-        context.bash = settings.bash(Here {
+        let here = Here {
             cwd: &self.cwd,
             chat: self.path.as_deref(),
-        });
+        };
+        context.bash = settings.bash(here);
+        context.secrets = Arc::new(settings.sandbox.secrets(here));
+        context.reads_secrets = false;
         context.http = settings.http_allow();
         context.sandbox.clone_from(&self.sandbox);
         context.person.clone_from(&self.person);
@@ -101,12 +104,7 @@ impl Surroundings {
             path: self.path.clone(),
             requests: AtomicU32::new(0),
         });
-        context.nested = Arc::new(Inside {
-            around: self,
-            outer: id.clone(),
-            depth,
-            calls: AtomicU64::new(0),
-        });
+        context.nested = Arc::new(Inside::new(self, id, depth));
         context
     }
 
@@ -121,13 +119,20 @@ impl Surroundings {
     }
 
     /// The rules' word on a call, with everybody asked who has a say.
-    async fn decide(&self, call: &CallKey, input: &Value) -> (Decision, String, Option<PathBuf>) {
+    async fn decide(&self, call: &CallKey, input: &Value) -> Word {
         let (call, input) = &approval::meant(call, input);
         let mut answers = Answers::new();
-        let mut path = None;
+        let (mut path, mut secret) = (None, None);
         loop {
             let function = match verdict(call, &answers, &self.rules.options) {
-                Verdict::Decided(decision, by) => return (decision, by, path),
+                Verdict::Decided(decision, by) => {
+                    return Word {
+                        decision,
+                        by,
+                        path,
+                        secret,
+                    };
+                }
                 Verdict::Ask(function) => function,
             };
             let question = Question {
@@ -138,8 +143,14 @@ impl Surroundings {
             let said = self.ask(question).await;
             // Somebody who says nothing would be asked for ever.
             if said.answers.is_empty() {
-                return (Decision::RequireApproval, String::new(), None);
+                return Word {
+                    decision: Decision::RequireApproval,
+                    by: String::new(),
+                    path: None,
+                    secret: None,
+                };
             }
+            secret = said.secret.or(secret);
             path = said.paths.into_iter().next().map(|(_, path)| path).or(path);
             answers.extend(said.answers);
         }
@@ -178,73 +189,22 @@ impl Surroundings {
     }
 }
 
+/// The rules' word on a call.
+struct Word {
+    decision: Decision,
+    /// Who decided.
+    by: String,
+    /// Where the path of an approved call leads.
+    path: Option<PathBuf>,
+    /// The secret that the call names.
+    secret: Option<Secret>,
+}
+
 /// How far a call is confined that `by` approved.
 fn confinement(by: &str) -> Confinement {
     match approval::only_reads(by) {
         true => Confinement::ReadOnly,
         false => Confinement::Chat,
-    }
-}
-
-/// The other tools, as one call sees them.
-struct Inside {
-    around: Surroundings,
-    outer: ToolUseId,
-    depth: usize,
-    /// Calls that it made.
-    calls: AtomicU64,
-}
-
-#[async_trait]
-impl Nested for Inside {
-    fn tools(&self) -> Vec<ToolDefinition> {
-        self.around.rules.options.tools.values().cloned().collect()
-    }
-
-    fn search(&self, query: &str) -> Vec<(f64, ToolDefinition)> {
-        let here = &self.around.rules.options.tools;
-        let found = self.around.shared.registry.search(query).into_iter();
-        let found = found.filter(|(_, tool)| here.contains_key(tool.name()));
-        found
-            .map(|(score, tool)| (score, tool.definition()))
-            .collect()
-    }
-
-    async fn call(&self, name: &str, input: Value, cancel: &CancellationToken) -> ToolOutcome {
-        match self.run(name, input, cancel).await {
-            Ok(outcome) => outcome,
-            Err(why) => ToolOutcome::Failed(why),
-        }
-    }
-}
-
-impl Inside {
-    async fn run(
-        &self,
-        name: &str,
-        input: Value,
-        cancel: &CancellationToken,
-    ) -> Result<ToolOutcome, String> {
-        if self.depth >= DEEPEST {
-            return Err(format!(
-                "\"{name}\" was not run: calls stand in one another {DEEPEST} deep already."
-            ));
-        }
-        let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        let call = CallKey {
-            id: ToolUseId::new(format!("{}/{number}", self.outer)),
-            name: name.to_owned(),
-            input: chat::json::canonical(&input),
-        };
-        let way_out = format!(
-            "a call inside a call cannot wait for the user. It runs when the user adds \"{name}\" \
-             to tools.auto_approve, or when you call it yourself."
-        );
-        let progress = Progress::default();
-        let around = &self.around;
-        around
-            .run(call, input, progress, cancel, self.depth, &way_out)
-            .await
     }
 }
 
@@ -311,7 +271,12 @@ impl Surroundings {
         way_out: &str,
     ) -> Result<(Option<PathBuf>, Confinement), String> {
         let around = self;
-        let (decision, by, approved_path) = around.decide(call, input).await;
+        let Word {
+            decision,
+            by,
+            path: approved_path,
+            secret,
+        } = around.decide(call, input).await;
         let confinement = confinement(&by);
         let (ruling, refusal) = match decision {
             Decision::Approve => (Ruling::Approved, None),
@@ -326,11 +291,18 @@ impl Surroundings {
                 (Ruling::Denied, Some(told))
             }
             Decision::RequireApproval => {
-                let why = around.problem(call).await;
-                let told = format!(
-                    "\"{}\" was not run: no policy approves it, and {way_out}{why}",
-                    call.name
-                );
+                let told = match secret.filter(|_| by == GUARD) {
+                    Some(secret) => format!(
+                        "\"{}\" was not run: {secret}, and no policy approves that. The user can grant it with {}.",
+                        call.name,
+                        secret.grant()
+                    ),
+                    None => {
+                        let why = around.problem(call).await;
+                        let name = &call.name;
+                        format!("\"{name}\" was not run: no policy approves it, and {way_out}{why}")
+                    }
+                };
                 (Ruling::Unfit, Some(told))
             }
         };

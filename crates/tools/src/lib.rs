@@ -56,7 +56,7 @@ pub use sandbox::{
 };
 pub use scripts::{Place, ScriptFolder, ScriptProblem, digest};
 pub use search::{Entry, Hit, search};
-pub use secrets::{SecretKind, Secrets, is_secret};
+pub use secrets::{Concealed, Secret, SecretKind, Secrets};
 pub use shell::{Machine, Needs, ShellLists, Unsafe, forbidden, inspect, review};
 pub use state::state_home;
 pub use url::Url;

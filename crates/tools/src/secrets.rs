@@ -5,12 +5,18 @@
 //! spelling and by where its links lead; nothing need exist there. `sandbox.reveal`
 //! takes paths off the list.
 
+mod conceal;
+mod inodes;
 mod names;
 
+use std::fmt;
+use std::fs::Metadata;
 use std::path::{Component, Path, PathBuf};
 
 use crate::names::folded;
 use crate::sandbox::leads_to;
+pub use conceal::Concealed;
+use inodes::Inodes;
 
 /// Why the content of a file is a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +40,7 @@ pub enum SecretKind {
 }
 
 impl SecretKind {
-    /// What such a file holds, to follow "it holds".
+    /// What such a file holds, to follow "it may hold".
     pub fn what(self) -> &'static str {
         match self {
             Self::Key => "private keys",
@@ -49,6 +55,35 @@ impl SecretKind {
     }
 }
 
+/// A secret file or folder: why it is secret, and the path that `sandbox.reveal` takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Secret {
+    /// Why it is secret.
+    pub kind: SecretKind,
+    /// The path to reveal: where links lead, or the spelling if that alone is secret.
+    pub path: PathBuf,
+}
+
+impl Secret {
+    /// The option that grants it, as the user writes it.
+    pub fn grant(&self) -> String {
+        let path = self.path.display().to_string();
+        format!("sandbox.reveal = {{ \"{}\" }}", path.escape_debug())
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display().to_string();
+        write!(
+            f,
+            "{} is secret: it may hold {}",
+            path.escape_debug(),
+            self.kind.what()
+        )
+    }
+}
+
 /// The secret files of one user, without those that were revealed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Secrets {
@@ -57,6 +92,8 @@ pub struct Secrets {
     ours: Vec<PathBuf>,
     /// Absolute paths of `sandbox.reveal`; they and what is below them are no secrets.
     revealed: Vec<PathBuf>,
+    /// The secret files of the home folder, to recognize hard links to them.
+    inodes: Inodes,
 }
 
 impl Secrets {
@@ -84,10 +121,22 @@ impl Secrets {
             ours.push(state.join("flemma"));
             ours.push(state.join(&app).join("flemma"));
         }
+        // Where the folders really are, and as they are spelled.
+        let real: Vec<PathBuf> = ours.iter().map(|it| leads_to(it)).collect();
+        ours.extend(real);
+        ours.sort();
+        ours.dedup();
         Self {
             home,
             ours,
-            revealed,
+            // Links above a revealed path are followed, so that a home folder that is a link
+            // can be named. One at the path itself is not: a command that may write there
+            // could turn it into a link to any other secret.
+            revealed: revealed
+                .iter()
+                .flat_map(|path| [without_dots(path), with_real_parent(path)])
+                .collect(),
+            inodes: Inodes::default(),
         }
     }
 
@@ -100,82 +149,100 @@ impl Secrets {
         }
     }
 
+    /// The same, without these paths.
+    #[cfg(test)]
+    pub(crate) fn revealing(mut self, paths: &[&Path]) -> Self {
+        self.revealed
+            .extend(paths.iter().map(|it| (*it).to_owned()));
+        self
+    }
+
     /// Why the file at this absolute path is secret, or nothing when it is not.
     pub fn kind(&self, path: &Path) -> Option<SecretKind> {
-        let spelled = without_dots(path);
+        self.find(path).map(|secret| secret.kind)
+    }
+
+    /// The secret at this absolute path, or nothing when it is none. Follows links.
+    pub fn find(&self, path: &Path) -> Option<Secret> {
         let real = leads_to(path);
-        let is_revealed = |path: &Path| {
-            let below = |it: &PathBuf| path.starts_with(it) || path.starts_with(leads_to(it));
-            self.revealed.iter().any(below)
+        let metadata = real.symlink_metadata().ok();
+        let is_folder = metadata.as_ref().is_some_and(Metadata::is_dir);
+        let found = |kind, path: &Path| Secret {
+            kind,
+            path: path.to_owned(),
         };
-        // A link that was revealed reveals what it leads to.
-        if is_revealed(&spelled) || is_revealed(&real) {
+        let spelled = without_dots(path);
+        // What is opened counts first: a link that was revealed may lead anywhere by now.
+        if self.is_revealed(&real) {
             return None;
         }
-        self.place(&spelled).or_else(|| self.place(&real))
+        let kind = self.place(&real, is_folder);
+        if let Some(kind) = kind.or_else(|| self.linked(metadata.as_ref()?)) {
+            return Some(found(kind, &real));
+        }
+        let kind = self.unrevealed(&spelled, is_folder)?;
+        Some(found(kind, &spelled))
     }
 
-    /// Whether a folder is all secret, so that no search looks into it.
-    pub fn is_secret_folder(&self, path: &Path) -> bool {
-        self.kind(&path.join("x")).is_some()
+    /// Why a file or folder that a search meets is not shown. `path` has no links, and the
+    /// folder that it is in is not secret. Looks at names only.
+    pub(crate) fn below(&self, path: &Path, is_folder: bool) -> Option<SecretKind> {
+        let name = path.components().next_back()?;
+        let is_ours = || {
+            self.ours
+                .iter()
+                .any(|it| it.file_name() == path.file_name())
+        };
+        if !names::may_be_secret(&folded(name)) && !is_ours() {
+            return None;
+        }
+        self.unrevealed(path, is_folder)
     }
 
-    fn place(&self, path: &Path) -> Option<SecretKind> {
+    /// Why a file is secret that is another name of a secret file in the home folder.
+    pub(crate) fn linked(&self, metadata: &Metadata) -> Option<SecretKind> {
+        self.inodes.find(metadata, || {
+            let files = self.files_in_home().into_iter();
+            files.filter_map(|path| {
+                let kind = self.unrevealed(&path, false)?;
+                Some((path.symlink_metadata().ok()?, kind))
+            })
+        })
+    }
+
+    /// Why a path is secret by its names, unless it was revealed.
+    fn unrevealed(&self, path: &Path, is_folder: bool) -> Option<SecretKind> {
+        let kind = self.place(path, is_folder)?;
+        (!self.is_revealed(path)).then_some(kind)
+    }
+
+    fn is_revealed(&self, path: &Path) -> bool {
+        self.revealed.iter().any(|it| path.starts_with(it))
+    }
+
+    /// Why a path is secret by its names. A folder is when all that is below it is: one
+    /// that is called `.env` is not.
+    fn place(&self, path: &Path, is_folder: bool) -> Option<SecretKind> {
+        match is_folder {
+            true => self.file(&path.join("x")),
+            false => self.file(path),
+        }
+    }
+
+    fn file(&self, path: &Path) -> Option<SecretKind> {
         self.ours(path)
             .or_else(|| names::kind(path, self.home.as_deref()))
     }
 
     fn ours(&self, path: &Path) -> Option<SecretKind> {
-        let inner = self.ours.iter().find_map(|folder| {
-            let real = leads_to(folder);
-            below(path, folder).or_else(|| below(path, &real))
-        })?;
+        let mut folders = self.ours.iter();
+        let inner = folders.find_map(|folder| below(path, folder))?;
         // Tools are programs, and full outputs are the chat's own.
         let open = inner
             .first()
             .is_some_and(|it| it == "tools" || it == "outputs");
         (!open).then_some(SecretKind::Ours)
     }
-
-    /// The secret files and folders that exist for this user and directly in `roots`: what
-    /// a sandbox has to hide. Folders are marked `true`.
-    pub fn existing(&self, roots: &[&Path]) -> Vec<(PathBuf, bool)> {
-        let home = self.home.iter();
-        let mut candidates: Vec<PathBuf> = home.flat_map(|it| names::in_home(it)).collect();
-        candidates.extend(names::IN_SYSTEM.iter().map(PathBuf::from));
-        candidates.extend(self.ours.iter().flat_map(|it| entries(it)));
-        let around = roots.iter().copied().chain(self.home.as_deref());
-        candidates.extend(around.flat_map(entries));
-        let mut found: Vec<(PathBuf, bool)> = Vec::new();
-        for path in candidates {
-            let Ok(metadata) = path.metadata() else {
-                continue;
-            };
-            let is_folder = metadata.is_dir();
-            let is_secret = match is_folder {
-                true => self.is_secret_folder(&path),
-                false => self.kind(&path).is_some(),
-            };
-            if is_secret && !self.reveals_below(&path) {
-                found.push((path, is_folder));
-            }
-        }
-        found.sort();
-        found.dedup();
-        found
-    }
-
-    /// Whether something inside this folder was revealed: it cannot be hidden as a whole.
-    fn reveals_below(&self, folder: &Path) -> bool {
-        self.revealed.iter().any(|it| it.starts_with(folder))
-    }
-}
-
-/// Whether the file at `path`, absolute or relative to the working directory, is secret
-/// for the user of this process. Ignores `sandbox.reveal`.
-pub fn is_secret(path: &Path) -> bool {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    Secrets::of_this_user(Vec::new()).kind(&path).is_some()
 }
 
 /// The folded names of `path` below `folder`; nothing when it is not below.
@@ -190,6 +257,15 @@ fn below(path: &Path, folder: &Path) -> Option<Vec<String>> {
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|it| it.path()).collect()
+}
+
+/// The path with the links above its last name followed, and not one that it is itself.
+fn with_real_parent(path: &Path) -> PathBuf {
+    let plain = without_dots(path);
+    match (plain.parent(), plain.file_name()) {
+        (Some(parent), Some(name)) => leads_to(parent).join(name),
+        _ => plain,
+    }
 }
 
 /// The path as it is spelled, without `.` and `..`.

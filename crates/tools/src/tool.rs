@@ -19,6 +19,7 @@ use crate::models::{Models, NoModels};
 use crate::nested::{Nested, NoOthers};
 use crate::person::{NoPerson, Person};
 use crate::sandbox::Sandbox;
+use crate::secrets::Secrets;
 use crate::shell::ShellLists;
 
 /// Something a model can ask for.
@@ -80,6 +81,12 @@ pub trait Tool: Send + Sync {
     /// Relative paths start from `cwd`.
     fn changes(&self, _input: &Value, _cwd: &Path) -> Option<PathBuf> {
         None
+    }
+
+    /// The files and folders that a call with this `input` names to read. Relative paths
+    /// start from `cwd`.
+    fn reads(&self, _input: &Value, _cwd: &Path) -> Vec<PathBuf> {
+        Vec::new()
     }
 
     /// Whether a call waits for the user unless a rule approves this tool by its name:
@@ -160,12 +167,17 @@ pub struct ToolContext {
     pub sandbox: Arc<Sandbox>,
     /// How much of that this call may do.
     pub confinement: Confinement,
+    /// Files that a call reads only when the user approved it.
+    pub secrets: Arc<Secrets>,
+    /// Whether the call may read those of them that it names.
+    pub reads_secrets: bool,
     /// The directory for full outputs; created with mode 0700 when needed.
     pub output_dir: PathBuf,
 }
 
 impl ToolContext {
-    /// A context with the defaults: 30 s, no editor, no live output, no sandbox.
+    /// A context with the defaults: 30 s, no editor, no live output, no sandbox, and no
+    /// limit to the files that a call may name.
     ///
     /// Source of the 30 s: `tools.default_timeout` in the tools specification.
     pub fn new(cwd: impl Into<PathBuf>, output_dir: impl Into<PathBuf>) -> Self {
@@ -186,6 +198,8 @@ impl ToolContext {
             http: HttpAllow::default(),
             sandbox: Arc::new(Sandbox::off()),
             confinement: Confinement::default(),
+            secrets: Arc::new(Secrets::of_this_user(Vec::new())),
+            reads_secrets: true,
             output_dir: output_dir.into(),
         }
     }
@@ -197,12 +211,23 @@ impl ToolContext {
     ///
     /// # Errors
     ///
-    /// It is no path, or leads elsewhere than when the call was approved.
+    /// It is no path, leads elsewhere than when the call was approved, or to a secret that
+    /// the user was not asked about.
     pub(crate) async fn real_path(&self, text: &str) -> Result<RealPath, ToolError> {
         let path = resolve(&self.cwd, text)?;
         let (approved, sandbox) = (self.approved_path.clone(), self.sandbox.clone());
+        let secrets = (!self.reads_secrets).then(|| self.secrets.clone());
         blocking(move || {
-            let real = RealPath::of(&sandbox.outside(&path))?;
+            let path = sandbox.outside(&path);
+            let real = RealPath::of(&path)?;
+            if let Some(secret) = secrets.and_then(|it| it.find(&path).or(it.find(real.as_path())))
+            {
+                return Err(ToolError::Failed(format!(
+                    "{secret}. Nothing was done, because the user did not approve this call by \
+                     hand. The user can grant it with {}.",
+                    secret.grant()
+                )));
+            }
             match approved {
                 Some(approved) if approved != real.as_path() => Err(ToolError::Failed(format!(
                     "{} leads to {} now, and led to {} when the call was approved. Nothing was \

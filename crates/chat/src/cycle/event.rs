@@ -33,6 +33,9 @@ pub struct Options {
     /// Tools that change files: their automatic approval is looked at once more, see
     /// [`crate::approval::GUARD`], and one by hand counts for the file as it was shown.
     pub guarded: BTreeSet<String>,
+    /// Tools that read files: their automatic approval is looked at once more, because a
+    /// file may be secret.
+    pub reading: BTreeSet<String>,
     /// Tools whose every automatic approval is looked at once more: the user allows only
     /// calls of them that read.
     pub inspected: BTreeSet<String>,

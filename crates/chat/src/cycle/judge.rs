@@ -230,15 +230,16 @@ pub fn verdict(key: &CallKey, answers: &Answers, options: &Options) -> Verdict {
     }
 }
 
-/// The chain's word. Where it approves a tool that can write, or a command because it only
-/// reads, the guard's word counts, too: it looks at the machine.
+/// The chain's word. Where it approves a tool that reads or writes files, or a command
+/// because it only reads, the guard's word counts, too: it looks at the machine.
 fn guarded(key: &CallKey, answers: &Answers, options: &Options) -> Verdict {
     let verdict = approval::decide(&options.chain, key, answers);
     let Verdict::Decided(Decision::Approve, by) = &verdict else {
         return verdict;
     };
     let name = &key.name;
-    let is_looked_at = options.guarded.contains(name) || options.inspected.contains(name);
+    let lists = [&options.guarded, &options.reading, &options.inspected];
+    let is_looked_at = lists.iter().any(|list| list.contains(name));
     if !is_looked_at && !approval::only_reads(by) {
         return verdict;
     }
@@ -324,6 +325,14 @@ mod tests {
         let late = options(&["bash"]);
         assert_eq!(by(Some(wait), &late), decided(Decision::Approve, "late"));
         assert_eq!(by(Some(deny), &late), decided(deny, GUARD));
+        // A tool that reads files is looked at whichever rule approves it.
+        let mut reading = options(&["bash"]);
+        reading.reading = ["bash".to_owned()].into();
+        assert_eq!(
+            verdict(&key, &Answers::new(), &reading),
+            Verdict::Ask(Function::guard())
+        );
+        assert_eq!(by(Some(deny), &reading), decided(deny, GUARD));
         // A tool of which only calls that read are allowed is looked at whoever approves it.
         let mut inspected = options(&["bash"]);
         inspected.inspected = ["bash".to_owned()].into();

@@ -63,6 +63,9 @@ const SETUP_ONLY: [&str; 15] = [
     "ui",
 ];
 
+/// Likewise below `sandbox`.
+const SETUP_ONLY_OF_SANDBOX: [&str; 2] = ["reveal", "sockets"];
+
 /// Longest name of an option, a tool or a preset, in bytes.
 pub const MAX_NAME: usize = 128;
 
@@ -108,7 +111,11 @@ pub fn unknown_option(parent: &str, name: &str, known: &[&str]) -> Refusal {
     if let Err(refusal) = never(parent, name) {
         return refusal;
     }
-    let what = if SETUP_ONLY.contains(&name) && parent != "sandbox" {
+    let is_setups = match parent {
+        "sandbox" => SETUP_ONLY_OF_SANDBOX.contains(&name),
+        _ => SETUP_ONLY.contains(&name),
+    };
+    let what = if is_setups {
         format!("\"{path}\" is an option of setup(), and a chat cannot set it.")
     } else {
         let meant = nearest(name, known.iter().copied());

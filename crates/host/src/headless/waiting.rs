@@ -181,8 +181,8 @@ impl Front {
         }
     }
 
-    /// What is told of a call that waited for nobody: of a command also what kept it
-    /// from running by itself.
+    /// What is told of a call that waited for nobody: of a command, and of a call that
+    /// names a secret, also what kept it from running by itself.
     fn why_asked(&self, call: &(usize, ToolUseId)) -> String {
         let waiting = self.waiting().filter(|it| it.key == *call);
         let problem = waiting.and_then(|waiting| {
@@ -191,8 +191,14 @@ impl Front {
                 name: waiting.name.clone(),
                 input: chat::json::canonical(&waiting.input),
             };
-            let (meant, _) = approval::meant(&key, &waiting.input);
-            self.inspection().problem(&meant)
+            let (meant, input) = approval::meant(&key, &waiting.input);
+            let inspection = self.inspection();
+            let tool = self.host.shared().registry.get(&meant.name);
+            let secret = tool.and_then(|tool| inspection.secret(tool.as_ref(), &input));
+            let problem = inspection.problem(&meant).map(|it| it.to_string());
+            let secret =
+                secret.map(|it| format!("{it}. The user can grant it with {}.", it.grant()));
+            problem.or(secret)
         });
         match problem {
             Some(problem) => format!("{NOBODY} {problem}"),

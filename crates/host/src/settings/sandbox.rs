@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tools::{Backend, Limits, Sandbox};
+use tools::{Backend, Limits, Sandbox, Secrets};
 
 use super::{Problems, check};
 use crate::sandbox::{known_names, passed_variables};
@@ -22,6 +22,9 @@ pub struct SandboxSettings {
     /// Variables that commands have beside the usual ones.
     #[serde(default)]
     pub env: Vec<String>,
+    /// Secret files and folders that may be read, with variables.
+    #[serde(default)]
+    pub reveal: Vec<String>,
     /// What is allowed.
     pub policy: SandboxPolicy,
     /// How each backend is used.
@@ -118,13 +121,23 @@ impl SandboxSettings {
         }
     }
 
-    /// Says which folders are none.
+    /// The files that a call of a chat reads only when the user approves it.
+    pub fn secrets(&self, here: Here<'_>) -> Secrets {
+        let revealed = self.reveal.iter();
+        Secrets::of_this_user(revealed.filter_map(|path| folder(path, here)).collect())
+    }
+
+    /// Says which paths are none.
     pub(super) fn check(&self, problems: &mut Problems) {
-        for path in &self.policy.rw_paths {
-            let is_known = [CWD, BUFFER].iter().any(|it| below(path, it).is_some());
-            if !is_known && !path.starts_with(['/', '~']) {
+        let writable = self.policy.rw_paths.iter();
+        let writable = writable.map(|path| ("sandbox.policy.rw_paths", path));
+        let revealed = self.reveal.iter().map(|path| ("sandbox.reveal", path));
+        for (option, path) in writable.chain(revealed) {
+            let variables = ["~", CWD, BUFFER];
+            let is_known = variables.iter().any(|it| below(path, it).is_some());
+            if !is_known && !path.starts_with('/') {
                 problems.values.push(format!(
-                    "sandbox.policy.rw_paths: \"{path}\" is no absolute path and begins with neither {CWD} nor {BUFFER}."
+                    "{option}: \"{path}\" is no absolute path and begins with none of ~/, {CWD}, and {BUFFER}."
                 ));
             }
         }

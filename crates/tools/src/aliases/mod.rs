@@ -5,6 +5,7 @@
 
 mod write_file;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -187,6 +188,14 @@ impl Tool for Alias {
 
     fn runs_commands(&self) -> bool {
         self.tool.runs_commands()
+    }
+
+    fn reads(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
+        let tool = match (&self.other, &input["pattern"]) {
+            (Some(other), Value::String(_)) => other,
+            _ => &self.tool,
+        };
+        tool.reads(input, cwd)
     }
 
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {

@@ -145,9 +145,9 @@ async fn hold(script: &str, ctx: &ToolContext) -> Result<Held, ToolError> {
     }
     let cwd = ctx.bash.cwd.as_ref().unwrap_or(&ctx.cwd).clone();
     let (script, lists) = (script.to_owned(), ctx.bash.lists.clone());
-    let sandbox = ctx.sandbox.clone();
+    let (sandbox, secrets) = (ctx.sandbox.clone(), ctx.secrets.clone());
     let inspected = tokio::task::spawn_blocking(move || {
-        let secrets = Secrets::of_this_user(Vec::new());
+        let secrets = Secrets::clone(&secrets);
         let machine = Machine::here(cwd, secrets, sandbox.can_hold_reading());
         shell::inspect(&script, &lists, &machine)
     });

@@ -1,5 +1,6 @@
 //! The `find` tool: files and folders whose name or path fits a glob.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,8 +10,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::walk::{Tree, Walk};
-use super::{Place, SLACK, Until, counted, glob, left_out, limit, look, unread};
+use super::walk::Walk;
+use super::{Place, SLACK, Until, counted, glob, left_out, limit, look, named, unread};
+use crate::files::resolve;
 use crate::schema;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
@@ -67,6 +69,14 @@ impl Tool for Find {
         default + SLACK
     }
 
+    fn reads(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
+        let mut places = vec![named(input, cwd)];
+        let glob = input["pattern"].as_str().unwrap_or_default();
+        let elsewhere = glob::folder_elsewhere(glob);
+        places.extend(elsewhere.and_then(|(folder, _)| resolve(cwd, folder).ok()));
+        places
+    }
+
     async fn execute(
         &self,
         _id: &ToolUseId,
@@ -93,7 +103,7 @@ impl Tool for Find {
 fn search(place: &Place, glob: &Override, most: usize, until: &Until) -> Result<String, ToolError> {
     let mut found = Vec::new();
     let mut remarks = Vec::new();
-    let mut tree = Tree::open(&place.path, until)?;
+    let mut tree = place.tree(until)?;
     for entry in Walk::new(&mut tree) {
         if until.is_over() {
             break;
@@ -121,6 +131,7 @@ fn search(place: &Place, glob: &Override, most: usize, until: &Until) -> Result<
         remarks.push(format!("[{}]", counted(found.len(), "path", "paths")));
     }
     remarks.extend(unread(tree.unread));
+    remarks.extend(place.skipped(&tree.skipped, Some(glob)));
     if remarks.is_empty() {
         return Ok(found.concat());
     }

@@ -37,20 +37,22 @@ pub(super) async fn elsewhere(
     ctx: &ToolContext,
     glob: &str,
 ) -> Result<Option<(Place, String)>, ToolError> {
-    let leads_out = glob.starts_with(['/', '~']) || glob.split('/').any(|part| part == "..");
-    if !leads_out {
+    let Some((folder, rest)) = folder_elsewhere(glob) else {
         return Ok(None);
-    }
-    let (folder, rest) = split(glob);
-    if folder.is_empty() || folder == "/" {
-        return Ok(None);
-    }
+    };
     match Place::folder(ctx, Some(folder)).await {
         Ok(place) => Ok(Some((place, format!("/{rest}")))),
         // As .gitignore has it, a leading slash means the folder that is searched.
         Err(_) if glob.starts_with('/') => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The folder of a glob that is about files elsewhere, and the rest.
+pub(super) fn folder_elsewhere(glob: &str) -> Option<(&str, &str)> {
+    let leads_out = glob.starts_with(['/', '~']) || glob.split('/').any(|part| part == "..");
+    let (folder, rest) = split(glob);
+    (leads_out && !folder.is_empty() && folder != "/").then_some((folder, rest))
 }
 
 /// The folder before the first part with a special character, and the rest.

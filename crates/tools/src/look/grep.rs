@@ -3,6 +3,7 @@
 //! The engine is linear in time and no program is started, so a pattern is only ever
 //! a pattern.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,8 +15,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::matches::{Matches, compile};
-use super::walk::{Tree, Walk};
-use super::{Place, SLACK, Until, counted, glob, left_out, limit, look, unread};
+use super::walk::Walk;
+use super::{Place, SLACK, Until, counted, glob, left_out, limit, look, named, unread};
 use crate::files::{MAX_SIZE, check_size, open_regular};
 use crate::schema;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
@@ -77,6 +78,10 @@ impl Tool for Grep {
         default + SLACK
     }
 
+    fn reads(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
+        vec![named(input, cwd)]
+    }
+
     async fn execute(
         &self,
         _id: &ToolUseId,
@@ -118,7 +123,7 @@ fn search(
         };
         return Ok(report(&matches, &searched));
     }
-    let mut tree = Tree::open(&place.path, &matches.until)?;
+    let mut tree = place.tree(&matches.until)?;
     let mut searched = Searched::default();
     let mut walk = Walk::new(&mut tree);
     while let Some(entry) = walk.next() {
@@ -132,6 +137,9 @@ fn search(
         }
         searched.any = true;
         match walk.tree.open_file(&entry.path) {
+            Ok(opened) if walk.tree.is_linked(&opened.metadata) => {
+                walk.tree.skipped.push((entry.path.clone(), false));
+            }
             Ok(opened) if opened.metadata.len() > MAX_SIZE => searched.large += 1,
             Ok(opened) => matches.search(opened.file, &place.shown(&path)),
             Err(_) => matches.unread += 1,
@@ -139,6 +147,7 @@ fn search(
     }
     searched.unread = tree.unread;
     searched.left_out = left_out(&tree);
+    searched.secrets = place.skipped(&tree.skipped, glob);
     Ok(report(&matches, &searched))
 }
 
@@ -155,6 +164,8 @@ struct Searched {
     unread: usize,
     /// What is said when ignore files left nothing.
     left_out: Option<String>,
+    /// What is said of secrets.
+    secrets: Option<String>,
 }
 
 fn report(matches: &Matches, searched: &Searched) -> String {
@@ -187,6 +198,7 @@ fn report(matches: &Matches, searched: &Searched) -> String {
         }
     }
     remarks.extend(unread(searched.unread));
+    remarks.extend(searched.secrets.clone());
     if remarks.is_empty() {
         return text;
     }

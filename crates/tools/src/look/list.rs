@@ -1,6 +1,6 @@
 //! The `ls` tool: what is in a folder, and in the folders inside it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,7 +12,9 @@ use serde_json::Value;
 
 use super::ignored::Rules;
 use super::walk::Tree;
-use super::{Place, SLACK, Until, counted, is_skipped, left_out, limit, look, on_one_line, unread};
+use super::{
+    Place, SLACK, Until, counted, is_skipped, left_out, limit, look, named, on_one_line, unread,
+};
 use crate::schema;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
@@ -71,6 +73,10 @@ impl Tool for List {
         default + SLACK
     }
 
+    fn reads(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
+        vec![named(input, cwd)]
+    }
+
     async fn execute(
         &self,
         _id: &ToolUseId,
@@ -84,7 +90,7 @@ impl Tool for List {
         let depth = limit(asked.max_depth, 1, DEPTH);
         look(&ctx, move || {
             let mut listing = Listing {
-                tree: Tree::open(&place.path, &until)?,
+                tree: place.tree(&until)?,
                 most,
                 until,
                 lines: Vec::new(),
@@ -92,7 +98,8 @@ impl Tool for List {
             };
             let rules = (depth > 1).then(|| listing.tree.rules());
             listing.add(Path::new(""), depth, rules.as_ref());
-            Ok(listing.report())
+            let secrets = place.skipped(&listing.tree.skipped, None);
+            Ok(listing.report(secrets))
         })
         .await
     }
@@ -138,7 +145,7 @@ impl Listing {
         }
     }
 
-    fn report(self) -> String {
+    fn report(self, secrets: Option<String>) -> String {
         let mut remarks = Vec::new();
         if self.is_full {
             remarks.push(format!(
@@ -152,6 +159,7 @@ impl Listing {
         if self.lines.is_empty() && remarks.is_empty() {
             remarks.extend(unread(self.tree.unread));
             remarks.extend(left_out(&self.tree));
+            remarks.extend(secrets);
             return match remarks.as_slice() {
                 [] => "(empty folder)".to_owned(),
                 remarks => format!("Nothing to list.\n\n{}", remarks.join("\n")),
@@ -164,6 +172,7 @@ impl Listing {
             ));
         }
         remarks.extend(unread(self.tree.unread));
+        remarks.extend(secrets);
         format!("{}\n\n{}", self.lines.join("\n"), remarks.join("\n"))
     }
 }

@@ -12,11 +12,15 @@ mod list;
 mod matches;
 mod walk;
 
+use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ignore::overrides::Override;
 use rustix::fs::FileType;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use find::Find;
@@ -25,7 +29,8 @@ pub(crate) use list::List;
 
 use walk::Tree;
 
-use crate::files::{RealPath, blocking, file_error};
+use crate::files::{RealPath, blocking, file_error, resolve};
+use crate::secrets::Secrets;
 use crate::tool::{ToolContext, ToolError, ToolResult};
 
 /// Folders that hold no work of the user's: never looked into, unless a call names
@@ -43,6 +48,16 @@ const SKIPPED: [&str; 7] = [
 /// On top of a call's time limit before anybody else gives it up: what was found by
 /// then is worth something.
 const SLACK: Duration = Duration::from_secs(5);
+
+/// Most secrets that a result names.
+const MOST_NAMED: usize = 10;
+
+/// The file or folder that the arguments of a call name; the working directory if none.
+fn named(input: &Value, cwd: &Path) -> PathBuf {
+    let path = input["path"].as_str().filter(|it| !it.is_empty());
+    let path = path.and_then(|it| resolve(cwd, it).ok());
+    path.unwrap_or_else(|| cwd.to_owned())
+}
 
 /// Looks on a thread that may wait; of a call that was cancelled nothing is told.
 async fn look(
@@ -63,6 +78,9 @@ struct Place {
     /// Where that is.
     path: RealPath,
     is_folder: bool,
+    /// What is left out below it because it is secret; nothing where the call may read all
+    /// of it.
+    secrets: Option<Arc<Secrets>>,
 }
 
 /// # Errors
@@ -102,14 +120,64 @@ impl Place {
         };
         let named = if written.is_empty() { "." } else { &written };
         let path = ctx.real_path(named).await?;
-        let is_folder = blocking({
-            let path = path.clone();
-            move || is_folder(&path)
+        let looked = blocking({
+            let (path, secrets) = (path.clone(), ctx.secrets.clone());
+            move || {
+                let is_secret = secrets.find(path.as_path()).is_some();
+                Ok((is_folder(&path)?, (!is_secret).then_some(secrets)))
+            }
         });
+        let (is_folder, secrets) = looked.await?;
         Ok(Self {
-            is_folder: is_folder.await?,
             written,
             path,
+            is_folder,
+            secrets,
+        })
+    }
+
+    /// The folder and all that is in it, without what is secret.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    fn tree(&self, until: &Until) -> Result<Tree, ToolError> {
+        Tree::open(&self.path, until, self.secrets.clone())
+    }
+
+    /// What is said of secrets that were left out: folders, and the files that fit `glob`.
+    fn skipped(&self, skipped: &[(PathBuf, bool)], glob: Option<&Override>) -> Option<String> {
+        let fits = |path: &Path| glob.is_none_or(|it| it.matched(path, false).is_whitelist());
+        let (mut files, mut folders) = (Vec::new(), Vec::new());
+        // In the order of their paths and not in that of the disk.
+        let skipped: BTreeMap<_, _> = skipped.iter().map(|(path, kind)| (path, kind)).collect();
+        for (path, is_folder) in skipped {
+            let path = self.path().join(path);
+            if *is_folder {
+                folders.push(format!("{}/", self.shown(&path)));
+            } else if fits(&path) {
+                files.push(self.shown(&path));
+            }
+        }
+        let counts = [
+            (files.len(), "secret file", "secret files"),
+            (folders.len(), "secret folder", "secret folders"),
+        ];
+        let counts = counts.iter().filter(|(count, ..)| *count > 0);
+        let counts: Vec<_> = counts
+            .map(|(count, one, many)| counted(*count, one, many))
+            .collect();
+        let mut names = [files, folders].concat();
+        if names.len() > MOST_NAMED {
+            names.truncate(MOST_NAMED);
+            names.push("…".to_owned());
+        }
+        (!names.is_empty()).then(|| {
+            format!(
+                "[Skipped {}: {}. The user can grant them by name with sandbox.reveal.]",
+                counts.join(" and "),
+                names.join(", ")
+            )
         })
     }
 

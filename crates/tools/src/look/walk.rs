@@ -4,10 +4,12 @@
 //! that appears on the way leads nowhere.
 
 use std::ffi::OsStr;
+use std::fs::Metadata;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, statat};
 use rustix::io::Errno;
@@ -15,6 +17,7 @@ use rustix::io::Errno;
 use super::ignored::Rules;
 use super::{Until, is_skipped};
 use crate::files::{Opened, RealPath, file_error, open_below, open_regular_in};
+use crate::secrets::Secrets;
 use crate::tool::ToolError;
 
 /// A name in a folder.
@@ -43,6 +46,11 @@ pub(super) struct Tree {
     until: Until,
     /// Folders that could not be read.
     pub unread: usize,
+    /// What is not shown because it is secret, from the root of the walk, and whether it
+    /// is a folder.
+    pub skipped: Vec<(PathBuf, bool)>,
+    /// What is secret; nothing where the call may read the folder with all that is in it.
+    secrets: Option<Arc<Secrets>>,
     /// Files and folders that ignore files left out.
     ignored: usize,
     /// Those that they did not.
@@ -50,12 +58,16 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Opens the folder.
+    /// Opens the folder. What is secret below it is left out.
     ///
     /// # Errors
     ///
     /// It cannot be read.
-    pub(super) fn open(path: &RealPath, until: &Until) -> Result<Self, ToolError> {
+    pub(super) fn open(
+        path: &RealPath,
+        until: &Until,
+        secrets: Option<Arc<Secrets>>,
+    ) -> Result<Self, ToolError> {
         let root = path.open(OFlags::RDONLY | OFlags::DIRECTORY);
         let root = root.map_err(|error| file_error("listed", path.as_path(), &error))?;
         Ok(Self {
@@ -63,6 +75,8 @@ impl Tree {
             path: path.clone(),
             until: until.clone(),
             unread: 0,
+            skipped: Vec::new(),
+            secrets,
             ignored: 0,
             kept: 0,
         })
@@ -125,6 +139,11 @@ impl Tree {
                 continue;
             }
             self.kept += 1;
+            let secrets = self.secrets.as_ref();
+            if secrets.is_some_and(|it| it.below(&path.join(name), is_folder).is_some()) {
+                self.skipped.push((folder.join(name), is_folder));
+                continue;
+            }
             let path = folder.join(name);
             entries.push(Entry { path, kind });
         }
@@ -145,6 +164,12 @@ impl Tree {
         let folder = open_below(&self.root, parent, flags).map_err(error)?;
         let name = path.file_name().unwrap_or_default();
         open_regular_in(&folder, Path::new(name), &shown)
+    }
+
+    /// Whether an open file is another name of a secret one.
+    pub(super) fn is_linked(&self, metadata: &Metadata) -> bool {
+        let secrets = self.secrets.as_ref();
+        secrets.is_some_and(|it| it.linked(metadata).is_some())
     }
 
     /// Where a link leads, as it says.
@@ -222,7 +247,7 @@ mod tests {
             end: std::time::Instant::now() + std::time::Duration::from_secs(3600),
         };
         let real = RealPath::of(&root.join("in")).unwrap();
-        let mut tree = Tree::open(&real, &until).unwrap();
+        let mut tree = Tree::open(&real, &until, None).unwrap();
         assert_eq!(tree.entries(Path::new("d"), None).0.len(), 1);
         std::fs::remove_dir_all(root.join("in/d")).unwrap();
         std::os::unix::fs::symlink(&root, root.join("in/d")).unwrap();

@@ -8,6 +8,7 @@ mod window;
 
 use std::fs::File;
 use std::io::{self, Cursor, Read as _, Seek};
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use chat::tool::ToolUseId;
@@ -17,7 +18,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::files::{Encoding, MAX_SIZE, RealPath, blocking, check_size, file_error, open_regular};
+use crate::files::{
+    Encoding, MAX_SIZE, RealPath, blocking, check_size, file_error, open_regular, resolve,
+};
 use crate::schema;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 use window::{Asked, Window};
@@ -60,6 +63,13 @@ impl Tool for Read {
 
     fn strict(&self) -> bool {
         true
+    }
+
+    fn reads(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
+        let path = input["path"].as_str();
+        path.and_then(|it| resolve(cwd, it).ok())
+            .into_iter()
+            .collect()
     }
 
     async fn execute(

@@ -1,14 +1,17 @@
 //! Names of secret files, as programs use them by default.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use super::SecretKind;
 use crate::names::folded;
 
 use SecretKind::{Credentials, Environment, History, Key, KeyStore, Process, Profile};
 
-/// Folders and files that are secret with all that is below them, by their last names;
-/// wherever they are, because a home folder may be mounted or copied elsewhere.
+/// Folders and files that are secret with all that is below them, by their last names.
+/// Those that begin with a dot are so wherever they are, because a home folder may be
+/// mounted or copied elsewhere; the others only directly in a home folder.
 const NAMED: &[(&str, SecretKind)] = &[
     (".ssh", Key),
     (".gnupg", Key),
@@ -148,8 +151,19 @@ const NAMED: &[(&str, SecretKind)] = &[
 ];
 
 /// Names of files that are no secret although they are below one that is: what is public
-/// in `~/.ssh`.
-const PUBLIC: &[&str] = &["known_hosts", "known_hosts.old", "authorized_keys"];
+/// in `~/.ssh` and `~/.gnupg`.
+const PUBLIC: &[&str] = &[
+    "known_hosts",
+    "known_hosts.old",
+    "authorized_keys",
+    "pubring.kbx",
+    "pubring.gpg",
+    "trustdb.gpg",
+    "gpg.conf",
+];
+
+/// Folders in which each folder is a user's home.
+const HOMES: &[&str] = &["home", "users"];
 
 /// Endings of key stores and private keys.
 const ENDINGS: &[(&str, SecretKind)] = &[
@@ -214,20 +228,40 @@ const OF_A_PROCESS: &[&str] = &["environ", "mem", "auxv", "fd", "map_files"];
 pub(super) fn kind(path: &Path, home: Option<&Path>) -> Option<SecretKind> {
     let names: Vec<String> = path.components().skip(1).map(folded).collect();
     let (last, above) = names.split_last()?;
-    if PUBLIC.contains(&last.as_str()) || last.ends_with(".pub") {
+    if is_public(last) {
         return None;
     }
+    let home = home.map(|home| home.components().skip(1).map(folded).collect::<Vec<_>>());
+    let is_home = |above: &[String]| {
+        home.as_deref().is_some_and(|home| home == above)
+            || matches!(above, [first, _] if HOMES.contains(&first.as_str()))
+            || matches!(above, [only] if only == "root")
+    };
     system(path, &names)
-        .or_else(|| named(&names))
+        .or_else(|| named(&names, is_home))
         .or_else(|| file(last))
         .or_else(|| {
-            let in_home = home.is_some_and(|home| {
-                let home: Vec<String> = home.components().skip(1).map(folded).collect();
-                home == above
-            });
-            let is_one = in_home && DIRECTLY_IN_HOME.contains(&last.as_str());
+            let is_one = DIRECTLY_IN_HOME.contains(&last.as_str()) && is_home(above);
             is_one.then_some(Credentials)
         })
+}
+
+/// Whether a file of this folded name is public wherever it is.
+pub(super) fn is_public(name: &str) -> bool {
+    PUBLIC.contains(&name) || name.ends_with(".pub")
+}
+
+/// Whether a path that ends in this folded name can be secret although the folder that it
+/// is in is not.
+pub(super) fn may_be_secret(name: &str) -> bool {
+    static LAST: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+        let named = NAMED.iter().map(|(listed, _)| *listed);
+        let paths = named.chain(IN_SYSTEM.iter().copied());
+        let last = paths.map(|it| it.rsplit('/').next().unwrap_or(it));
+        let others = DIRECTLY_IN_HOME.iter().chain(OF_A_PROCESS).copied();
+        last.chain(others).collect()
+    });
+    LAST.contains(name) || file(name).is_some()
 }
 
 fn system(path: &Path, names: &[String]) -> Option<SecretKind> {
@@ -239,10 +273,14 @@ fn system(path: &Path, names: &[String]) -> Option<SecretKind> {
     (is_process && shows).then_some(Process)
 }
 
-fn named(names: &[String]) -> Option<SecretKind> {
+fn named(names: &[String], is_home: impl Fn(&[String]) -> bool) -> Option<SecretKind> {
     let stands_in = |listed: &str| {
-        let listed: Vec<&str> = listed.split('/').collect();
-        names.windows(listed.len()).any(|it| it == listed)
+        let parts = listed.split('/').count();
+        let is_anywhere = listed.starts_with('.');
+        names.windows(parts).enumerate().any(|(at, it)| {
+            let is_it = it.iter().map(String::as_str).eq(listed.split('/'));
+            is_it && (is_anywhere || is_home(&names[..at]))
+        })
     };
     let found = NAMED.iter().find(|(listed, _)| stands_in(listed));
     found.map(|(_, kind)| *kind)

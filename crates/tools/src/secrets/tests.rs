@@ -14,6 +14,7 @@ fn secrets(revealed: &[&str]) -> Secrets {
             "/state/nvim/flemma".into(),
         ],
         revealed: revealed.iter().map(PathBuf::from).collect(),
+        inodes: Inodes::default(),
     }
 }
 
@@ -88,6 +89,9 @@ fn what_is_public_and_what_only_looks_alike_is_not() {
         "/proc/self/status",
         "/etc/passwd",
         "/etc/hosts",
+        "/home/me/.gnupg/pubring.kbx",
+        "/p/vendor/library/mail/Message.php",
+        "/p/library/Cookies/jar.rb",
         "/home/me/.config/flemma/tools/add/tool.toml",
         "/state/nvim/flemma/outputs/bash-1.txt",
     ] {
@@ -119,44 +123,172 @@ fn a_link_is_judged_by_where_it_leads() {
     fs::write(root.join(".ssh/key"), "KEY").unwrap();
     symlink(root.join(".ssh"), root.join("docs")).unwrap();
     symlink("docs/key", root.join("readme")).unwrap();
-    let secrets = Secrets::default();
-    assert_eq!(secrets.kind(&root.join("docs/key")), Some(SecretKind::Key));
-    assert_eq!(secrets.kind(&root.join("readme")), Some(SecretKind::Key));
+    let key = root.join(".ssh/key");
+    for name in ["docs/key", "readme", "docs/../docs/./key"] {
+        let found = Secrets::default().find(&root.join(name)).unwrap();
+        assert_eq!((found.kind, &found.path), (SecretKind::Key, &key), "{name}");
+    }
+    // A link can be turned to another secret, so revealing it reveals nothing else.
     let revealed = Secrets {
-        revealed: vec![root.join("docs")],
+        revealed: vec![root.join("docs"), root.join("readme")],
         ..Secrets::default()
     };
-    assert_eq!(revealed.kind(&root.join(".ssh/key")), None);
+    assert_eq!(revealed.kind(&root.join("readme")), Some(SecretKind::Key));
+    assert_eq!(revealed.kind(&root.join("docs/key")), Some(SecretKind::Key));
+    let revealed = Secrets {
+        revealed: vec![key],
+        ..Secrets::default()
+    };
+    assert_eq!(revealed.kind(&root.join("readme")), None);
 }
 
 #[test]
-fn what_exists_of_a_home_and_a_project_is_listed_for_the_sandbox() {
+fn a_secret_name_of_a_plain_file_is_revealed_by_that_name() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
-    let (home, project) = (root.join("me"), root.join("p"));
-    fs::create_dir_all(home.join(".ssh")).unwrap();
-    fs::create_dir_all(home.join(".aws")).unwrap();
-    fs::create_dir_all(&project).unwrap();
-    fs::write(home.join(".aws/config"), "").unwrap();
-    for file in [
-        home.join(".netrc"),
-        project.join(".env"),
-        project.join("main.rs"),
-    ] {
-        fs::write(file, "x").unwrap();
-    }
-    let secrets = Secrets {
-        home: Some(home.clone()),
-        ours: Vec::new(),
-        revealed: vec![home.join(".aws/config")],
+    fs::create_dir(root.join(".ssh")).unwrap();
+    fs::write(root.join("dotfile"), "Host x").unwrap();
+    symlink("../dotfile", root.join(".ssh/config")).unwrap();
+    let config = root.join(".ssh/config");
+    let found = Secrets::default().find(&config).unwrap();
+    assert_eq!(found.path, config);
+    let revealed = Secrets {
+        revealed: vec![config.clone()],
+        ..Secrets::default()
     };
-    let mut found = secrets.existing(&[&project]);
-    found.retain(|(path, _)| path.starts_with(&root));
-    // `.aws` holds a file that was revealed, so it is not hidden as a whole.
-    let expected = [
-        (home.join(".netrc"), false),
-        (home.join(".ssh"), true),
-        (project.join(".env"), false),
-    ];
-    assert_eq!(found, expected);
+    assert_eq!(revealed.find(&config), None);
+}
+
+#[test]
+fn another_name_of_a_key_in_the_home_folder_is_a_secret_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    fs::create_dir_all(root.join("me/.ssh")).unwrap();
+    fs::create_dir(root.join("p")).unwrap();
+    fs::write(root.join("me/.ssh/work"), "KEY").unwrap();
+    fs::write(root.join("p/main.rs"), "").unwrap();
+    fs::hard_link(root.join("me/.ssh/work"), root.join("p/notes")).unwrap();
+    fs::hard_link(root.join("p/main.rs"), root.join("p/copy.rs")).unwrap();
+    let secrets = Secrets::in_home(&root.join("me"));
+    assert_eq!(secrets.kind(&root.join("p/notes")), Some(SecretKind::Key));
+    assert_eq!(secrets.kind(&root.join("p/copy.rs")), None);
+}
+
+#[test]
+fn a_folder_is_secret_when_all_that_is_below_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    fs::create_dir_all(root.join(".aws")).unwrap();
+    fs::create_dir_all(root.join("p/.env")).unwrap();
+    let secrets = Secrets::in_home(&root);
+    assert!(secrets.find(&root.join(".aws")).is_some());
+    // Some call the folder of a Python environment so.
+    assert_eq!(secrets.find(&root.join("p/.env")), None);
+    assert_eq!(secrets.find(&root), None);
+}
+
+/// A home folder and a project with secrets of all sorts.
+struct World(tempfile::TempDir);
+
+impl World {
+    fn new() -> Self {
+        let world = Self(tempfile::tempdir().unwrap());
+        for (file, text) in [
+            ("me/.ssh/id_ed25519", "KEY"),
+            ("me/.ssh/known_hosts", "host"),
+            ("me/.aws/config", "x"),
+            ("me/.aws/credentials", "x"),
+            ("me/.netrc", "x"),
+            ("me/.password-store/notes/a.chat", "x"),
+            ("me/.password-store/mail.gpg", "x"),
+            ("p/.env", "x"),
+            ("p/main.rs", "x"),
+            ("p/deep/down/.env.local", "x"),
+        ] {
+            let file = world.path(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        world
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join(path)
+    }
+
+    /// What is hidden, and what is seen of it, as paths of this world.
+    fn concealed(&self, revealed: &[&str], work: &str, found: &[&str]) -> Vec<String> {
+        let paths = |names: &[&str]| names.iter().map(|it| self.path(it)).collect();
+        let secrets = Secrets {
+            revealed: paths(revealed),
+            ..Secrets::in_home(&self.path("me"))
+        };
+        let concealed = secrets.concealed(&[self.path(work)], paths(found));
+        let inner = |path: &Path| {
+            let inner = path.strip_prefix(self.path("")).ok()?;
+            Some(inner.to_str().unwrap().to_owned())
+        };
+        let ours = concealed.iter().filter_map(|it| {
+            let slash = if it.is_folder { "/" } else { "" };
+            let seen = it.seen.iter().filter_map(|seen| inner(seen));
+            let seen: String = seen.map(|seen| format!(" +{seen}")).collect();
+            Some(format!("{}{slash}{seen}", inner(&it.path)?))
+        });
+        let mut ours: Vec<String> = ours.collect();
+        ours.sort();
+        ours
+    }
+}
+
+#[test]
+fn what_exists_of_a_home_and_a_project_is_hidden_but_for_what_was_revealed() {
+    let world = World::new();
+    assert_eq!(
+        world.concealed(&["me/.aws/config"], "p", &["p/deep/down/.env.local"]),
+        [
+            "me/.aws/ +me/.aws/config",
+            "me/.netrc",
+            "me/.password-store/",
+            "me/.ssh/ +me/.ssh/known_hosts",
+            "p/.env",
+            "p/deep/down/.env.local",
+        ]
+    );
+    let revealed = ["me/.aws", "me/.ssh/id_ed25519", "p/.env"];
+    assert_eq!(
+        world.concealed(&revealed, "p", &[]),
+        [
+            "me/.netrc",
+            "me/.password-store/",
+            "me/.ssh/ +me/.ssh/id_ed25519 +me/.ssh/known_hosts",
+        ]
+    );
+}
+
+#[test]
+fn of_a_secret_folder_in_which_the_user_works_the_files_beside_the_work_are_hidden() {
+    let world = World::new();
+    let hidden = world.concealed(&[], "me/.password-store/notes", &[]);
+    assert!(hidden.contains(&"me/.password-store/mail.gpg".to_owned()));
+    assert!(!hidden.contains(&"me/.password-store/".to_owned()));
+    assert!(!hidden.contains(&"me/.password-store/notes/".to_owned()));
+}
+
+#[test]
+fn the_names_that_a_search_meets_are_judged_as_whole_paths_are() {
+    let world = World::new();
+    let secrets = Secrets::in_home(&world.path("me"));
+    for (path, is_folder) in [
+        ("me/.ssh", true),
+        ("me/.aws", true),
+        ("me/.netrc", false),
+        ("p/.env", false),
+        ("p/deep/down/.env.local", false),
+        ("p/main.rs", false),
+        ("p/deep", true),
+    ] {
+        let path = world.path(path);
+        let whole = secrets.find(&path).map(|it| it.kind);
+        assert_eq!(secrets.below(&path, is_folder), whole, "{path:?}");
+    }
 }

@@ -273,5 +273,6 @@ fn secret(name: &str, path: &Path) -> Unsafe {
     Unsafe::Secret {
         program: name.to_owned(),
         path: path.to_owned(),
+        grant: None,
     }
 }

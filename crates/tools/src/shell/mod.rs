@@ -89,6 +89,8 @@ pub enum Unsafe {
         program: String,
         /// The file or folder.
         path: PathBuf,
+        /// The option that grants it, if there is one.
+        grant: Option<String>,
     },
     /// The configuration or the attributes of a repository may run a program.
     Configuration {
@@ -153,11 +155,22 @@ impl fmt::Display for Unsafe {
                 "The command \"{program}\" is not allowed: it is {}, which is not in a folder of the system.",
                 path.display()
             ),
-            Self::Secret { program, path } => write!(
-                f,
-                "The command \"{program}\" is not allowed: it could show secrets in {}.",
-                path.display()
-            ),
+            Self::Secret {
+                program,
+                path,
+                grant,
+            } => {
+                let path = path.display().to_string();
+                let path = path.escape_debug();
+                write!(
+                    f,
+                    "The command \"{program}\" is not allowed: it could show secrets in {path}."
+                )?;
+                match grant {
+                    Some(grant) => write!(f, " The user can grant it with {grant}."),
+                    None => Ok(()),
+                }
+            }
             Self::Configuration {
                 program,
                 file,

@@ -220,6 +220,28 @@ fn a_folder_that_the_call_names_is_where_paths_start() {
     }
 }
 
+#[test]
+fn a_secret_that_was_revealed_may_be_read_and_the_refusal_of_another_names_the_grant() {
+    let world = World::new();
+    world.write("project/.env", "KEY");
+    let env = world.project().join(".env");
+    let said = world.inspect("cat .env").expect_err("a secret").to_string();
+    let grant = format!("sandbox.reveal = {{ \"{}\" }}", env.display());
+    assert!(said.contains(&grant), "{said}");
+    let machine = Machine {
+        secrets: world.machine().secrets.revealing(&[&env]),
+        ..world.machine()
+    };
+    let inspect = |command: &str| inspect(command, &ShellLists::default(), &machine);
+    for command in ["cat .env", "head -1 ./.env"] {
+        assert!(inspect(command).is_ok(), "{command}");
+    }
+    world.refuses("cat ~/.ssh/id_ed25519", &machine, "secrets");
+    // What a process keeps to itself cannot be granted.
+    let said = inspect("cat /proc/1/environ").expect_err("a process");
+    assert!(!said.to_string().contains("sandbox.reveal"), "{said}");
+}
+
 fn said(command: &str) -> String {
     let said = review(command, &ShellLists::default());
     said.expect_err(command).to_string()

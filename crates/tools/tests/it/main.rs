@@ -15,5 +15,6 @@ mod run;
 mod sandbox;
 mod script_runs;
 mod scripts;
+mod secrets;
 mod tree;
 mod write;

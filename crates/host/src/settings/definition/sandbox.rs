@@ -48,6 +48,15 @@ Variables of your environment that commands and MCP servers get beside those
 of |flemma-sandbox-environment|, such as \"GITHUB_TOKEN\" or \"AWS_*\". They
 apply without a sandbox too.",
     ),
+    Field::new(
+        "reveal",
+        Kind::List(&Kind::Text),
+        "[]",
+        "\
+Secret files and folders, see |flemma-secrets|, that tools, references, and
+commands may read, such as \"$CWD/.env\" or \"~/.ssh/config\". A folder stands
+for all that is in it. A link is not followed: name the file that it leads to.",
+    ),
     Field::table("policy", Kind::Table(&[POLICY]), ""),
     Field::table("backends", Kind::Table(&[BACKENDS]), ""),
 ];

@@ -97,11 +97,20 @@ impl Look<'_> {
             "dev" => second != Some("null"),
             _ => false,
         };
-        let secrets = &self.machine.secrets;
-        if is_private || secrets.kind(path).is_some() || secrets.is_secret_folder(path) {
+        if is_private {
             return Err(secret(name, path));
         }
-        Ok(())
+        let secrets = &self.machine.secrets;
+        // A folder that is not there yet is judged by what it would hold.
+        let found = secrets.find(path);
+        let found = found.or_else(|| secrets.find(&path.join("x")));
+        found.map_or(Ok(()), |found| {
+            Err(Unsafe::Secret {
+                program: name.to_owned(),
+                path: path.to_owned(),
+                grant: Some(found.grant()),
+            })
+        })
     }
 
     /// Refuses a search through a folder in which something is secret.
