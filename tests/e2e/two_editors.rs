@@ -72,6 +72,34 @@ fn the_second_one_is_told_and_goes_on_from_what_the_first_one_wrote() {
 }
 
 #[test]
+fn a_hard_link_to_the_chat_is_the_same_chat() {
+    let provider = Provider::anthropic([Answer::says("Never.")]);
+    let first = open(&provider, QUESTION);
+    let link = first.dir().join("link.chat");
+    fs::hard_link(first.dir().join("question.chat"), &link).unwrap();
+    first.keys("A .<BS><BS><Esc>");
+    settle(&first);
+    let home = first.dir().parent().unwrap().to_owned();
+    let second = setup(&provider)
+        .env("XDG_STATE_HOME", home.join("state"))
+        .start();
+    second.command(&format!("edit {}", link.display()));
+    let holder = format!("open in Neovim (process {}, for ", first.nvim_pid());
+    wait_message(&second, &holder);
+    second.keys("<C-]>");
+    wait_message(&second, "so nothing was sent or run here");
+    let shell = Shell::new(&provider);
+    let mut send = shell.command(&["send", link.to_str().unwrap()]);
+    let ran = send
+        .env("XDG_STATE_HOME", home.join("state"))
+        .output()
+        .unwrap();
+    let err = String::from_utf8_lossy(&ran.stderr);
+    assert!(err.contains("so nothing was sent"), "{err}");
+    assert!(provider.requests().is_empty());
+}
+
+#[test]
 fn what_both_have_written_is_kept_and_the_user_chooses() {
     let provider = Provider::anthropic([Answer::says("Gone."), Answer::says("Yes.")]);
     let first = open(&provider, QUESTION);

@@ -2,13 +2,14 @@
 //! twice, run its calls twice, or write over each other.
 //!
 //! A lease is a locked file in the folder of our state, named after the chat's real
-//! path. The system takes the lock back when its holder ends, in whatever way, so
+//! path. Of the leases of other paths, those of the same file count too: it may have
+//! several names, by hard links or mounts. The system takes the lock back when its holder ends, in whatever way, so
 //! there is none that nobody holds. It keeps no other program from writing the
 //! chat. Knows nothing of what is done with it.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -67,7 +68,7 @@ struct Record {
     program: Program,
     /// Seconds since 1970.
     since: u64,
-    /// For who looks into the folder.
+    /// The chat's real path.
     chat: String,
 }
 
@@ -102,11 +103,17 @@ pub fn take(state: &Path, path: &Path, program: &Program) -> Result<Lease, Refus
             continue;
         }
         write(&mut file, program, &chat)?;
-        return Ok(Lease {
+        let lease = Lease {
             chat,
             path,
             _file: file,
-        });
+        };
+        // Looked for after ours can be seen: of two programs that come at the same time at
+        // least one sees the other.
+        return match under_another_name(&folder, &lease) {
+            Some(by) => Err(Refusal::Held(by)),
+            None => Ok(lease),
+        };
     }
 }
 
@@ -164,18 +171,46 @@ pub fn real(path: &Path) -> PathBuf {
         .unwrap_or_else(|| path.to_owned())
 }
 
+/// Who has the file of this lease by another path. Files are compared as they are now:
+/// a program that saves by renaming puts another file at the same path.
+fn under_another_name(folder: &Path, lease: &Lease) -> Option<HeldBy> {
+    let chat = fs::metadata(&lease.chat).ok().map(id)?;
+    let others = fs::read_dir(folder).ok()?.flatten();
+    let others = others.map(|it| it.path()).filter(|it| *it != lease.path);
+    others
+        .filter_map(|path| {
+            let mut file = File::open(path).ok()?;
+            let there = PathBuf::from(record(&mut file)?.chat);
+            if fs::metadata(there).ok().map(id)? != chat {
+                return None;
+            }
+            // Left by a program that was killed, unless it is locked.
+            let is_held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+            is_held.then(|| holder(file))
+        })
+        .next()
+}
+
+fn id(metadata: fs::Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
 fn is_at(file: &File, path: &Path) -> bool {
-    let id = |it: fs::Metadata| (it.dev(), it.ino());
     match (file.metadata(), fs::metadata(path)) {
         (Ok(ours), Ok(there)) => id(ours) == id(there),
         _ => false,
     }
 }
 
-fn holder(file: File) -> HeldBy {
+fn record(file: &mut File) -> Option<Record> {
     let mut text = Vec::new();
-    let _ = file.take(MAX_RECORD).read_to_end(&mut text);
-    let record: Option<Record> = serde_json::from_slice(&text).ok();
+    file.rewind().ok()?;
+    file.take(MAX_RECORD).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+fn holder(mut file: File) -> HeldBy {
+    let record = record(&mut file);
     let since = record.as_ref().map_or(0, |record| record.since);
     HeldBy {
         program: record.map(|record| record.program),

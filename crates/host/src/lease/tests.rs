@@ -58,6 +58,36 @@ fn another_path_to_the_same_chat_is_the_same_lease() {
 }
 
 #[test]
+fn a_hard_link_to_the_same_chat_is_held_with_it() {
+    let (state, work, chat) = place();
+    let first = program("Neovim", 1);
+    let lease = take(state.path(), &chat, &first).unwrap();
+    let link = work.path().join("link.chat");
+    fs::hard_link(&chat, &link).unwrap();
+    for _ in 0..2 {
+        let by = held(take(state.path(), &link, &program("Neovim", 2)));
+        assert_eq!(by.program.as_ref(), Some(&first));
+    }
+    // Saved by renaming, the first one is another file.
+    let new = work.path().join("new");
+    fs::write(&new, "@You:\nHi.\n").unwrap();
+    fs::rename(&new, &chat).unwrap();
+    let other = take(state.path(), &link, &program("Neovim", 2)).unwrap();
+    drop((lease, other));
+    // The lease of a program that was killed holds nobody up.
+    fs::remove_file(&link).unwrap();
+    fs::hard_link(&chat, &link).unwrap();
+    let left = state.path().join(FOLDER).join("left.json");
+    let record = Record {
+        program: first,
+        since: 0,
+        chat: chat.to_string_lossy().into_owned(),
+    };
+    fs::write(left, serde_json::to_vec(&record).unwrap()).unwrap();
+    take(state.path(), &link, &program("Neovim", 2)).unwrap();
+}
+
+#[test]
 fn a_chat_that_is_not_saved_yet_keeps_its_lease_when_it_is() {
     let (state, work, _) = place();
     let chat = work.path().join("new.chat");
