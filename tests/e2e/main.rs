@@ -19,6 +19,7 @@ mod demo;
 mod editor_busy;
 mod editor_leaves;
 mod endings;
+mod environment;
 mod every_kind;
 mod everyday;
 mod faults;

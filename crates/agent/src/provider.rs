@@ -218,7 +218,7 @@ impl fmt::Debug for Provider {
 }
 
 fn variable(name: &str) -> Option<String> {
-    let value = std::env::var(name).ok()?;
+    let value = tools::variable(name)?;
     let value = value.trim();
     (!value.is_empty()).then(|| value.to_owned())
 }

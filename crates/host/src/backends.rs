@@ -46,7 +46,7 @@ async fn row(name: &str, settings: &Settings) -> Row {
         settings.model = None;
     }
     name.clone_into(&mut settings.provider);
-    let variables = |name: &str| std::env::var(name).ok();
+    let variables = |name: &str| tools::variable(name);
     let cells = match endpoint::destination(&settings, &variables) {
         Ok(Destination::Server(endpoint, parameters)) => {
             let model = match parameters.model.as_str() {

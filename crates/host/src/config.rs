@@ -75,7 +75,7 @@ pub enum Wrong {
 
 /// The folder of our configuration.
 pub fn folder() -> Option<PathBuf> {
-    let set = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let set = tools::variable_os("XDG_CONFIG_HOME").map(PathBuf::from);
     let folder = set
         .filter(|path| path.is_absolute())
         .or_else(|| std::env::home_dir().map(|home| home.join(".config")))?;

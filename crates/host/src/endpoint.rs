@@ -118,8 +118,8 @@ pub fn wanted_key(settings: &Settings, variables: Variables<'_>) -> Option<Wante
 
 /// A path as a user writes it, with `~`.
 pub fn expand(path: &str) -> String {
-    match (path.strip_prefix("~/"), std::env::var("HOME")) {
-        (Some(rest), Ok(home)) => format!("{home}/{rest}"),
+    match (path.strip_prefix("~/"), tools::variable("HOME")) {
+        (Some(rest), Some(home)) => format!("{home}/{rest}"),
         _ => path.to_owned(),
     }
 }

@@ -23,6 +23,7 @@ mod form;
 mod front;
 mod frontmatter;
 mod half_done;
+mod handover;
 mod headless;
 mod host;
 mod lease;
@@ -58,7 +59,7 @@ mod unsaid;
 mod usage;
 mod written;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -66,25 +67,29 @@ use clap::Parser;
 use arguments::{Arguments, Command, OtherThanRun, Tool};
 
 fn main() -> ExitCode {
-    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let words: Vec<&OsStr> = words.iter().map(OsString::as_os_str).collect();
+    let mut words = std::env::args_os();
+    let name = words.next();
+    let mut words: Vec<OsString> = words.collect();
     if let Some((first, rest)) = words.split_first()
-        && *first == tools::LEASH
+        && first == tools::LEASH
     {
-        let rest: Vec<OsString> = rest.iter().map(OsString::from).collect();
-        return tools::hold_leash(&rest);
+        return tools::hold_leash(rest);
     }
+    let start = match supervise::start(&mut words) {
+        Ok(start) => start,
+        Err(code) => return code,
+    };
     if let Some(watch_or_work) = for_neovim(&words) {
-        return watch_or_work();
+        return watch_or_work(start);
     }
     let Arguments {
         inner,
         collected,
         command,
-    } = Arguments::parse();
+    } = Arguments::parse_from(name.into_iter().chain(words));
     match command {
         Command::Host if inner => host::run(collected),
-        Command::Host => supervise::watch_host(),
+        Command::Host => supervise::watch_host(start),
         Command::Local => local::guide::print(),
         Command::Log { count, json } => log::print(count, json),
         Command::Tools(tools) => commands::tools(tools),
@@ -98,7 +103,7 @@ fn main() -> ExitCode {
         }) => scaffold::write(&new),
         Command::Run(run) if run.command.is_none() => commands::run(run),
         // What runs tools is watched, so that nothing outlives it.
-        _ if !inner => supervise::watch_command(),
+        _ if !inner => supervise::watch_command(start),
         Command::Send(send) => {
             supervise::follow_watcher(collected);
             commands::send(send)
@@ -120,12 +125,12 @@ fn main() -> ExitCode {
 
 /// What the plugin starts, and what that starts: read without all that a command line can
 /// say, which takes half a megabyte in each of the two processes.
-fn for_neovim(words: &[&OsStr]) -> Option<fn() -> ExitCode> {
+fn for_neovim(words: &[OsString]) -> Option<fn(supervise::Start) -> ExitCode> {
     let words: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
     match *words?.as_slice() {
         ["host"] => Some(supervise::watch_host),
-        ["--inner", "host"] => Some(|| host::run(false)),
-        ["--inner", "--collected", "host"] => Some(|| host::run(true)),
+        ["--inner", "host"] => Some(|_| host::run(false)),
+        ["--inner", "--collected", "host"] => Some(|_| host::run(true)),
         _ => None,
     }
 }

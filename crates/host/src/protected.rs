@@ -36,7 +36,7 @@ impl Places {
     /// The places of this process.
     pub fn of_this_user() -> Self {
         let home = std::env::home_dir();
-        let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let variable = |name: &str| tools::variable_os(name).map(PathBuf::from);
         let neovim = variable("NVIM_APPNAME").unwrap_or_else(|| "nvim".into());
         let mut editor = Vec::new();
         for (name, below_home) in [

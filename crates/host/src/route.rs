@@ -22,7 +22,7 @@ pub async fn find(
     mut settings: Settings,
     note: &(dyn Fn(String) + Sync),
 ) -> Result<Destination, Problem> {
-    let variables = |name: &str| std::env::var(name).ok();
+    let variables = |name: &str| tools::variable(name);
     if settings.provider == endpoint::LOCAL {
         let base_url = local::server::base_url(&settings, note).await?;
         let at = |name: &str| (name == endpoint::LOCAL).then(|| base_url.clone());
@@ -58,7 +58,7 @@ async fn with_key(
     settings: &Settings,
     note: &(dyn Fn(String) + Sync),
 ) -> Result<Destination, Problem> {
-    let variables = |name: &str| std::env::var(name).ok();
+    let variables = |name: &str| tools::variable(name);
     let Some(wanted) = endpoint::wanted_key(settings, &variables) else {
         return endpoint::destination(settings, &variables);
     };

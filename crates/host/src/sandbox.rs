@@ -111,7 +111,7 @@ fn no_network(settings: &SandboxSettings) -> Option<Missing> {
 /// below `/run`, which is empty in any case. A folder that the work is in is not
 /// hidden.
 fn hide_sockets(roots: &[&Path], limits: &mut Limits) {
-    let set = |name| std::env::var_os(name).map(PathBuf::from);
+    let set = |name| tools::variable_os(name).map(PathBuf::from);
     let holds_work = |folder: &Path| roots.iter().any(|root| root.starts_with(folder));
     if let Some(socket) = set("NVIM") {
         match socket.parent() {

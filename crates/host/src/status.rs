@@ -21,9 +21,7 @@ const ABOUT: usize = 60;
 
 /// Where state is kept: `stdpath("state")/flemma` of the Neovim that started us.
 pub fn state_folder() -> PathBuf {
-    let neovim = std::env::var("NVIM_APPNAME")
-        .ok()
-        .filter(|name| !name.is_empty());
+    let neovim = tools::variable("NVIM_APPNAME").filter(|name| !name.is_empty());
     tools::state_home()
         .join(neovim.as_deref().unwrap_or("nvim"))
         .join("flemma")
@@ -154,7 +152,7 @@ fn destination_lines(
     line_of_model: Option<usize>,
     is_tutor: bool,
 ) -> Vec<String> {
-    let variables = |name: &str| std::env::var(name).ok();
+    let variables = |name: &str| tools::variable(name);
     if is_tutor {
         return vec!["provider   tutor (built in, no model)".to_owned()];
     }

@@ -5,6 +5,7 @@
 //! the watcher ends all of them. When the watcher dies, the worker is sent
 //! SIGTERM and ends its calls itself. Knows nothing of Neovim or of tools.
 
+use std::ffi::OsString;
 use std::io;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 
@@ -14,33 +15,92 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Starts the host with our own standard streams and waits for its end.
-pub fn watch_host() -> ExitCode {
+use crate::handover::{self, Variables};
+
+/// The argument of the process that works.
+const INNER: &str = "--inner";
+
+/// What a process of ours was started with.
+#[derive(Debug)]
+pub struct Start {
+    /// Its arguments without its name.
+    words: Vec<OsString>,
+    /// Variables for the worker that our environment block lacks.
+    variables: Option<Variables>,
+}
+
+/// Closes this process to others and finds out what it was started with. `words` are its
+/// arguments without its name; what only processes of ours say to each other is removed
+/// from them. Those of the worker become its variables at once.
+///
+/// # Errors
+///
+/// The process that started this one did not hand over what it says.
+pub fn start(words: &mut Vec<OsString>) -> Result<Start, ExitCode> {
     close_to_others();
-    ended(start_worker().and_then(wait))
+    let is = |word: Option<&OsString>, what: &str| word.is_some_and(|word| word == what);
+    let mut variables = None;
+    if is(words.first(), handover::FLAG) {
+        words.remove(0);
+        let received = Variables::receive().and_then(|received| {
+            if is(words.first(), INNER) {
+                received.add()?;
+                return Ok(None);
+            }
+            Ok(Some(received))
+        });
+        variables = received.map_err(|error| {
+            eprintln!("flemma: The variables of the environment did not arrive: {error}.");
+            ExitCode::FAILURE
+        })?;
+    }
+    let words = words.clone();
+    Ok(Start { words, variables })
+}
+
+/// Starts the host with our own standard streams and waits for its end.
+pub fn watch_host(start: Start) -> ExitCode {
+    let start = start.without_secrets();
+    ended(start_worker(start).and_then(wait))
 }
 
 /// Likewise for a command of the command line, to which signals are passed on.
-pub fn watch_command() -> ExitCode {
-    close_to_others();
-    ended(watch_and_pass_on())
+pub fn watch_command(start: Start) -> ExitCode {
+    let start = start.without_secrets();
+    ended(watch_and_pass_on(start))
+}
+
+impl Start {
+    /// Starts this program again in this process, without secrets in its environment
+    /// block. Returns when it has none, or when that does not work.
+    fn without_secrets(self) -> Self {
+        if self.variables.is_none()
+            && let Err(error) = handover::start_without_secrets(&self.words)
+        {
+            eprintln!(
+                "flemma: Keys stay in the environment of this process, where commands may read them: {error}."
+            );
+        }
+        self
+    }
 }
 
 /// This program, with the arguments that it was given, as the one that works.
-fn start_worker() -> io::Result<Child> {
+fn start_worker(start: Start) -> io::Result<Child> {
     let collected = adopt_orphans().then_some("--collected");
-    Command::new(std::env::current_exe()?)
-        .arg("--inner")
-        .args(collected)
-        .args(std::env::args_os().skip(1))
-        .spawn()
+    let mut worker = Command::new(std::env::current_exe()?);
+    if let Some(variables) = start.variables {
+        variables.hand_to(&mut worker)?;
+    }
+    let words = worker.arg(INNER).args(collected).args(start.words);
+    words.spawn()
 }
 
-fn watch_and_pass_on() -> io::Result<ExitStatus> {
+fn watch_and_pass_on(start: Start) -> io::Result<ExitStatus> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let (pids, pid) = std::sync::mpsc::channel();
     let pass_on = pass_on_signals(&runtime, pid)?;
-    let worker = start_worker()?;
+    let worker = start_worker(start)?;
     let id = i32::try_from(worker.id()).ok();
     // The one who listens waits for it.
     let _ = pids.send(id.and_then(Pid::from_raw));
@@ -106,7 +166,6 @@ fn wait(mut worker: Child) -> io::Result<ExitStatus> {
 /// holds. Called by the worker first of all; `collected` is whether orphans go to the
 /// watcher.
 pub fn follow_watcher(collected: bool) {
-    close_to_others();
     match std::env::current_exe() {
         Ok(program) => tools::leash_with(program),
         Err(error) => tracing::warn!(%error, "commands are not leashed"),

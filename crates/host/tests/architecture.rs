@@ -241,3 +241,21 @@ fn the_readmes_program_is_an_example_of_the_library() {
         assert!(library.contains(&format!("//! {line}\n")), "{line}");
     }
 }
+
+#[test]
+fn variables_are_read_where_those_outside_the_environment_block_are_known() {
+    // What tests and the generator of the help are told.
+    let others = [
+        "tools/src/variables.rs",
+        "tools/src/shell/property.rs",
+        "host/src/settings/written.rs",
+        "host/src/host/panic_tests.rs",
+    ];
+    for path in files(&root().join("crates"), ".rs") {
+        let shown = path.to_string_lossy().into_owned();
+        if shown.contains("/src/") && !others.iter().any(|it| shown.ends_with(it)) {
+            let text = fs::read_to_string(&path).unwrap();
+            assert!(!text.contains("env::var"), "{shown}");
+        }
+    }
+}

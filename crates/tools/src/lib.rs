@@ -31,6 +31,7 @@ mod shell;
 mod state;
 mod tool;
 mod tool_search;
+mod variables;
 mod write;
 
 pub use aliases::ALIASES;
@@ -60,5 +61,9 @@ pub use secrets::{Concealed, Secret, SecretKind, Secrets};
 pub use shell::{Machine, Needs, ShellLists, Unsafe, forbidden, inspect, review};
 pub use state::state_home;
 pub use url::Url;
+pub use variables::{
+    add_variables, encode_variables, is_added_variable, secret_variables, variable, variable_os,
+    variables,
+};
 
 pub use tool::{BashOptions, Confinement, Progress, Tool, ToolContext, ToolError, ToolResult};

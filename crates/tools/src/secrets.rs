@@ -101,10 +101,10 @@ impl Secrets {
     pub fn of_this_user(revealed: Vec<PathBuf>) -> Self {
         let home = std::env::home_dir().filter(|it| it.is_absolute());
         let variable = |name: &str| {
-            let path = std::env::var_os(name).map(PathBuf::from);
+            let path = crate::variable_os(name).map(PathBuf::from);
             path.filter(|path| path.is_absolute())
         };
-        let app = std::env::var_os("NVIM_APPNAME").map(PathBuf::from);
+        let app = crate::variable_os("NVIM_APPNAME").map(PathBuf::from);
         let app = app.unwrap_or_else(|| "nvim".into());
         let mut ours = Vec::new();
         let below_home = |name| home.as_ref().map(|it| it.join(name));

@@ -16,7 +16,7 @@ use rustix::process::geteuid;
 /// `$TMPDIR`.
 pub fn state_home() -> PathBuf {
     let absolute = |path: PathBuf| path.is_absolute().then_some(path);
-    let variable = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let variable = crate::variable_os("XDG_STATE_HOME").map(PathBuf::from);
     let home = || std::env::home_dir().and_then(absolute);
     variable
         .and_then(absolute)

@@ -10,7 +10,15 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use chat::Problem;
-use reqwest::{Certificate, Client, ClientBuilder, Url};
+use reqwest::{Certificate, Client, ClientBuilder, NoProxy, Proxy, Url};
+
+/// The variables that name proxies for `http`, `https` and both, and the exceptions.
+const PROXIES: [[&str; 2]; 4] = [
+    ["HTTP_PROXY", "http_proxy"],
+    ["HTTPS_PROXY", "https_proxy"],
+    ["ALL_PROXY", "all_proxy"],
+    ["NO_PROXY", "no_proxy"],
+];
 
 /// How a server is reached.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -97,6 +105,8 @@ fn make(way: &Way) -> Result<Client, Problem> {
         .redirect(reqwest::redirect::Policy::none());
     if way.direct {
         builder = builder.no_proxy();
+    } else if PROXIES.iter().flatten().any(tools::is_added_variable) {
+        builder = with_proxies(builder, &tools::variable);
     }
     if let Some(file) = &way.ca_file {
         builder = trusting(builder, &file.path)?;
@@ -107,6 +117,37 @@ fn make(way: &Way) -> Result<Client, Problem> {
             "Look at $SSL_CERT_FILE and the proxy variables, if they are set.",
         )
     })
+}
+
+/// Has a client ask the proxies that `variable` names, by the rules of `reqwest`, which
+/// itself reads nothing but the environment block: the address of a proxy with a password
+/// is not in there (see [`tools::variables`]).
+fn with_proxies(
+    builder: ClientBuilder,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> ClientBuilder {
+    let first = |names: [&str; 2]| names.iter().find_map(|name| variable(name));
+    let [http, https, all, none] = PROXIES.map(first);
+    let none = none.unwrap_or_default();
+    let proxy = |address: Option<String>, make: fn(String) -> reqwest::Result<Proxy>| {
+        let address = address.filter(|address| !address.is_empty())?;
+        let address = match address.contains("://") {
+            true => address,
+            false => format!("http://{address}"),
+        };
+        // One that cannot be read is left out, as `reqwest` does.
+        let proxy = make(address).ok()?;
+        Some(proxy.no_proxy(NoProxy::from_string(&none)))
+    };
+    let proxies = [
+        proxy(http, Proxy::http),
+        proxy(https, Proxy::https),
+        proxy(all, Proxy::all),
+    ];
+    proxies
+        .into_iter()
+        .flatten()
+        .fold(builder, ClientBuilder::proxy)
 }
 
 fn trusting(builder: ClientBuilder, file: &Path) -> Result<ClientBuilder, Problem> {

@@ -29,7 +29,7 @@ The provider \"local\" runs a model on this machine, without a network.
 
 /// Prints the guide, and whether `llama-server` is found.
 pub fn print() -> ExitCode {
-    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = tools::variable_os("PATH").unwrap_or_default();
     let found: Option<PathBuf> = std::env::split_paths(&path)
         .map(|folder| folder.join("llama-server"))
         .find(|file| file.is_file());

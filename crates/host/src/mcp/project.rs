@@ -100,5 +100,5 @@ impl Project {
 /// Variables that a project may name: the keys of models are for their providers alone.
 fn variable(name: &str) -> Option<String> {
     let is_key = name.ends_with("_API_KEY");
-    (!is_key).then(|| std::env::var(name).ok()).flatten()
+    (!is_key).then(|| tools::variable(name)).flatten()
 }

@@ -41,7 +41,7 @@ pub fn serve(http: Option<SocketAddr>, given: &Given) -> ExitCode {
         Err(code) => return code,
     };
     let guard = Guard {
-        token: std::env::var(TOKEN).ok().and_then(|it| Token::new(&it)),
+        token: tools::variable(TOKEN).and_then(|it| Token::new(&it)),
     };
     if let Some(address) = http
         && let Err(problem) = check_address(address.ip(), &guard)

@@ -67,7 +67,7 @@ impl Servers {
     /// Replaces the user's servers. `file` is the configuration file of the options, `None`
     /// for those of `setup()`.
     pub fn configure(&self, settings: &Settings, file: Option<&Path>) {
-        let variable = |name: &str| std::env::var(name).ok();
+        let variable = |name: &str| tools::variable(name);
         let (own, problems) = mcp::read_specs(&settings.mcp.servers, &origin(file), &variable);
         {
             let mut state = self.0.state();

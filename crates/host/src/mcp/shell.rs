@@ -125,7 +125,7 @@ fn specs_in(
     with_project: bool,
     folder: &Path,
 ) -> (Vec<Spec>, Vec<String>) {
-    let variable = |name: &str| std::env::var(name).ok();
+    let variable = |name: &str| tools::variable(name);
     let (mut specs, mut words) = mcp::read_specs(table, origin, &variable);
     let Some(project) = Project::around(folder).filter(|_| with_project) else {
         return (specs, words);

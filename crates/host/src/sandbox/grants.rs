@@ -148,7 +148,7 @@ pub(super) fn of(granted: &[String], here: Here<'_>) -> Grants {
 impl Agent {
     /// Where its sockets are that are there now.
     fn sockets(&self) -> Vec<PathBuf> {
-        let values = self.variables.iter().filter_map(std::env::var_os);
+        let values = self.variables.iter().filter_map(tools::variable_os);
         let named = values.filter_map(|value| {
             let value = value.to_string_lossy().into_owned();
             tools::paths_in(&value)
@@ -179,7 +179,7 @@ impl Agent {
 /// The paths that one of [`Agent::places`] stands for.
 fn places(place: &str) -> Vec<PathBuf> {
     let uid = rustix::process::getuid().as_raw().to_string();
-    let runtime = std::env::var("XDG_RUNTIME_DIR").unwrap_or_else(|_| format!("/run/user/{uid}"));
+    let runtime = tools::variable("XDG_RUNTIME_DIR").unwrap_or_else(|| format!("/run/user/{uid}"));
     let place = place.replace("$RUNTIME", &runtime).replace("$UID", &uid);
     let place = match (place.strip_prefix("~/"), std::env::home_dir()) {
         (Some(rest), Some(home)) => home.join(rest),

@@ -54,7 +54,7 @@ impl Session {
             folders: Folders {
                 chat: self.folder(),
                 project: self.cwd.clone(),
-                home: std::env::var_os("HOME").map(PathBuf::from),
+                home: tools::variable_os("HOME").map(PathBuf::from),
             },
             path: self.path.clone(),
             agreed: self.references.agreed.clone(),

@@ -196,10 +196,10 @@ fn start(
     }
     let mark = Mark::new(id.as_str());
     let environment = match held {
-        Held::Chat => child_environment(std::env::vars_os(), env, &mark),
+        Held::Chat => child_environment(crate::variables(), env, &mark),
         Held::ReadOnly(needs) => {
             let real = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
-            let mut environment = shell::environment(std::env::vars_os(), &[real], needs.order());
+            let mut environment = shell::environment(crate::variables(), &[real], needs.order());
             environment.push((Mark::NAME.into(), mark.value().into()));
             environment
         }

@@ -128,7 +128,7 @@ fn start(
         program,
         arguments: arguments.iter().map(OsString::from).collect(),
         cwd: &ctx.cwd,
-        environment: child_environment(std::env::vars_os(), &[], &mark),
+        environment: child_environment(crate::variables(), &[], &mark),
         stdin: Stdio::null(),
     };
     Piped::start(launch, &mark)

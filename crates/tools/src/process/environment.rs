@@ -206,7 +206,7 @@ pub fn pass_variables(names: Vec<String>) {
 /// The names of the variables of this process that commands do not get.
 pub(crate) fn withheld() -> Vec<String> {
     let added = added();
-    let withheld = std::env::vars_os().filter(|(name, value)| !is_passed(name, value, &added));
+    let withheld = crate::variables().filter(|(name, value)| !is_passed(name, value, &added));
     let names = withheld.filter_map(|(name, _)| name.into_string().ok());
     names.collect()
 }
@@ -244,12 +244,22 @@ fn is_passed(name: &OsStr, value: &OsStr, added: &[String]) -> bool {
     };
     let mut usual = PASSED.iter().flat_map(|(_, names)| *names);
     added.iter().any(|it| is(it))
-        || usual.any(|it| is(it)) && !has_password(&value.to_string_lossy())
+        || usual.any(|it| is(it)) && !has_password(&name, &value.to_string_lossy())
+}
+
+/// Whether commands get this variable without the user naming it.
+pub(crate) fn is_passed_by_default(name: &OsStr, value: &OsStr) -> bool {
+    is_passed(name, value, &[])
 }
 
 /// Whether a value holds an address with a password, as those of proxies and package
 /// registries may.
-fn has_password(value: &str) -> bool {
+fn has_password(name: &str, value: &str) -> bool {
+    // Programs take the address of a proxy without its scheme as well.
+    let is_proxy = name.to_ascii_uppercase().ends_with("_PROXY") && !name.starts_with(['N', 'n']);
+    if is_proxy && value.contains('@') {
+        return true;
+    }
     value.split("://").skip(1).any(|rest| {
         let host = rest.split(['/', '?', '#', ' ']).next();
         host.is_some_and(|host| host.contains('@'))
@@ -306,6 +316,7 @@ mod tests {
     fn an_address_with_a_password_stays_here() {
         assert!(passes("HTTPS_PROXY", "http://proxy:3128", &[]));
         assert!(!passes("HTTPS_PROXY", "http://me:secret@proxy:3128", &[]));
+        assert!(!passes("all_proxy", "me:secret@proxy:3128", &[]));
         assert!(!passes("GOFLAGS", "-x=https://token@host/", &[]));
         assert!(passes("NO_PROXY", "a@b,https://host/@scope", &[]));
         assert!(passes(

@@ -25,7 +25,7 @@ use tokio::net::unix::pipe;
 
 pub use argv::{Ended, run_argv};
 pub use environment::{PASSED, pass_variables};
-pub(crate) use environment::{child_environment, withheld};
+pub(crate) use environment::{child_environment, is_passed_by_default, withheld};
 pub(crate) use held::Held;
 use leash::Leash;
 pub use leash::{LEASH, hold_leash, leash_with};

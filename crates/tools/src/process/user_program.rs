@@ -4,6 +4,7 @@
 //! It has the user's environment without keys of providers, no terminal, and no input unless
 //! somebody speaks with it. Nothing a model wrote is ever run here.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -55,13 +56,11 @@ impl Program {
         let mark = Mark::new("program");
         let wrap = CommandWrap::with_new(name, |process| {
             process.args(arguments);
+            process.env_clear();
+            // The keys of providers are for their servers alone.
+            let is_key = |name: &OsStr| name.to_string_lossy().ends_with("_API_KEY");
+            process.envs(crate::variables().filter(|(name, _)| !is_key(name)));
             process.env(Mark::NAME, mark.value());
-            for (name, _) in std::env::vars_os() {
-                // The keys of providers are for their servers alone.
-                if name.to_string_lossy().ends_with("_API_KEY") {
-                    process.env_remove(name);
-                }
-            }
             process.stdin(Stdio::null());
         });
         Self::spawn(wrap, &mark)
@@ -83,7 +82,7 @@ impl Program {
         let wrap = CommandWrap::with_new(name, |process| {
             process.args(arguments);
             process.env_clear();
-            process.envs(child_environment(std::env::vars_os(), env, &mark));
+            process.envs(child_environment(crate::variables(), env, &mark));
             if let Some(cwd) = cwd {
                 process.current_dir(cwd);
             }

@@ -62,7 +62,7 @@ fn kernel() -> [Vec<PathBuf>; 2] {
 fn sockets() -> Vec<PathBuf> {
     let listening = fs::read("/proc/net/unix").unwrap_or_default();
     let listening = String::from_utf8_lossy(&listening);
-    let values = std::env::vars_os().map(|(_, value)| value.to_string_lossy().into_owned());
+    let values = crate::variables().map(|(_, value)| value.to_string_lossy().into_owned());
     let values: Vec<String> = values.collect();
     let named = values.iter().flat_map(|value| paths_in(value));
     let paths: BTreeSet<&str> = listening.lines().filter_map(bound).chain(named).collect();

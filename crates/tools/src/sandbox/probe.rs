@@ -69,7 +69,7 @@ fn installed() -> Option<PathBuf> {
     if usual.is_file() {
         return Some(usual.to_owned());
     }
-    let path = std::env::var_os("PATH")?;
+    let path = crate::variable_os("PATH")?;
     let mut folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
     folders.find_map(|folder| Some(folder.join("bwrap")).filter(|file| file.is_file()))
 }

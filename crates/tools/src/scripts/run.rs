@@ -158,7 +158,7 @@ impl Call<'_> {
             program: &self.program.name,
             arguments: own.chain(last.iter().map(OsString::from)).collect(),
             cwd: &ctx.cwd,
-            environment: child_environment(std::env::vars_os(), variables, &mark),
+            environment: child_environment(crate::variables(), variables, &mark),
             stdin,
         };
         Piped::start(launch, &mark).map_err(|error| self.not_started(&error))

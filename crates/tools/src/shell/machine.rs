@@ -46,7 +46,7 @@ impl Machine {
     pub fn here(cwd: PathBuf, secrets: Secrets, sandbox: bool) -> Self {
         Self {
             cwd,
-            variables: std::env::vars_os().collect(),
+            variables: crate::variables().collect(),
             secrets,
             sandbox,
         }
