@@ -4,6 +4,7 @@
 //! no registry and no user; a server is believed in nothing.
 
 mod explain;
+mod http;
 mod limited;
 mod mend;
 mod peer;

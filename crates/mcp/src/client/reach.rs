@@ -13,6 +13,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::ChildStderr;
 use tools::Program;
 
+use super::http::MendingClient;
 use super::limited::{LONGEST, Limited, Trouble};
 use super::peer::Peer;
 use super::{Http, explain};
@@ -85,7 +86,8 @@ async fn open_as(
         Reach::Http { url, headers } => {
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                 .custom_headers(read_headers(headers)?);
-            let transport = StreamableHttpClientTransport::with_client(http()?, config);
+            let transport =
+                StreamableHttpClientTransport::with_client(MendingClient::new(http()?), config);
             let running = peer.serve_with_lifecycle(transport, lifecycle).await;
             match running {
                 Ok(running) => Ok((running, None)),

@@ -1,0 +1,402 @@
+//! Messages to servers at an address, and theirs, mended as those of programs are.
+//!
+//! The SDK's own client passes over an event that it can't read, and the call that it
+//! answers would wait until its time limit. Everything else is as the SDK does it.
+
+mod events;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use reqwest::{RequestBuilder, Response};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, RequestId,
+    ServerJsonRpcMessage,
+};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError,
+    StreamableHttpPostResponse,
+};
+use sse_stream::Sse;
+
+use super::limited::LONGEST;
+use super::mend::{self, Line};
+
+type Failure = StreamableHttpError<reqwest::Error>;
+type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+const SESSION: &str = "mcp-session-id";
+const LAST_EVENT: &str = "last-event-id";
+const EVENTS: &str = "text/event-stream";
+const JSON: &str = "application/json";
+/// Longest body of a refusal that is read, in bytes.
+const REFUSAL: usize = 64 * 1024;
+
+/// Sends messages over HTTP.
+#[derive(Clone)]
+pub(super) struct MendingClient {
+    http: reqwest::Client,
+    unanswered: Unanswered,
+}
+
+impl MendingClient {
+    pub(super) fn new(http: reqwest::Client) -> Self {
+        Self {
+            http,
+            unanswered: Unanswered::default(),
+        }
+    }
+}
+
+/// The requests that have no answer yet.
+#[derive(Clone, Default)]
+struct Unanswered(Arc<Mutex<Vec<RequestId>>>);
+
+impl Unanswered {
+    fn add(&self, id: RequestId) {
+        self.lock().push(id);
+    }
+
+    /// Returns whether there was no answer before.
+    fn remove(&self, id: &RequestId) -> bool {
+        let mut ids = self.lock();
+        let count = ids.len();
+        ids.retain(|it| it != id);
+        ids.len() < count
+    }
+
+    fn remove_all(&self) -> Vec<RequestId> {
+        std::mem::take(&mut self.lock())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<RequestId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The answer to a request whose true answer can't be read; `wrong` is a part of a
+/// sentence.
+fn unreadable(id: RequestId, wrong: &str) -> ServerJsonRpcMessage {
+    let said = format!("it sent a message {wrong}");
+    let error = ErrorData::new(ErrorCode::INTERNAL_ERROR, said, None);
+    ServerJsonRpcMessage::error(error, Some(id))
+}
+
+impl StreamableHttpClient for MendingClient {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        self.post_message_with_max_sse_event_size(
+            uri,
+            message,
+            session_id,
+            auth_header,
+            custom_headers,
+            LONGEST,
+        )
+        .await
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+        max_sse_event_size: usize,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let sent = Sent::new(&message, session_id.is_some());
+        let request = self.http.post(uri.as_ref()).json(&message);
+        let request = with_headers(request, session_id.as_deref(), auth_header, custom_headers)?;
+        if let Some(id) = &sent.id {
+            self.unanswered.add(id.clone());
+        }
+        if let ClientJsonRpcMessage::Notification(it) = &message
+            && let ClientNotification::CancelledNotification(it) = &it.notification
+        {
+            it.params.request_id.iter().for_each(|id| {
+                self.unanswered.remove(id);
+            });
+        }
+        let answer = match request.send().await {
+            Ok(response) => self.read(response, &sent, max_sse_event_size).await,
+            Err(error) => Err(error.into()),
+        };
+        // The answer to one that opened a stream comes later.
+        if !matches!(answer, Ok(StreamableHttpPostResponse::Sse(..)))
+            && let Some(id) = &sent.id
+        {
+            self.unanswered.remove(id);
+        }
+        answer
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failure> {
+        let deleted = self
+            .http
+            .delete_session(uri, session_id, auth_header, custom_headers);
+        deleted.await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Events, Failure> {
+        self.get_stream_with_max_sse_event_size(
+            uri,
+            session_id,
+            last_event_id,
+            auth_header,
+            custom_headers,
+            LONGEST,
+        )
+        .await
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+        max_sse_event_size: usize,
+    ) -> Result<Events, Failure> {
+        let mut request = self.http.get(uri.as_ref());
+        if let Some(id) = last_event_id {
+            request = request.header(LAST_EVENT, id);
+        }
+        let request = with_headers(request, session_id.as_deref(), auth_header, custom_headers)?;
+        let response = request.send().await?;
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        wants_login(&response)?;
+        if let Some(error) = busy(&response) {
+            return Err(error.into());
+        }
+        let response = response.error_for_status()?;
+        match kind(&response) {
+            Some(kind) if kind.starts_with(EVENTS) || kind.starts_with(JSON) => {}
+            kind => return Err(StreamableHttpError::UnexpectedContentType(kind)),
+        }
+        // Which requests are answered here is not known.
+        let unanswered = self.unanswered.clone();
+        Ok(events::read(response, max_sse_event_size, unanswered, None))
+    }
+}
+
+/// What was sent, as far as its answer depends on it.
+struct Sent {
+    /// Of a request; nothing else is answered.
+    id: Option<RequestId>,
+    asks_for_versions: bool,
+    in_session: bool,
+}
+
+impl Sent {
+    fn new(message: &ClientJsonRpcMessage, in_session: bool) -> Self {
+        let ClientJsonRpcMessage::Request(request) = message else {
+            return Self {
+                id: None,
+                asks_for_versions: false,
+                in_session,
+            };
+        };
+        Self {
+            id: Some(request.id.clone()),
+            asks_for_versions: matches!(request.request, ClientRequest::DiscoverRequest(_)),
+            in_session,
+        }
+    }
+}
+
+impl MendingClient {
+    /// Reads the answer to a message.
+    async fn read(
+        &self,
+        response: Response,
+        sent: &Sent,
+        most: usize,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        wants_login(&response)?;
+        let status = response.status();
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if status == StatusCode::NOT_FOUND && sent.in_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        if !status.is_success() {
+            return refused(response, sent).await;
+        }
+        // Some servers accept with an empty 200.
+        if sent.id.is_none() && response.content_length() == Some(0) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        let session = session(&response);
+        match kind(&response) {
+            Some(kind) if kind.starts_with(EVENTS) => {
+                let (unanswered, id) = (self.unanswered.clone(), sent.id.clone());
+                let events = events::read(response, most, unanswered, id);
+                Ok(StreamableHttpPostResponse::Sse(events, session))
+            }
+            Some(kind) if kind.starts_with(JSON) => {
+                let body = body(response, LONGEST).await?;
+                let Some(id) = sent.id.clone() else {
+                    return Ok(StreamableHttpPostResponse::Accepted);
+                };
+                let message = match mend::line(body.trim_ascii()) {
+                    Line::Mended(text) => serde_json::from_str(&text),
+                    Line::Unreadable(wrong) => Ok(unreadable(id, &wrong)),
+                    Line::Whole | Line::Foreign => serde_json::from_slice(&body),
+                };
+                let message = message.map_err(|error| {
+                    let said = format!("no message of the protocol: {error}");
+                    StreamableHttpError::UnexpectedServerResponse(said.into())
+                })?;
+                Ok(StreamableHttpPostResponse::Json(message, session))
+            }
+            kind => Err(StreamableHttpError::UnexpectedContentType(kind)),
+        }
+    }
+}
+
+/// Reads an answer whose status is no success.
+async fn refused(response: Response, sent: &Sent) -> Result<StreamableHttpPostResponse, Failure> {
+    let status = response.status();
+    let is_json = kind(&response).is_some_and(|it| it.starts_with(JSON));
+    let busy = busy(&response);
+    if let Some(error) = busy
+        .as_ref()
+        .filter(|_| !is_json || status == StatusCode::TOO_MANY_REQUESTS)
+    {
+        return Err(HttpStatusError::new(error.status, error.retry_after.clone()).into());
+    }
+    let session = session(&response);
+    let body = body(response, REFUSAL).await.unwrap_or_default();
+    let text = match mend::line(body.trim_ascii()) {
+        Line::Mended(text) => text,
+        _ => String::from_utf8_lossy(&body).into_owned(),
+    };
+    let said = match serde_json::from_str(&text) {
+        Ok(ServerJsonRpcMessage::Error(said)) => Some(said),
+        _ => None,
+    };
+    let is_login = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    // A server of an older era: the greeting is tried in the older way, so the answer
+    // needs the number of the question, which not all of them give.
+    if sent.asks_for_versions && !sent.in_session && status.is_client_error() && !is_login {
+        let error = said.map_or_else(
+            || ErrorData::invalid_request(format!("HTTP {status}: {text}"), None),
+            |said| said.error,
+        );
+        let message = ServerJsonRpcMessage::error(error, sent.id.clone());
+        return Ok(StreamableHttpPostResponse::Json(message, None));
+    }
+    if let Some(said) = said.filter(|_| is_json && !is_login) {
+        let message = ServerJsonRpcMessage::Error(said);
+        return Ok(StreamableHttpPostResponse::Json(message, session));
+    }
+    Err(match busy {
+        Some(error) => error.into(),
+        None => {
+            let said = format!("HTTP {status}: {text}");
+            StreamableHttpError::UnexpectedServerResponse(said.into())
+        }
+    })
+}
+
+fn with_headers(
+    mut request: RequestBuilder,
+    session: Option<&str>,
+    token: Option<String>,
+    headers: HashMap<HeaderName, HeaderValue>,
+) -> Result<RequestBuilder, Failure> {
+    let ours = |name: &HeaderName| name == ACCEPT || name == SESSION || name == LAST_EVENT;
+    if let Some(name) = headers.keys().find(|name| ours(name)) {
+        return Err(StreamableHttpError::ReservedHeaderConflict(
+            name.to_string(),
+        ));
+    }
+    request = request
+        .headers(HeaderMap::from_iter(headers))
+        .header(ACCEPT, format!("{EVENTS}, {JSON}"));
+    if let Some(session) = session {
+        request = request.header(SESSION, session);
+    }
+    if let Some(token) = token {
+        request = request.bearer_auth(token);
+    }
+    Ok(request)
+}
+
+fn wants_login(response: &Response) -> Result<(), Failure> {
+    let challenge = response.headers().get(WWW_AUTHENTICATE);
+    match (response.status(), challenge) {
+        (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, Some(challenge)) => {
+            let challenge = String::from_utf8_lossy(challenge.as_bytes()).into_owned();
+            let error = AuthRequiredError::new(challenge);
+            Err(StreamableHttpError::AuthRequired(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The error of a server that is overloaded or broken.
+fn busy(response: &Response) -> Option<HttpStatusError> {
+    let status = response.status();
+    if status != StatusCode::TOO_MANY_REQUESTS && !status.is_server_error() {
+        return None;
+    }
+    let after = response.headers().get(RETRY_AFTER);
+    let after = after.and_then(|it| it.to_str().ok()).map(str::to_owned);
+    Some(HttpStatusError::new(status.as_u16(), after))
+}
+
+/// The type of a body.
+fn kind(response: &Response) -> Option<String> {
+    let kind = response.headers().get(CONTENT_TYPE)?;
+    Some(String::from_utf8_lossy(kind.as_bytes()).into_owned())
+}
+
+fn session(response: &Response) -> Option<String> {
+    let session = response.headers().get(SESSION)?;
+    session.to_str().ok().map(str::to_owned)
+}
+
+/// A whole body of at most that many bytes.
+async fn body(response: Response, most: usize) -> Result<Vec<u8>, Failure> {
+    let too_large = || StreamableHttpError::ResponseBodyTooLarge { max_size: most };
+    let mut body = Vec::new();
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        body.extend_from_slice(&chunk?);
+        if body.len() > most {
+            return Err(too_large());
+        }
+    }
+    Ok(body)
+}

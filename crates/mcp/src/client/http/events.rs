@@ -1,0 +1,306 @@
+//! Events of a server, each of which can be read.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use futures::stream::unfold;
+use futures::{Stream, StreamExt};
+use hyper::body::Bytes;
+use rmcp::model::{RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::SseError;
+use serde::Deserialize;
+use sse_stream::{Sse, SseStream};
+
+use super::super::mend::{self, Line};
+use super::{Events, Unanswered, unreadable};
+
+/// The events of a response, none of them longer than `most` bytes. One that can't be
+/// read becomes an error as the answer to the request `id`, or to all that are
+/// `unanswered` where that is `None`.
+pub(super) fn read(
+    response: reqwest::Response,
+    most: usize,
+    unanswered: Unanswered,
+    id: Option<RequestId>,
+) -> Events {
+    let bytes = response
+        .bytes_stream()
+        .map(|it| it.map_err(|error| Broken::Lost(error.into())));
+    let reader = Reader {
+        inner: parse(bytes, most),
+        mender: Mender { unanswered, id },
+        ready: VecDeque::new(),
+        over: false,
+    };
+    unfold(reader, |mut reader| async {
+        let event = reader.next().await?;
+        Some((event, reader))
+    })
+    .boxed()
+}
+
+struct Reader {
+    inner: Events,
+    mender: Mender,
+    ready: VecDeque<Sse>,
+    over: bool,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Option<Result<Sse, SseError>> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(Ok(event));
+            }
+            if self.over {
+                return None;
+            }
+            match self.inner.next().await? {
+                Ok(event) => self.ready.extend(self.mender.mend(event)),
+                Err(SseError::Body(error)) if is_too_long(&error) => {
+                    self.ready.extend(self.mender.fail(&error.to_string()));
+                    self.over = true;
+                }
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+fn is_too_long(error: &AnyError) -> bool {
+    matches!(error.downcast_ref(), Some(Broken::TooLong(_)))
+}
+
+/// Mends events and knows whose answers they are.
+struct Mender {
+    unanswered: Unanswered,
+    id: Option<RequestId>,
+}
+
+/// What tells an answer from other messages.
+#[derive(Deserialize)]
+struct Head {
+    id: Option<RequestId>,
+    method: Option<serde::de::IgnoredAny>,
+}
+
+impl Mender {
+    /// The events in place of one.
+    fn mend(&self, mut event: Sse) -> Vec<Sse> {
+        let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
+        let Some(data) = event.data.as_mut().filter(|_| is_message) else {
+            return vec![event];
+        };
+        match mend::line(data.trim().as_bytes()) {
+            Line::Whole | Line::Foreign => {}
+            Line::Mended(text) => *data = text,
+            Line::Unreadable(wrong) => {
+                let id = event.id.take();
+                let mut failed = self.fail(&wrong);
+                // Where to go on is still known.
+                if let Some(first) = failed.first_mut() {
+                    first.id = id;
+                }
+                return failed;
+            }
+        }
+        let head: Option<Head> = serde_json::from_str(data).ok();
+        if let Some(Head {
+            id: Some(id),
+            method: None,
+        }) = head
+        {
+            self.unanswered.remove(&id);
+        }
+        vec![event]
+    }
+
+    /// Answers what waits for a message that can't be read.
+    fn fail(&self, wrong: &str) -> Vec<Sse> {
+        let ids = match &self.id {
+            Some(id) if self.unanswered.remove(id) => vec![id.clone()],
+            Some(_) => Vec::new(),
+            None => self.unanswered.remove_all(),
+        };
+        let answers = ids.into_iter().map(|id| unreadable(id, wrong));
+        answers.filter_map(|answer| as_event(&answer)).collect()
+    }
+}
+
+fn as_event(message: &ServerJsonRpcMessage) -> Option<Sse> {
+    let data = serde_json::to_string(message).ok()?;
+    Some(Sse::default().data(data))
+}
+
+type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a stream of bytes ended.
+#[derive(Debug)]
+enum Broken {
+    /// The connection broke.
+    Lost(AnyError),
+    /// An event is longer than that many bytes.
+    TooLong(usize),
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lost(error) => write!(f, "{error}"),
+            Self::TooLong(most) => write!(f, "of more than {} MB", most / (1024 * 1024)),
+        }
+    }
+}
+
+impl std::error::Error for Broken {}
+
+/// Reads events; bytes that are no UTF-8 become U+FFFD.
+fn parse(bytes: impl Stream<Item = Result<Bytes, Broken>> + Send + 'static, most: usize) -> Events {
+    let (mut text, mut length) = (Text::default(), Length::new(most));
+    let text = bytes.map(move |chunk| {
+        let chunk = chunk?;
+        length.count(&chunk)?;
+        Ok::<_, Broken>(Bytes::from(text.mend(&chunk)))
+    });
+    SseStream::from_bytes_stream(text).boxed()
+}
+
+/// Bytes of UTF-8 that come in pieces.
+#[derive(Default)]
+struct Text {
+    /// The beginning of a character whose end did not come yet.
+    begun: Vec<u8>,
+}
+
+impl Text {
+    fn mend(&mut self, chunk: &[u8]) -> String {
+        let mut bytes = std::mem::take(&mut self.begun);
+        bytes.extend_from_slice(chunk);
+        let mut mended = String::with_capacity(bytes.len());
+        let mut rest = bytes.utf8_chunks().peekable();
+        while let Some(chunk) = rest.next() {
+            mended.push_str(chunk.valid());
+            let odd = chunk.invalid();
+            let error = std::str::from_utf8(odd).err();
+            let may_go_on = error.is_some_and(|it| it.error_len().is_none());
+            if may_go_on && rest.peek().is_none() {
+                self.begun = odd.to_vec();
+            } else if !odd.is_empty() {
+                mended.push(char::REPLACEMENT_CHARACTER);
+            }
+        }
+        mended
+    }
+}
+
+/// Counts the bytes of an event.
+struct Length {
+    most: usize,
+    event: usize,
+    line: usize,
+    after_return: bool,
+}
+
+impl Length {
+    fn new(most: usize) -> Self {
+        Self {
+            most,
+            event: 0,
+            line: 0,
+            after_return: false,
+        }
+    }
+
+    fn count(&mut self, chunk: &[u8]) -> Result<(), Broken> {
+        for &byte in chunk {
+            let ends_return = self.after_return && byte == b'\n';
+            self.after_return = byte == b'\r';
+            match byte {
+                _ if ends_return => {}
+                // An empty line ends an event.
+                b'\r' | b'\n' if self.line == 0 => self.event = 0,
+                b'\r' | b'\n' => self.line = 0,
+                _ => {
+                    self.line += 1;
+                    self.event += 1;
+                }
+            }
+            if self.event > self.most {
+                return Err(Broken::TooLong(self.most));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// The events in these bytes, which arrive in pieces of that size.
+    async fn events(bytes: &[u8], size: usize, most: usize) -> Vec<Result<Option<String>, String>> {
+        let chunks: Vec<_> = bytes
+            .chunks(size)
+            .map(|it| Ok::<_, Broken>(Bytes::copy_from_slice(it)))
+            .collect();
+        let events = parse(futures::stream::iter(chunks), most);
+        let said = |event: Result<Sse, SseError>| match event {
+            Ok(event) => Ok(event.data),
+            Err(SseError::Body(error)) => Err(error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        events.map(said).take(10).collect().await
+    }
+
+    #[tokio::test]
+    async fn bytes_that_are_no_utf_8_are_replaced_however_they_arrive() {
+        let bytes = [
+            "data: aä😀".as_bytes(),
+            b"\xff\xf0\x9f\ndata: \xc3\n\n: \xff\n\ndata: b\n\n",
+        ]
+        .concat();
+        for size in 1..=bytes.len() {
+            let expected =
+                ["aä😀\u{fffd}\u{fffd}\n\u{fffd}", "b"].map(|it| Ok(Some(it.to_owned())));
+            assert_eq!(events(&bytes, size, 64).await, expected, "{size}");
+        }
+    }
+
+    #[test]
+    fn an_answer_to_an_unknown_request_ends_all_that_wait() {
+        let unanswered = Unanswered::default();
+        let number = |it: i64| serde_json::from_value::<RequestId>(it.into()).unwrap();
+        for id in [1, 2, 3] {
+            unanswered.add(number(id));
+        }
+        let mender = Mender {
+            unanswered,
+            id: None,
+        };
+        let whole = Sse::default().data(r#"{"jsonrpc":"2.0","id":2,"result":{}}"#);
+        assert_eq!(mender.mend(whole.clone()), [whole]);
+        let broken = Sse::default()
+            .data(r#"{"jsonrpc":"2.0","id":1,"res"#)
+            .id("7");
+        let answers = mender.mend(broken.clone());
+        let said = |event: &Sse| event.data.clone().unwrap_or_default();
+        assert!(said(&answers[0]).contains(r#""id":1"#) && said(&answers[1]).contains(r#""id":3"#));
+        assert_eq!((answers.len(), answers[0].id.as_deref()), (2, Some("7")));
+        assert_eq!(mender.mend(broken), []);
+    }
+
+    #[tokio::test]
+    async fn an_event_has_a_longest_length_and_a_stream_has_none() {
+        let many = "data: 12345678\r\n\r\n".repeat(9);
+        assert!(
+            events(many.as_bytes(), 7, 16)
+                .await
+                .iter()
+                .all(Result::is_ok)
+        );
+        let long = "data: 1234\r\ndata: 5678\r\n\r\n";
+        let read = events(long.as_bytes(), 7, 16).await;
+        assert_eq!(read[0], Err("of more than 0 MB".to_owned()));
+    }
+}

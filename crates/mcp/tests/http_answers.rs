@@ -1,0 +1,240 @@
+//! Answers of servers at an address that are not quite JSON: repaired where that is
+//! possible, and the end of their call at once where it is not.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mcp::{Agreed, Called, Caller, Reach, Server, Spec};
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tools::{NoPerson, Progress};
+
+const EVENTS: &str = "text/event-stream";
+const JSON: &str = "application/json";
+
+/// How a call of a tool is answered.
+#[derive(Clone)]
+struct Answer {
+    kind: &'static str,
+    /// `ID` stands for the number of the request.
+    bytes: Vec<u8>,
+    /// Whether nothing ends the answer.
+    stays: bool,
+}
+
+struct Fake {
+    server: Arc<Server>,
+    answer: Arc<Mutex<Answer>>,
+}
+
+/// A server in front of which nothing waits.
+async fn fake() -> Fake {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let answer = Answer {
+        kind: JSON,
+        bytes: Vec::new(),
+        stays: false,
+    };
+    let answer = Arc::new(Mutex::new(answer));
+    let given = answer.clone();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(respond(stream, given.clone()));
+        }
+    });
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let headers = Default::default();
+    let spec = Spec::new("test", "docs", Reach::Http { url, headers });
+    let http = || {
+        let client = reqwest::Client::builder().build();
+        client.map_err(|error| error.to_string())
+    };
+    let server = Server::new(spec, Agreed::Never, Arc::new(http), |_| {});
+    Fake { server, answer }
+}
+
+impl Fake {
+    /// Calls a tool, for an hour at most.
+    async fn call(&self, kind: &'static str, bytes: impl Into<Vec<u8>>, stays: bool) -> Called {
+        *self.answer.lock().unwrap() = Answer {
+            kind,
+            bytes: bytes.into(),
+            stays,
+        };
+        let caller = Caller {
+            progress: Progress::default(),
+            person: Arc::new(NoPerson),
+            cancel: CancellationToken::new(),
+            limit: Duration::from_secs(3600),
+        };
+        self.server.call("say", Map::new(), &caller).await
+    }
+}
+
+/// Reads one request and answers it.
+async fn respond(stream: TcpStream, answer: Arc<Mutex<Answer>>) {
+    let mut stream = BufReader::new(stream);
+    let (mut length, mut posted) = (0, true);
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).await.unwrap_or_default() == 0 {
+            return;
+        }
+        posted &= !line.starts_with("GET") && !line.starts_with("DELETE");
+        let line = line.to_ascii_lowercase();
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.unwrap();
+    let request: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let result = match request["method"].as_str() {
+        _ if !posted => return say(&mut stream, "405 Method Not Allowed", JSON, b"").await,
+        Some("initialize") => json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "fake", "version": "1"},
+        }),
+        Some("tools/list") => json!({"tools": [{
+            "name": "say",
+            "inputSchema": {"type": "object"},
+        }]}),
+        Some("ping") => json!({}),
+        Some("tools/call") => {
+            let answer = answer.lock().unwrap().clone();
+            let id = request["id"].to_string();
+            let at = answer.bytes.windows(2).position(|it| it == b"ID").unwrap();
+            let bytes = [&answer.bytes[..at], id.as_bytes(), &answer.bytes[at + 2..]].concat();
+            say(&mut stream, "200 OK", answer.kind, &bytes).await;
+            if answer.stays {
+                // Until the other side leaves.
+                let _ = stream.read_u8().await;
+            }
+            return;
+        }
+        Some(method) if request["id"].is_null() || method == "server/discover" => {
+            let status = if request["id"].is_null() {
+                "202 Accepted"
+            } else {
+                "400 Bad Request"
+            };
+            return say(&mut stream, status, JSON, b"").await;
+        }
+        _ => return,
+    };
+    let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+    say(&mut stream, "200 OK", JSON, answer.to_string().as_bytes()).await;
+}
+
+async fn say(stream: &mut BufReader<TcpStream>, status: &str, kind: &str, body: &[u8]) {
+    let head = format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: {kind}\r\n\r\n");
+    let _ = stream.write_all(&[head.as_bytes(), body].concat()).await;
+}
+
+fn result(text: &[u8]) -> Vec<u8> {
+    let before = br#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":""#;
+    [&before[..], text, br#""}]}}"#].concat()
+}
+
+fn event(message: &[u8]) -> Vec<u8> {
+    [b"data: ", message, b"\n\n"].concat()
+}
+
+fn answered(text: &str) -> Called {
+    Called::Answered {
+        text: text.to_owned(),
+        is_error: false,
+    }
+}
+
+#[tokio::test]
+async fn halves_of_characters_and_bytes_that_are_no_utf_8_are_repaired() {
+    let fake = fake().await;
+    for (written, read) in [
+        (&br"a\ud83db"[..], "a\u{fffd}b"),
+        (br"\ude00\ud83d\ude00", "\u{fffd}😀"),
+        (b"a\xffb", "a\u{fffd}b"),
+        ("a\u{e4}b".as_bytes(), "aäb"),
+    ] {
+        let message = result(written);
+        assert_eq!(
+            fake.call(JSON, message.clone(), false).await,
+            answered(read)
+        );
+        let called = fake.call(EVENTS, event(&message), true).await;
+        assert_eq!(called, answered(read));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_ends_its_call() {
+    let fake = fake().await;
+    for (message, said) in [
+        (
+            &br#"{"jsonrpc":"2.0","id":ID,"result":{"content":[}}"#[..],
+            "that is no JSON",
+        ),
+        (
+            br#"{"jsonrpc":"2.0","id":ID,"result":{"n":1e999}}"#,
+            "that is no JSON",
+        ),
+        (br#"{"jsonrpc":"2.0","id":ID,"resu"#, "that is no JSON"),
+        (
+            br#"{"jsonrpc":"2.0","id":ID,"result":null}"#,
+            "its result is no object",
+        ),
+        (
+            br#"{"jsonrpc":"2.0","id":ID}"#,
+            "neither a result nor an error",
+        ),
+        (
+            br#"{"jsonrpc":"2.0","id":ID,"error":"out of order"}"#,
+            "out of order",
+        ),
+    ] {
+        for (kind, bytes, stays) in [
+            (JSON, message.to_vec(), false),
+            (EVENTS, event(message), true),
+            // An event with a number of its own could be asked for again.
+            (EVENTS, [b"id: 1\n", &event(message)[..]].concat(), true),
+        ] {
+            let called = fake.call(kind, bytes, stays).await;
+            let Called::Failed(why) = called else {
+                panic!("{said}, {kind}: {called:?}");
+            };
+            assert!(why.contains(said), "{said}, {kind}: {why}");
+        }
+    }
+    // The server is as usable as before.
+    assert_eq!(
+        fake.call(JSON, result(b"well"), false).await,
+        answered("well")
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_passed_over() {
+    let fake = fake().await;
+    let stream = [
+        &b": ID\n\ndata: hello\n\ndata:\n\nevent: other\ndata: {\n\n"[..],
+        b"data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",",
+        b"\"params\":{\"level\":\"info\",\"data\":\"\\ud83d\"}}\n\n",
+    ]
+    .concat();
+    // The number in the comment is that of the call.
+    let called = fake.call(EVENTS, stream.clone(), false).await;
+    assert!(matches!(called, Called::Failed(_)), "{called:?}");
+    let answer =
+        b"data: {\"jsonrpc\":\"2.0\",\"id\":ID,\r\ndata: \"result\":{\"content\":[]}}\r\n\r\n";
+    let stream = [&stream[6..], answer].concat();
+    let called = fake.call(EVENTS, stream, true).await;
+    assert_eq!(called, answered("(The tool gave no text.)"));
+}
