@@ -52,8 +52,8 @@ pub use process::{
 pub use registry::{BUILTIN, Clash, Precedence, Registry, default_tools};
 pub use run::{Ran, run, run_in_full};
 pub use sandbox::{
-    Backend, Limits, Missing, Names, Sandbox, Tmp, cuts_off_abstract_sockets, find_out, leads_to,
-    paths_in, tmp_folder,
+    Backend, Limits, Missing, Names, Sandbox, Tmp, cuts_off_abstract_sockets, find_out,
+    keeps_from_setuid, leads_to, paths_in, tmp_folder,
 };
 pub use scripts::{Place, ScriptFolder, ScriptProblem, digest};
 pub use search::{Entry, Hit, search};

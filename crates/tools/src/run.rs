@@ -67,6 +67,7 @@ pub async fn run_in_full(
     let name = tool.name().to_owned();
     let limit = tool.deadline(&input, ctx.timeout);
     let lacks = tool.runs_commands().then(|| explain::Variables::of(&input));
+    let sets_bits = tool.runs_commands() && explain::sets_bits(&input);
     let watch = watch(tool.as_ref(), &mut ctx).await;
     let (buffers, sandbox) = (ctx.buffers.clone(), ctx.sandbox.clone());
     let mut task = tokio::spawn(async move { tool.execute(&id, input, ctx).await });
@@ -75,7 +76,7 @@ pub async fn run_in_full(
         ended = &mut task => {
             buffers.check();
             let ran = ran(&name, ended, &Stop::Cancelled);
-            return noted(ran, watch, &sandbox, lacks).await;
+            return noted(ran, watch, &sandbox, lacks, sets_bits).await;
         }
         () = cancelled_by_user.cancelled() => Stop::Cancelled,
         () = sleep(limit) => Stop::TimedOut(limit),
@@ -83,7 +84,7 @@ pub async fn run_in_full(
     drop(stop_tool);
     let ran = give_up(&name, task, &stop).await;
     buffers.check();
-    noted(ran, watch, &sandbox, lacks).await
+    noted(ran, watch, &sandbox, lacks, sets_bits).await
 }
 
 /// Has what commands may not make looked for before they run.
@@ -105,6 +106,7 @@ async fn noted(
     watch: Option<Watch>,
     sandbox: &Sandbox,
     lacks: Option<explain::Variables>,
+    sets_bits: bool,
 ) -> Ran {
     let failed = !matches!(
         ran.outcome,
@@ -122,6 +124,10 @@ async fn noted(
         text.push_str(&note);
     }
     let Some(watch) = watch else { return ran };
+    if sets_bits && text.contains(explain::BITS_REFUSED) && crate::sandbox::keeps_from_setuid() {
+        text.push_str("\n\n");
+        text.push_str(explain::BITS_NOTE);
+    }
     let said = text.clone();
     let notes = spawn_blocking(move || {
         let explained = watch.explain(&said).into_iter();

@@ -174,6 +174,15 @@ const BY_THEMSELVES: &[Probe] = &[
         "write a unit of systemd",
         "echo x > /etc/systemd/system/x.service",
     ),
+    denied("make a file setuid", "cp /bin/true lent && chmod u+s lent"),
+    denied(
+        "make a file setgid",
+        "cp /bin/true lent2 && chmod 2755 lent2",
+    ),
+    denied(
+        "create a setuid file",
+        "python3 -c \"import os; os.open('lent3', os.O_CREAT | os.O_WRONLY, 0o4755)\"",
+    ),
     allowed(
         "write Git's index",
         "echo x > .git/index && rm .git/index",
@@ -183,6 +192,11 @@ const BY_THEMSELVES: &[Probe] = &[
         "make a .envrc where there is none",
         "mkdir -p sub && echo x > sub/.envrc",
         "it becomes .envrc.flemma-held when the command ends",
+    ),
+    allowed(
+        "put a command into a rebase under way",
+        "mkdir -p .git/rebase-merge && echo exec x > .git/rebase-merge/git-rebase-todo",
+        "the line is gone when the command ends",
     ),
 ];
 

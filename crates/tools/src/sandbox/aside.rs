@@ -47,7 +47,7 @@ fn held_name(name: &OsStr, number: usize) -> OsString {
 }
 
 /// Opens a folder below `root` step by step.
-fn open(root: &Path, folder: &Path) -> io::Result<OwnedFd> {
+pub(super) fn open(root: &Path, folder: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let below = folder.strip_prefix(root).map_err(|_| Errno::INVAL)?;
     let mut opened = openat(CWD, root, flags, Mode::empty())?;

@@ -29,6 +29,34 @@ pub(crate) fn notes<'a>(
     lacked.map(|missing| format!("[{}]", missing.note))
 }
 
+/// Whether a call with these arguments would set a setuid or setgid bit, as far as that can
+/// be seen: `chmod u+s`, `chmod 2755` and `install -m4755`.
+pub(crate) fn sets_bits(input: &Value) -> bool {
+    let texts = input.as_object().into_iter().flatten();
+    let mut texts = texts.filter_map(|(_, value)| value.as_str());
+    let ends = |c: char| c.is_whitespace() || "\"'`;&|(),".contains(c);
+    texts.any(|text| text.split(ends).any(is_mode_with_bits))
+}
+
+fn is_mode_with_bits(word: &str) -> bool {
+    let word = word.trim_start_matches("--mode=").trim_start_matches("-m");
+    let is_octal = (4..=5).contains(&word.len()) && word.bytes().all(|it| it.is_ascii_digit());
+    if is_octal {
+        return u32::from_str_radix(word, 8).is_ok_and(|mode| mode & 0o6000 != 0);
+    }
+    let Some((who, what)) = word.split_once(['+', '=']) else {
+        return false;
+    };
+    let all_in = |text: &str, letters: &str| text.chars().all(|it| letters.contains(it));
+    all_in(who, "ugoa") && all_in(what, "rwxXst") && what.contains('s')
+}
+
+/// What a call says that tried to set such a bit and failed at it.
+pub(crate) const BITS_REFUSED: &str = "Operation not permitted";
+/// The note for it.
+pub(crate) const BITS_NOTE: &str = "[The sandbox lets no command set a setuid or setgid bit. The user can set it outside \
+                                    of the sandbox.]";
+
 /// Variables that the user has and a command does not get.
 pub(crate) struct Variables {
     /// Those that the command names.
@@ -117,6 +145,31 @@ mod tests {
         );
         assert_eq!(note("echo $GITHUB_TOKENS", Some("MY_GITHUB_TOKEN")), None);
         assert_eq!(note("gh pr list", None), None);
+    }
+
+    #[test]
+    fn modes_with_bits_that_lend_rights_are_seen() {
+        for command in [
+            "chmod u+s x",
+            "chmod 'ug+rws' x",
+            "chmod +s x; ls",
+            "chmod o-x,g=s x",
+            "chmod 4755 x",
+            "chmod 02755 x",
+            "install -m6711 a b",
+            "install --mode=u+s a b",
+        ] {
+            assert!(sets_bits(&json!({"command": command})), "{command}");
+        }
+        for command in [
+            "chmod 0755 x",
+            "chmod 1777 x",
+            "chmod +x s",
+            "ls -s 4096x",
+            "a=b+sum",
+        ] {
+            assert!(!sets_bits(&json!({"command": command})), "{command}");
+        }
     }
 
     #[test]

@@ -54,7 +54,7 @@ fn probe(backend: &Backend) -> Result<PathBuf, String> {
     };
     let mut tried = tries_to_get_out(&program, &backend.extra);
     if tried.is_err() && scope::is_available() {
-        // A bubblewrap that is setuid root does not start below Landlock.
+        // A bubblewrap that is setuid root does not start on such a thread.
         scope::give_up();
         tried = tries_to_get_out(&program, &backend.extra);
     }

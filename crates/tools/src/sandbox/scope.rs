@@ -1,7 +1,9 @@
-//! A thread whose children reach no abstract socket of another program.
+//! A thread whose children do less than bubblewrap lets them.
 //!
-//! Abstract sockets have no path that could be hidden. Landlock (Linux 6.12) cuts them
-//! off for a thread and for what it starts, so no helper program is needed.
+//! Abstract sockets have no path that could be hidden: Landlock (Linux 6.12) cuts them off.
+//! Setuid and setgid bits outlive the sandbox: a filter of system calls keeps commands
+//! from setting them. Both hold for a thread and for what it starts, so no helper program
+//! is needed.
 
 use std::io;
 use std::sync::OnceLock;
@@ -10,20 +12,41 @@ use std::sync::mpsc::{Sender, channel};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The thread, started on first use; `None` where Landlock cannot do it.
-static THREAD: OnceLock<Option<Sender<Job>>> = OnceLock::new();
+/// The thread, started on first use; `None` where nothing restricts it.
+static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
 /// Set when bubblewrap turned out not to start from such a thread.
 static REFUSED: AtomicBool = AtomicBool::new(false);
+
+struct Thread {
+    jobs: Sender<Job>,
+    restrictions: Restrictions,
+}
+
+/// What holds on the thread.
+#[derive(Debug, Clone, Copy)]
+struct Restrictions {
+    abstract_sockets: bool,
+    modes: bool,
+}
 
 /// Returns true when commands in the sandbox are cut off from abstract sockets whether or
 /// not they have the network.
 pub fn cuts_off_abstract_sockets() -> bool {
-    is_available()
+    available().is_some_and(|thread| thread.restrictions.abstract_sockets)
 }
 
-/// Returns true when what [`run`] starts is cut off from abstract sockets.
+/// Returns true when commands in the sandbox can set no setuid or setgid bit.
+pub fn keeps_from_setuid() -> bool {
+    available().is_some_and(|thread| thread.restrictions.modes)
+}
+
+/// Returns true when what [`run`] starts is restricted.
 pub(super) fn is_available() -> bool {
-    !REFUSED.load(Ordering::Relaxed) && thread().is_some()
+    available().is_some()
+}
+
+fn available() -> Option<&'static Thread> {
+    thread().filter(|_| !REFUSED.load(Ordering::Relaxed))
 }
 
 /// Makes [`run`] run everything on the calling thread from now on.
@@ -40,7 +63,7 @@ pub(super) fn give_up() {
 ///
 /// `work` panicked.
 pub(crate) fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
-    let Some(thread) = thread().filter(|_| is_available()) else {
+    let Some(thread) = available() else {
         return Ok(work());
     };
     let (sender, receiver) = channel();
@@ -48,37 +71,44 @@ pub(crate) fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
         let _ = sender.send(work());
     });
     let gone = || io::Error::other("the thread that starts sandboxed programs is gone");
-    thread.send(job).map_err(|_| gone())?;
+    thread.jobs.send(job).map_err(|_| gone())?;
     receiver.recv().map_err(|_| gone())
 }
 
-fn thread() -> Option<&'static Sender<Job>> {
+fn thread() -> Option<&'static Thread> {
     THREAD.get_or_init(start).as_ref()
 }
 
-fn start() -> Option<Sender<Job>> {
+fn start() -> Option<Thread> {
     let (jobs, queue) = channel::<Job>();
     let (ready, is_ready) = channel();
     let serve = move || {
-        let restricted = restrict();
-        let works = restricted.is_ok();
-        if let Err(why) = restricted {
-            tracing::info!(why, "abstract sockets stay reachable from the sandbox");
-        }
+        let works = |result: Result<(), String>, missing| {
+            if let Err(why) = &result {
+                tracing::info!(why, missing, "the sandbox lacks something");
+            }
+            result.is_ok()
+        };
+        let restrictions = Restrictions {
+            abstract_sockets: works(restrict_sockets(), "abstract sockets stay reachable"),
+            modes: works(restrict_modes(), "commands can set setuid bits"),
+        };
         // The one who waits for it is there.
-        let _ = ready.send(works);
-        for job in queue.iter().take_while(|_| works) {
+        let _ = ready.send(restrictions);
+        for job in queue {
             // A panic in one job must not end the thread for all others.
             drop(std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)));
         }
     };
     let thread = std::thread::Builder::new().name("sandboxed".to_owned());
     thread.spawn(serve).ok()?;
-    is_ready.recv().ok()?.then_some(jobs)
+    let restrictions = is_ready.recv().ok()?;
+    let restricts = restrictions.abstract_sockets || restrictions.modes;
+    restricts.then_some(Thread { jobs, restrictions })
 }
 
 #[cfg(target_os = "linux")]
-fn restrict() -> Result<(), String> {
+fn restrict_sockets() -> Result<(), String> {
     use landlock::{CompatLevel, Compatible, Ruleset, RulesetAttr, Scope};
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     let scoped = ruleset.scope(Scope::AbstractUnixSocket);
@@ -88,8 +118,18 @@ fn restrict() -> Result<(), String> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn restrict() -> Result<(), String> {
+fn restrict_sockets() -> Result<(), String> {
     Err("only Linux has Landlock".to_owned())
+}
+
+#[cfg(all(target_os = "linux", target_endian = "little"))]
+fn restrict_modes() -> Result<(), String> {
+    super::modes::restrict()
+}
+
+#[cfg(not(all(target_os = "linux", target_endian = "little")))]
+fn restrict_modes() -> Result<(), String> {
+    Err("there is no filter of system calls for this system".to_owned())
 }
 
 #[cfg(test)]

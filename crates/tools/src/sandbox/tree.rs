@@ -165,6 +165,12 @@ impl Tree {
         found.map(|(_, state)| state)
     }
 
+    /// The folders of Git's own that were looked into.
+    pub(super) fn gits(&self) -> impl Iterator<Item = &Path> {
+        let gits = self.order.iter().filter(|(_, it)| it.kind == Kind::Git);
+        gits.map(|(path, _)| path.as_path())
+    }
+
     /// Whether it is a folder of Git's own that was looked into.
     pub(super) fn is_gits(&self, path: &Path) -> bool {
         let folder = self.folders.get(path);

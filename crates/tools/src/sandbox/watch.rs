@@ -4,11 +4,12 @@
 //! being is taken out of the way when the command has ended. What is there before is
 //! kept as it is, wherever it stands.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::aside::set_aside;
+use super::todo::{self, Commands};
 use super::tree::{MAX_NEW, Root, State, Tree};
 use super::{Limits, git, memory, paths};
 
@@ -26,6 +27,8 @@ pub struct Watch {
     trees: Vec<(Root, Arc<Tree>)>,
     /// What commands made and could keep: they may change it, as long as it is harmless.
     theirs: HashSet<PathBuf>,
+    /// The commands in Git's lists of what is to do.
+    commands: HashMap<PathBuf, Commands>,
     /// Single places elsewhere, and which of them were there.
     places: Vec<(PathBuf, Option<State>)>,
 }
@@ -48,7 +51,10 @@ impl Watch {
         });
         let is_writable = |path: &&PathBuf| limits.writable.iter().any(|it| path.starts_with(it));
         let places = limits.never_made.iter().filter(is_writable);
+        let gits = trees.iter().flat_map(|(_, tree)| tree.gits());
+        let commands = gits.map(|git| (git.to_owned(), todo::commands(git)));
         Self {
+            commands: commands.collect(),
             trees,
             theirs,
             places: places.map(|path| (path.clone(), State::of(path))).collect(),
@@ -119,6 +125,11 @@ impl Watch {
             let others = others.into_iter().map(|(path, _)| path);
             let others = others.filter(|path| !memory::is_as_written(path));
             notes.extend(others.map(|path| taken(&root.path, &path)));
+            let none = Commands::new();
+            notes.extend(after.gits().flat_map(|git| {
+                let before = self.commands.get(git).unwrap_or(&none);
+                todo::take(&root.path, git, before)
+            }));
             memory::remember(root, after.clone());
         }
         for (path, before) in &self.places {
@@ -159,7 +170,7 @@ fn shown(path: &Path) -> String {
 }
 
 /// Takes one path out of the way; says where it is now.
-fn taken(root: &Path, path: &Path) -> String {
+pub(super) fn taken(root: &Path, path: &Path) -> String {
     match set_aside(root, path) {
         Ok(new) => format!("{} was renamed to {}.", shown(path), shown(&new)),
         Err(error) => format!(

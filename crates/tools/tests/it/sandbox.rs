@@ -98,6 +98,130 @@ async fn no_way_out_of_the_folder_works() {
     assert_eq!(left, 1);
 }
 
+/// Each of these leaves a file with a setuid or setgid bit where it is not kept from it.
+const BITS: [&str; 9] = [
+    "cp /bin/true a && chmod u+s a",
+    "cp /bin/true b && chmod 2755 b",
+    "install -m 4755 /bin/true c",
+    "mkdir d && chmod g+s d",
+    "python3 -c 'import os; os.open(\"e\", os.O_CREAT | os.O_WRONLY, 0o4755)'",
+    "python3 -c 'import os; os.mknod(\"f\", 0o104755)'",
+    "cp /bin/true g && python3 -c 'import os; os.fchmod(os.open(\"g\", 0), 0o6755)'",
+    "python3 -c 'import ctypes; ctypes.CDLL(None).syscall(452, -100, b\"a\", 0o4755, 0)'",
+    // io_uring could open files unseen.
+    "python3 -c 'import ctypes, sys; sys.exit(ctypes.CDLL(None).syscall(425, 1, bytes(120)) < 0)' && touch h && exit 7",
+];
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn no_file_gets_a_setuid_or_setgid_bit() {
+    use std::os::unix::fs::MetadataExt;
+    let name = "no_file_gets_a_setuid_or_setgid_bit";
+    for privileged in [false, true] {
+        let Some(place) = held(name, |_, limits| limits.privileged = privileged) else {
+            return;
+        };
+        if !tools::keeps_from_setuid() {
+            eprintln!("skipped: {name}: this kernel takes no filter of system calls");
+            return;
+        }
+        let tries: String = BITS
+            .iter()
+            .map(|it| format!("({it}) 2>/dev/null\n"))
+            .collect();
+        // What has nothing to do with such bits works.
+        let usual = "touch i && chmod 1777 i && install -m 0755 i j && cp -p j k && mkdir -m 700 l && echo fine";
+        let said = bash(&place, &format!("{tries}{usual}")).await;
+        assert!(said.starts_with("fine"), "{said}");
+        for entry in fs::read_dir(place.path("inside")).unwrap() {
+            let entry = entry.unwrap();
+            let mode = entry.metadata().unwrap().mode();
+            assert_eq!(mode & 0o6000, 0, "{:?} {mode:o}", entry.file_name());
+        }
+        assert!(!place.path("inside/h").exists());
+        let said = bash(&place, "touch x; chmod u+s x").await;
+        assert!(said.contains("lets no command set a setuid"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_rebase_goes_on_without_the_commands_that_were_put_into_it() {
+    let Some(place) = held("a_rebase_goes_on_without_the_commands", |root, limits| {
+        limits.work = vec![root.join("inside")];
+    }) else {
+        return;
+    };
+    let git = "git -c user.name=a -c user.email=a@example.org";
+    let commits =
+        (1..=3).map(|it| format!("echo {it} > f{it} && git add . && {git} commit -qm {it} && "));
+    let begin = format!(
+        "git init -q . && {}GIT_SEQUENCE_EDITOR='sed -i \"1i break\\nexec touch evil\"' {git} rebase -i HEAD~2",
+        commits.collect::<String>()
+    );
+    let said = bash(&place, &begin).await;
+    assert!(
+        said.contains("git-rebase-todo had lines that run commands"),
+        "{said}"
+    );
+    let list = "inside/.git/rebase-merge/git-rebase-todo";
+    let text = place.text(list);
+    assert!(
+        text.contains("pick") && !text.contains("touch evil"),
+        "{text}"
+    );
+    assert!(
+        place
+            .text(&format!("{list}.flemma-held"))
+            .contains("exec touch evil")
+    );
+    // Into the list of a rebase that is under way as well.
+    let said = bash(
+        &place,
+        &format!("printf ' x touch evil' >> {}", &list["inside/".len()..]),
+    )
+    .await;
+    assert!(
+        said.contains("git-rebase-todo had lines that run commands"),
+        "{said}"
+    );
+    assert_eq!(place.text(list), text);
+    let mut user = std::process::Command::new("git");
+    user.args(["-c", "user.name=a", "-c", "user.email=a@example.org"]);
+    let user = user
+        .args(["rebase", "--continue"])
+        .current_dir(place.path("inside"));
+    assert!(user.output().unwrap().status.success());
+    assert!(!place.path("inside/evil").exists() && place.path("inside/f3").exists());
+}
+
+#[tokio::test]
+async fn commands_that_the_user_put_into_a_rebase_stay() {
+    let Some(place) = held(
+        "commands_that_the_user_put_into_a_rebase_stay",
+        |root, limits| {
+            limits.work = vec![root.join("inside")];
+        },
+    ) else {
+        return;
+    };
+    bash(&place, "git init -q .").await;
+    let list = "inside/.git/rebase-merge/git-rebase-todo";
+    fs::create_dir_all(place.path("inside/.git/rebase-merge")).unwrap();
+    fs::write(
+        place.path(list),
+        "pick 1\nexec make test\npick 2\nexec make test\n",
+    )
+    .unwrap();
+    // As `git rebase --continue` does.
+    let said = bash(
+        &place,
+        "sed -i 1d .git/rebase-merge/git-rebase-todo; echo done",
+    )
+    .await;
+    assert_eq!(said, "done");
+    assert_eq!(place.text(list), "exec make test\npick 2\nexec make test\n");
+}
+
 #[tokio::test]
 async fn what_is_kept_is_not_written_below_what_can_be() {
     let kept = |root: &Path, limits: &mut Limits| {

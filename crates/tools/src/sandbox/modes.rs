@@ -1,0 +1,259 @@
+//! A filter of system calls: no file gets the setuid or setgid bit.
+//!
+//! A file with one of these lends the user's rights to whoever runs it, also when the
+//! sandbox is long gone. The filter holds for a thread and for what it starts.
+//! Sources: seccomp(2), open(2), chmod(2) and the tables of system calls of Linux.
+
+use seccompiler::sock_filter as Instruction;
+
+/// The setuid and the setgid bit of a file's mode.
+const BITS: u32 = 0o6000;
+/// The flags of `open` with which it makes a file: `O_CREAT` and that of `O_TMPFILE`.
+const MAKES: u32 = 0o100 | 0o20_000_000;
+const EPERM: u32 = 1;
+const ENOSYS: u32 = 38;
+
+/// How a system call can set a mode; the numbers are those of its arguments.
+#[derive(Debug, Clone, Copy)]
+enum Call {
+    /// It sets this mode.
+    Sets { mode: u32 },
+    /// It sets this mode if its flags have it make a file.
+    Makes { flags: u32, mode: u32 },
+    /// What it does is not in its arguments. Programs do without it where it is missing.
+    Hides,
+}
+
+use Call::{Hides, Makes, Sets};
+
+type Calls = &'static [(u32, Call)];
+
+/// `fchmodat2`, `openat2` and `io_uring_setup` have the same number everywhere.
+const SHARED: Calls = &[(452, Sets { mode: 2 }), (437, Hides), (425, Hides)];
+
+/// Linux's number of each architecture, and its calls beside [`SHARED`]. A processor runs
+/// programs of its 32-bit predecessor as well.
+const ARCHITECTURES: [(u32, Calls); 4] = [
+    // x86-64. Those of x32 have the same numbers, with one bit more.
+    (
+        0xc000_003e,
+        &[
+            (2, Makes { flags: 1, mode: 2 }),
+            (85, Sets { mode: 1 }),
+            (90, Sets { mode: 1 }),
+            (91, Sets { mode: 1 }),
+            (133, Sets { mode: 1 }),
+            (257, Makes { flags: 2, mode: 3 }),
+            (259, Sets { mode: 2 }),
+            (268, Sets { mode: 2 }),
+        ],
+    ),
+    // i386.
+    (
+        0x4000_0003,
+        &[
+            (5, Makes { flags: 1, mode: 2 }),
+            (8, Sets { mode: 1 }),
+            (14, Sets { mode: 1 }),
+            (15, Sets { mode: 1 }),
+            (94, Sets { mode: 1 }),
+            (295, Makes { flags: 2, mode: 3 }),
+            (297, Sets { mode: 2 }),
+            (306, Sets { mode: 2 }),
+        ],
+    ),
+    // aarch64.
+    (
+        0xc000_00b7,
+        &[
+            (33, Sets { mode: 2 }),
+            (52, Sets { mode: 1 }),
+            (53, Sets { mode: 2 }),
+            (56, Makes { flags: 2, mode: 3 }),
+        ],
+    ),
+    // arm.
+    (
+        0x4000_0028,
+        &[
+            (5, Makes { flags: 1, mode: 2 }),
+            (8, Sets { mode: 1 }),
+            (14, Sets { mode: 1 }),
+            (15, Sets { mode: 1 }),
+            (94, Sets { mode: 1 }),
+            (322, Makes { flags: 2, mode: 3 }),
+            (324, Sets { mode: 2 }),
+            (333, Sets { mode: 2 }),
+        ],
+    ),
+];
+
+/// The bit of a number of x32.
+const X32: u32 = 0x4000_0000;
+
+// Offsets in `struct seccomp_data`; the lower half of an argument comes first.
+const NUMBER: u32 = 0;
+const ARCHITECTURE: u32 = 4;
+const ARGUMENTS: u32 = 16;
+
+// Instructions of the filter's machine.
+const LOAD: u16 = 0x20;
+const AND: u16 = 0x54;
+const JUMP_IF_EQUAL: u16 = 0x15;
+const JUMP_IF_ANY: u16 = 0x45;
+const RETURN: u16 = 0x06;
+
+const ALLOW: u32 = 0x7fff_0000;
+const FAIL: u32 = 0x0005_0000;
+
+/// Has the calling thread, and all that it starts, set no such bit.
+///
+/// # Errors
+///
+/// The kernel does not take filters.
+pub(super) fn restrict() -> Result<(), String> {
+    seccompiler::apply_filter(&program()).map_err(|error| error.to_string())
+}
+
+fn program() -> Vec<Instruction> {
+    let mut program = vec![load(ARCHITECTURE)];
+    for (architecture, calls) in ARCHITECTURES {
+        let mut block = vec![load(NUMBER), instruction(AND, 0, 0, !X32)];
+        for (number, call) in calls.iter().chain(SHARED) {
+            let body = body(*call);
+            block.push(instruction(JUMP_IF_EQUAL, 0, length(&body), *number));
+            block.extend(body);
+        }
+        block.push(give(ALLOW));
+        program.push(instruction(JUMP_IF_EQUAL, 0, length(&block), architecture));
+        program.extend(block);
+    }
+    program.push(give(ALLOW));
+    program
+}
+
+/// What is done about a call. Ends in any case.
+fn body(call: Call) -> Vec<Instruction> {
+    let refuse_bits = |mode| {
+        [
+            load(ARGUMENTS + 8 * mode),
+            instruction(JUMP_IF_ANY, 0, 1, BITS),
+            give(FAIL | EPERM),
+            give(ALLOW),
+        ]
+    };
+    match call {
+        Sets { mode } => refuse_bits(mode).into(),
+        Makes { flags, mode } => {
+            let makes = [
+                load(ARGUMENTS + 8 * flags),
+                instruction(JUMP_IF_ANY, 1, 0, MAKES),
+                give(ALLOW),
+            ];
+            makes.into_iter().chain(refuse_bits(mode)).collect()
+        }
+        Hides => vec![give(FAIL | ENOSYS)],
+    }
+}
+
+fn load(offset: u32) -> Instruction {
+    instruction(LOAD, 0, 0, offset)
+}
+
+fn give(result: u32) -> Instruction {
+    instruction(RETURN, 0, 0, result)
+}
+
+/// `then` and `otherwise` are how many instructions a jump skips.
+fn instruction(code: u16, then: u8, otherwise: u8, operand: u32) -> Instruction {
+    Instruction {
+        code,
+        jt: then,
+        jf: otherwise,
+        k: operand,
+    }
+}
+
+/// How many instructions there are; a jump over more is not possible.
+fn length(block: &[Instruction]) -> u8 {
+    u8::try_from(block.len()).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// What the filter says of a call.
+    fn run(architecture: u32, number: u32, arguments: [u32; 4]) -> u32 {
+        let program = program();
+        let (mut at, mut register) = (0, 0);
+        loop {
+            let Instruction { code, jt, jf, k } = program[at].clone();
+            at += 1;
+            match code {
+                LOAD if k == NUMBER => register = number,
+                LOAD if k == ARCHITECTURE => register = architecture,
+                LOAD => register = arguments[((k - ARGUMENTS) / 8) as usize],
+                AND => register &= k,
+                JUMP_IF_EQUAL => at += usize::from(if register == k { jt } else { jf }),
+                JUMP_IF_ANY => at += usize::from(if register & k != 0 { jt } else { jf }),
+                RETURN => return k,
+                _ => panic!("{code}"),
+            }
+        }
+    }
+
+    #[test]
+    fn no_architecture_has_a_call_that_sets_the_bits() {
+        for (architecture, calls) in ARCHITECTURES {
+            for (number, call) in calls.iter().chain(SHARED) {
+                for mode in [0o4755, 0o2755, 0o6000, 0o104_711] {
+                    // Both flags that make a file, among others.
+                    for flags in [0o101, 0o20_200_002] {
+                        let mut arguments = [flags; 4];
+                        if let Sets { mode: at } | Makes { mode: at, .. } = call {
+                            arguments[*at as usize] = mode;
+                        }
+                        let said = run(architecture, *number, arguments);
+                        assert_eq!(said & FAIL, FAIL, "{architecture:x} {number} {call:?}");
+                    }
+                }
+            }
+        }
+        // chmod of x32.
+        assert_eq!(
+            run(ARCHITECTURES[0].0, X32 | 90, [0, 0o4755, 0, 0]),
+            FAIL | EPERM
+        );
+    }
+
+    #[test]
+    fn everything_else_is_allowed() {
+        for (architecture, calls) in ARCHITECTURES {
+            for (number, call) in calls {
+                assert_eq!(
+                    run(architecture, *number, [0o101, 0o755, 0o755, 0o755]),
+                    ALLOW
+                );
+                // What is opened has no mode, whatever is in its place.
+                if let Makes { flags, .. } = call {
+                    let mut arguments = [0o4755; 4];
+                    arguments[*flags as usize] = 0;
+                    assert_eq!(run(architecture, *number, arguments), ALLOW);
+                }
+            }
+            assert_eq!(run(architecture, 1, [0o4755; 4]), ALLOW);
+        }
+        assert_eq!(run(0x1234, 90, [0o4755; 4]), ALLOW);
+        assert!(program().len() < 4096);
+    }
+
+    #[test]
+    fn each_jump_lands_where_it_should() {
+        for (at, it) in program().iter().enumerate() {
+            let longest = usize::from(it.jt.max(it.jf));
+            assert!(longest < 255 && at + longest < program().len() - 1 || longest == 0);
+        }
+    }
+}
