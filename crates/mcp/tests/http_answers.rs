@@ -220,11 +220,51 @@ async fn an_answer_that_cannot_be_read_ends_its_call() {
     );
 }
 
+/// What is sent to a request can be about nothing else, whatever its number is.
+#[tokio::test]
+async fn an_answer_without_the_number_of_its_request_ends_its_call() {
+    let fake = fake().await;
+    // The number of the request is where the server leaves it unread.
+    for message in [
+        &br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"ID unread"}}"#[..],
+        br#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"ID unread"}}"#,
+    ] {
+        for (kind, bytes) in [(JSON, message.to_vec()), (EVENTS, event(message))] {
+            let called = fake.call(kind, bytes, kind == EVENTS).await;
+            let Called::Failed(why) = called else {
+                panic!("{kind}: {called:?}");
+            };
+            assert!(why.contains("unread"), "{kind}: {why}");
+        }
+    }
+    for message in [
+        &br#"{"jsonrpc":"2.0","id":"x","result":{"content":[],"_meta":{"x":ID}}}"#[..],
+        br#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":ID}}"#,
+        b"ID",
+        b"null, ID",
+    ] {
+        let called = fake.call(JSON, message, false).await;
+        assert!(matches!(called, Called::Failed(_)), "{called:?}");
+    }
+    for message in [
+        &b"ID"[..],
+        b"this is no JSON: ID",
+        b"sult\":{}, \"id\": ID}",
+    ] {
+        let called = fake.call(EVENTS, event(message), true).await;
+        assert!(matches!(called, Called::Failed(_)), "{called:?}");
+    }
+    assert_eq!(
+        fake.call(JSON, result(b"well"), false).await,
+        answered("well")
+    );
+}
+
 #[tokio::test]
 async fn what_is_no_message_is_passed_over() {
     let fake = fake().await;
     let stream = [
-        &b": ID\n\ndata: hello\n\ndata:\n\nevent: other\ndata: {\n\n"[..],
+        &b": ID\n\ndata: ping\n\ndata:\n\nevent: other\ndata: {\n\n"[..],
         b"data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",",
         b"\"params\":{\"level\":\"info\",\"data\":\"\\ud83d\"}}\n\n",
     ]

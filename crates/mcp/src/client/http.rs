@@ -86,6 +86,17 @@ fn unreadable(id: RequestId, wrong: &str) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(error, Some(id))
 }
 
+/// A message that came as the one answer to the request `id`, with that number. Servers
+/// leave it out of errors; with any other the request would stay without an answer.
+fn answer_to(id: RequestId, message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+    match message {
+        ServerJsonRpcMessage::Response(it) if it.id == id => ServerJsonRpcMessage::Response(it),
+        ServerJsonRpcMessage::Error(it) => ServerJsonRpcMessage::error(it.error, Some(id)),
+        ServerJsonRpcMessage::Response(_) => unreadable(id, "with the number of another request"),
+        _ => unreadable(id, "that is no answer"),
+    }
+}
+
 impl StreamableHttpClient for MendingClient {
     type Error = reqwest::Error;
 
@@ -270,13 +281,14 @@ impl MendingClient {
                 };
                 let message = match mend::line(body.trim_ascii()) {
                     Line::Mended(text) => serde_json::from_str(&text),
-                    Line::Unreadable(wrong) => Ok(unreadable(id, &wrong)),
+                    Line::Unreadable(wrong) => Ok(unreadable(id.clone(), &wrong)),
                     Line::Whole | Line::Foreign => serde_json::from_slice(&body),
                 };
                 let message = message.map_err(|error| {
                     let said = format!("no message of the protocol: {error}");
                     StreamableHttpError::UnexpectedServerResponse(said.into())
                 })?;
+                let message = answer_to(id, message);
                 Ok(StreamableHttpPostResponse::Json(message, session))
             }
             kind => Err(StreamableHttpError::UnexpectedContentType(kind)),
@@ -317,7 +329,7 @@ async fn refused(response: Response, sent: &Sent) -> Result<StreamableHttpPostRe
         return Ok(StreamableHttpPostResponse::Json(message, None));
     }
     if let Some(said) = said.filter(|_| is_json && !is_login) {
-        let message = ServerJsonRpcMessage::Error(said);
+        let message = ServerJsonRpcMessage::error(said.error, sent.id.clone().or(said.id));
         return Ok(StreamableHttpPostResponse::Json(message, session));
     }
     Err(match busy {

@@ -25,6 +25,13 @@ pub(super) enum Line {
 
 /// Reads a line without its end.
 pub(super) fn line(bytes: &[u8]) -> Line {
+    // A byte order mark, as some programs write one before all they say.
+    if let Some(rest) = bytes.strip_prefix("\u{feff}".as_bytes()) {
+        return match line(rest) {
+            Line::Whole => Line::Mended(String::from_utf8_lossy(rest).into_owned()),
+            line => line,
+        };
+    }
     match serde_json::from_slice(bytes) {
         Ok(value) => response(value).map_or(Line::Whole, Line::Mended),
         Err(_) => {
@@ -143,6 +150,14 @@ mod tests {
             let message = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"text":"{json}"}}}}"#);
             assert_eq!(mended(message.as_bytes())["result"]["text"], text, "{json}");
         }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_left_out() {
+        let marked = |text: &str| mended(format!("\u{feff}{text}").as_bytes());
+        let expected: Value = serde_json::from_str(ANSWER).unwrap();
+        assert_eq!(marked(ANSWER), expected);
+        assert_eq!(marked(r#"{"id":1,"result":{"content":[]}}"#), expected);
     }
 
     #[test]

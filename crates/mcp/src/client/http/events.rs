@@ -9,10 +9,11 @@ use hyper::body::Bytes;
 use rmcp::model::{RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::SseError;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use sse_stream::{Sse, SseStream};
 
 use super::super::mend::{self, Line};
-use super::{Events, Unanswered, unreadable};
+use super::{Events, Unanswered, answer_to, unreadable};
 
 /// The events of a response, none of them longer than `most` bytes. One that can't be
 /// read becomes an error as the answer to the request `id`, or to all that are
@@ -81,8 +82,19 @@ struct Mender {
 #[derive(Deserialize)]
 struct Head {
     id: Option<RequestId>,
-    method: Option<serde::de::IgnoredAny>,
+    method: Option<IgnoredAny>,
+    error: Option<IgnoredAny>,
 }
+
+/// What servers send in place of a comment, so that a connection is not taken for dead.
+const PINGS: [&str; 6] = [
+    "ping",
+    "pong",
+    "keepalive",
+    "keep-alive",
+    "heartbeat",
+    "[DONE]",
+];
 
 impl Mender {
     /// The events in place of one.
@@ -91,28 +103,63 @@ impl Mender {
         let Some(data) = event.data.as_mut().filter(|_| is_message) else {
             return vec![event];
         };
-        match mend::line(data.trim().as_bytes()) {
-            Line::Whole | Line::Foreign => {}
-            Line::Mended(text) => *data = text,
-            Line::Unreadable(wrong) => {
-                let id = event.id.take();
-                let mut failed = self.fail(&wrong);
-                // Where to go on is still known.
-                if let Some(first) = failed.first_mut() {
-                    first.id = id;
-                }
-                return failed;
-            }
+        let said = data.trim();
+        if said.is_empty() || PINGS.iter().any(|it| said.eq_ignore_ascii_case(it)) {
+            return vec![event];
         }
-        let head: Option<Head> = serde_json::from_str(data).ok();
-        if let Some(Head {
-            id: Some(id),
-            method: None,
-        }) = head
-        {
-            self.unanswered.remove(&id);
+        match mend::line(said.as_bytes()) {
+            Line::Whole => {}
+            Line::Mended(text) => *data = text,
+            Line::Unreadable(wrong) => return self.fail_at(event.id, &wrong),
+            // It answers nothing that is known.
+            Line::Foreign if self.id.is_none() => return vec![event],
+            Line::Foreign => return self.fail_at(event.id, "that is no JSON"),
+        }
+        let Ok(head) = serde_json::from_str::<Head>(data) else {
+            return match self.id {
+                Some(_) => self.fail_at(event.id, "that is none of the protocol"),
+                None => vec![event],
+            };
+        };
+        match (head, &self.id) {
+            // A server that could not read the number leaves it out.
+            (
+                Head {
+                    id: None,
+                    method: None,
+                    error: Some(_),
+                },
+                Some(id),
+            ) => {
+                if let Ok(message) = serde_json::from_str(data)
+                    && self.unanswered.remove(id)
+                    && let Some(answer) = as_event(&answer_to(id.clone(), message))
+                {
+                    event.data = answer.data;
+                }
+            }
+            (
+                Head {
+                    id: Some(id),
+                    method: None,
+                    ..
+                },
+                _,
+            ) => {
+                self.unanswered.remove(&id);
+            }
+            _ => {}
         }
         vec![event]
+    }
+
+    /// As [`Mender::fail`], and where to go on is still known.
+    fn fail_at(&self, id: Option<String>, wrong: &str) -> Vec<Sse> {
+        let mut failed = self.fail(wrong);
+        if let Some(first) = failed.first_mut() {
+            first.id = id;
+        }
+        failed
     }
 
     /// Answers what waits for a message that can't be read.
@@ -280,6 +327,8 @@ mod tests {
         };
         let whole = Sse::default().data(r#"{"jsonrpc":"2.0","id":2,"result":{}}"#);
         assert_eq!(mender.mend(whole.clone()), [whole]);
+        let foreign = Sse::default().data("connected");
+        assert_eq!(mender.mend(foreign.clone()), [foreign]);
         let broken = Sse::default()
             .data(r#"{"jsonrpc":"2.0","id":1,"res"#)
             .id("7");
