@@ -64,6 +64,19 @@ pub(super) fn command(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     }
 }
 
+/// `tac`: files by name. It writes a temporary copy of an input that it can't seek in.
+pub(super) fn tac(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    const COPY: &str = "write a temporary copy of its input";
+    let options = Options::new("-br -s= --before --regex --separator=");
+    let files = parse(arguments, options)?.operands;
+    let is_stream = |it: &&&Word| it.value == "-" || it.value.starts_with("/dev/");
+    match files.iter().find(is_stream) {
+        Some(word) => refuse(&word.value, COPY),
+        None if files.is_empty() => refuse("-", COPY),
+        None => Ok(Reads::paths(files)),
+    }
+}
+
 /// `date`: a format, and options that only choose what to print.
 pub(super) fn date(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     const SET: &str = "set the clock or read dates from a file";

@@ -295,7 +295,7 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
         ),
     ),
     ("sum", plain("-rs --sysv", ANY)),
-    ("tac", plain("-br -s= --before --regex --separator=", ANY)),
+    ("tac", Rule::By(special::tac)),
     (
         "tail",
         plain(
