@@ -258,4 +258,13 @@ fn variables_are_read_where_those_outside_the_environment_block_are_known() {
             assert!(!text.contains("env::var"), "{shown}");
         }
     }
+    // Those that the command line reads by itself stay in the block.
+    let block = fs::read_to_string(root().join("crates/tools/src/variables.rs")).unwrap();
+    for path in files(&root().join("crates/host/src"), ".rs") {
+        let text = fs::read_to_string(path).unwrap();
+        for read in text.split("(long, env = \"").skip(1) {
+            let name = read.split('"').next().unwrap();
+            assert!(block.contains(&format!("    \"{name}\",")), "{name}");
+        }
+    }
 }

@@ -15,12 +15,13 @@ use std::sync::OnceLock;
 use crate::process::is_passed_by_default;
 
 /// Variables that stay in the block beside those that every command gets: the loader,
-/// the allocator, the C library and other libraries read them by themselves.
-const READ_BY_LIBRARIES: [&str; 13] = [
+/// the allocator, the C library, `clap` and other libraries read them by themselves.
+const READ_BY_LIBRARIES: [&str; 14] = [
     "ASAN_OPTIONS",
     "CLICOLOR",
     "CLICOLOR_FORCE",
     "DYLD_*",
+    "FLEMMA_DEBUG",
     "FLEMMA_LOG",
     "GLIBC_TUNABLES",
     "LD_*",
