@@ -3,8 +3,11 @@
 //! A call is answered in the `@You:` message right after its assistant message
 //! and nowhere else, so an id that an earlier turn used means nothing here.
 
+use std::collections::HashMap;
+
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::document::{Block, Document, Message, ResultKind, Role, Status, ToolResult, ToolUse};
+use crate::tool::ToolUseId;
 
 /// An assistant message with calls, and the answers to them.
 #[derive(Debug)]
@@ -92,7 +95,7 @@ impl<'t> Document<'t> {
         let results = answers
             .into_iter()
             .flat_map(|at| self.results_of(&self.messages[at]));
-        let orphans = pair(&mut calls, results.collect());
+        let orphans = pair(&mut calls, results);
         let aborted = self
             .blocks_of(message)
             .iter()
@@ -124,67 +127,33 @@ impl<'t> Document<'t> {
             _ => None,
         })
     }
-
-    /// Whether the calls of an answer and the results behind it go together one by one,
-    /// as nearly all of a long chat do. Seen without a [`Turn`], which takes memory.
-    fn is_settled(&self, answer: &Message, next: Option<&Message>) -> bool {
-        let next = next.filter(|next| next.role == Role::You);
-        let mut results = next.into_iter().flat_map(|next| self.results_of(next));
-        let goes_with = |(at, call): (usize, &ToolUse)| {
-            let is_other = |other: &ToolUse| other.id != call.id;
-            at < FEW
-                && self.calls_of(answer).take(at).all(is_other)
-                && results.next().is_some_and(|result| {
-                    let is_final = matches!(result.kind, ResultKind::Final { .. });
-                    is_final && result.tool_use_id == call.id
-                })
-        };
-        self.calls_of(answer).enumerate().all(goes_with) && results.next().is_none()
-    }
 }
 
 /// Gives each call its result, the first of an id to the first of that id, and
-/// returns the results that are left, in order. Sorting both by id keeps this
-/// quick for any number of calls; the usual few are compared with each other.
-fn pair<'d>(calls: &mut [Call<'d>], mut results: Vec<&'d ToolResult>) -> Vec<&'d ToolResult> {
-    if calls.len() <= FEW && results.len() <= FEW {
-        return pair_few(calls, results);
+/// returns the results that are left, in order.
+fn pair<'d>(
+    calls: &mut [Call<'d>],
+    results: impl Iterator<Item = &'d ToolResult>,
+) -> Vec<&'d ToolResult> {
+    // The calls of each id that have no result yet, the last one first.
+    let mut waiting: HashMap<&ToolUseId, Vec<usize>> = HashMap::new();
+    for (at, call) in calls.iter().enumerate().rev() {
+        waiting.entry(&call.tool_use.id).or_default().push(at);
     }
-    let mut order: Vec<usize> = (0..calls.len()).collect();
-    order.sort_by_key(|at| calls[*at].tool_use.id.as_str());
-    results.sort_by_key(|result| result.tool_use_id.as_str());
-    let mut orphans = Vec::new();
-    let mut results = results.into_iter().peekable();
-    for (position, at) in order.iter().enumerate() {
-        let id = &calls[*at].tool_use.id;
-        let same = |other: Option<&usize>| other.is_some_and(|at| calls[*at].tool_use.id == *id);
-        let before = position.checked_sub(1).and_then(|at| order.get(at));
-        let duplicate = same(before) || same(order.get(position + 1));
-        while let Some(orphan) = results.next_if(|result| result.tool_use_id < *id) {
-            orphans.push(orphan);
+    for of_one_id in waiting.values().filter(|it| it.len() > 1) {
+        for at in of_one_id {
+            calls[*at].duplicate = true;
         }
-        let result = results.next_if(|result| result.tool_use_id == *id);
-        calls[*at].duplicate = duplicate;
-        calls[*at].result = result;
     }
-    orphans.extend(results);
-    orphans.sort_by_key(|result| result.lines.start);
+    let mut orphans = Vec::new();
+    for result in results {
+        let of_its_id = waiting.get_mut(&result.tool_use_id);
+        match of_its_id.and_then(Vec::pop) {
+            Some(at) => calls[at].result = Some(result),
+            None => orphans.push(result),
+        }
+    }
     orphans
-}
-
-/// Up to so many a comparison of each with each is the quickest.
-const FEW: usize = 8;
-
-fn pair_few<'d>(calls: &mut [Call<'d>], mut results: Vec<&'d ToolResult>) -> Vec<&'d ToolResult> {
-    for at in 0..calls.len() {
-        let id = &calls[at].tool_use.id;
-        let mut others = calls.iter().enumerate().filter(|(other, _)| *other != at);
-        let duplicate = others.any(|(_, other)| other.tool_use.id == *id);
-        let result = results.iter().position(|result| result.tool_use_id == *id);
-        calls[at].result = result.map(|found| results.remove(found));
-        calls[at].duplicate = duplicate;
-    }
-    results
 }
 
 /// The assistant messages with unanswered calls, and what is wrong with the
@@ -198,8 +167,6 @@ pub(crate) fn look(document: &Document<'_>, first: usize) -> (Vec<usize>, Vec<Di
         if message.role != Role::Assistant {
             let unasked = document.results_of(message).filter(|_| seen != Some(at));
             found.extend(unasked.map(orphan));
-        } else if document.is_settled(message, document.messages.get(at + 1)) {
-            seen = Some(at + 1);
         } else if let Some(turn) = document.turn(at) {
             seen = turn.answers;
             if !turn.calls.iter().all(Call::is_answered) {

@@ -168,37 +168,28 @@ pub enum Kind {
 }
 
 /// Lines of interest in a text, found in one pass over it.
-///
-/// The lists are as long as the chat, and fresh memory is most of what they cost: numbers
-/// of lines are kept short. Neovim has none beyond 2³¹.
 #[derive(Debug, Default)]
 pub struct Scan {
     /// Lines whose first byte can begin structure.
-    candidates: Vec<(u32, Kind)>,
+    candidates: Vec<(usize, Kind)>,
     /// Lines that read as role markers, in or out of fences.
-    markers: Vec<u32>,
+    markers: Vec<usize>,
     /// Lines that can close a fence.
     closers: Vec<Closer>,
-    /// For each closer, and the end, the longest backtick and tilde run from it on; empty
-    /// until it is asked for.
-    longest: Vec<[u32; 2]>,
-    /// How many closers the last question left behind.
-    passed: usize,
+    /// For each closer, and the end, the longest backtick and tilde run from it on.
+    longest: Vec<[usize; 2]>,
 }
 
 /// A line that can close a fence.
 #[derive(Debug)]
 struct Closer {
-    line: u32,
-    length: u32,
+    line: usize,
+    length: usize,
     mark: u8,
 }
 
-/// A fence is nearly always closed by one of the next so many lines that can.
-const NEAR: usize = 8;
-
 /// For each of `closers`, and the end, the longest backtick and tilde run from it on.
-fn longest(closers: &[Closer]) -> Vec<[u32; 2]> {
+fn longest(closers: &[Closer]) -> Vec<[usize; 2]> {
     let mut longest = vec![[0; 2]; closers.len() + 1];
     for (at, closer) in closers.iter().enumerate().rev() {
         longest[at] = longest[at + 1];
@@ -208,87 +199,58 @@ fn longest(closers: &[Closer]) -> Vec<[u32; 2]> {
     longest
 }
 
-/// A number of lines or bytes, as it is kept.
-fn short(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-/// What [`short`] made of a number.
-fn long(number: u32) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
-}
-
 impl Scan {
     /// Looks at the first byte of each line from `line` on, and further where it
     /// matters.
     pub fn from(text: &Text, line: usize) -> Self {
-        // Room that is never written to costs nothing; lists that grow are copied.
-        let room = text.line_count().saturating_sub(line) / 2;
-        let mut scan = Self {
-            candidates: Vec::with_capacity(room),
-            closers: Vec::with_capacity(room / 2),
-            ..Self::default()
-        };
+        let mut scan = Self::default();
         for (line, first) in text.first_bytes(line) {
             match first {
                 Some(b'@') => {
                     let kind = match marker(text.line(line)) {
                         Some((role, _)) => {
-                            scan.markers.push(short(line));
+                            scan.markers.push(line);
                             Kind::Marker(role)
                         }
                         None => Kind::Other,
                     };
-                    scan.candidates.push((short(line), kind));
+                    scan.candidates.push((line, kind));
                 }
                 Some(b'`' | b'~') => {
                     if let Some(fence) = fence(text.line(line)) {
-                        scan.candidates.push((short(line), Kind::Fence));
+                        scan.candidates.push((line, Kind::Fence));
                         if fence.info.is_empty() {
                             scan.closers.push(Closer {
-                                line: short(line),
-                                length: short(fence.length),
+                                line,
+                                length: fence.length,
                                 mark: fence.mark,
                             });
                         }
                     }
                 }
-                Some(b'*' | b'<') => scan.candidates.push((short(line), Kind::Other)),
+                Some(b'*' | b'<') => scan.candidates.push((line, Kind::Other)),
                 _ => {}
             }
         }
+        scan.longest = longest(&scan.closers);
         scan
     }
 
     /// The lines whose first byte can begin structure; they are given once.
-    pub fn take_candidates(&mut self) -> impl Iterator<Item = (usize, Kind)> + use<> {
-        let candidates = std::mem::take(&mut self.candidates).into_iter();
-        candidates.map(|(line, kind)| (long(line), kind))
+    pub fn take_candidates(&mut self) -> Vec<(usize, Kind)> {
+        std::mem::take(&mut self.candidates)
     }
 
     /// The line that closes a fence opened on `line`. Linear over all calls that
     /// skip what they found and go down the text, because a fence that has no end is
     /// known without a search.
-    pub fn closing_line(&mut self, line: usize, opener: Fence<'_>) -> Option<usize> {
-        let is_passed = |closer: &Closer| long(closer.line) <= line;
-        let needed = short(opener.length);
-        if !self.closers[..self.passed].last().is_none_or(is_passed) {
-            self.passed = 0;
+    pub fn closing_line(&self, line: usize, opener: Fence<'_>) -> Option<usize> {
+        let first = self.closers.partition_point(|it| it.line <= line);
+        if self.longest[first][usize::from(opener.mark == b'~')] < opener.length {
+            return None;
         }
-        let more = self.closers[self.passed..].iter();
-        self.passed += more.take_while(|it| is_passed(it)).count();
-        let closes = |it: &&Closer| it.mark == opener.mark && it.length >= needed;
-        let mut rest = self.closers[self.passed..].iter();
-        let near = rest.by_ref().take(NEAR).find(closes);
-        let found = near.or_else(|| {
-            if self.longest.is_empty() {
-                self.longest = longest(&self.closers);
-            }
-            let at = (self.passed + NEAR).min(self.closers.len());
-            let is_there = self.longest[at][usize::from(opener.mark == b'~')] >= needed;
-            is_there.then(|| rest.find(closes)).flatten()
-        });
-        found.map(|closer| long(closer.line))
+        let closes = |it: &&Closer| it.mark == opener.mark && it.length >= opener.length;
+        self.closers[first..].iter().find(closes).map(|it| it.line)
     }
 
     /// How many lines read as role markers.
@@ -299,8 +261,8 @@ impl Scan {
     /// The first line from `line` on that reads as a role marker, in or out of
     /// fences.
     pub fn next_marker(&self, line: usize) -> Option<usize> {
-        let at = self.markers.partition_point(|marker| long(*marker) < line);
-        self.markers.get(at).copied().map(long)
+        let at = self.markers.partition_point(|marker| *marker < line);
+        self.markers.get(at).copied()
     }
 }
 

@@ -20,7 +20,7 @@ fn printed(bytes: &[u8]) -> Vec<u8> {
 /// First and last line of each fence; no last line when it never closes.
 fn our_fences(text: &str) -> Vec<(usize, Option<usize>)> {
     let text = Text::from(text);
-    let mut scan = Scan::from(&text, 0);
+    let scan = Scan::from(&text, 0);
     let mut found = Vec::new();
     let mut line = 0;
     while line < text.line_count() {
