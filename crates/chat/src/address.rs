@@ -148,6 +148,12 @@ mod tests {
     }
 
     #[test]
+    fn words_behind_the_marker_hide_none_below_a_result() {
+        let text = "@You: Hi.\n**Tool Result:** `a`\n\n```\nx\n```\n@bash";
+        assert_eq!(found(text), [("bash".to_owned(), 6, 0..5)]);
+    }
+
+    #[test]
     fn it_is_found_where_it_stands() {
         let text = "@You:\n\né @bash @bash\n";
         let bash = |columns| ("bash".to_owned(), 2, columns);

@@ -197,6 +197,8 @@ mod tests {
             said(header, &["```\nmine\n```"]),
             "@You:\n**Tool Result:** `a`\n\n@You:\n```\nmine\n```"
         );
+        let escaped = "@You:\n\\**Tool Result:** `a`";
+        assert_eq!(said(escaped, &["Hi."]), format!("{escaped}\n\nHi."));
     }
 
     #[test]

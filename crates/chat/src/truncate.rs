@@ -270,11 +270,19 @@ mod tests {
 
     #[test]
     fn sizes_read_like_the_specification() {
-        let sizes = [3, 1023, 1024, 12345, 1_572_864, 1_048_575].map(format_size);
+        let sizes = [3, 1023, 1024, 12345, 1_572_864, 1_048_575, 1 << 60].map(format_size);
 
         assert_eq!(
             sizes,
-            ["3 B", "1023 B", "1.0 KB", "12.1 KB", "1.5 MB", "1.0 MB"]
+            [
+                "3 B",
+                "1023 B",
+                "1.0 KB",
+                "12.1 KB",
+                "1.5 MB",
+                "1.0 MB",
+                "1048576.0 TB"
+            ]
         );
     }
 

@@ -80,3 +80,37 @@ fn longest_run(text: &str, mark: char) -> usize {
     });
     longest
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_holds_any_name_and_id() {
+        let header = |name: &str, id: &str| tool_use(name, id, "{}").remove(0);
+        assert_eq!(header("a`b", "c\nd"), "**Tool Use:** `a_b` (`c_d`)");
+        assert_eq!(header("", "x"), "**Tool Use:** `unnamed` (`x`)");
+    }
+
+    #[test]
+    fn a_fence_is_longer_than_any_run_of_backticks_inside() {
+        for (content, ticks) in [
+            ("", "```"),
+            ("`` and `a`", "```"),
+            ("```", "````"),
+            ("a```` ```", "`````"),
+        ] {
+            let block = tool_result("x", content, false);
+            assert_eq!(block[2], ticks, "{content:?}");
+            assert_eq!(block.last().map(String::as_str), Some(ticks), "{content:?}");
+        }
+    }
+
+    #[test]
+    fn the_reason_of_a_cut_off_answer_is_one_line() {
+        assert_eq!(
+            aborted(" no --> end\n"),
+            "<!-- flemma:aborted: no --  end -->"
+        );
+    }
+}

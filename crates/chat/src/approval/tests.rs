@@ -172,3 +172,17 @@ fn functions_that_may_be_asked_one_after_another_are_asked_together() {
     assert_eq!(together(FunctionId::Frontmatter, "bash"), [frontmatter]);
     assert_eq!(together(editor(3), "bash"), [plugin(3)]);
 }
+
+#[test]
+fn what_one_function_said_is_no_answer_of_another() {
+    let all = [
+        Function::auto_approve(0),
+        Function::frontmatter(),
+        Function::guard(),
+        Function::held(),
+        Function::sight(),
+        plugin(1),
+    ];
+    let ids: BTreeSet<FunctionId> = all.iter().map(|it| it.id).collect();
+    assert_eq!(ids.len(), all.len());
+}

@@ -190,6 +190,14 @@ mod tests {
     }
 
     #[test]
+    fn how_many_lines_there_are_takes_half_the_width_at_most() {
+        let text = "one\ntwo\n".repeat(8);
+
+        assert_eq!(fit(&text, 23), "one⤶two⤶one… (16 lines)");
+        assert_eq!(fit(&text, 22), "one⤶two⤶one⤶two⤶one⤶t…");
+    }
+
+    #[test]
     fn windows_line_ends_are_line_ends() {
         assert_eq!(fit("a\r\nb", 80), "a⤶b");
     }

@@ -73,15 +73,10 @@ pub fn ends(document: &Document<'_>) -> Option<(PromptRole, PromptRole)> {
         }
         index += more;
     };
-    let mut end = count;
-    while end > index {
-        // A message that holds results alone adds nothing: they are read with their calls.
-        end -= 1;
-        if let Some(last) = said(end).0.last() {
-            return Some((first, last.role));
-        }
-    }
-    Some((first, first))
+    // A message that holds results alone adds nothing: they are read with their calls.
+    let mut behind = (index..count).rev();
+    let last = behind.find_map(|index| Some(said(index).0.last()?.role))?;
+    Some((first, last))
 }
 
 struct Builder<'b, 't> {

@@ -68,6 +68,10 @@ fn what_only_looks_like_a_file_stays_text() {
         "email a@./b",
         "https://user@//host/x",
         "git@../x",
+        "GIT@../x",
+        "9@../x",
+        "git_@../x",
+        "@@../x",
         "@you",
         "@.hidden",
         "@./",
@@ -228,6 +232,14 @@ fn only_the_users_own_text_refers_to_anything() {
         references,
         expected.map(|(at, line, written)| (at, line, written.to_owned()))
     );
+}
+
+#[test]
+fn words_above_and_below_a_result_are_paragraphs_of_their_own() {
+    let text = Text::from("@You:\n@./a\n\n**Tool Result:** `x`\n\n```\n```\n\n@./b");
+    let found = in_document(&Document::parse(&text));
+    let written: Vec<&str> = found[&0].iter().map(Piece::written).collect();
+    assert_eq!(written, ["@./a", "\n\n", "@./b"]);
 }
 
 #[test]

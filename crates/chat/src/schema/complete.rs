@@ -187,6 +187,17 @@ mod tests {
     }
 
     #[test]
+    fn arguments_with_very_many_gaps_stay_as_they_are() {
+        let schema = json!({"type": "object", "additionalProperties": {"type": "string"}});
+        let nulls = |count: usize| {
+            let all = (0..count).map(|at| (format!("a{at}"), Value::Null));
+            Value::Object(all.collect())
+        };
+        check(&schema, false, nulls(MOST), json!({}));
+        check(&schema, false, nulls(MOST + 1), nulls(MOST + 1));
+    }
+
+    #[test]
     fn a_nested_argument_is_completed_as_one_at_the_top() {
         let schema = json!({
             "type": "object",

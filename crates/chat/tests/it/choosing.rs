@@ -126,3 +126,16 @@ fn without_a_call_under_the_cursor_the_only_one_that_waits_is_meant() {
     assert_eq!(meant(&waits(&[BASH, SECOND]), 0), Err(2));
     assert_eq!(meant(&Play::typed(QUESTION), 0), Err(0));
 }
+
+/// A provider may use an id again in a later answer.
+#[test]
+fn of_two_calls_with_one_id_the_one_under_the_cursor_runs() {
+    let mut play = waits(&[BASH]);
+    let (name, id, _) = BASH;
+    play.answer("", &[(name, id, r#"{"command":"make"}"#)]);
+    let line = line_of(&play, "make");
+    play.event(Event::Resolve { line });
+    assert_eq!(play.log(), ["run t_b"]);
+    assert_eq!(play.ran[0].1["command"], "make");
+    assert_eq!(play.string().matches("status=pending").count(), 1);
+}

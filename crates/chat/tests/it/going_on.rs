@@ -266,3 +266,16 @@ fn results_are_collected_while_some_calls_have_ended_and_others_run() {
     play.finish("t_2", "two");
     assert!(!play.cycle.collects_results());
 }
+
+#[test]
+fn a_chat_sent_as_it_is_names_the_calls_without_a_result() {
+    let mut play = Play::typed(QUESTION);
+    play.event(Event::Advance);
+    play.answer("", &[("slow", "a", "{}"), BASH]);
+    play.finish("a", "done");
+    play.event(Event::Send);
+    assert_eq!(play.log.last().map(String::as_str), Some(UNANSWERED));
+}
+
+const UNANSWERED: &str =
+    "say No result stands here for \"t_b\", so the model is told that there was none.";

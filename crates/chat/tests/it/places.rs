@@ -86,3 +86,25 @@ fn a_new_message_gets_a_blank_line_unless_one_separates_it() {
         assert_eq!(edit.replacement, expected, "{text:?}");
     }
 }
+
+/// The answer is the last one, whatever the user wrote below it.
+#[test]
+fn a_cut_off_answer_says_so_once_at_its_end() {
+    let comment = "<!-- flemma:aborted: gone -->";
+    for (text, at, written) in [
+        ("@Assistant:\nHal", 2, vec!["", comment]),
+        ("@Assistant:\nHal\n\n@You:\nGo on.", 2, vec!["", comment]),
+        ("@Assistant:\n```\ncode", 3, vec!["```", "", comment]),
+    ] {
+        let before = Text::from(text);
+        let edit = write::abort_last(&Document::parse(&before), "gone").unwrap();
+        assert_eq!(edit.lines, at..at, "{text:?}");
+        assert_eq!(edit.replacement, written, "{text:?}");
+        let mut after = before.clone();
+        after.splice(edit.lines, &edit.replacement);
+        assert_eq!(write::abort_last(&Document::parse(&after), "gone"), None);
+    }
+    let unanswered = Text::from("@You:\nHi.");
+    let edit = write::abort_last(&Document::parse(&unanswered), "gone");
+    assert_eq!(edit, None);
+}

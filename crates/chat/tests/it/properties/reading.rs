@@ -105,6 +105,16 @@ proptest! {
     }
 
     #[test]
+    fn a_diagnostic_is_about_lines_of_the_text(text in prop_oneof![soup(), chat_with_calls()]) {
+        let text = Text::from(text.as_str());
+        for it in Document::parse(&text).diagnostics.iter() {
+            prop_assert!(!it.lines.is_empty() && it.lines.end <= text.line_count(), "{it:?}");
+            let fixed = it.fix.iter().all(|fix| fix.lines.start <= fix.lines.end && fix.lines.end <= text.line_count());
+            prop_assert!(fixed, "{it:?}");
+        }
+    }
+
+    #[test]
     fn what_follows_a_change_is_all_that_must_be_read_again(
         text in prop_oneof![soup(), chat_with_calls()],
         changes in prop::collection::vec((any::<prop::sample::Index>(), 0usize..4, soup()), 1..4),
