@@ -73,7 +73,7 @@ M.COMMANDS = {
   ["queue!"] = { help = "Put what waits into the prompt, unsent." },
   ["cancel"] = { help = "Stop the request, or all running calls." },
   ["fix"] = { help = "Mend what the diagnostic on this line says." },
-  ["allow-file"] = { help = "Let this chat send the file outside the project that this line names." },
+  ["allow-file"] = { help = "Let this chat send the secret or the file outside the project that this line names." },
   ["trust"] = {
     help = "Agree to what this chat's frontmatter allows; with `tools`, to the project's tools.",
     complete = function()

@@ -77,6 +77,12 @@ impl World {
             (".bashrc", ""),
             (".profile", ""),
             (".gitconfig", ""),
+            (".ssh/id_work", "key"),
+            (".ssh/known_hosts", "host"),
+            (".aws/credentials", "key"),
+            (".bash_history", "export KEY=1"),
+            ("work/.env", "KEY=1"),
+            ("work/deep/er/.env", "KEY=1"),
             ("work/a.chat", QUESTION),
             ("work/other.chat", QUESTION),
             ("work/.envrc", ""),
@@ -94,6 +100,7 @@ impl World {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
+        fs::hard_link(home.join("work/.env"), home.join("work/another-name")).unwrap();
         let chats = home.join(format!("tmp/flemma-{}", self.user));
         fs::create_dir_all(chats.join("other")).unwrap();
         fs::set_permissions(&chats, fs::Permissions::from_mode(0o700)).unwrap();

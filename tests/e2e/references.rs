@@ -213,7 +213,7 @@ fn a_file_outside_the_project_goes_along_once_the_user_agrees() {
     editor.command("Flemma allow-file");
     wait_message(
         &editor,
-        "No file outside the project was found on this line.",
+        "No file outside the project and no secret was found on this line.",
     );
     editor.keys("3G");
     editor.command("Flemma allow-file");

@@ -179,3 +179,52 @@ fn where_nobody_can_be_asked_the_refusal_names_the_grant() {
     let ran = shell.run(&["tool", "bash", "--restricted", &input]);
     assert!(ran.out.contains(SECRET), "{ran:?}");
 }
+
+#[test]
+fn a_secret_that_the_text_refers_to_goes_along_once_the_user_agrees() {
+    let provider = Provider::anthropic([Answer::says("Well.")]);
+    let setup = setup(&provider).with(".env", SECRET);
+    let editor = setup.file("question.chat", "").start();
+    watch(&editor);
+    editor.paste("@You:\nSee\n@./.env\n");
+    editor.keys("<C-]>");
+    wait_diagnostic(&editor, "may hold secrets of an environment");
+    assert!(provider.requests().is_empty());
+    editor.keys("3G");
+    editor.command("Flemma allow-file");
+    wait_message(&editor, "This chat may send");
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nWell.");
+    let sent = provider.requests()[0].body.to_string();
+    assert!(sent.contains(SECRET), "{sent}");
+}
+
+#[test]
+fn a_command_in_the_sandbox_sees_no_secret_until_it_is_revealed() {
+    let name = "a_command_in_the_sandbox_sees_no_secret_until_it_is_revealed";
+    if !crate::sandbox::holds(name) {
+        return;
+    }
+    let line = "cat .env conf/.env.local ~/.ssh/id_work ~/.aws/credentials";
+    let call = [("bash", command(line))];
+    let provider = calls(&call);
+    let editor = victim(&provider, json!({"sandbox": {"enabled": true}}));
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_0"]), ["ran"]);
+    let told = result(&editor, "t_0");
+    assert!(!told.contains(SECRET), "{told}");
+    assert!(
+        told.contains("The sandbox hides secrets from commands"),
+        "{told}"
+    );
+    assert!(told.contains("sandbox.reveal = { \""), "{told}");
+
+    let provider = calls(&call);
+    let reveal = json!(["$CWD/.env", "~/.ssh/id_work"]);
+    let options = json!({"sandbox": {"enabled": true, "reveal": reveal}});
+    let editor = victim(&provider, options);
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_0"]), ["ran"]);
+    let told = result(&editor, "t_0");
+    assert_eq!(told.matches(SECRET).count(), 2, "{told}");
+}

@@ -31,7 +31,7 @@ pub struct Trouble {
 pub enum What {
     /// An expression has no value.
     Expression,
-    /// A file cannot be sent; a [`Refusal::Outside`] can be agreed to.
+    /// A file cannot be sent; a [`Refusal::Outside`] or [`Refusal::Secret`] can be agreed to.
     File(Refusal),
 }
 

@@ -51,6 +51,7 @@ pub fn of_chat(settings: &SandboxSettings, here: Here<'_>) -> Sandbox {
         shown: shown(&roots),
         sockets: grants.sockets,
         missing: grants.missing,
+        secrets: Some(settings.secrets(here)),
         ..Limits::default()
     };
     limits.missing.extend(no_network(settings));

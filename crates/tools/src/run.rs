@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
-use crate::sandbox::{Sandbox, Watch, explain};
+use crate::sandbox::{Sandbox, Watch, explain, lacking};
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
 /// How long a tool may take to clean up once it was asked to stop. Killing a
@@ -66,7 +66,10 @@ pub async fn run_in_full(
     let stop_tool = ctx.cancel.clone().drop_guard();
     let name = tool.name().to_owned();
     let limit = tool.deadline(&input, ctx.timeout);
-    let lacks = tool.runs_commands().then(|| explain::Variables::of(&input));
+    let lacks = tool.runs_commands().then(|| Lacks {
+        variables: explain::Variables::of(&input),
+        input: input.clone(),
+    });
     let sets_bits = tool.runs_commands() && explain::sets_bits(&input);
     let watch = watch(tool.as_ref(), &mut ctx).await;
     let (buffers, sandbox) = (ctx.buffers.clone(), ctx.sandbox.clone());
@@ -87,6 +90,13 @@ pub async fn run_in_full(
     noted(ran, watch, &sandbox, lacks, sets_bits).await
 }
 
+/// What a call that runs commands may have lacked.
+struct Lacks {
+    variables: explain::Variables,
+    /// Its arguments.
+    input: Value,
+}
+
 /// Has what commands may not make looked for before they run.
 async fn watch(tool: &dyn Tool, ctx: &mut ToolContext) -> Option<Watch> {
     if !tool.runs_commands() || ctx.sandbox.is_off() {
@@ -105,7 +115,7 @@ async fn noted(
     mut ran: Ran,
     watch: Option<Watch>,
     sandbox: &Sandbox,
-    lacks: Option<explain::Variables>,
+    lacks: Option<Lacks>,
     sets_bits: bool,
 ) -> Ran {
     let failed = !matches!(
@@ -119,9 +129,16 @@ async fn noted(
     | ToolOutcome::Failed(text)
     | ToolOutcome::Cancelled(text)) = &mut ran.outcome;
     *text = sandbox.named_inside(std::mem::take(text));
-    if let Some(note) = lacks.and_then(|lacks| lacks.note(failed.then_some(text.as_str()))) {
-        text.push_str("\n\n");
-        text.push_str(&note);
+    if let Some(lacks) = lacks {
+        let said = failed.then_some(text.as_str());
+        let secrets = watch
+            .as_ref()
+            .and_then(|watch| lacking::note(watch.concealed(), watch.work(), &lacks.input, said));
+        let notes = lacks.variables.note(said).into_iter().chain(secrets);
+        for note in notes.collect::<Vec<String>>() {
+            text.push_str("\n\n");
+            text.push_str(&note);
+        }
     }
     let Some(watch) = watch else { return ran };
     if sets_bits && text.contains(explain::BITS_REFUSED) && crate::sandbox::keeps_from_setuid() {

@@ -16,6 +16,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::names::folded;
 use crate::sandbox::leads_to;
 pub use conceal::Concealed;
+pub(crate) use conceal::is_suspect;
 use inodes::Inodes;
 
 /// Why the content of a file is a secret.

@@ -47,8 +47,9 @@ const fn allowed(what: &'static str, line: &'static str, why: &'static str) -> P
 }
 
 /// The probes with the network on, by what they are about.
-pub const PROBES: [(&str, &[Probe]); 9] = [
+pub const PROBES: [(&str, &[Probe]); 10] = [
     ("Files", FILES),
+    ("Secrets", SECRETS),
     ("Files that run by themselves", BY_THEMSELVES),
     ("Chats", CHATS),
     ("Sockets", SOCKETS),
@@ -144,6 +145,36 @@ const FILES: &[Probe] = &[
     denied(
         "write Flemma's state",
         "echo x > $XDG_STATE_HOME/nvim/flemma/new",
+    ),
+];
+
+const SECRETS: &[Probe] = &[
+    denied("read a key of SSH", "grep -q . $HOME/.ssh/id_work"),
+    denied(
+        "read credentials of a cloud",
+        "grep -q . $HOME/.aws/credentials",
+    ),
+    denied(
+        "read the history of a shell",
+        "grep -q . $HOME/.bash_history",
+    ),
+    denied("read a .env in the project", "grep -q . .env"),
+    denied("read a .env deep in the project", "grep -q . deep/er/.env"),
+    denied("link to a .env", "ln .env linked && grep -q . linked"),
+    denied(
+        "read Flemma's options",
+        "grep -q . $XDG_CONFIG_HOME/flemma/config.toml",
+    ),
+    denied("read /etc/shadow", "grep -q . /etc/shadow"),
+    allowed(
+        "read the hosts that SSH knows",
+        "grep -q . $HOME/.ssh/known_hosts",
+        "they are public, as `*.pub` is",
+    ),
+    allowed(
+        "read a .env by a hard link that you made",
+        "grep -q . another-name",
+        "files are hidden by their paths",
     ),
 ];
 

@@ -1,4 +1,4 @@
-//! Files outside the project that the user lets a chat send: each as it was when they
+//! Files outside the project, and secrets, that the user lets a chat send: each as it was when they
 //! said so. What somebody put in its place since is another file.
 
 use std::collections::BTreeMap;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chat::prompt::Content;
-use tools::RealPath;
+use tools::{RealPath, Secret, Secrets};
 
 use super::{Agreed, Objection};
 
@@ -26,6 +26,8 @@ pub struct Folders {
     pub project: PathBuf,
     /// What `~/` starts from.
     pub home: Option<PathBuf>,
+    /// Files that are sent only when the user agrees, wherever they are.
+    pub secrets: Secrets,
 }
 
 /// Why a file is not sent. It is shown after the reference: "@./x does not exist."
@@ -35,6 +37,8 @@ pub enum Refusal {
     Missing,
     /// It is outside the project, at this real path, and nobody agreed to that as it is.
     Outside(PathBuf, Objection),
+    /// It is secret, and nobody agreed to sending the file at this real path as it is.
+    Secret(PathBuf, Secret, Objection),
     /// A directory, a pipe, a device.
     NotAFile,
     /// With it the message's files are over 20 MB.
@@ -56,6 +60,17 @@ impl fmt::Display for Refusal {
                 path.display().to_string().escape_debug(),
                 objection.words()
             ),
+            Self::Secret(_, secret, objection) => {
+                let (kind, path) = (secret.kind.what(), secret.path.display().to_string());
+                write!(
+                    f,
+                    "is secret, because {} may hold {kind}, {} it is not sent until you agree: put the cursor here \
+                     and run :Flemma allow-file, or set {}.",
+                    path.escape_debug(),
+                    objection.words(),
+                    secret.grant()
+                )
+            }
             Self::NotAFile => f.write_str("is not a regular file."),
             Self::TooLarge => f.write_str("makes the files of this message larger than 20 MB."),
             Self::Unsupported(kind) => write!(
@@ -104,15 +119,21 @@ impl<'a> Reader<'a> {
         if real.stat()?.is_none() {
             return Err(Refusal::Missing);
         }
+        let secrets = &self.folders.secrets;
+        let secret = secrets.find(&path).or_else(|| secrets.find(real.as_path()));
         let path = real.as_path();
-        let outside = !self.is_inside(path);
-        if let Some(objection) = self.agreed.objection(path).filter(|_| outside) {
-            return Err(Refusal::Outside(path.to_owned(), objection));
+        let refusal = |objection| match secret.clone() {
+            Some(secret) => Refusal::Secret(path.to_owned(), secret, objection),
+            None => Refusal::Outside(path.to_owned(), objection),
+        };
+        let asks = secret.is_some() || !self.is_inside(path);
+        if let Some(objection) = self.agreed.objection(path).filter(|_| asks) {
+            return Err(refusal(objection));
         }
         let bytes = self.bytes(&real)?;
         // The bytes that are sent are those that are compared.
-        if outside && !self.agreed.are(path, &bytes) {
-            return Err(Refusal::Outside(path.to_owned(), Objection::Changed));
+        if asks && !self.agreed.are(path, &bytes) {
+            return Err(refusal(Objection::Changed));
         }
         content(bytes, mime)
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use chat::references::pieces;
-use tools::Fingerprint;
+use tools::{Fingerprint, Secrets};
 
 use super::*;
 
@@ -43,6 +43,7 @@ impl World {
             chat: self.path("p/chats"),
             project: self.path("p"),
             home: Some(self.path("")),
+            secrets: Secrets::of_this_user(vec![self.path("p/revealed.env")]),
         }
     }
 
@@ -154,6 +155,45 @@ fn a_file_outside_goes_along_as_it_was_agreed_to_and_as_nothing_else() {
     assert!(
         told.contains("was its name and not what is in it"),
         "{told}"
+    );
+}
+
+#[test]
+fn a_secret_of_the_project_goes_along_once_it_was_agreed_to() {
+    let world = World::new();
+    world.file("p/chats/.env", b"TOKEN=1\n");
+    world.file("p/revealed.env", b"TOKEN=2\n");
+    symlink(".env", world.path("p/chats/notes")).unwrap();
+    let env = world.path("p/chats/.env");
+    for text in [
+        "@./.env",
+        "@./x/../.env",
+        "@./notes",
+        "{{ include ./notes }}",
+        "@../chats/.env;type=text/plain",
+    ] {
+        let refusal = world.refusal(text);
+        let is_refused =
+            matches!(&refusal, Refusal::Secret(path, _, Objection::Unasked) if *path == env);
+        assert!(is_refused, "{text}: {refusal:?}");
+        let told = refusal.to_string();
+        assert!(
+            told.contains(":Flemma allow-file") && told.contains("sandbox.reveal = {"),
+            "{told}"
+        );
+    }
+    assert_eq!(
+        world.sent("@../revealed.env"),
+        "@../revealed.env=\"TOKEN=2\\n\""
+    );
+    let mut agreed = Agreed::default();
+    agreed.add(env, Some(Fingerprint::of(b"TOKEN=1\n")));
+    assert!(world.resolve_where("@./notes", &agreed).is_ok());
+    world.file("p/chats/.env", b"TOKEN=3\n");
+    let told = world.resolve_where("@./.env", &agreed).unwrap_err();
+    assert!(
+        told[0].message.contains("has changed since you agreed"),
+        "{told:?}"
     );
 }
 

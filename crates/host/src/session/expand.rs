@@ -18,6 +18,7 @@ use crate::breath::breathe;
 use crate::frontmatter::{self, Evaluated, Expansion as Value, Known, Source};
 use crate::references::{Agreed, Folders, Trouble, resolve};
 use crate::rules::Rules;
+use crate::settings::Here;
 use crate::status::state_folder;
 use crate::trust::Trust;
 
@@ -55,6 +56,10 @@ impl Session {
                 chat: self.folder(),
                 project: self.cwd.clone(),
                 home: tools::variable_os("HOME").map(PathBuf::from),
+                secrets: self.shared.settings.sandbox.secrets(Here {
+                    cwd: &self.cwd,
+                    chat: self.path(),
+                }),
             },
             path: self.path.clone(),
             agreed: self.references.agreed.clone(),

@@ -65,13 +65,13 @@ impl Session {
         standing.map(remark).collect()
     }
 
-    /// `:Flemma allow-file`: the files outside the project that this line refers to
-    /// may be sent with this chat.
+    /// `:Flemma allow-file`: the files outside the project, and the secrets, that this
+    /// line refers to may be sent with this chat.
     pub(super) fn allow_file(&mut self, line: usize) {
         let text = self.text.text();
         let here = |it: &&Place| it.trouble.line == line && it.stands_in(text);
-        let outside = |it: &Place| match &it.trouble.what {
-            What::File(Refusal::Outside(path, _)) => Some(path.clone()),
+        let asked = |it: &Place| match &it.trouble.what {
+            What::File(Refusal::Outside(path, _) | Refusal::Secret(path, ..)) => Some(path.clone()),
             _ => None,
         };
         let files: Vec<PathBuf> = self
@@ -79,18 +79,18 @@ impl Session {
             .unresolved
             .iter()
             .filter(here)
-            .filter_map(outside)
+            .filter_map(asked)
             .collect();
         if files.is_empty() {
             return self.inform(
-                "No file outside the project was found on this line. Press Ctrl-] first: what cannot be sent is named \
+                "No file outside the project and no secret was found on this line. Press Ctrl-] first: what cannot be sent is named \
                  at its line.",
             );
         }
         for file in &files {
             self.allow(file);
         }
-        let is_agreed = |it: &Place| outside(it).is_some_and(|file| files.contains(&file));
+        let is_agreed = |it: &Place| asked(it).is_some_and(|file| files.contains(&file));
         self.references.unresolved.retain(|it| !is_agreed(it));
         self.view.redraw();
     }

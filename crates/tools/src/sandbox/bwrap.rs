@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::machine::Machine;
 use super::{Limits, view};
+use crate::secrets::Concealed;
 
 /// What the log calls it.
 pub(super) const NAME: &str = "bwrap";
@@ -41,6 +42,8 @@ const ROOTS: [&str; 9] = [
 pub(super) struct Held<'a> {
     /// What the chat allows, in real paths.
     pub limits: &'a Limits,
+    /// The secrets that it does not see.
+    pub concealed: &'a [Concealed],
     /// What the machine has.
     pub machine: &'a Machine,
     /// Files and folders below `/tmp` that the command needs beside those of the limits.
@@ -181,15 +184,29 @@ impl Words {
         }
         let is_in =
             |path: &Path, folders: &[PathBuf]| folders.iter().any(|it| path.starts_with(it));
+        // Below `/run` nothing is seen in any case.
+        let concealed = held.concealed.iter().filter(|it| {
+            let path = &it.path;
+            is_seen(path) && !path.starts_with("/run") && !is_in(path, &limits.hidden)
+        });
+        let (folders, files): (Vec<_>, Vec<_>) = concealed.partition(|it| it.is_folder);
+        for folder in &folders {
+            self.all(["--tmpfs"]);
+            self.0.push((&folder.path).into());
+        }
+        let is_concealed = |path: &Path| folders.iter().any(|it| path.starts_with(&it.path));
         let sockets = held.machine.sockets.iter().filter(|path| {
             is_seen(path)
                 && (!path.starts_with("/run") || !limits.network && is_needed(path))
                 && !is_in(path, &limits.hidden)
+                && !is_concealed(path)
                 && !limits.masked.contains(path)
         });
         let masked = limits.masked.iter().filter(|path| is_seen(path));
+        let files = files.iter().map(|it| &it.path);
         for path in masked
             .chain(sockets)
+            .chain(files)
             .filter(|path| !limits.sockets.contains(path))
         {
             self.0
@@ -197,6 +214,14 @@ impl Words {
         }
         for path in &limits.sockets {
             self.path("--bind-try", path);
+        }
+        for folder in &folders {
+            for path in &folder.seen {
+                self.path("--ro-bind-try", path);
+            }
+            // What a command wrote there would be lost.
+            self.all(["--remount-ro"]);
+            self.0.push((&folder.path).into());
         }
     }
 }
@@ -214,6 +239,7 @@ mod tests {
     fn line(limits: &Limits, machine: &Machine) -> String {
         let held = Held {
             limits,
+            concealed: &[],
             machine,
             needed: &[Path::new("/tmp/script")],
             cwd: Path::new("/w"),

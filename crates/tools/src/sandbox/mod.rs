@@ -8,6 +8,7 @@ mod aside;
 mod bwrap;
 pub(crate) mod explain;
 mod git;
+pub(crate) mod lacking;
 mod machine;
 mod memory;
 #[cfg(all(target_os = "linux", target_endian = "little"))]
@@ -36,6 +37,8 @@ pub use tmp::tmp_folder;
 use view::View;
 pub use watch::Watch;
 
+use crate::secrets::{Concealed, Secrets};
+
 /// How often a command is started again whose sandbox could not be set up.
 pub(crate) const RETRIES: usize = 16;
 
@@ -57,6 +60,10 @@ pub struct Limits {
     pub hidden: Vec<PathBuf>,
     /// Files and sockets that look empty.
     pub masked: Vec<PathBuf>,
+    /// What commands do not see because it is secret; nothing where all may be seen.
+    pub secrets: Option<Secrets>,
+    /// Those of them that there are, once that was looked for.
+    pub concealed: Option<Vec<Concealed>>,
     /// What commands see as `/tmp`; the machine's own when absent.
     pub tmp: Option<Tmp>,
     /// Files and folders below the machine's `/tmp` that are seen all the same.
@@ -106,6 +113,13 @@ impl Limits {
             tmp,
             ..self.clone()
         }
+    }
+
+    /// The secrets that there are: those that everybody has, in the home folder and the
+    /// folders of the work, and which of `suspects` are some.
+    fn secrets_to_hide(&self, suspects: Vec<PathBuf>) -> Vec<Concealed> {
+        let secrets = self.secrets.as_ref();
+        secrets.map_or_else(Vec::new, |it| it.concealed(&self.work, suspects))
     }
 
     /// What commands see below `/tmp`, where that is not the machine's.
@@ -281,8 +295,13 @@ impl Sandbox {
                 format!("Nothing was run, because the chat's /tmp could not be made: {error}.")
             })?;
         }
+        let looked = limits.concealed.clone();
+        let mut concealed = looked.unwrap_or_else(|| limits.secrets_to_hide(Vec::new()));
+        // In place of what is gone by now, a mount would make a file.
+        concealed.retain(|it| it.path.symlink_metadata().is_ok());
         let held = bwrap::Held {
             limits,
+            concealed: &concealed,
             machine: &Machine::look(),
             needed,
             cwd,

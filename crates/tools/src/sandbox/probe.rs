@@ -85,6 +85,7 @@ fn tries_to_get_out(program: &Path, extra: &[String]) -> Result<(), String> {
         ..Limits::default()
     };
     let held = bwrap::Held {
+        concealed: &[],
         limits: &limits,
         machine: &Machine::look(),
         needed: &[],

@@ -35,6 +35,8 @@ impl Sandbox {
             ..self.backend.clone()
         };
         let mut limits = limits.reading(network);
+        // Those that were found when files were looked through for the command.
+        limits.concealed = self.limits.get().and_then(|it| it.concealed.clone());
         if self.is_off() {
             // Where the sandbox is off, all others see the machine's `/tmp`.
             limits.tmp = None;

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{Names, git};
+use crate::secrets::is_suspect;
 
 /// Most folders that are looked into before a command, those nearest to the top first.
 pub(super) const MAX_FOLDERS: usize = 1_000;
@@ -63,6 +64,8 @@ struct Folder {
     stamp: Option<Stamp>,
     kind: Kind,
     kept: Vec<(OsString, State)>,
+    /// What may be secret, going by its name.
+    suspects: Vec<OsString>,
     folders: Vec<OsString>,
 }
 
@@ -157,6 +160,14 @@ impl Tree {
         })
     }
 
+    /// What may be secret, going by its name, from the top down.
+    pub(super) fn suspects(&self) -> impl Iterator<Item = PathBuf> {
+        self.order.iter().flat_map(|(path, folder)| {
+            let suspects = folder.suspects.iter();
+            suspects.map(move |name| path.join(name))
+        })
+    }
+
     /// How a name stood there.
     pub(super) fn state(&self, path: &Path) -> Option<&State> {
         let folder = self.folders.get(path.parent()?)?;
@@ -230,8 +241,11 @@ fn read(path: &Path, stamp: Stamp, kind: Kind, names: &Names) -> Folder {
         Kind::Plain | Kind::Shallow | Kind::Modules if git::is_gits(has) => Kind::Git,
         kind => kind,
     };
-    let (mut kept, mut folders) = (Vec::new(), Vec::new());
+    let (mut kept, mut suspects, mut folders) = (Vec::new(), Vec::new(), Vec::new());
     for (name, file_type) in entries {
+        if !matches!(kind, Kind::Git | Kind::Modules) && is_suspect(Path::new(&name)) {
+            suspects.push(name.clone());
+        }
         let is_kept = match kind {
             Kind::Git => git::KEPT.iter().any(|it| name == *it),
             Kind::Modules | Kind::Top => false,
@@ -250,6 +264,7 @@ fn read(path: &Path, stamp: Stamp, kind: Kind, names: &Names) -> Folder {
         stamp: Some(stamp).filter(|it| !it.is_fresh()),
         kind,
         kept,
+        suspects,
         folders,
     }
 }
@@ -260,6 +275,7 @@ fn ask(path: &Path, stamp: Stamp, names: &Names) -> Folder {
         stamp: Some(stamp).filter(|it| !it.is_fresh()),
         kind: Kind::Top,
         kept: Vec::new(),
+        suspects: Vec::new(),
         folders: Vec::new(),
     };
     let names = names.kept.iter().map(String::as_str);

@@ -12,6 +12,7 @@ use super::aside::set_aside;
 use super::todo::{self, Commands};
 use super::tree::{MAX_NEW, Root, State, Tree};
 use super::{Limits, git, memory, paths};
+use crate::secrets::Concealed;
 
 /// Most files below the folders of the work that are kept from being written: each
 /// costs a command some half a millisecond.
@@ -49,6 +50,11 @@ impl Watch {
             // It is the user's once the user made something of it.
             there.all(|(tree, state)| git::is_harmless(path, state, tree))
         });
+        let suspects = trees.iter().flat_map(|(_, tree)| tree.suspects()).collect();
+        let limits = Limits {
+            concealed: Some(limits.secrets_to_hide(suspects)),
+            ..limits.clone()
+        };
         let is_writable = |path: &&PathBuf| limits.writable.iter().any(|it| path.starts_with(it));
         let places = limits.never_made.iter().filter(is_writable);
         let gits = trees.iter().flat_map(|(_, tree)| tree.gits());
@@ -58,8 +64,18 @@ impl Watch {
             trees,
             theirs,
             places: places.map(|path| (path.clone(), State::of(path))).collect(),
-            limits: limits.clone(),
+            limits,
         }
+    }
+
+    /// What of the user's secrets a command cannot see.
+    pub(crate) fn concealed(&self) -> &[Concealed] {
+        self.limits.concealed.as_deref().unwrap_or_default()
+    }
+
+    /// The folders that the user works in.
+    pub(crate) fn work(&self) -> &[PathBuf] {
+        &self.limits.work
     }
 
     /// The limits for the command that is to start: what was found stays as it is.

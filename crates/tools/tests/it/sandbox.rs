@@ -4,6 +4,7 @@
 //! does nothing more.
 
 mod network;
+mod secrets;
 mod tmp;
 
 use std::fs;
