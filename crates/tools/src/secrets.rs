@@ -85,6 +85,10 @@ impl fmt::Display for Secret {
     }
 }
 
+/// What of Flemma's own is no secret: tools are programs, full outputs are the chat's own,
+/// and the tutor's chat works beside its notes.
+const OPEN: [&str; 3] = ["tools", "outputs", "tutor"];
+
 /// The secret files of one user, without those that were revealed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Secrets {
@@ -238,11 +242,9 @@ impl Secrets {
     fn ours(&self, path: &Path) -> Option<SecretKind> {
         let mut folders = self.ours.iter();
         let inner = folders.find_map(|folder| below(path, folder))?;
-        // Tools are programs, and full outputs are the chat's own.
-        let open = inner
-            .first()
-            .is_some_and(|it| it == "tools" || it == "outputs");
-        (!open).then_some(SecretKind::Ours)
+        let first = inner.first().map(String::as_str);
+        let is_open = first.is_some_and(|it| OPEN.contains(&it));
+        (!is_open).then_some(SecretKind::Ours)
     }
 }
 

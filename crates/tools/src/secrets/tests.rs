@@ -94,6 +94,7 @@ fn what_is_public_and_what_only_looks_alike_is_not() {
         "/p/library/Cookies/jar.rb",
         "/home/me/.config/flemma/tools/add/tool.toml",
         "/state/nvim/flemma/outputs/bash-1.txt",
+        "/state/nvim/flemma/tutor/notes.txt",
     ] {
         assert_eq!(secrets(&[]).kind(Path::new(path)), None, "{path}");
     }
