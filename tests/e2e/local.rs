@@ -18,7 +18,7 @@ const SERVER: &str = r#"#!/usr/bin/env python3
 import http.server, json, os, sys
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "started"), "a") as f:
-    f.write(json.dumps({"pid": os.getpid(), "arguments": sys.argv[1:], "keys": [k for k in os.environ if k.endswith("_API_KEY")]}) + "\n")
+    f.write(json.dumps({"pid": os.getpid(), "arguments": sys.argv[1:], "keys": [k for k in os.environ if k.endswith(("_API_KEY", "_ACCESS_TOKEN"))]}) + "\n")
 if os.path.exists(os.path.join(here, "broken")):
     sys.exit("error: failed to load model: not a GGUF")
 port = int(sys.argv[sys.argv.index("--port") + 1])
@@ -57,6 +57,7 @@ fn setup_on(machine: &Path) -> Setup {
     });
     offline()
         .env("ANTHROPIC_API_KEY", "not-for-it")
+        .env("VERTEX_AI_ACCESS_TOKEN", "not-for-it")
         .options(json!({"provider": "local", "parameters": {"local": local}}))
         .file("question.chat", QUESTION)
         .with("other.chat", QUESTION)

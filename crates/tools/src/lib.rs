@@ -62,8 +62,8 @@ pub use shell::{Machine, Needs, ShellLists, Unsafe, forbidden, inspect, review};
 pub use state::state_home;
 pub use url::Url;
 pub use variables::{
-    add_variables, encode_variables, is_added_variable, secret_variables, variable, variable_os,
-    variables,
+    add_variables, encode_variables, is_added_variable, is_provider_key, secret_variables,
+    variable, variable_os, variables,
 };
 
 pub use tool::{BashOptions, Confinement, Progress, Tool, ToolContext, ToolError, ToolResult};

@@ -63,6 +63,12 @@ pub fn is_added_variable(name: impl AsRef<OsStr>) -> bool {
         .is_some_and(|added| added.contains_key(name.as_ref()))
 }
 
+/// Whether a variable holds the key of a model provider, by its name.
+pub fn is_provider_key(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.ends_with("_API_KEY") || name == "VERTEX_AI_ACCESS_TOKEN"
+}
+
 /// The variables of the environment block that may be secret: all but those that every
 /// command gets and those that libraries read.
 pub fn secret_variables() -> Vec<(OsString, OsString)> {

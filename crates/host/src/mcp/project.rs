@@ -99,6 +99,20 @@ impl Project {
 
 /// Variables that a project may name: the keys of models are for their providers alone.
 fn variable(name: &str) -> Option<String> {
-    let is_key = name.ends_with("_API_KEY");
+    let is_key = tools::is_provider_key(name.as_ref());
     (!is_key).then(|| tools::variable(name)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn no_key_of_a_provider_is_among_what_a_project_may_name() {
+        for known in provider::known::KNOWN {
+            let name = known.key_variable;
+            assert!(
+                name.is_empty() || tools::is_provider_key(name.as_ref()),
+                "{name}"
+            );
+        }
+    }
 }

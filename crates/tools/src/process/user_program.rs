@@ -4,7 +4,6 @@
 //! It has the user's environment without keys of providers, no terminal, and no input unless
 //! somebody speaks with it. Nothing a model wrote is ever run here.
 
-use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -58,8 +57,7 @@ impl Program {
             process.args(arguments);
             process.env_clear();
             // The keys of providers are for their servers alone.
-            let is_key = |name: &OsStr| name.to_string_lossy().ends_with("_API_KEY");
-            process.envs(crate::variables().filter(|(name, _)| !is_key(name)));
+            process.envs(crate::variables().filter(|(name, _)| !crate::is_provider_key(name)));
             process.env(Mark::NAME, mark.value());
             process.stdin(Stdio::null());
         });
