@@ -1,6 +1,6 @@
 //! A filter of system calls: no file gets the setuid or setgid bit.
 //!
-//! A file with one of these lends the user's rights to whoever runs it, also when the
+//! A file with one of these lends the user's rights to every user who runs it, also when the
 //! sandbox is long gone. The filter holds for a thread and for what it starts.
 //! Sources: seccomp(2), open(2), chmod(2) and the tables of system calls of Linux.
 
