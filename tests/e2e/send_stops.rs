@@ -1,10 +1,12 @@
 //! `flemma send` that is stopped, killed or finds its file changed: nothing is lost
 //! and nothing goes on.
 
+use std::fs;
+
 use harness::{Answer, Gate, Provider};
 use rustix::process::Signal;
 
-use crate::processes::{commands_in, is_running, signal};
+use crate::processes::{commands_in, is_running, signal, stop};
 use crate::shell::{Shell, end, wait, worker};
 use crate::stage::{QUESTION, command};
 
@@ -34,6 +36,35 @@ fn an_interrupt_cancels_as_ctrl_c_does_and_keeps_the_words() {
         "@You:\nGo.\n\n@Assistant:\nOne,\ntwo\n\n<!-- flemma:aborted: cancelled by the user -->\n"
     );
     provider.wait_hang_ups(1);
+}
+
+#[test]
+fn words_that_arrive_after_an_interrupt_of_a_stopped_run_are_not_written() {
+    let (arrives, arrived) = (Gate::new(), Gate::new());
+    let answer = Answer::new()
+        .text("Before.")
+        .gate(&arrives)
+        .text(" After.")
+        .gate(&arrived);
+    let provider = Provider::anthropic([answer]);
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let child = shell.start(&["send", "question.chat"]);
+    shell.wait_file("question.chat", "Before.");
+    let works = worker(&child);
+    stop(works);
+    signal(child.id(), Signal::INT);
+    wait("a signal that waits", || {
+        let status = fs::read_to_string(format!("/proc/{works}/status")).unwrap();
+        let pending = status.lines().find_map(|it| it.strip_prefix("ShdPnd:"));
+        pending.is_some_and(|it| it.trim().contains(|bit| bit != '0'))
+    });
+    arrives.open();
+    arrived.wait_reached();
+    signal(works, Signal::CONT);
+    let ran = end(child);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(130), "Before.\n"));
+    assert!(!shell.read("question.chat").contains("After."));
 }
 
 #[test]

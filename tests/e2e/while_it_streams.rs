@@ -2,8 +2,10 @@
 //! texts stay whole, wherever the change was made.
 
 use harness::{Answer, Editor, Gate, Provider};
+use rustix::process::Signal;
 use serde_json::json;
 
+use crate::processes::{host, signal, stop};
 use crate::stage::{QUESTION, open, wait_end, wait_message};
 use crate::traces::wait_request_over;
 
@@ -219,4 +221,26 @@ fn line_ends_of_the_file_are_no_part_of_what_is_sent() {
     editor.command("write");
     let file = std::fs::read_to_string(editor.dir().join("question.chat")).unwrap();
     assert_eq!(file, editor.text().replace('\n', "\r\n"));
+}
+
+#[test]
+fn words_that_arrive_after_a_cancel_of_a_stopped_host_are_not_written() {
+    let (arrives, arrived) = (Gate::new(), Gate::new());
+    let answer = Answer::new()
+        .text("Before.")
+        .gate(&arrives)
+        .text(" After.")
+        .gate(&arrived);
+    let provider = Provider::anthropic([answer]);
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    editor.wait_text("Before.");
+    let worker = host(&editor).worker;
+    stop(worker);
+    editor.keys("<C-c>");
+    arrives.open();
+    arrived.wait_reached();
+    signal(worker, Signal::CONT);
+    editor.wait_text("<!-- flemma:aborted: cancelled by the user -->");
+    assert!(!editor.text().contains("After."), "{}", editor.text());
 }

@@ -2,6 +2,8 @@
 //!
 //! How the answer gets into the buffer is in `answer`.
 
+use std::time::{Duration, Instant};
+
 use agent::answer::{Answer, Ids};
 use agent::transport;
 use chat::Problem;
@@ -10,6 +12,7 @@ use chat::prompt::Prompt;
 use provider::{StreamEvent, TextCalls};
 use serde_json::json;
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::Open;
@@ -21,6 +24,11 @@ use crate::endpoint::{self, Destination};
 use crate::settings::Settings;
 use crate::usage::Tariff;
 use crate::{route, status, tutor};
+
+/// A pause of an answer in which a cancel can have been pressed.
+const PAUSE: Duration = Duration::from_millis(10);
+/// How long the words behind a pause wait for keys that came before them.
+const KEYS_FIRST: Duration = Duration::from_millis(5);
 
 impl Session {
     pub(super) fn send(&mut self) {
@@ -86,7 +94,14 @@ impl Session {
             } else {
                 tokio::spawn(exchange(destination, prompt, events, note, cancel));
             }
+            let mut heard = Instant::now();
             while let Some(mut batch) = batches.recv().await {
+                // A process that was stopped finds words and keys at once when it goes on. A
+                // cancel that was pressed meanwhile is taken first.
+                if heard.elapsed() >= PAUSE {
+                    sleep(KEYS_FIRST).await;
+                }
+                heard = Instant::now();
                 if let Some(calls) = &mut calls {
                     batch = calls.read(batch);
                 }
