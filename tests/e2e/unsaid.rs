@@ -117,7 +117,7 @@ fn words_of_a_closed_chat_are_told_and_stand_there_again() {
     editor.command("silent write | bwipeout | edit question.chat");
     settle(&editor);
     assert!(!editor.text().contains("Next."), "{}", editor.text());
-    assert_eq!(kept(&editor), [""; 0]);
+    editor.wait_for("nothing kept", |editor| kept(editor).is_empty());
 }
 
 #[test]
