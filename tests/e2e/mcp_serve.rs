@@ -226,3 +226,37 @@ fn output_is_told_while_a_call_runs_to_who_asks() {
     assert_eq!(client.receive()["result"]["content"][0]["text"], "first");
     client.leave();
 }
+
+#[test]
+fn what_runs_because_it_only_reads_runs_read_only_and_the_log_says_what_held_it() {
+    let name = "what_runs_because_it_only_reads_runs_read_only_and_the_log_says_what_held_it";
+    if !crate::sandbox::holds(name) {
+        return;
+    }
+    let asked = json!({"command": "test -w . && echo writes || echo reads"});
+    for enabled in [true, false] {
+        let shell = Shell::offline();
+        shell.configure(&format!("[sandbox]\nenabled = {enabled}\n"));
+        let held = |arguments: &[&str]| {
+            let mut client = Client::greeted(&shell, arguments);
+            client.send(&call(2, "bash", asked.clone()));
+            let text = client.receive()["result"]["content"][0]["text"].clone();
+            client.leave();
+            let log = shell.run(&["log", "1000"]).out;
+            let started = log.lines().rfind(|it| it.contains("started, sandbox "));
+            let started = started.unwrap_or_else(|| panic!("{log}")).to_owned();
+            (text, started)
+        };
+        let (text, started) = held(&[]);
+        assert_eq!(text, "reads", "enabled = {enabled}");
+        assert!(started.contains("sandbox bwrap"), "{enabled}: {started}");
+        // Approved by its name, it may do what the sandbox lets all commands do.
+        let (text, started) = held(&["--approve", "bash"]);
+        assert_eq!(text, "writes", "enabled = {enabled}");
+        let by = if enabled { "bwrap" } else { "none" };
+        assert!(
+            started.contains(&format!("sandbox {by}")),
+            "{enabled}: {started}"
+        );
+    }
+}

@@ -230,11 +230,9 @@ impl Surroundings {
         let tool = self.shared.registry.get(&call.name);
         let tool =
             tool.ok_or_else(|| format!("There is no tool named \"{}\" any more.", call.name))?;
-        let held = match tool.runs_commands() {
-            true => self.sandbox.held_by(),
-            false => "none",
-        };
-        let (approved_path, confinement) = self.may_run(&call, &input, held, way_out).await?;
+        let (approved_path, confinement) = self
+            .may_run(&call, &input, tool.runs_commands(), way_out)
+            .await?;
         let mut context = self.clone().inside(&call.id, depth + 1);
         context.cancel = cancel.child_token();
         context.progress = progress;
@@ -267,7 +265,7 @@ impl Surroundings {
         &self,
         call: &CallKey,
         input: &Value,
-        held: &'static str,
+        runs_commands: bool,
         way_out: &str,
     ) -> Result<(Option<PathBuf>, Confinement), String> {
         let around = self;
@@ -278,6 +276,10 @@ impl Surroundings {
             secret,
         } = around.decide(call, input).await;
         let confinement = confinement(&by);
+        let held = match runs_commands {
+            true => around.shared.settings.held_by(&around.sandbox, call, &by),
+            false => "none",
+        };
         let (ruling, refusal) = match decision {
             Decision::Approve => (Ruling::Approved, None),
             Decision::Deny => {

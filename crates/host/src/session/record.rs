@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use chat::Problem;
-use chat::approval::CallKey;
+use chat::approval::{self, CallKey};
 use chat::cycle::{Decided, Event, INTERRUPTED, Ruling};
 use chat::tool::{ToolOutcome, ToolUseId};
 
@@ -41,13 +41,15 @@ impl Session {
             .iter()
             .map(|run| self.approved.remove(&run.call))
             .collect();
+        let settings = &self.shared.settings;
         let starts = runs.iter().zip(in_log).map(|(run, in_log)| {
             let by = if run.by.is_empty() { "policy" } else { &run.by };
+            let (meant, _) = approval::meant(&run.call, &run.input);
             Start {
                 call: &run.call,
                 by: (!in_log).then_some(by),
-                sandbox: match self.is_held(&run.call.name) {
-                    true => self.sandbox().held_by(),
+                sandbox: match self.is_held(&meant.name) {
+                    true => settings.held_by(self.sandbox(), &meant, &run.by),
                     false => "none",
                 },
             }

@@ -85,6 +85,18 @@ impl Settings {
         }
     }
 
+    /// What holds a command that `by` approved, for the log. One that only reads is held
+    /// also where the sandbox is off for the others. The first time in a process this waits.
+    pub fn held_by(&self, sandbox: &Sandbox, call: &CallKey, by: &str) -> &'static str {
+        // A program that the user listed runs as the user's own commands do.
+        let reads =
+            || review(call, &self.shell_lists()).is_some_and(|it| it.is_ok_and(|it| !it.more));
+        match approval::only_reads(by) && reads() {
+            true => sandbox.reading(false).held_by(),
+            false => sandbox.held_by(),
+        }
+    }
+
     fn has_known_shell(&self) -> bool {
         let shell = self.tools.bash.shell.as_deref().unwrap_or("bash");
         let name = Path::new(shell).file_name().unwrap_or_default();
