@@ -106,7 +106,7 @@ flemma.opt.temperature = 0.3";
         "frontmatter applies, but for this until :Flemma trust:",
         "line 4: would run bash without asking",
         "bash waits for you",
-        "read runs (urn:flemma:approval:frontmatter)",
+        "read runs, and waits where the file is secret (urn:flemma:approval:frontmatter)",
         "write waits for you",
     ] {
         assert!(untrusted.contains(line), "{line} in {untrusted}");
