@@ -220,12 +220,24 @@ function M.when_ready(job)
   end
 end
 
+---@type fun()?
+local before_send
+
+--- Sets what is called before each message but "changed".
+---@param job fun()
+function M.on_send(job)
+  before_send = job
+end
+
 --- Tells the host something. Before it is ready this does nothing: all it has
 --- to know of the buffers is sent once it is.
 ---@param method string One class of |flemma.protocol|.
 ---@param payload table
 ---@return boolean sent
 function M.send(method, payload)
+  if before_send and method ~= "changed" then
+    before_send()
+  end
   if not welcome or not channel then
     return false
   end

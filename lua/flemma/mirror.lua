@@ -116,6 +116,93 @@ local function is_undo(buffer, lines)
   end
 end
 
+--- Lines between two changes that are sent along with them rather than as two messages.
+local GAP = 8
+
+--- Changes of one turn of Neovim's loop, as one: a command such as `:g` makes thousands.
+---@class flemma.mirror.Pending
+---@field buffer integer
+---@field seq integer After the last of them.
+---@field first integer
+---@field last integer As many lines are replaced as come in their place.
+---@field lines table<integer, string> By line number, none missing.
+---@field old_size integer Bytes that were replaced.
+
+---@type flemma.mirror.Pending?
+local pending
+
+--- Notes that a change could not be told.
+---@param buffer integer
+---@param change flemma.mirror.Change
+---@param lines string[]
+---@param old_size integer
+local function note_unsent(buffer, change, lines, old_size)
+  local state = states[buffer]
+  if not state then
+    return
+  end
+  local size = #table.concat(lines, "\n") + math.min(#lines, 1)
+  local is_short = #lines <= change.last - change.first + 1 and size - old_size <= (change.typed or 0) + SLACK
+  state.unsent_bulk = state.unsent_bulk or not (is_writing() and is_short or size <= old_size)
+end
+
+--- Sends what is pending. To be called before anything else is sent, so that messages
+--- keep their order.
+function M.flush()
+  local change = pending
+  if not change then
+    return
+  end
+  pending = nil
+  local lines = {}
+  for line = change.first, change.last - 1 do
+    lines[#lines + 1] = change.lines[line]
+  end
+  if not send_change(change, lines) then
+    note_unsent(change.buffer, change, lines, change.old_size)
+  end
+end
+host.on_send(M.flush)
+
+--- Adds a change to what is pending, where it can be told as one with it.
+---@param change flemma.mirror.Change
+---@param lines string[]
+---@param old_size integer
+---@return boolean added
+local function add(change, lines, old_size)
+  -- What keys typed is told by itself, and so is what decides about a call: where a change
+  -- came from is looked at one by one. Another number of lines would move those between.
+  if change.typed or change.undone ~= nil or #lines ~= change.last - change.first then
+    return false
+  end
+  local near = pending
+    and pending.buffer == change.buffer
+    and change.first <= pending.last + GAP
+    and change.last >= pending.first - GAP
+  if not near then
+    M.flush()
+    pending = { buffer = change.buffer, first = change.first, last = change.first, lines = {}, old_size = 0, seq = 0 }
+    vim.schedule(M.flush)
+  end
+  local all = pending --[[@as flemma.mirror.Pending]]
+  local function fill(from, to)
+    if from < to then
+      for index, line in ipairs(vim.api.nvim_buf_get_lines(change.buffer, from, to, false)) do
+        all.lines[from + index - 1] = line
+        all.old_size = all.old_size + #line + 1
+      end
+    end
+  end
+  fill(all.last, change.first)
+  fill(change.last, all.first)
+  for index, line in ipairs(lines) do
+    all.lines[change.first + index - 1] = line
+  end
+  all.first, all.last = math.min(all.first, change.first), math.max(all.last, change.last)
+  all.seq, all.old_size = change.seq, all.old_size + old_size
+  return true
+end
+
 --- Where the piece of a snapshot ends that begins with the line `first`, and
 --- whether its lines can be joined: Neovim's NUL is an LF inside a line.
 ---@param lines string[]
@@ -165,6 +252,10 @@ local function on_lines(buffer, first, last, new_last, old_size)
     return true
   end
   state.seq = state.seq + 1
+  -- Its line numbers are those of the text before a change of the host's.
+  if state.muted then
+    M.flush()
+  end
   for _, listener in ipairs(listeners) do
     listener(buffer, first, last, new_last)
   end
@@ -173,20 +264,21 @@ local function on_lines(buffer, first, last, new_last, old_size)
   end
   state.ours = false
   local lines = vim.api.nvim_buf_get_lines(buffer, first, new_last, false)
-  local sent = send_change({
+  local change = {
     buffer = buffer,
     seq = state.seq,
     first = first,
     last = last,
     typed = typed,
     undone = is_undo(buffer, lines),
-  }, lines)
-  if not sent then
-    local size = #table.concat(lines, "\n") + math.min(#lines, 1)
-    local is_typed = is_writing() and new_last - first <= last - first + 1 and size - old_size <= (typed or 0) + SLACK
-    state.unsent_bulk = state.unsent_bulk or not (is_typed or size <= old_size)
-  end
+  }
   typed = nil
+  if not add(change, lines, old_size) then
+    M.flush()
+    if not send_change(change, lines) then
+      note_unsent(buffer, change, lines, old_size)
+    end
+  end
 end
 
 --- Whether text arrived in bulk that no host was told of; asked for once.
@@ -290,6 +382,7 @@ end
 
 ---@param buffer integer
 function M.forget(buffer)
+  M.flush()
   states[buffer] = nil
 end
 

@@ -8,6 +8,7 @@ local mirror = require("flemma.mirror")
 ---@param text string[]
 ---@return string[]
 local function mirrored(text)
+  mirror.flush()
   for _, change in ipairs(chat.messages("changed")) do
     local head = vim.list_slice(text, 1, change.first)
     local tail = vim.list_slice(text, change.last + 1)
@@ -41,6 +42,77 @@ test("every change has a number of its own, and all its chunks share it", functi
     { { seq + 1, 0, 1, 500, true }, { seq + 1, 500, 500, 500, true }, { seq + 1, 1000, 1000, 100, false } }
   )
   same(mirrored({ "" }), many)
+end)
+
+--- Lines whose numbers are their text.
+---@param count integer
+---@return string[]
+local function numbered(count)
+  local lines = {}
+  for index = 1, count do
+    lines[index] = ("line %d"):format(index)
+  end
+  return lines
+end
+
+test("a command that changes thousands of lines one by one is told in a few messages", function()
+  local before = numbered(5000)
+  local buffer = chat.new(before)
+  vim.cmd("silent g/line/s//LINE of/")
+  same(mirrored(before), chat.lines(buffer))
+  local changes = chat.messages("changed")
+  assert(#changes <= 12, #changes)
+  same(changes[#changes].seq, mirror.seq(buffer))
+  -- Undone from the end to the beginning.
+  chat.sent, before = {}, chat.lines(buffer)
+  vim.cmd("silent undo")
+  same(mirrored(before), chat.lines(buffer))
+  assert(#chat.messages("changed") <= 12)
+end)
+
+test("changes of one turn are told in order, whatever they are", function()
+  for _, commands in ipairs({
+    { "g/[05]$/s/line/x/" },
+    { "g/1/d" },
+    { "g/1/s/line/x/", "3d", "g/2/s/line/y/" },
+    { "g/./m0" },
+    { "g/7/t.", "g/7/s/7/8/g" },
+    { "40s/line/x/", "2s/line/y/", "20,30s/line/z/", "15,25s/z\\|line/w/" },
+    { "g/9/normal! Aend", "g/3/j" },
+  }) do
+    local before = numbered(60)
+    local buffer = chat.new(before)
+    chat.sent = {}
+    for _, command in ipairs(commands) do
+      vim.cmd("silent! " .. command)
+    end
+    same(mirrored(before), chat.lines(buffer))
+  end
+end)
+
+test("changes that are far apart do not carry what is between them", function()
+  local before = numbered(500)
+  local buffer = chat.new(before)
+  for _, line in ipairs({ 1, 400, 100 }) do
+    vim.api.nvim_buf_set_lines(buffer, line, line + 1, false, { "new" })
+  end
+  same(mirrored(before), chat.lines(buffer))
+  local changes = chat.messages("changed")
+  same({ #changes, #changes[1].lines }, { 3, 1 })
+end)
+
+test("a change of the host's is told after those that it follows", function()
+  local before = numbered(20)
+  local buffer = chat.new(before)
+  vim.api.nvim_buf_set_lines(buffer, 10, 11, false, { "new" })
+  mirror.muted(buffer, function()
+    vim.api.nvim_buf_set_lines(buffer, 0, 0, false, { "of the host" })
+  end)
+  local changes = chat.messages("changed")
+  same({ #changes, changes[1].first, changes[1].seq }, { 1, 10, mirror.seq(buffer) - 1 })
+  vim.api.nvim_buf_set_lines(buffer, 11, 12, false, { "newer" })
+  mirror.flush()
+  same(chat.messages("changed")[2].first, 11)
 end)
 
 test("saving is not a change", function()

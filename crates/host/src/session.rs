@@ -69,6 +69,9 @@ use crate::status::state_folder;
 const FRAME: Duration = Duration::from_millis(16);
 /// Most inputs that are handled between two looks at the document.
 const AT_A_LOOK: usize = 64;
+/// Likewise of changes of the text: a command such as `:g` makes thousands, and reading
+/// the document takes longer than many of them.
+const CHANGES_AT_A_LOOK: usize = 4096;
 
 /// Starts the session of a buffer. It ends when every sender but its own is gone.
 pub fn start(
@@ -216,13 +219,20 @@ impl Session {
             // drawn: one look at the document serves all of it. Not without end: a
             // stream that is faster than this would never be seen. What follows an edit
             // is decided on the text it made, before what was done to that, as an undo.
-            for _ in 0..AT_A_LOOK {
+            let (mut others, mut changes) = (0, 0);
+            while others < AT_A_LOOK && changes < CHANGES_AT_A_LOOK {
                 if self.waiting.front() == Some(&Event::Continue) || self.hold.next_try().is_some()
                 {
                     break;
                 }
                 match inputs.try_recv() {
-                    Ok(input) => self.handle(input),
+                    Ok(input) => {
+                        match input {
+                            Input::Changed(_) => changes += 1,
+                            _ => others += 1,
+                        }
+                        self.handle(input);
+                    }
                     Err(_) => break,
                 }
             }
