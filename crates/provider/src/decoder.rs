@@ -204,7 +204,9 @@ impl Decoder {
 
     fn read(&mut self, event: &SseEvent, events: &mut Vec<StreamEvent>) -> Result<(), NotJson> {
         // The first event tells that the model has been asked.
-        self.said |= !std::mem::replace(&mut self.is_stream, true);
+        if !std::mem::replace(&mut self.is_stream, true) {
+            self.said = true;
+        }
         let start = events.len();
         let held = self.answer.bytes_held();
         let read = match &mut self.answer {
@@ -216,8 +218,7 @@ impl Decoder {
         let is_more = |event: &StreamEvent| !matches!(event, StreamEvent::Usage(_));
         self.said |= events[start..].iter().any(is_more) || self.answer.bytes_held() > held;
         self.settle(start, events);
-        let broke_off = matches!(events.last(), Some(StreamEvent::Error(_)));
-        if self.ended && broke_off {
+        if let Some(StreamEvent::Error(_)) = events.last() {
             self.passing = retry::is_passing(&event.text);
         }
         read

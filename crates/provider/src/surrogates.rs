@@ -101,9 +101,6 @@ struct Held {
 impl Joiner {
     /// Mends the events from `start` on.
     pub(crate) fn join(&mut self, start: usize, events: &mut Vec<StreamEvent>) {
-        if self.held.is_none() && !events[start..].iter().any(is_broken) {
-            return;
-        }
         for event in events.split_off(start) {
             match event {
                 StreamEvent::Text(text) => self.text(text, StreamEvent::Text, events),
@@ -148,14 +145,6 @@ impl Joiner {
         if let Some(held) = self.held.take() {
             events.push((held.event)(mend(&held.half).into_owned()));
         }
-    }
-}
-
-fn is_broken(event: &StreamEvent) -> bool {
-    match event {
-        StreamEvent::Text(text) | StreamEvent::Thinking(text) => text.contains(MARK),
-        StreamEvent::Usage(_) => false,
-        _ => true,
     }
 }
 
@@ -214,6 +203,7 @@ fn surrogate(bytes: &[u8], at: usize) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ToolUse, Usage};
     use proptest::prelude::*;
 
     #[track_caller]
@@ -245,9 +235,73 @@ mod tests {
 
     #[test]
     fn a_mark_that_stands_for_nothing_stays() {
-        for text in ["\u{10ffff}", "\u{10ffff}x", "a\u{10ffff}\u{10ffff}b"] {
+        for text in [
+            "\u{10ffff}",
+            "\u{10ffff}x",
+            "a\u{10ffff}\u{10ffff}b",
+            // The characters beside those that stand for surrogates.
+            "\u{10ffff}\u{10efff}",
+            "\u{10ffff}\u{10f800}",
+        ] {
             assert_eq!(mend(text), text);
         }
+    }
+
+    /// Halves of a character, as [`repair`] leaves them.
+    fn halves() -> (String, String) {
+        let half = |code: u32| {
+            let stands_for = char::from_u32(FIRST + code - HIGH.start);
+            MARK.to_string() + &stands_for.unwrap_or_default().to_string()
+        };
+        (half(0xd83d), half(0xde00))
+    }
+
+    #[test]
+    fn a_figure_between_two_halves_parts_them_not_and_another_text_does() {
+        let (high, low) = halves();
+        let usage = StreamEvent::Usage(Usage::default());
+        let text = |text: &str| StreamEvent::Text(text.to_owned());
+        let thinking = |text: &str| StreamEvent::Thinking(text.to_owned());
+        for (between, after, expected) in [
+            (None, text(&low), vec![text("\u{1f600}")]),
+            (
+                Some(usage.clone()),
+                text(&low),
+                vec![usage, text("\u{1f600}")],
+            ),
+            (
+                None,
+                thinking(&low),
+                vec![text("\u{fffd}"), thinking("\u{fffd}")],
+            ),
+        ] {
+            let mut events = vec![text(&high)];
+            events.extend(between);
+            events.push(after);
+            Joiner::default().join(0, &mut events);
+            assert_eq!(events, expected);
+        }
+    }
+
+    #[test]
+    fn no_event_holds_a_stand_in() {
+        let (high, _) = halves();
+        let call = |text: &str| {
+            StreamEvent::ToolUse(ToolUse {
+                id: text.to_owned(),
+                name: text.to_owned(),
+                input: format!("{{\"a\":\"{text}\"}}"),
+            })
+        };
+        let begins = |name: &str| StreamEvent::ToolUseStart {
+            name: name.to_owned(),
+        };
+        let fails = |what: &str| StreamEvent::Error(chat::Problem::new(what, "Try again."));
+        let stops = |word: &str| StreamEvent::Stop(StopReason::Other(word.to_owned()));
+        let all = |text: &str| vec![begins(text), call(text), fails(text), stops(text)];
+        let mut events = all(&high);
+        Joiner::default().join(0, &mut events);
+        assert_eq!(events, all("\u{fffd}"));
     }
 
     proptest! {

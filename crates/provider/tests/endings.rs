@@ -111,6 +111,17 @@ fn the_documented_endings_are_known_on_every_protocol() {
 }
 
 #[test]
+fn the_last_event_needs_no_blank_line() {
+    for protocol in PROTOCOLS {
+        let (good, _) = words(protocol);
+        let stream = stream(protocol, &json!(good[0]));
+        assert_eq!(ending(protocol, stream.trim_end()), Ending::Good);
+        let cut = &stream.trim_end()[..stream.trim_end().len() - 1];
+        assert_eq!(ending(protocol, cut), Ending::Bad);
+    }
+}
+
+#[test]
 fn what_ends_an_answer_badly_is_no_good_ending() {
     let words = [
         "error",
@@ -158,6 +169,27 @@ fn a_bad_reason_is_not_taken_back_by_a_later_one() {
         assert_eq!(
             ending(Protocol::ChatCompletions, &stream),
             Ending::Bad,
+            "{stream}"
+        );
+    }
+}
+
+#[test]
+fn an_end_mark_ends_no_call_that_is_not_whole() {
+    let stream = |arguments: &str, reason: Value| {
+        let call = json!({"id": "t", "function": {"name": "bash", "arguments": arguments}});
+        let choice = json!({"delta": {"tool_calls": [call]}, "finish_reason": reason});
+        format!("data: {}\n\ndata: [DONE]\n\n", json!({"choices": [choice]}))
+    };
+    for (arguments, reason, expected) in [
+        ("{}", Value::Null, Ending::Good),
+        ("{\"a\"", Value::Null, Ending::Bad),
+        ("{\"a\"", json!("length"), Ending::TokenLimit),
+    ] {
+        let stream = stream(arguments, reason);
+        assert_eq!(
+            ending(Protocol::ChatCompletions, &stream),
+            expected,
             "{stream}"
         );
     }

@@ -270,6 +270,22 @@ mod decoded {
     }
 
     #[test]
+    fn an_error_event_may_be_plain_text() {
+        check_decoded(
+            "event: error\ndata: out of memory\n\n",
+            "The provider broke off its answer with an error (out of memory); what arrived is kept. Press Ctrl-] to try again.",
+        );
+    }
+
+    #[test]
+    fn an_event_that_is_cut_ends_the_answer() {
+        check_decoded(
+            "data: {\"type\": \"mess",
+            "The connection ended before the answer was complete; what arrived of it is kept. Press Ctrl-] to try again.",
+        );
+    }
+
+    #[test]
     fn a_line_that_never_ends_ends_the_answer() {
         let mut decoder = Decoder::new(Protocol::AnthropicMessages);
         let piece = vec![b'a'; 1024 * 1024];

@@ -35,6 +35,15 @@ fn tools() -> Vec<ToolDefinition> {
             json!({"names": {"type": "array", "items": {"type": "string"}}, "deep": {"type": "boolean"}}),
             json!([]),
         ),
+        tool(
+            "typed",
+            json!({
+                "count": {"type": "integer"},
+                "note": {"type": ["string", "null"]},
+                "place": {"type": "object", "properties": {"line": {"type": "integer"}}},
+            }),
+            json!([]),
+        ),
     ]
 }
 
@@ -114,6 +123,39 @@ fn lists_and_multi_line_texts_come_out_of_xml_as_they_were_meant() {
         "[call_1 tag {\"names\":[\"a\",\"b\"],\"deep\":true}][call_2 tag {\"names\":[\"a\"]}]\
          [call_3 bash {\"command\":\"for i in 1; do\\n  echo\\ndone\",\"timeout\":5}]",
     );
+}
+
+#[test]
+fn words_of_xml_become_values_where_the_schema_has_the_type() {
+    let fields = |fields: &str| {
+        let tools = format!("<tools><tool name=\"typed\">{fields}</tool></tools>");
+        let (shown, _) = read(
+            [format!("```xml\n{tools}\n```").as_str()],
+            StopReason::EndTurn,
+        );
+        let input = shown.strip_prefix("[call_1 typed ");
+        input
+            .and_then(|it| it.strip_suffix(']'))
+            .unwrap()
+            .to_owned()
+    };
+    for (written, read) in [
+        ("<count> 3 </count>", "{\"count\":3}"),
+        ("<count>many</count>", "{\"count\":\"many\"}"),
+        ("<count>3</count><count>4</count>", "{\"count\":[3,4]}"),
+        ("<note>nil</note>", "{\"note\":null}"),
+        ("<note>3</note>", "{\"note\":\"3\"}"),
+        ("<place/>", "{\"place\":{}}"),
+        ("<place>here</place>", "{\"place\":\"here\"}"),
+        ("<place><line>3</line></place>", "{\"place\":{\"line\":3}}"),
+        ("<other>3</other>", "{\"other\":\"3\"}"),
+        // Only a text on lines of its own loses the line ends around it.
+        ("<note>a \n</note>", "{\"note\":\"a \\n\"}"),
+        ("<note>\na \n </note>", "{\"note\":\"a \"}"),
+        ("<note>\na b</note>", "{\"note\":\"a b\"}"),
+    ] {
+        assert_eq!(fields(written), read, "{written}");
+    }
 }
 
 #[test]
@@ -241,7 +283,7 @@ fn calls_and_results_go_back_as_words_and_no_result_ends_its_block() {
         .lines()
         .filter(|it| it.starts_with("{\"name\":\""))
         .collect();
-    assert_eq!(lines.len(), 3, "{system}");
+    assert_eq!(lines.len(), 4, "{system}");
     assert!(
         lines[0].starts_with("{\"name\":\"bash\",\"description\":\"Does bash.\",\"parameters\":{")
     );

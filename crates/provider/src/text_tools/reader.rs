@@ -124,7 +124,7 @@ impl TextCalls {
                 let fence = fence(&self.held[..end]);
                 if self.held[..end].trim_end() == XML_FENCE {
                     self.place = Place::Xml;
-                    self.searched = end + 1;
+                    self.searched = 0;
                     return true;
                 }
                 let next =

@@ -119,13 +119,12 @@ fn value(element: Element, schema: &Value) -> Value {
         return Value::Object(Map::new());
     }
     // The line ends that set a text apart from its tags are no part of it.
-    let inner = text.strip_prefix('\n').unwrap_or(&text);
-    let inner = match inner.len() < text.len() {
-        true => inner
-            .trim_end_matches([' ', '\t'])
-            .strip_suffix('\n')
-            .unwrap_or(inner),
-        false => inner,
+    let inner = match text.strip_prefix('\n') {
+        Some(inner) => {
+            let ended = inner.trim_end_matches([' ', '\t']);
+            ended.strip_suffix('\n').unwrap_or(inner)
+        }
+        None => &text,
     };
     Value::String(inner.to_owned())
 }

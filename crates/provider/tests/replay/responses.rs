@@ -55,6 +55,35 @@ fn calls_come_in_order_and_with_their_arguments_as_sent() {
 }
 
 #[test]
+fn pieces_of_calls_that_come_side_by_side_are_put_together() {
+    check(
+        RESPONSES,
+        "interleaved_by_index",
+        r#"
+        call begins: read
+        call begins: bash
+        call bash call_2 {"command":"ls"}
+        call read call_1 {"path":"a"}
+        stop: ToolUse
+    "#,
+    );
+    // The last call is named by its end alone.
+    check(
+        RESPONSES,
+        "interleaved_by_id",
+        r#"
+        call begins: read
+        call begins: bash
+        call bash call_2 {"command":"ls"}
+        call read call_1 {"path":"a"}
+        call begins: now
+        call now call_3 {"n":1}
+        stop: ToolUse
+    "#,
+    );
+}
+
+#[test]
 fn reasoning_ends_with_the_whole_item_as_its_signature() {
     let expected = r#"
         thinking "Hmm, "
