@@ -135,9 +135,10 @@ end
 --- to hold what the file does is no open file: what is on disk counts.
 ---@param message flemma.protocol.OpenText
 function M.open_text(message)
+  local asker = host.channel()
   local function answer(answered)
     answered.ask = message.ask
-    host.send("buffers_answered", answered)
+    host.answer(asker, "buffers_answered", answered)
   end
   local buffer = buffer_of(message.path)
   if not buffer then
@@ -297,9 +298,10 @@ end
 --- writes it unless the user had unsaved changes there.
 ---@param message flemma.protocol.ReplaceText
 function M.replace_text(message)
+  local asker = host.channel()
   local function answer(answered)
     answered.ask = message.ask
-    host.send("buffers_answered", answered)
+    host.answer(asker, "buffers_answered", answered)
   end
   local buffer = buffer_of(message.path)
   if not buffer then

@@ -50,11 +50,11 @@ end
 --- Answers a batch of questions in one message.
 ---@param message flemma.protocol.Ask
 function M.ask(message)
-  local values = {}
+  local values, asker = {}, host.channel()
   for index, call in ipairs(message.calls) do
     values[index] = run_until_answered(call)
   end
-  host.send("answered", { ask = message.ask, values = values })
+  host.answer(asker, "answered", { ask = message.ask, values = values })
 end
 
 return M

@@ -248,6 +248,16 @@ function M.send(method, payload)
   return ok
 end
 
+--- Sends the answer to a question of the host. Another host, which runs after a crash or
+--- a restart, numbers its questions anew and is told nothing.
+---@param asker integer? The channel of the host that asked.
+---@param method string
+---@param payload table
+---@return boolean sent
+function M.answer(asker, method, payload)
+  return M.channel() == asker and M.send(method, payload)
+end
+
 --- Takes the wire's nil out of a message, so that an absent field is absent. In
 --- `lines` there is none, and they are the bulk of a message.
 ---@param value table Changed in place.

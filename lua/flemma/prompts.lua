@@ -10,13 +10,23 @@ local notices = require("flemma.notices")
 ---@param message flemma.protocol.Prompt
 function M.prompt(message)
   local title = notices.escape(message.title)
+  local asker = host.channel()
   ---@param text string?
   ---@param item integer?
   local function answer(text, item)
-    host.send("prompted", { ask = message.ask, text = text, item = item and item - 1 })
+    local payload = { ask = message.ask, text = text, item = item and item - 1 }
+    if not host.answer(asker, "prompted", payload) and (text or item) then
+      notices.notify({
+        level = "info",
+        message = "The host that asked this has stopped, so your answer was not used.",
+      })
+    end
   end
   -- Later: a list or a line that Neovim itself shows holds up whoever calls it.
   vim.schedule(function()
+    if host.channel() ~= asker then
+      return
+    end
     if message.items then
       vim.ui.select(message.items, { prompt = title, kind = "flemma", format_item = notices.escape }, function(_, item)
         answer(nil, item)

@@ -4,6 +4,7 @@
 local callbacks = require("flemma.callbacks")
 local chat = require("chat")
 local config = require("flemma.config")
+local host = require("flemma.host")
 
 test("the user's functions answer in order, also when one of them fails", function()
   chat.new({ "" })
@@ -68,6 +69,76 @@ test("a number that reaches nobody is told as gone", function()
   callbacks.drop({ id })
   chat.host("ask", { ask = 1, calls = { { functions = { id }, arguments = { "bash", {} } } } })
   same(chat.messages("answered")[1].values[1][1].kind, "gone")
+end)
+
+--- Runs `body` with pickers that stay open, in a Neovim whose host has this channel.
+---@param body fun(open: fun(...)[], to: fun(channel: integer))
+local function with_open_pickers(body)
+  local select, input, channel = vim.ui.select, vim.ui.input, host.channel
+  local open = {}
+  vim.ui.select = function(items, _, choose)
+    open[#open + 1] = function(at)
+      choose(items[at], at)
+    end
+  end
+  vim.ui.input = function(_, enter)
+    open[#open + 1] = enter
+  end
+  local ok, why = pcall(body, open, function(id)
+    host.channel = function()
+      return id
+    end
+  end)
+  vim.ui.select, vim.ui.input, host.channel = select, input, channel
+  assert(ok, why)
+end
+
+test("an answer goes to the host that asked and to no other one", function()
+  with_open_pickers(function(open, to)
+    chat.new({ "" })
+    to(3)
+    chat.host("prompt", { ask = 1, title = "Which?", items = { "one", "two" } })
+    chat.host("prompt", { ask = 2, title = "Name?", initial = "" })
+    vim.wait(1000, function()
+      return #open == 2
+    end)
+    open[1](2)
+    same(chat.messages("prompted"), { { ask = 1, item = 1 } })
+    -- Another host, whose questions have the same numbers.
+    to(4)
+    open[2]("Ann")
+    open[1](1)
+    same(#chat.messages("prompted"), 1)
+  end)
+end)
+
+test("a question of a host that is gone is not shown", function()
+  with_open_pickers(function(open, to)
+    chat.new({ "" })
+    to(3)
+    chat.host("prompt", { ask = 1, title = "Which?", items = { "one", "two" } })
+    to(4)
+    chat.host("prompt", { ask = 1, title = "Name?", initial = "" })
+    vim.wait(1000, function()
+      return #open > 0
+    end)
+    open[1]("Ann")
+    same(chat.messages("prompted"), { { ask = 1, text = "Ann" } })
+  end)
+end)
+
+test("a function that answers too late answers no other host", function()
+  with_open_pickers(function(_, to)
+    chat.new({ "" })
+    to(3)
+    local id = callbacks.add(function()
+      to(4)
+      return true
+    end)
+    chat.host("ask", { ask = 1, calls = { { functions = { id }, arguments = { "bash", {} } } } })
+    same(chat.messages("answered"), {})
+    callbacks.drop({ id })
+  end)
 end)
 
 test("a file is replaced through its buffer, saved only if it was saved before", function()
