@@ -36,7 +36,7 @@ pub enum SecretKind {
     Ours,
     /// The environment or memory of a running process.
     Process,
-    /// What a user typed into a shell or a database.
+    /// What a user typed into a shell, a database, or an editor.
     History,
 }
 
@@ -51,7 +51,7 @@ impl SecretKind {
             Self::Environment => "secrets of an environment",
             Self::Ours => "Flemma's own configuration or decisions",
             Self::Process => "the environment or memory of a process",
-            Self::History => "commands that you typed",
+            Self::History => "what you typed",
         }
     }
 }
@@ -95,6 +95,8 @@ pub struct Secrets {
     home: Option<PathBuf>,
     /// Flemma's configuration and state.
     ours: Vec<PathBuf>,
+    /// Places that variables name, and what each stands for in a home folder.
+    moved: Vec<(PathBuf, &'static str)>,
     /// Absolute paths of `sandbox.reveal`; they and what is below them are no secrets.
     revealed: Vec<PathBuf>,
     /// The secret files of the home folder, to recognize hard links to them.
@@ -126,6 +128,16 @@ impl Secrets {
             ours.push(state.join("flemma"));
             ours.push(state.join(&app).join("flemma"));
         }
+        let moved = names::MOVED.iter().flat_map(|(name, usual)| {
+            let value = crate::variable_os(name).unwrap_or_default();
+            // `KUBECONFIG` names several files.
+            let places: Vec<PathBuf> = std::env::split_paths(&value).collect();
+            let places = places.into_iter().filter(|it| it.is_absolute());
+            places.flat_map(|it| [(leads_to(&it), *usual), (it, *usual)])
+        });
+        let mut moved: Vec<_> = moved.collect();
+        moved.sort();
+        moved.dedup();
         // Where the folders really are, and as they are spelled.
         let real: Vec<PathBuf> = ours.iter().map(|it| leads_to(it)).collect();
         ours.extend(real);
@@ -134,6 +146,7 @@ impl Secrets {
         Self {
             home,
             ours,
+            moved,
             // Links above a revealed path are followed, so that a home folder that is a link
             // can be named. One at the path itself is not: a command that may write there
             // could turn it into a link to any other secret.
@@ -192,13 +205,10 @@ impl Secrets {
     /// Why a file or folder that a search meets is not shown. `path` has no links, and the
     /// folder that it is in is not secret. Looks at names only.
     pub(crate) fn below(&self, path: &Path, is_folder: bool) -> Option<SecretKind> {
-        let name = path.components().next_back()?;
-        let is_ours = || {
-            self.ours
-                .iter()
-                .any(|it| it.file_name() == path.file_name())
-        };
-        if !names::may_be_secret(&folded(name)) && !is_ours() {
+        let name = path.file_name();
+        let is_ours = || self.ours.iter().any(|it| it.file_name() == name);
+        let is_moved = || self.moved.iter().any(|(place, _)| path.starts_with(place));
+        if !is_suspect(path) && !is_ours() && !is_moved() {
             return None;
         }
         self.unrevealed(path, is_folder)
@@ -235,8 +245,25 @@ impl Secrets {
     }
 
     fn file(&self, path: &Path) -> Option<SecretKind> {
-        self.ours(path)
-            .or_else(|| names::kind(path, self.home.as_deref()))
+        let home = self.home.as_deref();
+        let kind = self.ours(path).or_else(|| names::kind(path, home));
+        kind.or_else(|| {
+            self.moved
+                .iter()
+                .find_map(|moved| self.elsewhere(path, moved))
+        })
+    }
+
+    /// Why a path is secret that is below a place that a variable names: it is judged as if
+    /// it were where it is by default.
+    fn elsewhere(&self, path: &Path, (place, usual): &(PathBuf, &str)) -> Option<SecretKind> {
+        let home = self.home.as_deref().unwrap_or(Path::new("/"));
+        let rest = path.strip_prefix(place).ok()?;
+        let path = match rest.as_os_str().is_empty() {
+            true => home.join(usual),
+            false => home.join(usual).join(rest),
+        };
+        names::kind(&path, Some(home))
     }
 
     fn ours(&self, path: &Path) -> Option<SecretKind> {

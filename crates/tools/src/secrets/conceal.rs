@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::{SecretKind, Secrets, entries, folded, names};
+use crate::names::fold;
 use crate::sandbox::leads_to;
 
 /// Most files and folders that a sandbox hides: each is a mount of its own.
@@ -34,6 +35,10 @@ impl Secrets {
         candidates.extend(found);
         let mut hidden = BTreeMap::new();
         while let Some(path) = candidates.pop() {
+            // Most are not there, and finding that out is cheap.
+            if path.symlink_metadata().is_err() {
+                continue;
+            }
             let real = leads_to(&path);
             let Ok(metadata) = real.symlink_metadata() else {
                 continue;
@@ -70,6 +75,8 @@ impl Secrets {
         let home = self.home.iter();
         let mut candidates: Vec<PathBuf> = home.clone().flat_map(|it| names::in_home(it)).collect();
         candidates.extend(names::IN_SYSTEM.iter().map(PathBuf::from));
+        let moved = self.moved.iter();
+        candidates.extend(moved.flat_map(|(place, usual)| names::moved(place, usual)));
         candidates.extend(self.ours.iter().flat_map(|it| entries(it)));
         candidates.extend(home.flat_map(|it| suspects(it)));
         candidates
@@ -111,8 +118,18 @@ fn suspects(folder: &Path) -> Vec<PathBuf> {
 
 /// Whether the last name of a path can be that of a secret.
 pub(crate) fn is_suspect(path: &Path) -> bool {
-    let name = path.components().next_back().map(folded);
-    name.is_some_and(|it| names::may_be_secret(&it))
+    let Some(name) = path.file_name() else {
+        return false;
+    };
+    // Folding costs more than all else here, and most names are spelled so already.
+    let is_folded = |name: &&str| {
+        let is_plain = |it: u8| it.is_ascii_graphic() && !it.is_ascii_uppercase() && it != b':';
+        !name.ends_with('.') && name.bytes().all(is_plain)
+    };
+    match name.to_str().filter(is_folded) {
+        Some(name) => names::may_be_secret(name),
+        None => names::may_be_secret(&fold(&name.to_string_lossy())),
+    }
 }
 
 /// Without what is below another one, those with the shortest paths first.

@@ -148,6 +148,15 @@ const NAMED: &[(&str, SecretKind)] = &[
     (".sqlite_history", History),
     (".rediscli_history", History),
     (".local/share/fish/fish_history", History),
+    (".python_history", History),
+    (".node_repl_history", History),
+    (".irb_history", History),
+    (".lesshst", History),
+    (".viminfo", History),
+    (".local/state/nvim/backup", History),
+    (".local/state/nvim/shada", History),
+    (".local/state/nvim/swap", History),
+    (".local/state/nvim/undo", History),
 ];
 
 /// Names of files that are no secret although they are below one that is: what is public
@@ -219,6 +228,31 @@ pub(super) const IN_SYSTEM: &[&str] = &[
     "/var/lib/flatpak/secrets",
     "/var/run/secrets",
     "/run/secrets",
+];
+
+/// Variables that name another place for what is listed, and where that is by default.
+pub(super) const MOVED: &[(&str, &str)] = &[
+    ("XDG_CACHE_HOME", ".cache"),
+    ("XDG_CONFIG_HOME", ".config"),
+    ("XDG_DATA_HOME", ".local/share"),
+    ("XDG_STATE_HOME", ".local/state"),
+    ("AWS_CONFIG_FILE", ".aws/config"),
+    ("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials"),
+    ("AZURE_CONFIG_DIR", ".azure"),
+    ("CARGO_HOME", ".cargo"),
+    ("CLOUDSDK_CONFIG", ".config/gcloud"),
+    ("DOCKER_CONFIG", ".docker"),
+    ("GH_CONFIG_DIR", ".config/gh"),
+    ("GNUPGHOME", ".gnupg"),
+    ("GOOGLE_APPLICATION_CREDENTIALS", ".config/gcloud/key.json"),
+    ("HISTFILE", ".bash_history"),
+    ("HF_HOME", ".cache/huggingface"),
+    ("KUBECONFIG", ".kube/config"),
+    ("NETRC", ".netrc"),
+    ("NPM_CONFIG_USERCONFIG", ".npmrc"),
+    ("PASSWORD_STORE_DIR", ".password-store"),
+    ("PGPASSFILE", ".pgpass"),
+    ("XAUTHORITY", ".xauthority"),
 ];
 
 /// What a process shows of itself below `/proc/PID`.
@@ -311,6 +345,19 @@ fn is_env(name: &str) -> bool {
     let is_one = rest.is_some_and(|it| it.is_empty() || it.starts_with(['.', '-', '_', '~']));
     let is_sample = SAMPLES.iter().any(|it| name.ends_with(it));
     (is_one || name.ends_with(".env")) && !is_sample
+}
+
+/// The listed paths below a place that stands for `usual` in a home folder.
+pub(super) fn moved(place: &Path, usual: &str) -> Vec<PathBuf> {
+    let names = NAMED.iter().map(|(name, _)| *name);
+    let names = names.chain(DIRECTLY_IN_HOME.iter().copied());
+    let below = names.filter_map(|name| Path::new(name).strip_prefix(usual).ok());
+    let inner = below.map(|rest| match rest.as_os_str().is_empty() {
+        true => place.to_owned(),
+        false => place.join(rest),
+    });
+    // What is listed as a whole, such as `.aws`, is so with a place in it.
+    inner.chain([place.to_owned()]).collect()
 }
 
 /// The listed paths below a home folder.

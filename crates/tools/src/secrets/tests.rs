@@ -13,6 +13,11 @@ fn secrets(revealed: &[&str]) -> Secrets {
             "/home/me/.config/flemma".into(),
             "/state/nvim/flemma".into(),
         ],
+        moved: vec![
+            ("/cfg".into(), ".config"),
+            ("/keys/gpg".into(), ".gnupg"),
+            ("/keys/aws.ini".into(), ".aws/credentials"),
+        ],
         revealed: revealed.iter().map(PathBuf::from).collect(),
         inodes: Inodes::default(),
     }
@@ -65,6 +70,10 @@ fn keys_credentials_profiles_stores_and_env_files_are_secret() {
         "/home/me/.config/flemma/config.toml",
         "/home/me/.config/flemma/mcp.json",
         "/state/nvim/flemma/trust.json",
+        "/cfg/gh/hosts.yml",
+        "/keys/gpg/secring.gpg",
+        "/keys/aws.ini",
+        "/home/me/.local/state/nvim/undo/%home%me%.ssh%id_work",
     ] {
         assert!(secrets(&[]).kind(Path::new(path)).is_some(), "{path}");
     }
@@ -90,6 +99,10 @@ fn what_is_public_and_what_only_looks_alike_is_not() {
         "/etc/passwd",
         "/etc/hosts",
         "/home/me/.gnupg/pubring.kbx",
+        "/cfg/nvim/init.lua",
+        "/keys/gpg/pubring.kbx",
+        "/keys/readme.md",
+        "/home/me/.local/state/nvim/log",
         "/p/vendor/library/mail/Message.php",
         "/p/library/Cookies/jar.rb",
         "/home/me/.config/flemma/tools/add/tool.toml",
@@ -264,6 +277,31 @@ fn what_exists_of_a_home_and_a_project_is_hidden_but_for_what_was_revealed() {
             "me/.ssh/ +me/.ssh/id_ed25519 +me/.ssh/known_hosts",
         ]
     );
+}
+
+#[test]
+fn what_a_variable_moved_elsewhere_is_hidden_there() {
+    let world = World::new();
+    fs::create_dir_all(world.path("cfg/gh")).unwrap();
+    fs::write(world.path("cfg/gh/hosts.yml"), "x").unwrap();
+    fs::create_dir_all(world.path("gpg/private-keys-v1.d")).unwrap();
+    let secrets = Secrets {
+        moved: vec![
+            (world.path("cfg"), ".config"),
+            (world.path("gpg"), ".gnupg"),
+            (world.path("me/kube.yml"), ".kube/config"),
+        ],
+        ..Secrets::in_home(&world.path("me"))
+    };
+    fs::write(world.path("me/kube.yml"), "x").unwrap();
+    let hidden = secrets.concealed(&[world.path("p")], Vec::new());
+    let hides = |path: &str| hidden.iter().any(|it| it.path == world.path(path));
+    assert!(hides("cfg/gh") && hides("gpg") && hides("me/kube.yml"));
+    assert!(!hides("cfg") && !hides("p"));
+    // A search finds them as well.
+    let kind = |path: &str, is_folder| secrets.below(&world.path(path), is_folder);
+    assert!(kind("cfg/gh", true).is_some() && kind("gpg", true).is_some());
+    assert!(kind("me/kube.yml", false).is_some());
 }
 
 #[test]
