@@ -8,6 +8,7 @@
 mod conceal;
 mod inodes;
 mod names;
+mod tracked;
 
 use std::fmt;
 use std::fs::Metadata;

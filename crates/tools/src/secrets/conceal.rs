@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::tracked::Indexes;
 use super::{SecretKind, Secrets, entries, folded, names};
 use crate::names::fold;
 use crate::sandbox::leads_to;
@@ -26,7 +27,8 @@ pub struct Concealed {
 impl Secrets {
     /// The secrets that exist: those of the home folder and of the system, those directly
     /// in the folders of `work`, and which of `found` are secrets. A folder that holds one
-    /// of `work` is not hidden, and what is secret in it is.
+    /// of `work` is not hidden, and what is secret in it is. A `.env` file whose text is in
+    /// the index of Git is not hidden.
     pub fn concealed(&self, work: &[PathBuf], found: Vec<PathBuf>) -> Vec<Concealed> {
         let mut candidates = self.candidates();
         for folder in work {
@@ -34,6 +36,7 @@ impl Secrets {
         }
         candidates.extend(found);
         let mut hidden = BTreeMap::new();
+        let mut indexes = Indexes::default();
         while let Some(path) = candidates.pop() {
             // Most are not there, and finding that out is cheap.
             if path.symlink_metadata().is_err() {
@@ -50,6 +53,9 @@ impl Secrets {
             let Some(kind) = kind.filter(|_| !is_known) else {
                 continue;
             };
+            if kind == SecretKind::Environment && indexes.hold(&real) {
+                continue;
+            }
             if is_folder && work.iter().any(|it| leads_to(it).starts_with(&real)) {
                 candidates.extend(entries(&real));
                 continue;

@@ -305,6 +305,38 @@ fn what_a_variable_moved_elsewhere_is_hidden_there() {
 }
 
 #[test]
+fn a_file_is_not_hidden_while_git_holds_its_text() {
+    let world = World::new();
+    let git = |arguments: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.arg("-C").arg(world.path("p")).args(arguments);
+        let ran = git.env("HOME", world.path("me")).output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+    };
+    let hides = |file: &str| {
+        let found = ["p/deep/down/.env.local"];
+        world.concealed(&[], "p", &found).contains(&file.to_owned())
+    };
+    let write = |file: &str, text: &str| fs::write(world.path(file), text).unwrap();
+    write("p/.env", "TOKEN=1");
+    write("p/deep/down/.env.local", "TOKEN=2");
+    git(&["init", "-q"]);
+    git(&["add", "deep/down/.env.local"]);
+    assert!(hides("p/.env") && !hides("p/deep/down/.env.local"));
+    write("p/deep/down/.env.local", "TOKEN=3");
+    assert!(hides("p/deep/down/.env.local"));
+    // Its name is no proof: a command can add that to the index without reading the file.
+    let any = "0123456789012345678901234567890123456789";
+    git(&[
+        "update-index",
+        "--add",
+        "--cacheinfo",
+        &format!("100644,{any},.env"),
+    ]);
+    assert!(hides("p/.env"));
+}
+
+#[test]
 fn of_a_secret_folder_in_which_the_user_works_the_files_beside_the_work_are_hidden() {
     let world = World::new();
     let hidden = world.concealed(&[], "me/.password-store/notes", &[]);

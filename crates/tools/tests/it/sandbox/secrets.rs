@@ -102,6 +102,28 @@ async fn commands_see_what_was_revealed_and_not_its_neighbors() {
 }
 
 #[tokio::test]
+async fn git_works_beside_files_whose_text_it_holds() {
+    let Some(place) = project("git_works_beside_files_whose_text_it_holds", &[]) else {
+        return;
+    };
+    let git = |arguments: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.arg("-C").arg(place.path("inside")).args(arguments);
+        assert!(git.output().unwrap().status.success());
+    };
+    fs::write(place.path("inside/.env"), "another s3cret").unwrap();
+    git(&["init", "-q"]);
+    git(&["add", "a/b/c/.env.local", ".env.example"]);
+    let said = bash(&place, "git diff && git add a/b/c && cat a/b/c/.env.local").await;
+    assert_eq!(said.trim_end(), "s3cret");
+    let said = bash(&place, "git add .env; cat .env").await;
+    assert!(
+        !said.contains("s3cret") && said.contains("sandbox.reveal"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
 async fn a_command_that_may_only_read_sees_no_secret_either() {
     let Some(mut place) = project("a_command_that_may_only_read_sees_no_secret_either", &[]) else {
         return;
