@@ -14,6 +14,7 @@ local SIMPLE = {
   share = 'a share such as "50%"',
   ["function"] = "a function",
   table = "a table",
+  finite = "a finite number",
 }
 
 ---@param list string[]
@@ -132,7 +133,9 @@ function M.tell(wrong, caller)
     if problem then
       problems[#problems + 1] = problem
       -- A slip for "tools" itself is one in its rules as well.
-      about_tools = about_tools or problem:find("tools", 1, true) ~= nil or found[3] == "" and not found[4]
+      -- A number that is none is left out, and the rules are whole without it.
+      local is_rule = found[1] ~= "finite" and problem:find("tools", 1, true) ~= nil
+      about_tools = about_tools or is_rule or found[3] == "" and not found[4]
     end
   end
   if #problems == 0 then

@@ -141,6 +141,22 @@ function fits(kind, value)
   return type(value) == kind
 end
 
+--- Reports the numbers in a table of the user's own form that are none: on the way to
+--- the host they would be lost.
+---@param value any
+---@param path string
+---@param report flemma.Report
+---@param depth integer How deep it is, so that a table that holds itself ends.
+local function check_numbers(value, path, report, depth)
+  if type(value) == "number" and (value ~= value or math.abs(value) == math.huge) then
+    report("finite", value, path)
+  elseif type(value) == "table" and depth < 32 then
+    for name, item in pairs(value) do
+      check_numbers(item, path .. tostring(name) .. ".", report, depth + 1)
+    end
+  end
+end
+
 --- The part of a value that is of its kind.
 ---@param kind any See OPTIONS.
 ---@param value any
@@ -153,6 +169,7 @@ local function fitting(kind, value, path, report)
   end
   local word = type(kind) == "table" and kind[1]
   if word ~= "options" and word ~= "tools" and word ~= "map" then
+    check_numbers(value, path, report, 0)
     return value
   end
   local part = {}
@@ -160,6 +177,7 @@ local function fitting(kind, value, path, report)
     local inner = word == "map" and kind[2] or kind[2][name]
     if inner == nil then
       report(kind, item, path, tostring(name))
+      check_numbers(word == "tools" and item or nil, path .. tostring(name) .. ".", report, 0)
     else
       part[name] = fitting(inner, item, path .. tostring(name) .. ".", report)
     end

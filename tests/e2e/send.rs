@@ -180,7 +180,8 @@ fn a_message_begins_a_chat_or_goes_on_with_it() {
 fn line_ends_and_mode_of_the_file_stay() {
     let provider = Provider::anthropic([Answer::says("Yes.\nOf course.")]);
     let shell = Shell::new(&provider);
-    shell.write("dos.chat", "@You:\r\nGo.\r\n");
+    // The last line need not be ended.
+    shell.write("dos.chat", "@You:\r\nGo.");
     let mode = std::fs::Permissions::from_mode(0o640);
     std::fs::set_permissions(shell.path("dos.chat"), mode).unwrap();
     std::os::unix::fs::symlink("dos.chat", shell.path("link.chat")).unwrap();

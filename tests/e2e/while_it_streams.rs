@@ -223,6 +223,18 @@ fn line_ends_of_the_file_are_no_part_of_what_is_sent() {
     assert_eq!(file, editor.text().replace('\n', "\r\n"));
 }
 
+/// Most programs end the last line; some do not, and it still is a file with CRLF.
+#[test]
+fn a_chat_with_crlf_and_no_end_of_the_last_line_stays_one_with_crlf() {
+    let provider = Provider::anthropic([Answer::says("Yes.\nOf course.")]);
+    let editor = open(&provider, "@You:\r\nOne\r\ntwo");
+    editor.keys("<C-]>");
+    wait_end(&editor, "two\n\n@Assistant:\nYes.\nOf course.\n\n@You:\n\n");
+    editor.command("write");
+    let file = std::fs::read_to_string(editor.dir().join("question.chat")).unwrap();
+    assert_eq!(file, editor.text().replace('\n', "\r\n"));
+}
+
 #[test]
 fn words_that_arrive_after_a_cancel_of_a_stopped_host_are_not_written() {
     let (arrives, arrived) = (Gate::new(), Gate::new());

@@ -33,6 +33,35 @@ test("a kind of fold that there is none of gets the near name", function()
   contains(told({ folds = { closed = "thinking" } }), 'folds.closed is "thinking"; it must be a list of "frontmatter",')
 end)
 
+test("numbers that are none are named, wherever they are", function()
+  local itself = {}
+  itself.itself = itself
+  for _, case in ipairs({
+    { { parameters = { timeout = math.huge } }, "parameters.timeout is inf; it must be a number from 1 to 86400." },
+    { { parameters = { temperature = 0 / 0 } }, "parameters.temperature is " },
+    { { parameters = { max_tokens = math.huge } }, "parameters.max_tokens is inf;" },
+    { { parameters = { max_tokens = 2 ^ 60 } }, "parameters.max_tokens is 1.15" },
+    { { models = { x = { price = { input = -math.huge } } } }, "models.x.price.input is -inf;" },
+    { { mcp = { servers = { x = { timeout = math.huge } } } }, "mcp.servers.x.timeout is inf;" },
+    {
+      { presets = { ["$x"] = { provider = "openai", temperature = math.huge } } },
+      "presets.$x.temperature is inf; it must be a finite number. These options keep their defaults.",
+    },
+    {
+      { presets = { ["$x"] = { stop = { 1, -math.huge } } } },
+      "presets.$x.stop.2 is -inf; it must be a finite number.",
+    },
+    {
+      { tools = { mine = { deep = { math.huge } } } },
+      "tools.mine.deep.1 is inf; it must be a finite number. These options keep their defaults.",
+    },
+  }) do
+    contains(told(case[1]), case[2])
+  end
+  same(told({ tools = { mine = itself } }), "")
+  same(told({ presets = { ["$x"] = { temperature = 1e300 } } }), "")
+end)
+
 test("options that are right are taken without a word, and nothing is loaded for them", function()
   package.loaded["flemma.check"] = nil
   package.preload["my.module"] = function()

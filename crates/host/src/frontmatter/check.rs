@@ -18,6 +18,8 @@ const SUMMARIES: [&str; 4] = ["auto", "concise", "detailed", "none"];
 const RETENTIONS: [&str; 3] = ["none", "short", "long"];
 /// Longest wait a document may ask for, in seconds: a day.
 const LONGEST_SECONDS: f64 = 86_400.0;
+/// Most tokens that an option can name.
+const MOST_TOKENS: u64 = u32::MAX as u64;
 /// Keys below `sandbox` and below `sandbox.policy`, from "Sandbox" in the reference.
 const SANDBOX: [&str; 3] = ["enabled", "backend", "policy"];
 const SANDBOX_POLICY: [&str; 3] = ["rw_paths", "network", "allow_privileged"];
@@ -33,7 +35,7 @@ const SANDBOX_POLICY: [&str; 3] = ["rw_paths", "network", "allow_privileged"];
 pub fn parameter(path: &str, name: &str, value: &Value) -> Result<(), Refusal> {
     let (fits, expected, words): (bool, &str, &[&str]) = match name {
         "thinking" => (
-            word_of(value, &LEVELS) || *value == Value::Bool(false) || at_least(value, 0.0),
+            word_of(value, &LEVELS) || *value == Value::Bool(false) || tokens(value, 0),
             "it is \"minimal\", \"low\", \"medium\", \"high\", \"max\", a number of tokens, or false",
             &LEVELS,
         ),
@@ -43,7 +45,7 @@ pub fn parameter(path: &str, name: &str, value: &Value) -> Result<(), Refusal> {
             &RETENTIONS,
         ),
         "max_tokens" => (
-            value.as_u64().is_some_and(|it| it > 0) || percentage(value),
+            tokens(value, 1) || percentage(value),
             "it is a whole number of tokens, or a share of the model's limit such as \"50%\"",
             &[],
         ),
@@ -60,7 +62,7 @@ pub fn parameter(path: &str, name: &str, value: &Value) -> Result<(), Refusal> {
             &[],
         ),
         "thinking_budget" => (
-            at_least(value, 0.0) || *value == Value::Bool(false),
+            tokens(value, 0) || *value == Value::Bool(false),
             "it is a number of tokens, or false",
             &[],
         ),
@@ -231,6 +233,13 @@ pub fn is_general(name: &str) -> bool {
 
 fn word_of(value: &Value, words: &[&str]) -> bool {
     value.as_str().is_some_and(|it| words.contains(&it))
+}
+
+/// Whether a value is a whole number of tokens, as `setup()` takes it.
+fn tokens(value: &Value, least: u64) -> bool {
+    value
+        .as_u64()
+        .is_some_and(|it| it >= least && it <= MOST_TOKENS)
 }
 
 fn at_least(value: &Value, least: f64) -> bool {

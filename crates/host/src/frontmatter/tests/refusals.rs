@@ -113,6 +113,31 @@ fn values_that_do_not_fit() {
             "thinking cannot be \"hihg\": it is \"minimal\", \"low\", \"medium\", \"high\", \"max\", a number of tokens, or false. Did you mean \"high\"?",
         ),
         (
+            "flemma.opt.thinking = 1e300",
+            2,
+            0,
+            "thinking cannot be 1e+300",
+        ),
+        ("flemma.opt.thinking = 1.5", 2, 0, "thinking cannot be 1.5"),
+        (
+            "flemma.opt.max_tokens = 2 ^ 52",
+            2,
+            0,
+            "max_tokens cannot be 4503599627370496",
+        ),
+        (
+            "flemma.opt.anthropic.thinking_budget = 0 / 0",
+            2,
+            0,
+            "thinking_budget cannot be the number NaN",
+        ),
+        (
+            "flemma.opt.timeout = math.huge",
+            2,
+            0,
+            "timeout cannot be the number inf",
+        ),
+        (
             "flemma.opt.thinking = true",
             2,
             0,
