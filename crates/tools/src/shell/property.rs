@@ -7,10 +7,11 @@ mod generator;
 mod pieces;
 mod world;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::PathBuf;
 
 use generator::Generator;
-use world::{Observed, World};
+use world::{Observed, State, World};
 
 use super::{ShellLists, inspect};
 
@@ -47,8 +48,10 @@ fn run(seed: u64, lines: usize, traced: Option<usize>) -> String {
         approved += accepted.len();
         let is_traced = traced.is_some_and(|each| batch % each == 0);
         let seen = world.run(&accepted, is_traced);
-        if !seen.problems.is_empty() || world.files() != before {
-            panic!("seed {seed}: {}", culprit(&accepted, is_traced));
+        let changed = changes(&before, &world.files());
+        if !seen.problems.is_empty() || !changed.is_empty() {
+            let all = format!("changed {changed:?}; {:?}", seen.problems);
+            panic!("seed {seed}: {}", culprit(&accepted, is_traced, &all));
         }
         observed.add(seen);
     }
@@ -62,19 +65,21 @@ fn run(seed: u64, lines: usize, traced: Option<usize>) -> String {
     )
 }
 
-/// The first of these lines that changes a fresh world, and how.
-fn culprit(lines: &[(usize, String)], traced: bool) -> String {
+/// The files that are new, gone, or different.
+fn changes(before: &BTreeMap<PathBuf, State>, after: &BTreeMap<PathBuf, State>) -> Vec<PathBuf> {
+    let files = before.keys().chain(after.keys()).collect::<BTreeSet<_>>();
+    let differs = |file: &&&PathBuf| before.get(**file) != after.get(**file);
+    files.iter().filter(differs).copied().cloned().collect()
+}
+
+/// The first of these lines that changes a fresh world, and how. `all` is what they did
+/// together.
+fn culprit(lines: &[(usize, String)], traced: bool, all: &str) -> String {
     for line in lines {
         let world = World::new();
         let before = world.files();
         let seen = world.run(std::slice::from_ref(line), traced);
-        let after = world.files();
-        let changed: Vec<_> = after
-            .iter()
-            .filter(|(file, state)| before.get(*file) != Some(state))
-            .map(|(file, _)| file.clone())
-            .chain(before.keys().filter(|it| !after.contains_key(*it)).cloned())
-            .collect();
+        let changed = changes(&before, &world.files());
         if !changed.is_empty() || !seen.problems.is_empty() {
             let place = &world.places()[line.0];
             let problems = seen.problems;
@@ -84,7 +89,7 @@ fn culprit(lines: &[(usize, String)], traced: bool) -> String {
             );
         }
     }
-    format!("together, these change something: {lines:#?}")
+    format!("together, these {all}: {lines:#?}")
 }
 
 fn seed() -> u64 {

@@ -71,7 +71,7 @@ pub(super) struct World {
 }
 
 /// A file: its kind and mode, its size, when it changed, and its text or target.
-type State = (u32, u64, i64, i64, Vec<u8>);
+pub(super) type State = (u32, u64, i64, i64, Vec<u8>);
 
 impl World {
     pub(super) fn new() -> Self {
