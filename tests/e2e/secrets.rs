@@ -89,6 +89,32 @@ fn a_secret_waits_for_the_user_whatever_approves_reading() {
 }
 
 #[test]
+fn no_form_of_automatic_approval_reads_a_secret() {
+    let read = [("read", file(".env"))];
+    for tools in [
+        "auto_approve = 'read'",
+        "auto_approve = { '$readonly' }",
+        "auto_approve = function() return true end",
+        "require_approval = false",
+    ] {
+        let provider = calls(&read);
+        let setup = with_lua_options(&provider, &format!("tools = {{ {tools} }}"));
+        let setup = setup.with(".env", SECRET);
+        let editor = setup.file("question.chat", QUESTION).start();
+        watch(&editor);
+        editor.keys("<C-]>");
+        assert_eq!(outcomes(&editor, ["t_0"]), ["waits"], "{tools}");
+    }
+    let provider = calls(&read);
+    let setup = setup(&provider).with(".env", SECRET);
+    let editor = setup.file("question.chat", "").start();
+    watch(&editor);
+    editor.type_text(&below("flemma.opt.tools.auto_approve = { \"read\" }"));
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_0"]), ["waits"]);
+}
+
+#[test]
 fn the_user_lets_a_call_read_a_secret_by_approving_it() {
     let provider = calls(&[("read", file("notes"))]);
     let editor = victim(&provider, json!({}));

@@ -9,7 +9,7 @@ use crate::names::fold;
 use crate::sandbox::leads_to;
 
 /// Most files and folders that a sandbox hides: each is a mount of its own.
-const MOST: usize = 256;
+const MOST: usize = 128;
 
 /// A secret that a sandbox hides.
 #[derive(Debug, Clone, PartialEq, Eq)]
