@@ -352,9 +352,6 @@ fn first_words(document: &Document<'_>, lines: Lines, column: usize) -> String {
             words.push(' ');
         }
         words.push_str(text);
-        if words.len() > 4 * WIDTH {
-            break;
-        }
     }
     words
 }

@@ -168,8 +168,9 @@ mod tests {
         let line = "Command exited with code 3";
         assert_eq!(of("bash", "", line, ran(false, 5)).0, "✓ bash · 5ms");
         assert_eq!(of("read", "", line, None).0, "✓ read");
-        let long = format!("Command exited with code {}", "9".repeat(40));
-        assert_eq!(of("bash", "", &long, None).0, "✓ bash");
+        let long = |digits| format!("Command exited with code {}", "9".repeat(digits));
+        assert_eq!(of("bash", "", &long(17), None).0, "✓ bash");
+        assert!(of("bash", "", &long(16), None).0.starts_with("✗ bash"));
     }
 
     #[test]

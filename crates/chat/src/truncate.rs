@@ -269,6 +269,21 @@ mod tests {
     }
 
     #[test]
+    fn a_place_inside_a_character_is_moved_to_its_edge() {
+        let edges = |at: usize| {
+            (
+                floor_char_boundary("a漢b", at),
+                ceil_char_boundary("a漢b", at),
+            )
+        };
+        let found = [0, 1, 2, 3, 4, 5, 9].map(edges);
+        assert_eq!(
+            found,
+            [(0, 0), (1, 1), (1, 4), (1, 4), (4, 4), (5, 5), (5, 5)]
+        );
+    }
+
+    #[test]
     fn sizes_read_like_the_specification() {
         let sizes = [3, 1023, 1024, 12345, 1_572_864, 1_048_575, 1 << 60].map(format_size);
 

@@ -170,3 +170,37 @@ pub const KNOWN: &[Known] = &[
         model: "",
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_provider_whose_key_or_address_is_set_is_taken() {
+        for (variables, expected) in [
+            (vec![], None),
+            (vec![("ANTHROPIC_API_KEY", "")], None),
+            (vec![("OPENAI_API_KEY", "k")], Some("openai")),
+            (
+                vec![("OPENAI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k")],
+                Some("anthropic"),
+            ),
+            (
+                vec![("OLLAMA_BASE_URL", "http://127.0.0.1:1")],
+                Some("ollama"),
+            ),
+            // A server that needs no key is not chosen for one.
+            (vec![("OLLAMA_API_KEY", "k")], None),
+            // There is no default model to ask.
+            (vec![("GROQ_API_KEY", "k")], None),
+            // Another address alone does not replace the key.
+            (vec![("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")], None),
+        ] {
+            let read = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            assert_eq!(set_up(&read), expected, "{variables:?}");
+        }
+    }
+}

@@ -97,3 +97,22 @@ fn states_of_a_response_say_nothing() {
         ],
     );
 }
+
+#[test]
+fn an_answer_that_breaks_off_tells_whether_that_passes() {
+    let error = |kind: &str| {
+        let error = format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"m"}}}}"#);
+        format!("event: error\ndata: {error}\n\n")
+    };
+    let text = r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"overloaded_error"}}"#;
+    for (stream, passes) in [
+        (error("overloaded_error"), true),
+        (error("invalid_request_error"), false),
+        (format!("{text}\n\n"), false),
+        (format!("{text}\n\n{}", error("api_error")), true),
+    ] {
+        let mut decoder = Decoder::new(Protocol::AnthropicMessages);
+        drop(decoder.push(stream.as_bytes()));
+        assert_eq!(decoder.broke_off_by_what_passes(), passes, "{stream}");
+    }
+}

@@ -263,6 +263,35 @@ mod tests {
     }
 
     #[test]
+    fn the_log_says_what_a_function_did_and_what_follows() {
+        let said = |on_error: OnError, returned: Returned<'_>| {
+            let function = Function::resolver(1, on_error);
+            let (_, problem) = function.read(returned);
+            format!("{} {}", function.subject(), problem.unwrap_or_default())
+        };
+        let failed = |on_error| said(on_error, Returned::Error("boom"));
+        for (said, expected) in [
+            (
+                failed(OnError::Pass),
+                "failed: boom; the next rule is asked",
+            ),
+            (
+                failed(OnError::RequireApproval),
+                "failed: boom; the call waits",
+            ),
+            (failed(OnError::Deny), "failed: boom; the call is denied"),
+            (
+                said(OnError::Pass, Returned::Gone),
+                "is gone, so the call waits",
+            ),
+        ] {
+            assert_eq!(said, format!("An approval resolver {expected}"));
+        }
+        let policy = Function::auto_approve(1);
+        assert_eq!(policy.subject(), "The function tools.auto_approve");
+    }
+
+    #[test]
     fn a_function_that_is_gone_makes_the_call_wait_also_where_errors_pass() {
         let plugin = Function::resolver(1, OnError::Pass);
         assert_eq!(plugin.read(Returned::Gone).0, REQUIRE);

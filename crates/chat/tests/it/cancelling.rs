@@ -81,3 +81,23 @@ fn cancel_ends_an_approval_that_was_not_run_yet() {
         play.string()
     );
 }
+
+#[test]
+fn what_waits_for_a_slot_is_a_queue_until_it_runs() {
+    let mut play = Play::typed(QUESTION);
+    play.options.max_concurrent = 2;
+    play.event(Event::Advance);
+    play.answer(
+        "",
+        &[
+            ("slow", "a", "{}"),
+            ("slow", "b", "{}"),
+            ("slow", "c", "{}"),
+        ],
+    );
+    assert!(play.cycle.has_queue());
+    play.event(Event::Advance);
+    assert!(play.said().contains("2 tools are running"));
+    play.finish("a", "");
+    assert!(!play.cycle.has_queue());
+}

@@ -1,8 +1,9 @@
 //! `:Flemma approve` and `:Flemma reject`: calls that the user decides by a command.
 
-use chat::approval::{Policy, Resolver, ResolverChain, Source};
+use chat::approval::{CallKey, Policy, Resolver, ResolverChain, Source};
 use chat::cycle::Event;
 use chat::document::Document;
+use chat::tool::ToolUseId;
 
 use crate::cycle::{BASH, QUESTION, bash_waits, line_of};
 use crate::play::Play;
@@ -138,4 +139,43 @@ fn of_two_calls_with_one_id_the_one_under_the_cursor_runs() {
     assert_eq!(play.log(), ["run t_b"]);
     assert_eq!(play.ran[0].1["command"], "make");
     assert_eq!(play.string().matches("status=pending").count(), 1);
+}
+
+#[test]
+fn only_calls_that_wait_for_the_user_are_told_as_waiting() {
+    let mut play = waits(&[BASH, ("slow", "s", "{}"), SECOND, THIRD]);
+    play.change(
+        "`t_c`\n\n```flemma:tool status=pending\n",
+        "`t_c`\n\n```flemma:tool status=pending\nmine\n",
+    );
+    let waiting = play.cycle.waiting_tools(&Document::parse(&play.text));
+    assert_eq!(waiting, ["bash", "bash"]);
+    let line = line_of(&play, "**Tool Result:** `t_d`");
+    play.event(Event::Resolve { line });
+    let waiting = play.cycle.waiting_tools(&Document::parse(&play.text));
+    assert_eq!(waiting, ["bash"]);
+}
+
+#[test]
+fn a_tool_has_words_of_its_own_for_a_refusal_without_a_reason() {
+    let refused = |reason: &str| {
+        let mut play = waits(&[BASH, SECOND]);
+        let (name, id, input) = BASH;
+        let call = CallKey {
+            id: ToolUseId::new(id),
+            name: name.to_owned(),
+            input: input.to_owned(),
+        };
+        play.cycle.word_refusal(call, "Ask first.".to_owned());
+        let line = line_of(&play, "**Tool Result:** `t_b`");
+        reject(&mut play, line, reason);
+        let line = line_of(&play, "**Tool Result:** `t_c`");
+        reject(&mut play, line, "");
+        play.string()
+    };
+    let own = "`t_b` (error)\n\n```\nAsk first.\n```";
+    let other = "`t_c` (error)\n\n```\nThe user rejected this call.\n```";
+    let chat = refused("");
+    assert!(chat.contains(own) && chat.contains(other), "{chat}");
+    assert!(!refused("No.").contains("Ask first."));
 }

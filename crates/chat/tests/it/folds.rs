@@ -177,6 +177,71 @@ fn a_fold_of_a_result_says_how_the_call_ended() {
 }
 
 #[test]
+fn the_words_of_a_fold_have_the_color_of_what_is_folded() {
+    let chat = "```lua\n```\n@System:\nS\n@You:\nU\n@Assistant:\n<thinking>\nT\n</thinking>\n\
+        **Tool Use:** `bash` (`t`)\n\n```json\n{}\n```\n@You:\n**Tool Result:** `t`\n\n```\n```\n\
+        **Tool Result:** `x`\n\n```\n```\n**Tool Result:** `y` (error)\n\n```\nE\n```\n@You:\n";
+    let text = Text::from(chat);
+    let document = Document::parse(&text);
+    let folds = (0..part_count(&document)).flat_map(|at| part(&document, at).folds);
+    let found: Vec<(String, &str)> = folds
+        .map(|fold| words(&document, &fold, |_, _| None))
+        .map(|it| (it.label.into_owned(), it.group))
+        .collect();
+    let expected = [
+        ("frontmatter (lua)", "FlemmaFrontmatter"),
+        ("@System:", "FlemmaSystem"),
+        ("@You:", "FlemmaUser"),
+        ("@Assistant:", "FlemmaAssistant"),
+        ("thinking", "FlemmaThinking"),
+        ("→ bash", "FlemmaToolUse"),
+        ("@You:", "FlemmaUser"),
+        ("✓ bash", "FlemmaToolSuccess"),
+        // Results of no call.
+        ("✓ result", "FlemmaToolResult"),
+        ("✗ result", "FlemmaToolError"),
+    ];
+    assert_eq!(
+        found,
+        expected.map(|(label, group)| (label.to_owned(), group))
+    );
+}
+
+#[test]
+fn of_many_calls_and_results_two_are_named_and_all_are_counted() {
+    let call = |id: usize| format!("**Tool Use:** `t{id}` (`{id}`)\n\n```json\n{{}}\n```\n");
+    let result = |id: usize| format!("**Tool Result:** `{id}` (error)\n\n```\n```\n");
+    let said = |count: usize| {
+        let calls: String = (1..=count).map(call).collect();
+        let results: String = (1..=count).map(result).collect();
+        let text = format!("@Assistant:\n{calls}@You:\n{results}@You:\n");
+        let text = Text::from(text.as_str());
+        let document = Document::parse(&text);
+        [1, 2].map(|at| words(&document, &part(&document, at).folds[0], |_, _| None).text)
+    };
+    assert_eq!(said(2), ["t1 | t2", "2 tool results, 2 errors"]);
+    assert_eq!(said(3), ["t1 | t2 | +1 more", "3 tool results, 3 errors"]);
+}
+
+#[test]
+fn frontmatter_that_is_not_read_must_be_seen_and_below_it_there_is_a_line() {
+    check(
+        "```toml\na\n```\n",
+        "1-3! frontmatter: frontmatter (toml) a\n",
+    );
+    check("```lua\na\n```", "");
+}
+
+#[test]
+fn behind_the_last_message_there_is_no_part() {
+    let text = Text::from("@You:\nHi.\n\n@Assistant:\nHi.");
+    let document = Document::parse(&text);
+    assert_eq!(part_count(&document), 3);
+    let behind = part(&document, 3);
+    assert_eq!((behind.lines, behind.folds), (5..5, Vec::new()));
+}
+
+#[test]
 fn what_begins_beside_its_marker_has_no_fold_but_that_of_its_message() {
     check(
         "@Assistant: Hello\nyou.\n\n@You: **Tool Result:** `t`\n\n```\nout\n```\n\n@You:\n",
