@@ -147,7 +147,7 @@ impl Origins {
     }
 
     fn remember(&mut self, text: &Text, first: usize, hunks: &[(Lines, Lines)]) {
-        if first > TOP || !text.line(0).starts_with(b"```") {
+        if !text.line(0).starts_with(b"```") {
             return;
         }
         for line in hunks

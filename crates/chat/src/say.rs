@@ -79,7 +79,7 @@ fn text_above(document: &Document<'_>, message: &Message, line: usize) -> String
     };
     let is_first = lines.start == message.lines.start;
     let column = message.inline.filter(|_| is_first).unwrap_or(0);
-    let above = document.prose(lines.start..line.max(lines.start), column);
+    let above = document.prose(lines.start..line, column);
     above.trim_end().to_owned()
 }
 

@@ -168,6 +168,87 @@ fn ones_own_lines_may_be_moved_copied_and_undone() {
 }
 
 #[test]
+fn foreign_lines_stay_foreign_when_they_are_moved() {
+    let mut page = Page::read(&format!("```lua\n{LOOSE}\n```"));
+    page.splice(1..2, &[], ChangeSource::BULK);
+    page.splice(1..1, &[LOOSE], ChangeSource::BULK);
+    assert_eq!(page.foreign(), [0, 1, 2]);
+    assert!(!page.origins.are_typed(&page.text, 1..2));
+}
+
+/// Frontmatter begins in the first line and is short: elsewhere nothing has to be known
+/// of lines that are gone.
+#[test]
+fn removed_lines_are_remembered_at_the_top_of_a_text_with_frontmatter() {
+    let comes_back = |first: &str, blank: usize| {
+        let mut page = Page::empty();
+        page.keys(0, first);
+        page.splice(1..1, &vec![""; blank + 1], ChangeSource::BULK);
+        let line = blank + 1;
+        page.keys(line, LOOSE);
+        page.splice(line..line + 1, &[], ChangeSource::BULK);
+        page.splice(1..1, &[LOOSE], ChangeSource::BULK);
+        page.origins.are_typed(&page.text, 1..2)
+    };
+    assert!(comes_back("```lua", 0));
+    assert!(comes_back("```lua", TOP - 1));
+    assert!(!comes_back("```lua", TOP));
+    assert!(!comes_back("@You:", 0));
+}
+
+#[test]
+fn a_line_that_says_nothing_by_itself_may_come_from_anywhere() {
+    for (line, says) in [
+        ("end", false),
+        ("}", false),
+        (" ]] ", false),
+        ("ending", true),
+    ] {
+        let mut page = Page::empty();
+        page.keys(0, "x = 1");
+        page.splice(1..1, &[line], ChangeSource::Host);
+        assert_eq!(page.foreign(), [1]);
+        assert_eq!(page.is_typed(), !says, "{line}");
+    }
+}
+
+#[test]
+fn how_much_one_key_brings_is_limited() {
+    let one = ChangeSource::Editor { typed: Some(1) };
+    for (source, most, text) in [
+        (one, 1 + SLACK, "("),
+        (one, LONGEST_WORD, "a"),
+        (ChangeSource::BULK, CLOSING, ")"),
+    ] {
+        let is_typed = |length: usize| {
+            let mut page = Page::empty();
+            page.keys(0, "x = ");
+            let new = format!("x = {}", text.repeat(length));
+            page.splice(0..1, &[&new], source).typed
+        };
+        assert!(is_typed(most) && !is_typed(most + 1), "{source:?} {text}");
+    }
+}
+
+#[test]
+fn a_text_that_streams_in_is_one_mark() {
+    let marks = |page: &Page| -> Vec<(usize, usize)> {
+        let all = page.origins.foreign.iter();
+        all.map(|it| (it.start, it.end)).collect()
+    };
+    let mut page = Page::empty();
+    for line in [1, 2, 1] {
+        page.splice(line..line, &["text"], ChangeSource::Host);
+    }
+    page.splice(4..4, &[""], ChangeSource::BULK);
+    assert_eq!(marks(&page), [(1, 4)]);
+    // Lines in the middle part it, and of its last line nothing is left.
+    page.splice(3..4, &[""], ChangeSource::BULK);
+    page.splice(2..2, &[""], ChangeSource::BULK);
+    assert_eq!(marks(&page), [(1, 2), (3, 4)]);
+}
+
+#[test]
 fn what_was_agreed_to_may_be_changed() {
     let mut page = Page::read(&format!("```lua\n{LOOSE}\n```"));
     assert!(!page.is_typed());

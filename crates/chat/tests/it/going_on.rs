@@ -3,7 +3,7 @@
 use chat::approval::CallKey;
 use chat::cycle::{AnswerEnd, CursorAfterResult, Event, step};
 use chat::document::Document;
-use chat::tool::{ToolOutcome, ToolUseId};
+use chat::tool::{MALFORMED_CALL, ToolOutcome, ToolUseId};
 
 use crate::cycle::{BASH, QUESTION, bash_waits};
 use crate::play::Play;
@@ -113,6 +113,25 @@ fn calls_of_a_cut_answer_end_in_errors_and_the_answer_is_taken_up_again() {
 }
 
 #[test]
+fn a_model_that_writes_unreadable_calls_is_told_once() {
+    let mut play = Play::typed(QUESTION);
+    play.event(Event::Advance);
+    let broken = |id: &'static str| (MALFORMED_CALL, id, r#"{"why":"it ends","text":"{"}"#);
+    play.answer("", &[broken("a")]);
+    assert_eq!(play.log(), ["send", "send"]);
+    play.answer("", &[broken("b")]);
+    assert!(play.said().contains("a second time"));
+    assert_eq!(play.log(), [""; 0]);
+    play.event(Event::Advance);
+    assert_eq!(play.log(), ["send"]);
+    // A call that can be read in between begins anew.
+    play.answer("", &[("slow", "c", "{}")]);
+    play.finish("c", "");
+    play.answer("", &[broken("d")]);
+    assert_eq!(play.log(), ["run c", "send", "send"]);
+}
+
+#[test]
 fn there_must_be_something_to_send() {
     let mut play = Play::typed("");
     play.event(Event::Advance);
@@ -121,6 +140,9 @@ fn there_must_be_something_to_send() {
     play.event(Event::Advance);
     assert!(play.said().contains("nothing new to send"));
     assert_eq!(play.log(), [""; 0]);
+    play.expect("@You:\nq\n\n@Assistant:\nanswer\n\n@You:\n$0");
+    play.cursor = None;
+    play.event(Event::Advance);
     play.expect("@You:\nq\n\n@Assistant:\nanswer\n\n@You:\n$0");
 }
 
