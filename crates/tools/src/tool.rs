@@ -220,8 +220,12 @@ impl ToolContext {
         blocking(move || {
             let path = sandbox.outside(&path);
             let real = RealPath::of(&path)?;
-            if let Some(secret) = secrets.and_then(|it| it.find(&path).or(it.find(real.as_path())))
-            {
+            // The path that is opened counts, and its spelling where that is another one.
+            let secret = secrets.and_then(|it| {
+                let spelled = (path != real.as_path()).then_some(&path);
+                it.find(real.as_path()).or_else(|| it.find(spelled?))
+            });
+            if let Some(secret) = secret {
                 return Err(ToolError::Failed(format!(
                     "{secret}. Nothing was done, because the user did not approve this call by \
                      hand. The user can grant it with {}.",

@@ -1,6 +1,6 @@
 //! Names of secret files, as programs use them by default.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -307,17 +307,29 @@ fn system(path: &Path, names: &[String]) -> Option<SecretKind> {
     (is_process && shows).then_some(Process)
 }
 
+/// The names of an entry of [`NAMED`].
+type Listed = (Vec<&'static str>, SecretKind);
+
+/// [`NAMED`] by the first name of each.
+static BY_FIRST: LazyLock<HashMap<&str, Vec<Listed>>> = LazyLock::new(|| {
+    let mut by_first: HashMap<_, Vec<_>> = HashMap::new();
+    for (listed, kind) in NAMED {
+        let parts: Vec<&str> = listed.split('/').collect();
+        by_first.entry(parts[0]).or_default().push((parts, *kind));
+    }
+    by_first
+});
+
 fn named(names: &[String], is_home: impl Fn(&[String]) -> bool) -> Option<SecretKind> {
-    let stands_in = |listed: &str| {
-        let parts = listed.split('/').count();
-        let is_anywhere = listed.starts_with('.');
-        names.windows(parts).enumerate().any(|(at, it)| {
-            let is_it = it.iter().map(String::as_str).eq(listed.split('/'));
-            is_it && (is_anywhere || is_home(&names[..at]))
-        })
-    };
-    let found = NAMED.iter().find(|(listed, _)| stands_in(listed));
-    found.map(|(_, kind)| *kind)
+    names.iter().enumerate().find_map(|(at, name)| {
+        let (above, rest) = names.split_at(at);
+        let mut listed = BY_FIRST.get(name.as_str())?.iter();
+        let found = listed.find(|(parts, _)| {
+            let is_there = rest.len() >= parts.len() && rest.iter().zip(parts).all(|(a, b)| a == b);
+            is_there && (name.starts_with('.') || is_home(above))
+        });
+        found.map(|(_, kind)| *kind)
+    })
 }
 
 fn file(name: &str) -> Option<SecretKind> {
