@@ -235,11 +235,13 @@ fn is_needed(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secrets::SecretKind;
 
     fn line(limits: &Limits, machine: &Machine) -> String {
+        let concealed = limits.concealed.clone().unwrap_or_default();
         let held = Held {
             limits,
-            concealed: &[],
+            concealed: &concealed,
             machine,
             needed: &[Path::new("/tmp/script")],
             cwd: Path::new("/w"),
@@ -334,6 +336,44 @@ mod tests {
         );
         assert!(
             line.contains("--bind-try /home/me/agent /home/me/agent"),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn a_hidden_folder_shows_what_was_granted_and_takes_nothing_in() {
+        let conceal = |path: &str, seen: &[&str]| Concealed {
+            path: path.into(),
+            kind: SecretKind::Key,
+            is_folder: path != "/w/.env",
+            seen: seen.iter().map(PathBuf::from).collect(),
+        };
+        let limits = Limits {
+            sockets: vec!["/me/.gnupg/S.gpg-agent".into()],
+            concealed: Some(vec![
+                conceal("/me/.gnupg", &["/me/.gnupg/pubring.kbx"]),
+                conceal("/w/.env", &[]),
+                conceal("/run/secrets", &[]),
+            ]),
+            ..Limits::default()
+        };
+        let machine = Machine {
+            sockets: vec!["/me/.gnupg/S.scdaemon".into()],
+            ..Machine::default()
+        };
+        let line = line(&limits, &machine);
+        let at = |word: &str| {
+            line.find(word)
+                .unwrap_or_else(|| panic!("{word} in {line}"))
+        };
+        let socket = at("--bind-try /me/.gnupg/S.gpg-agent");
+        assert!(at("--tmpfs /me/.gnupg") < socket, "{line}");
+        let seen = at("--ro-bind-try /me/.gnupg/pubring.kbx");
+        assert!(socket < at("--remount-ro /me/.gnupg") && seen < at("--remount-ro /me/.gnupg"));
+        at("--ro-bind-try /dev/null /w/.env");
+        // It is out of sight already, with all else that is there.
+        assert!(
+            !line.contains("scdaemon") && !line.contains("/run/secrets"),
             "{line}"
         );
     }
