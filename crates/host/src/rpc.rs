@@ -31,6 +31,10 @@ const RECEIVE: &str = r#"require("flemma.host").receive_all(...)"#;
 /// Messages go together until they have so many bytes: the editor does nothing else
 /// while it reads them.
 const TOGETHER: usize = 64 * 1024;
+/// Most turns that are waited for what Neovim said: it may go on saying things.
+const MOST_READS: u32 = 16;
+/// Turns from where a message is read to where it is handled.
+const TURNS_TO_HANDLE: u32 = 3;
 
 /// Sends messages to Neovim; cheap to clone. Messages arrive in the order in
 /// which they were sent.
@@ -84,6 +88,20 @@ pub fn connect(incoming: mpsc::UnboundedSender<FromEditor>) -> (Sender, impl Fut
         drop(neovim);
     };
     (sender, session)
+}
+
+/// Lets what Neovim has said so far be handled before the caller goes on.
+pub async fn read_first() {
+    for _ in 0..MOST_READS {
+        tokio::task::yield_now().await;
+        if !streams::has_unread() {
+            break;
+        }
+    }
+    // From where it is read to where it is handled; each turn serves all that can run.
+    for _ in 0..TURNS_TO_HANDLE {
+        tokio::task::yield_now().await;
+    }
 }
 
 async fn write_frames(

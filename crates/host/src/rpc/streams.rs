@@ -25,6 +25,11 @@ pub(super) fn standard() -> (Input, Output) {
     )
 }
 
+/// Whether standard input holds something that was not read yet.
+pub(super) fn has_unread() -> bool {
+    rustix::io::ioctl_fionread(io::stdin().as_fd()).is_ok_and(|bytes| bytes > 0)
+}
+
 fn input() -> io::Result<Input> {
     let file = io::stdin().as_fd().try_clone_to_owned()?;
     Ok(match kind(&file)? {

@@ -23,12 +23,12 @@ use crate::digest::sha256;
 use crate::endpoint::{self, Destination};
 use crate::settings::Settings;
 use crate::usage::Tariff;
-use crate::{route, status, tutor};
+use crate::{route, rpc, status, tutor};
 
 /// A pause of an answer in which a cancel can have been pressed.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long the words behind a pause wait for keys that came before them.
-const KEYS_FIRST: Duration = Duration::from_millis(5);
+/// How long the words behind a pause wait for a signal that came before them.
+const SIGNALS_FIRST: Duration = Duration::from_millis(20);
 
 impl Session {
     pub(super) fn send(&mut self) {
@@ -98,8 +98,10 @@ impl Session {
             while let Some(mut batch) = batches.recv().await {
                 // A process that was stopped finds words and keys at once when it goes on. A
                 // cancel that was pressed meanwhile is taken first.
-                if heard.elapsed() >= PAUSE {
-                    sleep(KEYS_FIRST).await;
+                match heard.elapsed() >= PAUSE {
+                    true if in_shell => sleep(SIGNALS_FIRST).await,
+                    true => rpc::read_first().await,
+                    false => {}
                 }
                 heard = Instant::now();
                 if let Some(calls) = &mut calls {
