@@ -141,7 +141,7 @@ pub(super) struct Parsed<'a> {
     pub options: Vec<(String, Option<String>)>,
     /// The other words.
     pub operands: Vec<&'a Word>,
-    /// Whether an option follows an operand: some programs take it for one, too.
+    /// Whether an option or `--` follows an operand: some programs take it for one, too.
     pub is_mixed: bool,
 }
 
@@ -186,6 +186,7 @@ pub(super) fn parse(arguments: &[Word], options: Options) -> Result<Parsed<'_>, 
         if only_operands {
             parsed.operands.push(word);
         } else if value == "--" {
+            parsed.is_mixed |= !parsed.operands.is_empty();
             only_operands = true;
         } else if (options.has("-#") && is_number('-')) || (options.has("+#") && is_number('+')) {
             parsed
