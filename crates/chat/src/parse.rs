@@ -6,8 +6,6 @@
 mod blocks;
 mod near;
 
-use std::sync::Arc;
-
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::document::{Block, Frontmatter, Message, OpenFence, Parsed, Role};
 use crate::scan::{self, Fence, Kind, Scan};
@@ -75,8 +73,6 @@ struct Parser<'t> {
     unclosed_thinking: usize,
     /// The blocks of the messages so far.
     blocks: Vec<Block>,
-    /// Names of tools so far: a chat has few, and thousands of calls.
-    names: Vec<Arc<str>>,
 }
 
 /// The message that is being read, the last one so far.
@@ -98,7 +94,6 @@ impl<'t> Parser<'t> {
             incomplete_header: None,
             unclosed_thinking: 0,
             blocks: Vec::new(),
-            names: Vec::new(),
         }
     }
 

@@ -191,7 +191,7 @@ fn separator(document: &Document<'_>, line: usize) -> Vec<String> {
             message.role == Role::Assistant
                 && matches!(document.blocks_of(message).last(), Some(Block::Prose(lines)) if !document.is_blank(lines.clone()))
         });
-    if line > 0 && (own_blanks || !document.is_blank(line - 1..line)) {
+    if own_blanks || !document.is_blank(line - 1..line) {
         vec![String::new()]
     } else {
         Vec::new()

@@ -3,8 +3,6 @@
 //! A block is recognised whole or not at all; which lines belong to which message
 //! is the parent's concern.
 
-use std::sync::Arc;
-
 use super::{Open, Parser};
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::document::{Aborted, Block, ResultKind, Role, Thinking, ToolResult, ToolUse};
@@ -12,9 +10,6 @@ use crate::scan::{self, Fence};
 use crate::status::{self, Status, StatusReading};
 use crate::text::Lines;
 use crate::tool::ToolUseId;
-
-/// More names of tools than that are not looked for, so that reading stays linear.
-const FEW: usize = 16;
 
 impl<'t> Parser<'t> {
     /// Reads a block that starts with `content` on `line`; returns the line after it.
@@ -61,23 +56,11 @@ impl<'t> Parser<'t> {
         }
         Some(ToolUse {
             id: ToolUseId::new(id),
-            name: self.name(name),
+            name: name.into(),
             other_language,
             lines: line..body.end + 1,
             body,
         })
-    }
-
-    /// A tool's name, kept once for all its calls.
-    fn name(&mut self, name: &str) -> Arc<str> {
-        if let Some(known) = self.names.iter().find(|known| ***known == *name) {
-            return known.clone();
-        }
-        let name: Arc<str> = name.into();
-        if self.names.len() < FEW {
-            self.names.push(name.clone());
-        }
-        name
     }
 
     fn no_call<T>(&mut self, line: usize, message: &str) -> Option<T> {

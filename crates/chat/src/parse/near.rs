@@ -37,7 +37,7 @@ fn nearest(word: &str) -> Option<Role> {
     Role::ALL
         .into_iter()
         .min_by_key(distance)
-        .filter(|role| distance(role) * 3 <= role.marker().len())
+        .filter(|role| distance(role) <= role.marker().len() / 3)
 }
 
 fn remark(word: &str, meant: Option<Role>) -> String {

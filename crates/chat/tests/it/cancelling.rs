@@ -39,6 +39,7 @@ fn cancel_ends_the_calls_that_wait_and_stops_the_cycle() {
         assert!(text.contains(&header), "{text}");
     }
     assert!(!text.contains("status="), "{text}");
+    assert_eq!(text.matches("before it ran").count(), 2, "{text}");
     // The next key sends.
     play.event(Event::Advance);
     assert_eq!(play.log(), ["send"]);

@@ -147,3 +147,24 @@ fn blanks_before_thinking_do_not_hide_it() {
     writer.thinking("Hm.");
     assert_eq!(writer.thinking_len(), 3);
 }
+
+#[test]
+fn an_answer_is_empty_until_something_of_it_has_come() {
+    let after = |say: fn(&mut AnswerWriter)| {
+        let mut writer = AnswerWriter::new();
+        say(&mut writer);
+        let state = (writer.is_empty(), writer.thinking_len());
+        writer.finish(None);
+        (state, writer.take())
+    };
+    assert_eq!(after(|_| {}), ((true, 0), String::new()));
+    assert_eq!(after(|it| it.text(" \n")), ((true, 0), String::new()));
+    let text = after(|it| it.text("Hi."));
+    assert_eq!(text, ((false, 0), "\nHi.".to_owned()));
+    let thinking = after(|it| it.thinking("hé"));
+    let block = "\n<thinking>\nhé\n</thinking>";
+    assert_eq!(thinking, ((false, 2), block.to_owned()));
+    let redacted = after(|it| it.redacted_thinking("abc"));
+    let block = "\n<thinking redacted>\nabc\n</thinking>";
+    assert_eq!(redacted, ((false, 0), block.to_owned()));
+}

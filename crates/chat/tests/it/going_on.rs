@@ -3,6 +3,8 @@
 use chat::approval::CallKey;
 use chat::cycle::{AnswerEnd, CursorAfterResult, Event, step};
 use chat::document::Document;
+use chat::origin::ChangeSource;
+use chat::text::Text;
 use chat::tool::{MALFORMED_CALL, ToolOutcome, ToolUseId};
 
 use crate::cycle::{BASH, QUESTION, bash_waits};
@@ -110,6 +112,24 @@ fn calls_of_a_cut_answer_end_in_errors_and_the_answer_is_taken_up_again() {
         play.string()
             .ends_with("-->\n\n@You:\nYour answer was cut off. Go on from where it ends.")
     );
+}
+
+#[test]
+fn only_a_text_that_was_too_long_is_answered_at_once() {
+    let call = "**Tool Use:** `slow` (`a`)\n\n```json\n{}\n```";
+    for (answer, end, prompt) in [
+        ("Half.", AnswerEnd::Limited, "\n\n@You:\n"),
+        ("Half.", AnswerEnd::Failed, ""),
+        ("Half.", AnswerEnd::Cancelled, ""),
+        (call, AnswerEnd::Limited, ""),
+    ] {
+        let mut play = Play::typed(QUESTION);
+        play.event(Event::Advance);
+        let text = format!("{QUESTION}\n\n@Assistant:\n{answer}");
+        play.replace(Text::from(text.as_str()), ChangeSource::Host);
+        play.event(Event::AnswerEnded(end));
+        play.expect(&format!("{text}{prompt}"));
+    }
 }
 
 #[test]

@@ -108,3 +108,25 @@ fn a_cut_off_answer_says_so_once_at_its_end() {
     let edit = write::abort_last(&Document::parse(&unanswered), "gone");
     assert_eq!(edit, None);
 }
+
+/// A letter in three may be wrong.
+#[test]
+fn a_slip_of_a_marker_is_mended_where_it_stands() {
+    let meant = |slip: &str| {
+        let text = Text::from(format!("x\n{slip}\ny").as_str());
+        let document = Document::parse(&text);
+        let lines: Vec<usize> = (0..3).filter(|it| document.fix_at(*it).is_some()).collect();
+        let fix = document.fix_at(1)?;
+        assert_eq!((lines, fix.lines.clone()), (vec![1], 1..2), "{slip}");
+        Some(fix.replacement.concat())
+    };
+    for (slip, marker) in [
+        ("@you: hi", Some("@You: hi")),
+        ("@Yoo:", Some("@You:")),
+        ("@Yx:", None),
+        ("@Asistna:", Some("@Assistant:")),
+        ("@Asitna:", None),
+    ] {
+        assert_eq!(meant(slip).as_deref(), marker, "{slip}");
+    }
+}

@@ -87,6 +87,12 @@ fn a_preview_stands_at_every_placeholder() {
             let expected = shown.then_some("calculator: 1");
             assert_eq!(preview, expected, "{status} {body:?}");
             assert_eq!(found[0].pending, status == "pending");
+            let lines = [
+                found[0].call_line,
+                found[0].header_line,
+                found[0].fence_line,
+            ];
+            assert_eq!(lines, [1, 8, 10]);
         }
     }
 }
