@@ -42,7 +42,7 @@ local AT_CURSOR = {
 ---@class flemma.buffer.Chat
 ---@field interrupted string[] Calls that ran when the last host died.
 ---@field streaming boolean Whether an answer was being written then.
----@field empty boolean Whether there was no text when it was read, or only the user's template, and no host was told of it since.
+---@field empty boolean Whether there was no text when it was read, or only the user's template, and no host has heard of it since.
 ---@field seq integer Of the text that was read.
 
 ---@type table<integer, flemma.buffer.Chat>
@@ -142,7 +142,7 @@ local function note_origin(buffer)
   chat.seq = mirror.seq(buffer)
 end
 
---- A new file was opened, and the autocommands for that are through: what stands in it is
+--- A new file was opened, and its autocommands have run: what it holds is
 --- the user's template, which counts as typed.
 ---@param buffer integer
 function M.filled(buffer)

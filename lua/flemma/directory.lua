@@ -5,7 +5,7 @@ local M = {}
 
 local host = require("flemma.host")
 
----@type table<integer, string> What the host was told last, by buffer.
+---@type table<integer, string> What was sent to the host last, by buffer.
 local told = {}
 
 --- The directory of a chat, remembered as the one that the host knows.

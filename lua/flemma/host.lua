@@ -249,7 +249,7 @@ function M.send(method, payload)
 end
 
 --- Sends the answer to a question of the host. Another host, which runs after a crash or
---- a restart, numbers its questions anew and is told nothing.
+--- a restart, numbers its questions anew and gets no message.
 ---@param asker integer? The channel of the host that asked.
 ---@param method string
 ---@param payload table

@@ -170,7 +170,7 @@ host.on_send(M.flush)
 ---@param old_size integer
 ---@return boolean added
 local function add(change, lines, old_size)
-  -- What keys typed is told by itself, and so is what decides about a call: where a change
+  -- What keys typed goes alone, and so does what decides about a call: where a change
   -- came from is looked at one by one. Another number of lines would move those between.
   if change.typed or change.undone ~= nil or #lines ~= change.last - change.first then
     return false
@@ -281,7 +281,7 @@ local function on_lines(buffer, first, last, new_last, old_size)
   end
 end
 
---- Whether text arrived in bulk that no host was told of; asked for once.
+--- Whether text arrived in bulk that no host has heard of; asked for once.
 ---@param buffer integer
 ---@return boolean
 function M.take_unsent_bulk(buffer)

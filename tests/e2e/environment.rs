@@ -1,4 +1,4 @@
-//! Keys in the environment: they reach their provider, and stand in the environment block
+//! Keys in the environment: they reach their provider, and are in the environment block
 //! of no process of Flemma, which other programs can read.
 
 use std::fs;

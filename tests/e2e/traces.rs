@@ -22,7 +22,7 @@ pub fn unasked() -> Json {
     json!({"tools": {"require_approval": false}})
 }
 
-/// Waits until the host has done all that it was told. Calls that wait go on waiting, one
+/// Waits until the host has handled every message. Calls that wait go on waiting, one
 /// that runs is cancelled.
 #[track_caller]
 pub fn settle(editor: &Editor) {

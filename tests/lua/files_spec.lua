@@ -180,7 +180,7 @@ test("a change of a read-only buffer warns of nothing and leaves it read-only", 
   end)
 end)
 
-test("what the user's autocommands make of a text is told", function()
+test("what the user's autocommands make of a text is reported", function()
   with_open("one\n", function(path, buffer)
     api.nvim_create_autocmd("BufWritePre", { group = group, buffer = buffer, command = [[%s/\s\+$//e]] })
     local answered = replace(path, "two  \nthree\n", "one\n")

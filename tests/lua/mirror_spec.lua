@@ -55,7 +55,7 @@ local function numbered(count)
   return lines
 end
 
-test("a command that changes thousands of lines one by one is told in a few messages", function()
+test("a command that changes thousands of lines one by one is sent in a few messages", function()
   local before = numbered(5000)
   local buffer = chat.new(before)
   vim.cmd("silent g/line/s//LINE of/")
@@ -70,7 +70,7 @@ test("a command that changes thousands of lines one by one is told in a few mess
   assert(#chat.messages("changed") <= 12)
 end)
 
-test("changes of one turn are told in order, whatever they are", function()
+test("changes of one turn are sent in order, whatever they are", function()
   for _, commands in ipairs({
     { "g/[05]$/s/line/x/" },
     { "g/1/d" },
@@ -101,7 +101,7 @@ test("changes that are far apart do not carry what is between them", function()
   same({ #changes, #changes[1].lines }, { 3, 1 })
 end)
 
-test("a change of the host's is told after those that it follows", function()
+test("a change of the host's is sent after those that it follows", function()
   local before = numbered(20)
   local buffer = chat.new(before)
   vim.api.nvim_buf_set_lines(buffer, 10, 11, false, { "new" })

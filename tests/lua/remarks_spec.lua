@@ -58,7 +58,7 @@ test("the short form of a message fits one line and is the start of it", functio
   same(wrap.first_line("The request was refused (400, messages.3: what it says)", 40), "The request was refused …")
 end)
 
-test("an error stands in full below the prompt, and goes with the next key", function()
+test("an error is shown in full below the prompt, and goes with the next key", function()
   local buffer = chat.new({ "@You:", "hello", "", "" })
   local text = "Anthropic refused the key " .. ("(because of this) "):rep(9) .. "so nothing was sent."
   chat.host("notify", { buffer = buffer, level = "error", message = text })

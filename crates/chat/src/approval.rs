@@ -276,7 +276,7 @@ pub fn decide(chain: &ResolverChain, call: &CallKey, answers: &Answers) -> Verdi
     decide_by(chain, call, answers, true)
 }
 
-/// As [`decide`]; without `reads`, nobody approves a call because it only reads: a look at
+/// As [`decide`]; without `reads`, no call is approved because it only reads: a look at
 /// the machine said otherwise.
 pub fn decide_by(chain: &ResolverChain, call: &CallKey, answers: &Answers, reads: bool) -> Verdict {
     for resolver in &chain.0 {

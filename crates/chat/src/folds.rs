@@ -179,7 +179,7 @@ fn inner_fold(
     })
 }
 
-/// What stands in the place of a fold of this document. `run` says what is known of a
+/// The text shown for a closed fold of this document. `run` says what is known of a
 /// call's run beyond its result.
 pub fn words(
     document: &Document<'_>,

@@ -2,7 +2,7 @@
 //!
 //! Lines from a file, from the host, from an undo, and lines that arrive in bulk (a
 //! paste, `:read`, another plugin) are foreign. Lines typed by keys are not. Typing in a
-//! foreign line leaves it foreign, so completing or unescaping somebody else's text does
+//! foreign line leaves it foreign, so completing or unescaping another author's text does
 //! not make it the user's.
 
 use std::collections::HashSet;

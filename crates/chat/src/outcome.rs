@@ -37,7 +37,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The sign that stands for it.
+    /// Its sign on the screen.
     pub fn sign(&self) -> &'static str {
         if self.failed { "✗" } else { "✓" }
     }
@@ -51,7 +51,7 @@ impl Outcome {
     }
 }
 
-/// How a call ended whose result stands in the document. `run` is what is known of it
+/// How a call ended whose result is in the document. `run` is what is known of it
 /// beyond that.
 pub fn outcome(
     document: &Document<'_>,

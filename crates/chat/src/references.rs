@@ -61,7 +61,7 @@ impl Piece {
         }
     }
 
-    /// Whether it stands for something other than itself.
+    /// Whether it refers to something other than itself.
     pub fn refers(&self) -> bool {
         matches!(self, Self::Expression { .. } | Self::File { .. })
     }

@@ -268,7 +268,7 @@ fn lay_over(options: &mut Value, own_provider: &str, given: &Given) {
     }
 }
 
-/// What the names of `--approve` stand for. A tool of one of `servers` is known only once
+/// The tools and presets that the names of `--approve` mean. A tool of one of `servers` is known only once
 /// that was started.
 fn approved(
     given: &Given,

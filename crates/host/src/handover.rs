@@ -4,7 +4,7 @@
 //! The block of a running process cannot be changed. So the watcher starts itself again,
 //! in the same process, without them, and hands them to the process that works; both get
 //! them in a file in memory. It comes with the true standard input in a message on a
-//! socket, which stands in for standard input until it is read: an open file can be taken
+//! socket, which is the standard input until it is read: an open file can be taken
 //! from a message without unsafe code, and nothing else can open it meanwhile.
 //!
 //! Only on Linux: elsewhere there are no such files.

@@ -157,7 +157,7 @@ pub fn is_protected(path: &Path, cwd: &Path) -> bool {
 }
 
 /// Why a call waits for the user whatever the policy says, or nothing: a sentence
-/// for whoever reviews it. `cwd` is the folder that the call's paths start from, `real` is
+/// for the user who reviews it. `cwd` is the folder that the call's paths start from, `real` is
 /// where its path leads if that was resolved already, `tools` are the folders whose
 /// scripts run as tools.
 pub fn needs_review(

@@ -10,7 +10,7 @@ use crate::terminal;
 ///
 /// # Errors
 ///
-/// It could not be written, for another reason than that nobody reads it.
+/// It could not be written, for another reason than that no process reads it.
 pub fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -90,7 +90,7 @@ pub enum Scope {
 /// Says where chats are sent after a switch.
 pub fn message(settings: &Settings, scope: Scope) -> String {
     let model = settings.model.as_deref().unwrap_or("its default model");
-    let whom = match settings.provider.as_str() {
+    let target = match settings.provider.as_str() {
         "tutor" => "the built-in tutor".to_owned(),
         provider => format!("{provider} ({model})"),
     };
@@ -98,7 +98,7 @@ pub fn message(settings: &Settings, scope: Scope) -> String {
         Scope::ThisChat => "This chat",
         Scope::EveryChat => "Every chat of this Neovim",
     };
-    format!("{which} is sent to {whom} from now on.")
+    format!("{which} is sent to {target} from now on.")
 }
 
 #[cfg(test)]
@@ -125,22 +125,22 @@ mod tests {
         switch(&settings(), &arguments).map_err(|problem| problem.to_string())
     }
 
-    fn whom(settings: &Settings) -> (&str, Option<&str>) {
+    fn target(settings: &Settings) -> (&str, Option<&str>) {
         (&settings.provider, settings.model.as_deref())
     }
 
     #[test]
     fn another_provider_comes_with_its_own_default_model_and_ones_own_with_that_of_setup() {
         let other = switched(json!({"1": "openai"})).unwrap();
-        assert_eq!(whom(&other), ("openai", None));
+        assert_eq!(target(&other), ("openai", None));
         let back = switch(&other, &json!({"1": "anthropic"})).unwrap();
-        assert_eq!(whom(&back), ("anthropic", Some("mine")));
+        assert_eq!(target(&back), ("anthropic", Some("mine")));
     }
 
     #[test]
     fn parameters_are_those_of_the_provider_and_of_the_last_switch() {
         let first = switched(json!({"1": "gemini", "2": "m", "temperature": "0.5"})).unwrap();
-        assert_eq!(whom(&first), ("gemini", Some("m")));
+        assert_eq!(target(&first), ("gemini", Some("m")));
         assert_eq!(first.parameter("gemini", "temperature"), Some(&json!(0.5)));
         let again = switch(&first, &json!({"1": "gemini", "thinking": "low"})).unwrap();
         assert_eq!(again.parameter("gemini", "temperature"), None);
@@ -153,7 +153,7 @@ mod tests {
     fn parameters_alone_change_nothing_else_and_nil_takes_one_back() {
         let first = switched(json!({"1": "gemini", "2": "m", "temperature": "0.5"})).unwrap();
         let again = switch(&first, &json!({"thinking": "low"})).unwrap();
-        assert_eq!(whom(&again), ("gemini", Some("m")));
+        assert_eq!(target(&again), ("gemini", Some("m")));
         assert_eq!(again.parameter("gemini", "temperature"), Some(&json!(0.5)));
         let back = switch(&again, &json!({"temperature": ""})).unwrap();
         assert_eq!(back.parameter("gemini", "temperature"), None);
@@ -163,11 +163,11 @@ mod tests {
     #[test]
     fn a_preset_is_a_line_or_a_table_and_words_behind_it_win() {
         let fast = switched(json!({"1": "$fast", "max_tokens": "200"})).unwrap();
-        assert_eq!(whom(&fast), ("gemini", Some("gemini-2.5-flash")));
+        assert_eq!(target(&fast), ("gemini", Some("gemini-2.5-flash")));
         assert_eq!(fast.parameter("gemini", "thinking"), Some(&json!("low")));
         assert_eq!(fast.parameter("gemini", "max_tokens"), Some(&json!(200)));
         let deep = switched(json!({"1": "$deep", "2": "gpt-5"})).unwrap();
-        assert_eq!(whom(&deep), ("openai", Some("gpt-5")));
+        assert_eq!(target(&deep), ("openai", Some("gpt-5")));
         assert_eq!(deep.parameter("openai", "thinking"), Some(&json!("high")));
     }
 

@@ -244,7 +244,7 @@ fn the_readmes_program_is_an_example_of_the_library() {
 
 #[test]
 fn variables_are_read_where_those_outside_the_environment_block_are_known() {
-    // What tests and the generator of the help are told.
+    // Variables that only tests and the generator of the help read.
     let others = [
         "tools/src/variables.rs",
         "tools/src/shell/property.rs",

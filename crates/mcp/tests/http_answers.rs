@@ -19,7 +19,7 @@ const JSON: &str = "application/json";
 #[derive(Clone)]
 struct Answer {
     kind: &'static str,
-    /// `ID` stands for the number of the request.
+    /// `ID` is replaced by the number of the request.
     bytes: Vec<u8>,
     /// Whether nothing ends the answer.
     stays: bool,

@@ -13,7 +13,7 @@ use crate::{StopReason, StreamEvent};
 
 /// Begins a stand-in: a noncharacter, which no text that is exchanged may hold.
 const MARK: char = '\u{10ffff}';
-/// The character behind [`MARK`] that stands for U+D800; those up to U+DFFF follow.
+/// The character behind [`MARK`] for U+D800; those up to U+DFFF follow.
 const FIRST: u32 = 0x10_f000;
 const HIGH: std::ops::Range<u32> = 0xd800..0xdc00;
 const LOW: std::ops::Range<u32> = 0xdc00..0xe000;
@@ -239,7 +239,7 @@ mod tests {
             "\u{10ffff}",
             "\u{10ffff}x",
             "a\u{10ffff}\u{10ffff}b",
-            // The characters beside those that stand for surrogates.
+            // The characters beside those that replace surrogates.
             "\u{10ffff}\u{10efff}",
             "\u{10ffff}\u{10f800}",
         ] {

@@ -140,7 +140,7 @@ fn what_ends_an_answer_badly_is_no_good_ending() {
     ];
     for protocol in PROTOCOLS {
         words.iter().for_each(|word| check(protocol, json!(word)));
-        // A reason of another type is one that nobody knows.
+        // A reason of another type is an unknown one.
         for odd in [
             json!({"type": "error"}),
             json!(["stop"]),

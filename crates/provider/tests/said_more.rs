@@ -14,7 +14,7 @@ fn check(protocol: Protocol, events: &[(&str, bool)]) {
     for (event, says) in events {
         drop(decoder.push(format!("{event}\n\n").as_bytes()));
         assert_eq!(decoder.has_said_more(), *says, "{protocol:?}: {event}");
-        assert!(!decoder.has_said_more(), "it is told once");
+        assert!(!decoder.has_said_more(), "it is said once");
     }
 }
 

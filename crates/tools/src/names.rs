@@ -29,7 +29,7 @@ pub fn fold(name: &str) -> String {
     }
 }
 
-/// The ASCII character that a full-width one stands for.
+/// The ASCII character that a full-width one looks like.
 fn narrow(c: char) -> char {
     match c {
         '\u{ff01}'..='\u{ff5e}' => {

@@ -96,7 +96,7 @@ pub struct Secrets {
     home: Option<PathBuf>,
     /// Flemma's configuration and state.
     ours: Vec<PathBuf>,
-    /// Places that variables name, and what each stands for in a home folder.
+    /// Places that variables name, and what each replaces in a home folder.
     moved: Vec<(PathBuf, &'static str)>,
     /// Absolute paths of `sandbox.reveal`; they and what is below them are no secrets.
     revealed: Vec<PathBuf>,

@@ -1,6 +1,6 @@
 //! Where programs of this user keep state: trust, pins, logs, long outputs.
 //!
-//! Whoever can write there can agree in the user's place, so it is never a folder that
+//! A program that can write there can agree in the user's place, so it is never a folder that
 //! another user could have made.
 
 use std::fs::{self, DirBuilder, Permissions};

@@ -15,7 +15,7 @@ local MOST_BYTES = 64 * 1024 * 1024
 
 ---@type table<integer, flemma.files.Stamp> The file of a buffer as it was when they agreed last.
 local agreed = {}
----@type table<integer, flemma.files.Stamp> The change that the user was told of, by buffer.
+---@type table<integer, flemma.files.Stamp> The change that was reported to the user, by buffer.
 local told = {}
 
 ---@param buffer integer

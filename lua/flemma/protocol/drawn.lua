@@ -1,5 +1,5 @@
 --- What the host has the plugin draw in a chat and beside it: the part of |flemma.protocol|
---- that stands in `protocol/drawn.rs` and `protocol/folds.rs` on the other side.
+--- that is in `protocol/drawn.rs` and `protocol/folds.rs` on the other side.
 ---@meta
 
 ---@class flemma.protocol.Mark
@@ -26,7 +26,7 @@
 ---@field anchor_line integer? Below the last line of the buffer when absent.
 ---@field elapsed_ms integer?
 
----@class flemma.protocol.Queued All that the user said and that does not stand in the chat yet.
+---@class flemma.protocol.Queued All that the user said and that is not in the chat yet.
 ---@field buffer integer
 ---@field line integer The last, below which it is shown.
 ---@field items flemma.protocol.QueuedItem[] In the order in which it is said.
@@ -53,7 +53,7 @@
 ---@class flemma.protocol.FoldPart Lines, and all folds that begin in them.
 ---@field first integer
 ---@field last integer
----@field anew boolean Whether there may be others that nobody knows of, which are taken away.
+---@field anew boolean Whether there may be others that are not known, which are taken away.
 ---@field items table[] { first, last, inner, closed, group, label, text }, the outer one first.
 
 ---@class flemma.protocol.Unfold Every fold round these lines is to be open.

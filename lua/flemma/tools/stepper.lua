@@ -331,7 +331,7 @@ end
 --- What stands beside a call that waits, in the tool's words. Sets the call up, once.
 ---@param tool flemma.tools.Steps
 ---@param actions table
----@return string? text Without one the general words stand there.
+---@return string? text Without one the general words are shown.
 function M.prompt(tool, actions)
   local call = find(tool, actions, false)
   if not call then

@@ -120,8 +120,8 @@ fn what_the_options_deny_or_ask_about_holds_against_the_frontmatter() {
         ResolverChain::new(links).with_frontmatter(list(&["bash"]))
     };
     assert_eq!(decided(&chain(deny), "bash"), Decision::Deny);
-    let nobody = Source::Always(Decision::RequireApproval);
-    assert_eq!(decided(&chain(nobody), "bash"), Decision::RequireApproval);
+    let asks = Source::Always(Decision::RequireApproval);
+    assert_eq!(decided(&chain(asks), "bash"), Decision::RequireApproval);
     let asked = chain(Source::Function(function));
     assert_eq!(
         decide(&asked, &call, &Answers::new()),
@@ -167,7 +167,7 @@ fn functions_that_may_be_asked_one_after_another_are_asked_together() {
     let together = |first, name| chain.asked_together(first, name);
     let editor = FunctionId::Editor;
     assert_eq!(together(editor(1), "bash"), [plugin(1), plugin(2)]);
-    // The list decides about `read`, so nobody below it is asked.
+    // The list decides about `read`, so no source below it is asked.
     assert_eq!(together(editor(1), "read"), [plugin(1)]);
     assert_eq!(together(FunctionId::Frontmatter, "bash"), [frontmatter]);
     assert_eq!(together(editor(3), "bash"), [plugin(3)]);

@@ -91,7 +91,7 @@ pub enum Event {
     Reject {
         /// A line of the call, zero-based.
         line: usize,
-        /// What the model is told; empty for no reason.
+        /// The text for the model; empty for no reason.
         reason: String,
     },
     /// The edit of the last step was applied, or it was stale and is to be made anew,

@@ -333,7 +333,7 @@ mod tests {
             Verdict::Ask(Function::guard())
         );
         assert_eq!(by(Some(deny), &reading), decided(deny, GUARD));
-        // A tool of which only calls that read are allowed is looked at whoever approves it.
+        // A tool of which only calls that read are allowed is checked whatever approves it.
         let mut inspected = options(&["bash"]);
         inspected.inspected = ["bash".to_owned()].into();
         assert_eq!(by(Some(deny), &inspected), decided(deny, GUARD));

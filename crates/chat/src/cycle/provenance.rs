@@ -27,7 +27,7 @@ pub(super) struct Provenance {
     approved: BTreeMap<ToolUseId, Approval>,
     /// Calls that ran; their approval is spent.
     spent: BTreeSet<CallKey>,
-    /// Unanswered calls whose placeholder stands in the text, or stood there and was
+    /// Unanswered calls whose placeholder is in the text, or was there and
     /// removed.
     placed: BTreeSet<ToolUseId>,
 }
@@ -53,7 +53,7 @@ pub(super) enum Unrecognized {
 }
 
 impl Unrecognized {
-    /// What the user is told of such a call.
+    /// The message to the user about such a call.
     pub(super) fn notice(self, id: &ToolUseId) -> String {
         match self {
             Self::Foreign => format!(
@@ -135,7 +135,7 @@ impl Provenance {
         self.placed.contains(id)
     }
 
-    /// The user was told that the placeholder of this call was removed.
+    /// The user has had the message that the placeholder of this call was removed.
     pub(super) fn forget_placeholder(&mut self, id: &ToolUseId) {
         self.placed.remove(id);
     }
@@ -165,7 +165,7 @@ impl Provenance {
         if change.typed && !origins.is_foreign(&(status..status + 1)) {
             return true;
         }
-        // What stands in the fence decides nothing; what it belongs to must have stood.
+        // The text in the fence decides nothing; the placeholder must have been there.
         let mut others = (result.lines.start..fence + 1).chain(call.tool_use.lines.clone());
         let in_place = change.tight && !others.any(|it| it != status && changed(it));
         in_place && self.undecided.contains(&call.tool_use.id)

@@ -67,7 +67,7 @@ fn gaps(validator: &Validator, input: &Value) -> Vec<Gap> {
 }
 
 impl Gap {
-    /// What may stand there instead, `None` for nothing at all.
+    /// What is allowed there instead, `None` for nothing at all.
     fn values(&self, has_label: bool) -> impl Iterator<Item = Option<Value>> {
         let first = (!self.is_null).then_some(Value::Null);
         let is_label = has_label && self.object.is_empty() && self.name == LABEL;

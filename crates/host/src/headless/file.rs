@@ -163,7 +163,7 @@ impl ChatFile {
     fn stamp(&self) -> io::Result<Option<Stamp>> {
         match self.path.open_file() {
             Ok(Some(file)) => Ok(Some(Stamp::of(&file.metadata()?))),
-            // Something else stands there now.
+            // Another file has the name now.
             Ok(None) => Err(io::Error::other("it is no regular file")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),

@@ -128,7 +128,7 @@ fn take_lease(path: &Path) -> Result<Option<Lease>, String> {
         )),
         // As for a Neovim: what cannot be recorded does not run anyway.
         Err(Refusal::Unknown(error)) => {
-            tracing::warn!(%error, "nobody can tell whether another program has this chat");
+            tracing::warn!(%error, "whether another program has this chat open is not known");
             Ok(None)
         }
     }

@@ -21,7 +21,7 @@ use crate::settings::judges::Inspection;
 /// What the model is told when the user says no.
 const NO: &str = "The user cancelled this call.";
 /// What it is told when there is no user.
-const NOBODY: &str = "Nobody could be asked whether this call may run, so it was denied.";
+const UNASKED: &str = "No user could be asked whether this call may run, so it was denied.";
 
 /// How often a call is approved anew under `--yes` because its file changed.
 const MOST_AGAIN: usize = 10;
@@ -181,8 +181,8 @@ impl Front {
         }
     }
 
-    /// What is told of a call that waited for nobody: of a command, and of a call that
-    /// names a secret, also what kept it from running by itself.
+    /// The text about a call that no user could be asked about. Of a command, and of a call
+    /// that names a secret, also what kept it from running by itself.
     fn why_asked(&self, call: &(usize, ToolUseId)) -> String {
         let waiting = self.waiting().filter(|it| it.key == *call);
         let problem = waiting.and_then(|waiting| {
@@ -201,8 +201,8 @@ impl Front {
             problem.or(secret)
         });
         match problem {
-            Some(problem) => format!("{NOBODY} {problem}"),
-            None => NOBODY.to_owned(),
+            Some(problem) => format!("{UNASKED} {problem}"),
+            None => UNASKED.to_owned(),
         }
     }
 

@@ -74,7 +74,7 @@ fn a_hard_link_to_the_same_chat_is_held_with_it() {
     fs::rename(&new, &chat).unwrap();
     let other = take(state.path(), &link, &program("Neovim", 2)).unwrap();
     drop((lease, other));
-    // The lease of a program that was killed holds nobody up.
+    // The lease of a program that was killed holds no other program up.
     fs::remove_file(&link).unwrap();
     fs::hard_link(&chat, &link).unwrap();
     let left = state.path().join(FOLDER).join("left.json");

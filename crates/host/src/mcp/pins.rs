@@ -1,7 +1,7 @@
 //! Pinned tool definitions: what each MCP server said of its tools when the user met it or
 //! last agreed to it. A file of our state.
 //!
-//! Models are told the pinned definitions and nothing newer, and no server has to be
+//! Models get the pinned definitions and nothing newer, and no server has to be
 //! started to tell them. A server without a pin is met without a question, so no pin may
 //! vanish by itself: none is evicted, and a store that can't be read leaves every server
 //! to be reviewed.

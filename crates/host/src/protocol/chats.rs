@@ -85,7 +85,7 @@ pub struct Snapshot {
     /// Lines joined by LF: one value is read much faster than hundreds.
     #[serde(default)]
     pub text: Option<ByteBuf>,
-    /// The lines one by one where LF, which is Neovim's NUL, stands in one of them.
+    /// The lines one by one where LF, which is Neovim's NUL, is in one of them.
     #[serde(default)]
     pub lines: Vec<ByteBuf>,
     /// Whether this is the last piece.

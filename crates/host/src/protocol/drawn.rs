@@ -65,7 +65,7 @@ pub struct Request {
     pub elapsed_ms: Option<u64>,
 }
 
-/// Something the user said that does not stand in the chat yet.
+/// Something the user said that is not in the chat yet.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QueuedItem {
     /// As it was typed.
@@ -75,7 +75,7 @@ pub struct QueuedItem {
     pub when: &'static str,
 }
 
-/// `queued`: all that the user said and that does not stand in the chat yet, to be
+/// `queued`: all that the user said and that is not in the chat yet, to be
 /// shown and, should this host end, to be given to the next one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Queued {
@@ -126,7 +126,7 @@ pub struct Diagnostics<'a> {
     pub items: &'a [DiagnosticItem],
 }
 
-/// `statusline`: what stands there for a buffer.
+/// `statusline`: its text for a buffer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Statusline {
     /// Which buffer.

@@ -26,7 +26,7 @@ pub struct FoldPart {
     pub first: usize,
     /// Line behind the last.
     pub last: usize,
-    /// Whether there may be others that nobody knows of, which are taken away.
+    /// Whether there may be others that are not known, which are taken away.
     pub anew: bool,
     /// The outer one first.
     pub items: Vec<FoldItem>,

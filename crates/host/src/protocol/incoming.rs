@@ -93,7 +93,7 @@ pub struct Resolvers {
     /// Names of our own resolvers that the user took away.
     #[serde(default)]
     pub without: Vec<String>,
-    /// Whether shell commands that only read are approved once nobody else decided.
+    /// Whether shell commands that only read are approved when no other rule decided.
     #[serde(default)]
     pub reads: bool,
 }

@@ -37,7 +37,7 @@ pub enum Refusal {
     Missing,
     /// It is outside the project, at this real path, and nobody agreed to that as it is.
     Outside(PathBuf, Objection),
-    /// It is secret, and nobody agreed to sending the file at this real path as it is.
+    /// It is secret, and the user did not agree to sending the file at this real path as it is.
     Secret(PathBuf, Secret, Objection),
     /// A directory, a pipe, a device.
     NotAFile,

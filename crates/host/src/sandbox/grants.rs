@@ -176,7 +176,7 @@ impl Agent {
     }
 }
 
-/// The paths that one of [`Agent::places`] stands for.
+/// The paths that one of [`Agent::places`] names.
 fn places(place: &str) -> Vec<PathBuf> {
     let uid = rustix::process::getuid().as_raw().to_string();
     let runtime = tools::variable("XDG_RUNTIME_DIR").unwrap_or_else(|| format!("/run/user/{uid}"));

@@ -43,7 +43,7 @@ impl Session {
                 // A word that the user wrote is decided by.
                 mark.pending && drawn.is_none_or(|ms| *ms < delay)
             }
-            // It stands in an answer and nothing was drawn beside it.
+            // It is in an answer and nothing was drawn beside it.
             None => {
                 let answered = self.first_look.answered;
                 answered.is_some_and(|at| at.elapsed() < Duration::from_millis(delay))

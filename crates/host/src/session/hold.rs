@@ -195,7 +195,7 @@ impl Session {
             // A chat can be worked on where no state can be kept; nothing runs then,
             // because what runs is recorded there too.
             Err(Refusal::Unknown(error)) => {
-                tracing::warn!(%error, "nobody can tell whether another program has this chat");
+                tracing::warn!(%error, "whether another program has this chat open is not known");
             }
         }
         self.seen_elsewhere(false);

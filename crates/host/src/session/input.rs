@@ -56,11 +56,11 @@ pub enum Input {
     ToolEnded(CallKey, Ran),
     /// What a tool says of a call that waits, for windows of that width.
     Preview(CallKey, usize, previews::Said),
-    /// Somebody looked at the files of calls that wait.
+    /// The files of calls that wait were looked at.
     Look(sights::Look),
     /// The working directory is another one.
     Directory(String),
-    /// A tool was told that its call was refused, and what it said.
+    /// A tool's own words about the refusal of its call.
     Refused(CallKey, Option<String>),
     /// Where the request of this number goes, and by what it is charged.
     Label(u64, String, Option<Tariff>),

@@ -196,7 +196,7 @@ fn calls_in_words(destination: &Destination, prompt: &Prompt) -> Option<String> 
     };
     (parameters.text_tools && !prompt.tools.is_empty()).then(|| {
         format!(
-            "{model} can't call tools by itself. It is told of them in words, and its calls are read from its text."
+            "{model} can't call tools by itself. They are described in the prompt, and its calls are read from its text."
         )
     })
 }

@@ -64,7 +64,7 @@ impl Inside {
     ) -> Result<ToolOutcome, String> {
         if self.depth >= DEEPEST {
             return Err(format!(
-                "\"{name}\" was not run: calls stand in one another {DEEPEST} deep already."
+                "\"{name}\" was not run: calls are nested {DEEPEST} deep already."
             ));
         }
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;

@@ -4,13 +4,13 @@
 //! answers would wait until its time limit. Everything else is as the SDK does it.
 
 mod events;
+mod response;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::StreamExt;
 use futures::stream::BoxStream;
-use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::ACCEPT;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use reqwest::{RequestBuilder, Response};
 use rmcp::model::{
@@ -18,13 +18,14 @@ use rmcp::model::{
     ServerJsonRpcMessage,
 };
 use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError,
+    HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError,
     StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
 
 use super::limited::LONGEST;
 use super::mend::{self, Line};
+use response::{body, busy, kind, session, wants_login};
 
 type Failure = StreamableHttpError<reqwest::Error>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
@@ -363,52 +364,4 @@ fn with_headers(
         request = request.bearer_auth(token);
     }
     Ok(request)
-}
-
-fn wants_login(response: &Response) -> Result<(), Failure> {
-    let challenge = response.headers().get(WWW_AUTHENTICATE);
-    match (response.status(), challenge) {
-        (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, Some(challenge)) => {
-            let challenge = String::from_utf8_lossy(challenge.as_bytes()).into_owned();
-            let error = AuthRequiredError::new(challenge);
-            Err(StreamableHttpError::AuthRequired(error))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The error of a server that is overloaded or broken.
-fn busy(response: &Response) -> Option<HttpStatusError> {
-    let status = response.status();
-    if status != StatusCode::TOO_MANY_REQUESTS && !status.is_server_error() {
-        return None;
-    }
-    let after = response.headers().get(RETRY_AFTER);
-    let after = after.and_then(|it| it.to_str().ok()).map(str::to_owned);
-    Some(HttpStatusError::new(status.as_u16(), after))
-}
-
-/// The type of a body.
-fn kind(response: &Response) -> Option<String> {
-    let kind = response.headers().get(CONTENT_TYPE)?;
-    Some(String::from_utf8_lossy(kind.as_bytes()).into_owned())
-}
-
-fn session(response: &Response) -> Option<String> {
-    let session = response.headers().get(SESSION)?;
-    session.to_str().ok().map(str::to_owned)
-}
-
-/// A whole body of at most that many bytes.
-async fn body(response: Response, most: usize) -> Result<Vec<u8>, Failure> {
-    let too_large = || StreamableHttpError::ResponseBodyTooLarge { max_size: most };
-    let mut body = Vec::new();
-    let mut chunks = response.bytes_stream();
-    while let Some(chunk) = chunks.next().await {
-        body.extend_from_slice(&chunk?);
-        if body.len() > most {
-            return Err(too_large());
-        }
-    }
-    Ok(body)
 }

@@ -16,7 +16,7 @@ const PARAMS: i64 = -32602;
 ///
 /// # Errors
 ///
-/// The answer that says what is wrong; `None` when there is nobody to answer, because it
+/// The answer that says what is wrong; `None` when no answer is expected, because it
 /// is a notification or an answer itself.
 pub(super) fn read(bytes: &[u8]) -> Result<Value, Option<Value>> {
     let text = String::from_utf8_lossy(bytes);
@@ -48,7 +48,7 @@ pub(super) fn status(answer: &Value) -> u16 {
 }
 
 /// The answer to a message that fits its method by all that is known here, and that the
-/// SDK can't read all the same; `None` when there is nobody to answer.
+/// SDK can't read all the same; `None` when no answer is expected.
 pub(super) fn unreadable(message: &Value) -> Option<Value> {
     let is_request = message.get("id").is_some() && message.get("method").is_some();
     is_request.then(|| failure(id(message), PARAMS, "Invalid params"))
@@ -83,8 +83,8 @@ fn problem(message: &Value) -> Option<(i64, String)> {
     Some((PARAMS, format!("Invalid params: {why}")))
 }
 
-/// A field of a method's parameters: its name, whether a value fits, and what has to
-/// stand there.
+/// A field of a method's parameters: its name, whether a value fits, and what it has
+/// to be.
 type Field = (&'static str, fn(&Value) -> bool, &'static str);
 
 /// What is wrong with the parameters of a method that we have.

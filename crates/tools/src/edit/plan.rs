@@ -59,7 +59,7 @@ pub(super) fn plan(text: &str, old: &str, new: &str) -> Result<Change, Problem> 
 /// Puts `new` where the bytes from `start` to `end` are, with the line ends there.
 fn apply(text: &str, start: usize, end: usize, old: &str, new: &str) -> Result<Change, Problem> {
     let piece = &text[start..end];
-    // Whoever writes the carriage returns of the file means those of the new text.
+    // Carriage returns in the old text mean that those of the new text are meant, too.
     let new = if piece == old && old.contains('\r') && !endings::are_alike(text) {
         new.to_owned()
     } else {

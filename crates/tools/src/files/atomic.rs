@@ -30,7 +30,7 @@ use super::{RealPath, attributes};
 const NEW_FILE: RawMode = 0o666;
 /// Mode of a file that will get that of another one: until then it is the user's alone.
 const PRIVATE: RawMode = 0o600;
-/// Bits of which one says that somebody may write a file.
+/// Mode bits, any of which lets a user write a file.
 const WRITABLE: u32 = 0o222;
 
 /// How the names of files begin that are to be renamed.

@@ -174,7 +174,7 @@ impl Place {
         }
         (!names.is_empty()).then(|| {
             format!(
-                "[Skipped {}: {}. The user can grant them by name with sandbox.reveal.]",
+                "[Skipped {}: {}. sandbox.reveal grants what it names.]",
                 counts.join(" and "),
                 names.join(", ")
             )

@@ -14,7 +14,7 @@ const QUIET: [(&str, &str); 4] = [
     ("NO_COLOR", "1"),
 ];
 
-/// Variables that commands get, sorted by what they are for; a `*` at the end stands for
+/// Variables that commands get, sorted by what they are for; a `*` at the end matches
 /// any end.
 pub const PASSED: [(&str, &[&str]); 6] = [
     (
@@ -198,7 +198,7 @@ pub const PASSED: [(&str, &[&str]); 6] = [
 static ADDED: RwLock<Vec<String>> = RwLock::new(Vec::new());
 
 /// Passes the variables with these names on to commands of this process from now on, in
-/// place of those of an earlier call. A `*` at the end of a name stands for any end.
+/// place of those of an earlier call. A `*` at the end of a name matches any end.
 pub fn pass_variables(names: Vec<String>) {
     *ADDED.write().unwrap_or_else(PoisonError::into_inner) = names;
 }

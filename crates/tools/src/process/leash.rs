@@ -147,7 +147,7 @@ fn wait_for(id: u32) -> ExitStatus {
                 return ExitStatus::from_raw(status.as_raw());
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            // Nobody else waits for it, so this does not happen.
+            // No other thread waits for it, so this does not happen.
             Err(_) => return ExitStatus::from_raw(0),
         }
     }

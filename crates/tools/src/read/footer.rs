@@ -30,7 +30,7 @@ pub(super) fn with_footer(window: &Window, asked: Asked, path: &str) -> Result<S
     Ok(format!("{}\n\n{}", as_shown(&text), notices.join("\n")))
 }
 
-/// The text of some lines, and a notice when they are not UTF-8. Latin-1 is told from
+/// The text of some lines, and a notice when they are not UTF-8. Latin-1 is distinguished from
 /// UTF-8 with a few wrong bytes by having no character of UTF-8 beyond ASCII.
 fn decoded(bytes: &[u8]) -> (Cow<'_, str>, Option<&'static str>) {
     let text = String::from_utf8_lossy(bytes);

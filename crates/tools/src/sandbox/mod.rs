@@ -70,7 +70,7 @@ pub struct Limits {
     pub shown: Vec<PathBuf>,
     /// Sockets that can be reached; all others that exist when a command starts cannot.
     pub sockets: Vec<PathBuf>,
-    /// What the user could grant, and how a command is told that it lacked that.
+    /// What the user could grant, and how the result of a command names a missing grant.
     pub missing: Vec<Missing>,
     /// Whether the network can be reached.
     pub network: bool,
@@ -78,7 +78,7 @@ pub struct Limits {
     pub privileged: bool,
 }
 
-/// A folder that stands in for `/tmp`.
+/// A folder that is bound at `/tmp`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tmp {
     /// The folder, which is made when it is first needed; see [`tmp_folder`].
@@ -89,7 +89,7 @@ pub struct Tmp {
 
 impl Limits {
     /// The limits with real paths; `/tmp` itself is no longer among what is writable
-    /// where another folder stands in for it.
+    /// where another folder is bound there.
     fn real(&self) -> Self {
         let is_tmp = |path: &Path| Path::new(view::TMP).starts_with(path);
         let tmp = self.tmp.clone().map(|tmp| Tmp {

@@ -56,7 +56,7 @@ pub(super) fn give_up() {
 
 /// Runs `work` on the thread, or on the calling one where there is no such thread.
 ///
-/// The thread lives as long as the process: bubblewrap is told to end with the thread
+/// The thread lives as long as the process: bubblewrap ends with the thread
 /// that started it.
 ///
 /// # Errors

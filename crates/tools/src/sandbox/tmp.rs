@@ -1,4 +1,4 @@
-//! The folders that stand in for `/tmp`, one per chat.
+//! The folders that are bound at `/tmp`, one per chat.
 //!
 //! They are in a folder that only the user can enter, and survive the host: a chat that
 //! is opened again finds its files. Those not used for ten days are removed.
@@ -18,7 +18,7 @@ const KEPT_FOR: Duration = Duration::from_secs(10 * 86_400);
 /// Starts the name of a folder whose chat has no file; the id of the process follows.
 const OF_PROCESS: &str = "process-";
 
-/// The folder that stands in for `/tmp` in the chat that `key` names. It is not made
+/// The folder that is bound at `/tmp` in the chat that `key` names. It is not made
 /// here. Without a key it belongs to this process and ends with it.
 pub fn tmp_folder(key: Option<&str>) -> PathBuf {
     let name = match key {
@@ -35,7 +35,7 @@ pub(super) fn base() -> PathBuf {
     temporary.join(format!("flemma-{}", getuid().as_raw()))
 }
 
-/// Makes a folder of [`tmp_folder`], and removes those that nobody uses any more.
+/// Makes a folder of [`tmp_folder`], and removes those that no process uses any more.
 ///
 /// # Errors
 ///

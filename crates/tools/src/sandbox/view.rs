@@ -10,7 +10,7 @@ use super::paths::{MAX_LINKS, parts};
 /// The folder that each chat has one of its own of.
 pub(super) const TMP: &str = "/tmp";
 
-/// What stands in for `/tmp`.
+/// What is bound at `/tmp`.
 #[derive(Debug)]
 pub(super) struct View<'a> {
     /// The folder that commands see as `/tmp`.

@@ -359,7 +359,7 @@ fn is_env(name: &str) -> bool {
     (is_one || name.ends_with(".env")) && !is_sample
 }
 
-/// The listed paths below a place that stands for `usual` in a home folder.
+/// The listed paths below a place that replaces `usual` in a home folder.
 pub(super) fn moved(place: &Path, usual: &str) -> Vec<PathBuf> {
     let names = NAMED.iter().map(|(name, _)| *name);
     let names = names.chain(DIRECTLY_IN_HOME.iter().copied());

@@ -1,4 +1,4 @@
-//! Files whose text Git holds: whoever can read the repository can read them there, so a
+//! Files whose text Git holds: a command that reads the repository reads them there, so a
 //! sandbox that hides them hides nothing, and Git cannot compare what it cannot read.
 //!
 //! Goes by the text and not by the name, which a command can add to the index without

@@ -199,7 +199,7 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
             }
         };
         rest = &rest[length..];
-        // Nobody writes one by hand that is longer, and brackets nest.
+        // Longer ones are not written by hand, and brackets nest.
         if found.len() > 500 {
             return None;
         }

@@ -1,6 +1,6 @@
-//! The files that a pattern of the shell may stand for.
+//! The files that a pattern of the shell may match.
 //!
-//! Finds at least what the shell would: a bracket stands for anything. Reads folders.
+//! Finds at least what the shell would: a bracket matches anything. Reads folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -166,7 +166,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Whether a name stands for a program of the system. `is_mixed` says that the line
+    /// Whether a name is that of a program of the system. `is_mixed` says that the line
     /// runs with the user's own `PATH`.
     fn program(&self, name: &str, reads: &Reads<'_>, is_mixed: bool) -> Result<(), Unsafe> {
         for word in &reads.looked_up {

@@ -76,7 +76,7 @@ pub enum Unsafe {
     },
     /// It contains something that is not looked into: a noun with its article.
     Syntax(&'static str),
-    /// The name stands for a program outside the folders of the system.
+    /// The name leads to a program outside the folders of the system.
     Elsewhere {
         /// The program.
         program: String,

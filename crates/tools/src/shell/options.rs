@@ -169,7 +169,7 @@ pub(super) fn refuse<T>(word: &str, could: &'static str) -> Result<T, Refusal> {
 ///
 /// # Errors
 ///
-/// An option is not on the list, or a pattern stands for one.
+/// An option is not on the list, or a pattern matches one.
 pub(super) fn parse(arguments: &[Word], options: Options) -> Result<Parsed<'_>, Refusal> {
     let mut parsed = Parsed::default();
     let mut words = arguments.iter();

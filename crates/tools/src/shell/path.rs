@@ -1,4 +1,4 @@
-//! Which file a program's name stands for, and the `PATH` that approved commands get.
+//! Which file a program's name leads to, and the `PATH` that approved commands get.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;

@@ -91,7 +91,7 @@ fn plain(
     if is_first && parsed.is_mixed {
         return refuse(&parsed.operands[0].value, WRITE);
     }
-    // Patterns stand for any number of words.
+    // A pattern expands to any number of words.
     let pattern = parsed.operands.iter().find(|it| it.is_pattern());
     let most = match operands {
         Operands::None => 0,

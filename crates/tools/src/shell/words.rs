@@ -45,7 +45,7 @@ pub(super) struct Word {
     /// Whether it holds `$PWD`, which `cd` changes.
     pub has_folder: bool,
     /// For a word with `*`, `?` or `[` outside quotes: the pattern, in which a backslash
-    /// precedes each character that stands for itself.
+    /// precedes each character that is literal.
     pub pattern: Option<String>,
     /// What precedes the first of those characters.
     prefix: String,
@@ -155,7 +155,7 @@ impl<'a> Builder<'a> {
         text.chars().for_each(|it| self.literal(it));
     }
 
-    /// Adds an operator, which stands for itself.
+    /// Adds an operator, which is literal.
     pub(super) fn literally(&mut self, text: &str) {
         self.is_begun = true;
         text.chars().for_each(|it| self.literal(it));
@@ -186,7 +186,7 @@ impl<'a> Builder<'a> {
             rest = &rest[character.len_utf8()..];
             let next = rest.chars().next();
             match (character, next) {
-                // A dollar that expands nothing stands for itself.
+                // A dollar that expands nothing is literal.
                 ('$', None | Some(' ' | ')' | '|' | '/')) => self.literal('$'),
                 ('$', _) => {
                     let (name, behind) = variable(rest).ok_or(EXPANSION)?;

@@ -128,7 +128,7 @@ async fn searches_skip_secrets_and_name_them() {
         ".env.example:1:TOKEN=\nconf/app.toml:1:TOKEN=plain\nsrc/main.rs:1:// TOKEN\n\n\
          [3 matches in 3 files]\n\
          [Skipped 2 secret files and 2 secret folders: .env, conf/prod.env, .aws/, .ssh/. \
-         The user can grant them by name with sandbox.reveal.]"
+         sandbox.reveal grants what it names.]"
     );
     let rust = place.done("grep", grep(json!("conf/*.toml"))).await;
     assert!(!rust.contains(".env"), "{rust}");

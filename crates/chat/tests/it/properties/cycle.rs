@@ -164,7 +164,7 @@ impl Model {
         self.said.retain(|text| waits.contains(text));
     }
 
-    /// What arrives in bulk decides nothing, whatever stands in it.
+    /// Text that arrives in bulk decides nothing, whatever it says.
     fn paste(&mut self, at: usize) {
         if let Some(past) = self
             .past

@@ -31,7 +31,7 @@ impl Inner {
             News::Failed(why) => self.failed(name, &server, &why),
             News::Declined(asked) => {
                 let text = format!(
-                    "The MCP server \"{name}\" asked you for something and was told no, as it cannot be answered here: {asked}"
+                    "The MCP server \"{name}\" asked you for something and got a refusal, as it cannot be answered here: {asked}"
                 );
                 self.tell(Level::Warning, text);
             }

@@ -36,7 +36,7 @@ runs that is not held.",
         "\
 Sockets that commands can reach, by name: \"ssh-agent\" (for `git push`),
 \"gpg-agent\", \"tmux\", \"nvim\", \"dbus\", \"docker\", \"podman\", \"x11\",
-\"wayland\"; or by path. Whoever listens there does for a command what it does
+\"wayland\"; or by path. The program that listens there does for a command what it does
 for you: through docker or tmux, that is everything.",
     ),
     Field::new(

@@ -64,7 +64,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// The files that words stand for, wherever the command may run.
+    /// The files that words name, wherever the command may run.
     fn all(&self, name: &str, words: &[&Word]) -> Result<Vec<PathBuf>, Unsafe> {
         let mut found = Vec::new();
         for word in words {

@@ -31,7 +31,7 @@ async fn the_network_and_sockets_of_the_machine_are_out_of_reach() {
     )
     .await;
     let lines: Vec<&str> = said.lines().collect();
-    // The loopback device of its own, and nobody else's processes.
+    // A loopback device of its own, and no processes of others.
     assert_eq!(lines[0], "unset 1", "{said}");
     assert!(
         lines[1].parse::<u32>().is_ok_and(|count| count < 8),
@@ -39,7 +39,7 @@ async fn the_network_and_sockets_of_the_machine_are_out_of_reach() {
     );
 }
 
-/// Says whether a socket answers; `@` stands for an abstract one.
+/// Says whether a socket answers; `@` marks an abstract one.
 const REACH: &str = r#"
 import socket, sys
 for name in sys.argv[1:]:

@@ -1,0 +1,61 @@
+//! What a response says besides its message: its type and session, and why it is none.
+
+use futures::StreamExt;
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use reqwest::Response;
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, HttpStatusError, StreamableHttpError,
+};
+
+use super::{Failure, SESSION};
+
+/// Fails when the server wants the user to log in.
+pub(super) fn wants_login(response: &Response) -> Result<(), Failure> {
+    let challenge = response.headers().get(WWW_AUTHENTICATE);
+    match (response.status(), challenge) {
+        (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, Some(challenge)) => {
+            let challenge = String::from_utf8_lossy(challenge.as_bytes()).into_owned();
+            let error = AuthRequiredError::new(challenge);
+            Err(StreamableHttpError::AuthRequired(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The error of a server that is overloaded or broken.
+pub(super) fn busy(response: &Response) -> Option<HttpStatusError> {
+    let status = response.status();
+    if status != StatusCode::TOO_MANY_REQUESTS && !status.is_server_error() {
+        return None;
+    }
+    let after = response.headers().get(RETRY_AFTER);
+    let after = after.and_then(|it| it.to_str().ok()).map(str::to_owned);
+    Some(HttpStatusError::new(status.as_u16(), after))
+}
+
+/// The type of a body.
+pub(super) fn kind(response: &Response) -> Option<String> {
+    let kind = response.headers().get(CONTENT_TYPE)?;
+    Some(String::from_utf8_lossy(kind.as_bytes()).into_owned())
+}
+
+/// The session that a server began.
+pub(super) fn session(response: &Response) -> Option<String> {
+    let session = response.headers().get(SESSION)?;
+    session.to_str().ok().map(str::to_owned)
+}
+
+/// A whole body of at most that many bytes.
+pub(super) async fn body(response: Response, most: usize) -> Result<Vec<u8>, Failure> {
+    let too_large = || StreamableHttpError::ResponseBodyTooLarge { max_size: most };
+    let mut body = Vec::new();
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        body.extend_from_slice(&chunk?);
+        if body.len() > most {
+            return Err(too_large());
+        }
+    }
+    Ok(body)
+}
