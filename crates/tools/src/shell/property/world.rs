@@ -339,6 +339,10 @@ fn observe(trace: &str, lines: usize) -> Observed {
             continue;
         };
         let call = call.trim_start();
+        // Of a process that was killed before strace had seen what it was at.
+        if call.starts_with("???(") {
+            continue;
+        }
         let failed = call.contains(") = -1 ") || call.contains("resumed>");
         let target = call.split('"').nth(1).unwrap_or_default();
         if call.starts_with("exec") && !failed {
