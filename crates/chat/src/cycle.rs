@@ -194,7 +194,7 @@ fn follow(
         cycle.interrupted(document, &interrupted);
         return cycle.settle(document, options);
     }
-    cycle.observe(&event, document);
+    cycle.observe(document);
     match event {
         Event::Loaded { .. } | Event::Changed => Vec::new(),
         Event::Interrupted(calls) => {
@@ -231,12 +231,10 @@ fn follow(
 }
 
 impl Cycle {
-    /// Notes approvals that came and went. Of a hundred calls many end between two
-    /// changes of the text, and an end changes nothing about those.
-    fn observe(&mut self, event: &Event, document: &Document<'_>) {
+    /// Notes approvals that came and went with the text.
+    fn observe(&mut self, document: &Document<'_>) {
         let parsed = document.parsed();
-        let is_known = std::ptr::eq(self.observed.as_ptr(), Arc::as_ptr(&parsed));
-        if !(is_known && matches!(event, Event::ToolsFinished(_))) {
+        if !std::ptr::eq(self.observed.as_ptr(), Arc::as_ptr(&parsed)) {
             self.provenance.observe(document, None);
             self.observed = Arc::downgrade(&parsed);
         }

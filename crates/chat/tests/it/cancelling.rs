@@ -1,6 +1,7 @@
 //! Cancelling calls: what ends, and what goes on.
 
-use chat::cycle::Event;
+use chat::cycle::{Effect, Event, step};
+use chat::document::Document;
 use chat::tool::ToolOutcome;
 
 use crate::cycle::QUESTION;
@@ -20,6 +21,9 @@ fn one_runs_and_two_wait() -> Play {
         ],
     );
     assert_eq!(play.log(), ["send", "run a"]);
+    let document = Document::parse(&play.text);
+    let calls: Vec<&str> = document.calls().map(|it| it.id.as_str()).collect();
+    assert_eq!(calls, ["a", "b", "c"]);
     play
 }
 
@@ -43,6 +47,31 @@ fn cancel_ends_the_calls_that_wait_and_stops_the_cycle() {
     // The next key sends.
     play.event(Event::Advance);
     assert_eq!(play.log(), ["send"]);
+}
+
+/// Its result is on the way into the text, where the placeholder still is.
+#[test]
+fn a_call_that_has_ended_is_not_cancelled() {
+    let mut play = one_runs_and_two_wait();
+    let call = play.cycle.running()[0].clone();
+    let outcome = ToolOutcome::Done {
+        content: "done".to_owned(),
+        marked_failed: false,
+    };
+    let document = Document::parse(&play.text);
+    let ended = Event::ToolsFinished(vec![(call, outcome)]);
+    step(&mut play.cycle, ended, &document, &play.options);
+    let effects = step(&mut play.cycle, Event::Cancel, &document, &play.options);
+    let cancelled: Vec<&str> = effects
+        .iter()
+        .filter_map(|it| match it {
+            Effect::Record(decided) => Some(decided),
+            _ => None,
+        })
+        .flatten()
+        .map(|it| it.call.id.as_str())
+        .collect();
+    assert_eq!(cancelled, ["b", "c"]);
 }
 
 #[test]

@@ -136,9 +136,13 @@ impl Play {
     /// Replaces lines, as a change of its own.
     pub fn write<L: AsRef<[u8]>>(&mut self, lines: Lines, new: &[L], source: ChangeSource) {
         self.cycle.changing(&self.text, &lines, new, source);
-        self.cycle.stands(&Document::parse(&self.text));
+        if self.cycle.has_change() {
+            self.cycle.stands(&Document::parse(&self.text));
+        }
         self.text.splice(lines, new);
-        self.cycle.changed(&Document::parse(&self.text));
+        if self.cycle.has_change() {
+            self.cycle.changed(&Document::parse(&self.text));
+        }
     }
 
     /// The first line that holds `text`.
