@@ -191,7 +191,8 @@ fn without_a_terminal_a_question_is_declined_also_with_yes() {
             .contains("{\"action\": \"decline\"}")
     );
     assert!(
-        ran.err.contains("asked you for something and got a refusal"),
+        ran.err
+            .contains("asked you for something and got a refusal"),
         "{ran:?}"
     );
 }

@@ -162,7 +162,8 @@ impl Decoder {
             return events;
         }
         if let Some(last) = self.sse.finish() {
-            self.accept_last(last, &mut events);
+            // It may be cut inside. Then what came before it says whether the answer is whole.
+            let _ = self.read(&repaired(last), &mut events);
         }
         if !self.is_stream {
             self.accept_whole(&mut events);
@@ -179,14 +180,6 @@ impl Decoder {
         let read = self.read(event, events);
         if read.is_err() && !self.ended {
             self.fail(failure::malformed(&event.text), events);
-        }
-    }
-
-    /// Reads the event at the end of the bytes, which may have been cut inside.
-    fn accept_last(&mut self, event: SseEvent, events: &mut Vec<StreamEvent>) {
-        let cut = self.read(&repaired(event), events).is_err() && !self.ended;
-        if cut {
-            self.fail(failure::cut(), events);
         }
     }
 

@@ -222,3 +222,18 @@ proptest! {
         }
     }
 }
+
+/// Some servers keep a connection alive with events that hold nothing.
+#[test]
+fn an_event_without_text_does_not_end_a_chat_completion() {
+    let mut decoder = Decoder::new(Protocol::ChatCompletions);
+    let mut events = decoder.push(b"data: \n\ndata:\n\n");
+    let delta = r#"data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}"#;
+    events.extend(decoder.push(format!("{delta}\n\ndata: \n\ndata: {{\"usa").as_bytes()));
+    // What is cut behind the end of the answer cuts nothing of it.
+    events.extend(decoder.finish());
+    assert!(
+        matches!(events.last(), Some(StreamEvent::Stop(_))),
+        "{events:?}"
+    );
+}
