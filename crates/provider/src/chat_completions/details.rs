@@ -119,6 +119,13 @@ mod tests {
     }
 
     #[test]
+    fn a_piece_shows_its_text_or_else_its_summary() {
+        assert_eq!(text(&json!({"text": "t", "summary": "s"})), Some("t"));
+        assert_eq!(text(&json!({"summary": "s", "data": "d"})), Some("s"));
+        assert_eq!(text(&json!({"data": "d"})), None);
+    }
+
+    #[test]
     fn pieces_of_one_detail_come_together_and_others_stay_apart() {
         let format = "anthropic-claude-v1";
         let details = joined(&[
