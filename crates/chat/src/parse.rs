@@ -175,7 +175,7 @@ impl<'t> Parser<'t> {
                         next,
                         first_block,
                     });
-                    inline.map_or(line + 1, |column| self.inline(line, column, opened))
+                    inline.map_or(line, |column| self.inline(line, column, opened))
                 }
                 Kind::Fence | Kind::Other => self.structure(line, kind, open.as_mut()),
             };

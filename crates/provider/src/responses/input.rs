@@ -181,7 +181,7 @@ fn assistant<'a>(
     for (at, part) in message.parts.iter().enumerate() {
         match part {
             Part::Text(content) if says(part) => {
-                let before_calls = last_call.is_some_and(|call| at < call);
+                let before_calls = last_call.is_some_and(|call| (..call).contains(&at));
                 let phase = ["final_answer", "commentary"][usize::from(before_calls)];
                 items.push(Item::Said(Said {
                     id: format!("msg_{}", items.len()),
@@ -201,7 +201,9 @@ fn assistant<'a>(
             })),
             // Reasoning that nothing follows, as of an answer that was cut off, is
             // refused by the API.
-            Part::Thinking { signature, .. } if last_said.is_some_and(|last| at < last) => {
+            Part::Thinking { signature, .. }
+                if last_said.is_some_and(|last| (..last).contains(&at)) =>
+            {
                 items.extend(returned(signature.as_ref(), provider).map(Item::Reasoning));
             }
             _ => {}

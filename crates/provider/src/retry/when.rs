@@ -111,6 +111,9 @@ mod tests {
             "Wed, 99 Oct 2015 07:28:00 GMT",
             "Wed, 21 Okt 2015 07:28:00 GMT",
             "Wed, 21 Oct 1066 07:28:00 GMT",
+            "Wed, 21 Oct 2015 24:28:00 GMT",
+            "Wed, 21 Oct 2015 07:60:00 GMT",
+            "Wed, 21 Oct 2015 07:28:61 GMT",
             "Wed, 21 Oct 2015",
         ] {
             check(value, None);
