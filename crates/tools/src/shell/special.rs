@@ -64,6 +64,26 @@ pub(super) fn command(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     }
 }
 
+/// `tail`: no following of a file, which never ends. `-cf` and `+5f` ask for it, too, in
+/// the form that POSIX had before 2001.
+pub(super) fn tail(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    const FOLLOW: &str = "wait for more without an end";
+    let options = Options::new(
+        "-#  +#  -qvz -c= -n= --bytes= --lines= --quiet --silent --verbose --zero-terminated",
+    );
+    let follows = |it: &&Word| {
+        let old = it.value.strip_prefix(['-', '+']);
+        old.is_some_and(|it| {
+            let unit = it.trim_start_matches(|c: char| c.is_ascii_digit());
+            matches!(unit, "f" | "bf" | "cf" | "lf")
+        })
+    };
+    if let Some(word) = arguments.iter().find(follows) {
+        return refuse(&word.value, FOLLOW);
+    }
+    Ok(Reads::paths(parse(arguments, options)?.operands))
+}
+
 /// `tac`: files by name. It writes a temporary copy of an input that it can't seek in.
 pub(super) fn tac(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     const COPY: &str = "write a temporary copy of its input";

@@ -296,13 +296,7 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
     ),
     ("sum", plain("-rs --sysv", ANY)),
     ("tac", Rule::By(special::tac)),
-    (
-        "tail",
-        plain(
-            "-#  +#  -qvz -c= -n= --bytes= --lines= --quiet --silent --verbose --zero-terminated",
-            ANY,
-        ),
-    ),
+    ("tail", Rule::By(special::tail)),
     ("test", Rule::By(special::test)),
     (
         "tr",

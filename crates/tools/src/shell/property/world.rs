@@ -7,11 +7,14 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use crate::secrets::Secrets;
 use crate::shell::path::Order;
 use crate::shell::{Machine, environment, path};
 
+/// How long a batch of lines may run. `timeout` ends with 124 then.
+const LONGEST: Duration = Duration::from_secs(300);
 /// Names of files that a program may take for something else.
 pub(super) const NAMES: &[&str] = &[
     "a",
@@ -256,7 +259,10 @@ impl World {
             script += &format!("(cd '{folder}' && eval '{quoted}') </dev/null >/dev/null 2>&1\n");
         }
         let log = self.logs.path().join("trace");
-        let mut words: Vec<OsString> = Vec::new();
+        let end = LONGEST.as_secs().to_string();
+        let mut words: Vec<OsString> = ["timeout", "--kill-after=1", &end]
+            .map(OsString::from)
+            .to_vec();
         if holds() {
             let bind = [
                 "bwrap",
@@ -298,10 +304,14 @@ impl World {
             !String::from_utf8_lossy(&ran.stderr).contains("bwrap:"),
             "{ran:?}"
         );
-        match traced {
+        let mut seen = match traced {
             true => observe(&fs::read_to_string(log).unwrap_or_default(), lines.len()),
             false => Observed::default(),
+        };
+        if ran.status.code() == Some(124) {
+            seen.problems.push("it does not end".to_owned());
         }
+        seen
     }
 }
 
