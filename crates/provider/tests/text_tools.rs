@@ -175,6 +175,15 @@ fn what_is_shown_in_a_fence_or_in_a_line_is_no_call() {
 }
 
 #[test]
+fn a_call_behind_a_fence_is_one() {
+    let call = "<tool_call>{\"name\": \"calculator\", \"arguments\": {\"num1\": 1}}</tool_call>";
+    check(
+        &format!("```sh\nls\n``\n```\n{call}\n"),
+        "```sh\nls\n``\n```\n[call_1 calculator {\"num1\": 1}]\n",
+    );
+}
+
+#[test]
 fn a_closing_tag_in_an_argument_ends_no_call() {
     check(
         "<tool_call>{\"name\": \"bash\", \"arguments\": {\"command\": \"echo '</tool_call>'\", \"timeout\": 1}}</tool_call>",
