@@ -7,8 +7,8 @@ use harness::{Answer, Editor, Gate, Provider};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::processes::{Host, host, next_host, signal, stop, wait_commands};
-use crate::stage::{QUESTION, ask_with, open, wait_end};
+use crate::processes::{Host, host, is_running, next_host, signal, stop, wait_commands};
+use crate::stage::{QUESTION, ask_with, open, wait_end, wait_message};
 use crate::traces::{counted, kill_host_at, runs, settle, unasked, wait_review, wait_running};
 
 /// Kills both processes of the host and waits for the next one.
@@ -201,14 +201,23 @@ fn before_neovim_knew_that_a_call_runs_it_ends_as_an_error_too() {
     assert_eq!(runs(&editor), 1);
 }
 
+/// Kills a Neovim and its host, and waits until both are gone.
+fn kill_all(editor: &Editor) {
+    let dead = [editor.nvim_pid(), host(editor).worker];
+    for pid in dead {
+        signal(pid, Signal::KILL);
+    }
+    crate::shell::wait("Neovim and its host to be gone", || {
+        !dead.into_iter().any(is_running)
+    });
+}
+
 #[test]
 fn with_neovim_the_next_one_says_so_at_the_first_key_and_not_before() {
     let provider = endless();
     let first = runs_without_a_mark(&provider);
     first.command("write");
-    for pid in [first.nvim_pid(), host(&first).worker] {
-        signal(pid, Signal::KILL);
-    }
+    kill_all(&first);
     let next = crate::two_editors::second(&provider, &first);
     settle(&next);
     assert!(
@@ -222,6 +231,19 @@ fn with_neovim_the_next_one_says_so_at_the_first_key_and_not_before() {
     assert_eq!(runs(&first), 1);
     next.keys("<C-]>");
     wait_end(&next, "I see.\n\n@You:\n\n");
+    assert_eq!(runs(&first), 1);
+}
+
+#[test]
+fn one_that_opened_the_chat_before_says_so_once_it_has_it() {
+    let provider = endless();
+    let first = runs_without_a_mark(&provider);
+    first.command("write");
+    let next = crate::two_editors::second(&provider, &first);
+    wait_message(&next, "This chat is open in Neovim");
+    kill_all(&first);
+    next.keys("<M-CR>");
+    next.wait_text(CUT_OFF);
     assert_eq!(runs(&first), 1);
 }
 

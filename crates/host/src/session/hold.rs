@@ -211,6 +211,10 @@ impl Session {
     fn seen_elsewhere(&mut self, elsewhere: bool) {
         if self.hold.elsewhere != elsewhere {
             self.hold.elsewhere = elsewhere;
+            if !elsewhere {
+                // The other program may have been killed with calls that ran.
+                self.find_cut_off();
+            }
             self.view.redraw();
             let buffer = self.buffer;
             self.editor.send("taken", &Taken { buffer, elsewhere });
