@@ -141,8 +141,8 @@ async fn searches_skip_secrets_and_name_them() {
     let list = json!({"label": "", "path": "conf", "max_depth": 3, "limit": null});
     assert_eq!(
         place.done("ls", list).await,
-        "app.toml\n\n[1 entry]\n[Skipped 1 secret file: conf/prod.env. The user can grant them by \
-         name with sandbox.reveal.]"
+        "app.toml\n\n[1 entry]\n[Skipped 1 secret file: conf/prod.env. sandbox.reveal \
+         grants what it names.]"
     );
 }
 
