@@ -171,7 +171,7 @@
 ---@field backend? "auto"|"required"|"bwrap" "auto": bubblewrap, where it is installed and holds; without it commands run free, and waiting calls say UNSANDBOXED. "required" and "bwrap": no command runs that is not held.
 ---@field sockets? string[] Sockets that commands can reach, by name: "ssh-agent" (for `git push`), "gpg-agent", "tmux", "nvim", "dbus", "docker", "podman", "x11", "wayland"; or by path. The program that listens there does for a command what it does for you: through docker or tmux, that is everything.
 ---@field env? string[] Variables of your environment that commands and MCP servers get beside those of |flemma-sandbox-environment|, such as "GITHUB_TOKEN" or "AWS_*". They apply without a sandbox too.
----@field reveal? string[] Secret files and folders, see |flemma-secrets|, that tools, references, and commands may read, such as "$CWD/.env" or "~/.ssh/config". A folder stands for all that is in it. A link is not followed: name the file that it leads to.
+---@field reveal? string[] Secret files and folders, see |flemma-secrets|, that tools, references, and commands may read, such as "$CWD/.env" or "~/.ssh/config". A folder means all that is in it. A link is not followed: name the file that it leads to.
 ---@field policy? flemma.Options.sandbox.policy
 ---@field backends? flemma.Options.sandbox.backends
 

@@ -158,7 +158,7 @@ fn a_call_that_has_no_result_is_sent_with_one_that_says_so() {
     assert_eq!(result["is_error"], true);
     wait_message(
         &editor,
-        "No result stands here for \"t_1\", so the model is told that there was none.",
+        "There is no result for \"t_1\", so the model gets an error in its place.",
     );
     assert!(editor.text().starts_with(text));
 }

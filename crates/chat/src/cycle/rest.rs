@@ -41,7 +41,7 @@ pub(super) fn unanswered(document: &Document<'_>) -> Option<Effect> {
         .collect();
     (!calls.is_empty()).then(|| {
         Effect::warn(format!(
-            "No result stands here for {}, so the model is told that there was none.",
+            "There is no result for {}, so the model gets an error in its place.",
             calls.join(", ")
         ))
     })

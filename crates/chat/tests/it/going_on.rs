@@ -320,4 +320,4 @@ fn a_chat_sent_as_it_is_names_the_calls_without_a_result() {
 }
 
 const UNANSWERED: &str =
-    "say No result stands here for \"t_b\", so the model is told that there was none.";
+    "say There is no result for \"t_b\", so the model gets an error in its place.";

@@ -54,8 +54,8 @@ apply without a sandbox too.",
         "[]",
         "\
 Secret files and folders, see |flemma-secrets|, that tools, references, and
-commands may read, such as \"$CWD/.env\" or \"~/.ssh/config\". A folder stands
-for all that is in it. A link is not followed: name the file that it leads to.",
+commands may read, such as \"$CWD/.env\" or \"~/.ssh/config\". A folder means
+all that is in it. A link is not followed: name the file that it leads to.",
     ),
     Field::table("policy", Kind::Table(&[POLICY]), ""),
     Field::table("backends", Kind::Table(&[BACKENDS]), ""),
