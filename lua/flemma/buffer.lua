@@ -48,6 +48,8 @@ local AT_CURSOR = {
 ---@type table<integer, flemma.buffer.Chat>
 local chats = {}
 local started = false
+--- Whether a host has reported what is wrong with the options.
+local reported = false
 
 --- What the text is, compared with what its file held. Of a chat that was empty, all text
 --- counts as typed, unless some came in bulk before a host could be told.
@@ -178,7 +180,13 @@ end
 
 --- Tells the host the options, and who has a say about calls with them.
 local function send_options()
-  host.send("configure", { options = config.wire(flemma.options), checked = true, resolvers = approval.wire() })
+  local sent = host.send("configure", {
+    options = config.wire(flemma.given),
+    reported = reported,
+    caller = flemma.caller,
+    resolvers = approval.wire(),
+  })
+  reported = reported or sent
 end
 
 --- The host answered: it gets the options and every chat.
@@ -214,7 +222,8 @@ end
 
 --- Reads the options again; a running host gets them too.
 function M.configure()
-  config.load(flemma.fitting)
+  config.load(flemma.options)
+  reported = false
   for _, problem in ipairs(approval.problems()) do
     notices.notify({ level = "error", message = problem })
   end
@@ -314,12 +323,6 @@ local function follow_editor()
   on({ "BufWritePost", "BufModifiedSet" }, "the file holds the chat", function(event)
     if chats[event.buf] and not vim.bo[event.buf].modified then
       host.send("saved", { buffer = event.buf, seq = mirror.seq(event.buf) })
-    end
-  end)
-  on("BufLeave", "what a window shows, as its folds are kept", function(event)
-    local folds = package.loaded["flemma.folds"]
-    if folds then
-      folds.leave(event.buf)
     end
   end)
   on("InsertEnter", "what others wrote is read before something is typed", function(event)

@@ -147,7 +147,7 @@ end
 ---@param name string
 ---@return string?
 function M.nearest(name)
-  return require("flemma.words").nearest(name, names())
+  return require("flemma.edit_distance").nearest(name, names())
 end
 
 --- The sub-commands of a group such as `tool`.

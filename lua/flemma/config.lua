@@ -1,54 +1,101 @@
---- The options that Lua itself needs, and the form in which all of them travel.
---- What they must be is known to |flemma|, and what they mean to the host.
+--- The options that Neovim itself needs, and the form in which all of them travel to
+--- the host. The host validates them; here a value of another type counts as absent.
 ---@class flemma.config
 local M = {}
 
 local callbacks = require("flemma.callbacks")
 
+-- What Neovim needs before the host answers. Generated from the option table of the host.
+-- The defaults:
+local DEFAULTS = {
+  keymaps = {
+    enabled = true,
+    normal = {
+      send = "<C-]>",
+      tool_execute = "<M-CR>",
+      approve_all = "<M-a>",
+      reject = "<M-r>",
+      cancel = "<C-c>",
+    },
+    insert = {
+      send = "<C-]>",
+    },
+  },
+  tools = {
+    default_timeout = 30,
+  },
+}
+-- End.
+
 ---@class flemma.config.Options
 ---@field keymaps { enabled: boolean, normal: table<string, string|false>, insert: table<string, string|false> }
----@field highlights table<string, string|table> Name to group it links to, or to a definition as in |nvim_set_hl()|.
+---@field highlights table<string, any> Name to group it links to, or to a definition as in |nvim_set_hl()|.
+---@field bell any "bell" or "osc9"; anything else is no bell.
 ---@field host { path: string?, log: string }
+---@field default_timeout number Seconds a tool may run, and a source of tools.
 
 ---@type flemma.config.Options?
 local current
 ---@type integer[] Numbers of the functions in the options that the host has now.
 local functions = {}
 
---- Replaces what cannot travel: a function becomes `{ ["function"] = id }`.
+--- Replaces what cannot travel: a function becomes `{ ["function"] = id }`, and a number
+--- that is infinite or NaN `{ not_finite = "inf" }`.
 ---@param value any
----@param found integer[] Collects the ids.
----@param depth integer How deep we are, so that a table that holds itself ends.
+---@param add fun(callback: function): integer Returns the number of a function.
+---@param depth integer Of the tables around it, so that a table that holds itself ends.
 ---@return any
-local function portable(value, found, depth)
+local function portable(value, add, depth)
   if type(value) == "function" then
-    local id = callbacks.add(value)
-    found[#found + 1] = id
-    return { ["function"] = id }
-  end
-  if type(value) ~= "table" or next(value) == nil then
+    return { ["function"] = add(value) }
+  elseif type(value) == "number" and (value ~= value or math.abs(value) == math.huge) then
+    return { not_finite = tostring(value) }
+  elseif type(value) ~= "table" or next(value) == nil then
     return value
-  end
-  if depth > 32 then
+  elseif depth > 32 then
     return vim.NIL
   end
   local copy, listed = {}, vim.islist(value)
   for key, item in pairs(value) do
-    copy[listed and key or tostring(key)] = portable(item, found, depth + 1)
+    copy[listed and key or tostring(key)] = portable(item, add, depth + 1)
   end
   return copy
 end
 
---- Takes the options of `setup()` over.
----@param fitting table What is right of them.
-function M.load(fitting)
-  current = vim.tbl_deep_extend("force", vim.deepcopy(require("flemma.defaults")), {
-    ui = fitting.ui,
-    keymaps = fitting.keymaps,
-    highlights = fitting.highlights,
-    host = fitting.host,
-  })
-  current.host.log = current.host.log or vim.fs.joinpath(vim.fn.stdpath("log") --[[@as string]], "flemma.log")
+--- The option at a path, if it has one of these types.
+---@param options any
+---@param types string
+---@param ... string
+---@return any
+local function at(options, types, ...)
+  for _, name in ipairs({ ... }) do
+    options = type(options) == "table" and options[name] or nil
+  end
+  return types:find(type(options), 1, true) and options or nil
+end
+
+--- Reads what Neovim itself needs.
+---@param options table As given to `setup()`.
+function M.load(options)
+  local keymaps = { enabled = (at(options, "table", "keymaps") or {}).enabled ~= false }
+  for _, mode in ipairs({ "normal", "insert" }) do
+    keymaps[mode] = {}
+    for name, key in pairs(DEFAULTS.keymaps[mode]) do
+      local own = (at(options, "table", "keymaps", mode) or {})[name]
+      local fits = type(own) == "string" or own == false
+      keymaps[mode][name] = not fits and key or own
+    end
+  end
+  local seconds = at(options, "number", "tools", "default_timeout")
+  local log = vim.fs.joinpath(vim.fn.stdpath("log") --[[@as string]], "flemma.log")
+  current = {
+    keymaps = keymaps,
+    highlights = at(options, "table", "highlights") or {},
+    bell = at(options, "string", "ui", "bell"),
+    host = { path = at(options, "string", "host", "path"), log = at(options, "string", "host", "log") or log },
+    -- A timer takes neither infinity nor NaN.
+    default_timeout = seconds and seconds > 0 and seconds <= 86400 and seconds or DEFAULTS.tools.default_timeout,
+  }
 end
 
 ---@return flemma.config.Options
@@ -60,13 +107,25 @@ function M.get()
 end
 
 --- The options as the host gets them. Ids given out before answer to nothing now.
----@param options table What the user gave.
----@return table
+---@param options any As given to `setup()`.
+---@return any
 function M.wire(options)
   callbacks.drop(functions)
   functions = {}
-  local plain = portable(options, functions, 0)
-  return next(plain) == nil and vim.empty_dict() or plain
+  local plain = portable(options, function(callback)
+    functions[#functions + 1] = callbacks.add(callback)
+    return functions[#functions]
+  end, 0)
+  return type(plain) == "table" and next(plain) == nil and vim.empty_dict() or plain
+end
+
+--- The options as JSON can hold them, for a host program that calls no function.
+---@param options any As given to `setup()`.
+---@return any
+function M.plain(options)
+  return portable(options, function()
+    return 0
+  end, 0)
 end
 
 return M

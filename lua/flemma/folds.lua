@@ -1,174 +1,124 @@
---- Makes manual folds in the windows that show a chat, and says what stands in their
---- place. What can be folded comes from the host; Neovim moves folds with the text, and
---- so does this module with what it knows of them. A window whose 'foldmethod' is not
---- "manual" is left alone.
+--- Folds a chat in the windows that show it. The host says what can be folded; Neovim moves
+--- its folds with the text, and this module what it knows of them. Windows whose
+--- 'foldmethod' is not "manual" are left alone.
 ---@class flemma.folds
 local M = {}
 
 local api = vim.api
 local mirror = require("flemma.mirror")
 local shift = require("flemma.folds.shift")
-local text = require("flemma.folds.text")
 local window = require("flemma.folds.window")
+local wrap = require("flemma.wrap")
 
---- Most folds that are looked at or made at once in a window that is new to a chat, which
---- takes Neovim less than a millisecond, and the time between two such pieces.
-local PIECE, PAUSE_MS = 100, 10
---- How much of Lua's memory is looked through at each message that tells of folds of a
---- chat that is being opened, in a millisecond: what a long chat leaves behind, such
---- as its whole text on its way to the host, would stay for the rest of the session.
+--- How many changes are kept to move what the host says of an older text.
+local LOG = 64
+--- Memory to collect per message while a chat is being opened, in KB, which takes a
+--- millisecond: opening leaves a copy of the whole text behind.
 local TIDY_KB = 400
 
----@class flemma.folds.Known
----@field folds flemma.folds.List By their first lines, a message before what is in it.
----@field seq integer Of the text they are in.
+---@class flemma.folds.Chat
+---@field parts flemma.folds.Parts
+---@field seq integer The text they are in.
+---@field log flemma.folds.Change[] The last changes.
 
----@class flemma.folds.View
----@field buffer integer
----@field left boolean Whether it folds in a way of its own.
----@field next integer? The line from which on its folds are still to be made.
----@field was table<integer, boolean>? Which of them were closed before all were made anew.
-
----@type table<integer, flemma.folds.Known>
-local known = {}
----@type table<integer, flemma.folds.Change[]> The last changes of each chat.
-local logs = {}
----@type table<integer, flemma.folds.View> By window.
+---@type table<integer, flemma.folds.Chat> By buffer.
+local chats = {}
+--- The buffer that each window's folds are of; false for folds of an older text.
+---@type table<integer, integer|false>
 local views = {}
----@type table<integer, { buffer: integer, seq: integer }> What a window showed when it was left.
-local stamps = {}
 local scheduled = false
 
---- What is known of a chat's folds. When its text was read anew, which is no change that
---- somebody tells of, they are none until the host says them.
+--- Returns a chat, without folds when its text was read anew.
 ---@param buffer integer
----@return flemma.folds.Known?
+---@return flemma.folds.Chat?
 local function current(buffer)
-  local here, seq = known[buffer], mirror.seq(buffer)
-  if here and here.seq ~= seq then
-    here.folds, here.seq, logs[buffer] = shift.list(), seq, nil
+  local chat, seq = chats[buffer], mirror.seq(buffer)
+  if chat and chat.seq ~= seq then
+    chat.parts, chat.seq, chat.log = shift.parts(), seq, {}
   end
-  return here
+  return chat
 end
 
+--- Returns the windows whose folds follow a chat, before a change of the text or of its
+--- folds. A window that shows another buffer misses that change.
 ---@param buffer integer
----@return integer[] windows That show a chat and have its folds.
-local function folding(buffer)
+---@return integer[]
+local function windows(buffer)
   local found = {}
-  for id, view in pairs(views) do
-    if view.buffer == buffer and not view.left and window.folds(id, buffer) then
-      found[#found + 1] = id
+  for id, shown in pairs(views) do
+    if shown == buffer then
+      if not api.nvim_win_is_valid(id) then
+        views[id] = nil
+      elseif api.nvim_win_get_buf(id) ~= buffer then
+        views[id] = false
+      elseif window.is_manual(id) then
+        found[#found + 1] = id
+      end
     end
   end
   return found
 end
 
---- Makes what is missing of a window's folds, piece by piece.
----@param id integer
-local function fill(id)
-  local view = views[id]
-  local here = view and current(view.buffer)
-  if not view or not here or not view.next or not window.folds(id, view.buffer) then
-    return
-  end
-  -- A command-line window lets nobody into another one.
-  if vim.fn.getcmdwintype() == "" then
-    view.next = window.fill(id, here.folds, view.next, PIECE)
-  end
-  if view.next then
-    vim.defer_fn(function()
-      fill(id)
-    end, PAUSE_MS)
-  end
-end
-
---- Whether the folds that Neovim gave a window are those of the text as it stands: as it
---- had them when it was left, or those of the window it was split from.
----@param id integer
----@param buffer integer
----@return boolean
-local function has_folds(id, buffer)
-  local stamp = stamps[id]
-  return stamp ~= nil and stamp.buffer == buffer and stamp.seq == mirror.seq(buffer) or #folding(buffer) > 0
-end
-
+--- Folds a window that is new to a chat.
 ---@param id integer
 ---@param buffer integer
 local function take(id, buffer)
-  local here = current(buffer)
-  if not here then
-    return
-  end
-  local kept = has_folds(id, buffer)
-  local left = not window.set(id)
-  views[id] = { buffer = buffer, left = left }
-  if not left then
-    if not kept then
-      window.clear(id)
+  -- A new window has the folds of the one that it was split from, or of another one.
+  local copied = views[id] == nil and #windows(buffer) > 0
+  views[id] = buffer
+  window.set(id)
+  if not copied then
+    window.clear(id)
+    local parts, updates = chats[buffer].parts, {}
+    shift.settle(parts)
+    for index, part in ipairs(parts) do
+      updates[index] = { part = part, old = {}, broken = false }
     end
-    -- What is on the screen comes first.
-    window.fill(id, here.folds, window.first(id, here.folds), PIECE)
-    views[id].next = 0
-    fill(id)
+    window.update(id, updates, true)
   end
+end
+
+---@param id integer
+---@param buffer integer
+---@return boolean
+local function is_new(id, buffer)
+  return current(buffer) ~= nil and views[id] ~= buffer and window.is_manual(id)
 end
 
 --- Looks which windows show which chats now.
 local function look()
   scheduled = false
-  -- A command-line window lets nobody into another one; the next drawing asks again.
+  -- The command-line window allows no other one to be entered; the next redraw asks again.
   if vim.fn.getcmdwintype() ~= "" then
     return
   end
-  for id in pairs(views) do
-    if not api.nvim_win_is_valid(id) then
-      views[id], stamps[id] = nil, nil
-    end
-  end
   for _, id in ipairs(api.nvim_list_wins()) do
-    local buffer, view = api.nvim_win_get_buf(id), views[id]
-    if not known[buffer] then
-      views[id] = nil
-    elseif not view or view.buffer ~= buffer then
+    local buffer = api.nvim_win_get_buf(id)
+    if is_new(id, buffer) then
       take(id, buffer)
     end
   end
 end
 
---- A window is being drawn. Costs nothing when it shows what it showed.
+--- Called when a window is drawn.
 ---@param id integer
 ---@param buffer integer
 function M.seen(id, buffer)
-  local view = views[id]
-  if (view and view.buffer or nil) ~= (known[buffer] and buffer or nil) and not scheduled then
+  if not scheduled and is_new(id, buffer) then
     scheduled = true
     vim.schedule(look)
   end
 end
 
---- The current window shows something else from now on.
----@param buffer integer What it showed.
-function M.leave(buffer)
-  if known[buffer] then
-    stamps[api.nvim_get_current_win()] = { buffer = buffer, seq = mirror.seq(buffer) }
-  end
-end
-
---- All folds of a chat are made anew, or there are none any more.
----@param message flemma.protocol.Folds
-local function begin(message)
-  local buffer = message.buffer
-  local here = current(buffer)
-  local old = here and here.folds or shift.list()
-  for _, id in ipairs(folding(buffer)) do
-    views[id].was, views[id].next = window.states(id, old), nil
+--- Deletes all folds of a chat.
+---@param buffer integer
+local function switch_off(buffer)
+  for _, id in ipairs(windows(buffer)) do
     window.clear(id)
-    if not message.enabled then
-      window.unset(id)
-    end
+    window.unset(id)
+    views[id] = nil
   end
-  known[buffer] = message.enabled and { folds = shift.list(), seq = mirror.seq(buffer) } or nil
-  look()
+  chats[buffer] = nil
 end
 
 --- Takes over what can be folded now.
@@ -178,33 +128,34 @@ function M.folds(message)
   if not api.nvim_buf_is_loaded(buffer) then
     return
   end
-  if message.reset then
-    begin(message)
-  end
-  local here = current(buffer)
-  if not here then
+  if not message.enabled then
+    switch_off(buffer)
     return
   end
-  local parts = shift.parts(message.parts, logs[buffer] or {}, message.seq, mirror.seq(buffer))
-  if not parts then
-    -- Nobody knows any more which lines were meant: the host gets the whole text, and
-    -- says it anew.
+  chats[buffer] = chats[buffer] or { parts = shift.parts(), seq = mirror.seq(buffer), log = {} }
+  look()
+  local chat = current(buffer) --[[@as flemma.folds.Chat]]
+  local unseen = chat.seq - message.seq
+  if unseen > #chat.log then
+    -- The lines that were meant are unknown by now: the host gets the whole text and
+    -- answers with all folds.
     mirror.snapshot(buffer)
     return
   end
-  local updates = vim.tbl_map(function(part)
-    return { part = part, old = shift.replace(here.folds, part) }
-  end, parts)
-  for _, id in ipairs(folding(buffer)) do
-    window.update(id, updates, message.opening, views[id].was)
-    views[id].was = message.opening and views[id].was or nil
+  local parts = shift.read(message.parts, vim.list_slice(chat.log, #chat.log - unseen + 1))
+  local updates = shift.replace(chat.parts, parts)
+  for _, update in ipairs(updates) do
+    update.broken = update.broken or message.opening
+  end
+  for _, id in ipairs(windows(buffer)) do
+    window.update(id, updates, message.opening)
   end
   if message.opening then
     collectgarbage("step", TIDY_KB)
   end
 end
 
---- Opens every fold round these lines, in every window.
+--- Opens every fold around these lines, in every window.
 ---@param message flemma.protocol.Unfold
 function M.unfold(message)
   for _, id in ipairs(vim.fn.win_findbuf(message.buffer)) do
@@ -212,40 +163,49 @@ function M.unfold(message)
   end
 end
 
---- What stands in the place of the fold that is drawn, for 'foldtext'.
+--- Returns the text of the fold that is drawn, for 'foldtext'.
 ---@return string|string[][]
 function M.text()
-  local here = current(api.nvim_get_current_buf())
+  local chat = current(api.nvim_get_current_buf())
   local first, last = vim.v.foldstart - 1, vim.v.foldend
-  local fold = here and shift.at(here.folds, first)
+  local fold = chat and shift.at(chat.parts, first)
   if not fold then
     return vim.fn.foldtext()
   end
+  local label = (fold.inner and "  " or "") .. fold.label
   local count = (" (%d lines)"):format(last - first)
-  local indent = fold.inner and "  " or ""
-  local room = text.width(0) - api.nvim_strwidth(indent .. fold.label .. count) - 1
-  return { { indent .. fold.label, fold.group }, { text.cut(" " .. fold.text, room) .. count, "Folded" } }
+  local info = vim.fn.getwininfo(api.nvim_get_current_win())[1]
+  local room = info.width - info.textoff - api.nvim_strwidth(label .. count) - 1
+  return { { label, fold.group }, { wrap.cut(" " .. fold.text, room) .. count, "Folded" } }
 end
 
 ---@param buffer integer
 function M.forget(buffer)
-  known[buffer], logs[buffer] = nil, nil
+  chats[buffer] = nil
+  windows(buffer)
 end
 
 mirror.on_change(function(buffer, first, last, new_last)
-  local change = { seq = mirror.seq(buffer), first = first, last = last, new_last = new_last }
-  logs[buffer] = logs[buffer] or {}
-  shift.log(logs[buffer], change)
-  local here = known[buffer]
-  if here and here.seq == change.seq - 1 then
-    here.seq = change.seq
-    shift.all(here.folds, change)
+  local chat, seq = chats[buffer], mirror.seq(buffer)
+  if not chat then
+    return
   end
-  for _, view in pairs(views) do
-    if view.buffer == buffer and last ~= new_last then
-      view.next, view.was = view.next and 0, nil
-    end
+  if chat.seq ~= seq - 1 then
+    chat.parts, chat.log = shift.parts(), {}
   end
+  local before, change = chat.log[#chat.log], { first = first, last = last, new_last = new_last }
+  chat.seq = seq
+  table.insert(chat.log, change)
+  if #chat.log > LOG then
+    table.remove(chat.log, 1)
+  end
+  shift.all(chat.parts, change)
+  -- `:move` inserts lines, then deletes them. Neovim takes their folds along, and cuts others.
+  local inserted = before and before.first == before.last and before.new_last - before.last
+  if inserted and inserted == last - first and first == new_last then
+    shift.spoil(chat.parts, math.min(before.first, first), math.max(before.new_last, last))
+  end
+  windows(buffer)
 end)
 
 return M

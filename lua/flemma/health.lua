@@ -4,9 +4,6 @@ local M = {}
 
 local BUILD = "Run `cargo build --release` in the plugin's folder."
 
---- Environment variables that hold keys; only whether they are set is shown.
-local KEYS = { "ANTHROPIC_API_KEY", "OPENAI_COMPATIBLE_API_KEY" }
-
 local function check_neovim()
   vim.health.start("Neovim")
   if vim.fn.has("nvim-0.11") == 1 then
@@ -58,17 +55,21 @@ local function check_host()
   vim.health.info("Log: " .. require("flemma.config").get().host.log)
 end
 
-local function check_keys()
-  vim.health.start("Keys of providers")
-  local found = false
-  for _, name in ipairs(KEYS) do
-    if (vim.env[name] or "") ~= "" then
-      vim.health.ok("$" .. name .. " is set.")
-      found = true
-    end
+--- Reports on options and providers; which there are, the host knows.
+---@param path string The host program.
+local function check_options(path)
+  local ok, result = pcall(function()
+    local given = vim.json.encode(require("flemma.config").plain(require("flemma").given))
+    return vim.system({ path, "health" }, { text = true, stdin = given, timeout = 2000 }):wait()
+  end)
+  if not ok or result.code ~= 0 then
+    vim.health.start("Options")
+    vim.health.warn("The host program could not validate the options.", BUILD)
+    return
   end
-  if not found then
-    vim.health.info("No key is set. A local server or :Flemma tutor works without one.")
+  for line in vim.gsplit(result.stdout, "\n", { trimempty = true }) do
+    local finding = vim.json.decode(line)
+    vim.health[finding.level](finding.text, finding.fix)
   end
 end
 
@@ -76,7 +77,7 @@ end
 function M.check()
   check_neovim()
   check_host()
-  check_keys()
+  check_options(require("flemma.host").binary())
 end
 
 return M

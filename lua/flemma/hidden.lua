@@ -64,8 +64,8 @@ end
 
 ---@param text string
 local function ring(text)
-  local kind = config.get().ui.bell
-  if kind then
+  local kind = config.get().bell
+  if kind == "bell" or kind == "osc9" then
     -- The terminal is at the other end of the editor's standard error.
     pcall(vim.fn.chansend, vim.v.stderr, M.sequence(kind, text))
   end

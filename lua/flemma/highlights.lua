@@ -26,6 +26,9 @@ M.LINKS = {
   FlemmaToolSuccess = "DiagnosticOk",
   FlemmaSpinner = "DiagnosticInfo",
   FlemmaQueued = "DiagnosticHint",
+  FlemmaTaskPending = "Comment",
+  FlemmaTaskInProgress = "DiagnosticInfo",
+  FlemmaTaskCompleted = "DiagnosticOk",
   FlemmaUsage = "Comment",
   FlemmaRemarkError = "DiagnosticError",
   FlemmaRemarkWarn = "DiagnosticWarn",
@@ -46,7 +49,13 @@ function M.define(overrides)
   end
   for name, value in pairs(overrides) do
     local definition = type(value) == "string" and { link = value } or value
-    vim.api.nvim_set_hl(0, group_of(name), definition)
+    local fits = type(name) == "string" and type(definition) == "table"
+    -- A wrong definition must not keep the chat from opening.
+    local ok, why = pcall(vim.api.nvim_set_hl, 0, group_of(tostring(name)), definition)
+    if not ok and fits then
+      local message = ("setup(): highlights.%s is no definition of a highlight group: %s"):format(name, why)
+      require("flemma.notices").notify({ level = "error", message = message })
+    end
   end
 end
 

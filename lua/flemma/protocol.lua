@@ -69,8 +69,9 @@ M.IN_ORDER = {
 ---@field log string Where the host writes its log.
 
 ---@class flemma.protocol.Configure
----@field options table As given to `setup()`; a function is `{ ["function"] = id }`.
----@field checked boolean Whether `setup()` has told what does not fit the options.
+---@field options any As given to `setup()`; a function is `{ ["function"] = id }`, see |flemma.config|.
+---@field reported boolean Whether an earlier host has reported what is wrong with them.
+---@field caller string? The line that called `setup()`, as `file:line`.
 ---@field resolvers flemma.protocol.Resolvers
 
 ---@class flemma.protocol.Resolvers Comes anew whenever one is registered or taken away.

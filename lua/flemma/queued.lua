@@ -1,6 +1,6 @@
---- What the user said that does not stand in the chat yet, below its end. When a host
---- dies, the next one gets what is shown; when Neovim ends, the host has kept it.
---- When it is said is the host's business.
+--- What is drawn below the end of a chat: the model's tasks while it works, and what the
+--- user said that is not in the chat yet. When a host dies, the next one gets what was
+--- said; when Neovim ends, the host has kept it. When it is said is the host's business.
 ---@class flemma.queued
 local M = {}
 
@@ -11,6 +11,12 @@ local NAMESPACE = api.nvim_create_namespace("flemma.queued")
 --- Most lines of one message that are shown.
 local LINES = 3
 local SIGNS = { next = "⏵ next: ", later = "⏵ then: " }
+--- Sign and highlight group of a task by its status.
+local TASKS = {
+  completed = { "✓ ", "FlemmaTaskCompleted" },
+  in_progress = { "▸ ", "FlemmaTaskInProgress" },
+  pending = { "○ ", "FlemmaTaskPending" },
+}
 
 ---@class flemma.queued.Shown
 ---@field items flemma.protocol.QueuedItem[]
@@ -33,7 +39,14 @@ local function draw(item)
   return drawn
 end
 
---- Shows what waits, all of it.
+---@param item flemma.protocol.TaskItem
+---@return string[][] chunks Of one virtual line.
+local function draw_task(item)
+  local sign, group = unpack(TASKS[item.status] or TASKS.pending)
+  return { { sign .. notices.escape(item.text), group } }
+end
+
+--- Shows the tasks and what waits, all of it.
 ---@param message flemma.protocol.Queued
 function M.queued(message)
   local buffer = message.buffer
@@ -41,12 +54,12 @@ function M.queued(message)
     return
   end
   local mark = shown[buffer] and shown[buffer].mark
-  if #message.items == 0 then
+  if #message.items == 0 and #message.tasks == 0 then
     api.nvim_buf_clear_namespace(buffer, NAMESPACE, 0, -1)
     shown[buffer] = nil
     return
   end
-  local lines = {}
+  local lines = vim.tbl_map(draw_task, message.tasks)
   for _, item in ipairs(message.items) do
     vim.list_extend(lines, draw(item))
   end

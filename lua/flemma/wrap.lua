@@ -66,6 +66,17 @@ function M.virtual_lines(text, sign, group, width)
   return lines
 end
 
+--- Cuts a text to fit into one line.
+---@param text string
+---@param room integer In columns.
+---@return string
+function M.cut(text, room)
+  if api.nvim_strwidth(text) <= room then
+    return text
+  end
+  return text:sub(1, fitting(text, math.max(room - 1, 1))) .. "…"
+end
+
 --- The start of a text that fits into one line, cut behind a sentence, a clause or
 --- at least a word.
 ---@param text string

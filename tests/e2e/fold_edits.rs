@@ -84,7 +84,7 @@ fn edits_of_all_kinds_leave_the_folds_of_the_text() {
 
 #[test]
 fn random_edits_leave_the_folds_of_the_text() {
-    const KEYS: [&str; 22] = [
+    const KEYS: [&str; 24] = [
         "dd",
         "3dd",
         "yyp",
@@ -107,6 +107,8 @@ fn random_edits_leave_the_folds_of_the_text() {
         "zc",
         "zM",
         "zR",
+        ":.,+4m0<CR>",
+        ":m$<CR>",
     ];
     for seed in 1..3 {
         let (_provider, editor) = opened();

@@ -43,8 +43,9 @@ It holds two lines.
 #[track_caller]
 fn open(provider: &Provider, text: &str) -> Editor {
     let options = json!({"folds": {"closed": ["thinking"]}});
-    let setup = with_options(provider, options).file("question.chat", text);
-    let editor = setup.start();
+    // All of a short chat is on the screen, so its folds come in one message.
+    let setup = with_options(provider, options).size(80, 60);
+    let editor = setup.file("question.chat", text).start();
     watch(&editor);
     editor
 }

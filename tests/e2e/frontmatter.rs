@@ -255,7 +255,10 @@ fn a_frontmatter_that_fails_runs_no_call_that_was_approved_either() {
     editor.keys("<C-]>");
     wait_review(&editor);
     editor.keys(&format!("{APPROVE}ggjccflemma.opt.tols = {{}}<Esc><C-]>"));
-    wait_message(&editor, "no option named \"tols\". Did you mean \"tools\"?");
+    wait_message(
+        &editor,
+        "There is no option \"tols\". Did you mean \"tools\"?",
+    );
     at_rest(&editor);
     assert!(!editor.dir().join("ran").exists());
 }

@@ -91,6 +91,7 @@ mod switch;
 mod terminals;
 mod text_tools;
 mod tls;
+mod todo;
 mod tool_command;
 mod traces;
 mod trust;

@@ -56,15 +56,20 @@ fn each_example_of_an_option_is_one_that_setup_takes() {
     let editor = offline().start();
     let examples = examples();
     assert!(examples.len() >= 15, "{examples:#?}");
-    let code = "local chunk = assert(loadstring('return {' .. ... .. '}'))
-        local flemma, options = require('flemma'), chunk()
-        flemma.setup(options)
-        return { next(options) ~= nil or ... == '', vim.deep_equal(flemma.fitting, options) }";
+    let code = "local options, wrong = assert(loadstring('return {' .. ... .. '}'))(), {}
+        local given = vim.json.encode(require('flemma.config').plain(options))
+        local command = { require('flemma.host').binary(), 'health' }
+        local ran = vim.system(command, { text = true, stdin = given }):wait()
+        for line in vim.gsplit(ran.stdout, '\\n', { trimempty = true }) do
+          local finding = vim.json.decode(line)
+          wrong[#wrong + 1] = finding.level == 'error' and finding.text or nil
+        end
+        return { next(options) ~= nil or ... == '', ran.code, wrong }";
     for example in examples {
         let taken = editor.lua(code, json!([example]));
         assert_eq!(
             taken,
-            json!([true, true]),
+            json!([true, 0, []]),
             "{example}\n{}",
             editor.messages()
         );

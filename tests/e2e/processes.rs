@@ -92,7 +92,7 @@ pub fn commands_in(folder: &Path) -> Vec<u32> {
             let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
             // A folder that was deleted meanwhile is still named here.
             works.is_ok_and(|it| it.to_string_lossy().starts_with(&folder))
-                && !["nvim\n", "flemma\n"].contains(&name.as_str())
+                && !["nvim\n", "flemma\n", "flemma-leash\n"].contains(&name.as_str())
                 && is_running(*pid)
         })
         .collect()

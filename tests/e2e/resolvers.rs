@@ -177,7 +177,7 @@ fn a_module_that_is_nowhere_is_told_and_makes_calls_wait() {
 }
 
 #[test]
-fn a_slip_in_the_options_is_told_when_setup_is_called_and_nothing_is_approved() {
+fn a_slip_in_the_options_is_told_when_the_first_chat_opens_and_nothing_is_approved() {
     let provider = calls("echo out");
     let options = "tools = { auto_aprove = {}, require_approval = false }";
     let editor = ask_for_command(&provider, options, "");

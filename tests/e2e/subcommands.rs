@@ -326,4 +326,26 @@ fn checkhealth_finds_a_working_host() {
     let report = editor.text();
     assert!(report.contains("OK Host program"), "{report}");
     assert!(!report.contains("ERROR"), "{report}");
+    // The host's table knows more providers than any test does.
+    for line in [
+        "Provider: anthropic",
+        "openai: $OPENAI_API_KEY is",
+        "moonshot: $MOONSHOT_API_KEY is",
+    ] {
+        assert!(report.contains(line), "{line}: {report}");
+    }
+}
+
+#[test]
+fn checkhealth_names_invalid_options() {
+    let options = json!({"modle": "m", "tools": {"max_concurrent": 1.5}});
+    let editor = offline()
+        .options(options)
+        .file("notes.txt", "text\n")
+        .start();
+    editor.keys(":checkhealth flemma<CR>");
+    editor.wait_text("There is no option \"modle\". Did you mean \"model\"?");
+    let report = editor.text();
+    let expected = "tools.max_concurrent is 1.5; it must be a whole number from 0.";
+    assert!(report.contains(expected), "{report}");
 }

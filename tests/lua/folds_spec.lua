@@ -1,158 +1,200 @@
---- Where folds are when the text changed, and what a window has of them.
+--- Line numbers of folds after changes of the text, and the folds of windows.
 -- luacheck: globals test same
 
 local mirror = require("flemma.mirror")
+local played = require("chat")
 local shift = require("flemma.folds.shift")
-local window = require("flemma.folds.window")
 
---- Messages with folds inside, from line 0 to line 10 times `count`.
+--- Messages of ten lines with two folds inside each.
 ---@param count integer
----@return flemma.folds.List
+---@return flemma.folds.Parts
 local function chat(count)
-  local folds = shift.list()
+  local items = {}
   for message = 0, count - 1 do
     local first = message * 10
-    folds[#folds + 1] = { first = first, last = first + 10, inner = false }
-    folds[#folds + 1] = { first = first + 1, last = first + 4, inner = true }
-    folds[#folds + 1] = { first = first + 5, last = first + 8, inner = true }
+    local folds = { { first, first + 10, false }, { first + 1, first + 4, true }, { first + 5, first + 8, true } }
+    items[#items + 1] = { first = first, last = first + 10, items = folds }
   end
-  shift.settle(folds)
-  return folds
+  return shift.read(items, {})
 end
 
----@param folds flemma.folds.List
+---@param parts flemma.folds.Parts
 ---@return string
-local function lines(folds)
-  shift.settle(folds)
-  local said = {}
-  for _, fold in ipairs(folds) do
-    said[#said + 1] = ("%d-%d"):format(fold.first, fold.last)
+local function lines(parts)
+  shift.settle(parts)
+  local found = {}
+  for _, part in ipairs(parts) do
+    found[#found + 1] = ("%d-%d%s"):format(part.first, part.last, part.broken and "!" or "")
+    for _, fold in ipairs(part.folds) do
+      found[#found + 1] = ("%d-%d"):format(fold.first, fold.last)
+    end
   end
-  return table.concat(said, " ")
+  return table.concat(found, " ")
 end
 
-test("folds below a change move and those round it grow, whether somebody looks in between or not", function()
+---@param first integer
+---@param last integer
+---@param new_last integer
+---@return flemma.folds.Change
+local function change(first, last, new_last)
+  return { first = first, last = last, new_last = new_last }
+end
+
+test("folds are moved as Neovim moves them, and marked where it may cut them", function()
+  for _, case in ipairs({
+    { change(0, 2, 5), "13-23 13-23 14-17 18-21" },
+    { change(12, 13, 13), "10-20 10-20 11-14 15-18" },
+    { change(12, 12, 14), "10-22 10-22 11-16 17-20" },
+    { change(14, 15, 15), "10-20 10-20 11-14 15-18" },
+    { change(14, 15, 16), "10-21 10-21 11-14 16-19" },
+    { change(20, 20, 22), "10-20! 10-20 11-14 15-18" },
+    { change(21, 21, 22), "10-20 10-20 11-14 15-18" },
+    { change(10, 10, 11), "11-21! 11-21 12-15 16-19" },
+    { change(13, 13, 14), "10-21! 10-21 11-15 16-19" },
+    { change(17, 19, 18), "10-19! 10-19 11-14 15-18" },
+    { change(14, 19, 14), "10-15 10-15 11-14" },
+    { change(8, 22, 9), "9-10! 9-10 9-10 9-10" },
+    { change(8, 22, 8), "8-9" },
+  }) do
+    local parts = { chat(2)[2], from = 2, by = 0 }
+    shift.all(parts, case[1])
+    same(lines(parts), case[2])
+  end
+end)
+
+test("folds below a change are moved when they are needed", function()
   for seed = 1, 50 do
     math.randomseed(seed)
     local lazy, eager, last = chat(8), chat(8), 80
     for _ = 1, 30 do
       local first = math.random(0, last)
       local gone = math.random() < 0.7 and 0 or math.random(0, math.min(3, last - first))
-      local change = { seq = 0, first = first, last = first + gone, new_last = first + math.random(0, 3) }
-      last = last + change.new_last - change.last
-      shift.all(lazy, change)
-      shift.all(eager, change)
+      local now = change(first, first + gone, first + math.random(0, 3))
+      last = last + now.new_last - now.last
+      shift.all(lazy, now)
+      shift.all(eager, now)
       shift.settle(eager)
-      local line = eager[math.random(#eager)].first
-      same(shift.index(lazy, line), shift.index(eager, line))
+      local part = eager[math.random(#eager)]
+      local fold = part.folds[1] or { first = 1000 }
+      same(shift.at(lazy, fold.first) ~= nil, shift.at(eager, fold.first) ~= nil)
     end
     same(lines(lazy), lines(eager))
   end
+  local parts = chat(1000)
+  shift.all(parts, change(2, 2, 3))
+  same({ parts[1000].first, shift.at(parts, 9991) ~= nil, shift.at(parts, 9990) }, { 9990, true })
 end)
 
-test("a key moves only what stands between it and the key before", function()
-  local folds = chat(1000)
-  shift.all(folds, { seq = 1, first = 2, last = 2, new_last = 3 })
-  local below = folds[#folds]
-  same(below.first, 9995)
-  same(shift.at(folds, 9996), below)
-  shift.all(folds, { seq = 2, first = 12, last = 12, new_last = 13 })
-  same(below.first, 9995)
-  same(shift.at(folds, 9997), below)
-  same(shift.at(folds, 9996), nil)
+test("parts replace those that begin in their lines", function()
+  local parts = chat(3)
+  local updates = shift.replace(parts, { { first = 10, last = 25, folds = {} } })
+  same({ #updates[1].old, updates[1].broken, lines(parts) }, { 6, false, "0-10 0-10 1-4 5-8 10-25" })
+  parts = chat(3)
+  parts[2].broken = true
+  -- Both are where it was.
+  updates = shift.replace(parts, { { first = 10, last = 14, folds = {} }, { first = 14, last = 20, folds = {} } })
+  same({ updates[1].broken, updates[2].broken }, { true, true })
 end)
 
-test("what the host says of an older text is moved like what it said before", function()
-  local log = {}
-  shift.log(log, { seq = 5, first = 0, last = 0, new_last = 2 })
-  shift.log(log, { seq = 6, first = 20, last = 22, new_last = 20 })
-  local parts = {
-    { first = 10, last = 16, anew = false, items = { { 10, 16, false, true, "G", "L", "T" } } },
-    { first = 30, last = 36, anew = true, items = {} },
-  }
-  local function at(seq)
-    local moved = shift.parts(parts, log, seq, 6)
-    return moved and { moved[1].folds[1].first, moved[1].last, moved[2].first }
-  end
-  same(at(6), { 10, 16, 30 })
-  same(at(5), { 10, 16, 28 })
-  same(at(4), { 12, 18, 30 })
-  same(at(3), nil)
-end)
+---@param buffer integer
+---@param opening boolean
+---@param items table[]
+local function send(buffer, opening, items)
+  local part = { first = items[1][1], last = items[1][2], items = items }
+  played.host("folds", {
+    buffer = buffer,
+    seq = mirror.seq(buffer),
+    enabled = true,
+    opening = opening,
+    parts = { part },
+  })
+end
 
-local played = require("chat")
+---@param first integer
+---@param last integer
+---@param inner boolean?
+---@param closed boolean?
+---@return table item
+local function item(first, last, inner, closed)
+  return { first, last, inner or false, closed or false, "G", "L", "T" }
+end
 
---- A chat whose last message, and a call in it, have folds.
----@param count integer Of lines.
+--- A chat of twelve lines with two messages, and a fold inside the second one.
 ---@return integer buffer
-local function folded(count)
+local function folded()
   local text = {}
-  for line = 1, count do
+  for line = 1, 12 do
     text[line] = "line " .. line
   end
   local buffer = played.new(text)
-  local items = { { 0, 4, false, false, "G", "L", "T" }, { 4, count, false, false, "G", "L", "T" } }
-  items[3] = { count - 2, count, true, false, "G", "L", "T" }
-  local parts = { { first = 0, last = 4, anew = false, items = { items[1] } } }
-  parts[2] = { first = 4, last = count, anew = false, items = { items[2], items[3] } }
-  local seq = mirror.seq(buffer)
-  played.host("folds", {
-    buffer = buffer,
-    seq = seq,
-    enabled = true,
-    reset = true,
-    opening = true,
-    parts = parts,
-  })
+  send(buffer, true, { item(0, 4) })
+  send(buffer, true, { item(4, 10), item(8, 10, true, true) })
   return buffer
 end
 
---- How deep each line of the current window is folded.
+--- How deep each line of the current window is folded, with `#` where it is closed.
 ---@return string
 local function levels()
   local found = {}
   for line = 1, vim.fn.line("$") do
-    found[line] = vim.fn.foldlevel(line)
+    found[line] = vim.fn.foldclosed(line) ~= -1 and "#" or vim.fn.foldlevel(line)
   end
   return table.concat(found)
 end
 
---- Draws a new window on the chat. What fails in that is seen by nobody but the user.
----@return string levels
-local function take()
-  vim.cmd("silent split")
-  local real, failed = window.fill, nil
-  local filled = false
-  window.fill = function(...)
-    filled = true
-    local ok, next = pcall(real, ...)
-    failed = failed or not ok and next or nil
-    return ok and next or nil
-  end
-  require("flemma.folds").seen(vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf())
-  vim.wait(1000, function()
-    return filled
-  end, 1)
-  window.fill = real
-  local found = levels()
-  vim.cmd("silent close")
-  same(failed, nil)
-  return found
+--- Shows another buffer while `action` runs, then the chat.
+---@param buffer integer
+---@param action fun()
+local function hide(buffer, action)
+  vim.cmd("silent hide enew")
+  action()
+  vim.cmd("silent buffer " .. buffer)
+  require("flemma.folds").seen(vim.api.nvim_get_current_win(), buffer)
+  vim.wait(10)
 end
 
-test("a window that comes after the last lines went has the folds that are left", function()
-  local buffer = folded(10)
-  same(levels(), "1111111122")
-  vim.api.nvim_buf_set_lines(buffer, 4, 10, false, {})
-  same(take(), "1111")
+test("a window has the folds of a text that changed while it showed another", function()
+  local buffer = folded()
+  same(levels(), "11111111##00")
+  vim.cmd("normal! 2Gzc")
+  hide(buffer, function() end)
+  same(levels(), "####1111##00")
+  hide(buffer, function()
+    vim.api.nvim_buf_set_lines(buffer, 0, 0, false, { "", "" })
+  end)
+  same(levels(), "0011111111##00")
+  -- Until the host has seen it, a fold may have no lines.
+  hide(buffer, function()
+    vim.api.nvim_buf_set_lines(buffer, 9, -1, false, { "" })
+  end)
+  same(levels(), "0011111111")
 end)
 
-test("of a text that was read anew there are no folds until the host says them", function()
-  local buffer = folded(10)
+test("a text that was read anew has no folds until the host says them", function()
+  local buffer = folded()
   local path = vim.fn.tempname()
   vim.fn.writefile({ "one" }, path)
   vim.cmd(("silent file %s | silent edit!"):format(path))
   vim.fn.delete(path)
   mirror.attach(buffer, function() end, function() end)
-  same(take(), "0")
+  hide(buffer, function() end)
+  same(levels(), "0")
+end)
+
+test("folds of the user stay in a message that gets another one", function()
+  local buffer = folded()
+  send(buffer, false, { item(4, 10), item(8, 10, true, true) })
+  vim.cmd("normal! 6GzfjzR")
+  same(levels(), "111112212200")
+  vim.api.nvim_buf_set_lines(buffer, 7, 7, false, { "", "" })
+  send(buffer, false, { item(4, 12), item(7, 9, true), item(10, 12, true, true) })
+  same(levels(), "11111222212200")
+end)
+
+test("a closed fold of the user around messages stays closed", function()
+  local buffer = folded()
+  vim.cmd("normal! ggVGzf")
+  same(levels(), ("#"):rep(12))
+  send(buffer, false, { item(4, 10), item(5, 7, true, true), item(8, 10, true, true) })
+  same(levels(), ("#"):rep(12))
 end)

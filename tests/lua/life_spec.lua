@@ -95,7 +95,7 @@ test("a host that dies is followed by another, which learns what ran", function(
   host.receive("apply", { buffer = buffer, edit = 1, seq = mirror.seq(buffer), changes = {}, anchor = at })
   host.receive("marks", { buffer = buffer, items = { { id = "toolu_1", line = 0, state = "running" } } })
   local item = { text = "then this", when = "later" }
-  host.receive("queued", { buffer = buffer, line = 0, items = { item } })
+  host.receive("queued", { buffer = buffer, line = 0, items = { item }, tasks = {} })
   exit(137)
   welcome()
   same(vim.bo[buffer].modifiable, true)
@@ -105,7 +105,7 @@ test("a host that dies is followed by another, which learns what ran", function(
   same({ attach.reason, attach.interrupted, attach.streaming }, { "restart", { "toolu_1" }, true })
   -- Until the new host says what has become of it, it is kept.
   same({ attach.queued, require("flemma.queued").texts(buffer) }, { { "then this" }, { "then this" } })
-  host.receive("queued", { buffer = buffer, line = 0, items = {} })
+  host.receive("queued", { buffer = buffer, line = 0, items = {}, tasks = {} })
   same(require("flemma.queued").texts(buffer), {})
 end)
 

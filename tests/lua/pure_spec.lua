@@ -119,6 +119,54 @@ test("a text is split at every line end of the format that fits it", function()
   same(parse("", "unix"), { {}, "unix", true })
 end)
 
+test("a number that JSON cannot hold travels as its spelling", function()
+  local itself = {}
+  itself.itself = itself
+  same(config.wire({ a = { math.huge, false }, b = { c = -math.huge } }), {
+    a = { { not_finite = "inf" }, false },
+    b = { c = { not_finite = "-inf" } },
+  })
+  assert(config.wire(itself))
+end)
+
+test("setup takes anything without a word and loads nothing", function()
+  local loaded = vim.tbl_count(package.loaded)
+  for _, options in ipairs({ 3, "x", { keymaps = 3 }, { modle = "m", tools = { auto_aprove = {} } } }) do
+    require("flemma").setup(options)
+    same(require("flemma").given, options)
+  end
+  require("flemma").setup()
+  same(vim.tbl_count(package.loaded), loaded)
+end)
+
+test("what Neovim needs has its default where the option is wrong", function()
+  local wrong = {
+    keymaps = { enabled = "yes", normal = { send = "<C-s>", cancel = false, reject = 3 }, insert = 7 },
+    highlights = "red",
+    ui = { bell = true },
+    host = { path = {}, log = "/tmp/x.log" },
+    tools = { default_timeout = math.huge },
+  }
+  config.load(wrong)
+  same(config.get(), {
+    keymaps = {
+      enabled = true,
+      normal = {
+        send = "<C-s>",
+        tool_execute = "<M-CR>",
+        approve_all = "<M-a>",
+        reject = "<M-r>",
+        cancel = false,
+      },
+      insert = { send = "<C-]>" },
+    },
+    highlights = {},
+    host = { log = "/tmp/x.log" },
+    default_timeout = 30,
+  })
+  config.load({})
+end)
+
 test("a wrong command gets the nearest one, a group its members", function()
   same(commands.unknown("stauts"), 'There is no command "stauts". Did you mean "status"?')
   same(commands.unknown("alow"), 'There is no command "alow". Did you mean "allow-file"?')

@@ -83,12 +83,16 @@ test("what waits to be said stands below the end, and its bytes are harmless", f
     end, found)
   end
   local items = { { text = "one\27[31m\ntwo\n3\n4", when = "next" }, { text = "five", when = "later" } }
-  chat.host("queued", { buffer = buffer, line = 1, items = items })
+  chat.host("queued", { buffer = buffer, line = 1, items = items, tasks = {} })
   local lines = { "⏵ next: one^[[31m", "        two", "        3 …", "⏵ then: five" }
   same(shown(), { { 1, lines } })
   -- An answer that grows there takes it along.
   vim.api.nvim_buf_set_text(buffer, 1, 5, 1, 5, { " you", "there" })
   same(shown(), { { 2, lines } })
-  chat.host("queued", { buffer = buffer, line = 2, items = {} })
+  -- The model's tasks come first.
+  local task = { text = "read it", status = "completed" }
+  chat.host("queued", { buffer = buffer, line = 2, items = {}, tasks = { task } })
+  same(shown(), { { 2, { "✓ read it" } } })
+  chat.host("queued", { buffer = buffer, line = 2, items = {}, tasks = {} })
   same(shown(), {})
 end)

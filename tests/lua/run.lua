@@ -40,7 +40,6 @@ for _, name in ipairs({
   "render_spec",
   "remarks_spec",
   "host_spec",
-  "options_spec",
   "folds_spec",
   "files_spec",
   "approval_spec",

@@ -1,6 +1,8 @@
 //! A model with tools, and the conversation with it: what a program sets up once.
 //!
-//! What happens while a prompt is answered is in `run`.
+//! `run` answers one prompt.
+
+mod run;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::future::Future;
@@ -19,7 +21,8 @@ use crate::conversation::Conversation;
 use crate::event::Call;
 use crate::provider::Provider;
 use crate::remote::{Input, Remote};
-use crate::run::Run;
+
+pub use run::Run;
 
 /// Most requests in a row without a new prompt, as in the editor.
 const MAX_TURNS: u32 = 100;
@@ -30,20 +33,20 @@ const MAX_CONCURRENT: usize = 4;
 ///
 /// The conversation goes on from prompt to prompt. See the crate for an example.
 pub struct Agent {
-    pub(crate) provider: Provider,
-    pub(crate) registry: Registry,
-    pub(crate) approval: Approval,
-    pub(crate) context: ToolContext,
+    provider: Provider,
+    registry: Registry,
+    approval: Approval,
+    context: ToolContext,
     max_turns: u32,
     max_concurrent: usize,
     /// What is wrong with what was set up.
     problem: Option<Problem>,
-    pub(crate) conversation: Conversation,
-    pub(crate) cycle: Cycle,
+    conversation: Conversation,
+    cycle: Cycle,
     /// How many requests were made.
-    pub(crate) requests: u64,
-    pub(crate) inbox: mpsc::UnboundedSender<Input>,
-    pub(crate) inputs: mpsc::UnboundedReceiver<Input>,
+    requests: u64,
+    inbox: mpsc::UnboundedSender<Input>,
+    inputs: mpsc::UnboundedReceiver<Input>,
 }
 
 impl Agent {
@@ -204,7 +207,7 @@ impl Agent {
     /// # Errors
     ///
     /// What was set up makes no sense.
-    pub(crate) fn options(&self) -> Result<Options, Problem> {
+    fn options(&self) -> Result<Options, Problem> {
         if let Some(problem) = &self.problem {
             return Err(problem.clone());
         }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use chat::Problem;
 use chat::approval::{
-    Answers, CATCH_ALL, CONFIG, CallKey, Decision, Function, FunctionId, OnError, PRESETS, Policy,
-    Resolver, ResolverChain, Source,
+    Answers, CATCH_ALL, CONFIG, CallKey, Decision, Function, FunctionId, OnError, Policy, Resolver,
+    ResolverChain, Source,
 };
 
 use crate::event::Call;
@@ -109,23 +109,22 @@ impl Approval {
 
 /// Names of tools with what presets stand for.
 fn expanded(names: &BTreeSet<String>) -> Result<BTreeSet<String>, Problem> {
-    let mut tools = BTreeSet::new();
+    let mut names_of_tools = BTreeSet::new();
     for name in names {
-        match PRESETS.iter().find(|(preset, _)| preset == name) {
-            Some((_, members)) => tools.extend(members.iter().map(|it| (*it).to_owned())),
+        match tools::preset(name) {
+            Some(members) => names_of_tools.extend(members.map(str::to_owned)),
             None if name.starts_with('$') => {
-                let known: Vec<&str> = PRESETS.iter().map(|(preset, _)| *preset).collect();
                 return Err(Problem::new(
                     format!("No preset is named \"{name}\", so nothing was sent."),
-                    format!("Presets: {}.", known.join(", ")),
+                    format!("Presets: {}.", tools::PRESETS.join(", ")),
                 ));
             }
             None => {
-                tools.insert(name.clone());
+                names_of_tools.insert(name.clone());
             }
         }
     }
-    Ok(tools)
+    Ok(names_of_tools)
 }
 
 impl fmt::Debug for Approval {

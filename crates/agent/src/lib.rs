@@ -71,14 +71,12 @@ mod conversation;
 mod event;
 mod provider;
 mod remote;
-mod run;
 pub mod transport;
 
-pub use self::agent::Agent;
+pub use self::agent::{Agent, Run};
 pub use self::event::{Call, Ended, Event};
 pub use self::provider::Provider;
 pub use self::remote::Remote;
-pub use self::run::Run;
 
 pub use ::provider::{Level, Patience, Thinking, Usage};
 pub use async_trait::async_trait;

@@ -4,7 +4,7 @@
 //! Keys and addresses that are not given come from the environment, under the names that
 //! each provider's manual uses.
 
-use ::provider::known::{self, KNOWN, Known};
+use ::provider::providers::{self, PROVIDERS, ProviderSpec};
 use ::provider::{Endpoint, Parameters, Patience, Secret, Thinking, catalogue};
 use std::fmt;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub struct Provider {
 #[derive(Debug, Clone)]
 enum Place {
     /// Where its manual says, or the program, or the environment.
-    Known(&'static Known),
+    Known(&'static ProviderSpec),
     /// Where somebody else has found out.
     Found(Endpoint),
 }
@@ -51,7 +51,7 @@ impl Provider {
     ///
     /// None has that name; the message lists them.
     pub fn named(name: &str) -> Result<Self, Problem> {
-        let offered = || KNOWN.iter().filter(|it| it.name != known::LOCAL);
+        let offered = || PROVIDERS.iter().filter(|it| it.name != providers::LOCAL);
         let Some(known) = offered().find(|known| known.name == name) else {
             let names: Vec<&str> = offered().map(|known| known.name).collect();
             return Err(Problem::new(
@@ -88,7 +88,7 @@ impl Provider {
     ///
     /// There is none.
     pub fn from_environment() -> Result<Self, Problem> {
-        match known::set_up(&variable) {
+        match providers::set_up(&variable) {
             Some(name) => Self::named(name),
             None => Err(Problem::new(
                 "The environment names no provider.",

@@ -133,34 +133,47 @@ async fn answer(
         }
         tries.made += 1;
         tracing::info!(failure = ?failed.failure, tries = tries.made, "no answer");
-        let wait = match patience.decide(failed.failure, tries, dice()) {
-            Verdict::Wait(wait) => wait,
-            Verdict::GiveUp => {
-                let out_of_time =
-                    failed.failure == Failure::Unreachable && tries.made <= patience.retries;
-                return Err(given_up(
-                    failed.problem,
-                    tries,
-                    begun.elapsed(),
-                    out_of_time,
-                ));
-            }
-            Verdict::TooLong(asked) => return Err(too_long(failed.problem, asked, patience)),
-        };
-        let turn = format!("try {} of {}", tries.made + 1, patience.retries + 1);
-        count_down(wait, asker, |seconds| {
-            format!(
-                "{} {}; {turn} in {seconds} s",
-                endpoint.provider, failed.short
-            )
-        })
-        .await;
-        tries.waited += wait;
-        asker.note(format!(
-            "{} {}, {turn}",
-            endpoint.provider, parameters.model
-        ));
+        wait_for_next_try(failed, &mut tries, begun, endpoint, &parameters, asker).await?;
     }
+}
+
+/// Waits before the next try, with a visible countdown.
+///
+/// # Errors
+///
+/// No other try makes sense.
+async fn wait_for_next_try(
+    failed: attempt::Failed,
+    tries: &mut Tries,
+    begun: Instant,
+    endpoint: &Endpoint,
+    parameters: &Parameters,
+    asker: &dyn Asker,
+) -> Result<(), Problem> {
+    let patience = parameters.patience;
+    let wait = match patience.decide(failed.failure, *tries, dice()) {
+        Verdict::Wait(wait) => wait,
+        Verdict::GiveUp => {
+            let out_of_time =
+                failed.failure == Failure::Unreachable && tries.made <= patience.retries;
+            return Err(given_up(
+                failed.problem,
+                *tries,
+                begun.elapsed(),
+                out_of_time,
+            ));
+        }
+        Verdict::TooLong(asked) => return Err(too_long(failed.problem, asked, patience)),
+    };
+    let turn = format!("try {} of {}", tries.made + 1, patience.retries + 1);
+    let provider = &endpoint.provider;
+    count_down(wait, asker, |seconds| {
+        format!("{provider} {}; {turn} in {seconds} s", failed.short)
+    })
+    .await;
+    tries.waited += wait;
+    asker.note(format!("{provider} {}, {turn}", parameters.model));
+    Ok(())
 }
 
 /// Lets go of what is as large as the chat. Thousands of parts take milliseconds to free,

@@ -68,7 +68,7 @@ fn by_length(criterion: &mut Criterion) {
             bencher.iter(|| Document::parse(&text).messages.len());
         });
         group.bench_function(BenchmarkId::new("marks", lines), |bencher| {
-            bencher.iter(|| marks(&document, &cycle, 80).len());
+            bencher.iter(|| marks(&document, &cycle, &(), 80).len());
         });
         let middle = text.line_count() / 2;
         group.bench_function(BenchmarkId::new("spans", lines), |bencher| {

@@ -9,7 +9,6 @@ use std::ops::Range;
 
 use crate::document::{Document, Role};
 use crate::markdown;
-use crate::prompt::own_paragraphs;
 use crate::text::Lines;
 
 /// A tool that is addressed.
@@ -42,7 +41,7 @@ pub fn mentions(
     });
     let mut found = Vec::new();
     for message in messages {
-        for (first, text) in own_paragraphs(document, message) {
+        for (first, text) in document.own_paragraphs(message) {
             let named = in_text(&text).filter(|(name, _)| is_tool(name));
             let placed = named.filter_map(|(name, at)| place(document, &text, first, name, at));
             found.extend(placed.filter(|it| lines.contains(&it.line)));

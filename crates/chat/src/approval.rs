@@ -24,6 +24,9 @@ pub const FRONTMATTER: &str = "urn:flemma:approval:frontmatter";
 /// The resolver that approves what no other has an opinion on.
 pub const CATCH_ALL: &str = "urn:flemma:approval:catch-all";
 
+/// The resolver that approves built-in tools that can do no harm. It is asked last.
+pub const HARMLESS: &str = "urn:flemma:approval:harmless";
+
 /// What keeps some files from being written, and secrets from being read, on an automatic
 /// approval.
 pub const GUARD: &str = "urn:flemma:approval:protected";
@@ -36,18 +39,6 @@ pub const SHELL_SAFE: &str = "urn:flemma:approval:shell-safe";
 pub fn only_reads(by: &str) -> bool {
     by == SHELL_SAFE
 }
-
-/// Presets that exist without being defined, and the tools they approve. The first two
-/// are the "Built-in presets" of the tools specification and approve what it says they
-/// do; the third is the second and the tools that look around, for other tools too.
-pub const PRESETS: [(&str, &[&str]); 3] = [
-    ("$readonly", &["read"]),
-    ("$default", &["read", "write", "edit"]),
-    (
-        "$standard",
-        &["read", "write", "edit", "find", "grep", "ls", "tool_search"],
-    ),
-];
 
 /// What a resolver can answer; "no opinion" is `None` beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -337,9 +337,9 @@ impl Cycle {
 fn find_at<'d>(
     document: &'d Document<'_>,
     line: usize,
-) -> Option<(usize, crate::pairing::Call<'d>)> {
+) -> Option<(usize, crate::document::Call<'d>)> {
     document.turn_at(line).and_then(|turn| {
-        let covers = |call: &&crate::pairing::Call<'d>| {
+        let covers = |call: &&crate::document::Call<'d>| {
             call.tool_use.lines.contains(&line)
                 || call
                     .result

@@ -7,6 +7,9 @@
 //! in the document as text. Nothing here decides what happens next.
 
 mod block;
+mod own;
+mod pairing;
+mod parse;
 
 use std::borrow::Cow;
 use std::ops::{Deref, Range};
@@ -15,9 +18,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use self::block::{Aborted, Block, ResultKind, Thinking, ToolResult, ToolUse};
+pub(crate) use self::own::PARAGRAPH_BREAK;
+pub use self::pairing::{Call, Turn};
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::escape::unescape_line;
 use crate::json;
+pub use crate::role::Role;
 pub use crate::status::Status;
 use crate::text::{Lines, Text};
 
@@ -72,31 +78,6 @@ pub struct Frontmatter {
     pub problem: Option<String>,
 }
 
-/// Whose words a message holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
-    /// `@System:`
-    System,
-    /// `@You:`
-    You,
-    /// `@Assistant:`
-    Assistant,
-}
-
-impl Role {
-    /// All roles, in the order in which they usually appear.
-    pub const ALL: [Role; 3] = [Role::System, Role::You, Role::Assistant];
-
-    /// The role's marker, as it stands at column 0.
-    pub const fn marker(self) -> &'static str {
-        match self {
-            Role::System => "@System:",
-            Role::You => "@You:",
-            Role::Assistant => "@Assistant:",
-        }
-    }
-}
-
 /// A role marker and what follows it, up to the next one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
@@ -141,25 +122,25 @@ impl Deref for Document<'_> {
 impl<'t> Document<'t> {
     /// Reads a text. Linear in its length.
     pub fn parse(text: &'t Text) -> Self {
-        Self::paired(text, crate::parse::parse(text), 0)
+        Self::paired(text, parse::parse(text), 0)
     }
 
     /// Reads a text again of which nothing before the line `changed` is different
     /// from the text that `parsed` was read in. Gives what [`Document::parse`] gives,
     /// at a cost that goes by how much follows the change.
     pub fn parse_again(text: &'t Text, parsed: Arc<Parsed>, changed: usize) -> Self {
-        let Some(first) = crate::parse::first_to_read(&parsed, changed) else {
+        let Some(first) = parse::first_to_read(&parsed, changed) else {
             return Self::parse(text);
         };
         let mut parsed = Arc::unwrap_or_clone(parsed);
-        crate::parse::parse_from(text, &mut parsed, first);
+        parse::parse_from(text, &mut parsed, first);
         Self::paired(text, parsed, first)
     }
 
     /// Adds what calls and results make together, from the message `first` on.
     fn paired(text: &'t Text, parsed: Parsed, first: usize) -> Self {
         let mut document = Self::of(text, Arc::new(parsed));
-        let (unanswered, unpaired) = crate::pairing::look(&document, first);
+        let (unanswered, unpaired) = pairing::look(&document, first);
         let parsed = Arc::make_mut(&mut document.parsed);
         let known = parsed.unanswered.partition_point(|at| *at < first);
         parsed.unanswered.truncate(known);
@@ -225,7 +206,7 @@ impl<'t> Document<'t> {
     /// What stands between the frontmatter's fences; empty when there is none.
     pub fn frontmatter_text(&self) -> String {
         match &self.frontmatter {
-            Some(it) if it.lines.len() > 1 => self
+            Some(it) if !it.lines.is_empty() => self
                 .lossy(it.lines.start + 1..it.lines.end - 1)
                 .into_owned(),
             _ => String::new(),

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use crate::document::{Block, Document, Message, ResultKind, Role, Thinking, ToolResult, ToolUse};
 use crate::outcome::{self, Run, outcome};
-use crate::preview::{arguments, one_line, preview};
+use crate::preview::{Describe, arguments, one_line, preview};
 use crate::text::Lines;
 
 /// Most columns of the words of a fold; a window may show fewer.
@@ -180,16 +180,17 @@ fn inner_fold(
 }
 
 /// The text shown for a closed fold of this document. `run` says what is known of a
-/// call's run beyond its result.
+/// call's run beyond its result, and `tools` describe what the calls do.
 pub fn words(
     document: &Document<'_>,
     fold: &Fold,
+    tools: &dyn Describe,
     run: impl Fn(&Document<'_>, &ToolUse) -> Option<Run>,
 ) -> Words {
     let message = document.message_at(fold.lines.start);
     let message = message.and_then(|at| document.messages.get(at));
     let (label, group, text) = match (fold.kind, message) {
-        (FoldKind::Message, Some(message)) => of_message(document, message),
+        (FoldKind::Message, Some(message)) => of_message(document, message, tools),
         (FoldKind::Message | FoldKind::Frontmatter, _) => of_frontmatter(document, fold),
         (_, message) => {
             let mut blocks = message
@@ -200,9 +201,9 @@ pub fn words(
                 Some(Block::ToolUse(call)) => (
                     format!("→ {}", one_line(&call.name, LABEL)).into(),
                     "FlemmaToolUse",
-                    said(document, call),
+                    said(document, call, tools),
                 ),
-                Some(Block::ToolResult(result)) => of_result(document, result, run),
+                Some(Block::ToolResult(result)) => of_result(document, result, tools, run),
                 _ => (Cow::Borrowed(""), "Folded", String::new()),
             }
         }
@@ -237,23 +238,27 @@ fn of_thinking(document: &Document<'_>, thinking: &Thinking) -> Line {
     ("thinking".into(), "FlemmaThinking", text)
 }
 
-fn of_call(document: &Document<'_>, call: &ToolUse) -> String {
+fn of_call(document: &Document<'_>, call: &ToolUse, tools: &dyn Describe) -> String {
     match document.input(call) {
-        Ok(input) => preview(&call.name, &input, WIDTH),
+        Ok(input) => preview(tools, &call.name, &input, WIDTH),
         Err(_) => call.name.to_string(),
     }
 }
 
 /// What a call would do, without the name of its tool.
-fn said(document: &Document<'_>, call: &ToolUse) -> String {
+fn said(document: &Document<'_>, call: &ToolUse, tools: &dyn Describe) -> String {
     let input = document.input(call);
-    input.map_or_else(|_| String::new(), |it| arguments(&call.name, &it, WIDTH))
+    input.map_or_else(
+        |_| String::new(),
+        |it| arguments(tools, &call.name, &it, WIDTH),
+    )
 }
 
 /// A result is known by its call; what an error says comes first.
 fn of_result(
     document: &Document<'_>,
     result: &ToolResult,
+    tools: &dyn Describe,
     run: impl Fn(&Document<'_>, &ToolUse) -> Option<Run>,
 ) -> Line {
     let is_error = result.kind == ResultKind::Final { is_error: true };
@@ -279,7 +284,7 @@ fn of_result(
     let ended = outcome(document, call, result, run(document, call));
     let text = match is_error {
         true => first_words(document, result.body.clone(), 0),
-        false => said(document, call),
+        false => said(document, call, tools),
     };
     (
         format!("{} {}", ended.sign(), ended.summary).into(),
@@ -288,7 +293,7 @@ fn of_result(
     )
 }
 
-fn of_message(document: &Document<'_>, message: &Message) -> Line {
+fn of_message(document: &Document<'_>, message: &Message, tools: &dyn Describe) -> Line {
     let group = match message.role {
         Role::System => "FlemmaSystem",
         Role::You => "FlemmaUser",
@@ -303,19 +308,19 @@ fn of_message(document: &Document<'_>, message: &Message) -> Line {
         }
         _ => None,
     });
-    let parts = said.into_iter().chain(calls(document, blocks));
+    let parts = said.into_iter().chain(calls(document, blocks, tools));
     let text = parts.chain(results(blocks)).collect::<Vec<_>>().join(" | ");
     (message.role.marker().into(), group, text)
 }
 
 /// The first calls of a message, and how many more there are.
-fn calls(document: &Document<'_>, blocks: &[Block]) -> Vec<String> {
+fn calls(document: &Document<'_>, blocks: &[Block], tools: &dyn Describe) -> Vec<String> {
     let calls = blocks.iter().filter_map(|block| match block {
         Block::ToolUse(call) => Some(call),
         _ => None,
     });
     let more = calls.clone().count().saturating_sub(CALLS);
-    let first = calls.take(CALLS).map(|call| of_call(document, call));
+    let first = calls.take(CALLS).map(|call| of_call(document, call, tools));
     let more = (more > 0).then(|| format!("+{more} more"));
     first.chain(more).collect()
 }

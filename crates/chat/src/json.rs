@@ -142,10 +142,6 @@ impl<'de> Visitor<'de> for StrictVisitor {
         Ok(value.into())
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
         while let Some(Strict(value)) = items.next_element()? {
@@ -207,6 +203,24 @@ mod tests {
             );
         }
         assert!(parse_object(r#"{"n":"18446744073709551616"}"#).is_ok());
+    }
+
+    #[test]
+    fn every_value_is_read_as_it_is_written() {
+        let text = r#"{"a":[null,true,false,-1,1,0.5,1e30,"x","\n"],"b":{"c":[]}}"#;
+        let expected = serde_json::json!({
+            "a": [null, true, false, -1, 1, 0.5, 1e30, "x", "\n"], "b": {"c": []},
+        });
+        assert_eq!(parse_object(text), Ok(expected));
+        for (text, kind) in [
+            ("null", "null"),
+            ("true", "a boolean"),
+            ("1.5", "a number"),
+            ("\"x\"", "a string"),
+            ("[]", "an array"),
+        ] {
+            assert!(problem(text).contains(kind), "{text}");
+        }
     }
 
     #[test]

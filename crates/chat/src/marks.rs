@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::approval::CallKey;
 use crate::cycle::Cycle;
 use crate::document::{Document, Status};
-use crate::preview::preview;
+use crate::preview::{Describe, preview};
 use crate::tool::ToolUseId;
 
 /// What is shown beside one call.
@@ -31,7 +31,12 @@ pub struct Mark {
 }
 
 /// The marks of a document, in order. `width` is the window's text width in cells.
-pub fn marks(document: &Document<'_>, cycle: &Cycle, width: usize) -> Vec<Mark> {
+pub fn marks(
+    document: &Document<'_>,
+    cycle: &Cycle,
+    tools: &dyn Describe,
+    width: usize,
+) -> Vec<Mark> {
     let mut marks: Vec<Mark> = Vec::new();
     let mut seen: HashMap<ToolUseId, usize> = HashMap::new();
     for turn in document.unanswered_turns() {
@@ -53,7 +58,7 @@ pub fn marks(document: &Document<'_>, cycle: &Cycle, width: usize) -> Vec<Mark> 
                 fence_line: result.body.start - 1,
                 preview: input
                     .filter(|_| empty)
-                    .map(|input| preview(&key.name, &input, width)),
+                    .map(|input| preview(tools, &key.name, &input, width)),
                 running: cycle.running().contains(&key),
                 pending: status == Status::Pending,
                 call: key,

@@ -36,3 +36,16 @@ impl fmt::Display for Problem {
 }
 
 impl std::error::Error for Problem {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_out_is_printed_behind_what_went_wrong() {
+        let with = Problem::new("It failed.", "Press the key again.");
+        assert_eq!(with.to_string(), "It failed. Press the key again.");
+        let without = Problem::new("It failed.", "");
+        assert_eq!(without.to_string(), "It failed.");
+    }
+}

@@ -7,8 +7,7 @@ mod attachment;
 mod build;
 
 pub use attachment::{Attachment, Content};
-pub(crate) use build::{BETWEEN, own_paragraphs};
-pub use build::{NO_RESULT, Own, aborted_call, build, build_in_steps, build_with, ends, own_text};
+pub use build::{NO_RESULT, Own, aborted_call, build, build_with, ends, own_text};
 
 use crate::tool::{ToolDefinition, ToolUseId};
 

@@ -12,9 +12,8 @@ mod file;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::document::{Document, Role};
+use crate::document::{Document, PARAGRAPH_BREAK, Role};
 use crate::markdown;
-use crate::prompt::{BETWEEN, own_paragraphs};
 
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,9 +76,9 @@ pub fn in_document(document: &Document<'_>) -> BTreeMap<usize, Vec<Piece>> {
             continue;
         }
         let mut all = Vec::new();
-        for (line, text) in own_paragraphs(document, message) {
+        for (line, text) in document.own_paragraphs(message) {
             if !all.is_empty() {
-                all.push(Piece::Text(BETWEEN.to_owned()));
+                all.push(Piece::Text(PARAGRAPH_BREAK.to_owned()));
             }
             all.extend(pieces(&text, line));
         }
@@ -133,7 +132,7 @@ pub fn escaped(above: &str, text: &str) -> Option<String> {
     }
     let above = match above.is_empty() {
         true => String::new(),
-        false => format!("{above}{BETWEEN}"),
+        false => format!("{above}{PARAGRAPH_BREAK}"),
     };
     let mut escaped = text.to_owned();
     // A backslash can make Markdown read something as text that was code, which can hold

@@ -1,4 +1,4 @@
-//! The user's words where nobody types them: put in the document as the user would
+//! The user's words from outside the buffer: put in the document as the user would
 //! have typed them. Text never becomes structure by that, whatever it looks like.
 //! When they are put there is not known here.
 
@@ -114,11 +114,10 @@ fn open_prompt<'d>(document: &'d Document<'_>) -> Option<&'d Message> {
 
 /// The line behind the last one of a message's own lines that is not blank.
 fn end_of_content(document: &Document<'_>, message: &Message) -> usize {
-    let first = message.lines.start + 1;
-    let mut lines = (first..message.lines.end).rev();
-    lines
-        .find(|line| !document.is_blank(*line..*line + 1))
-        .map_or(first, |line| line + 1)
+    // The marker's line is not blank.
+    let mut lines = message.lines.clone().rev();
+    let last = lines.find(|line| !document.is_blank(*line..*line + 1));
+    last.unwrap_or(message.lines.start) + 1
 }
 
 /// The lines of the texts, each fence closed: what is put behind them later must not

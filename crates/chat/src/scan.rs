@@ -6,7 +6,7 @@
 //! and it is fast enough to read the whole file after every change. What the
 //! lines make up together is `parse`'s concern.
 
-use crate::document::Role;
+use crate::role::Role;
 use crate::text::{Lines, Text};
 
 /// A line that opens or closes a code fence.
@@ -333,12 +333,34 @@ mod tests {
     }
 
     #[test]
+    fn a_fence_is_closed_by_as_many_of_its_marks_and_nothing_else() {
+        let read = |line: &'static str| fence(line.as_bytes()).expect(line);
+        let opener = read("````json");
+        assert_eq!(opener.marks(), "````");
+        for (line, closes) in [
+            ("````", true),
+            ("`````  ", true),
+            ("```", false),
+            ("~~~~", false),
+            ("````json", false),
+        ] {
+            assert_eq!(read(line).closes(&opener), closes, "{line}");
+        }
+    }
+
+    #[test]
     fn thinking_tags_have_three_spellings() {
         assert!(thinking_tag(b"<thinking>").is_some());
         assert!(thinking_tag(b"<thinking redacted>").is_some_and(|tag| tag.redacted));
         let signed = thinking_tag(b"<thinking anthropic:signature=\"ab==\"/>");
         assert!(signed.is_some_and(|tag| tag.self_closing && tag.signature.is_some()));
-        for no in ["<thinkings>", "<thinking/>", "<thinking x>", "<thinking> x"] {
+        for no in [
+            "<thinkings>",
+            "<thinking/>",
+            "<thinking redacted/>",
+            "<thinking x>",
+            "<thinking> x",
+        ] {
             assert_eq!(thinking_tag(no.as_bytes()), None, "{no}");
         }
     }

@@ -164,6 +164,30 @@ mod tests {
     }
 
     #[test]
+    fn arguments_are_completed_and_checked_without_a_tool() {
+        let schema = json!({
+            "type": "object",
+            "properties": { "path": { "type": "string" }, "line": { "type": ["integer", "null"] } },
+            "required": ["path", "line"],
+        });
+        assert_eq!(
+            fit(&schema, json!({"path": "a"})),
+            Ok(json!({"path": "a", "line": null}))
+        );
+        let error = fit(&schema, json!({"path": 1, "line": "2"})).expect_err("two do not fit");
+        assert!(
+            error.contains("path: 1 is not of type \"string\""),
+            "{error}"
+        );
+        assert!(error.contains("; line: "), "{error}");
+        let error = fit(&json!({"type": "none"}), json!({})).expect_err("no schema");
+        assert!(
+            error.starts_with("the tool's schema is broken: "),
+            "{error}"
+        );
+    }
+
+    #[test]
     fn a_long_value_does_not_make_a_long_finding() {
         let schema = json!({"type": "object", "properties": {"x": {"type": "number"}}});
         let error =

@@ -3,6 +3,8 @@
 //! A slip of the keyboard can delay a call and never run it: only the exact word
 //! `approved` approves, and of two words the stricter one counts.
 
+use crate::suggest;
+
 /// Where a call stands in the approval cycle.
 ///
 /// The order is strictness: of two, the greater one counts.
@@ -45,14 +47,9 @@ impl Status {
         }
     }
 
-    /// The status whose name looks most like `word`, when one does.
+    /// Returns the status that `word` misspells.
     fn nearest(word: &str) -> Option<Self> {
-        let distance =
-            |status: &Status| strsim::osa_distance(status.as_str(), &word.to_lowercase());
-        Self::ALL
-            .into_iter()
-            .min_by_key(distance)
-            .filter(|status| distance(status) <= 3)
+        suggest(word, Self::ALL.map(Self::as_str)).and_then(Self::from_word)
     }
 }
 

@@ -1,11 +1,13 @@
-//! How the host spells blocks. Where they go is `place`'s concern.
+//! How blocks are written. `place` decides where they go.
 //!
 //! Every change of the document is a list of [`TextEdit`]s: disjoint, sorted, in
 //! whole lines of the document they were computed for. Results and arguments are
 //! never escaped: their fence is longer than any run of backticks inside.
 
+mod place;
+
+pub use self::place::{abort_last, append_message, close_fences, keep_words, place};
 use crate::document::Status;
-pub use crate::place::{abort_last, append_message, close_fences, keep_words, place};
 use crate::status::with_status;
 use crate::text::Lines;
 

@@ -11,10 +11,11 @@ use tools::Registry;
 
 use crate::agreeing::is_agreed;
 use crate::config::Config;
+use crate::exit_code::Code;
 use crate::frontmatter::{self, Source};
-use crate::headless::{ChatFile, Code};
+use crate::headless::ChatFile;
 use crate::rules::{self, Reading, Rules};
-use crate::status::state_folder;
+use crate::state_dir;
 use crate::terminal;
 use crate::trust::{Loosening, Trust};
 
@@ -44,7 +45,7 @@ pub fn agree(file: &Path, yes: bool, config: &Config, tools: &Registry) -> ExitC
             "Nothing was trusted; --yes agrees without a question.",
         );
     }
-    match Trust::open(&state_folder()).trust(&path, &text) {
+    match Trust::open(&state_dir::path()).trust(&path, &text) {
         Ok(()) => told(
             Code::Ok,
             "The frontmatter is trusted as it stands. `flemma trust --revoke` takes that back.",
@@ -59,7 +60,7 @@ pub fn agree(file: &Path, yes: bool, config: &Config, tools: &Registry) -> ExitC
 /// Takes back what was agreed to for `file`.
 pub fn revoke(file: &Path) -> ExitCode {
     let path = std::fs::canonicalize(file).or_else(|_| std::path::absolute(file));
-    let revoked = path.and_then(|path| Trust::open(&state_folder()).revoke(&path));
+    let revoked = path.and_then(|path| Trust::open(&state_dir::path()).revoke(&path));
     match revoked {
         Ok(true) => told(
             Code::Ok,

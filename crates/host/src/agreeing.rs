@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::arguments::Trust;
-use crate::headless::Code;
+use crate::exit_code::Code;
 use crate::scripts;
 use crate::terminal;
 

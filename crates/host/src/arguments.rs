@@ -87,6 +87,10 @@ pub enum Command {
     },
     /// Serve a Neovim over standard input and output; the plugin starts this.
     Host,
+    /// Report on options and providers for `:checkhealth`, with the options as JSON on
+    /// standard input.
+    #[command(hide = true)]
+    Health,
     /// Say how to get a server and a model for the provider `local`.
     Local,
     /// Show what was decided lately, what ran, and how it ended.

@@ -1,9 +1,9 @@
-//! The log of decisions: what was decided about each call and by whom, what ran,
-//! and how it ended. Lines of JSON that are only ever added, each of which holds
-//! the digest of the one before, so that a change in the middle shows.
+//! The log of decisions: what was decided about each call and by whom, when the
+//! call started, and how it ended. One JSON object per line; lines are only ever
+//! appended.
 //!
-//! Keeps digests of arguments and no arguments, so no secret is in it. Whoever can
-//! write the file can also make a new one; the chain shows damage, not forgery.
+//! Stores digests of arguments and results, so the log contains no secrets. It does
+//! not detect forgery: a program that can write the file can write any record.
 
 mod read;
 mod record;
@@ -18,7 +18,7 @@ pub use underway::Underway;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,72 +27,61 @@ use chat::approval::CallKey;
 use chat::cycle::Decided;
 use chat::tool::ToolOutcome;
 
-use crate::private;
+use crate::state_dir;
 
-/// The log's name in the folder of our state; older ones have a number.
+/// Name of the newest file in the state folder; older files are numbered.
 const FILE: &str = "audit.jsonl";
-/// What keeps two hosts from writing at once.
+/// Lock file that keeps two hosts from writing at once.
 const LOCK: &str = "audit.lock";
-/// Size at which a new file is begun (4 MB, some 10,000 calls).
+/// Size at which a new file is started (4 MB, about 10,000 calls).
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
-/// Older files that are kept.
+/// Number of older files that are kept.
 const KEPT: usize = 4;
 
-/// The log in one folder. It is opened for each record, so that all Neovims write
-/// one chain.
+/// The log in one folder. The file is opened for each write because all hosts append
+/// to the same one.
 #[derive(Debug, Clone)]
 pub struct Audit {
     folder: PathBuf,
     max_bytes: u64,
-    /// Where the chain ended when we wrote last: while the file is no longer than
-    /// that, nobody else wrote, and it need not be read again.
-    end: Arc<Mutex<Option<End>>>,
+    /// Serializes the writes of this process: waiting for the lock file polls.
+    writes: Arc<Mutex<()>>,
 }
 
 /// A call that starts.
 #[derive(Debug, Clone, Copy)]
 pub struct Start<'a> {
-    /// Which.
+    /// The call.
     pub call: &'a CallKey,
-    /// Who approved it, where that is not in the log yet.
+    /// The approver's name; `None` if the approval is in the log already.
     pub by: Option<&'a str>,
-    /// What holds it, such as `none` or `bwrap`.
+    /// The sandbox's name, such as `none` or `bwrap`.
     pub sandbox: &'a str,
 }
 
-/// Where the chain ends.
-#[derive(Debug, Clone)]
-struct End {
-    /// The newest file: its number in the file system, and its size.
-    file: u64,
-    length: u64,
-    number: u64,
-    hash: String,
-}
-
 impl Audit {
-    /// The log in this folder, which need not exist.
+    /// Returns the log in this folder, which need not exist.
     pub fn open(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
             max_bytes: MAX_BYTES,
-            end: Arc::default(),
+            writes: Arc::default(),
         }
     }
 
-    /// Records decisions, as one write. `document` is absent for a buffer without a
+    /// Appends decisions, in one write. `document` is `None` for a buffer without a
     /// name.
     ///
     /// # Errors
     ///
-    /// The records are not in the log. The calls must not run then; see
+    /// The records are not in the log, so the calls must not run; see
     /// [`Audit::refusal`].
     pub fn decided(&self, document: Option<&Path>, decided: &[Decided]) -> io::Result<()> {
         let entries = decided.iter().map(|it| (&it.call, record::decision(it)));
         self.append(document, entries.collect())
     }
 
-    /// Records that calls start now, and what was decided and how others ended before, as
+    /// Appends the starts of calls, after earlier decisions and ends of other calls, in
     /// one write.
     ///
     /// # Errors
@@ -121,13 +110,13 @@ impl Audit {
         self.append(document, acts)
     }
 
-    /// Says that the ends of these calls are about to be recorded, until it is dropped.
+    /// Marks the ends of these calls as being written until the returned value is dropped.
     pub fn underway(&self, document: Option<&Path>, calls: &[(CallKey, ToolOutcome)]) -> Underway {
         let calls = calls.iter().map(|(call, _)| call.clone());
         Underway::new(&self.folder, document, calls.collect())
     }
 
-    /// Records how calls ended, as one write.
+    /// Appends how calls ended, in one write.
     ///
     /// # Errors
     ///
@@ -143,8 +132,8 @@ impl Audit {
         self.append(document, acts.collect())
     }
 
-    /// Which of these calls started and did not end, by the end of the log: some
-    /// 10,000 calls at least.
+    /// Returns those of `calls` that started and did not end. Looks at the two newest
+    /// files only: at least the last 10,000 calls.
     ///
     /// # Errors
     ///
@@ -154,14 +143,14 @@ impl Audit {
         document: Option<&Path>,
         calls: &[CallKey],
     ) -> io::Result<Vec<CallKey>> {
-        // Looked at first: what is written by now is found in the file.
+        // Checked before the file is read, so that an end that is written meanwhile
+        // is seen in one of the two.
         let ending = |call: &&CallKey| !underway::has(&self.folder, document, call);
         let calls: Vec<CallKey> = calls.iter().filter(ending).cloned().collect();
         unfinished::among(&[self.file(1), self.file(0)], document, &calls)
     }
 
-    /// What to tell the user when a call is refused because the log cannot be
-    /// written.
+    /// The message for a call that is refused because the log cannot be written.
     pub fn refusal(&self, error: &io::Error) -> Problem {
         Problem::new(
             format!(
@@ -172,13 +161,12 @@ impl Audit {
         )
     }
 
-    /// The last `count` records, and what is wrong with the log.
+    /// Reads the last `count` records, and reports lines that are no records.
     ///
     /// # Errors
     ///
     /// A file of it exists and cannot be read.
     pub fn read_last(&self, count: usize) -> io::Result<Log> {
-        // Oldest first, as the chain runs.
         let files: Vec<PathBuf> = (0..=KEPT).rev().map(|age| self.file(age)).collect();
         read::last(&files, count)
     }
@@ -191,61 +179,31 @@ impl Audit {
     }
 
     fn append(&self, document: Option<&Path>, acts: Vec<(&CallKey, Act)>) -> io::Result<()> {
-        // First of all, so that threads of ours wait for each other here: whoever waits
-        // for the lock file sleeps between two tries.
-        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
-        let _lock = private::lock(&self.folder, LOCK)?;
+        let _turn = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lock = state_dir::lock(&self.folder, LOCK)?;
         self.rotate()?;
-        let path = self.file(0);
         let mut file = OpenOptions::new()
             .create(true)
+            .read(true)
             .append(true)
-            .mode(private::FILE_MODE)
-            .open(&path)?;
-        let metadata = file.metadata()?;
-        let (inode, length) = (metadata.ino(), metadata.len());
-        let known = end
-            .take()
-            .filter(|end| (end.file, end.length) == (inode, length));
-        let (mut number, mut hash, is_torn) = match known {
-            Some(end) => (end.number, end.hash, false),
-            None => self.read_end(&path)?,
-        };
-        let mut lines = String::from(if is_torn { "\n" } else { "" });
+            .mode(state_dir::FILE_MODE)
+            .open(self.file(0))?;
+        let length = file.metadata()?.len();
+        let mut lines = String::new();
+        if ends_within_a_line(&file, length)? {
+            lines.push('\n');
+        }
         for (call, act) in acts {
-            number += 1;
-            let (line, digest) = Record::new(number, hash, document, call, act).line()?;
-            lines.push_str(&line);
-            hash = digest;
+            lines.push_str(&serde_json::to_string(&Record::new(document, call, act))?);
+            lines.push('\n');
         }
-        let written = file.write_all(lines.as_bytes());
-        if written.is_err() {
-            // Half a line would hide the next one.
+        file.write_all(lines.as_bytes()).inspect_err(|_| {
+            // Otherwise half a line would swallow the next record.
             let _ = file.set_len(length);
-            return written;
-        }
-        let length = length + lines.len() as u64;
-        *end = Some(End {
-            file: inode,
-            length,
-            number,
-            hash,
-        });
-        Ok(())
+        })
     }
 
-    /// Number and digest of the last record, and whether half a line follows it.
-    fn read_end(&self, path: &Path) -> io::Result<(u64, String, bool)> {
-        let tail = read::tail(path)?;
-        // After the start of a new file the chain goes on from the one before.
-        let (number, hash) = match tail.last {
-            Some(last) => last,
-            None => read::tail_if_any(&self.file(1))?.last.unwrap_or_default(),
-        };
-        Ok((number, hash, tail.is_torn))
-    }
-
-    /// Begins a new file when this one is full; the oldest one goes.
+    /// Starts a new file when the newest one is full, and drops the oldest one.
     fn rotate(&self) -> io::Result<()> {
         let is_full = |file: File| Ok(file.metadata()?.len() >= self.max_bytes);
         let full = File::open(self.file(0))
@@ -260,7 +218,17 @@ impl Audit {
     }
 }
 
-/// A file that is not there is no failure.
+/// Whether a host was killed while it appended a record.
+fn ends_within_a_line(file: &File, length: u64) -> io::Result<bool> {
+    let Some(last) = length.checked_sub(1) else {
+        return Ok(false);
+    };
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, last)?;
+    Ok(byte != *b"\n")
+}
+
+/// Turns the error for a missing file into a default value.
 fn missing<T: Default>(error: io::Error) -> io::Result<T> {
     match error.kind() {
         io::ErrorKind::NotFound => Ok(T::default()),

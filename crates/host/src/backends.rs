@@ -12,7 +12,7 @@ use provider::Endpoint;
 
 use crate::config::Config;
 use crate::endpoint::{self, Destination};
-use crate::headless::Code;
+use crate::exit_code::Code;
 use crate::settings::Settings;
 use crate::stdout;
 

@@ -1,43 +1,11 @@
 //! Open files, for the tools: over the channel to the editor.
 
-use std::collections::HashSet;
-use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock};
+use std::path::Path;
 
 use async_trait::async_trait;
 use tools::{OpenBuffers, OpenText, Replaced, Replacement};
 
 use crate::editor::Editor;
-
-/// The real paths of the files that are open; none as long as nobody told.
-#[derive(Debug, Default)]
-pub struct OpenFiles(RwLock<Option<HashSet<PathBuf>>>);
-
-impl OpenFiles {
-    /// These are open now, and no others.
-    pub fn are(&self, paths: &[String]) {
-        let real = |path: &String| {
-            Path::new(path)
-                .canonicalize()
-                .unwrap_or_else(|_| path.into())
-        };
-        let open = paths.iter().map(real).collect();
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(open);
-    }
-
-    /// Returns true if a file may be open that is no chat.
-    pub fn may_hold_any(&self) -> bool {
-        let open = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let is_chat = |path: &PathBuf| path.extension().is_some_and(|it| it == "chat");
-        open.as_ref().is_none_or(|open| !open.iter().all(is_chat))
-    }
-
-    /// Whether a file may be open.
-    pub fn may_hold(&self, path: &Path) -> bool {
-        let open = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        open.as_ref().is_none_or(|open| open.contains(path))
-    }
-}
 
 /// The files that are open in the Neovim at the other end.
 pub struct EditorBuffers(pub Editor);

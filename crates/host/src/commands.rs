@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use crate::arguments::{Model, Options, Run, Send, Tool, Tools, Trust};
 use crate::config::{self, Config, Given, Wrong};
-use crate::headless::{self, Chat, Code, Job, Show};
+use crate::exit_code::Code;
+use crate::headless::{self, Chat, Job, Show};
 use crate::spec::{self, Spec};
 use crate::terminal;
 use crate::{agree, agreeing, backends, direct, stdout};

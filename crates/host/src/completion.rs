@@ -21,7 +21,7 @@ use crate::endpoint::Destination;
 use crate::protocol::BufferId;
 use crate::route;
 use crate::rules::Rules;
-use crate::status::state_folder;
+use crate::state_dir;
 use crate::usage::{Entry, Ledger, Tariff};
 
 /// Most requests of one question: document 5's library stops after ten.
@@ -81,7 +81,7 @@ impl Completions {
         };
         let tariff = Tariff::of(&endpoint, &parameters);
         let provider = Provider::found(endpoint, *parameters).with_asker(Arc::new(Keyed(note)));
-        let mut context = ToolContext::new(".", state_folder().join("outputs"));
+        let mut context = ToolContext::new(".", state_dir::path().join("outputs"));
         context.nested = nested;
         let (mut agent, words) = agent(provider, asked, context);
         let rounds = self.take_requests()?;

@@ -9,6 +9,8 @@ use chat::approval::Policy;
 use serde_json::{Value, json};
 use tools::Registry;
 
+use crate::config_dir;
+use crate::options::{InvalidOption, Scope};
 use crate::settings::Settings;
 
 /// What runs without asking where nobody may be looking: what changes nothing.
@@ -73,15 +75,6 @@ pub enum Wrong {
     File(Vec<String>),
 }
 
-/// The folder of our configuration.
-pub fn folder() -> Option<PathBuf> {
-    let set = tools::variable_os("XDG_CONFIG_HOME").map(PathBuf::from);
-    let folder = set
-        .filter(|path| path.is_absolute())
-        .or_else(|| std::env::home_dir().map(|home| home.join(".config")))?;
-    Some(folder.join("flemma"))
-}
-
 /// The tools that there are, by the options and in the folder we are in, and what is to
 /// be said about those that cannot be used. What is wrong with the options is not told.
 pub fn registry(given: &Given) -> (Registry, Vec<String>) {
@@ -98,12 +91,12 @@ pub fn file(given: &Given) -> Option<PathBuf> {
     match &given.file {
         // The same file, whatever folder it is named from.
         Some(file) => Some(std::path::absolute(file).unwrap_or_else(|_| file.clone())),
-        None => Some(folder()?.join("config.toml")),
+        None => Some(config_dir::path()?.join("config.toml")),
     }
 }
 
 fn read_options(given: &Given) -> Result<Value, Wrong> {
-    match (&given.file, folder()) {
+    match (&given.file, config_dir::path()) {
         (Some(file), _) => read_file(file, true),
         (None, Some(folder)) => read_file(&folder.join("config.toml"), false),
         (None, None) => Ok(json!({})),
@@ -133,17 +126,18 @@ pub fn read(given: &Given, registry: &Registry) -> Result<Config, Wrong> {
         problems.iter().map(|it| format!("{shown}: {it}")).collect()
     };
     let mut warnings = leave_out_unknown(&mut options, registry);
-    let (own, problems) = Settings::examine(&options, registry);
-    let wrong = [problems.values, problems.names].concat();
+    let (own, problems) = Settings::examine(&options, Scope::ConfigFile, registry);
+    let texts = |invalid: &[InvalidOption]| invalid.iter().map(ToString::to_string).collect();
+    let wrong: Vec<String> = texts(&problems.invalid);
     if !wrong.is_empty() {
         return Err(Wrong::File(in_file(&wrong)));
     }
-    warnings.extend(problems.unknown);
+    warnings.extend(texts(&problems.unknown));
     let warnings = in_file(&warnings);
     let presets = options.pointer("/tools/presets").cloned();
     lay_over(&mut options, &own.provider, given);
-    let (settings, problems) = Settings::examine(&options, registry);
-    let wrong = [problems.values, problems.names].concat();
+    let (settings, problems) = Settings::examine(&options, Scope::ConfigFile, registry);
+    let wrong: Vec<String> = texts(&problems.invalid);
     if !wrong.is_empty() {
         return Err(Wrong::Usage(wrong));
     }
@@ -173,8 +167,8 @@ fn leave_out_unknown(options: &mut Value, registry: &Registry) -> Vec<String> {
     let mut warnings = Vec::new();
     list.retain(|name| {
         let alone = json!({"tools": {"auto_approve": [name], "presets": presets}});
-        let (_, problems) = Settings::examine(&alone, registry);
-        let about = |it: &&String| it.starts_with("tools.auto_approve: ");
+        let (_, problems) = Settings::examine(&alone, Scope::ConfigFile, registry);
+        let about = |it: &&InvalidOption| it.path == "tools.auto_approve";
         let unknown = problems.unknown.iter().find(about);
         warnings.extend(unknown.map(|it| format!("{it} It is left out.")));
         unknown.is_none()
@@ -291,7 +285,7 @@ fn approved(
     if let Some(bash) = bash {
         set(&mut options, &["tools", "bash"], bash);
     }
-    let (settings, found) = Settings::examine(&options, registry);
+    let (settings, found) = Settings::examine(&options, Scope::ConfigFile, registry);
     let named = found.all();
     let named = named
         .iter()

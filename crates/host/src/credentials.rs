@@ -17,8 +17,8 @@ use chat::Problem;
 use provider::Secret;
 use tools::{Program, Said};
 
-pub use self::places::Wanted;
 use self::places::{Place, places};
+pub use self::places::{Wanted, how_to_store};
 
 /// How long a program may take: a keyring may have to ask for a password first.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -180,7 +180,7 @@ fn nowhere(wanted: &Wanted, reasons: &[String]) -> Problem {
     let fix = format!(
         "Set ${} and restart Neovim, or {}; `:Flemma tutor` needs no key.",
         wanted.variable,
-        places::how_to_store(wanted)
+        places::how_to_store(&wanted.provider)
     );
     Problem::new(what, fix)
 }

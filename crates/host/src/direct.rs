@@ -10,9 +10,8 @@ use chat::tool::ToolUseId;
 use tools::{Registry, Tool};
 
 use crate::config::Config;
-use crate::headless::Code;
+use crate::exit_code::Code;
 use crate::settings::judges::exceptions;
-use crate::settings::nearest;
 use crate::stdout;
 use crate::terminal;
 
@@ -24,7 +23,7 @@ use crate::terminal;
 pub fn input(registry: &Registry, name: &str, text: &str) -> Result<String, String> {
     if registry.get(name).is_none() {
         let names: Vec<String> = registry.iter().map(|it| it.name().to_owned()).collect();
-        let meant = nearest(name, names.iter().map(String::as_str));
+        let meant = chat::did_you_mean(name, names.iter().map(String::as_str));
         let meant = if meant.is_empty() {
             format!(" Tools: {}.", names.join(", "))
         } else {

@@ -12,11 +12,11 @@ use chat::cycle::{Level, Notice};
 use serde_json::{Value, json};
 use tools::Replacement;
 
-use crate::ask::{Asks, Reply};
-use crate::buffers::OpenFiles;
 use crate::form::Prompts;
 use crate::front::Sender;
-use crate::lua_tools::Calls;
+use crate::lua_calls::Calls;
+use crate::open_files::OpenFiles;
+use crate::pending_replies::{Asks, Reply};
 use crate::protocol::*;
 
 /// The editor, as far as the host can speak to it. Cheap to clone.

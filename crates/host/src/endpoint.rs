@@ -7,7 +7,7 @@ mod parameters;
 mod vertex;
 
 use chat::Problem;
-use provider::known::{self, KNOWN, Known, VERTEX};
+use provider::providers::{self, PROVIDERS, ProviderSpec, VERTEX};
 use provider::{Endpoint, Parameters, Secret};
 use serde_json::Value;
 
@@ -25,20 +25,19 @@ pub enum Destination {
     Tutor,
 }
 
-/// The provider whose server the host starts, and the name under which [`destination`]
-/// is told where it is.
-pub use provider::known::LOCAL;
+/// The provider whose server the host starts, and the name under which `variables` of
+/// [`destination`] contains its address.
+pub use provider::providers::LOCAL;
 
-/// The providers that have parameters of their own.
+/// The names of the providers, without `tutor` and `auto`.
 pub fn provider_names() -> Vec<String> {
-    KNOWN.iter().map(|known| known.name.to_owned()).collect()
+    PROVIDERS.iter().map(|spec| spec.name.to_owned()).collect()
 }
 
-/// Servers that usually run on this machine: their name and base URL.
-pub const LOCAL_SERVERS: [(&str, &str); 2] = [
-    ("llama.cpp", "http://127.0.0.1:8080/v1"),
-    ("Ollama", "http://127.0.0.1:11434/v1"),
-];
+/// The usual addresses of servers on this machine.
+pub fn local_addresses() -> impl Iterator<Item = &'static str> {
+    providers::on_this_machine().map(|spec| spec.base_url)
+}
 
 /// Reads an environment variable; a parameter, so that tests need no environment.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -52,10 +51,10 @@ pub fn destination(settings: &Settings, variables: Variables<'_>) -> Result<Dest
     if settings.provider == "tutor" {
         return Ok(Destination::Tutor);
     }
-    let Some(known) = KNOWN.iter().find(|known| known.name == settings.provider) else {
-        let names: Vec<&str> = KNOWN
+    let Some(spec) = providers::find(&settings.provider) else {
+        let names: Vec<&str> = PROVIDERS
             .iter()
-            .map(|known| known.name)
+            .map(|spec| spec.name)
             .chain(["tutor", "auto"])
             .collect();
         return Err(Problem::new(
@@ -74,11 +73,11 @@ pub fn destination(settings: &Settings, variables: Variables<'_>) -> Result<Dest
             "Mend what setup{} said of it, or take another with `:Flemma switch`.",
         ));
     }
-    let endpoint = endpoint(known, settings, variables)?;
-    let parameters = Box::new(parameters::given(known, settings));
-    if known.needs_key && parameters.model.trim().is_empty() {
+    let endpoint = endpoint(spec, settings, variables)?;
+    let parameters = Box::new(parameters::given(spec, settings));
+    if spec.needs_key && parameters.model.trim().is_empty() {
         return Err(Problem::new(
-            format!("No model is set for {}, so nothing was sent.", known.name),
+            format!("No model is set for {}, so nothing was sent.", spec.name),
             "Set model in setup{} to one that it offers.",
         ));
     }
@@ -88,17 +87,17 @@ pub fn destination(settings: &Settings, variables: Variables<'_>) -> Result<Dest
 /// What `auto` stands for, as far as the environment tells: the provider whose
 /// key or address is set. `None`: look for a local server, else take the tutor.
 pub fn from_environment(variables: Variables<'_>) -> Option<&'static str> {
-    known::set_up(variables)
+    providers::set_up(variables)
 }
 
 /// The key that the provider of `settings` wants, or is to be given, and that
 /// neither they nor the environment have.
 pub fn wanted_key(settings: &Settings, variables: Variables<'_>) -> Option<Wanted> {
-    let known = KNOWN.iter().find(|known| known.name == settings.provider)?;
+    let spec = providers::find(&settings.provider)?;
     if preset_not_taken(settings).is_some() {
         return None;
     }
-    let own = |name: &str| settings.parameter(known.name, name);
+    let own = |name: &str| settings.parameter(spec.name, name);
     let command = own("api_key_command")
         .and_then(Value::as_array)
         .map(|argv| {
@@ -106,13 +105,13 @@ pub fn wanted_key(settings: &Settings, variables: Variables<'_>) -> Option<Wante
             words.map(str::to_owned).collect()
         });
     let at_hand = own("api_key").and_then(Value::as_str).map(str::to_owned);
-    let at_hand = at_hand.or_else(|| variables(known.key_variable));
+    let at_hand = at_hand.or_else(|| variables(spec.key_variable));
     let has_one = at_hand.is_some_and(|key| !key.trim().is_empty());
-    (!has_one && (known.needs_key || command.is_some())).then(|| Wanted {
-        provider: known.name.to_owned(),
-        variable: known.key_variable.to_owned(),
+    (!has_one && (spec.needs_key || command.is_some())).then(|| Wanted {
+        provider: spec.name.to_owned(),
+        variable: spec.key_variable.to_owned(),
         command,
-        needed: known.needs_key,
+        needed: spec.needs_key,
     })
 }
 
@@ -131,54 +130,55 @@ fn preset_not_taken(settings: &Settings) -> Option<&str> {
 }
 
 fn endpoint(
-    known: &Known,
+    spec: &ProviderSpec,
     settings: &Settings,
     variables: Variables<'_>,
 ) -> Result<Endpoint, Problem> {
     let named = settings
-        .parameter(known.name, "base_url")
+        .parameter(spec.name, "base_url")
         .and_then(Value::as_str)
         .map(str::to_owned);
-    let text = |name| settings.parameter(known.name, name).and_then(Value::as_str);
-    let given = named.or_else(|| variables(known.base_url_variable).filter(|url| !url.is_empty()));
-    let base_url = if known.name == VERTEX {
+    let text = |name| settings.parameter(spec.name, name).and_then(Value::as_str);
+    let given = named.or_else(|| variables(spec.base_url_variable).filter(|url| !url.is_empty()));
+    let base_url = if spec.name == VERTEX {
         vertex::base_url(given, text("project_id"), text("location"), variables)?
     } else {
-        given.unwrap_or_else(|| known.base_url.to_owned())
+        given.unwrap_or_else(|| spec.base_url.to_owned())
     };
     if base_url.is_empty() {
         return Err(Problem::new(
             format!(
-                "Nobody said where the provider {} is, so nothing was sent.",
-                known.name
+                "The provider {} has no address, so nothing was sent.",
+                spec.name
             ),
             format!(
                 "Set ${} to its address, such as {}, and restart Neovim.",
-                known.base_url_variable, LOCAL_SERVERS[0].1
+                spec.base_url_variable,
+                local_addresses().next().unwrap_or_default()
             ),
         ));
     }
     let own = text("api_key").map(str::to_owned);
     let key_source = match own {
-        Some(_) => format!("parameters.{}.api_key", known.name),
-        None => format!("${}", known.key_variable),
+        Some(_) => format!("parameters.{}.api_key", spec.name),
+        None => format!("${}", spec.key_variable),
     };
     let api_key = own
-        .or_else(|| variables(known.key_variable))
+        .or_else(|| variables(spec.key_variable))
         .map(|key| key.trim().to_owned())
         .filter(|key| !key.is_empty());
-    if known.needs_key && api_key.is_none() {
+    if spec.needs_key && api_key.is_none() {
         return Err(Problem::new(
             format!(
                 "There is no key for {}: ${} is not set, so nothing was sent.",
-                known.name, known.key_variable
+                spec.name, spec.key_variable
             ),
             "Set it and restart Neovim, or try `:Flemma tutor`, which needs no key.",
         ));
     }
     Ok(Endpoint {
-        provider: known.name.to_owned(),
-        protocol: known.protocol,
+        provider: spec.name.to_owned(),
+        protocol: spec.protocol,
         base_url,
         api_key: api_key.map(Secret::new),
         key_source,
@@ -295,13 +295,10 @@ mod tests {
         assert!(endpoint.base_url.starts_with(
             "https://europe-west4-aiplatform.googleapis.com/v1beta1/projects/p-1/locations/europe-west4/"
         ));
-        for (project, said) in [
-            (Value::Null, "needs a project"),
-            (json!("a/../b"), "no address can hold"),
-        ] {
-            let given =
-                json!({"provider": "vertex", "parameters": {"vertex": {"project_id": project}}});
-            let problem = at(given, &[token]).unwrap_err();
+        let given = json!({"provider": "vertex"});
+        for (project, said) in [("", "needs a project"), ("a/../b", "no address can hold")] {
+            let set = [token, ("GOOGLE_CLOUD_PROJECT", project)];
+            let problem = at(given.clone(), &set).unwrap_err();
             assert!(problem.contains(said), "{problem}");
         }
     }

@@ -1,19 +1,17 @@
-//! What stands at the top of a chat: evaluated once per dispatch, within limits,
-//! to options, variables and a policy function.
+//! The frontmatter of a chat: evaluated once per key, within limits, to options,
+//! variables, and a policy function.
 //!
 //! The text may come from anybody, so it gets an engine of its own with pure
-//! functions only, 100 ms and 64 MB. Blocking: call it on a thread that may wait.
-//! Knows neither which overrides are trusted nor what follows from them, reads no
-//! file, and is never called to open, draw or fold a chat.
+//! functions only, 100 ms, and 64 MB. Blocking: call it on a thread that may wait.
+//! Knows neither which options exist (see `options`) nor which of them are trusted,
+//! reads no file, and is never called to open, draw, or fold a chat.
 
 mod budget;
-mod check;
 mod convert;
 mod environment;
 mod given;
 mod json;
 mod list;
-mod names;
 mod opt;
 mod options;
 mod places;
@@ -27,7 +25,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use chat::document::Document;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use vm::Vm;
 
@@ -71,8 +69,6 @@ pub struct Known {
     pub default_tools: Vec<String>,
     /// Presets of tools, built-in and the user's, with their `$`.
     pub presets: Vec<String>,
-    /// Providers that exist: each is a table below `flemma.opt`.
-    pub providers: Vec<String>,
     /// The list in `setup()`; absent when a function stands there.
     pub auto_approve: Option<Vec<String>>,
     /// Presets of provider, model and parameters (`presets` in `setup()`), with their `$`.
@@ -115,19 +111,9 @@ pub struct Overrides {
     pub tools: Option<Vec<String>>,
     /// Who decides about calls in this chat.
     pub auto_approve: Option<AutoApprove>,
-    /// Whether the phases chain.
-    pub autopilot: Option<bool>,
-    /// The provider that the conversation is sent to: one of [`Known::providers`].
-    pub provider: Option<String>,
-    /// A model's name as the provider spells it, or one of [`Known::model_presets`].
-    pub model: Option<String>,
-    /// A table as below `sandbox` in `setup()`.
-    pub sandbox: Option<Value>,
-    /// General parameters by name.
-    pub parameters: Map<String, Value>,
-    /// Parameters of one provider, which win over general ones.
-    pub provider_parameters: BTreeMap<String, Map<String, Value>>,
-    /// Line of the file where each option was last set, by path below `flemma.opt`.
+    /// The other options, in tables as `setup()` takes them.
+    pub values: Value,
+    /// Line of the file where each option was last set, by its path in `setup()`.
     pub lines: BTreeMap<String, usize>,
 }
 

@@ -1,10 +1,11 @@
 //! What a chat may lack after a kill: that an answer was arriving, and results of calls
-//! that ended. Kept in the state folder, one file a chat, until the chat's file holds it.
+//! that ended. Kept in the state folder until the chat's file holds it: one file per chat,
+//! with one JSON object per line.
 //!
 //! Only the holder of the chat's lease writes or reads it.
 
-use std::fs;
-use std::io;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use chat::approval::CallKey;
@@ -12,13 +13,17 @@ use chat::tool::{ToolOutcome, ToolUseId};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::sha256;
-use crate::{lease, private};
+use crate::{lease, state_dir};
 
 /// Where the files are, in the state folder.
 const FOLDER: &str = "half-done";
+/// Most bytes of results that are kept for one chat.
+const MOST_RESULTS: usize = 64 * 1024;
+/// Size in bytes at which a file is written anew, without results that were dropped.
+const MOST_BYTES: usize = 8 * MOST_RESULTS;
 
 /// What is not known to be in a chat's file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HalfDone {
     /// How many answers there were before the last request; `None` without one.
     pub answers: Option<usize>,
@@ -26,6 +31,50 @@ pub struct HalfDone {
     pub tail: Option<String>,
     /// Calls that ended since.
     pub results: Vec<Result>,
+}
+
+/// A change of what is half done, and a line of the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Entry {
+    /// A request was sent; there are this many answers before it.
+    Asked(usize),
+    /// The answer is in the buffer, up to these last words.
+    Answered(String),
+    /// A call ended.
+    Ended(Result),
+}
+
+impl HalfDone {
+    /// Takes over a change.
+    pub fn apply(&mut self, entry: Entry) {
+        match entry {
+            Entry::Asked(answers) => {
+                self.answers = Some(answers);
+                self.tail = None;
+            }
+            Entry::Answered(tail) => self.tail = Some(tail),
+            Entry::Ended(result) => self.add(result),
+        }
+    }
+
+    /// Adds a result, and drops the oldest ones beyond [`MOST_RESULTS`].
+    fn add(&mut self, result: Result) {
+        self.results.retain(|it| !it.is_of_the_call_of(&result));
+        self.results.push(result);
+        let mut bytes: usize = self.results.iter().map(|it| it.content.len()).sum();
+        while bytes > MOST_RESULTS {
+            bytes -= self.results.remove(0).content.len();
+        }
+    }
+
+    /// The changes that lead here.
+    pub fn entries(&self) -> Vec<Entry> {
+        let asked = self.answers.map(Entry::Asked);
+        let answered = self.tail.clone().map(Entry::Answered);
+        let ended = self.results.iter().cloned().map(Entry::Ended);
+        asked.into_iter().chain(answered).chain(ended).collect()
+    }
 }
 
 /// A call that ended, and its result.
@@ -79,33 +128,85 @@ impl Result {
     }
 }
 
-/// Keeps the record of the chat at `path`; `None` removes it. It survives the end of every
-/// process, but is not synced to disk: nothing waits for it. `state` is the state folder.
-///
-/// # Errors
-///
-/// The file cannot be written or removed.
-pub fn keep(state: &Path, path: &Path, record: Option<&HalfDone>) -> io::Result<()> {
-    let file = file(state, path);
-    let Some(record) = record else {
-        return match fs::remove_file(file) {
+/// The file of one chat.
+#[derive(Debug)]
+pub struct Journal {
+    file: PathBuf,
+    /// Bytes of the file; `None` when it is to be written whole.
+    length: Option<usize>,
+}
+
+impl Journal {
+    /// The file of the chat at `path`, which need not exist, in the state folder `state`.
+    pub fn of(state: &Path, path: &Path) -> Self {
+        let name = sha256(lease::real(path).as_os_str().as_encoded_bytes());
+        Self {
+            file: state.join(FOLDER).join(format!("{name}.jsonl")),
+            length: None,
+        }
+    }
+
+    /// What the file says; nothing when it cannot be read.
+    pub fn read(&self) -> Option<HalfDone> {
+        let text = fs::read(&self.file).ok()?;
+        let mut found = HalfDone::default();
+        // A kill or a full disk may leave half a line at the end, and half a character.
+        let lines = text.split(|byte| *byte == b'\n');
+        for entry in lines.map_while(|it| serde_json::from_slice(it).ok()) {
+            found.apply(entry);
+        }
+        Some(found)
+    }
+
+    /// Brings the file up to date: `entries` led to `now` since the last call. It survives
+    /// the end of every process, but is not synced to disk: nothing waits for it.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn write(&mut self, now: &HalfDone, entries: &[Entry]) -> io::Result<()> {
+        let length = self.length.take().filter(|it| *it < MOST_BYTES);
+        let (before, written) = match length {
+            // Replacing a file makes the file system write it out, which takes longer than
+            // all the rest of a call.
+            Some(length) => (length, self.append(&lines(entries)?)?),
+            None => (0, self.replace(&lines(&now.entries())?)?),
+        };
+        self.length = Some(before + written);
+        Ok(())
+    }
+
+    fn append(&self, text: &[u8]) -> io::Result<usize> {
+        let file = OpenOptions::new().append(true).open(&self.file);
+        file?.write_all(text).map(|()| text.len())
+    }
+
+    fn replace(&self, text: &[u8]) -> io::Result<usize> {
+        self.file.parent().map_or(Ok(()), state_dir::make_folder)?;
+        state_dir::replace_unsynced(&self.file, text).map(|()| text.len())
+    }
+
+    /// Removes the file.
+    ///
+    /// # Errors
+    ///
+    /// It exists and cannot be removed.
+    pub fn remove(&mut self) -> io::Result<()> {
+        self.length = None;
+        match fs::remove_file(&self.file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
-        };
-    };
-    private::make_folder(&state.join(FOLDER))?;
-    private::replace_unsynced(&file, &serde_json::to_vec(record)?)
+        }
+    }
 }
 
-/// The record of the chat at `path`; none when it cannot be read.
-pub fn find(state: &Path, path: &Path) -> Option<HalfDone> {
-    let text = fs::read(file(state, path)).ok()?;
-    serde_json::from_slice(&text).ok()
-}
-
-fn file(state: &Path, path: &Path) -> PathBuf {
-    let name = sha256(lease::real(path).as_os_str().as_encoded_bytes());
-    state.join(FOLDER).join(format!("{name}.json"))
+fn lines(entries: &[Entry]) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    for entry in entries {
+        serde_json::to_writer(&mut text, entry)?;
+        text.push(b'\n');
+    }
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -113,28 +214,85 @@ fn file(state: &Path, path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_record_is_found_for_its_chat_until_it_is_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let (state, chat) = (folder.path().join("state"), folder.path().join("a.chat"));
-        assert_eq!(find(&state, &chat), None);
-        keep(&state, &chat, None).unwrap();
+    fn ended(id: &str, content: &str) -> Entry {
         let call = CallKey {
-            id: ToolUseId::new("t_1"),
+            id: ToolUseId::new(id),
             name: "bash".to_owned(),
             input: "{}".to_owned(),
         };
-        let failed = ToolOutcome::Failed("no\nway".to_owned());
-        let record = HalfDone {
-            answers: Some(2),
-            tail: Some("the end".to_owned()),
-            results: vec![Result::of(&call, &failed)],
-        };
-        keep(&state, &chat, Some(&record)).unwrap();
-        assert_eq!(find(&state, &chat), Some(record.clone()));
-        assert_eq!(record.results[0].ended(), (call, failed));
-        assert_eq!(find(&state, &folder.path().join("b.chat")), None);
-        keep(&state, &chat, None).unwrap();
-        assert_eq!(find(&state, &chat), None);
+        Entry::Ended(Result::of(&call, &ToolOutcome::Failed(content.to_owned())))
+    }
+
+    /// Takes over entries and writes them, as a chat does.
+    fn note(journal: &mut Journal, now: &mut HalfDone, entries: Vec<Entry>) {
+        for entry in &entries {
+            now.apply(entry.clone());
+        }
+        journal.write(now, &entries).unwrap();
+    }
+
+    #[test]
+    fn what_was_noted_is_found_for_its_chat_until_it_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, chat) = (folder.path().join("state"), folder.path().join("a.chat"));
+        let (mut journal, mut now) = (Journal::of(&state, &chat), HalfDone::default());
+        assert_eq!(journal.read(), None);
+        journal.remove().unwrap();
+
+        note(&mut journal, &mut now, vec![Entry::Asked(2)]);
+        note(&mut journal, &mut now, vec![ended("t_1", "no\nway")]);
+        note(
+            &mut journal,
+            &mut now,
+            vec![Entry::Answered("the end".to_owned())],
+        );
+
+        assert_eq!(now.answers, Some(2));
+        assert_eq!(now.results[0].content, "no\nway");
+        assert_eq!(Journal::of(&state, &chat).read(), Some(now));
+        let other = Journal::of(&state, &folder.path().join("b.chat"));
+        assert_eq!(other.read(), None);
+        journal.remove().unwrap();
+        assert_eq!(journal.read(), None);
+    }
+
+    #[test]
+    fn half_a_line_of_a_killed_program_is_passed_over_and_written_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let chat = folder.path().join("a.chat");
+        let (mut journal, mut now) = (Journal::of(folder.path(), &chat), HalfDone::default());
+        note(
+            &mut journal,
+            &mut now,
+            vec![Entry::Asked(1), ended("t_1", "one")],
+        );
+        journal
+            .append(b"{\"ended\":{\"id\":\"t_2\",\"name\":\"\xc3")
+            .unwrap();
+
+        let mut journal = Journal::of(folder.path(), &chat);
+        assert_eq!(journal.read(), Some(now.clone()));
+        note(&mut journal, &mut now, vec![ended("t_3", "three")]);
+        assert_eq!(now.results.len(), 2);
+        assert_eq!(journal.read(), Some(now));
+    }
+
+    #[test]
+    fn the_file_keeps_the_newest_results_and_stays_small() {
+        let folder = tempfile::tempdir().unwrap();
+        let chat = folder.path().join("a.chat");
+        let (mut journal, mut now) = (Journal::of(folder.path(), &chat), HalfDone::default());
+        let large = "x".repeat(MOST_RESULTS / 4);
+        for call in 0..100 {
+            note(
+                &mut journal,
+                &mut now,
+                vec![ended(&format!("t_{call}"), &large)],
+            );
+        }
+        let size = fs::metadata(&journal.file).unwrap().len();
+        assert!(size < (MOST_BYTES + MOST_RESULTS) as u64, "{size}");
+        assert_eq!(now.results.len(), 4);
+        assert_eq!(journal.read(), Some(now));
     }
 }

@@ -5,7 +5,6 @@
 //! Decides nothing about a chat: it presses keys, and answers questions as the user
 //! told it to.
 
-mod asking;
 mod buffer;
 mod compose;
 mod events;
@@ -19,6 +18,7 @@ mod prompts;
 mod rehearsal;
 mod saving;
 mod signals;
+mod stdin_prompt;
 mod waiting;
 
 use std::collections::HashSet;
@@ -34,13 +34,14 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use self::asking::Answers;
 use self::buffer::{BUFFER, Buffer};
 use self::news::Told;
 use self::outcome::Outcome;
 use self::output::Output;
 use self::signals::Signals;
+use self::stdin_prompt::Answers;
 use crate::editor::Editor;
+use crate::exit_code::Code;
 use crate::front::{Here, Message, Sender};
 use crate::host::Host;
 use crate::lease::Lease;
@@ -49,7 +50,6 @@ use crate::terminal;
 
 pub use self::compose::{call, fenced};
 pub use self::file::ChatFile;
-pub use self::outcome::Code;
 pub use self::output::{Show, in_a_shell};
 
 /// The name under which the command line's own approvals are logged.

@@ -17,14 +17,15 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tools::Precedence;
 
-use crate::ask::Reply;
 use crate::editor::Editor;
 use crate::lua_tools::{self, LuaTools};
 use crate::mcp::Servers;
+use crate::pending_replies::Reply;
 use crate::protocol::*;
 use crate::scripts::Scripts;
-use crate::session::{self, Input, Shared};
+use crate::session::{self, Input};
 use crate::settings::Settings;
+use crate::shared::Shared;
 use crate::sources::{Catalogue, Change, Sources};
 use crate::terminal;
 use crate::usage::Ledger;
@@ -299,8 +300,7 @@ impl Host {
     }
 
     fn set_autopilot(&mut self, enabled: bool) {
-        let settings = &self.shared.settings;
-        self.share(settings.switched("tools.autopilot.enabled", &Value::Bool(enabled)));
+        self.switch_option("tools.autopilot.enabled", Value::Bool(enabled));
         let state = if enabled { "on" } else { "off" };
         self.editor.notify(&chat::cycle::Notice {
             level: chat::cycle::Level::Info,

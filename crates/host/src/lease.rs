@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::sha256;
-use crate::private;
+use crate::state_dir;
 
 /// Where the leases are, in the folder of our state.
 const FOLDER: &str = "leases";
@@ -80,7 +80,7 @@ struct Record {
 /// Somebody has it, also in this process; or nobody can tell.
 pub fn take(state: &Path, path: &Path, program: &Program) -> Result<Lease, Refusal> {
     let folder = state.join(FOLDER);
-    private::make_folder(&folder)?;
+    state_dir::make_folder(&folder)?;
     let chat = real(path);
     let name = sha256(chat.as_os_str().as_encoded_bytes());
     let path = folder.join(format!("{name}.json"));
@@ -90,7 +90,7 @@ pub fn take(state: &Path, path: &Path, program: &Program) -> Result<Lease, Refus
             .truncate(false)
             .read(true)
             .write(true)
-            .mode(private::FILE_MODE)
+            .mode(state_dir::FILE_MODE)
             .open(&path)?;
         match file.try_lock() {
             Ok(()) => {}

@@ -9,16 +9,16 @@ use std::time::Duration;
 use agent::transport::first_model;
 use reqwest::Client;
 
-use crate::endpoint::LOCAL_SERVERS;
+use crate::endpoint::local_addresses;
 
-/// The name and base URL of the first usual local server that serves a model.
-pub async fn find_server(client: &Client) -> Option<(&'static str, &'static str)> {
-    for (name, base_url) in LOCAL_SERVERS {
+/// The base URL of the first usual local server that serves a model.
+pub async fn find_server(client: &Client) -> Option<&'static str> {
+    for base_url in local_addresses() {
         if first_model(client, base_url, None, Duration::ZERO)
             .await
             .is_some()
         {
-            return Some((name, base_url));
+            return Some(base_url);
         }
     }
     None

@@ -5,17 +5,16 @@ use std::process::ExitCode;
 
 use crate::audit::{self, Audit, Log};
 use crate::protocol::Report;
-use crate::status::state_folder;
+use crate::state_dir;
 use crate::terminal;
 
 /// How many records are shown when no number is given.
 pub const USUAL_COUNT: usize = 50;
 
-/// Prints the last `count` records, as text or as JSON lines, and says on standard
-/// error where the log is damaged. The exit code is 1 then, and when it cannot be
-/// read.
+/// Prints the last `count` records, as text or as JSON lines, and reports damaged lines
+/// on standard error. The exit code is 1 if there are any, or if the log cannot be read.
 pub fn print(count: usize, as_json: bool) -> ExitCode {
-    let written = Audit::open(&state_folder())
+    let written = Audit::open(&state_dir::path())
         .read_last(count)
         .and_then(|log| {
             log.problems.iter().for_each(|it| terminal::tell(it));
@@ -25,7 +24,7 @@ pub fn print(count: usize, as_json: bool) -> ExitCode {
     match written {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        // Whoever reads only the first lines has seen enough.
+        // A reader such as `head` closes the pipe early.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             terminal::tell(&format!("The log cannot be shown: {error}."));
@@ -50,8 +49,8 @@ fn write_records(log: &Log, as_json: bool) -> io::Result<()> {
 }
 
 /// What `:Flemma log` shows.
-fn report() -> Report<'static> {
-    let lines = match Audit::open(&state_folder()).read_last(USUAL_COUNT) {
+pub fn report() -> Report<'static> {
+    let lines = match Audit::open(&state_dir::path()).read_last(USUAL_COUNT) {
         Ok(log) => {
             let mut lines = log.problems;
             lines.extend(audit::lines(&log.records));
@@ -62,14 +61,5 @@ fn report() -> Report<'static> {
     Report {
         title: "log",
         lines,
-    }
-}
-
-impl crate::session::Session {
-    /// Shows `:Flemma log`.
-    pub(crate) fn report_log(&self) {
-        let editor = self.editor().clone();
-        // Up to 20 MB are read to know that the log is whole.
-        tokio::task::spawn_blocking(move || editor.send("report", &report()));
     }
 }

@@ -4,7 +4,6 @@
 //! Nobody waits: the call ends when its answer is there, when it is cancelled, or at
 //! its deadline, whatever Neovim does meanwhile. What a tool does is not known here.
 
-mod calls;
 mod schema;
 
 use std::collections::HashMap;
@@ -16,12 +15,11 @@ use chat::tool::ToolUseId;
 use serde_json::Value;
 use tools::{End, Tool, ToolContext, ToolError, ToolResult};
 
-pub use calls::Calls;
-use calls::Said;
-
 use crate::editor::Editor;
+use crate::lua_calls::Said;
 use crate::protocol::{
     CommandEnded, FunctionCall, Held, RegisteredTool, RegisteredTools, ToolCall, ToolCommand,
+    ToolStop,
 };
 
 /// The name of this source of tools.
@@ -212,7 +210,9 @@ impl Tool for LuaTool {
                 self.item.name
             )));
         };
-        let mut call = self.editor.calls().start(self.editor.clone());
+        let editor = self.editor.clone();
+        let stop = move |call| editor.send("tool_stop", &ToolStop { call });
+        let mut call = self.editor.calls().start(stop);
         let path = ctx.chat.as_ref();
         self.editor.send(
             "tool_call",

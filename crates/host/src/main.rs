@@ -6,37 +6,45 @@
 mod agree;
 mod agreeing;
 mod arguments;
-mod ask;
 mod audit;
 mod backends;
-mod breath;
 mod buffers;
+mod call_environment;
 mod commands;
 mod completion;
 mod config;
+mod config_dir;
 mod credentials;
 mod digest;
 mod direct;
 mod editor;
 mod endpoint;
+mod exit_code;
 mod form;
 mod front;
 mod frontmatter;
 mod half_done;
 mod handover;
 mod headless;
+mod health;
 mod host;
+mod ids;
 mod lease;
 mod local;
 mod log;
 mod logging;
+mod lua_calls;
 mod lua_tools;
+mod lua_value;
 mod mcp;
-mod private;
+mod mcp_commands;
+mod open_files;
+mod options;
+mod pending_replies;
 mod protected;
 mod protocol;
-mod questions;
 mod references;
+mod resolver_calls;
 mod route;
 mod rpc;
 mod rules;
@@ -45,12 +53,13 @@ mod scaffold;
 mod scripts;
 mod session;
 mod settings;
+mod shared;
 mod sources;
 mod spec;
+mod state_dir;
 mod status;
 mod stdout;
 mod supervise;
-mod surroundings;
 mod switch;
 mod terminal;
 mod trust;
@@ -91,6 +100,7 @@ fn main() -> ExitCode {
         Command::Host if inner => host::run(collected),
         Command::Host => supervise::watch_host(start),
         Command::Local => local::guide::print(),
+        Command::Health => health::print(),
         Command::Log { count, json } => log::print(count, json),
         Command::Tools(tools) => commands::tools(tools),
         Command::Backends { config } => commands::backends(config),
@@ -118,7 +128,7 @@ fn main() -> ExitCode {
         }
         Command::Mcp(mcp) => {
             supervise::follow_watcher(collected);
-            mcp::command(mcp)
+            mcp_commands::command(mcp)
         }
     }
 }

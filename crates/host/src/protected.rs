@@ -26,8 +26,8 @@ pub struct Places {
     editor: Vec<PathBuf>,
     /// Our own state: policy decisions, trust, journal.
     state: PathBuf,
-    /// The binary that runs now.
-    host: Option<PathBuf>,
+    /// The program that runs now, and the one that it holds commands with.
+    host: Vec<PathBuf>,
     /// Folders of tools, and of modules for them.
     tools: Vec<PathBuf>,
 }
@@ -54,8 +54,8 @@ impl Places {
         Self {
             home,
             editor,
-            state: crate::status::state_folder(),
-            host: std::env::current_exe().ok(),
+            state: crate::state_dir::path(),
+            host: own_programs(),
             tools: Vec::new(),
         }
     }
@@ -121,10 +121,8 @@ impl Places {
         if self.tools.iter().any(|folder| below(folder)) {
             return Some(Kind::Tool);
         }
-        self.host
-            .as_deref()
-            .is_some_and(below)
-            .then_some(Kind::Host)
+        let mut host = self.host.iter();
+        host.any(|it| below(it)).then_some(Kind::Host)
     }
 
     /// Whether a start file in the home folder is a link that leads here.
@@ -136,6 +134,13 @@ impl Places {
             .any(|name| leads_here(name))
             .then_some(Kind::Shell)
     }
+}
+
+/// This program and its leash, which need not be there.
+fn own_programs() -> Vec<PathBuf> {
+    let own = std::env::current_exe().ok();
+    let leash = own.as_deref().map(tools::leash_beside);
+    own.into_iter().chain(leash).collect()
 }
 
 /// Whether `path` is `folder` or below it, whatever the case of their letters.
@@ -167,9 +172,16 @@ pub fn needs_review(
     real: Option<&Path>,
     tools: Vec<PathBuf>,
 ) -> Option<String> {
+    if !writes(tool) {
+        return None;
+    }
     let mut places = Places::of_this_user();
     places.tools = tools;
     review(tool, input, cwd, real, &places)
+}
+
+fn writes(tool: &str) -> bool {
+    matches!(tool, "write" | "edit" | "write_file" | "edit_file")
 }
 
 fn review(
@@ -179,7 +191,7 @@ fn review(
     real: Option<&Path>,
     places: &Places,
 ) -> Option<String> {
-    if !matches!(tool, "write" | "edit" | "write_file" | "edit_file") {
+    if !writes(tool) {
         return None;
     }
     // A call without a path that can be read is refused by the tool itself.

@@ -23,7 +23,4 @@ pub use prompts::*;
 /// Compared by `hello` and `welcome` before anything else is said.
 pub const VERSION: u64 = 2;
 
-/// Neovim's number of a buffer.
-pub type BufferId = i64;
-/// Neovim's number of a window.
-pub type WindowId = i64;
+pub use crate::ids::{BufferId, WindowId};

@@ -36,9 +36,10 @@ pub async fn find(
         return with_key(&settings, note).await;
     }
     let connect = endpoint::patience("openai_compatible", &settings).connect;
-    let client = transport::client(endpoint::LOCAL_SERVERS[0].1, None, connect)?;
+    let any = endpoint::local_addresses().next().unwrap_or_default();
+    let client = transport::client(any, None, connect)?;
     match local::find_server(&client).await {
-        Some((_, base_url)) => {
+        Some(base_url) => {
             settings.provider = "openai_compatible".to_owned();
             let at = |name: &str| {
                 if name == "OPENAI_COMPATIBLE_BASE_URL" {

@@ -1,8 +1,8 @@
-//! What one chat goes by: the user's options with its frontmatter laid over them,
+//! The rules of one chat: the user's options with the chat's frontmatter laid over them,
 //! as far as it is trusted.
 //!
-//! Decides and reads nothing: whether a frontmatter is trusted is told, and it was
-//! evaluated before.
+//! Reads nothing: the frontmatter was evaluated before, and the caller says whether it is
+//! trusted.
 
 mod layer;
 
@@ -13,22 +13,12 @@ use chat::approval::{CallKey, Decision, Function, Judges, Policy, ResolverChain,
 use chat::cycle::Options;
 use chat::tool::ToolDefinition;
 use serde_json::Value;
-use tools::Registry;
+use tools::{FileAccess, Registry};
 
 use crate::frontmatter::{AutoApprove, Evaluated, Failure, Known, Overrides};
+use crate::options::{self, Loosens};
 use crate::settings::{FrontmatterTrust, Settings, Target, Unlisted, UnrecognizedCalls, searching};
 use crate::trust::{Loosening, loosening, overruled};
-
-/// The tools that read files which a call names.
-const READING: [&str; 7] = [
-    "find",
-    "grep",
-    "list_files",
-    "ls",
-    "read",
-    "read_file",
-    "search",
-];
 
 /// What a chat goes by until its next key.
 #[derive(Clone)]
@@ -67,8 +57,8 @@ impl Rules {
     /// What a chat without frontmatter goes by.
     pub fn plain(settings: &Settings, registry: &Registry) -> Self {
         let mut options = settings.options(registry);
-        options.guarded = ["edit", "write", "write_file"].map(str::to_owned).into();
-        options.reading = READING.map(str::to_owned).into();
+        options.guarded = tools::with_access(FileAccess::Changes);
+        options.reading = tools::with_access(FileAccess::Reads);
         if settings.tools.bash.unlisted == Unlisted::Deny {
             options.inspected = ["bash", "shell"].map(str::to_owned).into();
         }
@@ -91,23 +81,39 @@ impl Rules {
 
     /// Lays a frontmatter over the rules of a chat that has none.
     pub fn with(plain: &Self, registry: &Registry, reading: Reading) -> Self {
-        let (mut rules, settings) = (plain.clone(), &plain.settings);
+        let settings = &plain.settings;
         let evaluated = match reading.result {
             Ok(evaluated) => evaluated,
-            Err(failure) => {
-                rules.options.frontmatter = Some(Err(failure.message.clone()));
-                rules.failure = Some(failure);
-                return rules;
-            }
+            Err(failure) => return plain.failed(failure),
         };
+        let overrides = &evaluated.overrides;
         let trusted = reading.trusted || settings.trust.frontmatter == FrontmatterTrust::Always;
-        if !trusted {
-            rules.withheld = loosening(&evaluated.overrides, settings);
-        }
-        rules.overruled = overruled(&evaluated.overrides, settings);
+        let withheld = match trusted {
+            true => Vec::new(),
+            false => loosening(overrides, settings),
+        };
+        let is_withheld = |option: &str| withheld.iter().any(|it| it.option == option);
+        let settings = match chosen_model(settings, overrides, is_withheld) {
+            Ok(settings) => settings.with_chat(values(overrides, is_withheld)),
+            Err(failure) => return plain.failed(failure),
+        };
+        let mut rules = Self::plain(&settings, registry);
+        rules.overruled = overruled(overrides, &plain.settings);
+        rules.withheld = withheld;
         rules.options.frontmatter = Some(Ok(reading.text));
-        rules.lay_over(&evaluated.overrides, registry);
+        rules.offer(overrides, registry);
+        if let Some(approval) = &overrides.auto_approve {
+            rules.options.chain = rules.chain(approval);
+        }
         rules.evaluated = Some(Arc::new(evaluated));
+        rules
+    }
+
+    /// Returns these rules with a frontmatter that could not be read.
+    fn failed(&self, failure: Failure) -> Self {
+        let mut rules = self.clone();
+        rules.options.frontmatter = Some(Err(failure.message.clone()));
+        rules.failure = Some(failure);
         rules
     }
 
@@ -150,67 +156,19 @@ impl Rules {
         self.withheld.iter().any(|it| it.option == option)
     }
 
-    /// Lays the provider and the model that the chat names over the settings. Both apply
-    /// or neither: a model belongs to its provider.
-    fn choose_model(&mut self, overrides: &Overrides) {
-        let is_named = overrides.provider.is_some() || overrides.model.is_some();
-        if !is_named || self.is_withheld("provider") || self.is_withheld("model") {
+    /// Offers the tools that the chat names and no others.
+    fn offer(&mut self, overrides: &Overrides, registry: &Registry) {
+        let Some(names) = &overrides.tools else {
             return;
-        }
-        let target = Target::of_chat(
-            overrides.provider.as_deref(),
-            overrides.model.as_deref(),
-            &self.settings,
-        );
-        let chosen = target.and_then(|target| {
-            let chosen = self.settings.with_model_of(&target);
-            chosen.map_err(|problems| problems.join(" "))
-        });
-        match chosen {
-            Ok(settings) => self.settings = settings,
-            Err(why) => {
-                let line = overrides
-                    .lines
-                    .get("model")
-                    .or(overrides.lines.get("provider"));
-                let line = line.copied().unwrap_or(1);
-                let message = format!("frontmatter line {line}: {why}");
-                self.options.frontmatter = Some(Err(message.clone()));
-                self.failure = Some(Failure {
-                    line,
-                    column: None,
-                    message,
-                });
-            }
-        }
-    }
-
-    fn lay_over(&mut self, overrides: &Overrides, registry: &Registry) {
-        self.choose_model(overrides);
-        if let Some(names) = &overrides.tools {
-            let tool = |name: &String| registry.get(name).map(|tool| tool.definition());
-            self.offered = names.iter().filter_map(tool).collect();
-            let alias_of = |alias: &String| tools::ALIASES.iter().find(|(it, _)| it == alias);
-            let offered = |name: &String| {
-                names.contains(name)
-                    || alias_of(name).is_some_and(|(_, it)| names.iter().any(|name| name == it))
-            };
-            self.options.tools.retain(|name, _| offered(name));
-        }
-        if let Some(autopilot) = overrides.autopilot
-            && !self.is_withheld("tools.autopilot")
-        {
-            self.options.autopilot = autopilot;
-        }
-        if let Some(sandbox) = &overrides.sandbox
-            && !self.is_withheld("sandbox")
-        {
-            self.settings.sandbox.lay_over(sandbox);
-        }
-        if let Some(approval) = &overrides.auto_approve {
-            self.options.chain = self.chain(approval);
-        }
-        self.parameters(overrides);
+        };
+        let tool = |name: &String| registry.get(name).map(|tool| tool.definition());
+        self.offered = names.iter().filter_map(tool).collect();
+        let alias_of = |alias: &String| tools::aliases().find(|(it, _)| it == alias);
+        let offered = |name: &String| {
+            names.contains(name)
+                || alias_of(name).is_some_and(|(_, it)| names.iter().any(|name| name == it))
+        };
+        self.options.tools.retain(|name, _| offered(name));
     }
 
     /// The frontmatter's opinion takes the place of the options', and where it is
@@ -240,31 +198,6 @@ impl Rules {
         self.options.chain.with_frontmatter(source)
     }
 
-    /// General parameters of the frontmatter beat every one of the options, its
-    /// provider's own beat these: "Per-buffer parameter overrides".
-    fn parameters(&mut self, overrides: &Overrides) {
-        let withheld: BTreeSet<&str> = self.withheld.iter().map(|it| it.option.as_str()).collect();
-        let parameters = &mut self.settings.parameters;
-        for (name, value) in &overrides.parameters {
-            for table in parameters.values_mut().filter_map(Value::as_object_mut) {
-                table.remove(name);
-            }
-            parameters.insert(name.clone(), value.clone());
-        }
-        for (provider, own) in &overrides.provider_parameters {
-            let table = parameters
-                .entry(provider.clone())
-                .or_insert_with(|| Value::Object(serde_json::Map::new()));
-            if let Value::Object(table) = table {
-                // Whose account is asked is nothing that a stranger's chat decides.
-                let applies =
-                    |name: &str| !withheld.contains(format!("{provider}.{name}").as_str());
-                let own = own.iter().filter(|(name, _)| applies(name));
-                table.extend(own.map(|(name, value)| (name.clone(), value.clone())));
-            }
-        }
-    }
-
     /// What an answer of the frontmatter's function comes to: one that is not
     /// trusted approves only what the options approve as well.
     pub fn limited(&self, call: &CallKey, decision: Option<Decision>) -> Option<Decision> {
@@ -281,7 +214,49 @@ impl Rules {
     }
 }
 
-/// What a frontmatter may refer to under these options.
+/// Returns the settings with the provider and the model that the chat names. Both apply or
+/// neither: a model belongs to its provider.
+fn chosen_model(
+    settings: &Settings,
+    overrides: &Overrides,
+    is_withheld: impl Fn(&str) -> bool,
+) -> Result<Settings, Failure> {
+    let [provider, model] = ["provider", "model"].map(|path| overrides.values[path].as_str());
+    let is_named = provider.is_some() || model.is_some();
+    if !is_named || is_withheld("provider") || is_withheld("model") {
+        return Ok(settings.clone());
+    }
+    let target = Target::of_chat(provider, model, settings);
+    let chosen = target.and_then(|target| {
+        let chosen = settings.with_model_of(&target);
+        chosen.map_err(|problems| problems.join(" "))
+    });
+    chosen.map_err(|why| {
+        let lines = &overrides.lines;
+        let line = lines.get("model").or(lines.get("provider"));
+        let line = line.copied().unwrap_or(1);
+        Failure {
+            line,
+            column: None,
+            message: format!("frontmatter line {line}: {why}"),
+        }
+    })
+}
+
+/// Returns the values of the frontmatter that apply, without those that are compared with
+/// the user's rules: the provider, the model, and approvals have functions of their own.
+fn values(overrides: &Overrides, is_withheld: impl Fn(&str) -> bool) -> Value {
+    let mut values = Value::Null;
+    for (path, option, value) in options::set_in(&overrides.values) {
+        if !matches!(option.loosens, Loosens::Compared) && !is_withheld(path) {
+            let value = options::nested(path, value.clone());
+            options::lay_over(&mut values, value);
+        }
+    }
+    values
+}
+
+/// Returns what a frontmatter may refer to under these options.
 pub fn known(settings: &Settings, registry: &Registry) -> Known {
     let is_list = settings.tools.auto_approve.is_array();
     Known {
@@ -293,15 +268,8 @@ pub fn known(settings: &Settings, registry: &Registry) -> Known {
             .collect(),
         presets: settings.preset_names().into_iter().collect(),
         model_presets: settings.presets.keys().cloned().collect(),
-        providers: providers(),
         auto_approve: is_list.then(|| settings.approved_names().map(str::to_owned).collect()),
     }
-}
-
-/// Whose parameters a chat may set: its text may be meant for a provider that is
-/// not built in here as well, such as the specification's example.
-fn providers() -> Vec<String> {
-    crate::endpoint::provider_names()
 }
 
 #[cfg(test)]

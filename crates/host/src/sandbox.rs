@@ -4,17 +4,14 @@
 //! Lists candidates; whether they are there is looked at when a command starts, and
 //! again when it has ended.
 
-mod grants;
-
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tools::{Limits, Missing, Names, Sandbox, Tmp};
 
 use crate::digest::sha256;
 use crate::protected::{self, Places};
-use crate::settings::{Here, SandboxSettings};
-
-pub use grants::{known_names, passed_variables};
+use crate::settings::{Here, SandboxSettings, grants};
 
 /// Folders full of what programs fetched or made. Many packages come with settings of
 /// editors, and nobody opens them as a folder of their own.
@@ -51,7 +48,7 @@ pub fn of_chat(settings: &SandboxSettings, here: Here<'_>) -> Sandbox {
         shown: shown(&roots),
         sockets: grants.sockets,
         missing: grants.missing,
-        secrets: Some(settings.secrets(here)),
+        secrets: Some(Arc::new(settings.secrets(here))),
         ..Limits::default()
     };
     limits.missing.extend(no_network(settings));

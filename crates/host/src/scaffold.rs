@@ -8,8 +8,9 @@ use std::process::ExitCode;
 use tools::{Place, ScriptFolder};
 
 use crate::arguments::{Language, NewTool};
-use crate::config;
-use crate::headless::Code;
+use crate::config_dir;
+use crate::exit_code::Code;
+use crate::scripts::TAKEN;
 use crate::terminal;
 
 /// What stands in the `tool.toml`, but for the script's name.
@@ -17,12 +18,9 @@ const MANIFEST: &str = include_str!("scaffold/tool.toml");
 const PYTHON: &str = include_str!("scaffold/script.py");
 const BASH: &str = include_str!("scaffold/script.sh");
 
-/// What `flemma tool` does not take for a tool's name.
-pub const TAKEN: [&str; 2] = ["new", "help"];
-
 /// `flemma tool new`
 pub fn write(new: &NewTool) -> ExitCode {
-    let own = || config::folder().map(|folder| folder.join("tools"));
+    let own = || config_dir::path().map(|folder| folder.join("tools"));
     let Some(root) = new.tools_dir.clone().or_else(own) else {
         return fail("There is no home folder. Name a folder with --tools-dir.");
     };

@@ -12,13 +12,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use tools::{Place, Precedence, Registry, ScriptFolder};
 
-use crate::config;
-use crate::scaffold::TAKEN;
+use crate::config_dir;
 use crate::sources::{Catalogue, Change, Sources};
-use crate::status::state_folder;
+use crate::state_dir;
 use crate::trust::Trust;
 
 use project::Standing;
+
+/// Names of tools that `flemma tool` takes for its own commands.
+pub const TAKEN: [&str; 2] = ["new", "help"];
 pub use project::{agree, disagree, lines, project_of, remark, standing};
 
 /// The folders of tools of one host. Clones are the same.
@@ -56,7 +58,7 @@ impl Scripts {
     /// Takes the user's folders from the options, which nobody has checked yet.
     pub fn configure(&self, options: &Value) {
         let named = |pointer| folders(options.pointer(pointer));
-        let own = config::folder().map(|folder| folder.join("tools"));
+        let own = config_dir::path().map(|folder| folder.join("tools"));
         let mut state = self.state();
         state.own = own
             .into_iter()
@@ -103,7 +105,7 @@ impl Scripts {
             if there.contains(&root) || !root.is_dir() {
                 continue;
             }
-            match standing(&root, &Trust::open(&state_folder())) {
+            match standing(&root, &Trust::open(&state_dir::path())) {
                 Ok(Standing::Trusted(digest)) => {
                     state.remarks.remove(&root);
                     let place = state.place(&root, Some(digest));

@@ -6,23 +6,24 @@
 //! editor has.
 
 mod answer;
-mod asked;
+mod await_tools;
+mod build_request;
+mod chat_lock;
 mod cut;
 mod decide;
 mod destination;
 mod details;
 mod dispatch;
 mod edits;
-mod expand;
+mod elicitation;
+mod file_snapshots;
 mod first_look;
 mod folding;
 mod folds;
-mod gate;
-mod hold;
+mod idle;
 mod input;
 mod kept;
 mod keys;
-mod later;
 mod mirror;
 mod outcomes;
 mod pace;
@@ -31,14 +32,13 @@ mod record;
 mod references;
 mod refusals;
 mod rehearsal;
+mod reports;
 mod requests;
-mod rest;
 mod running;
-mod shared;
 mod show;
-mod sights;
 mod steps;
 mod switching;
+mod tasks;
 mod trusting;
 mod usage;
 mod view;
@@ -58,12 +58,12 @@ use tools::Sandbox;
 
 pub use self::input::Input;
 use self::mirror::{Loading, Mirror};
-pub use self::shared::Shared;
 use crate::audit::Audit;
 use crate::editor::Editor;
 use crate::protocol::*;
 use crate::rules::Rules;
-use crate::status::state_folder;
+use crate::shared::Shared;
+use crate::state_dir;
 
 /// One frame of a 60 Hz screen: nothing is written or drawn more often.
 const FRAME: Duration = Duration::from_millis(16);
@@ -91,7 +91,7 @@ pub fn start(
         rule: dispatch::Rule::default(),
         reading: 0,
         sandbox: OnceLock::new(),
-        audit: Audit::open(&state_folder()),
+        audit: Audit::open(&state_dir::path()),
         decided: Vec::new(),
         approved: BTreeSet::new(),
         remarks: BTreeSet::new(),
@@ -104,7 +104,7 @@ pub fn start(
         seq: 0,
         loading: None,
         path: None,
-        hold: hold::Hold::default(),
+        chat_lock: chat_lock::ChatLock::default(),
         kept: kept::Kept::default(),
         cwd: PathBuf::from("/"),
         window: None,
@@ -117,12 +117,11 @@ pub fn start(
         request: None,
         running: HashMap::new(),
         pace: pace::Pace::default(),
-        later: later::Later::default(),
         view: view::View::default(),
         folds: folding::Folding::default(),
         previews: previews::Previews::default(),
         refusals: refusals::Refusals::default(),
-        sights: sights::Sights::default(),
+        file_snapshots: file_snapshots::FileSnapshots::default(),
         first_look: first_look::FirstLook::default(),
         cut: cut::Cut::default(),
         interrupted: None,
@@ -169,7 +168,7 @@ pub(crate) struct Session {
     /// Where the text came from and its lines so far, while it arrives.
     loading: Option<Loading>,
     path: Option<PathBuf>,
-    hold: hold::Hold,
+    chat_lock: chat_lock::ChatLock,
     kept: kept::Kept,
     cwd: PathBuf,
     /// Where the user last pressed a key of ours, and in which mode.
@@ -187,12 +186,11 @@ pub(crate) struct Session {
     request: Option<answer::Open>,
     running: HashMap<CallKey, running::Call>,
     pace: pace::Pace,
-    later: later::Later,
     view: view::View,
     folds: folding::Folding,
     previews: previews::Previews,
     refusals: refusals::Refusals,
-    sights: sights::Sights,
+    file_snapshots: file_snapshots::FileSnapshots,
     first_look: first_look::FirstLook,
     cut: cut::Cut,
     /// Why the last answer was cut off, until the text says so.
@@ -209,7 +207,7 @@ impl Session {
             let deadline = self.deadline();
             tokio::select! {
                 // What comes after a key that waits is taken after it.
-                input = inputs.recv(), if self.hold.next_try().is_none() => match input {
+                input = inputs.recv(), if self.chat_lock.next_try().is_none() => match input {
                     Some(input) => self.handle(input),
                     None => break,
                 },
@@ -221,7 +219,8 @@ impl Session {
             // is decided on the text it made, before what was done to that, as an undo.
             let (mut others, mut changes) = (0, 0);
             while others < AT_A_LOOK && changes < CHANGES_AT_A_LOOK {
-                if self.waiting.front() == Some(&Event::Continue) || self.hold.next_try().is_some()
+                if self.waiting.front() == Some(&Event::Continue)
+                    || self.chat_lock.next_try().is_some()
                 {
                     break;
                 }
@@ -244,11 +243,9 @@ impl Session {
             self.go_on();
             self.keep_words();
             self.keep_half_done();
-            self.tell_later();
             self.record_ends();
             self.show();
             self.tell_rest();
-            self.tell_later();
             self.record_decisions();
             self.yield_chat();
         }
@@ -319,14 +316,6 @@ impl Session {
     /// Whether everything is known that an event is decided by; if not it is to wait.
     fn is_ready_for(&mut self, event: &Event) -> bool {
         self.has_looked(event) && self.has_heard_refusals(event) && self.has_rules_for(event)
-    }
-
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
-    }
-
-    pub(crate) fn editor(&self) -> &Editor {
-        &self.editor
     }
 
     pub(crate) fn path(&self) -> Option<&std::path::Path> {

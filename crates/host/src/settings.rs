@@ -1,20 +1,16 @@
-//! The options, checked, and what the cycle and providers get of them.
+//! The values of the options, read from their layers, and what the cycle and the
+//! providers get of them.
 //!
-//! Which options there are stands in `definition`. Knows no source of values but
-//! the layers that it is given: defaults, `setup()`, and what was switched since.
+//! Which options exist, and what fits them, is the business of `options`.
 
-mod check;
-mod definition;
+pub mod grants;
 pub mod judges;
-mod kind;
 mod layers;
 mod policy;
 mod sandbox;
 mod target;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod written;
 
 use std::collections::BTreeMap;
 
@@ -23,15 +19,15 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tools::{BashOptions, Registry};
 
+use crate::options::{self, InvalidOption, Scope};
 use crate::protocol::Resolvers;
 
-pub use check::nearest;
-pub use definition::parameter_words;
-pub use kind::share;
 pub use layers::Row;
 pub use policy::searching;
 pub use sandbox::{BackendChoice, Here, SandboxSettings, folder};
 pub use target::{Target, value_of};
+
+use layers::Layers;
 
 /// Every option that the host goes by.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -63,7 +59,7 @@ pub struct Settings {
     pub resolvers: Resolvers,
     /// Where the values came from.
     #[serde(skip)]
-    layers: layers::Layers,
+    layers: Layers,
 }
 
 /// `folds.*`
@@ -208,15 +204,13 @@ pub enum UnrecognizedCalls {
     Policy,
 }
 
-/// What is wrong with given options, a sentence each.
+/// What is wrong with given options.
 #[derive(Debug, Default)]
 pub struct Problems {
-    /// Unknown names and values that do not fit; `setup()` finds these as well.
-    pub values: Vec<String>,
-    /// What only the host can tell.
-    pub names: Vec<String>,
+    /// Options that do not apply: unknown names, and values that do not fit.
+    pub invalid: Vec<InvalidOption>,
     /// Names that no tool has, and that look like one's: right once there is one.
-    pub unknown: Vec<String>,
+    pub unknown: Vec<InvalidOption>,
     /// What is not wrong and may not be meant so.
     pub remarks: Vec<String>,
     /// The names in `tools.auto_approve` that the remarks are about: no tool has them yet.
@@ -224,76 +218,81 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// All of them.
+    /// Returns a sentence for each invalid option and each unknown name.
     pub fn all(&self) -> Vec<String> {
-        [self.values.as_slice(), &self.unknown, &self.names].concat()
+        let all = self.invalid.iter().chain(&self.unknown);
+        all.map(ToString::to_string).collect()
+    }
+
+    /// Returns true if no rule of the `tools` table can be relied on.
+    fn breaks_rules(&self) -> bool {
+        let is_rule = |it: &InvalidOption| it.path.is_empty() || it.is_about("tools");
+        !self.unknown.is_empty() || self.invalid.iter().any(is_rule)
+    }
+
+    /// Returns a sentence that says what follows from the problems.
+    pub fn consequence(&self) -> &'static str {
+        if self.breaks_rules() {
+            "Until the tools options are right, every call waits for you."
+        } else {
+            "These options keep their defaults."
+        }
     }
 }
 
 impl Settings {
-    /// Reads the options given to `setup()`, and says what is wrong with them. An
-    /// option that is wrong keeps its default; of a broken `tools` table nothing is
-    /// approved, because a rule that failed to load must never mean a laxer one.
+    /// Reads the options given to `setup()`; see [`Settings::examine`].
     pub fn read(given: &Value, registry: &Registry) -> (Self, Vec<String>) {
-        let (settings, problems) = Self::examine(given, registry);
+        let (settings, problems) = Self::examine(given, Scope::Setup, registry);
         (settings, problems.all())
     }
 
-    /// Likewise, with the problems sorted by who else can find them.
-    pub fn examine(given: &Value, registry: &Registry) -> (Self, Problems) {
+    /// Reads the options of `setup()` or of the configuration file, and what is wrong
+    /// with them. An option that is wrong keeps its default; of a broken `tools` table
+    /// nothing is approved, because a rule that failed to load must never mean a laxer
+    /// one, and with a broken `sandbox` table no command runs outside a sandbox.
+    pub fn examine(given: &Value, scope: Scope, registry: &Registry) -> (Self, Problems) {
         let mut problems = Problems::default();
-        let fitting = check::fitting(&definition::ROOT, given, "", &mut problems.values);
-        let mut settings = Self::of(fitting.unwrap_or(Value::Null), Value::Null);
+        let (mut fitting, invalid) = options::check(given, scope);
+        problems.invalid = invalid;
+        if let Some(name) = given.get("provider").filter(|it| it.is_string()) {
+            // A misspelled provider sends nothing; the default would be another one.
+            fitting["provider"] = name.clone();
+        }
+        let mut settings = Self::of(Layers::of_user(fitting));
         settings.check_names(registry, &mut problems);
         settings.sandbox.check(&mut problems);
-        if let Some(name) = given.get("provider").and_then(Value::as_str) {
-            // One that does not exist sends nothing; the default is somebody else.
-            name.clone_into(&mut settings.provider);
-        }
-        const CONSEQUENCE: &str = "Until the tools options are right, every call waits for you.";
-        let is_serious = |it: &String| it.contains("tools") || it.starts_with("setup()");
         settings.take_preset(given, &mut problems);
-        if problems.values.iter().any(|it| it.starts_with("sandbox")) {
-            settings.sandbox.backend = BackendChoice::Required;
-        }
-        let mut all = problems.values.iter().chain(&problems.names);
-        if all.any(is_serious) {
-            settings.close();
-            // Where what is wrong is said: alone it would hide that, as the later message.
-            let said = match problems.names.is_empty() {
-                true => &mut problems.values,
-                false => &mut problems.names,
-            };
-            said.push(CONSEQUENCE.to_owned());
-        } else if !problems.unknown.is_empty() {
-            settings.close();
-            problems.unknown.push(CONSEQUENCE.to_owned());
-        }
+        let broken_sandbox = problems.invalid.iter().any(|it| it.is_about("sandbox"));
+        settings.layers.no_rules = problems.breaks_rules();
+        settings.layers.needs_sandbox = broken_sandbox;
+        settings.restrict();
         (settings, problems)
     }
 
-    /// Puts layers that fit on the defaults.
-    fn of(setup: Value, runtime: Value) -> Self {
-        let mut values = definition::defaults();
-        for layer in [&setup, &runtime] {
-            if !layer.is_null() {
-                check::lay_over(&mut values, layer.clone());
-            }
-        }
-        let mut settings: Self = serde_json::from_value(values.clone()).unwrap_or_else(|error| {
+    /// Reads the values of all layers.
+    fn of(mut layers: Layers) -> Self {
+        layers.merge();
+        let values = layers.values().clone();
+        let mut settings: Self = serde_json::from_value(values).unwrap_or_else(|error| {
             tracing::error!(%error, "the options do not have the form of their definitions");
-            let mut closed = Self::default();
-            closed.close();
-            closed
+            layers.no_rules = true;
+            Self::default()
         });
-        settings.layers = layers::Layers::new(values, setup, runtime);
+        settings.layers = layers;
+        settings.restrict();
         settings
     }
 
-    /// Approves nothing.
-    fn close(&mut self) {
-        self.tools.auto_approve = Value::Array(Vec::new());
-        self.tools.require_approval = true;
+    /// Takes away what options that failed to load might have restricted.
+    fn restrict(&mut self) {
+        if self.layers.no_rules {
+            self.tools.auto_approve = Value::Array(Vec::new());
+            self.tools.require_approval = true;
+        }
+        if self.layers.needs_sandbox {
+            self.sandbox.backend = BackendChoice::Required;
+        }
     }
 
     /// What `bash` goes by in a chat that is `here`.

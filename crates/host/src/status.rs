@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use chat::approval::{CallKey, Decision, Verdict, decide};
 use chat::tool::ToolUseId;
@@ -14,18 +14,11 @@ use crate::protocol::{KnownTool, Report};
 use crate::rules::Rules;
 use crate::settings::judges::exceptions;
 use crate::settings::{BackendChoice, Row, SandboxSettings, Settings};
+use crate::state_dir;
 use crate::tutor;
 
 /// How much of a tool's description stands in a list, in columns.
 const ABOUT: usize = 60;
-
-/// Where state is kept: `stdpath("state")/flemma` of the Neovim that started us.
-pub fn state_folder() -> PathBuf {
-    let neovim = tools::variable("NVIM_APPNAME").filter(|name| !name.is_empty());
-    tools::state_home()
-        .join(neovim.as_deref().unwrap_or("nvim"))
-        .join("flemma")
-}
 
 /// Makes the folder that the tutor's chat is in, with its file; returns the
 /// chat's path.
@@ -34,7 +27,7 @@ pub fn state_folder() -> PathBuf {
 ///
 /// It cannot be written.
 pub fn tutor_folder() -> io::Result<String> {
-    let folder = state_folder().join("tutor");
+    let folder = state_dir::path().join("tutor");
     std::fs::create_dir_all(&folder)?;
     std::fs::write(
         folder.join(tutor::NOTES),
@@ -45,7 +38,7 @@ pub fn tutor_folder() -> io::Result<String> {
 
 /// Whether a chat is the one that `:Flemma tutor` opened.
 pub fn is_tutor_chat(path: Option<&Path>) -> bool {
-    path.is_some_and(|path| path == state_folder().join("tutor").join("tutor.chat"))
+    path.is_some_and(|path| path == state_dir::path().join("tutor").join("tutor.chat"))
 }
 
 /// What `:Flemma status` shows of a chat that goes by `rules`.
@@ -75,7 +68,7 @@ pub fn report(rules: &Rules, is_tutor: bool, doing: &str) -> Report<'static> {
     if !matches!(options.frontmatter, Some(Err(_))) {
         lines.push(String::new());
         lines.push("A call of    by the policy now".to_owned());
-        let is_alias = |name: &&String| tools::ALIASES.iter().any(|(alias, _)| alias == name);
+        let is_alias = |name: &&String| tools::aliases().any(|(alias, _)| alias == name.as_str());
         let tools = options.tools.keys().filter(|name| !is_alias(name));
         lines.extend(tools.map(|name| format!("{name:<12} {}", policy_of(rules, name))));
     }
@@ -131,17 +124,17 @@ fn frontmatter_lines(rules: &Rules) -> Vec<String> {
     lines
 }
 
-/// What `:Flemma status verbose` adds: every option, its value, and the layer that
-/// set it. `frontmatter` holds what the chat sets, by the option's whole name.
-pub fn option_lines(settings: &Settings, frontmatter: &BTreeMap<String, Value>) -> Vec<String> {
-    let rows = settings.rows(frontmatter);
+/// Returns what `:Flemma status verbose` adds: every option, its value, and the layer that
+/// set it. `chosen` holds by path what the chat chose otherwise than by its layer.
+pub fn option_lines(settings: &Settings, chosen: &BTreeMap<String, Value>) -> Vec<String> {
+    let rows = settings.rows(chosen);
     let width = |of: fn(&Row) -> &str| rows.iter().map(|row| of(row).chars().count()).max();
     let name = width(|row| &row.name).unwrap_or_default();
     // A long value moves its own layer to the right and no other.
     let value = width(|row| &row.value).unwrap_or_default().min(24);
     let heading = format!("{:<name$}  {:<value$}  set by", "option", "value");
     let lines = rows.iter().map(|row| {
-        let layer = row.layer.name();
+        let layer = row.layer_name();
         format!("{:<name$}  {:<value$}  {layer}", row.name, row.value)
     });
     [String::new(), heading].into_iter().chain(lines).collect()
@@ -218,7 +211,7 @@ pub fn known_tools(registry: &Registry) -> impl Iterator<Item = KnownTool> {
     })
 }
 
-fn tool_lines(rules: &Rules, registry: &Registry) -> Vec<String> {
+pub fn tool_lines(rules: &Rules, registry: &Registry) -> Vec<String> {
     let is_offered = |name: &str| rules.offered.iter().any(|it| it.name == name);
     let known: Vec<KnownTool> = known_tools(registry).collect();
     let width = known
@@ -268,64 +261,5 @@ fn policy_of(rules: &Rules, name: &str) -> String {
                 format!("{word} ({by}){but}")
             }
         }
-    }
-}
-
-impl crate::session::Session {
-    /// Shows `:Flemma status`, with every option when it is to be verbose.
-    pub(crate) fn report_status(&self, verbose: bool) {
-        let doing = match (self.is_sending(), self.running_calls().len()) {
-            (true, _) => "an answer is arriving".to_owned(),
-            (false, 0) => "nothing is running here".to_owned(),
-            (false, 1) => "one tool is running".to_owned(),
-            (false, count) => format!("{count} tools are running"),
-        };
-        let is_tutor = is_tutor_chat(self.path());
-        let queued = self.queued_count();
-        let (editor, shared) = (self.editor().clone(), self.shared().clone());
-        let show = move |rules: &Rules| {
-            let mut report = report(rules, is_tutor, &doing);
-            if queued > 0 {
-                let messages = if queued == 1 { "message" } else { "messages" };
-                let line = format!("queued     {queued} {messages}; :Flemma queue lists them");
-                report.lines.insert(1, line);
-            }
-            if verbose {
-                let layer = rules.layer(&shared.settings);
-                report.lines.extend(option_lines(&shared.settings, &layer));
-            }
-            editor.send("report", &report);
-        };
-        self.with_rules_now(show);
-    }
-
-    /// Says what holds the commands of this chat.
-    pub(crate) fn report_sandbox(&self) {
-        let editor = self.editor().clone();
-        self.with_rules_now(move |rules| {
-            editor.notify(&chat::cycle::Notice {
-                level: chat::cycle::Level::Info,
-                text: format!("Sandbox: {}.", held(&rules.settings.sandbox)),
-            });
-        });
-    }
-
-    /// Shows `:Flemma tool:list`.
-    pub(crate) fn list_tools(&self) {
-        let mut lines: Vec<String> = self
-            .running_calls()
-            .into_iter()
-            .map(|(call, seconds)| format!("{:<12} {:<24} {seconds} s", call.name, call.id))
-            .collect();
-        if lines.is_empty() {
-            lines.push("No tool is running here.".to_owned());
-        }
-        let (editor, shared) = (self.editor().clone(), self.shared().clone());
-        self.with_rules_now(move |rules| {
-            lines.extend([String::new(), "All tools".to_owned()]);
-            lines.extend(tool_lines(rules, &shared.registry));
-            let title = "tools";
-            editor.send("report", &Report { title, lines });
-        });
     }
 }

@@ -3,7 +3,7 @@
 
 use std::io::{self, ErrorKind, Write};
 
-use crate::headless::Code;
+use crate::exit_code::Code;
 use crate::terminal;
 
 /// Writes all of a text now.

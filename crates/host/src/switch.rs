@@ -8,8 +8,9 @@ use provider::catalogue;
 use serde_json::Value;
 
 use crate::endpoint;
+use crate::options::parameter_words;
 use crate::protocol::Choice;
-use crate::settings::{Settings, Target, parameter_words, value_of};
+use crate::settings::{Settings, Target, value_of};
 
 /// The settings after `:Flemma switch` with these words: a provider or `$preset`, a
 /// model, and parameters as `name=value`. Parameters alone are those of whoever is
@@ -194,7 +195,9 @@ mod tests {
     #[test]
     fn a_switch_outlives_another_setup_and_other_switches() {
         let switched = switched(json!({"1": "openai"})).unwrap();
-        let other = switched.switched("tools.autopilot.enabled", &json!(false));
+        let other = switched
+            .switched("tools.autopilot.enabled", &json!(false))
+            .unwrap();
         assert_eq!(other.provider, "openai");
         assert_eq!(settings().keep_switched(&other).provider, "openai");
     }

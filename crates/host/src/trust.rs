@@ -20,8 +20,8 @@ use serde_json::Value;
 use tools::Fingerprint;
 
 use crate::digest::sha256;
-use crate::private;
 use crate::references::Agreed;
+use crate::state_dir;
 
 /// The store's name in the folder of our state.
 const FILE: &str = "trust.json";
@@ -204,7 +204,7 @@ impl Trust {
     }
 
     fn change(&self, edit: impl FnOnce(&mut Store)) -> io::Result<()> {
-        let _lock = private::lock(&self.folder, LOCK)?;
+        let _lock = state_dir::lock(&self.folder, LOCK)?;
         let (mut store, problem) = self.read();
         if problem.is_some() {
             // Kept for whoever wants to know what happened to it.
@@ -222,7 +222,7 @@ impl Trust {
         let store = serde_json::json!(
             {"version": 1, "trusted": trusted, "files": files, "folders": folders}
         );
-        private::replace(&self.file(), format!("{store:#}\n").as_bytes())
+        state_dir::replace(&self.file(), format!("{store:#}\n").as_bytes())
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::sha256;
-use crate::{lease, private};
+use crate::{lease, state_dir};
 
 /// Where the files are, in the folder of our state.
 const FOLDER: &str = "unsaid";
@@ -45,8 +45,8 @@ pub fn keep(state: &Path, path: &Path, texts: &[String]) -> io::Result<()> {
         chat: lease::real(path).to_string_lossy().into_owned(),
         texts: texts.to_vec(),
     };
-    private::make_folder(&state.join(FOLDER))?;
-    private::replace(&file, &serde_json::to_vec(&record)?)
+    state_dir::make_folder(&state.join(FOLDER))?;
+    state_dir::replace(&file, &serde_json::to_vec(&record)?)
 }
 
 /// What is kept for the chat at `path`. A file that cannot be read is set aside.

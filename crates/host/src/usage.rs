@@ -11,7 +11,7 @@ use provider::catalogue::{Cost, Price};
 use provider::{CacheRetention, Endpoint, Parameters, Usage};
 use serde::Serialize;
 
-use crate::protocol::BufferId;
+use crate::ids::BufferId;
 
 /// What a request is charged by, known when it is sent.
 #[derive(Debug, Clone, Default)]

@@ -6,7 +6,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::arguments::Arguments;
-use crate::headless::Code;
+use crate::exit_code::Code;
 use crate::stdout;
 use crate::terminal;
 

@@ -8,8 +8,9 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::{
-    Endpoint, Protocol, StreamEvent, ToolUse, anthropic, arguments, chat_completions, failure,
-    gemini, responses, retry,
+    Endpoint, Protocol, StreamEvent, ToolUse, anthropic, arguments, chat_completions,
+    failure::{self, NotJson},
+    gemini, providers, responses, retry,
     said::Said,
     sse::{SseDecoder, SseEvent, TooLarge},
     surrogates::{self, Joiner},
@@ -58,24 +59,6 @@ impl Answer {
     }
 }
 
-/// An event whose text is not JSON.
-#[derive(Debug)]
-pub(crate) struct NotJson;
-
-/// Reads an event whose text is not JSON: the error that it tells of, if it tells of one.
-///
-/// # Errors
-///
-/// Nobody sends such an event.
-pub(crate) fn not_json(event: &SseEvent) -> Result<Option<StreamEvent>, NotJson> {
-    match event.text.trim() {
-        // Gateways add Chat Completions' end mark, and blank events keep alive.
-        "" | "[DONE]" => Ok(None),
-        text if event.name == "error" => Ok(Some(StreamEvent::Error(failure::reported(text)))),
-        _ => Err(NotJson),
-    }
-}
-
 /// An event whose text holds no lone surrogate.
 fn repaired(mut event: SseEvent) -> SseEvent {
     if let Cow::Owned(text) = surrogates::repair(&event.text) {
@@ -90,7 +73,8 @@ impl Decoder {
         let mut decoder = Self::new(endpoint.protocol);
         let is_chat = endpoint.protocol == Protocol::ChatCompletions;
         if is_chat {
-            let returns = chat_completions::returns(&endpoint.provider);
+            // What it thought is marked as this provider's own if it takes it back.
+            let returns = providers::dialect(&endpoint.provider, "").returns;
             decoder.answer = Answer::ChatCompletions(chat_completions::Answer::of(returns));
         }
         decoder

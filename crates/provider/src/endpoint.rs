@@ -129,7 +129,7 @@ const REDACTED: &str = "[redacted]";
 /// them every other word would be redacted.
 const MIN_SECRET_BYTES: usize = 4;
 
-/// A key, which neither `Debug` nor `Display` prints.
+/// A key, which `Debug` does not print; it has no `Display`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -146,12 +146,6 @@ impl Secret {
 }
 
 impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(REDACTED)
-    }
-}
-
-impl fmt::Display for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(REDACTED)
     }
@@ -231,7 +225,9 @@ mod tests {
         let endpoint = endpoint("https://api.anthropic.com", "sk-secret");
         let header = endpoint.key_header("Bearer ").unwrap().unwrap();
 
-        assert!(!format!("{endpoint:?} {header:?}").contains("sk-secret"));
+        let printed = format!("{endpoint:?} {header:?}");
+        assert!(!printed.contains("sk-secret"), "{printed}");
+        assert_eq!(printed.matches("[redacted]").count(), 2, "{printed}");
         assert_eq!(header.expose(), "Bearer sk-secret");
     }
 

@@ -4,10 +4,30 @@
 
 use chat::Problem;
 
+use crate::event::StreamEvent;
 use crate::said::{MAX_EXCERPT_BYTES, Said, excerpt, message_excerpt, page_excerpt};
+use crate::sse::SseEvent;
 
 /// The next step after every broken answer.
 const TRY_AGAIN: &str = "Press Ctrl-] to try again.";
+
+/// An event whose text is not JSON, although the protocol demands it.
+#[derive(Debug)]
+pub(crate) struct NotJson;
+
+/// Reads an event whose text is not JSON: the error that it reports, if it reports one.
+///
+/// # Errors
+///
+/// The text is neither an error nor one of those that servers and gateways add.
+pub(crate) fn not_json(event: &SseEvent) -> Result<Option<StreamEvent>, NotJson> {
+    match event.text.trim() {
+        // Gateways add Chat Completions' end mark, and blank events keep alive.
+        "" | "[DONE]" => Ok(None),
+        text if event.name == "error" => Ok(Some(StreamEvent::Error(reported(text)))),
+        _ => Err(NotJson),
+    }
+}
 
 /// The stream ended before its end was announced.
 pub(crate) fn cut() -> Problem {

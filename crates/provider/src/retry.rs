@@ -268,6 +268,11 @@ mod tests {
             POLICY.decide(status(500), after(4, 0), 0.0),
             Verdict::GiveUp
         );
+        assert_eq!(
+            POLICY.decide(status(500), after(3, 0), 1.0),
+            wait(2000),
+            "the last one"
+        );
         let never = Patience {
             retries: 0,
             ..POLICY
@@ -279,6 +284,7 @@ mod tests {
     fn a_server_says_how_long_to_wait_up_to_what_the_user_allows() {
         assert_eq!(POLICY.decide(asks(7), after(1, 0), 0.0), wait(7000));
         assert_eq!(POLICY.decide(asks(7), after(1, 0), 1.0), wait(7250));
+        assert_eq!(POLICY.decide(asks(60), after(1, 0), 0.0), wait(60_000));
         assert_eq!(
             POLICY.decide(asks(61), after(1, 0), 0.0),
             Verdict::TooLong(Duration::from_secs(61))
@@ -346,6 +352,8 @@ mod tests {
         let at = |made, waited| POLICY.decide(Failure::Unreachable, after(made, waited), 1.0);
         assert_eq!(at(1, 0), wait(500));
         assert_eq!(at(2, 500), wait(1000));
+        assert_eq!(at(2, 1000), wait(1000));
+        assert_eq!(at(2, 1001), Verdict::GiveUp);
         assert_eq!(at(3, 1500), Verdict::GiveUp);
     }
 

@@ -152,6 +152,49 @@ fn what_ends_an_answer_badly_is_no_good_ending() {
     }
 }
 
+/// An answer that thinks and says no more, in the protocol's own events.
+fn thinking(protocol: Protocol) -> String {
+    let events = match protocol {
+        Protocol::AnthropicMessages => vec![
+            json!({"type": "content_block_start", "index": 0, "content_block":
+                {"type": "thinking", "thinking": "", "signature": "cut"}}),
+            json!({"type": "content_block_delta", "index": 0, "delta":
+                {"type": "thinking_delta", "thinking": "Hm"}}),
+        ],
+        Protocol::ChatCompletions => {
+            vec![json!({"choices": [{"delta": {"reasoning_content": "Hm"}}]})]
+        }
+        Protocol::Gemini => vec![json!({"candidates": [{"content": {"parts": [
+            {"thought": true, "text": "Hm"}]}}]})],
+        Protocol::Responses => vec![json!({"type": "response.reasoning_summary_text.delta",
+            "output_index": 0, "summary_index": 0, "delta": "Hm"})],
+    };
+    let events = events.iter().map(|event| format!("data: {event}\n\n"));
+    events.collect()
+}
+
+#[test]
+fn an_answer_that_breaks_off_while_the_model_thinks_closes_its_thinking() {
+    for protocol in PROTOCOLS {
+        for end in [
+            "",
+            "data: <html>\n\n",
+            "event: error\ndata: overloaded\n\n",
+            "data: {\"type\": \"error\", \"error\": {\"message\": \"overloaded\"}}\n\n",
+        ] {
+            let mut decoder = Decoder::new(protocol);
+            let mut events = decoder.push((thinking(protocol) + end).as_bytes());
+            events.extend(decoder.finish());
+            let [first, second, last] = events.as_slice() else {
+                panic!("{protocol:?} {end:?}: {events:?}");
+            };
+            assert_eq!(*first, StreamEvent::Thinking("Hm".to_owned()));
+            assert_eq!(*second, StreamEvent::ThinkingEnd { signature: None });
+            assert!(matches!(last, StreamEvent::Error(_)), "{last:?}");
+        }
+    }
+}
+
 #[test]
 fn a_bad_reason_is_not_taken_back_by_a_later_one() {
     let reason = |word: &str| {

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use chat::prompt::{Part, Prompt, PromptMessage, PromptRole};
-use chat::tool::{ToolDefinition, ToolUseId};
+use chat::tool::{MALFORMED_CALL, ToolDefinition, ToolUseId};
 use provider::{Endpoint, Parameters, Protocol, StopReason, StreamEvent, TextCalls, encode};
 use serde_json::{Value, json};
 
@@ -38,6 +38,7 @@ fn tools() -> Vec<ToolDefinition> {
         tool(
             "typed",
             json!({
+                "lines": {"type": "array", "items": {"type": "integer"}},
                 "count": {"type": "integer"},
                 "note": {"type": ["string", "null"]},
                 "place": {"type": "object", "properties": {"line": {"type": "integer"}}},
@@ -143,6 +144,9 @@ fn words_of_xml_become_values_where_the_schema_has_the_type() {
         ("<count> 3 </count>", "{\"count\":3}"),
         ("<count>many</count>", "{\"count\":\"many\"}"),
         ("<count>3</count><count>4</count>", "{\"count\":[3,4]}"),
+        ("<lines>3</lines>", "{\"lines\":[3]}"),
+        ("<lines>3</lines><lines>4</lines>", "{\"lines\":[3,4]}"),
+        ("<lines><i>3</i><i>4</i></lines>", "{\"lines\":[3,4]}"),
         ("<note>nil</note>", "{\"note\":null}"),
         ("<note>3</note>", "{\"note\":\"3\"}"),
         ("<place/>", "{\"place\":{}}"),
@@ -239,6 +243,69 @@ fn what_cannot_be_read_becomes_a_call_that_says_why() {
     }
 }
 
+/// The request for a model that can call no tools.
+fn request(prompt: &Prompt) -> Value {
+    let endpoint = Endpoint {
+        provider: "openai_compatible".to_owned(),
+        protocol: Protocol::ChatCompletions,
+        base_url: "http://127.0.0.1:1/v1".to_owned(),
+        api_key: None,
+        key_source: String::new(),
+        ca_file: None,
+    };
+    let parameters = Parameters {
+        model: "m".to_owned(),
+        text_tools: true,
+        ..Parameters::default()
+    };
+    let request = encode(prompt, &endpoint, &parameters).unwrap();
+    serde_json::from_slice(&request.body).unwrap()
+}
+
+/// How a call goes back to the model that made it.
+fn sent_back(name: &str, input: &str) -> Value {
+    let call = Part::ToolUse {
+        id: ToolUseId::new("call_1"),
+        name: name.to_owned(),
+        input: input.to_owned(),
+    };
+    let message = |role, part| PromptMessage {
+        role,
+        parts: vec![part],
+    };
+    let body = request(&Prompt {
+        system: None,
+        messages: vec![
+            message(PromptRole::User, Part::Text("Go.".to_owned())),
+            message(PromptRole::Assistant, call),
+        ],
+        tools: Vec::new(),
+    });
+    assert_eq!(
+        body["messages"][0]["content"], "Go.",
+        "without tools no rules"
+    );
+    body["messages"][1]["content"].clone()
+}
+
+#[test]
+fn a_call_that_could_not_be_read_goes_back_as_the_model_wrote_it() {
+    let written = "<tool_call>{\"name\": bash}</tool_call>";
+    let input = json!({"why": "expected value", "text": written}).to_string();
+    assert_eq!(sent_back(MALFORMED_CALL, &input), written);
+    for (name, input, arguments) in [
+        // A tool may have an argument of that name.
+        ("bash", "{\"text\": \"ls\"}", "{\"text\": \"ls\"}"),
+        (MALFORMED_CALL, "{\"why\": \"\"}", "{\"why\": \"\"}"),
+        ("bash", "{\"command\": ", "{}"),
+    ] {
+        let expected = format!(
+            "<tool_call>\n{{\"name\": \"{name}\", \"arguments\": {arguments}}}\n</tool_call>"
+        );
+        assert_eq!(sent_back(name, input), expected);
+    }
+}
+
 #[test]
 fn calls_and_results_go_back_as_words_and_no_result_ends_its_block() {
     let id = ToolUseId::new("call_1");
@@ -269,21 +336,7 @@ fn calls_and_results_go_back_as_words_and_no_result_ends_its_block() {
         ],
         tools: tools(),
     };
-    let endpoint = Endpoint {
-        provider: "openai_compatible".to_owned(),
-        protocol: Protocol::ChatCompletions,
-        base_url: "http://127.0.0.1:1/v1".to_owned(),
-        api_key: None,
-        key_source: String::new(),
-        ca_file: None,
-    };
-    let parameters = Parameters {
-        model: "m".to_owned(),
-        text_tools: true,
-        ..Parameters::default()
-    };
-    let request = encode(&prompt, &endpoint, &parameters).unwrap();
-    let body: Value = serde_json::from_slice(&request.body).unwrap();
+    let body = request(&prompt);
 
     assert_eq!(body.get("tools"), None);
     let system = body["messages"][0]["content"].as_str().unwrap();

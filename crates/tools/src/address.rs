@@ -1,8 +1,13 @@
-//! Which addresses belong to everybody, and which to this machine and its networks.
+//! Which addresses are public, which belong to this machine and its networks, and which
+//! of these the user allows to be reached.
 //!
 //! Pure. Source: the IANA registries of special-purpose addresses for IPv4 and IPv6.
 
+mod allow;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+pub use allow::HttpAllow;
 
 /// Whether anybody on the internet could be meant by an address. Not what leads to
 /// this machine, to its networks, or to the services of a cloud beside it.

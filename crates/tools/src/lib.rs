@@ -5,11 +5,15 @@
 //! known as somebody who may have a file open ([`OpenBuffers`]).
 
 mod address;
-mod aliases;
+mod alias;
 mod bash;
 mod buffers;
+mod builtin;
 mod calculator;
+mod context;
+mod describe;
 mod edit;
+mod error;
 mod files;
 mod http;
 mod look;
@@ -29,41 +33,48 @@ mod search;
 mod secrets;
 mod shell;
 mod state;
+mod todo;
 mod tool;
 mod tool_search;
 mod variables;
 mod write;
 
-pub use aliases::ALIASES;
+pub use address::HttpAllow;
 pub use buffers::{NoBuffers, OpenBuffers, OpenText, Replaced, Replacement};
+pub use builtin::{FileAccess, PRESETS};
+pub use context::{BashOptions, Confinement, Progress, ToolContext};
+pub use error::ToolError;
 pub use files::{
-    Changes, Fingerprint, RealPath, Shown, Standing, resolve, sweep_unfinished, write_whole,
+    Changes, Fingerprint, RealPath, Shown, Standing, leads_to, resolve, sweep_unfinished,
+    write_whole,
 };
-pub use http::HttpAllow;
 pub use models::{Asked, Message, Models};
 pub use names::{fold, folded};
 pub use nested::Nested;
 pub use output::{End, within_limits};
 pub use person::{Choice, Field, Form, Kind, NoPerson, Person, Reply, Wanted, enough};
 pub use process::{
-    Ended, LEASH, PASSED, Program, Said, end_descendants, hold_leash, leash_with, pass_variables,
-    run_argv, watched_by,
+    Ended, LEASH, Program, Said, end_descendants, hold_leash, leash_beside, leash_with, run_argv,
+    watched_by,
 };
-pub use registry::{BUILTIN, Clash, Precedence, Registry, default_tools};
+pub use registry::{
+    BUILTIN, Clash, Precedence, Registry, aliases, default_tools, preset, with_access,
+};
 pub use run::{Ran, run, run_in_full};
 pub use sandbox::{
     Backend, Limits, Missing, Names, Sandbox, Tmp, cuts_off_abstract_sockets, find_out,
-    keeps_from_setuid, leads_to, paths_in, tmp_folder,
+    keeps_from_setuid, paths_in, tmp_folder,
 };
 pub use scripts::{Place, ScriptFolder, ScriptProblem, digest};
 pub use search::{Entry, Hit, search};
 pub use secrets::{Concealed, Secret, SecretKind, Secrets};
 pub use shell::{Machine, Needs, ShellLists, Unsafe, forbidden, inspect, review};
 pub use state::state_home;
+pub use todo::{Task, TaskStatus};
 pub use url::Url;
 pub use variables::{
-    add_variables, encode_variables, is_added_variable, is_provider_key, secret_variables,
-    variable, variable_os, variables,
+    PASSED, add_variables, encode_variables, is_added_variable, is_provider_key, pass_variables,
+    secret_variables, variable, variable_os, variables,
 };
 
-pub use tool::{BashOptions, Confinement, Progress, Tool, ToolContext, ToolError, ToolResult};
+pub use tool::{Tool, ToolResult};

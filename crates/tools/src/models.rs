@@ -70,7 +70,7 @@ impl Asked {
     }
 }
 
-/// Whoever asks models for tools.
+/// Asks models for tools.
 #[async_trait]
 pub trait Models: Send + Sync {
     /// The words of the answer. The model's calls of tools go through `nested`. Ends

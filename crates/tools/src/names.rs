@@ -11,12 +11,7 @@ pub fn folded(component: Component<'_>) -> String {
 
 /// The same for a name that is not part of a path.
 pub fn fold(name: &str) -> String {
-    let visible = name.chars().filter(|c| !has_no_width(*c)).map(narrow);
-    let lower: String = visible
-        // Through capitals, so that `ſ` and `s` become one letter.
-        .flat_map(char::to_uppercase)
-        .flat_map(char::to_lowercase)
-        .collect();
+    let lower = lower(name);
     // NTFS: `.git::$INDEX_ALLOCATION` is the folder `.git` itself.
     let plain = lower.split(':').next().unwrap_or_default();
     let plain = plain.trim_end_matches(['.', ' ']);
@@ -27,6 +22,17 @@ pub fn fold(name: &str) -> String {
         "git~1" => ".git".to_owned(),
         _ => plain.to_owned(),
     }
+}
+
+fn lower(name: &str) -> String {
+    // Nearly all names; every component of every path that a call names comes here.
+    if name.is_ascii() {
+        return name.to_ascii_lowercase();
+    }
+    let visible = name.chars().filter(|c| !has_no_width(*c)).map(narrow);
+    // Through capitals, so that `ſ` and `s` become one letter.
+    let upper = visible.flat_map(char::to_uppercase);
+    upper.flat_map(char::to_lowercase).collect()
 }
 
 /// The ASCII character that a full-width one looks like.

@@ -2,23 +2,21 @@
 //!
 //! Knows no policy: a tool that is not offered can still be called.
 
+mod table;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use chat::preview::Describe;
 use chat::tool::ToolDefinition;
+use serde_json::Value;
 
-use crate::aliases::{self, WriteFile};
-use crate::bash::Bash;
-use crate::calculator::{Calculator, CalculatorAsync};
-use crate::edit::Edit;
 use crate::files::FileLocks;
-use crate::http::HttpGet;
-use crate::look::{Find, Grep, List};
-use crate::read::Read;
 use crate::search::{Entry, search};
 use crate::tool::Tool;
-use crate::tool_search::{ExecuteTool, ToolSearch};
-use crate::write::Write;
+
+use table::BUILT_INS;
+pub use table::{aliases, preset, with_access};
 
 /// The source of the tools that are always there.
 pub const BUILTIN: &str = "builtin";
@@ -47,17 +45,12 @@ pub struct Clash {
     pub holder: String,
 }
 
-/// The tools that models are offered where nobody says otherwise: `bash`, `calculator`,
-/// `edit`, `read`, `write`. One's own can be added to them.
+/// The built-in tools that models are offered by default: `bash`, `calculator`, `edit`,
+/// `read`, `write`. A program can add its own.
 pub fn default_tools() -> Vec<Box<dyn Tool>> {
     let locks = FileLocks::default();
-    vec![
-        Box::new(Bash),
-        Box::new(Calculator),
-        Box::new(Edit::new(locks.clone())),
-        Box::new(Read),
-        Box::new(Write::new(locks)),
-    ]
+    let all = BUILT_INS.iter().map(|row| (row.make)(&locks));
+    all.filter(|tool| tool.enabled()).collect()
 }
 
 type Tools = Arc<[Arc<dyn Tool>]>;
@@ -82,35 +75,11 @@ impl Registry {
     pub fn builtin() -> Self {
         let locks = FileLocks::default();
         let mut registry = Self::new();
-        let bash: Arc<dyn Tool> = Arc::new(Bash);
-        let read: Arc<dyn Tool> = Arc::new(Read);
-        let write: Arc<dyn Tool> = Arc::new(Write::new(locks.clone()));
-        registry.add_alias(Arc::new(aliases::shell(bash.clone())));
-        registry.add_alias(Arc::new(aliases::read_file(read.clone())));
-        registry.add_alias(Arc::new(WriteFile {
-            write: write.clone(),
-            locks: locks.clone(),
-        }));
-        let grep: Arc<dyn Tool> = Arc::new(Grep);
-        let find: Arc<dyn Tool> = Arc::new(Find);
-        let list: Arc<dyn Tool> = Arc::new(List);
-        registry.add_alias(Arc::new(aliases::search(grep.clone())));
-        registry.add_alias(Arc::new(aliases::list_files(list.clone(), find.clone())));
-        let tools: Vec<Arc<dyn Tool>> = vec![
-            grep,
-            find,
-            list,
-            Arc::new(HttpGet),
-            Arc::new(ToolSearch),
-            Arc::new(ExecuteTool),
-            bash,
-            read,
-            write,
-            Arc::new(Edit::new(locks)),
-            Arc::new(Calculator),
-            Arc::new(CalculatorAsync),
-        ];
-        registry.set_source(BUILTIN, Precedence::BuiltIn, tools);
+        for (_, make) in BUILT_INS.iter().filter_map(|row| row.alias) {
+            registry.add_alias(make(&locks).into());
+        }
+        let tools = BUILT_INS.iter().map(|row| (row.make)(&locks).into());
+        registry.set_source(BUILTIN, Precedence::BuiltIn, tools.collect());
         registry
     }
 
@@ -169,6 +138,12 @@ impl Registry {
         tool.or_else(|| self.aliases.get(name)).cloned()
     }
 
+    /// The built-in tools that can be called without asking, unless a rule denies them. A
+    /// tool of the user's in place of one is not among them.
+    pub fn harmless(&self) -> impl Iterator<Item = &'static str> {
+        table::harmless().filter(|name| self.source_of(name) == Some(BUILTIN))
+    }
+
     /// Where the tool with this name comes from.
     pub fn source_of(&self, name: &str) -> Option<&str> {
         let alias = self.aliases.get(name).map(|_| BUILTIN);
@@ -207,11 +182,17 @@ impl Registry {
     }
 }
 
+impl Describe for Registry {
+    fn describe(&self, tool: &str, input: &Value) -> Option<String> {
+        self.get(tool)?.describe(input)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     #[test]
     fn the_offer_is_sorted_and_leaves_out_what_is_not_enabled() {

@@ -12,8 +12,10 @@ use serde_json::Value;
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
+use crate::context::ToolContext;
+use crate::error::ToolError;
 use crate::sandbox::{Sandbox, Watch, explain, lacking};
-use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+use crate::tool::{Tool, ToolResult};
 
 /// How long a tool may take to clean up once it was asked to stop. Killing a
 /// process tree takes up to a second by rule, so this is more.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::tool::ToolError;
+use crate::error::ToolError;
 
 /// Keywords that strict mode does not take, or that only repeat Rust's types.
 const DROPPED: [&str; 5] = ["$schema", "title", "format", "default", "minimum"];

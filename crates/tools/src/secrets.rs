@@ -13,9 +13,10 @@ mod tracked;
 use std::fmt;
 use std::fs::Metadata;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, LazyLock};
 
+use crate::files::leads_to;
 use crate::names::folded;
-use crate::sandbox::leads_to;
 pub use conceal::Concealed;
 pub(crate) use conceal::is_suspect;
 use inodes::Inodes;
@@ -157,6 +158,14 @@ impl Secrets {
                 .collect(),
             inodes: Inodes::default(),
         }
+    }
+
+    /// The secrets of the user that runs this process, none of them revealed. Looked up once:
+    /// it follows many links.
+    pub(crate) fn usual() -> Arc<Self> {
+        static USUAL: LazyLock<Arc<Secrets>> =
+            LazyLock::new(|| Arc::new(Secrets::of_this_user(Vec::new())));
+        USUAL.clone()
     }
 
     /// The secrets of a user with this home folder.

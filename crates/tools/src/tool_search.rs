@@ -14,8 +14,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::builtin::{BuiltIn, STANDARD};
+use crate::context::ToolContext;
+use crate::error::ToolError;
 use crate::schema;
-use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+use crate::tool::{Tool, ToolResult};
 
 /// Most tools that a search returns unless the call says otherwise: their schemas are long.
 const MOST: usize = 10;
@@ -55,6 +58,12 @@ impl Words {
         }
     }
 }
+
+/// The row of `tool_search`.
+pub(crate) const SEARCH: BuiltIn = BuiltIn {
+    preset: Some(STANDARD),
+    ..BuiltIn::new("tool_search", |_| Box::new(ToolSearch))
+};
 
 #[async_trait]
 impl Tool for ToolSearch {
@@ -122,6 +131,9 @@ fn entry(score: f64, tool: ToolDefinition) -> Value {
         "inputSchema": tool.input_schema,
     })
 }
+
+/// The row of `execute_tool`.
+pub(crate) const EXECUTE: BuiltIn = BuiltIn::new(EXECUTE_TOOL, |_| Box::new(ExecuteTool));
 
 #[async_trait]
 impl Tool for ExecuteTool {

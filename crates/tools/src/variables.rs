@@ -7,12 +7,16 @@
 //! lacks in another way ([`encode_variables`], [`add_variables`]). Everything that needs
 //! a variable asks here.
 
+mod passed;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::OnceLock;
 
-use crate::process::is_passed_by_default;
+use passed::is_passed_by_default;
+pub use passed::{PASSED, pass_variables};
+pub(crate) use passed::{passed, withheld};
 
 /// Variables that stay in the block beside those that every command gets: the loader,
 /// the allocator, the C library, `clap` and other libraries read them by themselves.

@@ -2,17 +2,25 @@
 //!
 //! How files are found and written is in `files`.
 
+mod write_file;
+
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use chat::tool::ToolUseId;
+use chat::truncate::format_size;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use write_file::WriteFile;
+
+use crate::builtin::{BuiltIn, DEFAULT, FileAccess};
+use crate::context::ToolContext;
+use crate::error::ToolError;
 use crate::files::{FileLocks, Target, resolve};
-use crate::schema;
-use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+use crate::tool::{Tool, ToolResult};
+use crate::{describe, schema};
 
 /// Creates or overwrites a file.
 pub(crate) struct Write {
@@ -36,6 +44,14 @@ struct Arguments {
     /// The whole new text of the file, exactly as it is to be stored.
     content: String,
 }
+
+/// Its row.
+pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
+    preset: Some(DEFAULT),
+    files: FileAccess::Changes,
+    alias: Some(("write_file", |locks| Box::new(WriteFile::new(locks)))),
+    ..BuiltIn::new("write", |locks| Box::new(Write::new(locks.clone())))
+};
 
 #[async_trait]
 impl Tool for Write {
@@ -64,6 +80,13 @@ impl Tool for Write {
         resolve(cwd, input.get("path")?.as_str()?).ok()
     }
 
+    fn describe(&self, input: &Value) -> Option<String> {
+        let input = input.as_object()?;
+        let size = format_size(describe::text(input, "content")?.len() as u64);
+        let path = describe::path(input)?;
+        Some(format!("{path}  ({size}){}", describe::label(input)?))
+    }
+
     async fn execute(
         &self,
         _id: &ToolUseId,
@@ -77,7 +100,7 @@ impl Tool for Write {
         if ctx.cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
-        let stored = target.store_as_shown(&ctx, None, arguments.content).await?;
+        let stored = ctx.store(&target, None, arguments.content).await?;
         Ok(ToolResult::text(format!(
             "Wrote {} to {}.{}",
             stored.size(),

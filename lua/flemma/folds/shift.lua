@@ -1,94 +1,105 @@
---- Where folds are when the text changed. The rule is Neovim's, and the host's, which
---- moves what it told in the same way. Knows lines and no window.
+--- Moves the line numbers of folds along with changes of the text, as Neovim moves the
+--- folds of its windows. Reads no buffer and no window.
 ---@class flemma.folds.shift
 local M = {}
 
---- How many changes of a text are remembered, for what the host says of an older one.
-local LOG = 64
-
 ---@class flemma.folds.Fold
 ---@field first integer
----@field last integer Behind the last line.
+---@field last integer The line after its last.
 ---@field inner boolean Whether it is inside a message.
 ---@field closed boolean Whether it is closed when it is made.
----@field group string Of its label.
+---@field group string Highlight group of the label.
 ---@field label string
 ---@field text string
 
+--- The lines of a message, or those above the first one.
+---@class flemma.folds.Part
+---@field first integer
+---@field last integer The line after its last.
+---@field folds flemma.folds.Fold[] The message's own before those inside it.
+---@field broken boolean? Whether Neovim may have other folds there since a change.
+
 ---@class flemma.folds.Change
----@field seq integer The text after it.
 ---@field first integer
 ---@field last integer
 ---@field new_last integer
 
----@class flemma.folds.Part
----@field first integer
----@field last integer
----@field anew boolean Whether there may be others that nobody knows of.
----@field folds flemma.folds.Fold[]
-
---- Moves one fold. Where an end of it was written anew nobody knows what Neovim made of
---- it, and the host says all of its part anew.
----@param fold flemma.folds.Fold|flemma.folds.Part Changed in place.
----@param first integer
----@param last integer
----@param new_last integer
-local function move(fold, first, last, new_last)
-  if fold.last <= first then
-    return
-  end
+--- Moves a range of lines.
+---@param range flemma.folds.Fold|flemma.folds.Part Changed in place.
+---@param change flemma.folds.Change
+---@return boolean whole Whether Neovim moves a fold the same way for certain.
+local function move(range, change)
+  local first, last, new_last = change.first, change.last, change.new_last
   local grown = new_last - last
-  if fold.first >= last then
-    fold.first = fold.first + grown
-  elseif fold.first > first then
-    fold.first = math.min(fold.first, new_last)
+  -- Undo that brings a line back right above the first or the last one cuts a fold.
+  local inserts = first == last
+  if range.last <= first then
+    return not inserts or range.last < first
   end
-  local behind = fold.last >= last and fold.last + grown or math.min(fold.last, new_last)
-  fold.last = math.max(behind, fold.first + 1)
+  if range.first >= last then
+    local whole = not (inserts and range.first == first)
+    range.first, range.last = range.first + grown, range.last + grown
+    return whole
+  end
+  local inside = range.first < first and last < range.last and not (inserts and last == range.last - 1)
+  local end_line = range.last >= last and range.last + grown or math.min(range.last, new_last)
+  range.first = math.min(range.first, math.max(first, new_last))
+  range.last = math.max(end_line, range.first + 1)
+  return inside
 end
 
---- Folds by their first lines. Those below the last change stand where they stood before
---- it, until somebody needs to know: typing above ten thousand folds moves none.
----@class flemma.folds.List: { [integer]: flemma.folds.Fold }
----@field from integer The index of the first that is still to be moved.
----@field by integer By how many lines.
+---@param fold flemma.folds.Fold
+---@param change flemma.folds.Change
+---@return boolean
+local function is_deleted(fold, change)
+  return change.new_last == change.first and fold.first >= change.first and fold.last <= change.last
+end
 
----@return flemma.folds.List
-function M.list()
+--- Parts in order. Those from an index on have yet to be moved by some lines: a command
+--- such as `:g` makes thousands of changes above thousands of folds.
+---@class flemma.folds.Parts: { [integer]: flemma.folds.Part }
+---@field from integer
+---@field by integer
+
+---@return flemma.folds.Parts
+function M.parts()
   return { from = 1, by = 0 }
 end
 
---- Moves what is still to be moved up to an index.
----@param folds flemma.folds.List
+--- Moves parts so that those below `index` are up to date, and no others.
+---@param parts flemma.folds.Parts
 ---@param index integer
-local function settle_to(folds, index)
-  local from, to, by = folds.from, index - 1, folds.by
+local function settle(parts, index)
+  local from, to, by = parts.from, index - 1, parts.by
   if index < from then
-    from, to, by = index, folds.from - 1, -by
+    from, to, by = index, from - 1, -by
   end
-  for at = from, by == 0 and 0 or math.min(to, #folds) do
-    local fold = folds[at]
-    fold.first, fold.last = fold.first + by, fold.last + by
+  for at = from, by == 0 and 0 or math.min(to, #parts) do
+    local part = parts[at]
+    part.first, part.last = part.first + by, part.last + by
+    for _, fold in ipairs(part.folds) do
+      fold.first, fold.last = fold.first + by, fold.last + by
+    end
   end
-  folds.from = index
+  parts.from = index
 end
 
---- Moves all that is still to be moved.
----@param folds flemma.folds.List
-function M.settle(folds)
-  settle_to(folds, #folds + 1)
-  folds.by = 0
+--- Moves all parts to where they are.
+---@param parts flemma.folds.Parts
+function M.settle(parts)
+  settle(parts, #parts + 1)
+  parts.by = 0
 end
 
---- The place of the first fold that begins on a line or below.
----@param folds flemma.folds.List
+--- Finds the first part that begins on a line or below.
+---@param parts flemma.folds.Parts
 ---@param line integer
 ---@return integer index
-function M.index(folds, line)
-  local low, high = 1, #folds + 1
+local function index_of(parts, line)
+  local low, high = 1, #parts + 1
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if folds[middle].first + (middle >= folds.from and folds.by or 0) < line then
+    if parts[middle].first + (middle >= parts.from and parts.by or 0) < line then
       low = middle + 1
     else
       high = middle
@@ -97,107 +108,112 @@ function M.index(folds, line)
   return low
 end
 
---- The fold that begins on a line.
----@param folds flemma.folds.List
----@param line integer
----@return flemma.folds.Fold?
-function M.at(folds, line)
-  local index = M.index(folds, line)
-  local fold = folds[index]
-  local by = index >= folds.from and folds.by or 0
-  return fold and fold.first + by == line and fold or nil
-end
-
 --- Moves folds along with a change.
----@param folds flemma.folds.List Changed in place.
+---@param parts flemma.folds.Parts Changed in place.
 ---@param change flemma.folds.Change
-function M.all(folds, change)
-  local first, last, new_last = change.first, change.last, change.new_last
-  if last == new_last and last - first == 1 then
+function M.all(parts, change)
+  if change.last - change.first == 1 and change.new_last == change.last then
     return
   end
-  local below = M.index(folds, last)
-  settle_to(folds, below)
-  folds.by = folds.by + new_last - last
+  local below = index_of(parts, change.last + 1)
+  settle(parts, below)
+  parts.by = parts.by + change.new_last - change.last
   for index = below - 1, 1, -1 do
-    local fold = folds[index]
-    -- Messages do not overlap, so what stands before this one is not concerned.
-    if not fold.inner and fold.last <= first then
-      return
+    local part = parts[index]
+    if part.last < change.first then
+      break
     end
-    move(fold, first, last, new_last)
-  end
-end
-
---- Remembers a change.
----@param log flemma.folds.Change[]
----@param change flemma.folds.Change
-function M.log(log, change)
-  log[#log + 1] = change
-  if #log > LOG then
-    table.remove(log, 1)
-  end
-end
-
---- What the host says, as it is in the text that stands here by now.
----@param parts flemma.protocol.FoldPart[]
----@param log flemma.folds.Change[]
----@param seq integer The text that is spoken of.
----@param now integer
----@return flemma.folds.Part[]? parts Nil when it is too long ago.
-function M.parts(parts, log, seq, now)
-  local since = #log - (now - seq) + 1
-  if since < 1 or log[since] and log[since].seq ~= seq + 1 then
-    return nil
-  end
-  return vim.tbl_map(function(part)
-    local result = { first = part.first, last = part.last, anew = part.anew }
-    local folds = M.list()
-    for index, item in ipairs(part.items) do
-      local fold = { first = item[1], last = item[2], inner = item[3], closed = item[4] }
-      fold.group, fold.label, fold.text = item[5], item[6], item[7]
-      folds[index] = fold
-    end
-    for index = since, #log do
-      local change = log[index]
-      move(result, change.first, change.last, change.new_last)
-      M.all(folds, change)
-    end
-    M.settle(folds)
-    result.folds = vim.list_slice(folds)
-    return result
-  end, parts)
-end
-
---- Puts the folds of a part in the place of those that were there.
----@param folds flemma.folds.List Changed in place.
----@param part flemma.folds.Part
----@return flemma.folds.Fold[] old
-function M.replace(folds, part)
-  M.settle(folds)
-  local from, to = M.index(folds, part.first), M.index(folds, part.last)
-  local old = vim.list_slice(folds, from, to - 1)
-  local grown = #part.folds - #old
-  if grown ~= 0 then
-    local count = #folds
-    if grown > 0 then
-      for index = count, to, -1 do
-        folds[index + grown] = folds[index]
-      end
-    else
-      for index = to, count do
-        folds[index + grown] = folds[index]
-      end
-      for index = count + grown + 1, count do
-        folds[index] = nil
+    local ends_there = part.last == change.first
+    part.broken = not move(part, change) and ends_there or part.broken
+    for at = #part.folds, 1, -1 do
+      if is_deleted(part.folds[at], change) then
+        table.remove(part.folds, at)
+      else
+        part.broken = not move(part.folds[at], change) or part.broken
       end
     end
   end
-  for index, fold in ipairs(part.folds) do
-    folds[from + index - 1] = fold
+end
+
+--- Notes that Neovim may have other folds around these lines.
+---@param parts flemma.folds.Parts Changed in place.
+---@param first integer
+---@param last integer
+function M.spoil(parts, first, last)
+  M.settle(parts)
+  for _, part in ipairs(parts) do
+    part.broken = part.broken or part.last >= first and part.first <= last
   end
-  folds.from = #folds + 1
-  return old
+end
+
+--- Finds the fold that begins on a line.
+---@param parts flemma.folds.Parts
+---@param line integer
+---@return flemma.folds.Fold?
+function M.at(parts, line)
+  local index = index_of(parts, line + 1) - 1
+  local part, by = parts[index], index >= parts.from and parts.by or 0
+  for _, fold in ipairs(part and part.folds or {}) do
+    if fold.first + by == line then
+      return fold
+    end
+  end
+end
+
+--- Reads the parts of a message, moved along with changes that the host had not seen.
+---@param items flemma.protocol.FoldPart[]
+---@param changes flemma.folds.Change[]
+---@return flemma.folds.Parts
+function M.read(items, changes)
+  local parts = M.parts()
+  for index, item in ipairs(items) do
+    local folds = vim.tbl_map(function(it)
+      local fold = { first = it[1], last = it[2], inner = it[3], closed = it[4] }
+      fold.group, fold.label, fold.text = it[5], it[6], it[7]
+      return fold
+    end, item.items)
+    parts[index] = { first = item.first, last = item.last, folds = folds }
+  end
+  for _, change in ipairs(changes) do
+    M.all(parts, change)
+  end
+  M.settle(parts)
+  return parts
+end
+
+---@class flemma.folds.Update
+---@field part flemma.folds.Part
+---@field old flemma.folds.Fold[] The folds that it had.
+---@field broken boolean Whether Neovim may have others.
+
+--- Replaces the parts that begin within the lines of new ones.
+---@param parts flemma.folds.Parts Changed in place.
+---@param new flemma.folds.Part[]
+---@return flemma.folds.Update[]
+function M.replace(parts, new)
+  M.settle(parts)
+  local updates = {}
+  for number, part in ipairs(new) do
+    local index = index_of(parts, part.first + 1) - 1
+    -- Lines of no part were inserted, perhaps with folds.
+    local broken = index == 0 or parts[index].last <= part.first
+    for at = math.max(1, index), #parts do
+      if parts[at].first >= part.last then
+        break
+      end
+      broken = broken or parts[at].broken or false
+    end
+    updates[number] = { part = part, old = {}, broken = broken }
+  end
+  for _, update in ipairs(updates) do
+    local index = index_of(parts, update.part.first)
+    while parts[index] and parts[index].first < update.part.last do
+      vim.list_extend(update.old, table.remove(parts, index).folds)
+    end
+    table.insert(parts, index, update.part)
+  end
+  parts.from = #parts + 1
+  return updates
 end
 
 return M

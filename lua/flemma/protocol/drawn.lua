@@ -26,10 +26,15 @@
 ---@field anchor_line integer? Below the last line of the buffer when absent.
 ---@field elapsed_ms integer?
 
----@class flemma.protocol.Queued All that the user said and that is not in the chat yet.
+---@class flemma.protocol.Queued The model's tasks, and all that the user said and that is not in the chat yet.
 ---@field buffer integer
 ---@field line integer The last, below which it is shown.
 ---@field items flemma.protocol.QueuedItem[] In the order in which it is said.
+---@field tasks flemma.protocol.TaskItem[] The model's list of tasks, above that.
+
+---@class flemma.protocol.TaskItem
+---@field text string
+---@field status "pending"|"in_progress"|"completed"
 
 ---@class flemma.protocol.QueuedItem
 ---@field text string As it was typed.
@@ -42,21 +47,19 @@
 ---@field last integer
 ---@field lines table[] For each line from `first`: a list of { start, end, group }; end -1 is the whole line.
 
----@class flemma.protocol.Folds What can be folded, where that differs from what was said before.
+---@class flemma.protocol.Folds What can be folded, where that differs from what was sent before.
 ---@field buffer integer
----@field seq integer
----@field enabled boolean Whether there are any; else all are taken away.
----@field reset boolean Whether nothing said before counts any more.
----@field opening boolean Whether the chat is being opened, and more is to come.
+---@field seq integer The text that the lines are of.
+---@field enabled boolean Whether there are folds at all; otherwise all are deleted.
+---@field opening boolean Whether all folds of the text are being sent, to be made anew.
 ---@field parts flemma.protocol.FoldPart[]
 
 ---@class flemma.protocol.FoldPart Lines, and all folds that begin in them.
 ---@field first integer
 ---@field last integer
----@field anew boolean Whether there may be others that are not known, which are taken away.
 ---@field items table[] { first, last, inner, closed, group, label, text }, the outer one first.
 
----@class flemma.protocol.Unfold Every fold round these lines is to be open.
+---@class flemma.protocol.Unfold Every fold around these lines is to be open.
 ---@field buffer integer
 ---@field lines integer[]
 

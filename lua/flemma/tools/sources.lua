@@ -61,12 +61,6 @@ local function finish(item, problem)
   end
 end
 
----@return number seconds
-local function default_timeout()
-  local given = (require("flemma").fitting.tools or {}).default_timeout
-  return given or require("flemma.defaults").tools.default_timeout
-end
-
 --- Registers a tool that a source found. A wrong one is told and costs no other.
 ---@param item flemma.tools.Pending
 ---@return fun(name: string, definition: table)
@@ -90,7 +84,7 @@ end
 ---@param item flemma.tools.Pending
 local function ask(item)
   local source = item.source
-  local seconds = source.timeout or default_timeout()
+  local seconds = source.timeout or require("flemma.config").get().default_timeout
   vim.defer_fn(function()
     finish(item, ("it was not done within %s seconds"):format(seconds))
   end, math.ceil(seconds * 1000))

@@ -157,6 +157,26 @@ mod tests {
         assert_eq!(reason("none", "b"), None);
     }
 
+    #[derive(Debug)]
+    struct DeniesAll;
+
+    impl Judge for DeniesAll {
+        fn judge(&self, _: &CallKey) -> Option<Decision> {
+            Some(Decision::Deny)
+        }
+    }
+
+    #[test]
+    fn a_judge_gives_neither_name_nor_reason_unless_it_has_them() {
+        let mut judges = Judges::default();
+        judges.add(Arc::new(DeniesAll));
+        let call = key("a", &json!({}));
+        assert_eq!(judges.judge_by_name(&call), Some((Decision::Deny, None)));
+        assert_eq!(judges.reason(&call), None);
+        judges.add(Arc::new(Denies("a")));
+        assert_eq!(judges.reason(&call).as_deref(), Some("No a."));
+    }
+
     #[test]
     fn judges_are_the_same_when_they_hold_the_same_ones() {
         let (first, second) = (Arc::new(Denies("a")), Arc::new(Denies("a")));

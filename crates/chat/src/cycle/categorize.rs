@@ -4,8 +4,7 @@ use super::decided::{CYCLE, POINTED_AT};
 use super::plan::Plan;
 use super::{Cycle, Effect, Goal, Options, Ruling, judge, sight};
 use crate::approval::{self, CallKey, Decision, Question, Verdict};
-use crate::document::Status;
-use crate::pairing::Call;
+use crate::document::{Call, Status};
 use crate::write::{self, BlockLines};
 
 impl Cycle {
@@ -28,7 +27,7 @@ impl Cycle {
             true => approval::decide(&options.chain, &meant, &self.answers),
             false => judge::verdict(&meant, &self.answers, options),
         };
-        let (mut decision, mut by) = match verdict {
+        let (decision, by) = match verdict {
             Verdict::Ask(function) => {
                 plan.questions.push(Question {
                     call: meant,
@@ -39,46 +38,53 @@ impl Cycle {
             }
             Verdict::Decided(decision, by) => (decision, by),
         };
-        let mut reason = None;
         if let Some(input) = outer.filter(|_| decision != Decision::Deny) {
             if !self.is_as_shown(&key, input, options, plan)? {
                 sight::looked_at_again(key.clone(), plan);
                 return Some(write::placeholder(key.id.as_str(), Status::Pending, words));
             }
-            (decision, by) = (Decision::Approve, self.hand().to_owned());
-        } else if decision == Decision::Approve
-            && !options.trust_loaded_calls
-            && let Some(why) = self
-                .provenance
-                .unrecognized(&key, call.tool_use, &self.origins)
-        {
-            plan.notices.push(Effect::inform(why.notice(&key.id)));
-            (decision, by) = (Decision::RequireApproval, CYCLE.to_owned());
-            reason = Some(why.reason());
+            if self.provenance.is_approved(&key) {
+                plan.approve(key);
+                return None;
+            }
+            let block = write::placeholder(key.id.as_str(), Status::Approved, words);
+            plan.decided.push((key, self.hand().to_owned()));
+            return Some(block);
         }
-        let id = key.id.as_str();
-        match decision {
+        Some(match decision {
             Decision::Deny => {
                 let why = options.chain.reason(&by, &meant);
-                let block = write::tool_result(id, &judge::denied(why), true);
-                plan.rule(key, Ruling::Denied, &by, reason);
-                Some(block)
+                let block = write::tool_result(key.id.as_str(), &judge::denied(why), true);
+                plan.rule(key, Ruling::Denied, &by, None);
+                block
             }
-            Decision::RequireApproval => {
-                let block = write::placeholder(id, Status::Pending, words);
-                plan.rule(key, Ruling::Waits, &by, reason);
-                Some(block)
-            }
-            Decision::Approve if by_user && self.provenance.is_approved(&key) => {
-                plan.approve(key);
-                None
-            }
-            Decision::Approve => {
-                let block = write::placeholder(id, Status::Approved, words);
-                plan.decided.push((key, by));
-                Some(block)
-            }
+            Decision::RequireApproval => wait(key, &by, None, plan),
+            Decision::Approve => self.approve(key, call, by, options, plan),
+        })
+    }
+
+    /// The placeholder of a call that the policy approves. One that came with a file and
+    /// that the user did not see before waits all the same.
+    fn approve(
+        &self,
+        key: CallKey,
+        call: &Call<'_>,
+        by: String,
+        options: &Options,
+        plan: &mut Plan,
+    ) -> BlockLines {
+        let provenance = &self.provenance;
+        let why = match options.trust_loaded_calls {
+            true => None,
+            false => provenance.unrecognized(&key, call.tool_use, &self.origins),
+        };
+        if let Some(why) = why {
+            plan.notices.push(Effect::inform(why.notice(&key.id)));
+            return wait(key, CYCLE, Some(why.reason()), plan);
         }
+        let block = write::placeholder(key.id.as_str(), Status::Approved, "");
+        plan.decided.push((key, by));
+        block
     }
 
     /// The user's act that this batch is about.
@@ -88,4 +94,11 @@ impl Cycle {
             _ => POINTED_AT,
         }
     }
+}
+
+/// The placeholder of a call that waits for the user.
+fn wait(key: CallKey, by: &str, reason: Option<&'static str>, plan: &mut Plan) -> BlockLines {
+    let block = write::placeholder(key.id.as_str(), Status::Pending, "");
+    plan.rule(key, Ruling::Waits, by, reason);
+    block
 }

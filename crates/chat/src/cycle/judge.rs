@@ -4,9 +4,8 @@ use serde_json::Value;
 
 use super::{Options, Ruling};
 use crate::approval::{self, Answers, CallKey, Decision, Function, FunctionId, GUARD, Verdict};
-use crate::document::{Document, ResultKind, Status, ToolUse};
+use crate::document::{Call, Document, ResultKind, Status, ToolUse, Turn};
 use crate::json;
-use crate::pairing::{Call, Turn};
 use crate::prompt::aborted_call;
 use crate::tool::{MALFORMED_CALL, ToolDefinition};
 
@@ -53,21 +52,25 @@ pub(super) fn is(document: &Document<'_>, call: &ToolUse, key_of: &CallKey) -> b
 pub(super) enum Judgement {
     /// It has its result.
     Answered,
-    /// It ends now, with this result.
-    Ends {
-        /// The result's text.
-        content: String,
-        /// Whether the model is told that it failed.
-        is_error: bool,
-        /// What that comes to.
-        ruling: Ruling,
-        /// Why it cannot run, for a log.
-        reason: Option<&'static str>,
-    },
+    /// It ends now, without running.
+    Ends(End),
     /// It can run, and nothing stands for it yet.
     New(Value),
     /// It can run, and waits with this status.
     Waits(Status, Value),
+}
+
+/// How a call ends that does not run.
+#[derive(Debug, PartialEq)]
+pub(super) struct End {
+    /// The result's text.
+    pub content: String,
+    /// Whether the result says that the call failed.
+    pub is_error: bool,
+    /// The ruling, for the log.
+    pub ruling: Ruling,
+    /// Why it cannot run, for the log.
+    pub reason: Option<&'static str>,
 }
 
 /// Judges a call. Whatever cannot run ends here, so that nothing can loop on it.
@@ -92,12 +95,12 @@ pub(super) fn judge(
     let input = match runnable(document, turn, call, options) {
         Ok(input) => input,
         Err((reason, content)) => {
-            return Judgement::Ends {
+            return Judgement::Ends(End {
                 content,
                 is_error: true,
                 ruling: Ruling::Unfit,
                 reason: Some(reason),
-            };
+            });
         }
     };
     match written {
@@ -117,12 +120,12 @@ fn end_by_hand(status: Status, text: &str) -> Option<Judgement> {
         Status::Denied if blank => (Ruling::Denied, DENIED.to_owned()),
         Status::Denied => (Ruling::Denied, format!("{DENIED}\n\n{text}")),
     };
-    Some(Judgement::Ends {
+    Some(Judgement::Ends(End {
         content,
         is_error: ruling != Ruling::Answered,
         ruling,
         reason: None,
-    })
+    }))
 }
 
 /// The arguments, when the call can run at all; else why not, in a few words for a
@@ -267,6 +270,7 @@ mod tests {
     use crate::approval::{
         Judge, Judges, Policy, Resolver, ResolverChain, SHELL_SAFE, Source, only_reads,
     };
+    use crate::text::Text;
     use crate::tool::ToolUseId;
 
     #[derive(Debug)]
@@ -300,6 +304,27 @@ mod tests {
             ]),
             ..Options::default()
         }
+    }
+
+    #[test]
+    fn a_call_is_the_one_of_a_key_when_id_name_and_arguments_are_the_same() {
+        let text =
+            Text::from("@Assistant:\n**Tool Use:** `bash` (`a`)\n\n```json\n{ \"n\": 1 }\n```\n");
+        let document = Document::parse(&text);
+        let call = document.calls().next().expect("a call");
+        let same = |id: &str, name: &str, input: &str| {
+            let key = CallKey {
+                id: ToolUseId::new(id),
+                name: name.to_owned(),
+                input: input.to_owned(),
+            };
+            is(&document, call, &key)
+        };
+        assert!(same("a", "bash", r#"{"n":1}"#));
+        assert!(!same("b", "bash", r#"{"n":1}"#));
+        assert!(!same("a", "read", r#"{"n":1}"#));
+        assert!(!same("a", "bash", r#"{"n":2}"#));
+        assert_eq!(key(&document, call).input, r#"{"n":1}"#);
     }
 
     #[test]

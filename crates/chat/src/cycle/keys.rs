@@ -4,8 +4,7 @@
 use super::decided::{APPROVED_ALL, POINTED_AT};
 use super::{Cycle, Effect, Goal, Options, find_at, judge, rest, words_behind_calls};
 use crate::approval::CallKey;
-use crate::document::{Document, Status};
-use crate::pairing::Call;
+use crate::document::{Call, Document, Status};
 use crate::write;
 
 impl Cycle {
@@ -47,6 +46,14 @@ impl Cycle {
         effects
     }
 
+    /// Returns why no call can be run or refused now. Running tools don't prevent it.
+    fn cannot_choose(&self, document: &Document<'_>, options: &Options) -> Option<Effect> {
+        if self.request {
+            return self.busy();
+        }
+        Self::blocked(document, options)
+    }
+
     /// Runs the call on a line, or refuses it.
     pub(super) fn resolve(
         &mut self,
@@ -55,10 +62,7 @@ impl Cycle {
         document: &Document<'_>,
         options: &Options,
     ) -> Vec<Effect> {
-        if self.request {
-            return self.busy().into_iter().collect();
-        }
-        if let Some(no) = Self::blocked(document, options) {
+        if let Some(no) = self.cannot_choose(document, options) {
             return vec![no];
         }
         let Some((_, call)) = find_at(document, line) else {
@@ -92,10 +96,7 @@ impl Cycle {
         document: &Document<'_>,
         options: &Options,
     ) -> Vec<Effect> {
-        if self.request {
-            return self.busy().into_iter().collect();
-        }
-        if let Some(no) = Self::blocked(document, options) {
+        if let Some(no) = self.cannot_choose(document, options) {
             return vec![no];
         }
         let calls = self.waiting(document);

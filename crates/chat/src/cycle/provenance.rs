@@ -11,9 +11,8 @@ use super::change::StatusChange;
 use super::decided::TYPED;
 use super::judge;
 use crate::approval::CallKey;
-use crate::document::{Document, Status, ToolUse};
+use crate::document::{Call, Document, Status, ToolUse};
 use crate::origin::Origins;
-use crate::pairing::Call;
 use crate::tool::ToolUseId;
 
 /// What this session knows about calls and approvals.
@@ -79,14 +78,6 @@ impl Provenance {
     /// The text was read from a file: no approval in it counts.
     pub(super) fn loaded(&mut self, document: &Document<'_>) {
         self.approved.clear();
-        for turn in document.turns() {
-            for call in &turn.calls {
-                if call.status() == Some(Status::Approved) {
-                    let key = judge::key(document, call.tool_use);
-                    self.note(key, false);
-                }
-            }
-        }
         self.observe(document, None);
     }
 

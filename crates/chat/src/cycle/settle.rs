@@ -7,12 +7,11 @@
 use std::collections::BTreeSet;
 
 use super::decided::{CHAT, CYCLE, REFUSED};
-use super::judge::{self, Judgement};
+use super::judge::{self, End, Judgement};
 use super::plan::Plan;
 use super::{Cycle, Effect, Goal, Options, Ruling, words};
 use crate::approval::CallKey;
-use crate::document::{Document, Status, ToolResult};
-use crate::pairing::{Call, Turn};
+use crate::document::{Call, Document, Status, ToolResult, Turn};
 use crate::scan;
 use crate::status;
 use crate::tool::ToolOutcome;
@@ -27,49 +26,17 @@ impl Cycle {
     /// Takes the batch one step further.
     pub(super) fn settle(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         let mut effects = self.drop_written(document);
-        if self.batch.is_some()
-            && let Some(no) = Self::blocked(document, options)
-        {
-            self.batch = None;
-            self.queue.clear();
-            effects.push(no);
-        }
-        let closing = write::close_fences(document);
-        if (self.batch.is_some() || !self.finished.is_empty()) && !closing.is_empty() {
-            if let Some(batch) = &mut self.batch {
-                batch.mended = true;
-            }
-            effects.push(Effect::Edit(closing));
+        effects.extend(self.end_if_blocked(document, options));
+        if let Some(closing) = self.close_fences(document) {
+            effects.push(closing);
             return effects;
         }
-        if let Some(batch) = self.batch.as_mut().filter(|batch| batch.mended) {
-            batch.mended = false;
-            batch.words = super::words_behind_calls(document);
-        }
-        let plan = self.plan(document, options);
+        let mut plan = self.plan(document, options);
         if !plan.questions.is_empty() {
             effects.push(Effect::Ask(plan.questions));
             return effects;
         }
-        for ruling in plan.rulings {
-            self.ledger.note(ruling);
-        }
-        // Once: a stale edit is planned again.
-        for id in &plan.replaced {
-            self.provenance.forget_placeholder(id);
-            effects.push(Effect::inform(format!(
-                "The placeholder of \"{id}\" was removed, so the call was decided on again. To refuse the call, use \
-                 :Flemma reject."
-            )));
-        }
-        for (call, by) in &plan.decided {
-            self.note_approval(call, by);
-            self.provenance.decide(call, by);
-        }
-        if let Some(batch) = &mut self.batch {
-            batch.worked |= !plan.edits.is_empty();
-            batch.may_send &= !plan.by_hand;
-        }
+        effects.extend(self.note_plan(&mut plan));
         if !plan.edits.is_empty() {
             effects.extend(self.start(document, options));
             effects.push(Effect::Edit(plan.edits));
@@ -90,6 +57,57 @@ impl Cycle {
             effects.extend(self.rest(document, options));
         }
         effects
+    }
+
+    /// Ends a batch that the document or the options forbid, and says why.
+    fn end_if_blocked(&mut self, document: &Document<'_>, options: &Options) -> Option<Effect> {
+        self.batch.as_ref()?;
+        let no = Self::blocked(document, options)?;
+        self.batch = None;
+        self.queue.clear();
+        Some(no)
+    }
+
+    /// Closes open fences before anything is written below them. Words behind the calls are
+    /// read again once that is done: some were inside a fence.
+    fn close_fences(&mut self, document: &Document<'_>) -> Option<Effect> {
+        let closing = write::close_fences(document);
+        if (self.batch.is_some() || !self.finished.is_empty()) && !closing.is_empty() {
+            if let Some(batch) = &mut self.batch {
+                batch.mended = true;
+            }
+            return Some(Effect::Edit(closing));
+        }
+        if let Some(batch) = self.batch.as_mut().filter(|batch| batch.mended) {
+            batch.mended = false;
+            batch.words = super::words_behind_calls(document);
+        }
+        None
+    }
+
+    /// Takes note of what a plan decided, and returns what the user is to know of it.
+    fn note_plan(&mut self, plan: &mut Plan) -> Vec<Effect> {
+        for ruling in plan.rulings.drain(..) {
+            self.ledger.note(ruling);
+        }
+        for (call, by) in &plan.decided {
+            self.note_approval(call, by);
+            self.provenance.decide(call, by);
+        }
+        if let Some(batch) = &mut self.batch {
+            batch.worked |= !plan.edits.is_empty();
+            batch.may_send &= !plan.by_hand;
+        }
+        let replaced = plan.replaced.iter();
+        let said = replaced.map(|id| {
+            // Once: a stale edit is planned again.
+            self.provenance.forget_placeholder(id);
+            Effect::inform(format!(
+                "The placeholder of \"{id}\" was removed, so the call was decided on again. To refuse the call, use \
+                 :Flemma reject."
+            ))
+        });
+        said.collect()
     }
 
     /// Forgets outcomes whose result stands in the document, and those whose call
@@ -204,29 +222,7 @@ impl Cycle {
         };
         match judge::judge(document, turn, call, options) {
             Judgement::Answered => None,
-            Judgement::Ends {
-                content,
-                is_error,
-                ruling,
-                reason,
-            } => {
-                if ruling == Ruling::Answered {
-                    plan.by_hand = true;
-                    plan.notices.push(Effect::warn(format!(
-                        "You wrote in the block of \"{}\", so {} was not run and your text is the result. Press Ctrl-] to send it.",
-                        key.id, key.name
-                    )));
-                }
-                let own = self
-                    .refusals
-                    .get(&key)
-                    .filter(|_| content == judge::REJECTED);
-                let content = own.unwrap_or(&content);
-                let block = write::tool_result(key.id.as_str(), content, is_error);
-                let by = if ruling == Ruling::Unfit { CYCLE } else { CHAT };
-                plan.rule(key, ruling, by, reason);
-                Some(block)
-            }
+            Judgement::Ends(end) => Some(self.end(key, end, plan)),
             Judgement::New(_) | Judgement::Waits(..) if self.skips() => {
                 Some(words::skip(key, plan))
             }
@@ -248,19 +244,45 @@ impl Cycle {
                 self.run_approved(document, call, input, options, plan)
             }
             Judgement::Waits(Status::Approved, _) => {
-                plan.notices.push(self.no_approval(&key));
-                let words = placeholder_words(document, call);
-                let block = write::placeholder(key.id.as_str(), Status::Pending, &words);
-                let reason = if self.provenance.is_spent(&key) {
-                    "it ran on its approval already"
-                } else {
-                    "the approval was not given here for these arguments"
-                };
-                plan.rule(key, Ruling::Waits, CYCLE, Some(reason));
-                Some(block)
+                Some(self.ask_again(key, &placeholder_words(document, call), plan))
             }
             Judgement::Waits(..) => None,
         }
+    }
+
+    /// The result of a call that ends without running.
+    fn end(&self, key: CallKey, end: End, plan: &mut Plan) -> BlockLines {
+        if end.ruling == Ruling::Answered {
+            plan.by_hand = true;
+            plan.notices.push(Effect::warn(format!(
+                "You wrote in the block of \"{}\", so {} was not run and your text is the result. Press Ctrl-] to send it.",
+                key.id, key.name
+            )));
+        }
+        let own = self.refusals.get(&key);
+        let own = own.filter(|_| end.content == judge::REJECTED);
+        let content = own.unwrap_or(&end.content);
+        let block = write::tool_result(key.id.as_str(), content, end.is_error);
+        let by = if end.ruling == Ruling::Unfit {
+            CYCLE
+        } else {
+            CHAT
+        };
+        plan.rule(key, end.ruling, by, end.reason);
+        block
+    }
+
+    /// The placeholder of a call whose approval does not count: it waits.
+    fn ask_again(&self, key: CallKey, words: &str, plan: &mut Plan) -> BlockLines {
+        plan.notices.push(self.no_approval(&key));
+        let block = write::placeholder(key.id.as_str(), Status::Pending, words);
+        let reason = if self.provenance.is_spent(&key) {
+            "it ran on its approval already"
+        } else {
+            "the approval was not given here for these arguments"
+        };
+        plan.rule(key, Ruling::Waits, CYCLE, Some(reason));
+        block
     }
 
     /// The result of a call that the user refuses. What they wrote in its block is a

@@ -9,8 +9,7 @@ use super::decided::CYCLE;
 use super::plan::Plan;
 use super::{Cycle, Options, Ruling, judge};
 use crate::approval::{CallKey, Decision, Function, FunctionId, Question};
-use crate::document::{Document, Status};
-use crate::pairing::Call;
+use crate::document::{Call, Document, Status};
 use crate::write::{self, BlockLines};
 
 /// Why a call waits once more, for a log.

@@ -4,8 +4,7 @@
 use super::judge::{self, Judgement};
 use super::{Cycle, Decided, Effect, Options, Ruling};
 use crate::approval::CallKey;
-use crate::document::{Document, Status};
-use crate::pairing::Turn;
+use crate::document::{Document, Status, Turn};
 
 impl Cycle {
     /// Starts what has a slot, in the order of the document.

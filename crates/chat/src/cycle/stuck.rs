@@ -4,10 +4,9 @@
 use serde_json::Value;
 
 use super::judge;
-use crate::document::Document;
+use crate::document::{Call, Document, Turn};
 use crate::json;
 use crate::outcome;
-use crate::pairing::{Call, Turn};
 use crate::prompt;
 
 /// Requests after which the same failing call stops the autopilot.

@@ -8,8 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Part, Prompt, PromptMessage, PromptRole, Signature};
-use crate::document::{Block, Document, Message, ResultKind, Role};
-use crate::pairing::{Call, Turn};
+use crate::document::{Block, Call, Document, Message, PARAGRAPH_BREAK, ResultKind, Role, Turn};
 use crate::references;
 use crate::text::Lines;
 use crate::tool::{ToolDefinition, ToolUseId};
@@ -28,22 +27,10 @@ pub fn build(document: &Document<'_>, tools: &[ToolDefinition]) -> Prompt {
 
 /// Puts the request together with the own text of some messages replaced.
 pub fn build_with(document: &Document<'_>, tools: &[ToolDefinition], own: &Own) -> Prompt {
-    build_in_steps(document, tools, own, || {})
-}
-
-/// Likewise; a long chat takes some milliseconds, and `between` is called after each of
-/// its messages.
-pub fn build_in_steps(
-    document: &Document<'_>,
-    tools: &[ToolDefinition],
-    own: &Own,
-    mut between: impl FnMut(),
-) -> Prompt {
     let mut builder = Builder::new(document, own);
     let mut index = 0;
     while let Some(message) = document.messages.get(index) {
         index += builder.message(index, message);
-        between();
     }
     let mut tools = tools.to_vec();
     tools.sort_by(|a, b| a.name.cmp(&b.name));
@@ -282,40 +269,9 @@ pub fn aborted_call(reason: &str) -> String {
 /// blank lines around them and with references as they are written; `None` when there are
 /// none.
 pub fn own_text(document: &Document<'_>, message: &Message) -> Option<String> {
-    let texts: Vec<String> = own_paragraphs(document, message)
+    let texts: Vec<String> = document
+        .own_paragraphs(message)
         .map(|(_, text)| references::unescaped(text))
         .collect();
-    (!texts.is_empty()).then(|| texts.join(BETWEEN))
-}
-
-/// What stands between two stretches of own text that results lie between.
-pub(crate) const BETWEEN: &str = "\n\n";
-
-/// The stretches of own text in a message, none blank, each with its first line.
-pub(crate) fn own_paragraphs(
-    document: &Document<'_>,
-    message: &Message,
-) -> impl Iterator<Item = (usize, String)> {
-    let blocks = document.blocks_of(message).iter();
-    blocks.filter_map(move |block| {
-        let Block::Prose(lines) = block else {
-            return None;
-        };
-        let column = message
-            .inline
-            .filter(|_| lines.start == message.lines.start)
-            .unwrap_or(0);
-        let text = document.prose(lines.clone(), column);
-        let (skipped, text) = trim_blank_lines(&text);
-        (!text.is_empty()).then(|| (lines.start + skipped, text.to_owned()))
-    })
-}
-
-/// Takes blank lines off both ends, and says how many stood above; the indentation
-/// of the first line stays.
-fn trim_blank_lines(text: &str) -> (usize, &str) {
-    let text = text.trim_end();
-    let blank = text.len() - text.trim_start().len();
-    let start = text[..blank].rfind('\n').map_or(0, |at| at + 1);
-    (text[..start].matches('\n').count(), &text[start..])
+    (!texts.is_empty()).then(|| texts.join(PARAGRAPH_BREAK))
 }

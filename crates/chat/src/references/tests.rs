@@ -286,7 +286,7 @@ proptest! {
             // The text above ends in the middle of a reference.
             return Ok(());
         };
-        let above = if above.is_empty() { above } else { above + BETWEEN };
+        let above = if above.is_empty() { above } else { above + PARAGRAPH_BREAK };
         let whole = format!("{above}{escaped}");
         let mut at = 0;
         let mut sent = String::new();

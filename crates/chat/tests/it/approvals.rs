@@ -101,6 +101,28 @@ fn a_change_of_status_and_arguments_at_once_approves_nothing() {
 }
 
 #[test]
+fn a_status_behind_the_header_counts_while_the_fence_below_it_stays() {
+    let waits = PENDING
+        .replace("**Tool Result:** `x`", "**Tool Result:** `x` (pending)")
+        .replace("```flemma:tool status=pending\n```", "```\n```");
+    let approved = waits.replace("(pending)", "(approved)");
+    for (after, ran) in [
+        (approved.clone(), vec!["run x"]),
+        (approved.replace("\n\n```\n```", "\n\n````\n````"), vec![]),
+    ] {
+        let mut play = Play::opened(&waits);
+        play.substitute(&Text::from(after.as_str()), ChangeSource::BULK);
+        play.event(Event::Advance);
+        let log: Vec<String> = play
+            .log()
+            .into_iter()
+            .filter(|it| it.starts_with("run"))
+            .collect();
+        assert_eq!(log, ran, "{after}");
+    }
+}
+
+#[test]
 fn completing_a_pasted_approval_by_keys_approves_nothing() {
     for broken in [
         APPROVED.replace("```flemma", "``flemma"),

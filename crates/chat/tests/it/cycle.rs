@@ -379,12 +379,3 @@ fn approved_calls_run_as_slots_allow_beside_one_that_waits() {
     assert_eq!(play.log(), [""; 0]);
     assert_eq!(play.cursor, Some(line_of(&play, "**Tool Result:** `t_b`")));
 }
-
-#[test]
-fn a_text_counts_as_typed_when_it_was_written_here() {
-    let mut play = Play::opened(QUESTION);
-    let whole = 0..play.text.line_count();
-    assert!(!play.cycle.are_typed(&play.text, whole.clone()));
-    play.cycle.text_typed();
-    assert!(play.cycle.are_typed(&play.text, whole));
-}

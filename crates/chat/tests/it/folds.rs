@@ -15,7 +15,7 @@ fn folds(text: &str) -> String {
     let document = Document::parse(&text);
     let mut found = String::new();
     for fold in (0..part_count(&document)).flat_map(|at| part(&document, at).folds) {
-        let Words { label, text, .. } = words(&document, &fold, |_, _| None);
+        let Words { label, text, .. } = words(&document, &fold, &crate::Tools, |_, _| None);
         let indent = if fold.kind.is_inner() { "  " } else { "" };
         let sign = if fold.must_show { "!" } else { "" };
         let (first, last) = (fold.lines.start + 1, fold.lines.end);
@@ -155,7 +155,7 @@ fn a_fold_of_a_result_says_how_the_call_ended() {
             .find(|it| it.kind == FoldKind::ToolResult)
             .cloned();
         let fold = fold.expect("the result has a fold");
-        let said = words(&document, &fold, |_, _| run);
+        let said = words(&document, &fold, &crate::Tools, |_, _| run);
         (
             format!("{} {}", said.label, said.text),
             said.group,
@@ -185,7 +185,7 @@ fn the_words_of_a_fold_have_the_color_of_what_is_folded() {
     let document = Document::parse(&text);
     let folds = (0..part_count(&document)).flat_map(|at| part(&document, at).folds);
     let found: Vec<(String, &str)> = folds
-        .map(|fold| words(&document, &fold, |_, _| None))
+        .map(|fold| words(&document, &fold, &crate::Tools, |_, _| None))
         .map(|it| (it.label.into_owned(), it.group))
         .collect();
     let expected = [
@@ -217,7 +217,15 @@ fn of_many_calls_and_results_two_are_named_and_all_are_counted() {
         let text = format!("@Assistant:\n{calls}@You:\n{results}@You:\n");
         let text = Text::from(text.as_str());
         let document = Document::parse(&text);
-        [1, 2].map(|at| words(&document, &part(&document, at).folds[0], |_, _| None).text)
+        [1, 2].map(|at| {
+            words(
+                &document,
+                &part(&document, at).folds[0],
+                &crate::Tools,
+                |_, _| None,
+            )
+            .text
+        })
     };
     assert_eq!(said(2), ["t1 | t2", "2 tool results, 2 errors"]);
     assert_eq!(said(3), ["t1 | t2 | +1 more", "3 tool results, 3 errors"]);
@@ -262,7 +270,12 @@ fn nothing_is_hidden_in_the_words_and_they_are_one_line() {
         let text = format!("@You:\n{said}\n\n@You:\n");
         let text = Text::from(text.as_str());
         let document = Document::parse(&text);
-        let found = words(&document, &part(&document, 1).folds[0], |_, _| None);
+        let found = words(
+            &document,
+            &part(&document, 1).folds[0],
+            &crate::Tools,
+            |_, _| None,
+        );
         assert!(found.text.chars().count() <= 120, "{found:?}");
         assert!(!found.text.contains(char::is_control), "{found:?}");
         assert!(shown.is_empty() || found.text.contains(shown), "{found:?}");
@@ -299,7 +312,7 @@ proptest! {
                 prop_assert!(fold.lines.len() > 1 && fold.lines.end < text.line_count());
                 prop_assert!(fold.lines.start >= free && fold.lines.end <= part.lines.end);
                 free = if fold.kind.is_inner() { fold.lines.end } else { fold.lines.start + 1 };
-                words(&document, fold, |_, _| None);
+                words(&document, fold, &crate::Tools, |_, _| None);
             }
         }
         prop_assert_eq!(from, text.line_count());

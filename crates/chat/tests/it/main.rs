@@ -9,6 +9,7 @@ mod choosing;
 mod cycle;
 mod decisions;
 mod deleted;
+mod document;
 mod dump;
 mod folds;
 mod foreign;
@@ -20,4 +21,23 @@ mod sights;
 mod spans;
 mod stuck;
 mod truncate;
+mod typed;
 mod words;
+
+/// Tools that describe their calls.
+struct Tools;
+
+impl chat::preview::Describe for Tools {
+    fn describe(&self, tool: &str, input: &serde_json::Value) -> Option<String> {
+        match tool {
+            "bash" => Some(format!("$ {}", input["command"].as_str()?)),
+            "calculator" => input["expression"].as_str().map(str::to_owned),
+            "read" => Some(format!(
+                "{}  # {}",
+                input["path"].as_str()?,
+                input["label"].as_str()?
+            )),
+            _ => None,
+        }
+    }
+}

@@ -82,7 +82,12 @@ fn a_preview_stands_at_every_placeholder() {
                  @You:\n**Tool Result:** `t`\n\n```flemma:tool status={status}\n{body}```"
             );
             let text = Text::from(text.as_str());
-            let found = marks(&Document::parse(&text), &Cycle::default(), 80);
+            let found = marks(
+                &Document::parse(&text),
+                &Cycle::default(),
+                &crate::Tools,
+                80,
+            );
             let preview = found[0].preview.as_deref();
             let expected = shown.then_some("calculator: 1");
             assert_eq!(preview, expected, "{status} {body:?}");

@@ -1,6 +1,5 @@
-//! One line of the log: what it says and how it is spelled.
+//! One line of the log: its fields, and how it is written and read.
 
-use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,57 +10,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::sha256;
 
-/// Longest name that is kept, in characters: ids and names come from outside.
+/// Longest stored name, in characters. IDs and names come from models and servers.
 const MAX_NAME: usize = 256;
-/// Longest path, in characters; Linux has none that is longer.
+/// Longest stored path, in characters; the limit of Linux.
 const MAX_PATH: usize = 4096;
-/// What stands before the digest at the end of a line.
-const SEAL: &str = ",\"hash\":\"";
 
-/// One record.
+/// One record. Lines of earlier versions have further fields, which are ignored:
+/// `number`, `before`, and `hash`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Counts from 1, over all files.
-    pub number: u64,
     /// Milliseconds since 1970.
     pub time: u64,
-    /// Digest of the record before; empty in the first one.
-    pub before: String,
-    /// The chat; absent when it had no name.
+    /// The chat's path; absent if the buffer had no name.
     pub document: Option<String>,
-    /// The call's id.
+    /// The call's ID.
     pub call: String,
     /// The tool's name.
     pub tool: String,
-    /// SHA-256 of the arguments in canonical spelling.
+    /// SHA-256 of the canonical JSON of the arguments.
     pub input: String,
     /// What happened.
     #[serde(flatten)]
     pub act: Act,
 }
 
-/// What a record tells.
+/// The event that a record describes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Act {
-    /// Somebody decided.
+    /// A resolver or the user decided about the call.
     Decided {
-        /// What.
+        /// The decision.
         decision: Word,
         /// The resolver's name, or the user's act.
         by: String,
-        /// Why, where that does not follow from who.
+        /// The reason, if it does not follow from `by`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
     /// The tool started.
     Started {
-        /// What holds it.
+        /// Name of the sandbox it runs in.
         sandbox: String,
     },
     /// The tool ended.
     Ended {
-        /// How.
+        /// Success, failure, or cancellation.
         outcome: Outcome,
         /// Length of the result, in bytes.
         bytes: u64,
@@ -70,23 +64,23 @@ pub enum Act {
     },
 }
 
-/// A decision as the log says it.
+/// A decision as the log spells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
-    /// It may run.
+    /// The call may run.
     Approved,
-    /// It waits for the user.
+    /// The call waits for the user.
     Waits,
-    /// A policy refused it.
+    /// A policy refused the call.
     Denied,
-    /// The user refused it.
+    /// The user refused the call.
     Rejected,
     /// The user wrote the result by hand.
     Answered,
-    /// It cannot run, whatever anybody decides.
+    /// The call cannot run, whatever is decided.
     Unfit,
-    /// The user stopped it.
+    /// The user cancelled the call.
     Cancelled,
 }
 
@@ -104,7 +98,7 @@ impl From<Ruling> for Word {
     }
 }
 
-/// The record of a decision.
+/// Describes a decision.
 pub(super) fn decision(decided: &Decided) -> Act {
     Act::Decided {
         decision: decided.ruling.into(),
@@ -121,11 +115,11 @@ pub enum Outcome {
     Done,
     /// With an error, or a command's failure.
     Failed,
-    /// The user stopped it.
+    /// The user cancelled it.
     Cancelled,
 }
 
-/// The record of an end.
+/// Describes how a call ended.
 pub(super) fn end(outcome: &ToolOutcome) -> Act {
     let (outcome, content) = match outcome {
         ToolOutcome::Done {
@@ -145,19 +139,12 @@ pub(super) fn end(outcome: &ToolOutcome) -> Act {
 }
 
 impl Record {
-    pub(super) fn new(
-        number: u64,
-        before: String,
-        document: Option<&Path>,
-        call: &CallKey,
-        act: Act,
-    ) -> Self {
+    /// A record of this moment.
+    pub(super) fn new(document: Option<&Path>, call: &CallKey, act: Act) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let path = document.map(|path| path.to_string_lossy());
         Self {
-            number,
             time: now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(0)),
-            before,
             document: path.map(|path| path.chars().take(MAX_PATH).collect()),
             call: short(call.id.as_str()),
             tool: short(&call.name),
@@ -166,7 +153,7 @@ impl Record {
         }
     }
 
-    /// Whether both are about the same call of the same chat.
+    /// Whether both records describe the same call of the same chat.
     pub(super) fn is_of_the_call_of(&self, other: &Self) -> bool {
         fn about(it: &Record) -> (&Option<String>, [&str; 3]) {
             (&it.document, [&it.call, &it.tool, &it.input])
@@ -174,27 +161,13 @@ impl Record {
         about(self) == about(other)
     }
 
-    /// The record as a line, with its digest and its line end; and the digest.
-    pub(super) fn line(&self) -> io::Result<(String, String)> {
-        let body = serde_json::to_string(self)?;
-        let open = body.strip_suffix('}').unwrap_or(&body);
-        let digest = sha256(body.as_bytes());
-        Ok((format!("{open}{SEAL}{digest}\"}}\n"), digest))
-    }
-
-    /// Reads a line without its line end: the record and its digest. Nothing when
-    /// it was not written so.
-    pub(super) fn read(line: &str) -> Option<(Self, String)> {
-        let (open, hash) = line.strip_suffix("\"}")?.rsplit_once(SEAL)?;
-        let body = format!("{open}}}");
-        if sha256(body.as_bytes()) != hash {
-            return None;
-        }
-        Some((serde_json::from_str(&body).ok()?, hash.to_owned()))
+    /// Reads one line; `None` if the line is not a record.
+    pub(super) fn read(line: &str) -> Option<Self> {
+        serde_json::from_str(line).ok()
     }
 }
 
-/// As much of a name as is kept.
+/// Cuts a name to the length that the log stores.
 pub(super) fn short(name: &str) -> String {
     name.chars().take(MAX_NAME).collect()
 }

@@ -1,8 +1,8 @@
-//! The log for people: one line a record, nothing in it that a terminal obeys.
+//! Formats records for display: one line each, without control characters.
 
 use super::record::{Act, Outcome, Record, Word};
 
-/// Records as lines.
+/// Formats records, one per line.
 pub fn lines(records: &[Record]) -> Vec<String> {
     if records.is_empty() {
         return vec!["Nothing was decided and nothing ran so far.".to_owned()];
@@ -39,7 +39,7 @@ fn line(record: &Record) -> String {
     ))
 }
 
-/// The decision, and what leads over to who made it.
+/// The decision, and the words that lead to its author.
 fn word(decision: Word) -> &'static str {
     match decision {
         Word::Approved => "approved by ",

@@ -1,12 +1,12 @@
-//! Ends of calls that are being written: whoever reads the log meanwhile, as the next
-//! session of the same chat does, must not take those calls for cut off.
+//! Ends of calls that are being written. A session of the same chat that reads the log
+//! meanwhile must not take those calls for interrupted ones.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chat::approval::CallKey;
 
-/// Of all sessions of this process.
+/// The marks of all sessions of this process.
 static ALL: Mutex<Vec<Arc<Ends>>> = Mutex::new(Vec::new());
 
 #[derive(Debug)]
@@ -16,7 +16,7 @@ struct Ends {
     calls: Vec<CallKey>,
 }
 
-/// Holds for as long as their ends are on their way into the log.
+/// Marks the ends of some calls as being written, until it is dropped.
 #[derive(Debug)]
 pub struct Underway(Arc<Ends>);
 
@@ -38,7 +38,7 @@ impl Drop for Underway {
     }
 }
 
-/// Whether the end of a call is on its way.
+/// Whether the end of this call is being written.
 pub(super) fn has(folder: &Path, document: Option<&Path>, call: &CallKey) -> bool {
     all().iter().any(|ends| {
         ends.folder == folder && ends.document.as_deref() == document && ends.calls.contains(call)

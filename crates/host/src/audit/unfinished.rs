@@ -1,4 +1,4 @@
-//! Calls that started and, as far as the log knows, never ended, because their host
+//! Finds calls that started and, according to the log, never ended because their host
 //! was killed.
 
 use std::fs::File;
@@ -10,19 +10,19 @@ use chat::approval::CallKey;
 use super::missing;
 use super::record::{Act, Record};
 
-/// A call that is looked for.
+/// A call that is searched for.
 struct Wanted<'c> {
     call: &'c CallKey,
-    /// How a record of it looks, but for what it tells.
+    /// A record of this call; its `act` does not matter.
     like: Record,
-    /// What its lines have in common; the digest of a line takes longer to compute.
+    /// Text that all its lines contain. Searching for it is faster than parsing JSON.
     text: String,
-    /// Whether it runs, after the records so far.
+    /// Whether the call runs, after the records so far.
     runs: bool,
 }
 
-/// Which of `calls` of a chat started and did not end, by these files, the oldest
-/// first. A line that was cut off or changed says nothing.
+/// Returns those of a chat's `calls` that started and did not end, according to these
+/// files, the oldest first. Skips lines that are not records.
 pub(super) fn among(
     files: &[PathBuf],
     document: Option<&Path>,
@@ -47,7 +47,7 @@ fn look(file: File, wanted: &mut [Wanted<'_>]) -> io::Result<()> {
         if !wanted.iter().any(|it| line.contains(&it.text)) {
             continue;
         }
-        if let Some((record, _)) = Record::read(&line) {
+        if let Some(record) = Record::read(&line) {
             wanted.iter_mut().for_each(|it| it.follow(&record));
         }
     }
@@ -59,7 +59,7 @@ impl<'c> Wanted<'c> {
         let nothing = Act::Started {
             sandbox: String::new(),
         };
-        let like = Record::new(0, String::new(), document, call, nothing);
+        let like = Record::new(document, call, nothing);
         let text = format!("\"call\":{}", serde_json::to_string(&like.call)?);
         Ok(Self {
             call,

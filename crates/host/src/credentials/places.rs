@@ -51,9 +51,8 @@ fn places_on(is_macos: bool, wanted: &Wanted) -> Vec<Place> {
     [store, command, gcloud].into_iter().flatten().collect()
 }
 
-/// What a user can do to have the key found, to follow "or".
-pub(super) fn how_to_store(wanted: &Wanted) -> String {
-    let provider = &wanted.provider;
+/// What a user can do to have the key of `provider` found, to follow "or".
+pub fn how_to_store(provider: &str) -> String {
     if provider == VERTEX {
         return "run `gcloud auth login`".to_owned();
     }

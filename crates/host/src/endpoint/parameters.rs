@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use provider::catalogue::{self, Model};
-use provider::known::Known;
+use provider::providers::ProviderSpec;
 use provider::{CacheRetention, Level, Parameters, Patience, Thinking};
 use serde_json::Value;
 
@@ -13,45 +13,45 @@ use crate::settings::Settings;
 const LEAST_SHARE: u32 = 1024;
 
 /// What goes with each request.
-pub(super) fn given(known: &Known, settings: &Settings) -> Parameters {
-    let number = |name: &str| settings.parameter(known.name, name).and_then(Value::as_f64);
+pub(super) fn given(spec: &ProviderSpec, settings: &Settings) -> Parameters {
+    let number = |name: &str| settings.parameter(spec.name, name).and_then(Value::as_f64);
     let whole = |name: &str| {
         number(name)
             .filter(|it| *it >= 1.0 && *it <= f64::from(u32::MAX))
             .map(|it| it as u32)
     };
     let word = |name: &str| {
-        let value = settings.parameter(known.name, name)?;
+        let value = settings.parameter(spec.name, name)?;
         value.as_str().map(str::to_owned)
     };
     let model = settings
         .model
         .clone()
-        .unwrap_or_else(|| known.model.to_owned());
+        .unwrap_or_else(|| spec.model.to_owned());
     let own = settings.models.get(&model);
-    let about = Box::new(catalogue::model(known.name, &model, own));
+    let about = Box::new(catalogue::model(spec.name, &model, own));
     let text_tools = match word("tool_protocol").as_deref() {
         Some("text") => true,
         Some("native") => false,
         _ => about.tools == Some(false),
     };
-    let shared = tokens(known.name, settings, &about);
+    let shared = tokens(spec.name, settings, &about);
     Parameters {
         about,
         text_tools,
         model,
         max_tokens: whole("max_tokens").or(shared),
         temperature: number("temperature"),
-        thinking: thinking(known, settings),
+        thinking: thinking(spec, settings),
         cache: match settings
-            .parameter(known.name, "cache_retention")
+            .parameter(spec.name, "cache_retention")
             .and_then(Value::as_str)
         {
             Some("none") => CacheRetention::None,
             Some("long") => CacheRetention::Long,
             _ => CacheRetention::Short,
         },
-        patience: patience(known.name, settings),
+        patience: patience(spec.name, settings),
         effort: word("reasoning"),
         summary: word("reasoning_summary"),
         cache_key: None,
@@ -72,9 +72,9 @@ pub fn patience(provider: &str, settings: &Settings) -> Patience {
 }
 
 /// How much to think: the provider's own number, else the unified level.
-fn thinking(known: &Known, settings: &Settings) -> Option<Thinking> {
-    let own = settings.parameter(known.name, "thinking_budget");
-    match own.or_else(|| settings.parameter(known.name, "thinking"))? {
+fn thinking(spec: &ProviderSpec, settings: &Settings) -> Option<Thinking> {
+    let own = settings.parameter(spec.name, "thinking_budget");
+    match own.or_else(|| settings.parameter(spec.name, "thinking"))? {
         Value::String(level) => Level::named(level).map(Thinking::Level),
         Value::Bool(false) => Some(Thinking::Off),
         other => match other.as_f64()? {
@@ -87,10 +87,10 @@ fn thinking(known: &Known, settings: &Settings) -> Option<Thinking> {
 /// What `max_tokens` says as a share of the model's limit.
 fn share(provider: &str, settings: &Settings) -> Option<u8> {
     let given = settings.parameter(provider, "max_tokens")?;
-    crate::settings::share(given.as_str()?)
+    crate::options::share(given.as_str()?)
 }
 
-/// Most tokens of an answer, where `max_tokens` is a share and the model is known.
+/// Most tokens of an answer, where `max_tokens` is a share and the model is spec.
 fn tokens(provider: &str, settings: &Settings, about: &Model) -> Option<u32> {
     let output = about.output?;
     let tokens = u64::from(output) * u64::from(share(provider, settings)?) / 100;

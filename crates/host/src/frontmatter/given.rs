@@ -1,12 +1,30 @@
-//! What a language hands to an option, and gets back from it.
+//! The values that Lua and JSON hand to an option and get back from it.
 //!
-//! The shapes that Lua and JSON have in common. Knows no option by name.
+//! Knows no option by name.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::check::mismatch;
 use super::list::{List, Which};
-use super::names::{self, Refusal, join};
+use crate::options::InvalidOption;
+
+/// Longest name of an option, a tool or a preset, in bytes.
+pub const MAX_NAME: usize = 128;
+
+/// Returns a text as a message quotes it: at most a line of it.
+pub fn shown(text: &str) -> String {
+    match text.char_indices().nth(MAX_NAME) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns the option path of `name` below `parent`, which is empty at the top.
+pub fn join(parent: &str, name: &str) -> String {
+    match parent {
+        "" => name.to_owned(),
+        _ => format!("{parent}.{name}"),
+    }
+}
 
 /// What is assigned to an option.
 #[derive(Debug, Clone)]
@@ -36,52 +54,43 @@ pub enum Entry {
     Table(String),
 }
 
-/// The names in a list that was written out.
+/// Returns the names in a list that was written out.
 ///
 /// # Errors
 ///
 /// It is no list, or holds something else than names.
-pub fn name_list(path: &str, value: &Value) -> Result<Vec<String>, Refusal> {
-    let wrong = |value: &Value| Err(mismatch(path, value, "it is a list of names", &[]));
-    let Value::Array(items) = value else {
-        return wrong(value);
-    };
-    let mut names = Vec::with_capacity(items.len());
-    for item in items {
-        match item {
-            Value::String(name) => names.push(name.clone()),
-            other => {
-                return Err(Refusal::new(format!(
-                    "{path} holds {}, and it is a list of names.",
-                    names::shown(&other.to_string())
-                )));
-            }
+pub fn name_list(path: &str, value: &Value) -> Result<Vec<String>, InvalidOption> {
+    let wrong = |value: &Value| {
+        let what = format!(
+            "{path} is {}; it must be a list of names.",
+            shown(&value.to_string())
+        );
+        match value.as_str() {
+            Some(word) => InvalidOption::new(path, what).of_word(word),
+            None => InvalidOption::new(path, what),
         }
-    }
-    Ok(names)
+    };
+    let items = value.as_array().ok_or_else(|| wrong(value))?;
+    let name = |item: &Value| item.as_str().map(str::to_owned);
+    let names = items
+        .iter()
+        .map(|item| name(item).ok_or_else(|| wrong(value)));
+    names.collect()
 }
 
-/// What was assigned as a plain value; absent for nil.
+/// Returns what was assigned as a plain value; nothing for nil.
 ///
 /// # Errors
 ///
 /// A function is no value of `path`.
-pub fn plain(path: &str, given: Given) -> Result<Option<Value>, Refusal> {
+pub fn plain(path: &str, given: Given) -> Result<Option<Value>, InvalidOption> {
     match given {
         Given::Nothing => Ok(None),
         Given::Value(value) => Ok(Some(value)),
         Given::List(list) => Ok(Some(list.names.into())),
-        Given::Function => Err(Refusal::new(format!("{path} cannot be a function."))),
+        Given::Function => {
+            let what = format!("{path} cannot be a function.");
+            Err(InvalidOption::new(path, what))
+        }
     }
-}
-
-/// `given` as a table with the one key `name`.
-///
-/// # Errors
-///
-/// See [`plain`].
-pub fn below(name: &str, given: Given) -> Result<Given, Refusal> {
-    let value = plain(&join("sandbox", name), given)?.unwrap_or(Value::Null);
-    let table = Map::from_iter([(name.to_owned(), value)]);
-    Ok(Given::Value(Value::Object(table)))
 }

@@ -6,13 +6,13 @@
 
 use serde_json::{Map, Value};
 
-use super::given::{Given, name_list};
+use super::given::{Given, join, name_list};
 use super::list::{Operation, Which};
-use super::names::{self, Refusal, join};
 use super::options::Options;
 use super::places::{self, Keys};
 use super::vm::Vm;
 use super::{Evaluated, Failure, Known, Source};
+use crate::options::{self, InvalidOption};
 
 const OPERATORS: [(&str, Operation); 4] = [
     ("$set", Operation::Set),
@@ -40,14 +40,14 @@ pub fn evaluate(source: &Source, known: &Known) -> Result<Evaluated, Failure> {
         Some(Value::Object(options)) => reader.table("", options)?,
         Some(_) => {
             let what = "\"flemma\" is an object of options, and this is none.";
-            return Err(reader.failure("", "flemma", Refusal::new(what)));
+            return Err(reader.failure("", "flemma", InvalidOption::new("", what)));
         }
     }
     let vm = Vm::new(source)?;
     for (name, value) in fields.iter().filter(|(name, _)| *name != "flemma") {
         vm.set_variable(name, value).map_err(|error| {
             let what = format!("\"{name}\" cannot be a variable ({error}).");
-            reader.failure("", name, Refusal::new(what))
+            reader.failure("", name, InvalidOption::new(name, what))
         })?;
     }
     Ok(Evaluated::new(reader.options.close(), vm))
@@ -129,7 +129,7 @@ impl Reader<'_> {
         };
         let line = self.line(parent, name);
         let outcome = self.options.assign(parent, name, given, line);
-        outcome.map_err(|refusal| self.failure(parent, name, refusal))
+        outcome.map_err(|invalid| self.failure(parent, name, invalid))
     }
 
     /// The operators of a list, in their order, and the options below it.
@@ -141,12 +141,13 @@ impl Reader<'_> {
                     let line = self.line(which.path(), name);
                     name_list(&join(which.path(), name), value)
                         .and_then(|names| self.options.change(which, *operation, &names, line))
-                        .map_err(|refusal| self.failure(which.path(), name, refusal))?;
+                        .map_err(|invalid| self.failure(which.path(), name, invalid))?;
                 }
                 None if name.starts_with('$') => {
                     let known = OPERATORS.map(|(operator, _)| operator);
-                    let refusal = names::unknown_option(which.path(), name, &known);
-                    return Err(self.failure(which.path(), name, refusal));
+                    let path = join(which.path(), name);
+                    let invalid = options::unknown(&path, name, &known);
+                    return Err(self.failure(which.path(), name, invalid));
                 }
                 None if which == Which::Tools => {
                     let one = Map::from_iter([(name.clone(), value.clone())]);
@@ -173,12 +174,12 @@ impl Reader<'_> {
         self.keys.find(&path)
     }
 
-    fn failure(&self, parent: &str, name: &str, refusal: Refusal) -> Failure {
+    fn failure(&self, parent: &str, name: &str, invalid: InvalidOption) -> Failure {
         let line = self.line(parent, name);
-        let word = refusal.word.as_deref().unwrap_or(name);
+        let word = invalid.word.as_deref().unwrap_or(name);
         let first = self.source.first_line;
         let place = places::of_word(&self.source.text, word, line, first);
         let (line, column) = place.map_or((line, None), |(line, column)| (line, Some(column)));
-        Failure::new(line, column, refusal)
+        Failure::new(line, column, invalid)
     }
 }

@@ -3,8 +3,11 @@
 //! Pure: a change is judged against the names that exist and takes effect whole
 //! or not at all. What a preset stands for is not known here.
 
+use chat::did_you_mean;
+
 use super::Known;
-use super::names::{Refusal, nearest, shown};
+use super::given::shown;
+use crate::options::InvalidOption;
 
 /// The two options that are lists of names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +76,7 @@ impl List {
         operation: Operation,
         names: &[String],
         known: &Known,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), InvalidOption> {
         for name in names {
             self.check(name, known)?;
         }
@@ -104,7 +107,7 @@ impl List {
     }
 
     /// A name is known, or already in the list (which `setup()` may have filled).
-    fn check(&self, name: &str, known: &Known) -> Result<(), Refusal> {
+    fn check(&self, name: &str, known: &Known) -> Result<(), InvalidOption> {
         let presets: &[String] = match self.which {
             Which::Tools => &[],
             Which::AutoApprove => &known.presets,
@@ -113,30 +116,27 @@ impl List {
         if exists(&known.tools) || exists(presets) || exists(&self.names) {
             return Ok(());
         }
+        let invalid = |what: String| {
+            let invalid = InvalidOption::new(self.which.path(), what);
+            Err(invalid.of_word(name))
+        };
+        let quoted = shown(name);
         if name.contains('.') {
-            return Err(Refusal::of(
-                name,
-                format!(
-                    "\"{}\" looks like a module, and modules are never taken from a document. Name it in setup().",
-                    shown(name)
-                ),
+            return invalid(format!(
+                "\"{quoted}\" looks like a module, and modules are never taken from a document. Name it in setup()."
             ));
         }
-        let quoted = shown(name);
         let kind = if name.starts_with('$') {
             "preset"
         } else {
             "tool"
         };
         let candidates = || known.tools.iter().chain(presets).map(String::as_str);
-        let meant = nearest(name, candidates());
+        let meant = did_you_mean(name, candidates());
         let all = match (kind, self.which) {
             ("preset", Which::AutoApprove) => format!("Presets: {}.", presets.join(", ")),
             _ => format!("Tools: {}.", known.tools.join(", ")),
         };
-        Err(Refusal::of(
-            name,
-            format!("no {kind} named \"{quoted}\".{meant} {all}"),
-        ))
+        invalid(format!("no {kind} named \"{quoted}\".{meant} {all}"))
     }
 }

@@ -11,11 +11,11 @@ use mlua::{
 };
 
 use super::convert;
-use super::given::{Entry, Given, name_list};
+use super::given::{Entry, Given, MAX_NAME, name_list};
 use super::list::{List, Operation, Which};
-use super::names::{MAX_NAME, Refusal};
 use super::options::Options;
 use super::vm::{CHUNK, POLICY};
+use crate::options::InvalidOption;
 
 /// The options of one evaluation, shared with the Lua values that stand for them.
 #[derive(Clone)]
@@ -118,7 +118,7 @@ struct ListNode {
 }
 
 impl ListNode {
-    fn value(&self) -> Result<List, Refusal> {
+    fn value(&self) -> Result<List, InvalidOption> {
         match &self.copy {
             Some(copy) => Ok(copy.lock().unwrap_or_else(PoisonError::into_inner).clone()),
             None => self.options.lock().list(self.which).cloned(),
@@ -205,27 +205,27 @@ impl UserData for ListNode {
     }
 }
 
-/// A refusal and the line it happened at, on its way through Lua.
+/// An invalid option and its line, on their way through Lua.
 #[derive(Debug)]
 pub struct Located {
     /// What was wrong.
-    pub refusal: Refusal,
+    pub invalid: InvalidOption,
     /// Line of the file, when Lua knew one.
     pub line: Option<usize>,
 }
 
 impl std::fmt::Display for Located {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.refusal.fmt(f)
+        self.invalid.fmt(f)
     }
 }
 
 impl std::error::Error for Located {}
 
-fn located<T>(lua: &Lua, outcome: Result<T, Refusal>) -> mlua::Result<T> {
-    outcome.map_err(|refusal| {
+fn located<T>(lua: &Lua, outcome: Result<T, InvalidOption>) -> mlua::Result<T> {
+    outcome.map_err(|invalid| {
         mlua::Error::external(Located {
-            refusal,
+            invalid,
             line: line_here(lua),
         })
     })
@@ -254,29 +254,29 @@ fn option_name(lua: &Lua, name: &LuaValue) -> mlua::Result<String> {
     };
     located(
         lua,
-        text.ok_or_else(|| Refusal::new("an option has a short name, and this is none.")),
+        text.ok_or_else(|| InvalidOption::new("", "an option has a short name, and this is none.")),
     )
 }
 
-fn given(name: &str, value: &LuaValue) -> Result<Given, Refusal> {
+fn given(name: &str, value: &LuaValue) -> Result<Given, InvalidOption> {
     match value {
         LuaValue::Nil => Ok(Given::Nothing),
         LuaValue::Function(_) => Ok(Given::Function),
         LuaValue::UserData(it) if it.is::<ListNode>() => list_of(it).map(Given::List),
         other => convert::to_json(other, convert::OPTION)
             .map(Given::Value)
-            .map_err(|what| Refusal::new(format!("{name} cannot be {what}."))),
+            .map_err(|what| InvalidOption::new(name, format!("{name} cannot be {what}."))),
     }
 }
 
-fn list_of(value: &AnyUserData) -> Result<List, Refusal> {
+fn list_of(value: &AnyUserData) -> Result<List, InvalidOption> {
     let list = value.borrow::<ListNode>();
-    list.map_err(|error| Refusal::new(error.to_string()))?
+    list.map_err(|error| InvalidOption::new("", error.to_string()))?
         .value()
 }
 
 /// The names in the arguments of a method: each a name, a list, or a list option.
-fn names_in(which: Which, arguments: &[LuaValue]) -> Result<Vec<String>, Refusal> {
+fn names_in(which: Which, arguments: &[LuaValue]) -> Result<Vec<String>, InvalidOption> {
     let path = which.path();
     let mut names = Vec::new();
     for argument in arguments {
@@ -285,10 +285,11 @@ fn names_in(which: Which, arguments: &[LuaValue]) -> Result<Vec<String>, Refusal
             Given::Value(value) => names.extend(name_list(path, &value)?),
             Given::List(list) => names.extend(list.names),
             Given::Nothing | Given::Function => {
-                return Err(Refusal::new(format!(
+                let what = format!(
                     "{path} takes names, and this is a {}.",
                     argument.type_name()
-                )));
+                );
+                return Err(InvalidOption::new(path, what));
             }
         }
     }

@@ -1,20 +1,17 @@
-//! `flemma.opt` without a language: what is set, from which line, and to what.
+//! `flemma.opt` without a language: which options were set, on which line, and to what.
 //!
-//! Each change is checked when it is made, so that an error has its line. Starts
-//! from the user's own settings on every evaluation.
+//! Each change is validated against the option table when it is made, so that an error
+//! has its line. Starts from the user's own settings on every evaluation.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use chat::did_you_mean;
+use serde_json::{Value, json};
 
-use super::check::{self, is_general, mismatch};
-use super::given::{Entry, Given, below, name_list, plain};
+use super::given::{Entry, Given, MAX_NAME, join, name_list, plain, shown};
 use super::list::{List, Operation, Which};
-use super::names::{self, GENERAL, Refusal, join};
 use super::{AutoApprove, FunctionHandle, Known, Overrides};
-
-/// Most entries of a provider's table.
-const MAX_ENTRIES: usize = 64;
+use crate::options::{self, InvalidOption, OptionDef, Scope, at, lay_over, nested};
 
 /// The options of one evaluation.
 #[derive(Debug)]
@@ -23,13 +20,9 @@ pub struct Options {
     tools: List,
     /// Absent while a function decides.
     auto_approve: Option<List>,
-    autopilot: Option<bool>,
-    provider: Option<String>,
-    model: Option<String>,
-    sandbox: Map<String, Value>,
-    parameters: Map<String, Value>,
-    provider_parameters: BTreeMap<String, Map<String, Value>>,
-    /// Also says which options were touched.
+    /// The other options, in tables as `setup()` takes them.
+    values: Value,
+    /// Also says which options were set.
     lines: BTreeMap<String, usize>,
     closed: bool,
 }
@@ -40,12 +33,7 @@ impl Options {
         let mut options = Self {
             tools: List::new(Which::Tools, known.default_tools.clone()),
             auto_approve: None,
-            autopilot: None,
-            provider: None,
-            model: None,
-            sandbox: Map::new(),
-            parameters: Map::new(),
-            provider_parameters: BTreeMap::new(),
+            values: json!({}),
             lines: BTreeMap::new(),
             closed: false,
             known,
@@ -69,212 +57,190 @@ impl Options {
     /// # Errors
     ///
     /// A function stands there.
-    pub fn list(&self, which: Which) -> Result<&List, Refusal> {
+    pub fn list(&self, which: Which) -> Result<&List, InvalidOption> {
         match (which, &self.auto_approve) {
             (Which::Tools, _) => Ok(&self.tools),
             (Which::AutoApprove, Some(list)) => Ok(list),
-            (Which::AutoApprove, None) => Err(Refusal::new(
+            (Which::AutoApprove, None) => Err(InvalidOption::new(
+                which.path(),
                 "tools.auto_approve is a function in setup(), so there is no list to read or change. Assign a list or a function instead.",
             )),
         }
     }
 
-    /// What stands at `name` below `parent`.
+    /// Returns the value of the option `name` below `parent`.
     ///
     /// # Errors
     ///
-    /// An option that does not exist, or that is never in a document.
-    pub fn read(&self, parent: &str, name: &str) -> Result<Entry, Refusal> {
-        let entry = |value: Option<&Value>| {
-            value.map_or(Entry::Nothing, |value| Entry::Value(value.clone()))
-        };
+    /// The option does not exist, or a chat cannot set it.
+    pub fn read(&self, parent: &str, name: &str) -> Result<Entry, InvalidOption> {
         match (parent, name) {
-            ("", "tools") => Ok(Entry::List(Which::Tools)),
-            ("", "sandbox") => Ok(Entry::Table(name.to_owned())),
-            ("", "provider") => Ok(entry(self.provider.clone().map(Value::String).as_ref())),
-            ("", "model") => Ok(entry(self.model.clone().map(Value::String).as_ref())),
-            ("", _) if is_general(name) => Ok(entry(self.parameters.get(name))),
-            ("", _) if self.is_provider(name) => Ok(Entry::Table(name.to_owned())),
-            ("tools", "auto_approve") if self.has_function() => Ok(Entry::Function),
-            ("tools", "auto_approve") => self
-                .list(Which::AutoApprove)
-                .map(|list| Entry::List(list.which())),
-            ("tools", "autopilot") => Ok(entry(self.autopilot.map(Value::Bool).as_ref())),
-            ("sandbox", "policy") => Ok(Entry::Table("sandbox.policy".to_owned())),
-            ("sandbox", "enabled" | "backend") => Ok(entry(self.sandbox.get(name))),
-            ("sandbox.policy", "rw_paths" | "network" | "allow_privileged") => {
-                let policy = self.sandbox.get("policy");
-                Ok(entry(policy.and_then(|policy| policy.get(name))))
+            ("", "tools") => return Ok(Entry::List(Which::Tools)),
+            ("tools", "auto_approve") if self.has_function() => return Ok(Entry::Function),
+            ("tools", "auto_approve") => {
+                let list = self.list(Which::AutoApprove)?;
+                return Ok(Entry::List(list.which()));
             }
-            (provider, _) if self.is_provider(provider) => {
-                names::never(provider, name)?;
-                let table = self.provider_parameters.get(provider);
-                Ok(entry(table.and_then(|table| table.get(name))))
-            }
-            _ => Err(self.unknown(parent, name)),
+            _ => {}
         }
+        let (path, option) = find(parent, name)?;
+        let value = |path: &str| match at(&self.values, path) {
+            Some(value) => Entry::Value(value.clone()),
+            None => Entry::Nothing,
+        };
+        Ok(match option.kind.fields() {
+            Some(_) if option.is_switch() => value(&join(&path, "enabled")),
+            Some(_) => Entry::Table(join(parent, name)),
+            None => value(&path),
+        })
     }
 
     fn has_function(&self) -> bool {
         self.auto_approve.is_none() && self.lines.contains_key(Which::AutoApprove.path())
     }
 
-    fn is_provider(&self, name: &str) -> bool {
-        self.known.providers.iter().any(|it| it == name)
-    }
-
-    fn unknown(&self, parent: &str, name: &str) -> Refusal {
-        let own: Vec<&str> = match parent {
-            "" => GENERAL
-                .into_iter()
-                .chain(["model", "provider", "tools", "sandbox"])
-                .chain(self.known.providers.iter().map(String::as_str))
-                .collect(),
-            "tools" => vec!["auto_approve", "autopilot"],
-            "sandbox" => vec!["enabled", "backend", "policy"],
-            _ => vec!["rw_paths", "network", "allow_privileged"],
-        };
-        if parent == "tools" && self.known.tools.iter().any(|it| it == name) {
-            return Refusal::of(
-                name,
-                format!(
-                    "\"tools.{name}\" says how a tool runs, which is never taken from a document. Set it in setup()."
-                ),
-            );
-        }
-        names::unknown_option(parent, name, &own)
-    }
-
     /// Sets `name` below `parent`, as a line of the file says.
     ///
     /// # Errors
     ///
-    /// An option that does not exist, one that is never in a document, a wrong
-    /// value; or the evaluation is over. Nothing is changed then.
+    /// The option does not exist, a chat cannot set it, the value does not fit, or the
+    /// evaluation is over. Nothing is changed then.
     pub fn assign(
         &mut self,
         parent: &str,
         name: &str,
         given: Given,
         line: usize,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), InvalidOption> {
         self.check_open()?;
-        let path = join(parent, name);
-        let cleared = matches!(given, Given::Nothing);
         match (parent, name) {
-            ("", "tools") => self.assign_list(Which::Tools, given)?,
-            ("", "sandbox") => self.assign_sandbox(given)?,
-            ("", "provider") => {
-                let value = plain(&path, given)?;
-                let named = value.map(|value| check::one_of(&path, &value, &self.known.providers));
-                self.provider = named.transpose()?;
-            }
-            ("", "model") => {
-                let value = plain(&path, given)?;
-                let named = value.map(|value| check::model(&path, &value, &self.known));
-                self.model = named.transpose()?;
-            }
-            ("", _) if is_general(name) => assign_to(&mut self.parameters, &path, name, given)?,
-            ("", _) if self.is_provider(name) => self.assign_provider(name, given)?,
-            ("tools", "auto_approve") => self.assign_list(Which::AutoApprove, given)?,
-            ("tools", "autopilot") => {
-                let value = plain(&path, given)?;
-                let value = value.map(|value| check::boolean(&path, &value));
-                self.autopilot = value.transpose()?;
-            }
-            ("sandbox", _) => self.assign_sandbox(below(name, given)?)?,
-            ("sandbox.policy", _) => self.assign_sandbox(below("policy", below(name, given)?)?)?,
-            (provider, _) if self.is_provider(provider) => {
-                names::never(provider, name)?;
-                let table = self.provider_parameters.entry(provider.to_owned());
-                assign_to(table.or_default(), &path, name, given)?;
-            }
-            _ => return Err(self.unknown(parent, name)),
+            ("", "tools") => self.assign_list(Which::Tools, given, line),
+            ("tools", "auto_approve") => self.assign_list(Which::AutoApprove, given, line),
+            _ => self.assign_option(parent, name, given, line),
         }
-        self.note(&path, cleared, line);
+    }
+
+    fn assign_option(
+        &mut self,
+        parent: &str,
+        name: &str,
+        given: Given,
+        line: usize,
+    ) -> Result<(), InvalidOption> {
+        let (path, option) = find(parent, name)?;
+        let as_written = join(parent, name);
+        let Some(value) = plain(&as_written, given)? else {
+            self.clear(&path);
+            return Ok(());
+        };
+        // `sandbox = false` is short for `sandbox.enabled = false`.
+        let value = match option.switch() {
+            Some(switch) if !value.is_object() && !value.is_array() => {
+                json!({ switch.name: value })
+            }
+            _ => value,
+        };
+        let (fitting, invalid) =
+            options::check_value(option, &as_written, &value, Scope::Frontmatter);
+        if let Some(invalid) = invalid.into_iter().next() {
+            return Err(invalid);
+        }
+        if path == "model" {
+            self.check_model(&value)?;
+        }
+        let values = nested(&path, fitting.unwrap_or_default());
+        for (path, ..) in options::set_in(&values) {
+            self.lines.insert(path.to_owned(), line);
+        }
+        lay_over(&mut self.values, values);
         Ok(())
     }
 
-    fn check_open(&self) -> Result<(), Refusal> {
+    /// Removes the option or the table at `path`.
+    fn clear(&mut self, path: &str) {
+        let inside = format!("{path}.");
+        self.lines
+            .retain(|set, _| set != path && !set.starts_with(&inside));
+        let pointer = format!("/{}", path.replace('.', "/"));
+        if let Some(value) = self.values.pointer_mut(&pointer) {
+            *value = Value::Null;
+        }
+    }
+
+    /// Reports a preset that does not exist, and what is no name.
+    fn check_model(&self, value: &Value) -> Result<(), InvalidOption> {
+        let name = value.as_str().unwrap_or_default();
+        let presets = &self.known.model_presets;
+        if name.starts_with('$') && !presets.iter().any(|it| it == name) {
+            let meant = did_you_mean(name, presets.iter().map(String::as_str));
+            let all = presets.join(", ");
+            let name = shown(name);
+            let what = format!("model: there is no preset \"{name}\".{meant} Presets: {all}.");
+            return Err(InvalidOption::new("model", what).of_word(&name));
+        }
+        if name.trim().is_empty() || name.len() > MAX_NAME {
+            let what = format!(
+                "model is \"{}\"; it must be the name of a model.",
+                shown(name)
+            );
+            return Err(InvalidOption::new("model", what));
+        }
+        Ok(())
+    }
+
+    fn check_open(&self) -> Result<(), InvalidOption> {
         if self.closed {
-            return Err(Refusal::new(
+            return Err(InvalidOption::new(
+                "",
                 "options are set while the frontmatter is read, and not afterwards.",
             ));
         }
         Ok(())
     }
 
-    fn note(&mut self, path: &str, cleared: bool, line: usize) {
-        if path.starts_with("sandbox.") {
-            self.lines.insert("sandbox".to_owned(), line);
-        }
-        if cleared {
-            self.lines.remove(path);
-        } else {
-            self.lines.insert(path.to_owned(), line);
-        }
-    }
-
-    fn assign_list(&mut self, which: Which, given: Given) -> Result<(), Refusal> {
+    fn assign_list(
+        &mut self,
+        which: Which,
+        given: Given,
+        line: usize,
+    ) -> Result<(), InvalidOption> {
         let path = which.path();
-        let list = match given {
-            Given::Nothing if which == Which::AutoApprove => {
-                self.seed_auto_approve();
+        let mut list = List::new(which, Vec::new());
+        match given {
+            Given::Nothing => {
+                self.lines.remove(path);
+                self.reset(which);
                 return Ok(());
-            }
-            Given::Nothing => List::new(which, self.known.default_tools.clone()),
-            Given::List(list) if list.which() == which => list,
-            Given::List(list) => {
-                let mut own = List::new(which, Vec::new());
-                own.change(Operation::Set, &list.names, &self.known)?;
-                own
             }
             Given::Function if which == Which::AutoApprove => {
                 self.auto_approve = None;
+                self.lines.insert(path.to_owned(), line);
                 return Ok(());
             }
             Given::Function => {
-                return Err(Refusal::new(format!(
-                    "{path} cannot be a function: it is a list of names."
-                )));
+                let what = format!("{path} cannot be a function: it is a list of names.");
+                return Err(InvalidOption::new(path, what));
             }
+            Given::List(given) if given.which() == which => list = given,
+            Given::List(given) => list.change(Operation::Set, &given.names, &self.known)?,
             Given::Value(value) => {
-                let mut list = List::new(which, Vec::new());
                 list.change(Operation::Set, &name_list(path, &value)?, &self.known)?;
-                list
             }
-        };
+        }
         match which {
             Which::Tools => self.tools = list,
             Which::AutoApprove => self.auto_approve = Some(list),
         }
+        self.lines.insert(path.to_owned(), line);
         Ok(())
     }
 
-    fn assign_sandbox(&mut self, given: Given) -> Result<(), Refusal> {
-        match plain("sandbox", given)? {
-            None => self.sandbox.clear(),
-            Some(value) => merge(&mut self.sandbox, check::sandbox(&value)?),
+    /// Gives a list its first value.
+    fn reset(&mut self, which: Which) {
+        match which {
+            Which::Tools => self.tools = List::new(which, self.known.default_tools.clone()),
+            Which::AutoApprove => self.seed_auto_approve(),
         }
-        Ok(())
-    }
-
-    fn assign_provider(&mut self, name: &str, given: Given) -> Result<(), Refusal> {
-        let table = match plain(name, given)? {
-            None => Map::new(),
-            Some(Value::Array(items)) if items.is_empty() => Map::new(),
-            Some(Value::Object(table)) => table,
-            Some(other) => {
-                let expected = "it is a table of parameters";
-                return Err(mismatch(name, &other, expected, &[]));
-            }
-        };
-        check::provider(name, &table)?;
-        for key in table.keys() {
-            self.lines.remove(&join(name, key));
-        }
-        self.provider_parameters.insert(name.to_owned(), table);
-        Ok(())
     }
 
     /// Changes a list option in its place.
@@ -288,7 +254,7 @@ impl Options {
         operation: Operation,
         names: &[String],
         line: usize,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), InvalidOption> {
         self.check_open()?;
         if which == Which::AutoApprove && operation == Operation::Set && self.auto_approve.is_none()
         {
@@ -296,9 +262,7 @@ impl Options {
         }
         let mut list = self.list(which)?.clone();
         list.change(operation, names, &self.known)?;
-        self.assign_list(which, Given::List(list))?;
-        self.note(which.path(), false, line);
-        Ok(())
+        self.assign_list(which, Given::List(list), line)
     }
 
     /// Ends the evaluation: nothing can be set any more.
@@ -312,52 +276,39 @@ impl Options {
                 names, exclusions, ..
             }) => AutoApprove::List { names, exclusions },
         });
-        self.provider_parameters
-            .retain(|_, table| !table.is_empty());
         Overrides {
             tools: touched("tools").map(|_| self.tools.names.clone()),
             auto_approve,
-            autopilot: self.autopilot,
-            provider: self.provider.clone(),
-            model: self.model.clone(),
-            sandbox: touched("sandbox").map(|_| Value::Object(self.sandbox.clone())),
-            parameters: self.parameters.clone(),
-            provider_parameters: self.provider_parameters.clone(),
+            values: self.set_values(),
             lines: self.lines.clone(),
         }
     }
-}
 
-fn assign_to(
-    table: &mut Map<String, Value>,
-    path: &str,
-    name: &str,
-    given: Given,
-) -> Result<(), Refusal> {
-    let Some(value) = plain(path, given)? else {
-        table.shift_remove(name);
-        return Ok(());
-    };
-    check::parameter(path, name, &value)?;
-    if let Value::Object(inner) = &value {
-        check::provider(path, inner)?;
-    }
-    if table.len() >= MAX_ENTRIES && !table.contains_key(name) {
-        return Err(Refusal::new(format!(
-            "{path} is one too many: a provider takes at most {MAX_ENTRIES} parameters."
-        )));
-    }
-    table.insert(name.to_owned(), value);
-    Ok(())
-}
-
-fn merge(target: &mut Map<String, Value>, given: Map<String, Value>) {
-    for (name, value) in given {
-        match (target.get_mut(&name), value) {
-            (Some(Value::Object(old)), Value::Object(new)) => merge(old, new),
-            (_, value) => {
-                target.insert(name, value);
-            }
+    /// Returns the options that are set; null if none is.
+    fn set_values(&self) -> Value {
+        let mut values = Value::Null;
+        for (path, _, value) in options::set_in(&self.values) {
+            lay_over(&mut values, nested(path, value.clone()));
         }
+        values
+    }
+}
+
+/// Returns the path in `setup()` and the row of the option `name` below `parent`.
+///
+/// # Errors
+///
+/// The option does not exist, or a chat cannot set it.
+fn find(parent: &str, name: &str) -> Result<(String, &'static OptionDef), InvalidOption> {
+    let as_written = join(parent, name);
+    // A name with a dot would pass by the options that are looked at by their tables.
+    let found = options::find_in_chat(&as_written).filter(|_| !name.contains('.'));
+    let Some((path, option)) = found else {
+        let known = options::names_in_chat(parent);
+        return Err(options::unknown(&as_written, name, &known));
+    };
+    match options::out_of_scope(option, &as_written, Scope::Frontmatter) {
+        Some(invalid) => Err(invalid),
+        None => Ok((path, option)),
     }
 }

@@ -24,7 +24,6 @@ fn known() -> Known {
         ]),
         default_tools: names(&["bash", "calculator", "edit", "read", "write"]),
         presets: names(&["$default", "$readonly"]),
-        providers: names(&["anthropic", "openai", "vertex"]),
         auto_approve: Some(names(&["$default"])),
         model_presets: names(&["$fast"]),
     }

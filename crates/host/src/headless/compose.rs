@@ -1,8 +1,7 @@
 //! What a user does to the text of a chat from the command line: data given, a call
 //! refused. What follows from it is the cycle's business.
 
-use chat::document::{Role, Status};
-use chat::pairing::Call;
+use chat::document::{Call, Role, Status};
 use chat::write::{self, TextEdit};
 
 /// Text that is data, as a fenced block.

@@ -102,7 +102,7 @@ impl Front {
             if let (Show::Results, News::Result { id, is_error, .. }) = (self.output.show(), item) {
                 self.tool_result(id, *is_error);
             }
-            self.output.news(item);
+            self.output.news(item, &self.host.shared().registry);
         }
     }
 

@@ -33,7 +33,8 @@ impl Front {
         self.host.receive(FromEditor::Configure(Configure {
             options,
             file,
-            checked: true,
+            reported: true,
+            caller: None,
             resolvers,
         }));
     }
@@ -120,7 +121,7 @@ fn take_lease(path: &Path) -> Result<Option<Lease>, String> {
         name: "flemma send".to_owned(),
         pid: std::process::id(),
     };
-    match lease::take(&crate::status::state_folder(), path, &program) {
+    match lease::take(&crate::state_dir::path(), path, &program) {
         Ok(lease) => Ok(Some(lease)),
         Err(Refusal::Held(by)) => Err(format!(
             "{} is open in {by}, so nothing was sent. Go on there, or write or close it there first.",

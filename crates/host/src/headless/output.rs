@@ -5,6 +5,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use chat::preview::{Describe, preview};
 use serde_json::{Value, json};
 
 use super::messages::Notice;
@@ -117,7 +118,7 @@ impl Output {
     }
 
     /// A call or a result stands in the chat.
-    pub fn news(&mut self, news: &News) {
+    pub fn news(&mut self, news: &News, tools: &dyn Describe) {
         match news {
             News::Call { id, name, input } => {
                 if self.debug {
@@ -125,7 +126,7 @@ impl Output {
                     debug(&format!("Parameters: {input}"));
                 } else if self.is_talkative() {
                     let input = serde_json::from_str(input).unwrap_or_default();
-                    self.tell(&chat::preview::preview(name, &input, COLUMNS));
+                    self.tell(&preview(tools, name, &input, COLUMNS));
                 }
                 let input = serde_json::from_str::<Value>(input).unwrap_or_else(|_| json!(input));
                 self.event("call", json!({"id": id, "name": name, "input": input}));

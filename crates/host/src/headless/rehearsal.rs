@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Code, Front};
+use super::Front;
+use crate::exit_code::Code;
 use crate::terminal;
 
 impl Front {
@@ -10,7 +11,7 @@ impl Front {
     pub(super) fn would_run(&mut self, call: &Value) {
         let name = call["name"].as_str().unwrap_or_default();
         let by = call["by"].as_str().unwrap_or_default();
-        let shown = chat::preview::preview(name, &call["input"], 160);
+        let shown = chat::preview::preview(&self.host.shared().registry, name, &call["input"], 160);
         self.output.event("would_run", call.clone());
         if let Some(calls) = &mut self.rehearsal {
             calls.push(format!("Would run  {shown}  ({by})"));

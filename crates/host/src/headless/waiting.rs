@@ -10,10 +10,11 @@ use chat::document::{Document, Status};
 use chat::tool::ToolUseId;
 use tokio::sync::oneshot;
 
-use super::asking::{self, Answer};
+use super::Front;
 use super::compose;
 use super::file::ChatFile;
-use super::{Code, Front};
+use super::stdin_prompt::{self, Answer};
+use crate::exit_code::Code;
 use crate::sandbox;
 use crate::settings::Here;
 use crate::settings::judges::Inspection;
@@ -36,7 +37,7 @@ pub struct Question {
 /// Waits for the answer to the question that stands.
 pub async fn answer(question: &mut Option<Question>) -> Answer {
     match question {
-        Some(question) => asking::answer((&mut question.answer).await.unwrap_or(None)),
+        Some(question) => stdin_prompt::answer((&mut question.answer).await.unwrap_or(None)),
         None => std::future::pending().await,
     }
 }
@@ -147,7 +148,13 @@ impl Front {
             let calls = turn.calls.iter();
             for call in calls.filter(|call| call.status() == Some(Status::Pending)) {
                 let input = document.input(call.tool_use).unwrap_or_default();
-                found.push(chat::preview::preview(&call.tool_use.name, &input, 160));
+                let tools = &self.host.shared().registry;
+                found.push(chat::preview::preview(
+                    tools,
+                    &call.tool_use.name,
+                    &input,
+                    160,
+                ));
             }
         }
         found
@@ -155,7 +162,7 @@ impl Front {
 
     fn ask(&mut self, waiting: Waiting) {
         let runs_free = self.runs_free(&waiting.name);
-        let asked = asking::question(&waiting.name, &waiting.input, &self.folder, runs_free);
+        let asked = stdin_prompt::question(&waiting.name, &waiting.input, &self.folder, runs_free);
         self.output.ask(waiting.key.1.as_str(), &asked);
         self.question = Some(Question {
             call: waiting.key,

@@ -1,5 +1,5 @@
-//! The options of `setup()`: taken over, and looked at again whenever the tools are
-//! others, because rules name tools.
+//! Takes the options of `setup()` over and reports what is wrong with them. Reads them
+//! again whenever the tools change, because rules name tools.
 
 use std::collections::BTreeSet;
 
@@ -7,18 +7,20 @@ use chat::cycle::{Level, Notice};
 use serde_json::Value;
 
 use super::{Host, choices};
+use crate::options::Scope;
 use crate::protocol::{Configure, Resolvers};
 use crate::settings::{Problems, Settings};
 
-/// What was given last, and what was said about the names in it.
+/// The options that were given last.
 #[derive(Debug, Default)]
 pub(super) struct Given {
     options: Option<Value>,
-    told: BTreeSet<String>,
+    /// What was reported about the names of tools in them.
+    reported: BTreeSet<String>,
 }
 
 impl Host {
-    /// Takes the options over and says what is wrong with them.
+    /// Takes the options over and reports what is wrong with them.
     pub(super) fn configure(&mut self, configure: Configure) {
         // Before the rules are read, which name tools.
         self.scripts.configure(&configure.options);
@@ -26,20 +28,16 @@ impl Host {
         for then in self.take_in(None).1 {
             then();
         }
-        let (settings, problems) = Settings::examine(&configure.options, &self.catalogue.registry);
+        let registry = &self.catalogue.registry;
+        let (settings, problems) = Settings::examine(&configure.options, Scope::Setup, registry);
         self.editor.send("choices", &choices(&settings, None));
-        let told = if configure.checked {
-            problems.names
-        } else {
-            [problems.values, problems.names].concat()
-        };
-        for problem in told {
-            self.complain(&problem);
+        if !configure.reported {
+            self.report_invalid(&problems, configure.caller.as_deref());
         }
         self.servers.configure(&settings, configure.file.as_deref());
         self.options = Given {
             options: Some(configure.options),
-            told: BTreeSet::new(),
+            reported: BTreeSet::new(),
         };
         self.read_options_with(configure.resolvers);
         self.take_said();
@@ -61,9 +59,20 @@ impl Host {
         });
     }
 
+    /// Sets an option that a command can change.
+    pub(super) fn switch_option(&mut self, path: &str, value: Value) {
+        match self.shared.settings.switched(path, &value) {
+            Ok(settings) => self.share(settings),
+            Err(invalid) => {
+                for invalid in invalid {
+                    self.complain(&invalid.to_string());
+                }
+            }
+        }
+    }
+
     pub(super) fn set_sandbox(&mut self, enabled: bool) {
-        let settings = &self.shared.settings;
-        self.share(settings.switched("sandbox.enabled", &Value::Bool(enabled)));
+        self.switch_option("sandbox.enabled", Value::Bool(enabled));
         self.probe();
         let text = if enabled {
             "The sandbox is on in every chat of this Neovim that does not turn it off itself."
@@ -85,7 +94,8 @@ impl Host {
         let Some(options) = &self.options.options else {
             return self.share(self.shared.settings.clone());
         };
-        let (mut settings, problems) = Settings::examine(options, &self.catalogue.registry);
+        let (mut settings, problems) =
+            Settings::examine(options, Scope::Setup, &self.catalogue.registry);
         settings.resolvers = resolvers;
         // A name may be that of a tool that is being found.
         if self.catalogue.loading.is_empty() {
@@ -94,15 +104,31 @@ impl Host {
         self.share(settings.keep_switched(&self.shared.settings));
     }
 
+    /// Reports all options that do not apply in one message: of several, Neovim shows the
+    /// last.
+    fn report_invalid(&self, problems: &Problems, caller: Option<&str>) {
+        if problems.invalid.is_empty() {
+            return;
+        }
+        let all: Vec<String> = problems.invalid.iter().map(ToString::to_string).collect();
+        let place = caller.map_or_else(String::new, |caller| format!("{caller}: "));
+        let text = format!(
+            "{place}setup(): {} {}",
+            all.join(" "),
+            problems.consequence()
+        );
+        self.editor.report_problem(&chat::Problem::new(text, ""));
+    }
+
     fn tell_of_names(&mut self, problems: Problems) {
-        let is_new = |told: &mut BTreeSet<String>, text: &String| told.insert(text.clone());
-        for problem in problems.unknown {
-            if is_new(&mut self.options.told, &problem) {
-                self.complain(&problem);
-            }
+        let is_new = |told: &mut BTreeSet<String>, text: &str| told.insert(text.to_owned());
+        let unknown: Vec<String> = problems.unknown.iter().map(ToString::to_string).collect();
+        let unknown = unknown.join(" ");
+        if !unknown.is_empty() && is_new(&mut self.options.reported, &unknown) {
+            self.complain(&format!("{unknown} {}", problems.consequence()));
         }
         for remark in problems.remarks {
-            if is_new(&mut self.options.told, &remark) {
+            if is_new(&mut self.options.reported, &remark) {
                 self.editor.notify(&Notice {
                     level: Level::Info,
                     text: format!("setup(): {remark}"),

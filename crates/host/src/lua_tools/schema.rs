@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::lua_calls;
+
 /// Keywords whose value is an object.
 const OBJECTS: [&str; 6] = [
     "properties",
@@ -31,7 +33,7 @@ const SCHEMAS: [&str; 8] = [
 ///
 /// It is no schema of an object; the words complete "because …".
 pub fn arguments(given: &Value) -> Result<Value, String> {
-    let mut schema = mended(&sorted(given));
+    let mut schema = mended(&lua_calls::sorted(given));
     let Some(object) = schema.as_object_mut() else {
         return Err("its input_schema is no table of keywords".to_owned());
     };
@@ -59,24 +61,10 @@ pub fn arguments(given: &Value) -> Result<Value, String> {
 pub fn description(text: &str, output: Option<&Value>) -> String {
     match output {
         Some(schema) => {
-            let schema = mended(&sorted(schema));
+            let schema = mended(&lua_calls::sorted(schema));
             format!("{text}\n\nReturns (JSON Schema): {schema}")
         }
         None => text.to_owned(),
-    }
-}
-
-/// The value with the keys of its objects in order.
-pub fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Object(map) => {
-            let mut pairs: Vec<(&String, &Value)> = map.iter().collect();
-            pairs.sort_by_key(|(name, _)| *name);
-            let pairs = pairs.into_iter();
-            Value::Object(pairs.map(|(name, it)| (name.clone(), sorted(it))).collect())
-        }
-        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
-        other => other.clone(),
     }
 }
 

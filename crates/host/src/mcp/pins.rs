@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use mcp::{Agreed, Definition, Spec};
 use serde::{Deserialize, Serialize};
 
-use crate::private;
+use crate::state_dir;
 
 const FILE: &str = "mcp.json";
 const LOCK: &str = "mcp.lock";
@@ -102,7 +102,7 @@ impl Pins {
     ///
     /// The store can't be read or written.
     pub fn meet(&self, spec: &Spec, tools: Vec<Definition>) -> io::Result<Agreed> {
-        let _lock = private::lock(&self.folder, LOCK)?;
+        let _lock = state_dir::lock(&self.folder, LOCK)?;
         let mut store = self.read()?;
         match store.agreed(spec) {
             Agreed::Never => {
@@ -120,7 +120,7 @@ impl Pins {
     ///
     /// The store can't be written, or one that can't be read can't be moved aside.
     pub fn agree(&self, spec: &Spec, tools: Vec<Definition>) -> io::Result<()> {
-        let _lock = private::lock(&self.folder, LOCK)?;
+        let _lock = state_dir::lock(&self.folder, LOCK)?;
         let mut store = match self.read() {
             Ok(store) => store,
             Err(error) => {
@@ -144,7 +144,7 @@ impl Pins {
         if text.len() as u64 > LARGEST {
             return Err(too_large());
         }
-        private::replace(&self.folder.join(FILE), &text)
+        state_dir::replace(&self.folder.join(FILE), &text)
     }
 
     fn read(&self) -> io::Result<Store> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use mcp::{Reach, Spec};
 
-use crate::status::state_folder;
+use crate::state_dir;
 use crate::trust::Trust;
 
 const FILE: &str = ".mcp.json";
@@ -77,7 +77,7 @@ impl Project {
 
     /// Whether the user agreed to it as it stands.
     pub fn is_trusted(&self) -> bool {
-        Trust::open(&state_folder()).is_trusted(&self.path, &self.text)
+        Trust::open(&state_dir::path()).is_trusted(&self.path, &self.text)
     }
 
     /// The user agrees to it as it stands.
@@ -86,7 +86,7 @@ impl Project {
     ///
     /// That cannot be remembered.
     pub fn trust(&self) -> std::io::Result<()> {
-        Trust::open(&state_folder()).trust(&self.path, &self.text)
+        Trust::open(&state_dir::path()).trust(&self.path, &self.text)
     }
 
     /// What it would run or ask, for the user to agree to.
@@ -107,8 +107,8 @@ fn variable(name: &str) -> Option<String> {
 mod tests {
     #[test]
     fn no_key_of_a_provider_is_among_what_a_project_may_name() {
-        for known in provider::known::KNOWN {
-            let name = known.key_variable;
+        for spec in provider::providers::PROVIDERS {
+            let name = spec.key_variable;
             assert!(
                 name.is_empty() || tools::is_provider_key(name.as_ref()),
                 "{name}"

@@ -21,7 +21,7 @@ use super::report;
 use crate::editor::Editor;
 use crate::settings::Settings;
 use crate::sources::Sources;
-use crate::status::state_folder;
+use crate::state_dir;
 
 /// How long a connection to a server at an address may take to come about.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -59,7 +59,7 @@ impl Servers {
         Self(Arc::new(Inner {
             sources,
             editor,
-            pins: Pins::open(&state_folder()),
+            pins: Pins::open(&state_dir::path()),
             state: Mutex::default(),
         }))
     }
@@ -293,7 +293,7 @@ impl State {
 }
 
 /// The configuration file that a server's identity names.
-pub(super) fn origin(file: Option<&Path>) -> String {
+pub fn origin(file: Option<&Path>) -> String {
     match file {
         Some(file) => file.to_string_lossy().into_owned(),
         None => "setup()".to_owned(),
@@ -301,7 +301,7 @@ pub(super) fn origin(file: Option<&Path>) -> String {
 }
 
 /// Gives the client for a server at an address.
-pub(super) fn http(spec: &Spec) -> Http {
+pub fn http(spec: &Spec) -> Http {
     let address = spec.shown();
     Arc::new(move || {
         let client = agent::transport::client(&address, None, CONNECT);
@@ -326,6 +326,6 @@ impl Inner {
 }
 
 /// The name of a server's tools as a source.
-pub(super) fn source(name: &str) -> String {
+pub fn source(name: &str) -> String {
     format!("mcp:{name}")
 }

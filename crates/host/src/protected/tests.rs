@@ -26,7 +26,7 @@ impl World {
                 home.join(".local/state/nvim"),
             ],
             state: home.join(".local/state/nvim/flemma"),
-            host: Some(home.join("bin/flemma")),
+            host: vec![home.join("bin/flemma"), home.join("bin/flemma-leash")],
             tools: Vec::new(),
             home: Some(home),
         };
@@ -132,6 +132,7 @@ fn what_editors_and_shells_run_is_asked_about() {
         "~/.config/fish/config.fish",
         "~/.gitconfig",
         "~/bin/flemma",
+        "~/bin/flemma-leash",
         "../.zshenv",
         "/etc/profile.d/x.sh",
     ] {
@@ -251,7 +252,7 @@ fn a_call_without_a_path_is_left_to_the_tool() {
 
 #[test]
 fn the_places_of_this_process_are_known() {
-    let own_state = crate::status::state_folder().join("trust.json");
+    let own_state = crate::state_dir::path().join("trust.json");
     assert!(is_protected(&own_state, Path::new("/")));
     let input = json!({"path": "policy.lua"});
     assert!(

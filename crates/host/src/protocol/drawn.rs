@@ -75,8 +75,9 @@ pub struct QueuedItem {
     pub when: &'static str,
 }
 
-/// `queued`: all that the user said and that is not in the chat yet, to be
-/// shown and, should this host end, to be given to the next one.
+/// `queued`: what is shown below the end of the chat: the model's tasks, and all that the
+/// user said and that is not in the chat yet. Should this host end, the next one gets
+/// the latter.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Queued {
     /// Which buffer.
@@ -85,6 +86,17 @@ pub struct Queued {
     pub line: usize,
     /// In the order in which it is said.
     pub items: Vec<QueuedItem>,
+    /// The model's tasks, above that.
+    pub tasks: Vec<TaskItem>,
+}
+
+/// A line of the model's list of tasks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TaskItem {
+    /// The task, or how many others there are.
+    pub text: String,
+    /// How far it is.
+    pub status: tools::TaskStatus,
 }
 
 /// `spans`: highlights of the visible lines.

@@ -1,13 +1,11 @@
-//! What the host says of folds. The name that a message is sent under stands first in
-//! its description.
+//! Messages about folds. Each description begins with the name of the message.
 
 use serde::Serialize;
 
 use super::BufferId;
 
 /// One fold: first line, line behind the last, whether it is inside a message, whether
-/// it is closed when it is made, the highlight group of its label, its label, and its
-/// first words.
+/// it is closed when it is made, the highlight group of its label, its label, and its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FoldItem(
     pub usize,
@@ -26,31 +24,27 @@ pub struct FoldPart {
     pub first: usize,
     /// Line behind the last.
     pub last: usize,
-    /// Whether there may be others that are not known, which are taken away.
-    pub anew: bool,
     /// The outer one first.
     pub items: Vec<FoldItem>,
 }
 
-/// `folds`: what can be folded, where that differs from what was said before.
+/// `folds`: what can be folded, where that differs from what was sent before.
 #[derive(Debug, Serialize)]
 pub struct Folds {
     /// Which buffer.
     pub buffer: BufferId,
-    /// The text that they were computed for.
+    /// The text that the lines are of.
     pub seq: u64,
-    /// Whether there are any; else all are taken away.
+    /// Whether there are folds at all; otherwise all are deleted.
     pub enabled: bool,
-    /// Whether nothing said before counts any more.
-    pub reset: bool,
-    /// Whether the chat is being opened: its folds come piece by piece, and what the user
-    /// closed of them counts for those that follow.
+    /// Whether all folds of the text are being sent, piece by piece: the editor may have
+    /// others, and makes these anew.
     pub opening: bool,
     /// In order.
     pub parts: Vec<FoldPart>,
 }
 
-/// `unfold`: open every fold round these lines, in every window.
+/// `unfold`: open every fold around these lines, in every window.
 #[derive(Debug, Serialize)]
 pub struct Unfold<'a> {
     /// Which buffer.

@@ -71,14 +71,18 @@ pub struct Hello {
 /// The options of `setup()`.
 #[derive(Debug, Deserialize)]
 pub struct Configure {
-    /// As given; a function is `{"function": id}`.
+    /// As given. A function is `{"function": id}`, and a number that JSON cannot hold is
+    /// `{"not_finite": "inf"}`.
     pub options: Value,
     /// The configuration file they are from; those of `setup()` have none.
     #[serde(skip)]
     pub file: Option<PathBuf>,
-    /// Whether `setup()` has told already what does not fit the options.
+    /// True if an earlier host has reported what is wrong with them.
     #[serde(default)]
-    pub checked: bool,
+    pub reported: bool,
+    /// The line that called `setup()`, as `file:line`.
+    #[serde(default)]
+    pub caller: Option<String>,
     /// Who has a say with these options.
     #[serde(default)]
     pub resolvers: Resolvers,

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -27,7 +28,7 @@ pub struct Folders {
     /// What `~/` starts from.
     pub home: Option<PathBuf>,
     /// Files that are sent only when the user agrees, wherever they are.
-    pub secrets: Secrets,
+    pub secrets: Arc<Secrets>,
 }
 
 /// Why a file is not sent. It is shown after the reference: "@./x does not exist."

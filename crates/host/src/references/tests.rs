@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use chat::references::pieces;
 use tools::{Fingerprint, Secrets};
@@ -43,7 +44,7 @@ impl World {
             chat: self.path("p/chats"),
             project: self.path("p"),
             home: Some(self.path("")),
-            secrets: Secrets::of_this_user(vec![self.path("p/revealed.env")]),
+            secrets: Arc::new(Secrets::of_this_user(vec![self.path("p/revealed.env")])),
         }
     }
 

@@ -1,51 +1,35 @@
-//! What a chat's own frontmatter sets, by the whole names of the options: its layer
-//! in `:Flemma status verbose`. Only for showing.
+//! What a chat's frontmatter chooses otherwise than by its layer of options, for
+//! `:Flemma status verbose`.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::Rules;
-use crate::frontmatter::{AutoApprove, Overrides};
-use crate::settings::Settings;
+use crate::frontmatter::AutoApprove;
 
 impl Rules {
-    /// The values that the frontmatter puts over `base`, less what it asks for and
-    /// does not get.
-    pub fn layer(&self, base: &Settings) -> BTreeMap<String, Value> {
-        let mut layer = BTreeMap::new();
+    /// Returns the tools, the rules, the provider, and the model that the frontmatter sets,
+    /// by option path, less what is withheld.
+    pub fn chosen(&self) -> BTreeMap<String, Value> {
+        let mut chosen = BTreeMap::new();
         let Some(evaluated) = &self.evaluated else {
-            return layer;
+            return chosen;
         };
         let overrides = &evaluated.overrides;
-        let applies = |option: &str| !self.is_withheld(option);
-        let mut set = |name: &str, value: Option<Value>| {
-            layer.extend(value.map(|value| (name.to_owned(), value)));
+        let mut set = |path: &str, value: Option<Value>| {
+            chosen.extend(value.map(|value| (path.to_owned(), value)));
         };
         set("tools", overrides.tools.clone().map(Value::from));
         let approval = overrides.auto_approve.as_ref();
-        let approval = approval.filter(|_| applies("tools.auto_approve"));
+        let approval = approval.filter(|_| !self.is_withheld("tools.auto_approve"));
         set("tools.auto_approve", approval.map(approval_value));
-        let autopilot = overrides.autopilot.filter(|_| applies("tools.autopilot"));
-        set("tools.autopilot.enabled", autopilot.map(Value::Bool));
-        if applies("provider") && applies("model") {
-            set("provider", overrides.provider.clone().map(Value::from));
-            set("model", overrides.model.clone().map(Value::from));
+        if !self.is_withheld("provider") && !self.is_withheld("model") {
+            for path in ["provider", "model"] {
+                set(path, overrides.values.get(path).cloned());
+            }
         }
-        let sandbox = overrides.sandbox.as_ref().filter(|_| applies("sandbox"));
-        leaves("sandbox", sandbox, &mut layer);
-        parameters(overrides, base, &mut layer);
-        layer
-    }
-}
-
-fn leaves(name: &str, value: Option<&Value>, layer: &mut BTreeMap<String, Value>) {
-    match value {
-        None => {}
-        Some(Value::Object(table)) => table
-            .iter()
-            .for_each(|(key, value)| leaves(&format!("{name}.{key}"), Some(value), layer)),
-        Some(value) => drop(layer.insert(name.to_owned(), value.clone())),
+        chosen
     }
 }
 
@@ -54,22 +38,5 @@ fn approval_value(approval: &AutoApprove) -> Value {
         AutoApprove::Function(_) => json!({"function": 0}),
         AutoApprove::List { names, exclusions } if exclusions.is_empty() => json!(names),
         AutoApprove::List { names, exclusions } => json!({"names": names, "without": exclusions}),
-    }
-}
-
-fn parameters(overrides: &Overrides, base: &Settings, layer: &mut BTreeMap<String, Value>) {
-    for (name, value) in &overrides.parameters {
-        layer.insert(format!("parameters.{name}"), value.clone());
-        // A general one of the chat beats the provider's own of the options.
-        for (provider, table) in &base.parameters {
-            if table.get(name).is_some_and(|value| !value.is_null()) {
-                layer.insert(format!("parameters.{provider}.{name}"), Value::Null);
-            }
-        }
-    }
-    for (provider, own) in &overrides.provider_parameters {
-        for (name, value) in own {
-            layer.insert(format!("parameters.{provider}.{name}"), value.clone());
-        }
     }
 }

@@ -93,6 +93,19 @@ fn what_the_options_deny_stays_denied_whatever_a_trusted_frontmatter_says() {
 }
 
 #[test]
+fn rules_that_came_as_a_value_never_apply() {
+    let registry = Registry::builtin();
+    let (settings, _) = Settings::read(&json!({}), &registry);
+    let overrides = Overrides {
+        values: json!({"tools": {"auto_approve": ["bash"], "autopilot": {"enabled": false}}}),
+        ..Overrides::default()
+    };
+    let applied = settings.with_chat(values(&overrides, |_| false));
+    assert_eq!(applied.policy().decide("bash"), None);
+    assert!(!applied.tools.autopilot.enabled);
+}
+
+#[test]
 fn an_untrusted_function_approves_nothing_that_the_options_do_not() {
     let text = "flemma.opt.tools.auto_approve = function() return true end";
     let untrusted = rules(json!({}), text, false);
@@ -122,6 +135,17 @@ fn autopilot_can_be_turned_off_by_a_chat_and_on_only_by_a_trusted_one() {
     let on = "flemma.opt.tools.autopilot = true";
     assert!(!rules(off.clone(), on, false).options.autopilot);
     assert!(rules(off, on, true).options.autopilot);
+}
+
+#[test]
+fn what_narrows_the_sandbox_applies_beside_what_waits_for_trust() {
+    let text = "flemma.opt.sandbox = { policy = { network = false, rw_paths = { '/' } } }";
+    let untrusted = rules(json!({}), text, false);
+    let policy = &untrusted.settings.sandbox.policy;
+    assert!(!policy.network && !policy.rw_paths.contains(&"/".to_owned()));
+    assert_eq!(untrusted.withheld[0].option, "sandbox.policy.rw_paths");
+    let trusted = rules(json!({}), text, true);
+    assert_eq!(trusted.settings.sandbox.policy.rw_paths, ["/"]);
 }
 
 #[test]

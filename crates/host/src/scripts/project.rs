@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tools::{Place, ScriptFolder, digest};
 
-use crate::status::state_folder;
+use crate::state_dir;
 use crate::trust::Trust;
 
 /// Where a project keeps its tools.
@@ -92,7 +92,7 @@ pub fn remark(root: &Path, standing: &Standing) -> String {
 ///
 /// It cannot be told what is in it, or nothing can be remembered.
 pub fn agree(root: &Path) -> Result<String, String> {
-    let trust = Trust::open(&state_folder());
+    let trust = Trust::open(&state_dir::path());
     let (Standing::Trusted(digest) | Standing::Changed(digest) | Standing::New(digest)) =
         standing(root, &trust)?;
     trust.agree(root, &digest).map_err(kept_no_trust)?;
@@ -113,7 +113,7 @@ pub fn agree(root: &Path) -> Result<String, String> {
 ///
 /// Nothing can be remembered.
 pub fn disagree(root: &Path) -> Result<String, String> {
-    let trust = Trust::open(&state_folder());
+    let trust = Trust::open(&state_dir::path());
     let was = trust.disagree(root).map_err(kept_no_trust)?;
     let what = if was { "are no longer" } else { "were not" };
     Ok(format!(

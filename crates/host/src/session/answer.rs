@@ -11,12 +11,13 @@ use agent::answer::{self, Answer, Ids, Said};
 use chat::Problem;
 use chat::cycle::{AnswerEnd, Event, Level, Notice, Options};
 use provider::StreamEvent;
+use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::usage::Meter;
 use super::{FRAME, Session};
-use crate::breath::breathe;
+use crate::protocol::ReleaseAnchor;
 
 /// An answer of which nothing arrives for so long is reported: models pause for a second
 /// or two, and users wonder after five.
@@ -171,10 +172,6 @@ impl Session {
             }
             self.stream_event(event);
         }
-        // An answer at full speed keeps this thread busy; what its end brings does not wait.
-        if self.request.as_ref().is_some_and(|open| open.end.is_none()) {
-            breathe();
-        }
     }
 
     fn stream_event(&mut self, event: StreamEvent) {
@@ -288,7 +285,16 @@ impl Session {
             AnswerEnd::Limited => "limit",
             AnswerEnd::Cancelled => "cancelled",
         };
-        self.later.request_ended(open.anchor, open.meter, status);
+        if let Some(anchor) = open.anchor {
+            let buffer = self.buffer;
+            self.editor
+                .send("release_anchor", &ReleaseAnchor { buffer, anchor });
+        }
+        self.note_usage(open.meter);
+        self.editor.event(
+            "FlemmaRequestFinished",
+            json!({"bufnr": self.buffer, "status": status}),
+        );
         self.view.redraw();
         self.waiting.push_back(Event::AnswerEnded(end));
     }

@@ -2,26 +2,58 @@
 //! place is marked as cut off, and what a killed Neovim or a closed buffer left half done
 //! is put right when the chat is attached again.
 
+use std::io;
 use std::path::PathBuf;
 
 use chat::cycle::Event;
 use chat::document::{Document, Role};
 
 use super::Session;
-use crate::half_done::{self, HalfDone, Result};
-use crate::status::state_folder;
-
-/// Most bytes of results that are kept for one chat.
-const MOST_RESULTS: usize = 64 * 1024;
+use crate::half_done::{Entry, HalfDone, Journal, Result};
+use crate::state_dir;
 
 /// What is not known to be in the chat's file.
 #[derive(Debug, Default)]
 pub(super) struct Cut {
-    /// The chat whose record was read.
+    /// The chat whose record was read, and its file.
     path: Option<PathBuf>,
-    /// What is to be on disk, and what is.
+    journal: Option<Journal>,
     now: Option<HalfDone>,
-    written: Option<HalfDone>,
+    /// Changes of `now` that are not in the file yet.
+    unwritten: Vec<Entry>,
+    /// Whether the file exists.
+    is_kept: bool,
+}
+
+impl Cut {
+    fn note(&mut self, entry: Entry) {
+        self.now.get_or_insert_default().apply(entry.clone());
+        self.unwritten.push(entry);
+    }
+
+    fn forget(&mut self) {
+        self.now = None;
+        self.unwritten.clear();
+    }
+
+    /// Brings the file up to date.
+    fn keep(&mut self) -> io::Result<()> {
+        let Some(journal) = &mut self.journal else {
+            return Ok(());
+        };
+        match &self.now {
+            Some(now) if !self.unwritten.is_empty() => {
+                let entries = std::mem::take(&mut self.unwritten);
+                self.is_kept = true;
+                journal.write(now, &entries)
+            }
+            None if self.is_kept => {
+                self.is_kept = false;
+                journal.remove()
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// How many answers have a word in them.
@@ -38,33 +70,25 @@ impl Session {
     /// A request is sent: its answer will be one more.
     pub(super) fn note_request(&mut self) {
         let answers = answers(&self.text.document());
-        let now = self.cut.now.get_or_insert_default();
-        now.answers = Some(answers);
-        now.tail = None;
+        self.cut.note(Entry::Asked(answers));
     }
 
     /// The answer is in the buffer, up to these last words of it.
     pub(super) fn note_answer_end(&mut self, tail: &str) {
-        if let Some(now) = &mut self.cut.now {
-            now.tail = Some(tail.trim().to_owned());
+        if self.cut.now.is_some() {
+            self.cut.note(Entry::Answered(tail.trim().to_owned()));
         }
     }
 
     /// A call ended; its result is about to be written.
     pub(super) fn note_result(&mut self, result: Result) {
-        let now = self.cut.now.get_or_insert_default();
-        now.results.retain(|it| !it.is_of_the_call_of(&result));
-        now.results.push(result);
-        let mut bytes: usize = now.results.iter().map(|it| it.content.len()).sum();
-        while bytes > MOST_RESULTS {
-            bytes -= now.results.remove(0).content.len();
-        }
+        self.cut.note(Entry::Ended(result));
     }
 
     /// The file holds everything.
     pub(super) fn forget_half_done(&mut self) {
         if self.request.is_none() && self.running.is_empty() && self.edit.is_none() {
-            self.cut.now = None;
+            self.cut.forget();
         }
     }
 
@@ -77,29 +101,29 @@ impl Session {
         if self.cut.path != self.path {
             self.change_record();
         }
-        if self.cut.now == self.cut.written {
-            return;
-        }
-        let Some(path) = &self.cut.path else { return };
-        if let Err(error) = half_done::keep(&state_folder(), path, self.cut.now.as_ref()) {
+        if let Err(error) = self.cut.keep() {
             tracing::warn!(%error, "what is half done in a chat cannot be kept");
         }
-        self.cut.written.clone_from(&self.cut.now);
     }
 
     /// The chat is new here or has another path; what goes on goes along.
     fn change_record(&mut self) {
-        if let Some(old) = self.cut.path.take()
-            && self.cut.written.take().is_some()
+        let cut = &mut self.cut;
+        if let Some(mut old) = cut.journal.take()
+            && std::mem::take(&mut cut.is_kept)
         {
-            let _ = half_done::keep(&state_folder(), &old, None);
+            let _ = old.remove();
         }
-        self.cut.path.clone_from(&self.path);
-        let Some(path) = &self.path else { return };
-        if self.cut.now.is_none() {
-            self.cut.now = half_done::find(&state_folder(), path);
-            self.cut.written.clone_from(&self.cut.now);
-            self.mend_half_done();
+        cut.path.clone_from(&self.path);
+        let Some(path) = &cut.path else { return };
+        let journal = cut.journal.insert(Journal::of(&state_dir::path(), path));
+        match &cut.now {
+            Some(now) => cut.unwritten = now.entries(),
+            None => {
+                cut.now = journal.read();
+                cut.is_kept = cut.now.is_some();
+                self.mend_half_done();
+            }
         }
     }
 

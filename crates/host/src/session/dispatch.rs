@@ -10,13 +10,14 @@ use std::sync::Arc;
 use chat::approval::{FunctionId, Question};
 use chat::cycle::{AnswerEnd, Event, Level, Notice};
 
-use super::{Input, Session, Shared};
+use super::{Input, Session};
 use crate::frontmatter::{self, Source};
 use crate::protocol::DiagnosticItem;
-use crate::questions;
+use crate::resolver_calls;
 use crate::rules::{self, Reading, Rules};
 use crate::settings::Here;
-use crate::status::state_folder;
+use crate::shared::Shared;
+use crate::state_dir;
 use crate::trust::Trust;
 
 /// How far the frontmatter is for the event at the head of the queue.
@@ -24,11 +25,11 @@ use crate::trust::Trust;
 pub(super) enum Rule {
     /// Of an earlier key.
     #[default]
-    Old,
+    Stale,
     /// It is being read, or the folders of tools are looked at before it is.
     Reading,
     /// Those were looked at for this key.
-    Looked,
+    ToolsScanned,
     /// Of this key.
     Fresh,
 }
@@ -53,7 +54,7 @@ impl Session {
     /// now; if not it is to wait.
     pub(super) fn has_rules_for(&mut self, event: &Event) -> bool {
         if !Self::starts_work(event) || self.rule == Rule::Fresh {
-            self.rule = Rule::Old;
+            self.rule = Rule::Stale;
             return true;
         }
         if self.waits_for_tools(event) || self.looks_for_tools() {
@@ -62,7 +63,7 @@ impl Session {
         // What is to be kept as it is may have come into being.
         self.sandbox.take();
         let Some(source) = self.frontmatter_source() else {
-            self.rule = Rule::Old;
+            self.rule = Rule::Stale;
             self.set_rules(self.shared.plain.clone());
             return true;
         };
@@ -74,7 +75,7 @@ impl Session {
     /// Whether folders of tools are looked at first, as they may have changed.
     fn looks_for_tools(&mut self) -> bool {
         let scripts = &self.shared.scripts;
-        if self.rule == Rule::Looked || scripts.is_idle() {
+        if self.rule == Rule::ToolsScanned || scripts.is_idle() {
             return false;
         }
         let Some(inbox) = self.inbox.upgrade() else {
@@ -88,7 +89,7 @@ impl Session {
     /// They were looked at, and what was found is here.
     pub(super) fn looked(&mut self) {
         if self.rule == Rule::Reading {
-            self.rule = Rule::Looked;
+            self.rule = Rule::ToolsScanned;
         }
     }
 
@@ -114,7 +115,7 @@ impl Session {
             }
             _ => {
                 self.reading += 1;
-                self.rule = Rule::Old;
+                self.rule = Rule::Stale;
                 self.rules = self.shared.plain.clone();
                 self.sandbox.take();
             }
@@ -133,7 +134,7 @@ impl Session {
             let trusted = is_trusted(path.as_deref(), &source.text);
             // What was typed here is trusted when it is opened again, too.
             if let Some(path) = path.filter(|_| typed_here && !trusted) {
-                let _ = Trust::open(&state_folder()).trust(&path, &source.text);
+                let _ = Trust::open(&state_dir::path()).trust(&path, &source.text);
             }
             let rules = read(&shared, source, typed_here || trusted);
             drop(inbox.send(Input::Rules(reading, Box::new(rules))));
@@ -251,7 +252,7 @@ impl Session {
         let (folder, shared) = (self.folder(), self.shared.clone());
         let (commands, others) = guard
             .into_iter()
-            .partition::<Vec<_>, _>(|it| questions::is_command(&it.call));
+            .partition::<Vec<_>, _>(|it| resolver_calls::is_command(&it.call));
         let here = Here {
             cwd: &self.cwd,
             chat: self.path(),
@@ -265,13 +266,14 @@ impl Session {
             tokio::task::spawn_blocking(move || {
                 let (registry, scripts) = (&shared.registry, &shared.scripts);
                 let looked =
-                    questions::look_closer(commands, &folder, registry, scripts, &inspection);
+                    resolver_calls::look_closer(commands, &folder, registry, scripts, &inspection);
                 drop(inbox.send(Input::Inspected(looked.answers, looked.told)));
             });
         }
         if !others.is_empty() {
             let (registry, scripts) = (&shared.registry, &shared.scripts);
-            let guarded = questions::look_closer(others, &folder, registry, scripts, &inspection);
+            let guarded =
+                resolver_calls::look_closer(others, &folder, registry, scripts, &inspection);
             guarded.told.iter().for_each(|it| self.inform(it));
             self.keep_paths(guarded.paths);
             let answered = Event::ResolverAnswered(guarded.answers);
@@ -287,7 +289,7 @@ impl Session {
         let (rules, buffer) = (self.rules.clone(), self.buffer);
         let editor = self.editor.clone();
         tokio::task::spawn_blocking(move || {
-            let answers = questions::ask_frontmatter(&editor, &rules, buffer, questions);
+            let answers = resolver_calls::ask_frontmatter(&editor, &rules, buffer, questions);
             drop(inbox.send(Input::Functions(answers)));
         });
     }
@@ -295,7 +297,7 @@ impl Session {
 
 /// Whether the user agreed to a frontmatter in this file. Blocking.
 pub(super) fn is_trusted(path: Option<&Path>, text: &str) -> bool {
-    path.is_some_and(|path| Trust::open(&state_folder()).is_trusted(path, text))
+    path.is_some_and(|path| Trust::open(&state_dir::path()).is_trusted(path, text))
 }
 
 /// Evaluates a frontmatter and lays it over the options. Blocking.

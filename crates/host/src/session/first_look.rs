@@ -35,7 +35,7 @@ impl Session {
             return false;
         }
         let document = self.text.document();
-        let marks = marks::marks(&document, &self.cycle, 1);
+        let marks = marks::marks(&document, &self.cycle, &(), 1);
         let meant = meant(command, &document, &marks);
         let unread = |call: &CallKey| match marks.iter().find(|it| it.call == *call) {
             Some(mark) => {
@@ -77,7 +77,7 @@ fn meant(command: &Command, document: &Document<'_>, marks: &[Mark]) -> Vec<Call
 /// The unanswered call whose blocks cover a line.
 fn call_at(document: &Document<'_>, line: usize) -> Option<CallKey> {
     let turn = document.turn_at(line)?;
-    let covers = |call: &&chat::pairing::Call<'_>| {
+    let covers = |call: &&chat::document::Call<'_>| {
         let result = call.result.is_some_and(|it| it.lines.contains(&line));
         result || call.tool_use.lines.contains(&line)
     };

@@ -1,51 +1,38 @@
-//! What the editor was told of folds, moved along with the text as Neovim moves it.
-//!
-//! Where nobody can know what Neovim made of a change, it is remembered that nobody does.
-//! Knows no document and sends nothing.
+//! Which folds the editor was sent, by message, and which of them may have changed.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::ops::Range;
-
-use chat::folds::{Fold, FoldKind, Words};
+use chat::folds::{FoldKind, Part};
 use chat::text::Lines;
 use tokio::time::Instant;
 
 use super::folds::Seen;
+use super::mirror::moved;
 
-/// With more of them than this, all folds are made anew: taking each away costs more.
-const MANY: usize = 40;
-/// How many times that lines came are remembered.
-const REMEMBERED: usize = 4;
-
-/// What the editor was told.
+/// The state of a chat's folds in the editor.
 #[derive(Debug)]
 pub(super) struct Folding {
-    /// By their first lines, a message before what is in it.
-    pub(super) told: Vec<Told>,
-    /// Nothing before this line differs from what was told; nothing at all when absent.
+    /// By their first lines.
+    pub(super) sent: Vec<SentPart>,
+    /// The first line that may differ from what was sent; absent when nothing does.
     pub(super) dirty: Option<usize>,
-    /// When the change that this began with is old enough to be told.
+    /// Lines that the last change inserted.
+    inserted: Lines,
+    /// When the next message is due.
     pub(super) due: Option<Instant>,
-    /// Lines in which Neovim may have folds that nobody knows of.
-    spoiled: Vec<Lines>,
-    /// Lines that came last: when others vanish, they may be those, moved with their folds.
-    inserted: Vec<Lines>,
-    /// What had to be seen when that was looked at last.
+    /// Calls and errors that the user had to see when the chat was last drawn.
     pub(super) seen: Seen,
-    /// Whether the editor was told of no fold of this text.
+    /// Whether nothing was sent yet.
     pub(super) fresh: bool,
-    /// Whether not all of the text was told once.
+    /// Whether not all of the text was sent once.
     pub(super) opening: bool,
 }
 
 impl Default for Folding {
     fn default() -> Self {
         Self {
-            told: Vec::new(),
+            sent: Vec::new(),
             dirty: Some(0),
+            inserted: 0..0,
             due: None,
-            spoiled: Vec::new(),
-            inserted: Vec::new(),
             seen: Seen::new(),
             fresh: true,
             opening: true,
@@ -53,128 +40,81 @@ impl Default for Folding {
     }
 }
 
-/// A fold that the editor was told of.
+/// The folds of one part of the document as they were sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Told {
-    lines: Lines,
-    kind: FoldKind,
-    /// Of the words that stand in its place.
-    words: u64,
-    /// Whether it holds other text since.
-    touched: bool,
+pub(super) struct SentPart {
+    /// Its first line.
+    pub(super) first: usize,
+    /// Its folds, relative to the first line.
+    pub(super) folds: Vec<(Lines, FoldKind)>,
+    /// How many blocks the user must see.
+    pub(super) errors: usize,
+    /// Digest of the fold texts.
+    pub(super) texts: u64,
+    /// Whether its text changed since.
+    pub(super) edited: bool,
+    /// Whether lines came or went at its folds, which Neovim may have cut.
+    pub(super) reshaped: bool,
 }
 
-/// Lines that are replaced by `count` others.
-struct Change {
-    lines: Lines,
-    count: usize,
-}
-
-impl Change {
-    /// Where a line is now that is not before them. One of those that were replaced stays
-    /// within what came in their place.
-    fn moved(&self, line: usize) -> usize {
-        let Lines { start, end } = self.lines;
-        if line < end {
-            line.min(start + self.count)
-        } else {
-            line - (end - start) + self.count
-        }
+impl SentPart {
+    /// Returns the folds of a part, relative to its first line.
+    pub(super) fn shape(part: &Part) -> impl Iterator<Item = (Lines, FoldKind)> {
+        let first = part.lines.start;
+        let folds = part.folds.iter();
+        folds.map(move |fold| (fold.lines.start - first..fold.lines.end - first, fold.kind))
     }
 
-    /// Moves lines along.
-    fn shift(&self, known: &mut Lines) {
-        let first = self.lines.start;
-        if known.end <= first {
-            return;
-        }
-        if known.start >= first {
-            known.start = self.moved(known.start);
-        }
-        known.end = self.moved(known.end).max(known.start + 1);
-    }
-}
-
-impl Told {
-    /// A fold that is told now.
-    pub(super) fn new(fold: &Fold, words: &Words) -> Self {
-        Self {
-            lines: fold.lines.clone(),
-            kind: fold.kind,
-            words: digest(words),
-            touched: false,
-        }
-    }
-
-    /// Whether it is this fold, for which stand these words.
-    pub(super) fn is(&self, fold: &Fold, words: impl FnOnce() -> Words) -> bool {
-        let same = self.kind == fold.kind && self.lines == fold.lines;
-        same && (!self.touched || self.words == digest(&words()))
-    }
-
-    /// Whether it is known to begin there.
-    pub(super) fn begins_at(&self, line: usize) -> bool {
-        self.kind.is_inner() && self.lines.start == line
-    }
-
-    /// Moves it as Neovim does. Where an end of it was written anew nobody knows what
-    /// Neovim made of it: then somewhere in these lines.
-    fn shift(&mut self, change: &Change) -> Option<Lines> {
-        let Lines { start, end } = change.lines;
-        if self.lines.end <= start {
-            return None;
-        }
-        // An undo that brings lines back right above the first or the last line of a fold
-        // cuts it, unlike other changes.
-        let comes_above = |line: usize| start == end && start == line;
-        let right_above = comes_above(self.lines.start);
-        if self.lines.start >= end && !right_above {
-            change.shift(&mut self.lines);
-            return None;
-        }
-        self.touched = true;
-        let inside = self.lines.start < start && end < self.lines.end;
-        let inside = inside && !comes_above(self.lines.end - 1);
-        let same_line = end - start == 1 && change.count == 1;
-        change.shift(&mut self.lines);
-        let spoiled = start.min(self.lines.start)..self.lines.end.max(start + change.count);
-        (!inside && !same_line).then_some(spoiled)
+    /// Returns true if a line is in or above one of its folds.
+    fn reaches(&self, line: usize) -> bool {
+        let mut folds = self.folds.iter();
+        folds.any(|(lines, _)| line < self.first + lines.end)
     }
 }
 
 impl Folding {
-    /// Lines of the text were replaced by `count` others.
+    /// Follows a change of the text: `count` lines replaced `lines`.
     pub(super) fn changed(&mut self, lines: &Lines, count: usize) {
-        let change = Change {
-            lines: lines.clone(),
-            count,
-        };
-        self.dirty = Some(self.dirty.map_or(lines.start, |at| at.min(lines.start)));
-        for known in self.spoiled.iter_mut().chain(&mut self.inserted) {
-            change.shift(known);
+        let dirty = self.dirty.unwrap_or(lines.start);
+        self.dirty = Some(dirty.min(lines.start));
+        let reshapes = lines.len() != 1 || count != 1;
+        let known = self.sent.len();
+        if reshapes {
+            self.sent.retain(|part| !lines.contains(&part.first));
         }
-        for told in self.told.iter_mut().rev() {
-            // Messages do not overlap, so what stands before this one is not concerned.
-            if !told.kind.is_inner() && told.lines.end <= lines.start {
-                break;
-            }
-            if told.lines.start >= lines.start && told.lines.end <= lines.end {
-                self.spoiled.append(&mut self.inserted);
-            }
-            self.spoiled.extend(told.shift(&change));
+        let lost = self.sent.len() < known;
+        let below = self.sent.partition_point(|it| it.first <= lines.start);
+        let here = below.saturating_sub(1);
+        if let Some(part) = self.sent.get_mut(here) {
+            part.edited = true;
+            part.reshaped |= lost || reshapes && part.reaches(lines.start);
         }
-        if lines.is_empty() {
-            self.inserted.truncate(REMEMBERED - 1);
-            self.inserted.insert(0, lines.start..lines.start + count);
+        // Undo cuts a fold where it brings back a line right above, and leaves a piece there.
+        let above = here.checked_sub(1).filter(|_| lines.is_empty());
+        if let Some([above, part]) = above.and_then(|at| self.sent.get_mut(at..=here)) {
+            above.reshaped |= part.first == lines.start && part.reshaped;
         }
-        if self.spoiled.len() > MANY {
-            self.begin_again();
+        for part in self.sent.iter_mut().skip(here) {
+            part.first = moved(part.first, lines, count);
         }
-        let first = self.spoiled.iter().map(|spoiled| spoiled.start).min();
-        self.dirty = self.dirty.min(first.or(self.dirty));
+        self.follow_move(lines, count);
     }
 
-    /// Tells the editor everything anew, of the same text.
+    /// Notes where `:move` put lines, and their folds: it inserts them, then deletes them.
+    fn follow_move(&mut self, lines: &Lines, count: usize) {
+        let inserted = std::mem::take(&mut self.inserted);
+        if lines.is_empty() {
+            self.inserted = lines.start..lines.start + count;
+        } else if count == 0 && lines.len() == inserted.len() {
+            let line = moved(inserted.start, lines, count);
+            let below = self.sent.partition_point(|it| it.first <= line);
+            if let Some(part) = self.sent.get_mut(below.saturating_sub(1)) {
+                part.reshaped = true;
+            }
+        }
+    }
+
+    /// Forgets what was sent, so that all of the same text is sent again.
     pub(super) fn begin_again(&mut self) {
         let seen = std::mem::take(&mut self.seen);
         *self = Self {
@@ -183,106 +123,110 @@ impl Folding {
         };
     }
 
-    /// Those that begin in `lines`; the last part holds what is said to be further down.
-    pub(super) fn within(&self, lines: &Lines, is_last: bool) -> Range<usize> {
-        let before = |line: usize| self.told.partition_point(|told| told.lines.start < line);
-        let end = if is_last {
-            self.told.len()
-        } else {
-            before(lines.end)
-        };
-        before(lines.start)..end
+    /// Returns what was sent of these lines, and whether it began nowhere but at the first.
+    pub(super) fn part(&self, lines: &Lines) -> (Option<&SentPart>, bool) {
+        let before = |line: usize| self.sent.partition_point(|it| it.first < line);
+        let found = self.sent.get(before(lines.start)..before(lines.end));
+        let first = found.and_then(|found| found.first());
+        let first = first.filter(|it| it.first == lines.start);
+        let others = found.map_or(0, <[_]>::len) - usize::from(first.is_some());
+        (first, others == 0)
     }
 
-    /// Whether Neovim may have folds there that nobody knows of.
-    pub(super) fn is_spoiled(&self, lines: &Lines) -> bool {
-        let overlaps = |it: &Lines| it.start < lines.end && lines.start < it.end;
-        self.spoiled.iter().any(overlaps)
-    }
-
-    /// What is told now, and from where on there is more.
-    pub(super) fn tell(&mut self, told: Vec<(Range<usize>, Vec<Told>)>, rest: Option<usize>) {
-        for (place, told) in told.into_iter().rev() {
-            self.told.splice(place, told);
+    /// Notes what is sent of these lines now, for all parts that differ. There is more to
+    /// send from `rest` on.
+    pub(super) fn note(&mut self, news: Vec<SentPart>, starts: &[usize], rest: Option<usize>) {
+        let first = starts.first().copied().unwrap_or_default();
+        self.sent.retain(|it| {
+            let elsewhere = it.first < first || rest.is_some_and(|rest| rest <= it.first);
+            elsewhere || starts.binary_search(&it.first).is_ok()
+        });
+        for part in news {
+            let at = self.sent.partition_point(|it| it.first < part.first);
+            let same = self.sent.get(at).is_some_and(|it| it.first == part.first);
+            self.sent.splice(at..at + usize::from(same), [part]);
         }
         self.fresh = false;
         self.opening &= rest.is_some();
         self.dirty = rest;
         // What is left of it waits for nothing.
         self.due = self.due.filter(|_| rest.is_some());
-        self.spoiled
-            .retain(|spoiled| rest.is_some_and(|rest| rest < spoiled.end));
     }
-}
-
-fn digest(words: &Words) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (&words.label, words.group, &words.text).hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn told(lines: Lines, kind: FoldKind) -> Told {
-        Told {
-            lines,
-            kind,
-            words: 0,
-            touched: false,
+    fn sent(first: usize, folds: &[(usize, usize)]) -> SentPart {
+        let folds = folds.iter();
+        SentPart {
+            first,
+            folds: folds.map(|it| (it.0..it.1, FoldKind::Thinking)).collect(),
+            errors: 0,
+            texts: 0,
+            edited: false,
+            reshaped: false,
         }
     }
 
-    #[test]
-    fn a_fold_moves_as_neovim_moves_it() {
-        for (lines, count, now, spoiled) in [
-            (0..2, 5, 6..9, None),
-            (2..3, 1, 3..6, None),
-            (4..4, 2, 3..8, None),
-            (5..5, 1, 3..7, Some(3..7)),
-            (4..5, 0, 3..5, None),
-            (3..4, 1, 3..6, None),
-            (5..6, 1, 3..6, None),
-            (6..6, 4, 3..6, None),
-            (3..3, 2, 5..8, Some(3..8)),
-            (5..6, 2, 3..7, Some(3..7)),
-            (3..4, 0, 3..5, Some(3..5)),
-            (2..8, 1, 3..4, Some(2..4)),
-            (2..8, 0, 2..3, Some(2..3)),
-            (4..9, 3, 3..6, Some(3..7)),
-            (0..9, 9, 3..6, Some(0..9)),
-        ] {
-            let mut fold = told(3..6, FoldKind::Thinking);
-            let change = Change { lines, count };
-            let found = fold.shift(&change);
-            assert_eq!(
-                (fold.lines, found),
-                (now, spoiled),
-                "{:?} {count}",
-                change.lines
-            );
-        }
-    }
-
-    #[test]
-    fn of_what_stands_above_a_change_only_its_message_is_looked_at() {
+    /// First lines of the parts, with `e` where edited and `r` where reshaped.
+    fn after(lines: Lines, count: usize) -> String {
         let mut folding = Folding {
-            told: vec![
-                told(0..4, FoldKind::Message),
-                told(4..20, FoldKind::Message),
-                told(5..8, FoldKind::ToolUse),
-                told(9..12, FoldKind::ToolUse),
-                told(20..22, FoldKind::Message),
+            sent: vec![
+                sent(0, &[(0, 4)]),
+                sent(4, &[(0, 6), (1, 3)]),
+                sent(10, &[(2, 4)]),
+                sent(20, &[]),
             ],
             dirty: None,
             ..Folding::default()
         };
-        folding.changed(&(10..11), 3);
-        let lines: Vec<Lines> = folding.told.iter().map(|it| it.lines.clone()).collect();
-        assert_eq!(lines, [0..4, 4..22, 5..8, 9..14, 22..24]);
-        assert_eq!(folding.dirty, Some(10));
-        folding.changed(&(2..2), 1);
-        assert_eq!(folding.dirty, Some(2));
+        folding.changed(&lines, count);
+        let flag = |is: bool, flag: &str| if is { flag.to_owned() } else { String::new() };
+        let parts = folding.sent.iter();
+        let parts = parts.map(|it| {
+            format!(
+                "{}{}{}",
+                it.first,
+                flag(it.edited, "e"),
+                flag(it.reshaped, "r")
+            )
+        });
+        parts.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_change_marks_its_part_and_moves_those_below() {
+        assert_eq!(after(6..7, 1), "0 4e 10 20");
+        assert_eq!(after(6..7, 3), "0 4er 12 22");
+        // Below the folds of its part.
+        assert_eq!(after(14..15, 3), "0 4 10e 22");
+        assert_eq!(after(13..13, 1), "0 4 10er 21");
+        assert_eq!(after(25..26, 9), "0 4 10 20e");
+        // Neovim moves the fold below, or cuts it when this is an undo.
+        assert_eq!(after(4..4, 1), "0r 5er 11 21");
+    }
+
+    #[test]
+    fn a_part_whose_first_line_goes_is_no_part() {
+        assert_eq!(after(4..5, 0), "0er 9 19");
+        assert_eq!(after(8..12, 0), "0 4er 16");
+        assert_eq!(after(0..25, 30), "");
+        assert_eq!(after(4..5, 1), "0 4e 10 20");
+    }
+
+    #[test]
+    fn parts_that_ended_are_forgotten_and_new_ones_are_in_order() {
+        let mut folding = Folding {
+            sent: vec![sent(0, &[]), sent(4, &[]), sent(10, &[]), sent(20, &[])],
+            ..Folding::default()
+        };
+        assert_eq!(folding.part(&(4..10)), (Some(&sent(4, &[])), true));
+        assert_eq!(folding.part(&(4..11)), (Some(&sent(4, &[])), false));
+        assert_eq!(folding.part(&(5..11)), (None, false));
+        folding.note(vec![sent(6, &[]), sent(12, &[])], &[4, 6, 12], Some(15));
+        let firsts: Vec<usize> = folding.sent.iter().map(|it| it.first).collect();
+        assert_eq!(firsts, [0, 4, 6, 12, 20]);
     }
 }

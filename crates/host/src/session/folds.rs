@@ -1,117 +1,132 @@
-//! Which folds the editor has, and what it is told when they differ.
+//! Sends the editor what can be folded, where that differs from what it was sent.
 //!
-//! Neovim moves folds along with the text. The same is done here with what it was told,
-//! so that a message is sent when something became whole or another, and none for a key
-//! or a delta. What can be folded is known to [`chat::folds`]; which folds the user
-//! opened or closed is not known here.
+//! Neovim and the plugin move folds with the text, so a key or a delta sends nothing: a
+//! message is due when a block is complete, or when a fold has another text. Which folds
+//! the user opened or closed is not known here.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use chat::document::Document;
-use chat::folds::{Fold, Part, part, part_at, part_count, words};
-
+use chat::folds::{Fold, Part, Words, part, part_at, part_count, words};
+use chat::preview::Describe;
 use tokio::time::Instant;
 
 use super::Session;
-use super::folding::{Folding, Told};
+use super::folding::{Folding, SentPart};
 use super::outcomes::Outcomes;
 use crate::protocol::{Command, DiagnosticItem, FoldItem, FoldPart, Folds, MarkItem, Unfold};
 
 /// What the user must see: the lines of each thing, by a name that it keeps.
 pub(super) type Seen = BTreeMap<String, Vec<usize>>;
 
-/// Most folds that are told at once, but for a message with more: Neovim makes these in
-/// less than a millisecond. The next are told a frame later.
+/// Most folds per message, but for a part with more. Neovim makes these in about a
+/// millisecond; the next ones follow a frame later.
 const PIECE: usize = 100;
-/// How long after a change they are told: colours, results and previews come first, and
-/// the next change may come soon.
+/// Time from a change to its message: colors, results, and previews come first, and
+/// changes often come together.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How many parts before a change it may concern: that a message is not the last any more,
-/// and that a call in it has its result.
+/// Parts above a change that it may concern: a message is no longer the last one, or a
+/// call in it has its result.
 const BEFORE: usize = 2;
 
-/// What the editor is to be told.
+/// Folds to be sent.
 #[derive(Debug, Default)]
 pub(super) struct News {
     parts: Vec<FoldPart>,
-    /// For each part: what it replaces of what was told, and by what.
-    told: Vec<(Range<usize>, Vec<Told>)>,
+    /// What is sent from now on, for all parts that changed.
+    sent: Vec<SentPart>,
+    /// First lines of all parts that were looked at.
+    starts: Vec<usize>,
     /// Errors that were not there before.
     errors: Vec<usize>,
-    /// From where on there is more to tell.
+    /// The line from which on there is more to send.
     rest: Option<usize>,
 }
 
-/// What decides how a new fold is shown.
+/// What decides whether a new fold is closed, and its text.
 struct Showing<'a> {
+    document: &'a Document<'a>,
     closed: &'a [String],
     seen: &'a Seen,
     outcomes: &'a Outcomes,
+    tools: &'a dyn Describe,
 }
 
 impl Showing<'_> {
-    fn closes(&self, fold: &Fold) -> bool {
+    fn item(&self, fold: &Fold) -> FoldItem {
         let named = self.closed.iter().any(|name| name == fold.kind.name());
         let mut seen = self.seen.values().flatten();
-        named && !fold.must_show && !seen.any(|line| fold.lines.contains(line))
+        let closed = named && !fold.must_show && !seen.any(|line| fold.lines.contains(line));
+        let words = words(self.document, fold, self.tools, |it, call| {
+            self.outcomes.run(it, call, self.tools)
+        });
+        let Words { label, group, text } = words;
+        let (start, end) = (fold.lines.start, fold.lines.end);
+        FoldItem(
+            start,
+            end,
+            fold.kind.is_inner(),
+            closed,
+            group,
+            label.into_owned(),
+            text,
+        )
     }
 }
 
 impl News {
-    /// Looks at one part. How many folds are to be told for it.
-    fn compare(
-        &mut self,
-        document: &Document<'_>,
-        part: Part,
-        old: &Folding,
-        is_last: bool,
-        showing: &Showing<'_>,
-    ) -> usize {
-        let anew = old.is_spoiled(&part.lines);
-        let place = old.within(&part.lines, is_last);
-        let told = &old.told[place.clone()];
-        let words = |fold: &Fold| words(document, fold, |it, call| showing.outcomes.run(it, call));
-        let same = |(told, fold): (&Told, &Fold)| told.is(fold, || words(fold));
-        if !anew && told.len() == part.folds.len() && told.iter().zip(&part.folds).all(same) {
+    /// Compares a part with what was sent of it. Returns how many folds are to be sent.
+    fn compare(&mut self, part: Part, old: &Folding, showing: &Showing<'_>) -> usize {
+        let (sent, alone) = old.part(&part.lines);
+        self.starts.push(part.lines.start);
+        let same = sent.filter(|it| {
+            alone && !it.reshaped && SentPart::shape(&part).eq(it.folds.iter().cloned())
+        });
+        if same.is_some_and(|it| !it.edited) {
             return 0;
         }
-        let was_told = !old.opening || !told.is_empty();
-        let mut items = Vec::new();
-        let mut now = Vec::new();
-        for fold in part.folds {
-            let is_new = was_told && !told.iter().any(|it| it.begins_at(fold.lines.start));
-            if is_new && fold.must_show && fold.kind.is_inner() {
-                self.errors.push(fold.lines.start);
-            }
-            let said = words(&fold);
-            now.push(Told::new(&fold, &said));
-            items.push(FoldItem(
-                fold.lines.start,
-                fold.lines.end,
-                fold.kind.is_inner(),
-                showing.closes(&fold),
-                said.group,
-                said.label.into_owned(),
-                said.text,
-            ));
+        let items: Vec<FoldItem> = part.folds.iter().map(|fold| showing.item(fold)).collect();
+        let errors = part
+            .folds
+            .iter()
+            .filter(|it| it.must_show && it.kind.is_inner());
+        let errors: Vec<usize> = errors.map(|it| it.lines.start).collect();
+        let now = SentPart {
+            first: part.lines.start,
+            folds: SentPart::shape(&part).collect(),
+            errors: errors.len(),
+            texts: digest(&items),
+            edited: false,
+            reshaped: false,
+        };
+        let texts_differ = same.is_none_or(|it| it.texts != now.texts);
+        let more_errors = errors.len() > sent.map_or(0, |it| it.errors);
+        self.sent.push(now);
+        if !texts_differ {
+            return 0;
         }
+        if more_errors && (sent.is_some() || !old.opening) {
+            self.errors.extend(errors);
+        }
+        let count = items.len().max(1);
         let (first, last) = (part.lines.start, part.lines.end);
-        let count = now.len().max(1);
-        self.parts.push(FoldPart {
-            first,
-            last,
-            anew,
-            items,
-        });
-        self.told.push((place, now));
+        self.parts.push(FoldPart { first, last, items });
         count
     }
 }
 
+fn digest(items: &[FoldItem]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for FoldItem(_, _, _, _, group, label, text) in items {
+        (group, label, text).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
 impl Session {
-    /// Whether folds are not to be told yet, because the text has changed just now.
+    /// Returns true while folds are not to be sent yet: the text changed a moment ago.
     pub(super) fn folds_wait(&mut self) -> bool {
         if self.folds.dirty.is_none() {
             return false;
@@ -124,8 +139,7 @@ impl Session {
         waits
     }
 
-    /// What can be folded that could not before, or is another. Nothing as long as no
-    /// window shows the chat.
+    /// Collects the folds to be sent; none as long as no window shows the chat.
     pub(super) fn fold_news(&self, document: &Document<'_>, seen: &Seen) -> Option<News> {
         let dirty = self.folds.dirty?;
         let options = &self.shared.settings.folds;
@@ -138,9 +152,11 @@ impl Session {
             return Some(news);
         }
         let showing = Showing {
+            document,
             closed: &options.closed,
             seen,
             outcomes: &self.view.outcomes,
+            tools: &self.shared.registry,
         };
         let count = part_count(document);
         // What is on the screen comes first when a chat is opened.
@@ -157,12 +173,15 @@ impl Session {
                 news.rest.get_or_insert(part.lines.start);
                 break;
             }
-            items += news.compare(document, part, &self.folds, at + 1 == count, &showing);
+            // A chat that begins with a message has no lines above it.
+            if !part.lines.is_empty() {
+                items += news.compare(part, &self.folds, &showing);
+            }
         }
         Some(news)
     }
 
-    /// Tells the editor.
+    /// Sends folds to the editor.
     pub(super) fn show_folds(&mut self, news: Option<News>) {
         let Some(news) = news else {
             return;
@@ -173,27 +192,25 @@ impl Session {
                 buffer: self.buffer,
                 seq: self.seq,
                 enabled: self.shared.settings.folds.enabled,
-                reset: folding.fresh,
                 opening: folding.opening,
                 parts: news.parts,
             };
             self.editor.send("folds", &message);
         }
         self.unfold(&news.errors);
-        let folding = &mut self.folds;
         let more = news.rest.is_some();
-        folding.tell(news.told, news.rest);
+        self.folds.note(news.sent, &news.starts, news.rest);
         if more {
             self.view.redraw_next();
         }
     }
 
-    /// Calls that wait, and errors of the text.
+    /// Collects the calls that wait and the errors of the text.
     pub(super) fn must_be_seen(&self, marks: &[MarkItem], diagnostics: &[DiagnosticItem]) -> Seen {
         let state = |mark: &&MarkItem| matches!(mark.state, Some("pending" | "asking"));
         let marks = marks.iter().filter(state);
         let marks = marks.map(|mark| (mark.id.clone(), lines_to_read(mark)));
-        // An answer that is half there is full of what is not closed yet.
+        // A partial answer is full of blocks that are not closed yet.
         let whole = self.request.is_none();
         let errors = diagnostics
             .iter()
@@ -202,13 +219,13 @@ impl Session {
         marks.chain(errors).collect()
     }
 
-    /// Opens what is folded round something that must be seen and was not there before.
+    /// Opens folds around what the user must see and could not see before.
     pub(super) fn show_unfolded(&mut self, seen: Seen) {
         let is_new = |name: &String| !self.folds.seen.contains_key(name);
         let new = seen.iter().filter(|(name, _)| is_new(name));
         let lines: Vec<usize> = new.flat_map(|(_, lines)| lines).copied().collect();
         self.unfold(&lines);
-        // What an answer that arrives leaves unsaid was seen all the same.
+        // While an answer arrives its errors are left out, but the user has seen them.
         if self.request.is_some() {
             self.folds.seen.extend(seen);
         } else {
@@ -223,7 +240,8 @@ impl Session {
         }
     }
 
-    /// A key decides about no call that is folded away: it is opened. Whether one is.
+    /// Opens the calls that a key would decide about while they are folded away. Returns
+    /// true if there is one: the key then does nothing else.
     pub(super) fn unfold_hidden(&self, command: &Command) -> bool {
         if !command.decides() {
             return false;
@@ -236,8 +254,8 @@ impl Session {
     }
 }
 
-/// The lines of a waiting call that the user reads before deciding about it: the call's
-/// own header, the result's, and that of the placeholder.
+/// Returns the lines of a waiting call that the user reads before deciding: the header
+/// of the call, the header of its result, and the placeholder.
 fn lines_to_read(mark: &MarkItem) -> Vec<usize> {
     let result = [mark.header_line, mark.line];
     mark.call_line.into_iter().chain(result).collect()

@@ -7,9 +7,10 @@ use chat::approval::{Answers, CallKey};
 use provider::StreamEvent;
 use tools::Ran;
 
-use super::{Shared, asked, previews, references, sights};
+use super::{elicitation, file_snapshots, previews, references};
 use crate::protocol::*;
 use crate::rules::Rules;
+use crate::shared::Shared;
 use crate::usage::Tariff;
 
 /// Something that a session has to know.
@@ -51,13 +52,13 @@ pub enum Input {
     /// A call wrote something.
     ToolOutput(CallKey, String),
     /// A call asks the user something, or what became of that.
-    Asked(CallKey, asked::News),
+    Asked(CallKey, elicitation::News),
     /// A call ended.
     ToolEnded(CallKey, Ran),
     /// What a tool says of a call that waits, for windows of that width.
     Preview(CallKey, usize, previews::Said),
     /// The files of calls that wait were looked at.
-    Look(sights::Look),
+    Look(file_snapshots::Look),
     /// The working directory is another one.
     Directory(String),
     /// A tool's own words about the refusal of its call.

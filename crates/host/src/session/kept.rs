@@ -7,7 +7,7 @@ use chat::Problem;
 use chat::cycle::Event;
 
 use super::Session;
-use crate::status::state_folder;
+use crate::state_dir;
 use crate::unsaid;
 
 /// What is known of the file with these words.
@@ -44,7 +44,7 @@ impl Session {
         }
         self.kept.path.clone_from(&self.path);
         let Some(path) = &self.path else { return };
-        match unsaid::find(&state_folder(), path) {
+        match unsaid::find(&state_dir::path(), path) {
             Ok(texts) => self.find_words(texts),
             Err(place) => self.editor.report_problem(&Problem::new(
                 format!("Words that were kept for this chat cannot be read; they are in {place}."),
@@ -75,7 +75,7 @@ impl Session {
 
     fn write_words(&mut self, texts: Vec<String>) {
         let Some(path) = &self.kept.path else { return };
-        let written = unsaid::keep(&state_folder(), path, &texts);
+        let written = unsaid::keep(&state_dir::path(), path, &texts);
         self.kept.texts = texts;
         if let Err(error) = written
             && !std::mem::replace(&mut self.kept.told, true)
@@ -83,7 +83,7 @@ impl Session {
             self.editor.report_problem(&Problem::new(
                 format!(
                     "What you said cannot be kept in {} ({error}), so it is lost if Neovim ends before it is sent.",
-                    state_folder().display()
+                    state_dir::path().display()
                 ),
                 "Make room or mend its permissions.",
             ));

@@ -26,41 +26,53 @@ impl Session {
             .get("insert")
             .and_then(serde_json::Value::as_bool)
             == Some(true);
-        let line = command.line;
         self.unsettled = true;
-        if command.works() {
-            if !self.may_work(&command) {
-                return;
-            }
-            if !self.has_been_read(&command) {
-                return self.inform(
-                    "Nothing was done: the key came before you could read that a call's file changed. Look at the call, \
-                     then press it again.",
-                );
-            }
-            if self.unfold_hidden(&command) {
-                return self.inform(
-                    "Nothing was done: a call that waits for you was folded away. Look at it, then press the key again.",
-                );
-            }
-            if self.is_too_soon(&command) {
-                return self.inform(
-                    "Nothing was run: the call appeared as you pressed the key. Look at it, then press the key again.",
-                );
-            }
-            self.tell_cut_off();
-            if self.is_waiting_for_tools() && command.words().is_none() {
-                return;
-            }
+        if !command.works() || self.may_start(&command) {
+            self.carry_out(&command);
         }
+    }
+
+    /// Returns true when a command that starts work may do so now; says why it may not.
+    fn may_start(&mut self, command: &Command) -> bool {
+        if !self.may_work(command) {
+            return false;
+        }
+        if let Some(reason) = self.too_early(command) {
+            self.inform(reason);
+            return false;
+        }
+        self.tell_cut_off();
+        !self.is_waiting_for_tools() || command.words().is_some()
+    }
+
+    /// Why a key does nothing: it was pressed before the user could read what it is about.
+    fn too_early(&mut self, command: &Command) -> Option<&'static str> {
+        if !self.has_been_read(command) {
+            return Some(
+                "Nothing was done: the key came before you could read that a call's file changed. Look at the call, \
+                 then press it again.",
+            );
+        }
+        if self.unfold_hidden(command) {
+            return Some(
+                "Nothing was done: a call that waits for you was folded away. Look at it, then press the key again.",
+            );
+        }
+        self.is_too_soon(command).then_some(
+            "Nothing was run: the call appeared as you pressed the key. Look at it, then press the key again.",
+        )
+    }
+
+    fn carry_out(&mut self, command: &Command) {
+        let line = command.line;
         match command.name.as_str() {
             "advance" if self.goes_to_question() => {}
             "resolve" | "tool:execute" if self.answers_question(line) => {}
             "advance" => self.waiting.push_back(Event::Advance),
             "send" => self.waiting.push_back(Event::Send),
             "resolve" | "tool:execute" => self.waiting.push_back(Event::Resolve { line }),
-            "approve" | "reject" => self.decide(&command),
-            "steer" | "queue" | "queue!" => self.speak(&command),
+            "approve" | "reject" => self.decide(command),
+            "steer" | "queue" | "queue!" => self.speak(command),
             "cancel" if self.take_back_waiting() => {}
             "cancel" | "tool:cancel-all" => self.waiting.push_back(Event::Cancel),
             "tool:cancel" => self.waiting.push_back(Event::CancelTool { line }),
@@ -71,8 +83,8 @@ impl Session {
                 let word = command.arguments.get("1");
                 self.report_status(word.is_some_and(|word| word == "verbose"));
             }
-            "trust" if names_tools(&command) => self.trust_tools(true),
-            "trust!" if names_tools(&command) => self.trust_tools(false),
+            "trust" if names_tools(command) => self.trust_tools(true),
+            "trust!" if names_tools(command) => self.trust_tools(false),
             "trust" => self.trust(),
             "trust!" => self.distrust(),
             "switch" => self.switch(&command.arguments),

@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use chat::approval::CallKey;
 use chat::document::{Document, ToolResult, ToolUse};
 use chat::outcome::{Run, outcome};
-use chat::preview::arguments;
+use chat::preview::{Describe, arguments};
 use chat::text::Lines;
 use chat::tool::ToolUseId;
 
@@ -49,12 +49,17 @@ impl Outcomes {
     }
 
     /// The run of the call that stands here; none when it did not run in this session.
-    pub(super) fn run(&self, document: &Document<'_>, call: &ToolUse) -> Option<Run> {
+    pub(super) fn run(
+        &self,
+        document: &Document<'_>,
+        call: &ToolUse,
+        tools: &dyn Describe,
+    ) -> Option<Run> {
         let (ran, run) = self.runs.get(&call.id)?;
-        (*ran == self.read(document, call).key).then_some(*run)
+        (*ran == self.read(document, call, tools).key).then_some(*run)
     }
 
-    fn read(&self, document: &Document<'_>, call: &ToolUse) -> Read {
+    fn read(&self, document: &Document<'_>, call: &ToolUse, tools: &dyn Describe) -> Read {
         let lines = call.body.clone().map(|line| document.text().line(line));
         let text = digest(&(&*call.name, lines.collect::<Vec<_>>()));
         let mut known = self.read.borrow_mut();
@@ -65,7 +70,9 @@ impl Outcomes {
         let read = Read {
             text,
             key: digest(&chat::cycle::key(document, call)),
-            arguments: input.map_or_else(String::new, |it| arguments(&call.name, &it, ARGUMENTS)),
+            arguments: input.map_or_else(String::new, |it| {
+                arguments(tools, &call.name, &it, ARGUMENTS)
+            }),
         };
         if known.len() >= KEPT {
             known.clear();
@@ -74,9 +81,15 @@ impl Outcomes {
         read
     }
 
-    fn item(&self, document: &Document<'_>, call: &ToolUse, result: &ToolResult) -> MarkItem {
-        let ended = outcome(document, call, result, self.run(document, call));
-        let said = self.read(document, call).arguments;
+    fn item(
+        &self,
+        document: &Document<'_>,
+        call: &ToolUse,
+        result: &ToolResult,
+        tools: &dyn Describe,
+    ) -> MarkItem {
+        let ended = outcome(document, call, result, self.run(document, call, tools));
+        let said = self.read(document, call, tools).arguments;
         MarkItem {
             line: result.body.start - 1,
             header_line: result.lines.start,
@@ -101,7 +114,10 @@ impl Session {
             *number += 1;
             items.push(MarkItem {
                 id: format!("{} result {number}", call.id),
-                ..self.view.outcomes.item(document, &call, &result)
+                ..self
+                    .view
+                    .outcomes
+                    .item(document, &call, &result, &self.shared.registry)
             });
         }
         items

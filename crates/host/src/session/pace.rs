@@ -1,20 +1,21 @@
-//! When results are written. What they are is the cycle's concern.
+//! When results are written: those of one frame together, because each edit costs a
+//! round trip and a drawn screen. Without this, 100 approved reads take 65 to 79 ms
+//! instead of 42; the budget is 30.
 
 use tokio::time::Instant;
 
 use super::{FRAME, Session};
 
-/// When results are written: those of a frame together, because a hundred calls may
-/// end within one.
+/// When results were written, and when the next are due.
 #[derive(Default)]
 pub(super) struct Pace {
     last: Option<Instant>,
-    /// When results that were not written yet are to be.
+    /// When results are written that still wait.
     pub(super) due: Option<Instant>,
 }
 
 impl Pace {
-    /// The cycle writes now, all that it has.
+    /// Notes that the cycle writes now, all that it has.
     pub(super) fn wrote(&mut self) {
         *self = Self {
             last: Some(Instant::now()),
@@ -28,34 +29,27 @@ impl Pace {
 }
 
 impl Session {
-    /// When something is due that nobody asks for.
+    /// When something is due without an input.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let write = self
             .request
             .as_ref()
             .and_then(|open| open.next_write(self.edit.is_some()));
         let results = self.pace.due.filter(|_| self.edit.is_none());
-        [
-            write,
-            results,
-            self.view.next_draw(),
-            self.hold.next(),
-            self.later.next(),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        [write, results, self.view.next_draw(), self.chat_lock.next()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
-    /// Calls ended; while others run, their results are written when it is time.
+    /// Schedules the results of calls that ended while others run.
     pub(super) fn collect_results(&mut self) {
         if self.cycle.collects_results() {
             self.pace.due = Some(self.pace.next());
         }
     }
 
-    /// Whether more results are to come before it is time to write; then they are
-    /// written at that time.
+    /// Whether results should wait for more of them, until the frame is over.
     pub(super) fn results_wait(&mut self) -> bool {
         let next = self.pace.next();
         let wait = self.cycle.collects_results() && next > Instant::now();

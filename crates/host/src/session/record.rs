@@ -97,7 +97,7 @@ impl Session {
             keys.collect::<Vec<_>>()
         });
         let waiting: Vec<CallKey> = waiting.collect();
-        if waiting.is_empty() || self.hold.is_elsewhere() {
+        if waiting.is_empty() || self.chat_lock.is_elsewhere() {
             return Vec::new();
         }
         let found = self.audit.without_end(self.path.as_deref(), &waiting);
@@ -109,12 +109,12 @@ impl Session {
 
     /// Looks for calls that ran for this file when its host ended.
     pub(super) fn find_cut_off(&mut self) {
-        self.hold.cut_off = self.calls_without_end();
+        self.chat_lock.cut_off = self.calls_without_end();
     }
 
     /// Lets the cycle answer them.
     pub(super) fn tell_cut_off(&mut self) {
-        let calls = std::mem::take(&mut self.hold.cut_off);
+        let calls = std::mem::take(&mut self.chat_lock.cut_off);
         if !calls.is_empty() {
             let ids = self.end_interrupted(&calls);
             self.waiting.push_back(Event::Interrupted(ids));

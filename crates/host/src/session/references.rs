@@ -10,7 +10,7 @@ use tools::{Fingerprint, RealPath};
 use super::Session;
 use crate::protocol::DiagnosticItem;
 use crate::references::{Agreed, Refusal, Trouble, What};
-use crate::status::state_folder;
+use crate::state_dir;
 use crate::trust::Trust;
 
 /// What became of the references of the text.
@@ -110,7 +110,7 @@ impl Session {
         let stored = self
             .path
             .as_ref()
-            .map(|chat| Trust::open(&state_folder()).let_send(chat, file, &holds));
+            .map(|chat| Trust::open(&state_dir::path()).let_send(chat, file, &holds));
         match stored {
             Some(Ok(())) => self.inform(&format!(
                 "This chat may send {shown} as it is now; when it has changed you are asked again. :Flemma trust! takes \

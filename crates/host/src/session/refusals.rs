@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 
 use chat::approval::CallKey;
 use chat::cycle::{Event, key};
-use chat::document::{Document, Status};
-use chat::pairing::Call;
+use chat::document::{Call, Document, Status};
 
 use super::{Input, Session};
 

@@ -16,10 +16,12 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::Open;
+use super::build_request::Expansion;
 use super::rehearsal::rehearse_request;
 use super::{Input, Session};
 use crate::credentials::Keyed;
 use crate::digest::sha256;
+use crate::editor::Editor;
 use crate::endpoint::{self, Destination};
 use crate::settings::Settings;
 use crate::usage::Tariff;
@@ -29,6 +31,9 @@ use crate::{route, rpc, status, tutor};
 const PAUSE: Duration = Duration::from_millis(10);
 /// How long the words behind a pause wait for a signal that came before them.
 const SIGNALS_FIRST: Duration = Duration::from_millis(20);
+
+type Inbox = mpsc::UnboundedSender<Input>;
+type Batches = mpsc::UnboundedReceiver<Vec<StreamEvent>>;
 
 impl Session {
     pub(super) fn send(&mut self) {
@@ -40,76 +45,22 @@ impl Session {
         let number = self.number();
         let cancel = CancellationToken::new();
         self.request = Some(Open::new(number, cancel.clone(), Answer::default()));
-        self.later
+        self.editor
             .event("FlemmaRequestStarted", json!({"bufnr": self.buffer}));
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
-        let settings = self.rules.settings.clone();
-        let rehearsal = self.editor.is_rehearsal().then(|| self.editor.clone());
-        let given = settings.clone();
-        // In Neovim the calls are seen in the chat.
-        let in_shell = self.editor.is_here();
-        let is_tutor = status::is_tutor_chat(self.path.as_deref());
-        let cache_key = self.cache_key();
-        tokio::spawn(async move {
-            let (events, mut batches) = mpsc::unbounded_channel();
-            let notes = inbox.clone();
-            let note = move |text| drop(notes.send(Input::Note(number, text)));
-            let found = async {
-                if is_tutor {
-                    return Ok(Destination::Tutor);
-                }
-                route::find(settings, &note).await
-            };
-            let mut destination = tokio::select! {
-                biased;
-                () = cancel.cancelled() => return,
-                found = found => found,
-            };
-            if let Ok(Destination::Server(_, parameters)) = &mut destination {
-                parameters.cache_key = cache_key;
-            }
-            let label = destination.as_ref().map(route::label).unwrap_or_default();
-            let unmet = destination.as_ref().ok().and_then(|it| unmet(it, &given));
-            let tariff = destination.as_ref().ok().and_then(tariff);
-            drop(inbox.send(Input::Label(number, label, tariff)));
-            let prompt = expansion.ready().await.map(|ready| {
-                drop(inbox.send(Input::Ids(number, ready.ids)));
-                ready.prompt
-            });
-            let lost = destination.iter().zip(&prompt);
-            let lost = lost.filter_map(|(to, prompt)| not_taken(to, prompt));
-            let both = destination.iter().zip(&prompt).filter(|_| in_shell);
-            let in_words = both.filter_map(|(to, prompt)| calls_in_words(to, prompt));
-            for text in unmet.into_iter().chain(lost).chain(in_words) {
-                drop(inbox.send(Input::Remark(text)));
-            }
-            let mut calls = text_calls(&destination, &prompt);
-            if let Some(editor) = rehearsal {
-                let Err(problem) = rehearse_request(&editor, destination, prompt) else {
-                    return;
-                };
-                drop(events.send(vec![StreamEvent::Error(problem)]));
-            } else {
-                tokio::spawn(exchange(destination, prompt, events, note, cancel));
-            }
-            let mut heard = Instant::now();
-            while let Some(mut batch) = batches.recv().await {
-                // A process that was stopped finds words and keys at once when it goes on. A
-                // cancel that was pressed meanwhile is taken first.
-                match heard.elapsed() >= PAUSE {
-                    true if in_shell => sleep(SIGNALS_FIRST).await,
-                    true => rpc::read_first().await,
-                    false => {}
-                }
-                heard = Instant::now();
-                if let Some(calls) = &mut calls {
-                    batch = calls.read(batch);
-                }
-                drop(inbox.send(Input::Stream(number, batch)));
-            }
-        });
+        let sending = Sending {
+            number,
+            settings: self.rules.settings.clone(),
+            rehearsal: self.editor.is_rehearsal().then(|| self.editor.clone()),
+            in_shell: self.editor.is_here(),
+            is_tutor: status::is_tutor_chat(self.path.as_deref()),
+            cache_key: self.cache_key(),
+            inbox,
+            cancel,
+        };
+        tokio::spawn(sending.run(expansion));
     }
 
     /// What a provider knows this conversation by. The path itself is none of its
@@ -153,6 +104,112 @@ impl Session {
             self.editor.tell_here("note", &note);
             open.note = Some(note);
             self.view.redraw();
+        }
+    }
+}
+
+/// A request while its provider is looked for, its text is put together, and its answer
+/// arrives. A task of its own; all it finds goes to the session's inbox.
+struct Sending {
+    number: u64,
+    settings: Settings,
+    /// Where a dry run is shown instead of a request being sent.
+    rehearsal: Option<Editor>,
+    /// Whether it is sent from a shell. In Neovim, calls are seen in the chat.
+    in_shell: bool,
+    is_tutor: bool,
+    cache_key: Option<String>,
+    inbox: Inbox,
+    cancel: CancellationToken,
+}
+
+impl Sending {
+    async fn run(mut self, expansion: Expansion) {
+        let cancel = self.cancel.clone();
+        let destination = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return,
+            found = self.destination() => found,
+        };
+        let label = destination.as_ref().map(route::label).unwrap_or_default();
+        let tariff = destination.as_ref().ok().and_then(tariff);
+        self.tell(Input::Label(self.number, label, tariff));
+        let prompt = expansion.ready().await.map(|ready| {
+            self.tell(Input::Ids(self.number, ready.ids));
+            ready.prompt
+        });
+        for text in self.remarks(&destination, &prompt) {
+            self.tell(Input::Remark(text));
+        }
+        let calls = text_calls(&destination, &prompt);
+        let (events, batches) = mpsc::unbounded_channel();
+        if let Some(editor) = self.rehearsal.take() {
+            let Err(problem) = rehearse_request(&editor, destination, prompt) else {
+                return;
+            };
+            drop(events.send(vec![StreamEvent::Error(problem)]));
+        } else {
+            let note = self.note();
+            tokio::spawn(exchange(destination, prompt, events, note, cancel));
+        }
+        self.relay(batches, calls).await;
+    }
+
+    fn tell(&self, input: Input) {
+        drop(self.inbox.send(input));
+    }
+
+    /// Tells the user what is waited for.
+    fn note(&self) -> impl Fn(String) + Send + Sync + use<> {
+        let (inbox, number) = (self.inbox.clone(), self.number);
+        move |text| drop(inbox.send(Input::Note(number, text)))
+    }
+
+    async fn destination(&mut self) -> Result<Destination, Problem> {
+        if self.is_tutor {
+            return Ok(Destination::Tutor);
+        }
+        let mut found = route::find(self.settings.clone(), &self.note()).await;
+        if let Ok(Destination::Server(_, parameters)) = &mut found {
+            parameters.cache_key = self.cache_key.take();
+        }
+        found
+    }
+
+    /// What the user is to know about a request before its answer: options that the provider
+    /// cannot follow, parts that it does not take, and calls that will come as text.
+    fn remarks(
+        &self,
+        destination: &Result<Destination, Problem>,
+        prompt: &Result<Prompt, Problem>,
+    ) -> Vec<String> {
+        let Ok(to) = destination else {
+            return Vec::new();
+        };
+        let prompt = prompt.as_ref().ok();
+        let unmet = unmet(to, &self.settings);
+        let lost = prompt.and_then(|it| not_taken(to, it));
+        let in_words = prompt.filter(|_| self.in_shell);
+        let in_words = in_words.and_then(|it| calls_in_words(to, it));
+        unmet.into_iter().chain(lost).chain(in_words).collect()
+    }
+
+    /// Passes on the answer as it arrives.
+    async fn relay(&self, mut batches: Batches, mut calls: Option<TextCalls>) {
+        let mut heard = Instant::now();
+        while let Some(mut batch) = batches.recv().await {
+            // A process that was stopped finds words and keys at once when it goes on. A
+            // cancel that was pressed meanwhile is taken first.
+            match heard.elapsed() >= PAUSE {
+                true if self.in_shell => sleep(SIGNALS_FIRST).await,
+                true => rpc::read_first().await,
+                false => {}
+            }
+            heard = Instant::now();
+            if let Some(calls) = &mut calls {
+                batch = calls.read(batch);
+            }
+            self.tell(Input::Stream(self.number, batch));
         }
     }
 }

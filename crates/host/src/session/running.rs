@@ -14,12 +14,12 @@ use tokio_util::sync::CancellationToken;
 use tools::{NoPerson, Person, Progress, Ran, Sandbox};
 
 use super::details::within_bounds;
-use super::{Input, Session, asked};
+use super::{Input, Session, elicitation};
+use crate::call_environment::CallEnvironment;
 use crate::half_done::Result;
-use crate::questions;
+use crate::resolver_calls;
 use crate::sandbox;
 use crate::settings::Here;
-use crate::surroundings::Surroundings;
 
 /// Most lines of live output that are kept for showing.
 const OUTPUT_LINES: usize = 5;
@@ -57,7 +57,7 @@ pub(super) struct Call {
     /// The last lines of its output, the newest unfinished.
     pub(super) output: VecDeque<String>,
     /// What it asks the user.
-    pub(super) questions: VecDeque<asked::Question>,
+    pub(super) questions: VecDeque<elicitation::Question>,
 }
 
 impl Call {
@@ -77,7 +77,6 @@ impl Session {
             return;
         }
         self.view.wait_a_frame();
-        self.later.started(Instant::now());
         let recorded = self.record_starts(&runs);
         if let Err(problem) = &recorded {
             self.editor.report_problem(problem);
@@ -110,7 +109,7 @@ impl Session {
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
-        let mut context = self.surroundings(&call).context(&call.id, &by);
+        let mut context = self.call_environment(&call).context(&call.id, &by);
         context.progress = self.progress(&call);
         // A policy approves without a look.
         context.shown = self.shown(&call).filter(|_| is_by_hand(&by));
@@ -122,7 +121,7 @@ impl Session {
             questions: VecDeque::new(),
         };
         self.running.insert(call.clone(), running);
-        self.later.event(
+        self.editor.event(
             "FlemmaToolStarted",
             json!({"bufnr": self.buffer, "tool_id": call.id.as_str(), "tool_name": call.name, "tool_label": tool.label()}),
         );
@@ -152,12 +151,12 @@ impl Session {
             .map_or_else(|| self.cwd.clone(), PathBuf::from)
     }
 
-    fn surroundings(&self, call: &CallKey) -> Surroundings {
+    fn call_environment(&self, call: &CallKey) -> CallEnvironment {
         let person: Arc<dyn Person> = match self.editor.has_person() {
-            true => Arc::new(asked::User::new(&self.inbox, call)),
+            true => Arc::new(elicitation::User::new(&self.inbox, call)),
             false => Arc::new(NoPerson),
         };
-        Surroundings {
+        CallEnvironment {
             editor: self.editor.clone(),
             shared: self.shared.clone(),
             rules: self.rules.clone(),
@@ -223,6 +222,7 @@ impl Session {
             .outcomes
             .ended(&call, outcome::Run { failed, took });
         self.view.redraw();
+        self.view.tasks.update(details.as_ref());
         self.tell_end(&call, failed, details.and_then(within_bounds));
         self.waiting
             .push_back(Event::ToolsFinished(vec![(call, outcome)]));
@@ -236,7 +236,7 @@ impl Session {
             tracing::debug!(tool = call.name, id = call.id.as_str(), %details, "a call ended");
             data["details"] = details;
         }
-        self.later.event("FlemmaToolFinished", data);
+        self.editor.event("FlemmaToolFinished", data);
     }
 
     pub(super) fn cancel_tools(&self, calls: &[CallKey]) {
@@ -267,10 +267,10 @@ impl Session {
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
-        let asked = questions::together(&self.rules, questions);
+        let asked = resolver_calls::together(&self.rules, questions);
         let (editor, buffer) = (self.editor.clone(), self.buffer);
         tokio::spawn(async move {
-            let answers = questions::ask_functions(&editor, buffer, asked).await;
+            let answers = resolver_calls::ask_functions(&editor, buffer, asked).await;
             drop(inbox.send(Input::Functions(answers)));
         });
     }

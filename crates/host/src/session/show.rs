@@ -8,9 +8,9 @@ use chat::marks::Mark;
 use tokio::time::Instant;
 
 use super::answer::Doing;
-use super::gate::WAITING;
+use super::await_tools::WAITING;
 use super::running::Call;
-use super::{Session, asked};
+use super::{Session, elicitation};
 use crate::protocol::*;
 
 impl Session {
@@ -57,9 +57,9 @@ impl Session {
         } else {
             self.view.width
         };
-        let waiting = chat::marks::marks(document, &self.cycle, width);
+        let waiting = chat::marks::marks(document, &self.cycle, &self.shared.registry, width);
         self.previews.keep(&waiting);
-        self.sights.keep(&waiting);
+        self.file_snapshots.keep(&waiting);
         let mut items: Vec<MarkItem> = waiting
             .into_iter()
             .map(|mark| self.mark_item(mark, width))
@@ -70,7 +70,7 @@ impl Session {
 
     fn mark_item(&self, mark: Mark, width: usize) -> MarkItem {
         let running = self.running.get(&mark.call).filter(|_| mark.running);
-        let asks = running.and_then(|call| asked::lines(&call.questions, width));
+        let asks = running.and_then(|call| elicitation::lines(&call.questions, width));
         let running = running.filter(|_| self.shared.settings.tools.show_spinner);
         let elapsed =
             |call: &Call| u64::try_from(call.started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -248,7 +248,7 @@ impl Session {
             self.view.redraw_at(at);
         }
         let text = match request.state {
-            "idle" if self.hold.is_elsewhere() => "open in another program".to_owned(),
+            "idle" if self.chat_lock.is_elsewhere() => "open in another program".to_owned(),
             "idle" => self.usage_text(),
             _ if self.request.is_none() => WAITING.to_owned(),
             state => format!("{state}: {}", request.label.as_deref().unwrap_or_default()),
@@ -269,8 +269,7 @@ impl Session {
 
     fn show_lock(&mut self) {
         let locked = self.rules.settings.tools.lock_buffer && !self.running.is_empty();
-        // Calls that end at once take no lock.
-        if locked != self.view.locked && !(locked && self.later.waits()) {
+        if locked != self.view.locked {
             self.editor.send(
                 "lock",
                 &Lock {

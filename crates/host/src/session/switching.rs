@@ -6,7 +6,8 @@ use std::sync::Arc;
 use chat::cycle::{Level, Notice};
 use serde_json::Value;
 
-use super::{Session, Shared};
+use super::Session;
+use crate::shared::Shared;
 use crate::switch::{self, Scope};
 
 impl Session {

@@ -13,7 +13,7 @@ use crate::editor::Editor;
 use crate::protocol::Came;
 use crate::rules::Rules;
 use crate::scripts;
-use crate::status::state_folder;
+use crate::state_dir;
 use crate::trust::Trust;
 
 impl Session {
@@ -88,7 +88,7 @@ impl Session {
         let Some(path) = &self.path else {
             return self.inform("This chat is in no file, so nothing was trusted.");
         };
-        match Trust::open(&state_folder()).revoke(path) {
+        match Trust::open(&state_dir::path()).revoke(path) {
             Ok(true) => self.inform(
                 "Nothing that you agreed to for this file holds any more: it is trusted no more.",
             ),
@@ -109,7 +109,7 @@ fn frontmatter_lines(document: &Document<'_>) -> Option<Lines> {
 
 /// Remembers that the user agreed to a frontmatter, and says to what. Blocking.
 fn agree(editor: &Editor, path: &Path, text: &str, rules: &Rules) {
-    let store = Trust::open(&state_folder());
+    let store = Trust::open(&state_dir::path());
     if let Some(problem) = store.problem() {
         inform(editor, problem);
     }

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::FRAME;
 use super::outcomes::Outcomes;
+use super::tasks::Tasks;
 use crate::protocol::*;
 
 /// Lines around the visible ones that are highlighted as well, so that scrolling
@@ -32,6 +33,7 @@ pub(super) struct View {
     pub(super) locked: bool,
     pub(super) statusline: Option<Statusline>,
     pub(super) queued: Option<Queued>,
+    pub(super) tasks: Tasks,
 }
 
 impl View {
@@ -40,8 +42,8 @@ impl View {
         self.stale = true;
     }
 
-    /// The text has what the user waits for, as calls to decide on: that waits for no
-    /// frame. There are few such changes in one, see [`super::pace`].
+    /// Has the text drawn without waiting for the next frame: it has what the user waits
+    /// for, such as calls to decide on. [`super::pace`] limits how often this happens.
     pub(super) fn redraw_now(&mut self) {
         self.stale = true;
         self.drawn = None;

@@ -67,18 +67,21 @@ impl Session {
             buffer: self.buffer,
             line: 0,
             items: texts.iter().map(|text| item(text, "next")).collect(),
+            tasks: Vec::new(),
         });
     }
 
-    /// Shows what waits below the end of the chat.
+    /// Shows the model's tasks and what waits, below the end of the chat.
     pub(super) fn show_queued(&mut self) {
         let queued = Queued {
+            tasks: self.task_items(),
             buffer: self.buffer,
             line: self.text.text().line_count() - 1,
             items: self.queued_items(),
         };
         let shown = self.view.queued.as_ref();
-        let nothing = queued.items.is_empty() && shown.is_none_or(|it| it.items.is_empty());
+        let is_empty = |it: &Queued| it.items.is_empty() && it.tasks.is_empty();
+        let nothing = is_empty(&queued) && shown.is_none_or(is_empty);
         if !nothing && shown != Some(&queued) {
             self.editor.send("queued", &queued);
         }

@@ -13,7 +13,7 @@ use chat::approval::{
 };
 use chat::tool::ToolUseId;
 use serde_json::{Value, json};
-use tools::{HttpAllow, Machine, Needs, Sandbox, Secret, Secrets, ShellLists, Tool, Unsafe, Url};
+use tools::{HttpAllow, Machine, Needs, Sandbox, Secret, ShellLists, Tool, Unsafe, Url};
 
 use super::policy::OPTIONS_PRIORITY;
 use super::{Here, Settings, Unlisted};
@@ -81,7 +81,6 @@ impl Settings {
             cwd: self.bash(here).cwd.unwrap_or_else(|| folder.clone()),
             folder,
             sandbox,
-            secrets: self.sandbox.secrets(here),
         }
     }
 
@@ -230,8 +229,6 @@ pub struct Inspection {
     pub folder: PathBuf,
     /// What holds the command.
     pub sandbox: Arc<Sandbox>,
-    /// What is secret.
-    pub secrets: Secrets,
 }
 
 impl Inspection {
@@ -244,7 +241,8 @@ impl Inspection {
             None if call.name == "shell" => self.folder.clone(),
             None => self.cwd.clone(),
         };
-        let machine = Machine::here(cwd, self.secrets.clone(), self.sandbox.can_hold_reading());
+        let secrets = self.sandbox.secrets();
+        let machine = Machine::here(cwd, secrets, self.sandbox.can_hold_reading());
         tools::inspect(&command, &self.lists, &machine).err()
     }
 
@@ -252,8 +250,9 @@ impl Inspection {
     /// nothing. Blocking.
     pub fn secret(&self, tool: &dyn Tool, input: &Value) -> Option<Secret> {
         let changed = tool.changes(input, &self.folder).into_iter();
+        let secrets = self.sandbox.secrets();
         let mut named = changed.chain(tool.reads(input, &self.folder));
-        named.find_map(|path| self.secrets.find(&self.sandbox.outside(&path)))
+        named.find_map(|path| secrets.find(&self.sandbox.outside(&path)))
     }
 
     /// Returns true for a call that starts programs which a sandbox should hold and none

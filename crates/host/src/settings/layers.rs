@@ -1,87 +1,120 @@
-//! Which layer an option's value came from: defaults, `setup()`, what was switched
-//! since, the frontmatter of a chat.
+//! The layers of the options' values: defaults, `setup()`, what was switched since, and
+//! the frontmatter of a chat.
 //!
-//! For showing and for switching; what an option does is not known here.
+//! Lays them over each other and shows which one set a value; what an option does is
+//! not known here.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::definition::{self, Field};
-use super::{Settings, Target, check};
+use super::{Settings, Target};
+use crate::lua_value::as_lua;
+use crate::options::{self, InvalidOption, OptionDef, Scope, at, lay_over, nested};
 
-/// Where a value came from. A later one wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Layer {
-    /// Nobody set it.
-    Defaults,
-    /// `setup()`.
-    Setup,
-    /// A command since.
-    Runtime,
-    /// The chat itself.
-    Frontmatter,
-}
-
-impl Layer {
-    /// Its name in a report.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Defaults => "defaults",
-            Self::Setup => "setup",
-            Self::Runtime => "runtime",
-            Self::Frontmatter => "frontmatter",
-        }
-    }
-}
-
-/// The layers of the settings that all chats share.
+/// The layers of some settings.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Layers {
     /// All of them, laid over each other.
     values: Value,
     setup: Value,
     runtime: Value,
+    chat: Value,
+    /// True if the rules failed to load, so that nothing is approved.
+    pub(super) no_rules: bool,
+    /// True if options of the sandbox failed to load, so that no command runs without one.
+    pub(super) needs_sandbox: bool,
 }
 
 impl Layers {
-    pub(super) fn new(values: Value, setup: Value, runtime: Value) -> Self {
+    /// Returns the layers of a user who has given these options.
+    pub(super) fn of_user(setup: Value) -> Self {
         Self {
-            values,
             setup,
-            runtime,
+            ..Self::default()
         }
+    }
+
+    /// Returns the values of all layers.
+    pub(super) fn values(&self) -> &Value {
+        &self.values
+    }
+
+    /// Lays the layers over each other.
+    pub(super) fn merge(&mut self) {
+        self.values = options::defaults();
+        for layer in [&self.setup, &self.runtime] {
+            if !layer.is_null() {
+                lay_over(&mut self.values, layer.clone());
+            }
+        }
+        for (_, provider, name) in self.beaten_by_chat() {
+            self.values["parameters"][provider][name] = Value::Null;
+        }
+        if !self.chat.is_null() {
+            lay_over(&mut self.values, self.chat.clone());
+        }
+    }
+
+    /// Returns the providers' own parameters that a general one of the chat beats, with
+    /// their paths.
+    fn beaten_by_chat(&self) -> Vec<(String, String, String)> {
+        let mut beaten = Vec::new();
+        let general = self.chat["parameters"].as_object().into_iter().flatten();
+        for (name, _) in general.filter(|(_, value)| !value.is_object()) {
+            for layer in [&self.setup, &self.runtime] {
+                let tables = layer["parameters"].as_object().into_iter().flatten();
+                let tables = tables.filter(|(_, table)| at(table, name).is_some());
+                beaten.extend(tables.map(|(provider, _)| {
+                    let path = format!("parameters.{provider}.{name}");
+                    (path, provider.clone(), name.clone())
+                }));
+            }
+        }
+        beaten
     }
 }
 
 /// One line of `:Flemma status verbose`.
 #[derive(Debug, PartialEq)]
 pub struct Row {
-    /// The option's whole name.
+    /// The option's path.
     pub name: String,
     /// Its value as Lua would write it; never a key.
     pub value: String,
-    /// Who set it.
-    pub layer: Layer,
+    /// The layer that set it; nothing if it has its default.
+    pub layer: Option<Scope>,
+}
+
+impl Row {
+    /// Returns the name of the layer that set the value.
+    pub fn layer_name(&self) -> &'static str {
+        self.layer.map_or("defaults", Scope::name)
+    }
 }
 
 impl Settings {
-    /// Sets an option for the rest of this host's life, over `setup()`. Names an
-    /// option by its whole name; what does not fit its definition changes nothing.
-    pub fn switched(&self, name: &str, value: &Value) -> Self {
-        let nested = name
-            .rsplit('.')
-            .fold(value.clone(), |inner, part| json!({ part: inner }));
-        let mut problems = Vec::new();
-        let Some(fitting) = check::fitting(&definition::ROOT, &nested, "", &mut problems) else {
-            return self.clone();
-        };
-        let mut runtime = self.layers.runtime.clone();
-        if runtime.is_null() {
-            runtime = Value::Object(Map::new());
+    /// Sets an option until the host ends, over `setup()`.
+    ///
+    /// # Errors
+    ///
+    /// No command can change the option, or the value does not fit.
+    pub fn switched(&self, path: &str, value: &Value) -> Result<Self, Vec<InvalidOption>> {
+        let (fitting, invalid) = options::check(&nested(path, value.clone()), Scope::Runtime);
+        if !invalid.is_empty() {
+            return Err(invalid);
         }
-        check::lay_over(&mut runtime, fitting);
-        self.with_runtime(runtime)
+        let mut runtime = self.runtime();
+        lay_over(&mut runtime, fitting);
+        Ok(self.with_runtime(runtime))
+    }
+
+    /// Returns the options that were switched so far.
+    fn runtime(&self) -> Value {
+        match &self.layers.runtime {
+            Value::Null => json!({}),
+            runtime => runtime.clone(),
+        }
     }
 
     /// Switches provider, model and parameters for the rest of this host's life, over
@@ -96,7 +129,7 @@ impl Settings {
         let mut runtime = self.layers.runtime.as_object().cloned().unwrap_or_default();
         let own = at(&self.layers.setup, "provider").cloned();
         runtime.remove("model");
-        if own.unwrap_or_else(|| definition::defaults()["provider"].take()) != target.provider {
+        if own.unwrap_or_else(|| options::defaults()["provider"].take()) != target.provider {
             runtime.insert("model".to_owned(), Value::Null);
         }
         runtime.extend(options.as_object().cloned().unwrap_or_default());
@@ -114,10 +147,12 @@ impl Settings {
             return self.switched_to(target);
         }
         target.options()?;
-        Ok(match &target.model {
-            Some(model) => self.switched("model", &json!(model)),
-            None => self.clone(),
-        })
+        let Some(model) = &target.model else {
+            return Ok(self.clone());
+        };
+        let mut runtime = self.runtime();
+        lay_over(&mut runtime, json!({ "model": model }));
+        Ok(self.with_runtime(runtime))
     }
 
     /// Switches the parameters of `target` alone. One that is null is as `setup()` has
@@ -128,18 +163,14 @@ impl Settings {
     /// What does not fit, a sentence each; then nothing is switched.
     pub fn with_parameters(&self, target: &Target) -> Result<Self, Vec<String>> {
         let mut options = target.options()?;
-        let mut runtime = self.layers.runtime.clone();
+        let mut runtime = self.runtime();
         if let Some(own) = runtime.pointer_mut(&format!("/parameters/{}", target.provider))
             && let Some(own) = own.as_object_mut()
         {
             own.retain(|name, _| !target.parameters.contains_key(name));
         }
         let parameters = json!({"parameters": options["parameters"].take()});
-        if runtime.is_null() {
-            runtime = parameters;
-        } else {
-            check::lay_over(&mut runtime, parameters);
-        }
+        lay_over(&mut runtime, parameters);
         Ok(self.with_runtime(runtime))
     }
 
@@ -169,113 +200,79 @@ impl Settings {
     pub(super) fn with_setup(&self, options: Value) -> Self {
         let mut setup = self.layers.setup.clone();
         setup["model"] = Value::Null;
-        check::lay_over(&mut setup, options);
-        Self::of(setup, Value::Null)
+        lay_over(&mut setup, options);
+        Self::of(Layers::of_user(setup))
     }
 
     fn with_runtime(&self, runtime: Value) -> Self {
-        let switched = runtime["provider"].as_str().map(str::to_owned);
-        let mut settings = Self::of(self.layers.setup.clone(), runtime);
-        settings.provider = switched.unwrap_or_else(|| self.provider.clone());
-        settings.tools.auto_approve = self.tools.auto_approve.clone();
-        settings.tools.require_approval = self.tools.require_approval;
-        settings.resolvers = self.resolvers.clone();
-        settings
+        self.with_layers(Layers {
+            runtime,
+            ..self.layers.clone()
+        })
     }
 
-    /// Every option with its value and the layer that set it. `frontmatter` holds
-    /// what a chat sets, by the option's whole name.
-    pub fn rows(&self, frontmatter: &BTreeMap<String, Value>) -> Vec<Row> {
-        let leaves = definition::leaves();
-        let rows = leaves.iter().map(|(name, field)| {
-            let (value, layer) = match frontmatter.get(name) {
-                Some(value) => (value, Layer::Frontmatter),
-                None => self.value(name),
-            };
-            Row {
-                name: name.clone(),
-                value: shown(field, value),
-                layer,
-            }
-        });
-        // What only a chat can say has no place among the options of `setup()`.
-        let own = |name: &str| leaves.iter().all(|(known, _)| known != name);
-        let more = frontmatter.iter().filter(|(name, _)| own(name));
-        let more = more.map(|(name, value)| Row {
-            name: name.clone(),
-            value: as_lua(value),
-            layer: Layer::Frontmatter,
-        });
-        rows.chain(more).collect()
+    /// Returns these settings with the options that a chat sets laid over them.
+    pub fn with_chat(&self, chat: Value) -> Self {
+        self.with_layers(Layers {
+            chat,
+            ..self.layers.clone()
+        })
     }
 
-    fn value(&self, name: &str) -> (&Value, Layer) {
-        let in_layer = |layer: &'_ Value| at(layer, name).is_some();
-        let layer = if in_layer(&self.layers.runtime) {
-            Layer::Runtime
-        } else if in_layer(&self.layers.setup) {
-            Layer::Setup
-        } else {
-            Layer::Defaults
+    fn with_layers(&self, layers: Layers) -> Self {
+        Self {
+            resolvers: self.resolvers.clone(),
+            ..Self::of(layers)
+        }
+    }
+
+    /// Returns the value of an option.
+    pub fn value(&self, path: &str) -> &Value {
+        at(self.layers.values(), path).unwrap_or(&Value::Null)
+    }
+
+    /// Returns every option with its value and the layer that set it. `chosen` holds by
+    /// path what the chat chose otherwise than by its layer.
+    pub fn rows(&self, chosen: &BTreeMap<String, Value>) -> Vec<Row> {
+        let row = |name: &str, value: String, layer| Row {
+            name: name.to_owned(),
+            value,
+            layer,
         };
-        let value = at(&self.layers.values, name).unwrap_or(&Value::Null);
-        (value, layer)
+        let rows = options::leaves().map(|(path, option)| match chosen.get(path) {
+            Some(value) => row(path, shown(option, value), Some(Scope::Frontmatter)),
+            None => row(path, shown(option, self.value(path)), self.layer_of(path)),
+        });
+        // The tools of a chat are no option of setup().
+        let is_own = |path: &str| options::leaves().all(|(known, _)| known != path);
+        let own = chosen.iter().filter(|(path, _)| is_own(path));
+        let own = own.map(|(path, value)| row(path, as_lua(value), Some(Scope::Frontmatter)));
+        rows.chain(own).collect()
+    }
+
+    /// Returns the layer that set an option.
+    fn layer_of(&self, path: &str) -> Option<Scope> {
+        let layers = &self.layers;
+        let is_beaten = || layers.beaten_by_chat().iter().any(|it| it.0 == path);
+        if at(&layers.chat, path).is_some() || is_beaten() {
+            Some(Scope::Frontmatter)
+        } else if at(&layers.runtime, path).is_some() {
+            Some(Scope::Runtime)
+        } else {
+            at(&layers.setup, path).map(|_| Scope::Setup)
+        }
     }
 }
 
-/// The value at a name such as `tools.bash.cwd`.
-fn at<'a>(values: &'a Value, name: &str) -> Option<&'a Value> {
-    name.split('.')
-        .try_fold(values, |inner, part| inner.get(part))
-}
-
-fn shown(field: &Field, value: &Value) -> String {
-    if field.is_secret() && !value.is_null() {
+fn shown(option: &OptionDef, value: &Value) -> String {
+    if option.secret && !value.is_null() {
         return "(set)".to_owned();
     }
     as_lua(value)
 }
 
-/// A value as Lua writes it, on one line. A function of the user's is a comment.
-pub(super) fn as_lua(value: &Value) -> String {
-    match value {
-        Value::Null => "nil".to_owned(),
-        Value::Number(number) => match number.as_f64() {
-            Some(float) if number.is_f64() => float.to_string(),
-            _ => number.to_string(),
-        },
-        Value::Array(items) if items.is_empty() => "{}".to_owned(),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(as_lua).collect();
-            format!("{{ {} }}", items.join(", "))
-        }
-        Value::Object(map) if map.len() == 1 && map.contains_key("function") => {
-            "function".to_owned()
-        }
-        Value::Object(map) if map.is_empty() => "{}".to_owned(),
-        Value::Object(map) => {
-            let pairs = map.iter().map(|(name, value)| (key(name), as_lua(value)));
-            let pairs: Vec<String> = pairs
-                .map(|(name, value)| format!("{name} = {value}"))
-                .collect();
-            format!("{{ {} }}", pairs.join(", "))
-        }
-        other => other.to_string(),
-    }
-}
-
-fn key(name: &str) -> String {
-    let plain = name
-        .chars()
-        .all(|it| it.is_ascii_alphanumeric() || it == '_');
-    if plain && !name.starts_with(|it: char| it.is_ascii_digit()) && !name.is_empty() {
-        name.to_owned()
-    } else {
-        format!("[{}]", Value::from(name))
-    }
-}
-
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use tools::Registry;
@@ -288,7 +285,7 @@ mod tests {
         settings: &Settings,
         frontmatter: &BTreeMap<String, Value>,
         name: &str,
-    ) -> (String, Layer) {
+    ) -> (String, Option<Scope>) {
         let mut rows = settings.rows(frontmatter).into_iter();
         let found = rows.find(|row| row.name == name);
         found.map_or_else(|| panic!("no option {name}"), |row| (row.value, row.layer))
@@ -297,15 +294,17 @@ mod tests {
     #[test]
     fn each_value_names_the_last_layer_that_set_it() {
         let given = json!({"model": "m", "tools": {"autopilot": {"enabled": true}}});
-        let settings = settings(given).switched("tools.autopilot.enabled", &json!(false));
+        let settings = settings(given)
+            .switched("tools.autopilot.enabled", &json!(false))
+            .unwrap();
         let chat = BTreeMap::from([("parameters.temperature".to_owned(), json!(0.5))]);
         for (name, value, layer) in [
-            ("provider", r#""anthropic""#, Layer::Defaults),
-            ("model", r#""m""#, Layer::Setup),
-            ("tools.autopilot.enabled", "false", Layer::Runtime),
-            ("parameters.temperature", "0.5", Layer::Frontmatter),
-            ("tools.default_timeout", "30", Layer::Defaults),
-            ("keymaps.normal.send", r#""<C-]>""#, Layer::Defaults),
+            ("provider", r#""anthropic""#, None),
+            ("model", r#""m""#, Some(Scope::Setup)),
+            ("tools.autopilot.enabled", "false", Some(Scope::Runtime)),
+            ("parameters.temperature", "0.5", Some(Scope::Frontmatter)),
+            ("tools.default_timeout", "30", None),
+            ("keymaps.normal.send", r#""<C-]>""#, None),
         ] {
             assert_eq!(
                 row(&settings, &chat, name),
@@ -318,7 +317,9 @@ mod tests {
 
     #[test]
     fn a_switch_outlives_another_setup() {
-        let switched = settings(json!({})).switched("tools.autopilot.enabled", &json!(false));
+        let switched = settings(json!({}))
+            .switched("tools.autopilot.enabled", &json!(false))
+            .unwrap();
         let again = settings(json!({"model": "m"})).keep_switched(&switched);
         assert!(!again.tools.autopilot.enabled);
         assert_eq!(again.model.as_deref(), Some("m"));
@@ -327,7 +328,9 @@ mod tests {
     #[test]
     fn a_switch_never_brings_back_rules_that_failed_to_load() {
         let broken = settings(json!({"tools": {"auto_aprove": []}}));
-        let switched = broken.switched("tools.autopilot.enabled", &json!(false));
+        let switched = broken
+            .switched("tools.autopilot.enabled", &json!(false))
+            .unwrap();
         assert_eq!(switched.policy().decide("read"), None);
     }
 
@@ -335,7 +338,7 @@ mod tests {
     fn a_key_is_never_shown() {
         let settings = settings(json!({"parameters": {"anthropic": {"api_key": "s3cret"}}}));
         let shown = row(&settings, &BTreeMap::new(), "parameters.anthropic.api_key");
-        assert_eq!(shown, ("(set)".to_owned(), Layer::Setup));
+        assert_eq!(shown, ("(set)".to_owned(), Some(Scope::Setup)));
         assert!(!format!("{:?}", settings.rows(&BTreeMap::new())).contains("s3cret"));
     }
 

@@ -6,16 +6,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chat::approval::{
-    CATCH_ALL, CONFIG, Decision, FRONTMATTER, Function, Judges, OnError, PRESETS, Policy, Resolver,
-    ResolverChain, SHELL_SAFE as SHELL_SAFE_NAME, Source,
+    CATCH_ALL, CONFIG, Decision, FRONTMATTER, Function, HARMLESS, Judges, OnError, Policy,
+    Resolver, ResolverChain, SHELL_SAFE as SHELL_SAFE_NAME, Source,
 };
 use chat::cycle::Options;
+use chat::did_you_mean;
 use chat::tool::ToolDefinition;
 use serde_json::Value;
 use tools::{HttpAllow, Registry, Tool};
 
 use super::judges::{SHELL, SHELL_SAFE};
 use super::{Problems, Settings};
+use crate::options::InvalidOption;
 use crate::protocol::RegisteredResolver;
 
 /// Where the resolvers that the options make stand: "Approval resolvers" in the
@@ -24,6 +26,9 @@ pub(super) const OPTIONS_PRIORITY: i32 = 100;
 
 /// Behind all others: what `--restricted` approves, and what `--approve` names.
 const LAST_PRIORITY: i32 = -101;
+
+/// Behind every rule of the user's.
+const HARMLESS_PRIORITY: i32 = i32::MIN;
 
 /// A policy that lets models look for tools, unless it says otherwise: that only finds
 /// them, and a list that leaves it out would keep models from all that are not offered.
@@ -43,32 +48,24 @@ fn is_module(name: &str) -> bool {
     name.contains('.') && !name.starts_with("urn:flemma:")
 }
 
-/// The name in `known` that was meant: at most two letters are other ones, half of
-/// them at the most, and not the first. `setup()` goes by the same.
-fn slip<'a>(name: &str, known: &'a BTreeSet<String>) -> Option<&'a String> {
-    let cost = |it: &String| strsim::levenshtein(it, name);
-    let same_start = |it: &&String| it.chars().next() == name.chars().next();
-    let best = known.iter().filter(same_start).min_by_key(|it| cost(it))?;
-    (cost(best) <= 2 && cost(best) * 2 <= name.chars().count()).then_some(best)
-}
-
+/// Reports a name that is none of `known`. One that is near none of them may be that of
+/// a tool that is still to come.
 fn check_name(path: &str, name: &str, known: &BTreeSet<String>, problems: &mut Problems) {
     if known.contains(name) {
         return;
     }
-    let meant = slip(name, known).map(|it| format!(" Did you mean \"{it}\"?"));
-    if meant.is_some() || name.starts_with('$') {
-        let meant = meant.unwrap_or_default();
-        let problem = format!("{path}: nothing is named \"{name}\".{meant}");
-        if name.starts_with('$') {
-            problems.values.push(problem);
-        } else {
-            problems.unknown.push(problem);
-        }
-    } else {
+    let meant = did_you_mean(name, known.iter().map(String::as_str));
+    if meant.is_empty() && !name.starts_with('$') {
         problems.remarks.push(format!(
             "{path}: there is no tool named \"{name}\" so far. What is said of it counts once there is one."
         ));
+        return;
+    }
+    let message = format!("{path}: nothing is named \"{name}\".{meant}");
+    let invalid = InvalidOption::new(path, message);
+    match name.starts_with('$') {
+        true => problems.invalid.push(invalid),
+        false => problems.unknown.push(invalid),
     }
 }
 
@@ -95,15 +92,16 @@ impl Settings {
             }
         }
         if let Err(problem) = HttpAllow::read(&self.tools.http_get.allow) {
-            problems
-                .names
-                .push(format!("tools.http_get.allow: {problem}"));
+            let path = "tools.http_get.allow";
+            let invalid = InvalidOption::new(path, format!("{path}: {problem}"));
+            problems.invalid.push(invalid);
         }
         for (preset, lists) in &self.tools.presets {
             if !preset.starts_with('$') {
-                problems.names.push(format!(
-                    "tools.presets: the name \"{preset}\" must start with \"$\"."
-                ));
+                let message =
+                    format!("tools.presets: the name \"{preset}\" must start with \"$\".");
+                let invalid = InvalidOption::new("tools.presets", message);
+                problems.invalid.push(invalid);
             }
             for (list, names) in [("approve", &lists.approve), ("deny", &lists.deny)] {
                 let path = format!("tools.presets.{preset}.{list}");
@@ -116,7 +114,7 @@ impl Settings {
 
     /// The names that start with `$`.
     pub fn preset_names(&self) -> BTreeSet<String> {
-        let built_in = PRESETS.iter().map(|(name, _)| (*name).to_owned());
+        let built_in = tools::PRESETS.iter().map(|name| (*name).to_owned());
         let built_in = built_in.chain([SHELL_SAFE.to_owned()]);
         built_in.chain(self.tools.presets.keys().cloned()).collect()
     }
@@ -152,15 +150,12 @@ impl Settings {
     ) -> Policy {
         let mut policy = Policy::default();
         for name in names {
-            let built_in = PRESETS.iter().find(|(built_in, _)| *built_in == name);
-            match (self.tools.presets.get(name), built_in) {
+            match (self.tools.presets.get(name), tools::preset(name)) {
                 (Some(preset), _) => {
                     policy.approve.extend(preset.approve.iter().cloned());
                     policy.deny.extend(preset.deny.iter().cloned());
                 }
-                (None, Some((_, approve))) => policy
-                    .approve
-                    .extend(approve.iter().map(|it| (*it).to_owned())),
+                (None, Some(approve)) => policy.approve.extend(approve.map(str::to_owned)),
                 (None, None) if name == SHELL_SAFE => {
                     policy.judges = self.shell_safe();
                 }
@@ -173,7 +168,7 @@ impl Settings {
         if exclusions.iter().any(|it| it == "bash" || it == SHELL_SAFE) {
             policy.judges = Judges::default();
         }
-        for (alias, name) in tools::ALIASES {
+        for (alias, name) in tools::aliases() {
             for names in [&mut policy.approve, &mut policy.deny] {
                 if names.contains(name) {
                     names.insert(alias.to_owned());
@@ -189,8 +184,13 @@ impl Settings {
     }
 
     /// Who is asked: our own links, less those that the user took away, and what
-    /// was registered. `asking` are the tools that only their own name approves.
-    pub(super) fn chain(&self, asking: BTreeSet<String>) -> ResolverChain {
+    /// was registered. `asking` are the tools that only their own name approves,
+    /// `harmless` those that run unless a rule has an opinion.
+    pub(super) fn chain(
+        &self,
+        asking: BTreeSet<String>,
+        harmless: BTreeSet<String>,
+    ) -> ResolverChain {
         let config = match self.function() {
             Some(function) => Source::Function(Function::auto_approve(function)),
             None => Source::List(self.policy()),
@@ -220,6 +220,13 @@ impl Settings {
             let reads = Source::Judges(self.shell_safe());
             links.push(Resolver::new(SHELL_SAFE_NAME, LAST_PRIORITY, reads));
         }
+        if !harmless.is_empty() {
+            let approve = Source::List(Policy {
+                approve: harmless,
+                ..Policy::default()
+            });
+            links.push(Resolver::new(HARMLESS, HARMLESS_PRIORITY, approve));
+        }
         let is_taken = |link: &Resolver| self.resolvers.without.contains(&link.name);
         links.retain(|link| link.name == SHELL || !is_taken(link));
         links.extend(items.iter().map(link));
@@ -246,7 +253,10 @@ impl Settings {
             .collect();
         let asking = registry.iter().filter(|tool| tool.asks_always());
         Options {
-            chain: self.chain(asking.map(|tool| tool.name().to_owned()).collect()),
+            chain: self.chain(
+                asking.map(|tool| tool.name().to_owned()).collect(),
+                registry.harmless().map(str::to_owned).collect(),
+            ),
             tools,
             autopilot: self.tools.autopilot.enabled,
             max_turns: self.tools.autopilot.max_turns.max(1),
@@ -273,112 +283,5 @@ fn link(item: &RegisteredResolver) -> Resolver {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::protocol::Resolvers;
-    use chat::approval::{Answers, CallKey, FunctionId, Verdict, decide};
-    use chat::tool::ToolUseId;
-    use serde_json::json;
-
-    fn item(name: &str, priority: i32, function: u64) -> RegisteredResolver {
-        RegisteredResolver {
-            name: name.to_owned(),
-            priority,
-            function,
-            closed: false,
-            from_options: false,
-        }
-    }
-
-    fn chain(given: Value, items: Vec<RegisteredResolver>, without: &[&str]) -> ResolverChain {
-        let (mut settings, problems) = Settings::read(&given, &Registry::builtin());
-        assert_eq!(problems, Vec::<String>::new());
-        settings.resolvers = Resolvers {
-            reads: false,
-            items,
-            without: without.iter().map(|it| (*it).to_owned()).collect(),
-        };
-        settings.chain(BTreeSet::new())
-    }
-
-    fn names(chain: &ResolverChain) -> Vec<&str> {
-        chain
-            .resolvers()
-            .iter()
-            .map(|it| it.name.as_str())
-            .collect()
-    }
-
-    #[test]
-    fn the_registered_stand_among_our_own_by_their_priority() {
-        let items = vec![
-            item("late", -1, 1),
-            item("plugin", 50, 2),
-            item("first", 200, 3),
-        ];
-        let open = json!({"tools": {"require_approval": false}});
-        assert_eq!(
-            names(&chain(open, items, &[])),
-            ["first", CONFIG, FRONTMATTER, "plugin", CATCH_ALL, "late"]
-        );
-    }
-
-    #[test]
-    fn a_link_of_ours_can_be_taken_away_or_replaced() {
-        let mine = item(CONFIG, 100, 1);
-        let replaced = chain(json!({}), vec![mine], &[CONFIG]);
-        assert_eq!(names(&replaced), [CONFIG, FRONTMATTER]);
-        let function = Function::resolver(1, OnError::Pass);
-        assert_eq!(replaced.resolvers()[0].source, Source::Function(function));
-        assert_eq!(names(&chain(json!({}), vec![], &[FRONTMATTER])), [CONFIG]);
-    }
-
-    #[test]
-    fn a_module_is_a_link_that_yields_to_the_frontmatter_and_no_tool_name() {
-        let given = json!({"tools": {"auto_approve": ["$readonly", "my.rules"]}});
-        let module = RegisteredResolver {
-            from_options: true,
-            ..item("my.rules", 100, 1)
-        };
-        let chain = chain(given, vec![module], &[]);
-        assert_eq!(names(&chain), ["my.rules", CONFIG, FRONTMATTER]);
-        // Below the chat's own list they approve nothing, `read` not either.
-        let tightened = chain.with_frontmatter(Source::List(Policy::default()));
-        let call = CallKey {
-            id: ToolUseId::new("x"),
-            name: "read".to_owned(),
-            input: "{}".to_owned(),
-        };
-        let said = |decision| Answers::from([((call.clone(), FunctionId::Editor(1)), decision)]);
-        for (said, expected) in [
-            (said(Some(Decision::Approve)), Decision::RequireApproval),
-            (said(None), Decision::RequireApproval),
-            (said(Some(Decision::Deny)), Decision::Deny),
-        ] {
-            let verdict = decide(&tightened, &call, &said);
-            assert!(matches!(verdict, Verdict::Decided(it, _) if it == expected));
-        }
-    }
-
-    #[test]
-    fn a_module_that_nobody_answers_for_makes_all_calls_wait() {
-        let given = json!({"tools": {"auto_approve": "my.rules", "require_approval": false}});
-        let chain = chain(given, vec![], &[]);
-        assert_eq!(names(&chain)[0], "my.rules");
-        assert_eq!(
-            chain.resolvers()[0].source,
-            Source::Always(Decision::RequireApproval)
-        );
-    }
-
-    #[test]
-    fn an_exclusion_takes_an_approval_out_of_a_preset_and_never_a_denial() {
-        let given = json!({"tools": {"presets": {"$x": {"approve": ["bash"], "deny": ["write"]}}}});
-        let (settings, _) = Settings::read(&given, &Registry::builtin());
-        let excluded = ["edit".to_owned(), "write".to_owned()];
-        let policy = settings.expand(["$default", "$x"].into_iter(), &excluded);
-        assert_eq!(policy.decide("read"), Some(Decision::Approve));
-        assert_eq!(policy.decide("edit"), None);
-        assert_eq!(policy.decide("write"), Some(Decision::Deny));
-    }
-}
+#[path = "policy/tests.rs"]
+mod tests;

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Deserialize;
 use tools::{Backend, Limits, Sandbox, Secrets};
 
-use super::{Problems, check};
-use crate::sandbox::{known_names, passed_variables};
+use super::Problems;
+use super::grants::{known_names, passed_variables};
+use crate::options::InvalidOption;
 
 /// `sandbox.*`
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct SandboxSettings {
     /// Whether anything is held.
     pub enabled: bool,
@@ -32,7 +32,7 @@ pub struct SandboxSettings {
 }
 
 /// `sandbox.backend`
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BackendChoice {
     /// Whatever there is; nothing where there is none.
@@ -45,7 +45,7 @@ pub enum BackendChoice {
 }
 
 /// `sandbox.policy.*`
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct SandboxPolicy {
     /// Below which folders files can be written, with variables.
     pub rw_paths: Vec<String>,
@@ -56,14 +56,14 @@ pub struct SandboxPolicy {
 }
 
 /// `sandbox.backends.*`
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Backends {
     /// Bubblewrap.
     pub bwrap: Bwrap,
 }
 
 /// `sandbox.backends.bwrap.*`
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Bwrap {
     /// The program.
     #[serde(default)]
@@ -107,28 +107,18 @@ impl SandboxSettings {
         }
     }
 
-    /// Lays what a chat says over these; it was checked when it was read.
-    pub fn lay_over(&mut self, chat: &Value) {
-        let mut value = serde_json::to_value(&*self).unwrap_or_default();
-        check::lay_over(&mut value, chat.clone());
-        match serde_json::from_value(value) {
-            Ok(settings) => *self = settings,
-            Err(error) => {
-                // What cannot be read must not mean that nothing is held.
-                tracing::error!(%error, "the sandbox of a chat does not have the form of its options");
-                self.backend = BackendChoice::Required;
-            }
-        }
-    }
-
     /// The files that a call of a chat reads only when the user approves it.
     pub fn secrets(&self, here: Here<'_>) -> Secrets {
         let revealed = self.reveal.iter();
         Secrets::of_this_user(revealed.filter_map(|path| folder(path, here)).collect())
     }
 
-    /// Says which paths are none.
+    /// Reports values that are no path and no name of a socket.
     pub(super) fn check(&self, problems: &mut Problems) {
+        let mut report = |path: &str, what: String| {
+            let message = format!("{path}: {what}");
+            problems.invalid.push(InvalidOption::new(path, message));
+        };
         let writable = self.policy.rw_paths.iter();
         let writable = writable.map(|path| ("sandbox.policy.rw_paths", path));
         let revealed = self.reveal.iter().map(|path| ("sandbox.reveal", path));
@@ -136,19 +126,21 @@ impl SandboxSettings {
             let variables = ["~", CWD, BUFFER];
             let is_known = variables.iter().any(|it| below(path, it).is_some());
             if !is_known && !path.starts_with('/') {
-                problems.values.push(format!(
-                    "{option}: \"{path}\" is no absolute path and begins with none of ~/, {CWD}, and {BUFFER}."
-                ));
+                let what = format!(
+                    "\"{path}\" is no absolute path and begins with none of ~/, {CWD}, and {BUFFER}."
+                );
+                report(option, what);
             }
         }
         for name in &self.sockets {
             let is_path = name.starts_with(['/', '~', '$']);
             if !is_path && !known_names().any(|known| known == name) {
                 let known: Vec<&str> = known_names().collect();
-                problems.values.push(format!(
-                    "sandbox.sockets: \"{name}\" is neither a path nor one of {}.",
+                let what = format!(
+                    "\"{name}\" is neither a path nor one of {}.",
                     known.join(", ")
-                ));
+                );
+                report("sandbox.sockets", what);
             }
         }
     }

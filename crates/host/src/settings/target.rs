@@ -1,11 +1,13 @@
-//! Whom to send to, as `:Flemma switch` and `presets` name it: a provider, a model and
-//! parameters. Reads and checks them; when they count is not known here.
+//! The destination that `:Flemma switch` and `presets` name: a provider, a model, and
+//! parameters. Reads and validates them; when they apply is not known here.
 
 use serde_json::{Map, Value, json};
 
-use super::{Problems, Settings, check, definition, nearest};
+use super::{Problems, Settings};
+use crate::options::{self, InvalidOption, PROVIDER_NAMES, Scope};
+use chat::did_you_mean;
 
-/// Whom to send to.
+/// A provider, a model, and parameters.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Target {
     /// A provider's name.
@@ -87,16 +89,10 @@ impl Target {
     ///
     /// What does not fit, a sentence each.
     pub fn options(&self) -> Result<Value, Vec<String>> {
-        if !definition::NAMES.contains(&self.provider.as_str()) {
-            let meant = nearest(&self.provider, definition::NAMES.iter().copied());
+        if !PROVIDER_NAMES.contains(&self.provider.as_str()) {
+            let meant = did_you_mean(&self.provider, PROVIDER_NAMES.iter().copied());
             return Err(vec![format!(
                 "There is no provider \"{}\".{meant}",
-                self.provider
-            )]);
-        }
-        if self.parameters.contains_key("api_key") {
-            return Err(vec![format!(
-                "A key has no place here, but in parameters.{}.api_key or the environment.",
                 self.provider
             )]);
         }
@@ -109,11 +105,10 @@ impl Target {
             "tutor" | "auto" => json!(self.parameters),
             provider => json!({ provider: self.parameters }),
         };
-        let mut problems = Vec::new();
-        let fitting = check::fitting(&definition::ROOT, &options, "", &mut problems);
-        match problems.is_empty() {
-            true => Ok(fitting.unwrap_or_default()),
-            false => Err(problems),
+        let (fitting, invalid) = options::check(&options, Scope::Runtime);
+        match invalid.is_empty() {
+            true => Ok(fitting),
+            false => Err(invalid.iter().map(ToString::to_string).collect()),
         }
     }
 }
@@ -138,7 +133,7 @@ impl Settings {
     pub fn preset(&self, name: &str) -> Result<Target, String> {
         let preset = self.presets.get(name).map(Target::of_preset);
         preset.ok_or_else(|| {
-            let meant = nearest(name, self.presets.keys().map(String::as_str));
+            let meant = did_you_mean(name, self.presets.keys().map(String::as_str));
             format!("There is no preset \"{name}\".{meant}")
         })
     }
@@ -146,35 +141,35 @@ impl Settings {
     /// Says what is wrong with `presets`, and takes the one that `model` names. One that
     /// cannot be taken stays named, and as no provider has such a model nothing is sent.
     pub(super) fn take_preset(&mut self, given: &Value, problems: &mut Problems) {
+        let mut report = |path: &str, what: &str| {
+            let message = format!("{path}: {what}");
+            problems.invalid.push(InvalidOption::new(path, message));
+        };
         for (name, preset) in &self.presets {
             if !name.starts_with('$') {
-                let problem = format!("presets: the name \"{name}\" must start with \"$\".");
-                problems.names.push(problem);
+                let what = format!("the name \"{name}\" must start with \"$\".");
+                report("presets", &what);
             }
-            let wrong = Target::of_preset(preset)
-                .options()
-                .err()
-                .unwrap_or_default();
-            let wrong = wrong.iter().map(|it| format!("presets.{name}: {it}"));
-            problems.names.extend(wrong);
+            let wrong = Target::of_preset(preset).options().err();
+            for what in wrong.into_iter().flatten() {
+                report(&format!("presets.{name}"), &what);
+            }
         }
         let Some(name) = self.model.clone().filter(|model| model.starts_with('$')) else {
             return;
         };
         match self.chosen(&name, given) {
             Ok(options) => *self = self.with_setup(options),
-            Err(problem) => problems.names.push(problem),
+            Err(message) => report("model", &message),
         }
     }
 
     /// The options of the preset that the option `model` names.
     fn chosen(&self, name: &str, given: &Value) -> Result<Value, String> {
-        let target = self
-            .preset(name)
-            .map_err(|problem| format!("model: {problem}"))?;
+        let target = self.preset(name)?;
         match given["provider"].as_str() {
             Some(provider) if provider != target.provider => Err(format!(
-                "model is \"{name}\", a preset of {}, but provider is \"{provider}\". Nothing is sent \
+                "it is \"{name}\", a preset of {}, but provider is \"{provider}\". Nothing is sent \
                  until one of the two is gone.",
                 target.provider
             )),

@@ -63,7 +63,7 @@ fn a_function_is_asked_and_without_approval_all_is_approved_below_it() {
     let (settings, problems) =
         read(json!({"tools": {"auto_approve": {"function": 3}, "require_approval": false}}));
     assert_eq!(problems, "");
-    let chain = settings.chain(Default::default());
+    let chain = settings.chain(Default::default(), Default::default());
     assert_eq!(
         chain.resolvers()[0].source,
         Source::Function(Function::auto_approve(3))
@@ -74,7 +74,7 @@ fn a_function_is_asked_and_without_approval_all_is_approved_below_it() {
 #[test]
 fn a_rule_may_name_a_tool_that_is_still_to_come() {
     let given = json!({"tools": {"auto_approve": ["$default", "web_search", "task"]}});
-    let (settings, problems) = Settings::examine(&given, &Registry::builtin());
+    let (settings, problems) = Settings::examine(&given, Scope::Setup, &Registry::builtin());
     assert_eq!(problems.all(), [""; 0]);
     assert_eq!(problems.remarks.len(), 2);
     assert!(problems.remarks[1].contains("there is no tool named \"task\" so far"));
@@ -111,7 +111,10 @@ fn slips_are_named_with_what_was_meant_and_approve_nothing() {
             json!({"tools": {"require_approval": "no"}}),
             "tools.require_approval is \"no\"; it must be true or false.",
         ),
-        (json!([1]), "setup() is [1]; it must be a table."),
+        (
+            json!([1]),
+            "The table given to setup() is [1]; it must be a table.",
+        ),
     ] {
         let (settings, problems) = read(given);
         assert!(problems.contains(problem), "{problems}");
@@ -131,12 +134,8 @@ fn other_options_keep_their_default_when_they_are_wrong() {
 }
 
 #[test]
-fn the_defaults_have_the_form_that_their_definitions_promise() {
-    for (name, field) in definition::leaves() {
-        let default: Value = serde_json::from_str(field.default).unwrap();
-        assert!(default.is_null() || field.kind.takes(&default), "{name}");
-    }
-    let settings: Settings = serde_json::from_value(definition::defaults()).unwrap();
+fn the_defaults_have_the_form_that_the_settings_expect() {
+    let settings: Settings = serde_json::from_value(options::defaults()).unwrap();
     assert!(settings.tools.require_approval);
     assert_eq!(settings.tools.default_timeout, 30.0);
 }

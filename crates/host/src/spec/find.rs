@@ -23,7 +23,7 @@ impl Found {
 
 /// The folders of commands, the first one wins.
 pub fn folders(project: &Path) -> Vec<PathBuf> {
-    let own = crate::config::folder().map(|folder| folder.join("commands"));
+    let own = crate::config_dir::path().map(|folder| folder.join("commands"));
     let projects = project.join(".flemma/commands");
     own.into_iter().chain([projects]).collect()
 }
@@ -65,7 +65,7 @@ fn unknown(word: &str, project: &Path) -> String {
         .into_iter()
         .filter_map(|found| Some(found.spec.ok()?.name))
         .collect();
-    let meant = crate::settings::nearest(word, names.iter().map(String::as_str));
+    let meant = chat::did_you_mean(word, names.iter().map(String::as_str));
     let folders = folders(project);
     let places: Vec<String> = folders.iter().map(|it| it.display().to_string()).collect();
     format!(

@@ -1,31 +1,20 @@
-//! What a frontmatter would allow beyond the user's own options: those settings
-//! wait until somebody has read them and agreed.
+//! What a frontmatter would allow beyond the user's own options. It is withheld until the
+//! user has read it and agreed.
 //!
-//! Only compares; whether the frontmatter is trusted is not known here. Whatever
-//! cannot be compared, such as a function, counts as looser.
+//! Most options say in the option table what loosens; approvals, the provider, and the
+//! model are compared here. What cannot be compared, such as a function, counts as looser.
 
 use chat::approval::{Decision, Policy};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::frontmatter::{AutoApprove, Overrides};
+use crate::options;
 use crate::settings::Settings;
-
-/// Parameters that say where a conversation is sent, or on whose account.
-const DESTINATION: [&str; 6] = [
-    "api_key",
-    "base_url",
-    "endpoint",
-    "location",
-    "project_id",
-    "region",
-];
-/// Sandbox settings whose `false` is the stricter value.
-const STRICT_WHEN_FALSE: [&str; 2] = ["network", "allow_privileged"];
 
 /// A setting that allows more than the user's own options do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loosening {
-    /// Its path below `flemma.opt`, such as `tools.auto_approve`.
+    /// Its path, such as `tools.auto_approve`.
     pub option: String,
     /// Line of the file where it is set, counted from 1.
     pub line: usize,
@@ -45,28 +34,14 @@ pub fn loosening(overrides: &Overrides, base: &Settings) -> Vec<Loosening> {
         "tools.auto_approve".to_owned(),
         approval.and_then(|wanted| approves_more(wanted, base)),
     );
-    let goes_on = overrides.autopilot == Some(true) && !base.tools.autopilot.enabled;
-    add(
-        "tools.autopilot".to_owned(),
-        goes_on.then(|| "would send again by itself after each approved call".to_owned()),
-    );
     for (option, provider) in leads_to(overrides, base) {
         let elsewhere = provider != base.provider;
         let what = format!("would send this chat to {provider}");
         add(option.to_owned(), elsewhere.then_some(what));
     }
-    let sandbox = overrides.sandbox.as_ref();
-    add("sandbox".to_owned(), sandbox.and_then(widens_sandbox));
-    for (provider, parameters) in &overrides.provider_parameters {
-        for name in DESTINATION
-            .iter()
-            .filter(|it| parameters.contains_key(**it))
-        {
-            add(
-                format!("{provider}.{name}"),
-                Some("would send this chat to another place or account".to_owned()),
-            );
-        }
+    for (path, option, value) in options::set_in(&overrides.values) {
+        let what = option.loosens.what(value, base.value(path));
+        add(path.to_owned(), what.map(str::to_owned));
     }
     found.sort_by_key(|it| it.line);
     found
@@ -77,9 +52,9 @@ fn leads_to(
     overrides: &Overrides,
     base: &Settings,
 ) -> impl Iterator<Item = (&'static str, String)> {
-    let preset = overrides.model.as_ref();
-    let preset = preset.and_then(|model| base.preset(model).ok());
-    let named = overrides.provider.clone().map(|it| ("provider", it));
+    let text = |path: &str| overrides.values[path].as_str();
+    let preset = text("model").and_then(|model| base.preset(model).ok());
+    let named = text("provider").map(|it| ("provider", it.to_owned()));
     named
         .into_iter()
         .chain(preset.map(|it| ("model", it.provider)))
@@ -108,7 +83,7 @@ fn approves_more(wanted: &AutoApprove, base: &Settings) -> Option<String> {
     let is_looser = |tool: &&str| !free && ours.decide(tool).is_none();
     let mut looser: Vec<&str> = runs(&theirs).filter(is_looser).collect();
     // Another name of a tool that is named says nothing new.
-    for (alias, name) in tools::ALIASES {
+    for (alias, name) in tools::aliases() {
         if looser.contains(&name) {
             looser.retain(|it| *it != alias);
         }
@@ -134,7 +109,7 @@ pub fn overruled(overrides: &Overrides, base: &Settings) -> Vec<String> {
     let theirs = base.expand(names.iter().map(String::as_str), exclusions);
     let ours = base.policy();
     let denied = |tool: &&str| ours.decide(tool) == Some(Decision::Deny);
-    let is_alias = |tool: &&str| tools::ALIASES.iter().any(|(alias, _)| alias == tool);
+    let is_alias = |tool: &&str| tools::aliases().any(|(alias, _)| alias == *tool);
     let tools = runs(&theirs).filter(denied).filter(|it| !is_alias(it));
     tools.map(str::to_owned).collect()
 }
@@ -164,41 +139,6 @@ fn listed(tools: &[&str]) -> String {
     }
 }
 
-fn widens_sandbox(wanted: &Value) -> Option<String> {
-    let off = || Some("would run commands outside the sandbox".to_owned());
-    let settings = match wanted {
-        Value::Bool(true) | Value::Null => return None,
-        Value::Object(settings) => settings,
-        _ => return off(),
-    };
-    match settings.get("enabled") {
-        None | Some(Value::Bool(true)) => {}
-        Some(_) => return off(),
-    }
-    let wider: Vec<&str> = wider_settings(settings);
-    (!wider.is_empty()).then(|| format!("would change what the sandbox allows: {}", listed(&wider)))
-}
-
-/// The settings that may allow more; `policy` is a table of its own.
-fn wider_settings(settings: &Map<String, Value>) -> Vec<&str> {
-    let is_strict = |name: &str, value: &Value| match value {
-        Value::Bool(false) => STRICT_WHEN_FALSE.contains(&name),
-        Value::Array(paths) => name == "rw_paths" && paths.is_empty(),
-        // The strictest backend: no command runs where it cannot be had.
-        Value::String(backend) => name == "backend" && backend == "required",
-        _ => name == "enabled",
-    };
-    let mut wider = Vec::new();
-    for (name, value) in settings {
-        match value {
-            Value::Object(inner) if name == "policy" => wider.extend(wider_settings(inner)),
-            _ if is_strict(name, value) => {}
-            _ => wider.push(name.as_str()),
-        }
-    }
-    wider
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -222,6 +162,13 @@ mod tests {
                 exclusions: owned(exclusions),
             }),
             lines: [("tools.auto_approve".to_owned(), 3)].into(),
+            ..Overrides::default()
+        }
+    }
+
+    fn values(values: Value) -> Overrides {
+        Overrides {
+            values,
             ..Overrides::default()
         }
     }
@@ -311,10 +258,7 @@ mod tests {
 
     #[test]
     fn autopilot_loosens_only_where_it_was_turned_off() {
-        let autopilot = |on| Overrides {
-            autopilot: Some(on),
-            ..Overrides::default()
-        };
+        let autopilot = |on| values(json!({"tools": {"autopilot": {"enabled": on}}}));
         let off = json!({"tools": {"autopilot": {"enabled": false}}});
         assert_eq!(what(&autopilot(true), off.clone()).len(), 1);
         assert_eq!(what(&autopilot(false), off).len(), 0);
@@ -324,61 +268,44 @@ mod tests {
 
     #[test]
     fn a_sandbox_may_be_narrowed_and_not_widened() {
-        let off = "would run commands outside the sandbox";
-        let changes = "would change what the sandbox allows: ";
         for (sandbox, expected) in [
-            (json!(true), String::new()),
-            (json!({"enabled": true}), String::new()),
+            (json!({"enabled": true}), ""),
+            (json!({"policy": {"network": false, "rw_paths": []}}), ""),
+            (json!({"backend": "required"}), ""),
             (
-                json!({"policy": {"network": false, "rw_paths": []}}),
-                String::new(),
+                json!({"enabled": false}),
+                "would run commands outside the sandbox",
             ),
-            (json!({"backend": "required"}), String::new()),
-            (json!(false), off.to_owned()),
-            (json!("off"), off.to_owned()),
-            (json!({"enabled": false}), off.to_owned()),
-            (json!({"enabled": "yes"}), off.to_owned()),
             (
                 json!({"policy": {"network": true}}),
-                format!("{changes}network"),
+                "would let commands reach the network",
             ),
             (
                 json!({"policy": {"rw_paths": ["/"], "network": false}}),
-                format!("{changes}rw_paths"),
+                "would change which folders can be written",
             ),
             (
-                json!({"backend": "auto", "backends": {}}),
-                format!("{changes}backend and backends"),
+                json!({"backend": "auto", "policy": {"allow_privileged": true}}),
+                "would let commands run where no sandbox can be had; would let commands keep your privileges",
             ),
-            (json!({"policy": false}), format!("{changes}policy")),
         ] {
-            let overrides = Overrides {
-                sandbox: Some(sandbox.clone()),
-                ..Overrides::default()
-            };
+            let overrides = values(json!({"sandbox": sandbox}));
             assert_eq!(
                 what(&overrides, json!({})).join("; "),
                 expected,
-                "{sandbox}"
+                "{overrides:?}"
             );
         }
     }
 
     #[test]
     fn parameters_loosen_only_where_they_lead_elsewhere() {
-        let mut overrides = Overrides {
-            parameters: json!({"max_tokens": 9, "thinking": "high"})
-                .as_object()
-                .cloned()
-                .unwrap(),
-            ..Overrides::default()
-        };
-        assert_eq!(what(&overrides, json!({})).len(), 0);
+        let harmless = json!({"parameters": {"max_tokens": 9, "thinking": "high"}});
+        assert_eq!(what(&values(harmless), json!({})).len(), 0);
         let vertex = json!({"project_id": "x", "thinking_budget": 3});
-        let vertex = vertex.as_object().cloned().unwrap();
-        overrides.provider_parameters = [("vertex".to_owned(), vertex)].into();
+        let overrides = values(json!({"parameters": {"vertex": vertex}}));
         let found = loosening(&overrides, &settings(json!({})));
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].option, "vertex.project_id");
+        assert_eq!(found[0].option, "parameters.vertex.project_id");
     }
 }

@@ -98,6 +98,8 @@ fn answer_to(id: RequestId, message: ServerJsonRpcMessage) -> ServerJsonRpcMessa
     }
 }
 
+// The variants of these methods that take a limit for events are left at their defaults,
+// which call these: the limit is the same for everything that a server sends.
 impl StreamableHttpClient for MendingClient {
     type Error = reqwest::Error;
 
@@ -108,26 +110,6 @@ impl StreamableHttpClient for MendingClient {
         session_id: Option<Arc<str>>,
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, Failure> {
-        self.post_message_with_max_sse_event_size(
-            uri,
-            message,
-            session_id,
-            auth_header,
-            custom_headers,
-            LONGEST,
-        )
-        .await
-    }
-
-    async fn post_message_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-        max_sse_event_size: usize,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let sent = Sent::new(&message, session_id.is_some());
         let request = self.http.post(uri.as_ref()).json(&message);
@@ -143,7 +125,7 @@ impl StreamableHttpClient for MendingClient {
             });
         }
         let answer = match request.send().await {
-            Ok(response) => self.read(response, &sent, max_sse_event_size).await,
+            Ok(response) => self.read(response, &sent).await,
             Err(error) => Err(error.into()),
         };
         // The answer to one that opened a stream comes later.
@@ -176,26 +158,6 @@ impl StreamableHttpClient for MendingClient {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Events, Failure> {
-        self.get_stream_with_max_sse_event_size(
-            uri,
-            session_id,
-            last_event_id,
-            auth_header,
-            custom_headers,
-            LONGEST,
-        )
-        .await
-    }
-
-    async fn get_stream_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-        max_sse_event_size: usize,
-    ) -> Result<Events, Failure> {
         let mut request = self.http.get(uri.as_ref());
         if let Some(id) = last_event_id {
             request = request.header(LAST_EVENT, id);
@@ -216,7 +178,7 @@ impl StreamableHttpClient for MendingClient {
         }
         // Which requests are answered here is not known.
         let unanswered = self.unanswered.clone();
-        Ok(events::read(response, max_sse_event_size, unanswered, None))
+        Ok(events::read(response, LONGEST, unanswered, None))
     }
 }
 
@@ -251,7 +213,6 @@ impl MendingClient {
         &self,
         response: Response,
         sent: &Sent,
-        most: usize,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         wants_login(&response)?;
         let status = response.status();
@@ -272,7 +233,7 @@ impl MendingClient {
         match kind(&response) {
             Some(kind) if kind.starts_with(EVENTS) => {
                 let (unanswered, id) = (self.unanswered.clone(), sent.id.clone());
-                let events = events::read(response, most, unanswered, id);
+                let events = events::read(response, LONGEST, unanswered, id);
                 Ok(StreamableHttpPostResponse::Sse(events, session))
             }
             Some(kind) if kind.starts_with(JSON) => {

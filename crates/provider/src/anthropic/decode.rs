@@ -13,8 +13,7 @@ use serde_json_borrow::Value;
 use crate::{
     StopReason, StreamEvent, ToolUse, Usage,
     arguments::{MAX_HELD_BYTES, whole_object},
-    decoder::{NotJson, not_json},
-    failure,
+    failure::{self, NotJson, not_json},
     said::{self, error_message},
     sse::SseEvent,
 };

@@ -9,12 +9,11 @@ use serde_json_borrow::Value;
 
 use super::calls::Calls;
 use super::details::{self, Detail};
-use super::dialects::Returns;
 use crate::{
     StopReason, StreamEvent, Usage,
     arguments::MAX_HELD_BYTES,
-    decoder::NotJson,
-    failure,
+    failure::{self, NotJson},
+    providers::dialects::Returns,
     said::{error_message, word},
     sse::SseEvent,
 };

@@ -126,6 +126,13 @@ mod tests {
     }
 
     #[test]
+    fn a_piece_brings_the_bytes_of_its_texts() {
+        let all = json!({"type": "reasoning.text", "text": "ab", "summary": "c", "data": "def"});
+        assert_eq!(bytes(&all), 6);
+        assert_eq!(bytes(&json!({"type": "reasoning.text", "text": null})), 0);
+    }
+
+    #[test]
     fn pieces_of_one_detail_come_together_and_others_stay_apart() {
         let format = "anthropic-claude-v1";
         let details = joined(&[

@@ -15,13 +15,13 @@ use serde_json::Value;
 
 use super::{
     details::{self, Detail},
-    dialects::{Returns, dialect},
     thinking::{Asked, asked},
 };
 use crate::{
     Endpoint, HttpRequest, Parameters, Protocol, arguments, attachment,
     endpoint::{stream_headers, to_json},
     ids::wire_name,
+    providers::{dialect, dialects::Returns},
 };
 
 const SPOKEN: Protocol = Protocol::ChatCompletions;

@@ -6,10 +6,8 @@
 mod calls;
 mod decode;
 mod details;
-mod dialects;
 mod encode;
 mod thinking;
 
 pub(crate) use decode::Answer;
-pub(crate) use dialects::returns;
 pub(crate) use encode::encode;

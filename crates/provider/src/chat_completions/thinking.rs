@@ -4,8 +4,12 @@
 
 use serde::Serialize;
 
-use super::dialects::{Ask, Words};
-use crate::{Level, Parameters, Thinking, catalogue::ThinkingKind, thinking::leaving_room};
+use crate::{
+    Level, Parameters, Thinking,
+    catalogue::ThinkingKind,
+    providers::dialects::{Ask, Words},
+    thinking::leaving_room,
+};
 
 /// What a request says about thinking; mostly nothing.
 #[derive(Debug, Default, Serialize)]

@@ -10,8 +10,7 @@ use serde_json_borrow::Value;
 
 use crate::{
     StopReason, StreamEvent, ToolUse, Usage,
-    decoder::NotJson,
-    failure,
+    failure::{self, NotJson},
     said::{error_message, message_excerpt, word},
     sse::SseEvent,
 };

@@ -12,8 +12,7 @@ use super::{calls::Calls, reasoning};
 use crate::{
     StopReason, StreamEvent, ToolUse, Usage,
     arguments::{MAX_HELD_BYTES, whole_object},
-    decoder::{NotJson, not_json},
-    failure,
+    failure::{self, NotJson, not_json},
     said::{error_message, word},
     sse::SseEvent,
 };

@@ -118,8 +118,7 @@ impl TextCalls {
             return true;
         }
         let may_fence = self.held.starts_with(['`', '~']);
-        let line = self.held.find('\n');
-        match line {
+        match self.end_of_line() {
             Some(end) if may_fence => {
                 let fence = fence(&self.held[..end]);
                 if self.held[..end].trim_end() == XML_FENCE {
@@ -129,7 +128,7 @@ impl TextCalls {
                 }
                 let next =
                     fence.map_or(Place::Start, |(mark, length, _)| Place::Fence(mark, length));
-                self.pass(end + 1, next, events)
+                self.pass(end, next, events)
             }
             None if may_fence || OPEN.starts_with(self.held.as_str()) => false,
             _ => {
@@ -144,7 +143,7 @@ impl TextCalls {
             self.place = Place::FencedLine(mark, length);
             return true;
         }
-        let Some(end) = self.held.find('\n') else {
+        let Some(end) = self.end_of_line() else {
             return false;
         };
         let closes = closes(&self.held[..end], mark, length);
@@ -153,17 +152,20 @@ impl TextCalls {
         } else {
             Place::Fence(mark, length)
         };
-        self.pass(end + 1, next, events)
+        self.pass(end, next, events)
     }
 
     fn rest_of_line(&mut self, next: Place, events: &mut Vec<StreamEvent>) -> bool {
-        match self.held.find('\n') {
-            Some(end) => self.pass(end + 1, next, events),
-            None => {
-                let place = self.place;
-                self.pass(self.held.len(), place, events)
-            }
-        }
+        let (end, next) = match self.end_of_line() {
+            Some(end) => (end, next),
+            None => (self.held.len(), self.place),
+        };
+        self.pass(end, next, events)
+    }
+
+    /// Where the first line that is held ends, its line end included.
+    fn end_of_line(&self) -> Option<usize> {
+        self.held.find('\n').map(|end| end + 1)
     }
 
     fn call(&mut self, events: &mut Vec<StreamEvent>) -> bool {
@@ -187,7 +189,7 @@ impl TextCalls {
     }
 
     fn xml(&mut self, events: &mut Vec<StreamEvent>) -> bool {
-        let start = self.held.find('\n').map_or(self.held.len(), |end| end + 1);
+        let start = self.end_of_line().unwrap_or(self.held.len());
         let body = self.held[start..].trim_start();
         if ["<tools", "<tool"]
             .iter()
@@ -259,7 +261,7 @@ impl TextCalls {
                 }
             }
             Place::Xml if whole => {
-                let start = self.held.find('\n').map_or(self.held.len(), |end| end + 1);
+                let start = self.end_of_line().unwrap_or(self.held.len());
                 let body = self.held[start..].trim_end();
                 let body = body.strip_suffix("```").unwrap_or(body);
                 if !body.trim_start().starts_with("<tool") {

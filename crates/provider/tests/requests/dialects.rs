@@ -143,6 +143,16 @@ fn each_server_is_asked_to_think_in_its_own_words() {
             json!({"thinking": {"type": "enabled"}}),
         ),
         ("moonshot", "kimi-k2-thinking", off, json!({})),
+        ("xai", "grok-4.3", off, json!({"reasoning_effort": "none"})),
+        ("xai", "grok-4.5", off, json!({"reasoning_effort": "low"})),
+        (
+            "xai",
+            "grok-3-mini",
+            Some(Thinking::Level(Level::Medium)),
+            json!({"reasoning_effort": "low"}),
+        ),
+        ("xai", "grok-4-0709", high, json!({})),
+        ("xai", "grok-4.20-reasoning", high, json!({})),
     ] {
         check_asked(provider, model, thinking, expected);
     }

@@ -12,9 +12,9 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::report::Report;
+use crate::context::ToolContext;
 use crate::output::{Capture, Live};
 use crate::process::Running;
-use crate::tool::ToolContext;
 
 /// How long output is still read once the shell has exited: a background job may
 /// hold the pipe open for ever.

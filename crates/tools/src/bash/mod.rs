@@ -7,20 +7,25 @@ mod job;
 mod report;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::tool::ToolUseId;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::alias::{Alias, Own, text};
+use crate::builtin::BuiltIn;
+use crate::context::{BashOptions, Confinement, ToolContext};
+use crate::error::ToolError;
+use crate::files::resolve;
 use crate::process::{Command, Mark, Running, child_environment};
-use crate::sandbox::RETRIES;
-use crate::schema;
-use crate::secrets::Secrets;
+use crate::sandbox::{RETRIES, Sandbox};
 use crate::shell::{self, Machine, Needs};
-use crate::tool::{BashOptions, Confinement, Tool, ToolContext, ToolError, ToolResult};
+use crate::tool::{Tool, ToolResult};
+use crate::{describe, schema};
 use job::Job;
 
 /// Shortest and longest time limit that a call may ask for, in seconds.
@@ -45,6 +50,12 @@ struct Arguments {
     /// Seconds after which the command is stopped, 1 to 3600. Null for the default of 30.
     timeout: Option<f64>,
 }
+
+/// Its row.
+pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
+    alias: Some(("shell", |_| Box::new(shell()))),
+    ..BuiltIn::new("bash", |_| Box::new(Bash))
+};
 
 #[async_trait]
 impl Tool for Bash {
@@ -80,6 +91,12 @@ impl Tool for Bash {
         time_limit(input["timeout"].as_f64(), default) + SLACK
     }
 
+    fn describe(&self, input: &Value) -> Option<String> {
+        let input = input.as_object()?;
+        let command = describe::text(input, "command")?;
+        Some(format!("$ {command}{}", describe::label(input)?))
+    }
+
     async fn execute(
         &self,
         id: &ToolUseId,
@@ -94,16 +111,42 @@ impl Tool for Bash {
         for _ in 0..=RETRIES {
             let running = start(id, &arguments.command, &ctx, &held)?;
             let ended = Job::new(running, id, &ctx).run(limit).await;
-            if !report.insert(ended).is_not_started(&ctx.sandbox) {
+            if !report.insert(ended).is_not_started(&held.sandbox) {
                 break;
             }
         }
         let report = report.ok_or(ToolError::Cancelled)?;
         let mut result = report.into_result()?;
-        if let Held::ReadOnly(_) = held {
+        if held.reading.is_some() {
             explain(&mut result);
         }
         Ok(result)
+    }
+}
+
+/// `shell`: a command, in a folder that the call may name.
+fn shell() -> Alias {
+    let properties = json!({
+        "command": {"type": "string", "description": "The command."},
+        "working_dir": {"type": ["string", "null"], "description": "The folder it runs in."},
+    });
+    Alias {
+        name: "shell",
+        label: "Shell",
+        description: "Run a shell command and return what it prints.",
+        schema: schema::object(properties, &["command"]),
+        tool: Arc::new(Bash),
+        other: None,
+        translate: |input, ctx| {
+            if let Some(folder) = input["working_dir"].as_str() {
+                ctx.cwd = ctx.sandbox.outside(&resolve(&ctx.cwd, folder)?);
+                ctx.bash.cwd = None;
+            }
+            let command = text("command", input)?;
+            Ok(Own::Tool(
+                json!({"label": "", "command": command, "timeout": null}),
+            ))
+        },
     }
 }
 
@@ -130,31 +173,37 @@ fn time_limit(seconds: Option<f64>, default: Duration) -> Duration {
 }
 
 /// How a command is kept from doing more than it was approved for.
-enum Held {
-    /// As the calls of the chat are.
-    Chat,
-    /// It gets an environment that names no programs, and may only read.
-    ReadOnly(Needs),
+struct Held {
+    /// The chat's, or one in which it can only read.
+    sandbox: Arc<Sandbox>,
+    /// What a command needs that may only read. Its environment names no programs.
+    reading: Option<Needs>,
 }
 
 /// How a call's command is held. One that was approved because it only reads is looked at
 /// again: meanwhile the machine may have changed.
 async fn hold(script: &str, ctx: &ToolContext) -> Result<Held, ToolError> {
+    let as_the_chat = || Held {
+        sandbox: ctx.sandbox.clone(),
+        reading: None,
+    };
     if ctx.confinement == Confinement::Chat {
-        return Ok(Held::Chat);
+        return Ok(as_the_chat());
     }
     let cwd = ctx.bash.cwd.as_ref().unwrap_or(&ctx.cwd).clone();
     let (script, lists) = (script.to_owned(), ctx.bash.lists.clone());
     let (sandbox, secrets) = (ctx.sandbox.clone(), ctx.secrets.clone());
     let inspected = tokio::task::spawn_blocking(move || {
-        let secrets = Secrets::clone(&secrets);
         let machine = Machine::here(cwd, secrets, sandbox.can_hold_reading());
         shell::inspect(&script, &lists, &machine)
     });
     match inspected.await {
         // The user listed one of its programs, which may do anything.
-        Ok(Ok(needs)) if needs.more => Ok(Held::Chat),
-        Ok(Ok(needs)) => Ok(Held::ReadOnly(needs)),
+        Ok(Ok(needs)) if needs.more => Ok(as_the_chat()),
+        Ok(Ok(needs)) => Ok(Held {
+            sandbox: Arc::new(ctx.sandbox.reading(needs.network)),
+            reading: Some(needs),
+        }),
         Ok(Err(problem)) => Err(ToolError::Failed(format!(
             "{problem} Nothing was run: this changed since the command was approved."
         ))),
@@ -195,20 +244,16 @@ fn start(
         )));
     }
     let mark = Mark::new(id.as_str());
-    let environment = match held {
-        Held::Chat => child_environment(crate::variables(), env, &mark),
-        Held::ReadOnly(needs) => {
+    let environment = match &held.reading {
+        None => child_environment(crate::variables(), env, &mark),
+        Some(needs) => {
             let real = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
             let mut environment = shell::environment(crate::variables(), &[real], needs.order());
             environment.push((Mark::NAME.into(), mark.value().into()));
             environment
         }
     };
-    let prefix = match held {
-        Held::Chat => ctx.sandbox.prefix(cwd, &[]),
-        Held::ReadOnly(needs) => ctx.sandbox.reading(needs.network).prefix(cwd, &[]),
-    };
-    let prefix = prefix.map_err(ToolError::Failed)?;
+    let prefix = held.sandbox.prefix(cwd, &[]).map_err(ToolError::Failed)?;
     let command = Command {
         prefix,
         shell: program,

@@ -9,9 +9,10 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::job::End;
+use crate::error::ToolError;
 use crate::output::{Captured, FullOutput, tail};
 use crate::sandbox::Sandbox;
-use crate::tool::{ToolError, ToolResult};
+use crate::tool::ToolResult;
 
 /// Everything that is known about a command that is over.
 pub(super) struct Report {

@@ -1,15 +1,15 @@
-//! The value of an arithmetic expression, with the precedence of Lua: `^` binds
-//! tightest and to the right, then unary minus, then `* / // %`, then `+ -`.
+//! The value of an arithmetic expression, with Lua's precedence: `^` binds
+//! tightest and to the right, then signs, then `* / // %`, then `+ -`.
 //!
-//! Our own, as expression crates read `-2^2` as 4. Bounded in length and depth;
-//! there is nothing in it that could run.
+//! Expression crates read `-2^2` as 4. Luau refuses a sum of more than 1,000 terms,
+//! evaluates `1/(1/0)` to 0, and ignores surplus arguments. Length and depth are
+//! bounded, and an expression contains nothing that could loop.
 
 use super::functions::{call, constant, is_known};
-use super::scanner::{Token, tokens};
 
 /// Longest expression, in characters.
 const MAX_LENGTH: usize = 10_000;
-/// Deepest nesting of parentheses, signs and powers.
+/// Deepest nesting of parentheses, signs, and powers.
 const MAX_DEPTH: usize = 200;
 
 /// Evaluates `expression`.
@@ -27,166 +27,228 @@ pub(super) fn evaluate(expression: &str) -> Result<f64, String> {
         ));
     }
     let mut parser = Parser {
-        tokens: tokens(expression)?,
+        text: expression,
         at: 0,
         depth: 0,
     };
     let value = parser.sum()?;
-    match parser.tokens.get(parser.at) {
-        None => Ok(value),
-        Some(_) => Err(parser.unexpected("an operator")),
+    if parser.rest().is_empty() {
+        Ok(value)
+    } else {
+        Err(parser.expected("an operator"))
     }
 }
 
-struct Parser {
-    tokens: Vec<(Token, usize)>,
+/// A recursive descent parser with one method per level of precedence.
+struct Parser<'e> {
+    text: &'e str,
+    /// Where the next piece starts, in bytes.
     at: usize,
     depth: usize,
 }
 
-impl Parser {
+impl<'e> Parser<'e> {
     fn sum(&mut self) -> Result<f64, String> {
-        let mut value = self.product()?;
-        while let Some(sign) = self.take_any(&["+", "-"]) {
-            let right = self.product()?;
-            value = if sign == "+" {
-                value + right
-            } else {
-                value - right
-            };
-        }
-        Ok(value)
+        self.chain(&["+", "-"], Self::product)
     }
 
     fn product(&mut self) -> Result<f64, String> {
-        let mut value = self.signed()?;
-        while let Some(sign) = self.take_any(&["*", "/", "//", "%"]) {
-            let right = self.signed()?;
-            if right == 0.0 && sign != "*" {
-                return Err(format!("Division by zero in {value} {sign} 0."));
-            }
-            value = match sign {
-                "*" => value * right,
-                "/" => value / right,
-                "//" => (value / right).floor(),
-                // The result has the sign of the divisor, as in Lua and Python.
-                _ => value - (value / right).floor() * right,
-            };
+        self.chain(&["*", "//", "/", "%"], Self::signed)
+    }
+
+    /// Operands joined by operators of one precedence, from left to right.
+    fn chain(
+        &mut self,
+        operators: &[&'static str],
+        operand: fn(&mut Self) -> Result<f64, String>,
+    ) -> Result<f64, String> {
+        let mut value = operand(self)?;
+        while let Some(operator) = self.take(operators) {
+            value = apply(value, operator, operand(self)?)?;
         }
         Ok(value)
     }
 
     fn signed(&mut self) -> Result<f64, String> {
-        self.deeper(|parser| match parser.take_any(&["-", "+"]) {
-            Some("-") => Ok(-parser.signed()?),
-            Some(_) => parser.signed(),
-            None => parser.power(),
-        })
-    }
-
-    fn power(&mut self) -> Result<f64, String> {
-        let base = self.atom()?;
-        if self.take_any(&["^"]).is_none() {
-            return Ok(base);
-        }
-        let exponent = self.signed()?;
-        if base == 0.0 && exponent < 0.0 {
-            return Err(format!("Division by zero in 0 ^ {exponent}."));
-        }
-        let value = base.powf(exponent);
-        if value.is_nan() {
-            return Err(format!("{base} ^ {exponent} is not a real number."));
-        }
-        Ok(value)
-    }
-
-    fn atom(&mut self) -> Result<f64, String> {
-        match self.tokens.get(self.at).cloned() {
-            Some((Token::Number(value), _)) => {
-                self.at += 1;
-                Ok(value)
-            }
-            Some((Token::Name(name), place)) => {
-                self.at += 1;
-                self.named(&name, place)
-            }
-            Some((Token::Sign("("), _)) => {
-                self.at += 1;
-                let value = self.sum()?;
-                self.expect(")")?;
-                Ok(value)
-            }
-            _ => Err(self.unexpected("a number")),
-        }
-    }
-
-    fn named(&mut self, name: &str, place: usize) -> Result<f64, String> {
-        if self.take_any(&["("]).is_some() {
-            let arguments = self.arguments()?;
-            return call(name, &arguments);
-        }
-        constant(name).ok_or_else(|| {
-            if is_known(name) {
-                format!("{name} at character {place} is a function and needs parentheses.")
-            } else {
-                format!("\"{name}\" at character {place} is not known.")
-            }
-        })
-    }
-
-    fn arguments(&mut self) -> Result<Vec<f64>, String> {
-        if self.take_any(&[")"]).is_some() {
-            return Ok(Vec::new());
-        }
-        let mut arguments = vec![self.sum()?];
-        while self.take_any(&[","]).is_some() {
-            arguments.push(self.sum()?);
-        }
-        self.expect(")")?;
-        Ok(arguments)
-    }
-
-    fn deeper(&mut self, go: impl FnOnce(&mut Self) -> Result<f64, String>) -> Result<f64, String> {
+        // All nesting passes through here, so this bounds the stack.
         if self.depth >= MAX_DEPTH {
             return Err(format!(
                 "The expression is nested more than {MAX_DEPTH} deep."
             ));
         }
         self.depth += 1;
-        let value = go(self);
+        let value = match self.take(&["-", "+"]) {
+            Some("-") => self.signed().map(|value| -value),
+            Some(_) => self.signed(),
+            None => self.power(),
+        };
         self.depth -= 1;
         value
     }
 
-    fn take_any(&mut self, signs: &[&'static str]) -> Option<&'static str> {
-        match self.tokens.get(self.at) {
-            Some(&(Token::Sign(sign), _)) if signs.contains(&sign) => {
-                self.at += 1;
-                Some(sign)
-            }
-            _ => None,
+    fn power(&mut self) -> Result<f64, String> {
+        let base = self.atom()?;
+        match self.take(&["^", "**"]) {
+            Some(_) => apply(base, "^", self.signed()?),
+            None => Ok(base),
         }
     }
 
-    fn expect(&mut self, sign: &'static str) -> Result<(), String> {
-        let taken = self.take_any(&[sign]);
-        taken
-            .map(|_| ())
-            .ok_or_else(|| self.unexpected(&format!("\"{sign}\"")))
+    fn atom(&mut self) -> Result<f64, String> {
+        if self.take(&["("]).is_some() {
+            let value = self.sum()?;
+            self.close()?;
+            return Ok(value);
+        }
+        let place = self.place();
+        let piece = piece(self.rest());
+        if piece.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+            self.at += piece.len();
+            number(piece)
+                .ok_or_else(|| format!("\"{piece}\" at character {place} is not a number."))
+        } else if piece.starts_with(is_name) {
+            self.at += piece.len();
+            self.named(piece, place)
+        } else {
+            Err(self.expected("a number"))
+        }
     }
 
-    fn unexpected(&self, wanted: &str) -> String {
-        match self.tokens.get(self.at) {
-            None => format!("The expression ends where {wanted} should be."),
-            Some((token, place)) => {
-                let found = match token {
-                    Token::Number(value) => value.to_string(),
-                    Token::Name(name) => name.clone(),
-                    Token::Sign(sign) => (*sign).to_owned(),
-                };
-                format!("\"{found}\" at character {place} stands where {wanted} should be.")
+    fn named(&mut self, spelled: &str, place: usize) -> Result<f64, String> {
+        let lower = spelled.to_ascii_lowercase();
+        let name = lower.strip_prefix("math.").unwrap_or(&lower);
+        if self.take(&["("]).is_some() {
+            return call(name, &self.arguments()?);
+        }
+        constant(name).ok_or_else(|| {
+            if is_known(name) {
+                format!("{name} at character {place} is a function and needs parentheses.")
+            } else {
+                format!("Unknown name \"{name}\" at character {place}.")
+            }
+        })
+    }
+
+    fn arguments(&mut self) -> Result<Vec<f64>, String> {
+        if self.take(&[")"]).is_some() {
+            return Ok(Vec::new());
+        }
+        let mut arguments = vec![self.sum()?];
+        while self.take(&[","]).is_some() {
+            arguments.push(self.sum()?);
+        }
+        self.close()?;
+        Ok(arguments)
+    }
+
+    fn close(&mut self) -> Result<(), String> {
+        let closed = self.take(&[")"]);
+        closed.map(drop).ok_or_else(|| self.expected("\")\""))
+    }
+
+    /// Takes the first of these signs that comes next.
+    fn take(&mut self, signs: &[&'static str]) -> Option<&'static str> {
+        let rest = self.rest();
+        let sign = signs.iter().find(|sign| rest.starts_with(**sign))?;
+        self.at += sign.len();
+        Some(sign)
+    }
+
+    /// The text that is left, after white space.
+    fn rest(&mut self) -> &'e str {
+        let rest = self.text[self.at..].trim_start();
+        self.at = self.text.len() - rest.len();
+        rest
+    }
+
+    /// The number of the next character, from 1.
+    fn place(&mut self) -> usize {
+        self.rest();
+        self.text[..self.at].chars().count() + 1
+    }
+
+    fn expected(&mut self, wanted: &str) -> String {
+        match piece(self.rest()) {
+            "" => format!("Expected {wanted} at the end of the expression."),
+            found => {
+                let place = self.place();
+                format!(
+                    "Expected {wanted} at character {place}, found \"{}\".",
+                    found.escape_debug()
+                )
             }
         }
+    }
+}
+
+fn apply(left: f64, operator: &str, right: f64) -> Result<f64, String> {
+    let divides_by_zero = match operator {
+        "/" | "//" | "%" => right == 0.0,
+        "^" => left == 0.0 && right < 0.0,
+        _ => false,
+    };
+    if divides_by_zero {
+        return Err(format!("Division by zero in {left} {operator} {right}."));
+    }
+    let value = match operator {
+        "+" => left + right,
+        "-" => left - right,
+        "*" => left * right,
+        "/" => left / right,
+        "//" => (left / right).floor(),
+        // The result has the sign of the divisor, as in Lua and Python.
+        "%" => left - (left / right).floor() * right,
+        _ => left.powf(right),
+    };
+    if value.is_nan() {
+        return Err(format!("{left} {operator} {right} is not a real number."));
+    }
+    Ok(value)
+}
+
+/// The number, name, or single character that `text` starts with.
+fn piece(text: &str) -> &str {
+    let is_hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+    let end = match text.chars().next() {
+        Some('0') if is_hexadecimal => text.find(|c: char| !c.is_ascii_alphanumeric()),
+        Some(first) if first.is_ascii_digit() || first == '.' => Some(decimal_length(text)),
+        Some(first) if is_name(first) => {
+            text.find(|c: char| !(is_name(c) || c.is_ascii_digit() || matches!(c, '_' | '.')))
+        }
+        first => first.map(char::len_utf8),
+    };
+    &text[..end.unwrap_or(text.len())]
+}
+
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphabetic() || c == 'π'
+}
+
+fn decimal_length(text: &str) -> usize {
+    let digits = |from: usize| {
+        let count = text[from..].bytes().take_while(u8::is_ascii_digit).count();
+        from + count
+    };
+    let mut end = digits(0);
+    if text[end..].starts_with('.') {
+        end = digits(end + 1);
+    }
+    if text[end..].starts_with(['e', 'E']) {
+        let sign = usize::from(text[end + 1..].starts_with(['+', '-']));
+        let exponent = digits(end + 1 + sign);
+        // Without digits, the "e" is the constant.
+        if exponent > end + 1 + sign {
+            end = exponent;
+        }
+    }
+    end
+}
+
+#[expect(clippy::cast_precision_loss, reason = "all numbers here are floats")]
+fn number(text: &str) -> Option<f64> {
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => Some(u64::from_str_radix(digits, 16).ok()? as f64),
+        None => text.parse().ok(),
     }
 }
 
@@ -235,7 +297,7 @@ mod tests {
             ("1/0", "Division by zero in 1 / 0."),
             ("5 % 0", "Division by zero in 5 % 0."),
             ("0^-1", "Division by zero in 0 ^ -1."),
-            ("foo + 1", "\"foo\" at character 1 is not known."),
+            ("foo + 1", "Unknown name \"foo\" at character 1."),
             ("1 + os.exit()", "There is no function \"os.exit\"."),
             (
                 "sqrt + 1",
@@ -243,16 +305,10 @@ mod tests {
             ),
             ("sqrt(-1)", "sqrt(-1) is not a real number."),
             ("sqrt(1, 2, 3)", "sqrt does not take 3 arguments."),
-            ("1 +", "The expression ends where a number should be."),
-            ("(1", "The expression ends where \")\" should be."),
-            (
-                "1 2",
-                "\"2\" at character 3 stands where an operator should be.",
-            ),
-            (
-                "2 $ 3",
-                "The expression has a \"$\" at character 3, which is not arithmetic.",
-            ),
+            ("1 +", "Expected a number at the end of the expression."),
+            ("(1", "Expected \")\" at the end of the expression."),
+            ("1 2", "Expected an operator at character 3, found \"2\"."),
+            ("2 $ 3", "Expected an operator at character 3, found \"$\"."),
             (" ", "The expression is empty."),
         ];
         for (expression, problem) in problems {

@@ -1,12 +1,11 @@
 //! The `calculator` tools: one answers at once, the other after a delay.
 //!
-//! What an expression means is in `expression`; how a number is written, in
-//! `number`.
+//! `expression` evaluates, `functions` holds functions and constants, and `number`
+//! formats the result.
 
 mod expression;
 mod functions;
 mod number;
-mod scanner;
 
 use std::time::Duration;
 
@@ -16,10 +15,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::schema;
-use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+use crate::builtin::BuiltIn;
+use crate::context::ToolContext;
+use crate::error::ToolError;
+use crate::tool::{Tool, ToolResult};
+use crate::{describe, schema};
 
-/// What both say about expressions; the rules are those of Lua.
+/// The description of both tools. Precedence is that of Lua.
 const DESCRIPTION: &str = "Evaluate an arithmetic expression and return the number. Operators: \
     + - * / // % ^ (** is the same as ^), parentheses. Functions: abs, sqrt, cbrt, exp, ln, \
     log (natural; log(x, base)), log2, log10, sin, cos, tan, asin, acos, atan, atan2, sinh, cosh, \
@@ -39,6 +41,9 @@ struct Arguments {
     /// The expression, for example "2 * (3 + sqrt(16))".
     expression: String,
 }
+
+/// Its row.
+pub(crate) const BUILT_IN: BuiltIn = BuiltIn::new("calculator", |_| Box::new(Calculator));
 
 #[async_trait]
 impl Tool for Calculator {
@@ -60,6 +65,11 @@ impl Tool for Calculator {
 
     fn strict(&self) -> bool {
         true
+    }
+
+    fn describe(&self, input: &Value) -> Option<String> {
+        let input = input.as_object()?;
+        describe::text(input, "expression").map(str::to_owned)
     }
 
     async fn execute(
@@ -85,6 +95,10 @@ struct AsyncArguments {
     delay: Option<f64>,
 }
 
+/// Its row.
+pub(crate) const BUILT_IN_ASYNC: BuiltIn =
+    BuiltIn::new("calculator_async", |_| Box::new(CalculatorAsync));
+
 #[async_trait]
 impl Tool for CalculatorAsync {
     fn name(&self) -> &str {
@@ -109,6 +123,14 @@ impl Tool for CalculatorAsync {
 
     fn enabled(&self) -> bool {
         false
+    }
+
+    fn describe(&self, input: &Value) -> Option<String> {
+        let input = input.as_object()?;
+        let expression = describe::text(input, "expression")?;
+        let delay = describe::optional(input, "delay", Value::as_f64)?;
+        let delay = delay.map_or_else(String::new, |milliseconds| format!("  # {milliseconds}ms"));
+        Some(format!("{expression}{delay}"))
     }
 
     async fn execute(

@@ -15,9 +15,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::builtin::{BuiltIn, DEFAULT, FileAccess};
+use crate::context::ToolContext;
+use crate::error::ToolError;
 use crate::files::{FileLocks, FileText, Target, blocking, resolve};
-use crate::schema;
-use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+use crate::tool::{Tool, ToolResult};
+use crate::{describe, schema};
 use plan::Change;
 
 /// Replaces one unique piece of text.
@@ -45,6 +48,13 @@ struct Arguments {
     /// The text to put in its place, taken literally. Empty to delete.
     new_text: String,
 }
+
+/// Its row.
+pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
+    preset: Some(DEFAULT),
+    files: FileAccess::Changes,
+    ..BuiltIn::new("edit", |locks| Box::new(Edit::new(locks.clone())))
+};
 
 #[async_trait]
 impl Tool for Edit {
@@ -74,6 +84,14 @@ impl Tool for Edit {
         resolve(cwd, input.get("path")?.as_str()?).ok()
     }
 
+    fn describe(&self, input: &Value) -> Option<String> {
+        let input = input.as_object()?;
+        describe::text(input, "oldText")?;
+        describe::text(input, "newText")?;
+        let path = describe::path(input)?;
+        Some(format!("{path}{}", describe::label(input)?))
+    }
+
     async fn execute(
         &self,
         _id: &ToolUseId,
@@ -89,7 +107,7 @@ impl Tool for Edit {
         if ctx.cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
-        let stored = target.store_as_shown(&ctx, Some(text), change.text).await?;
+        let stored = ctx.store(&target, Some(text), change.text).await?;
         let mut result = ToolResult::text(format!(
             "Edited {} at line {}.{}",
             arguments.path,

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthChar;
 
 use super::endings;
 use super::nearest::nearest;
-use crate::tool::ToolError;
+use crate::error::ToolError;
 
 /// Places that are listed when there are several.
 const PLACES_LISTED: usize = 10;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{MAX_SIZE, RealPath, open_regular};
-use crate::tool::ToolError;
+use crate::error::ToolError;
 
 /// Bytes that are read at a time.
 const PIECE: usize = 64 * 1024;

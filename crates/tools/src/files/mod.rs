@@ -21,17 +21,17 @@ pub use fingerprint::Fingerprint;
 pub(crate) use locks::FileLocks;
 pub(crate) use open::{Opened, open_regular, open_regular_in};
 pub use path::resolve;
-pub use real::RealPath;
-pub(crate) use real::{follow, open_below};
+pub(crate) use real::open_below;
+pub use real::{RealPath, leads_to};
 pub use shown::{Changes, Shown, Standing};
-pub(crate) use target::{FileText, Target};
+pub(crate) use target::{FileText, Stored, Target};
 
 use std::io;
 use std::path::Path;
 
 use chat::truncate::format_size;
 
-use crate::tool::ToolError;
+use crate::error::ToolError;
 
 /// Largest file that a tool reads (64 MiB): it is held in memory, or searched to its end.
 pub(crate) const MAX_SIZE: u64 = 64 * 1024 * 1024;

@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, openat, statat};
 
 use super::{RealPath, file_error};
-use crate::tool::ToolError;
+use crate::error::ToolError;
 
 /// A regular file, open for reading.
 pub(crate) struct Opened {

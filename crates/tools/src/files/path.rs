@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::tool::ToolError;
+use crate::error::ToolError;
 
 /// The path that `text` names, starting from `cwd`. Not checked against the disk.
 ///

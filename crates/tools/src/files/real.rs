@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, openat, statat};
 
-use crate::tool::ToolError;
+use crate::error::ToolError;
 
 /// Most symbolic links that are followed, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -139,9 +139,17 @@ impl RealPath {
     }
 }
 
+/// The path with every symbolic link followed, as far as there is something; what
+/// is missing is taken as it is spelled, for it will be made so. A link to nothing
+/// leads to what it names. A path that cannot be resolved is itself: nothing can be
+/// written there either.
+pub fn leads_to(path: &Path) -> PathBuf {
+    follow(path).unwrap_or_else(|_| path.to_owned())
+}
+
 /// Follows the links of `path`, which is absolute; a link to nothing leads to what it
 /// names.
-pub(crate) fn follow(path: &Path) -> Result<PathBuf, Unresolved> {
+fn follow(path: &Path) -> Result<PathBuf, Unresolved> {
     let mut links = MAX_LINKS;
     let mut real = PathBuf::from("/");
     let mut rest: Vec<PathBuf> = parts(path);

@@ -75,7 +75,7 @@ impl Shown {
     }
 
     /// A call that the user approved makes `after` of what is there.
-    pub(super) fn changes_to(&self, before: Standing, after: Fingerprint) {
+    pub(crate) fn changes_to(&self, before: Standing, after: Fingerprint) {
         let after = Some(after);
         self.changes.add(Change { before, after });
     }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use chat::truncate::floor_char_boundary;
 
 use super::open::check_regular;
-use super::{Encoding, Fingerprint, MAX_SIZE, RealPath, Standing};
+use super::{Encoding, Fingerprint, MAX_SIZE, RealPath};
 use super::{atomic, blocking, check_size, file_error, open_regular};
 use crate::buffers::{OpenBuffers, Replaced, Replacement};
-use crate::tool::{ToolContext, ToolError};
+use crate::error::ToolError;
 
 /// Most bytes of what autocommands changed that the model is shown.
 const DIFFERENCE_BYTES: usize = 4096;
@@ -46,7 +46,7 @@ pub(crate) struct Stored {
     /// What the model should know beyond success, a sentence each.
     remarks: Vec<String>,
     /// What the file holds, where that is not the text that was to be stored.
-    holds: Option<Fingerprint>,
+    pub(crate) holds: Option<Fingerprint>,
 }
 
 impl Target {
@@ -100,46 +100,6 @@ impl Target {
         }
         let path = self.path.clone();
         blocking(move || read_text(&path)).await
-    }
-
-    /// As [`Target::store`], for a call that has the file's lock: where the user approved
-    /// it by hand, only while the file is as they saw it.
-    ///
-    /// # Errors
-    ///
-    /// It is not, or as [`Target::store`]; it is then as it was.
-    pub(crate) async fn store_as_shown(
-        &self,
-        ctx: &ToolContext,
-        expected: Option<FileText>,
-        text: String,
-    ) -> Result<Stored, ToolError> {
-        let Some(shown) = &ctx.shown else {
-            ctx.sandbox.writes(self.path(), &text);
-            return self.store(expected, text).await;
-        };
-        let now = self.standing().await;
-        if let Some(became) = shown.became(&now) {
-            return Err(ToolError::Failed(format!(
-                "{} {became}: it is not as the user saw it when they approved this call, so \
-                 nothing was written. Read it again.",
-                shown.standing.path.display()
-            )));
-        }
-        // Known before it happens: whoever looks right then is not to be surprised.
-        let after = Fingerprint::of(text.as_bytes());
-        shown.changes_to(now, after.clone());
-        ctx.sandbox.writes(self.path(), &text);
-        let stored = self.store(expected, text).await?;
-        if let Some(holds) = stored.holds.clone().filter(|holds| *holds != after) {
-            let path = self.path().to_owned();
-            let before = Standing {
-                path,
-                holds: Some(after),
-            };
-            shown.changes_to(before, holds);
-        }
-        Ok(stored)
     }
 
     /// Makes `text` the file's text; `expected` is what it must still be, or `None`

@@ -13,8 +13,8 @@ use reqwest::{Client, Response};
 use tokio::net::lookup_host;
 use url::{Host, Url};
 
-use super::allow::HttpAllow;
-use crate::tool::ToolError;
+use crate::address::HttpAllow;
+use crate::error::ToolError;
 
 /// Most redirects that are followed.
 const HOPS: usize = 10;

@@ -1,9 +1,7 @@
 //! The `http_get` tool: the text behind an address.
 //!
-//! What may be reached is decided in `allow`, fetched in `fetch`, and put into words
-//! in `page`.
+//! `fetch` sends the request to what `address` lets it reach; `page` formats the answer.
 
-mod allow;
 mod charset;
 mod fetch;
 mod page;
@@ -18,10 +16,11 @@ use serde_json::Value;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::schema;
-use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
-
-pub use allow::HttpAllow;
+use crate::builtin::BuiltIn;
+use crate::context::ToolContext;
+use crate::error::ToolError;
+use crate::tool::{Tool, ToolResult};
+use crate::{describe, schema};
 
 /// Bytes of a body that are fetched unless a call says how many, and the most it can
 /// say: 1 MB and 10 MB in the agent specification.
@@ -43,6 +42,9 @@ struct Arguments {
     /// Most bytes to fetch, up to 10485760. Null for 1048576.
     max_size: Option<f64>,
 }
+
+/// Its row.
+pub(crate) const BUILT_IN: BuiltIn = BuiltIn::new("http_get", |_| Box::new(HttpGet));
 
 #[async_trait]
 impl Tool for HttpGet {
@@ -74,6 +76,12 @@ impl Tool for HttpGet {
 
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
         default + SLACK
+    }
+
+    fn describe(&self, input: &Value) -> Option<String> {
+        let input = input.as_object()?;
+        let url = describe::text(input, "url")?;
+        Some(format!("{url}{}", describe::label(input)?))
     }
 
     async fn execute(

@@ -11,10 +11,15 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::walk::Walk;
-use super::{Place, SLACK, Until, counted, glob, left_out, limit, look, named, unread};
+use super::{
+    Place, SLACK, Until, counted, described_place, glob, left_out, limit, look, named, unread,
+};
+use crate::builtin::{BuiltIn, FileAccess, STANDARD};
+use crate::context::ToolContext;
+use crate::error::ToolError;
 use crate::files::resolve;
-use crate::schema;
-use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+use crate::tool::{Tool, ToolResult};
+use crate::{describe, schema};
 
 /// Paths that are shown unless a call says how many, and the most it can say.
 ///
@@ -37,6 +42,13 @@ struct Arguments {
     /// Most paths. Null for 500.
     limit: Option<f64>,
 }
+
+/// Its row.
+pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
+    preset: Some(STANDARD),
+    files: FileAccess::Reads,
+    ..BuiltIn::new("find", |_| Box::new(Find))
+};
 
 #[async_trait]
 impl Tool for Find {
@@ -75,6 +87,13 @@ impl Tool for Find {
         let elsewhere = glob::folder_elsewhere(glob);
         places.extend(elsewhere.and_then(|(folder, _)| resolve(cwd, folder).ok()));
         places
+    }
+
+    fn describe(&self, input: &Value) -> Option<String> {
+        let input = input.as_object()?;
+        let pattern = describe::text(input, "pattern")?;
+        let (place, label) = (described_place(input)?, describe::label(input)?);
+        Some(format!("{pattern}{place}{label}"))
     }
 
     async fn execute(

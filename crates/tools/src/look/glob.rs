@@ -5,7 +5,8 @@ use std::path::{Component, Path};
 use ignore::overrides::{Override, OverrideBuilder};
 
 use super::Place;
-use crate::tool::{ToolContext, ToolError};
+use crate::context::ToolContext;
+use crate::error::ToolError;
 
 /// A glob, compiled for the paths below a place.
 ///

@@ -4,6 +4,7 @@
 //! a pattern.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,14 +13,20 @@ use ignore::overrides::Override;
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::matches::{Matches, compile};
 use super::walk::Walk;
-use super::{Place, SLACK, Until, counted, glob, left_out, limit, look, named, unread};
+use super::{
+    Place, SLACK, Until, counted, described_place, glob, left_out, limit, look, named, unread,
+};
+use crate::alias::{Alias, Own, text};
+use crate::builtin::{BuiltIn, FileAccess, STANDARD};
+use crate::context::ToolContext;
+use crate::error::ToolError;
 use crate::files::{MAX_SIZE, check_size, open_regular};
-use crate::schema;
-use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+use crate::tool::{Tool, ToolResult};
+use crate::{describe, schema};
 
 /// Lines that are shown unless a call says how many, and the most it can say.
 ///
@@ -45,6 +52,14 @@ struct Arguments {
     /// Most lines. Null for 100.
     limit: Option<f64>,
 }
+
+/// Its row.
+pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
+    preset: Some(STANDARD),
+    files: FileAccess::Reads,
+    alias: Some(("search", |_| Box::new(search_alias()))),
+    ..BuiltIn::new("grep", |_| Box::new(Grep))
+};
 
 #[async_trait]
 impl Tool for Grep {
@@ -82,6 +97,15 @@ impl Tool for Grep {
         vec![named(input, cwd)]
     }
 
+    fn describe(&self, input: &Value) -> Option<String> {
+        let input = input.as_object()?;
+        let pattern = describe::text(input, "pattern")?;
+        let glob = describe::optional(input, "glob", Value::as_str)?;
+        let glob = glob.map_or_else(String::new, |glob| format!("  ({glob})"));
+        let (place, label) = (described_place(input)?, describe::label(input)?);
+        Some(format!("/{pattern}/{place}{glob}{label}"))
+    }
+
     async fn execute(
         &self,
         _id: &ToolUseId,
@@ -104,6 +128,35 @@ impl Tool for Grep {
         let until = Until::new(&ctx);
         let matches = Matches::new(matcher, limit(asked.limit, LINES.0, LINES.1), until);
         look(&ctx, move || search(&place, glob.as_ref(), matches)).await
+    }
+}
+
+/// `search`: lines that a pattern matches.
+fn search_alias() -> Alias {
+    let properties = json!({
+        "pattern": {"type": "string", "description": "The regular expression."},
+        "path": {"type": ["string", "null"], "description": "A folder or a file."},
+        "include": {"type": ["string", "null"], "description": "Only files that fit this glob."},
+        "case_sensitive": {"type": ["boolean", "null"], "description": "Whether case matters; it does unless false."},
+    });
+    Alias {
+        name: "search",
+        label: "Search",
+        description: "Search files for lines that match a regular expression.",
+        schema: schema::object(properties, &["pattern"]),
+        tool: Arc::new(Grep),
+        other: None,
+        translate: |input, _| {
+            let pattern = text("pattern", input)?;
+            let pattern = match input["case_sensitive"].as_bool() {
+                Some(false) if !pattern.is_empty() => format!("(?i){pattern}"),
+                _ => pattern,
+            };
+            Ok(Own::Tool(json!({
+                "label": "", "pattern": pattern, "path": input["path"], "glob": input["include"],
+                "limit": null,
+            })))
+        },
     }
 }
 

@@ -1,6 +1,7 @@
 //! The `ls` tool: what is in a folder, and in the folders inside it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -8,15 +9,20 @@ use chat::tool::ToolUseId;
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::find::Find;
 use super::ignored::Rules;
 use super::walk::Tree;
 use super::{
     Place, SLACK, Until, counted, is_skipped, left_out, limit, look, named, on_one_line, unread,
 };
-use crate::schema;
-use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+use crate::alias::{Alias, Own};
+use crate::builtin::{BuiltIn, FileAccess, STANDARD};
+use crate::context::ToolContext;
+use crate::error::ToolError;
+use crate::tool::{Tool, ToolResult};
+use crate::{describe, schema};
 
 /// Entries that are shown unless a call says how many, and the most it can say.
 ///
@@ -40,6 +46,42 @@ struct Arguments {
     max_depth: Option<f64>,
     /// Most entries. Null for 500.
     limit: Option<f64>,
+}
+
+/// Its row.
+pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
+    preset: Some(STANDARD),
+    files: FileAccess::Reads,
+    alias: Some(("list_files", |_| Box::new(list_files()))),
+    ..BuiltIn::new("ls", |_| Box::new(List))
+};
+
+/// `list_files`: what is in a folder, or what in it fits a glob.
+fn list_files() -> Alias {
+    let properties = json!({
+        "path": {"type": ["string", "null"], "description": "The folder."},
+        "pattern": {"type": ["string", "null"], "description": "Only what fits this glob."},
+        "max_depth": {"type": ["number", "null"], "description": "How many levels, without a pattern."},
+    });
+    Alias {
+        name: "list_files",
+        label: "List files",
+        description: "List a folder, or the files below it that fit a glob.",
+        schema: schema::object(properties, &[]),
+        tool: Arc::new(List),
+        other: Some(Arc::new(Find)),
+        translate: |input, _| {
+            let path = &input["path"];
+            Ok(match input["pattern"].as_str() {
+                Some(pattern) => Own::Other(
+                    json!({"label": "", "pattern": pattern, "path": path, "limit": null}),
+                ),
+                None => Own::Tool(
+                    json!({"label": "", "path": path, "max_depth": input["max_depth"], "limit": null}),
+                ),
+            })
+        },
+    }
 }
 
 #[async_trait]
@@ -75,6 +117,15 @@ impl Tool for List {
 
     fn reads(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
         vec![named(input, cwd)]
+    }
+
+    fn describe(&self, input: &Value) -> Option<String> {
+        let input = input.as_object()?;
+        let folder = describe::optional(input, "path", Value::as_str)?;
+        let folder = folder.map_or_else(|| ".".to_owned(), describe::visible_ends);
+        let depth = describe::optional(input, "max_depth", Value::as_f64)?;
+        let depth = depth.map_or_else(String::new, |depth| format!("  {depth} levels"));
+        Some(format!("{folder}{depth}{}", describe::label(input)?))
     }
 
     async fn execute(

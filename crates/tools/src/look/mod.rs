@@ -23,15 +23,18 @@ use rustix::fs::FileType;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use find::Find;
-pub(crate) use grep::Grep;
-pub(crate) use list::List;
+pub(crate) use find::BUILT_IN as FIND;
+pub(crate) use grep::BUILT_IN as GREP;
+pub(crate) use list::BUILT_IN as LIST;
 
 use walk::Tree;
 
+use crate::context::ToolContext;
+use crate::describe;
+use crate::error::ToolError;
 use crate::files::{RealPath, blocking, file_error, resolve};
 use crate::secrets::Secrets;
-use crate::tool::{ToolContext, ToolError, ToolResult};
+use crate::tool::ToolResult;
 
 /// Folders that hold no work of the user's: never looked into, unless a call names
 /// them.
@@ -57,6 +60,13 @@ fn named(input: &Value, cwd: &Path) -> PathBuf {
     let path = input["path"].as_str().filter(|it| !it.is_empty());
     let path = path.and_then(|it| resolve(cwd, it).ok());
     path.unwrap_or_else(|| cwd.to_owned())
+}
+
+/// Where a call looks, if it says so, for [`crate::Tool::describe`].
+fn described_place(input: &describe::Arguments) -> Option<String> {
+    let path = describe::optional(input, "path", Value::as_str)?;
+    let place = path.map(|path| format!("  in {}", describe::visible_ends(path)));
+    Some(place.unwrap_or_default())
 }
 
 /// Looks on a thread that may wait; of a call that was cancelled nothing is told.

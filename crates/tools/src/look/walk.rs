@@ -16,9 +16,9 @@ use rustix::io::Errno;
 
 use super::ignored::Rules;
 use super::{Until, is_skipped};
+use crate::error::ToolError;
 use crate::files::{Opened, RealPath, file_error, open_below, open_regular_in};
 use crate::secrets::Secrets;
-use crate::tool::ToolError;
 
 /// A name in a folder.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use chat::truncate::ceil_char_boundary;
 use tokio::time::{Instant, sleep_until};
 
-use crate::tool::Progress;
+use crate::context::Progress;
 
 /// Time between two batches: three frames of an editor.
 const EVERY: Duration = Duration::from_millis(50);

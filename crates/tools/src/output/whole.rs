@@ -8,7 +8,7 @@ use chat::truncate::{
 
 use super::notice::{whereabouts, which};
 use super::overflow::Overflow;
-use crate::tool::ToolContext;
+use crate::context::ToolContext;
 
 /// Which end of a long text says more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

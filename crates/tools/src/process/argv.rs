@@ -12,8 +12,9 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
 use super::{Launch, Mark, Piped, child_environment};
+use crate::context::{Progress, ToolContext};
+use crate::error::ToolError;
 use crate::sandbox::RETRIES;
-use crate::tool::{Progress, ToolContext, ToolError};
 
 /// Most of an output that is kept, in bytes: its end.
 const MOST: usize = 1024 * 1024;

@@ -3,8 +3,8 @@
 //! It collects what the command leaves behind and ends it with the command; and it ends
 //! all of it when this process is gone. So what belongs to a command is what descends
 //! from its leash, whatever the command does to its environment, group or session. The
-//! leash is our own program, started again, because only a process can ask for this
-//! for itself.
+//! leash is a program of its own, because only a process can ask for this for itself:
+//! `flemma-leash`, or `flemma` started again where that is missing.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -33,11 +33,19 @@ const WATCH_EVERY: Duration = Duration::from_millis(50);
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// Has commands that no sandbox holds started on a leash from now on. `program` calls
-/// [`hold_leash`] with what follows when its first argument is [`LEASH`].
-pub fn leash_with(program: PathBuf) {
+/// Starts commands that no sandbox holds on a leash from now on. `own` is this program: it
+/// calls [`hold_leash`] with what follows when its first argument is [`LEASH`]. So does the
+/// small program beside it, which starts in a third of the time.
+pub fn leash_with(own: PathBuf) {
+    let small = leash_beside(&own);
+    let program = if small.is_file() { small } else { own };
     // Only the first one counts: commands that run were started with it.
     let _ = PROGRAM.set(program);
+}
+
+/// Where the program for leashes belongs when `own` is this program. It need not be there.
+pub fn leash_beside(own: &Path) -> PathBuf {
+    own.with_file_name("flemma-leash")
 }
 
 /// The leash of one command, seen from the host.

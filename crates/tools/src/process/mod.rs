@@ -24,11 +24,10 @@ use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::net::unix::pipe;
 
 pub use argv::{Ended, run_argv};
-pub use environment::{PASSED, pass_variables};
-pub(crate) use environment::{child_environment, is_passed_by_default, withheld};
+pub(crate) use environment::child_environment;
 pub(crate) use held::Held;
 use leash::Leash;
-pub use leash::{LEASH, hold_leash, leash_with};
+pub use leash::{LEASH, hold_leash, leash_beside, leash_with};
 pub use orphans::end_descendants;
 pub(crate) use piped::{Launch, Piped};
 use tree::Tree;

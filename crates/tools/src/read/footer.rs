@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use chat::truncate::{Limit, MAX_BYTES, format_size};
 
 use super::window::{Asked, Window};
-use crate::tool::ToolError;
+use crate::error::ToolError;
 
 /// The window's text with a notice after it when something is missing.
 ///

@@ -9,20 +9,25 @@ mod window;
 use std::fs::File;
 use std::io::{self, Cursor, Read as _, Seek};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use chat::tool::ToolUseId;
 use chat::truncate::format_size;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::alias::{Alias, Own, text};
+use crate::builtin::{BuiltIn, FileAccess, READONLY};
+use crate::context::ToolContext;
+use crate::error::ToolError;
 use crate::files::{
     Encoding, MAX_SIZE, RealPath, blocking, check_size, file_error, open_regular, resolve,
 };
-use crate::schema;
-use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+use crate::tool::{Tool, ToolResult};
+use crate::{describe, schema};
 use window::{Asked, Window};
 
 /// Reads a text file.
@@ -41,6 +46,14 @@ struct Arguments {
     /// How many lines to read. Null for as many as fit.
     limit: Option<f64>,
 }
+
+/// Its row.
+pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
+    preset: Some(READONLY),
+    files: FileAccess::Reads,
+    alias: Some(("read_file", |_| Box::new(read_file()))),
+    ..BuiltIn::new("read", |_| Box::new(Read))
+};
 
 #[async_trait]
 impl Tool for Read {
@@ -72,6 +85,19 @@ impl Tool for Read {
             .collect()
     }
 
+    fn describe(&self, input: &Value) -> Option<String> {
+        let input = input.as_object()?;
+        let offset = describe::optional(input, "offset", Value::as_f64)?;
+        let limit = describe::optional(input, "limit", Value::as_f64)?;
+        let range = match (offset, limit) {
+            (None, None) => String::new(),
+            (Some(offset), None) => format!("  +{offset}"),
+            (offset, Some(limit)) => format!("  +{},{limit}", offset.unwrap_or(0.0)),
+        };
+        let path = describe::path(input)?;
+        Some(format!("{path}{range}{}", describe::label(input)?))
+    }
+
     async fn execute(
         &self,
         _id: &ToolUseId,
@@ -93,6 +119,28 @@ impl Tool for Read {
             return Err(ToolError::Cancelled);
         }
         footer::with_footer(&window, asked, &arguments.path).map(ToolResult::text)
+    }
+}
+
+/// `read_file`: the first lines of a file.
+fn read_file() -> Alias {
+    let properties = json!({
+        "path": {"type": "string", "description": "The file."},
+        "max_lines": {"type": ["number", "null"], "description": "Most lines to read."},
+    });
+    Alias {
+        name: "read_file",
+        label: "Read file",
+        description: "Read a text file, or its first lines.",
+        schema: schema::object(properties, &["path"]),
+        tool: Arc::new(Read),
+        other: None,
+        translate: |input, _| {
+            let (path, limit) = (text("path", input)?, &input["max_lines"]);
+            Ok(Own::Tool(
+                json!({"label": "", "path": path, "offset": null, "limit": limit}),
+            ))
+        },
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::process::withheld;
+use crate::variables::withheld;
 
 /// Shortest name of a variable that is looked for in what a program printed: shorter ones
 /// are words.

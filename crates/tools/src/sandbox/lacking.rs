@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::leads_to;
+use crate::files::leads_to;
 use crate::secrets::Concealed;
 
 /// What programs print that needed a secret and did not name it, by the end of its path.

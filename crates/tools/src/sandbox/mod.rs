@@ -25,12 +25,11 @@ mod watch;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 pub use explain::Missing;
 use machine::Machine;
 pub use machine::paths_in;
-pub use paths::leads_to;
 pub use probe::find_out;
 pub use scope::{cuts_off_abstract_sockets, keeps_from_setuid};
 pub use tmp::tmp_folder;
@@ -61,7 +60,7 @@ pub struct Limits {
     /// Files and sockets that look empty.
     pub masked: Vec<PathBuf>,
     /// What commands do not see because it is secret; nothing where all may be seen.
-    pub secrets: Option<Secrets>,
+    pub secrets: Option<Arc<Secrets>>,
     /// Those of them that there are, once that was looked for.
     pub concealed: Option<Vec<Concealed>>,
     /// What commands see as `/tmp`; the machine's own when absent.
@@ -202,6 +201,14 @@ impl Sandbox {
     pub fn limits(&self) -> Option<&Limits> {
         let given = self.given.as_ref()?;
         Some(self.limits.get_or_init(|| given.real()))
+    }
+
+    /// The files that a call reads only when the user approved it, also where the user
+    /// turned the sandbox off.
+    pub fn secrets(&self) -> Arc<Secrets> {
+        let limits = self.given.as_ref().or(self.reserve.as_ref());
+        let secrets = limits.and_then(|it| it.secrets.clone());
+        secrets.unwrap_or_else(Secrets::usual)
     }
 
     /// Below which folders files can be written, as commands name them; `None` when all

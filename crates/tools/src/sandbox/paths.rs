@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::files::follow;
-
 /// Most symbolic links that are followed, as in the kernel.
 pub(super) const MAX_LINKS: usize = 40;
 
@@ -23,14 +21,6 @@ pub(super) fn outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     paths.sort();
     paths.dedup_by(|path, above| path.starts_with(above));
     paths
-}
-
-/// The path with every symbolic link followed, as far as there is something; what
-/// is missing is taken as it is spelled, for it will be made so. A link to nothing
-/// leads to what it names. A path that cannot be resolved is itself: nothing can be
-/// written there either.
-pub fn leads_to(path: &Path) -> PathBuf {
-    follow(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// The components of a path, the first one last.

@@ -7,9 +7,9 @@ use chat::tool::ToolOutcome;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::context::ToolContext;
 use crate::models::Asked;
 use crate::search::{Entry, search};
-use crate::tool::ToolContext;
 
 /// A question of a script.
 #[derive(Debug, Deserialize)]

@@ -13,9 +13,9 @@ use tokio::time::timeout;
 
 use super::clock::Clock;
 use super::wire::Said;
+use crate::context::ToolContext;
 use crate::output::{Capture, Captured, Live};
 use crate::process::Piped;
-use crate::tool::ToolContext;
 
 /// How long output and the wire are still read once the script has exited: what it left
 /// behind may hold them open for ever.

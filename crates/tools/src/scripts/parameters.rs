@@ -64,11 +64,10 @@ impl Kind {
         let found = Self::ALL.iter().find(|(known, _)| *known == name);
         found.map(|(_, kind)| *kind).ok_or_else(|| {
             let known: Vec<&str> = Self::ALL.iter().map(|(known, _)| *known).collect();
-            let near = known.iter().find(|it| strsim::levenshtein(it, name) <= 2);
-            let meant = near.map_or_else(
-                || format!(" Types: {}", known.join(", ")),
-                |it| format!(" Did you mean \"{it}\"?"),
-            );
+            let meant = match chat::suggest(name, known.iter().copied()) {
+                Some(it) => format!(" Did you mean \"{it}\"?"),
+                None => format!(" Types: {}", known.join(", ")),
+            };
             let name: String = name.escape_debug().take(80).collect();
             table.wrong(field, format!("There is no type \"{name}\".{meant}"))
         })

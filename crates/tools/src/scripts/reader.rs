@@ -51,18 +51,15 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Refuses fields that are nearly one of `known`; others are somebody else's.
+    /// Refuses fields that misspell one of `known`; other unknown fields are ignored.
     ///
     /// # Errors
     ///
     /// Which field was meant.
     pub(crate) fn no_slips(&self, known: &[&str]) -> Result<(), Wrong> {
         for key in self.entries.keys().map(Spanned::get_ref) {
-            // Another first letter is another word.
-            let near = |it: &&&str| {
-                it.chars().next() == key.chars().next() && strsim::levenshtein(it, key) <= 2
-            };
-            if let Some(meant) = known.iter().find(near).filter(|it| **it != key) {
+            let meant = chat::suggest(key, known.iter().copied());
+            if let Some(meant) = meant.filter(|meant| meant != key) {
                 let why = format!("There is no field \"{key}\". Did you mean \"{meant}\"?");
                 return Err(self.wrong(key, why));
             }

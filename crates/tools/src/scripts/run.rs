@@ -17,10 +17,12 @@ use super::job::{End, Job, Over};
 use super::parameters;
 use super::program::Program;
 use super::wire::{Said, Wire};
+use crate::context::ToolContext;
+use crate::error::ToolError;
 use crate::output::{self, Captured, tail, within_limits};
 use crate::process::{Launch, Mark, Piped, child_environment};
 use crate::sandbox::RETRIES;
-use crate::tool::{ToolContext, ToolError, ToolResult};
+use crate::tool::ToolResult;
 
 /// What a Python runs first.
 const BEGIN: &str = include_str!("python/begin.py");

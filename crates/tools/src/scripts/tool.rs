@@ -17,7 +17,9 @@ use super::folder::read_manifest;
 use super::manifest::Manifest;
 use super::run::Call;
 use super::{parameters, program};
-use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+use crate::context::ToolContext;
+use crate::error::ToolError;
+use crate::tool::{Tool, ToolResult};
 
 /// On top of a call's time limit before anybody else gives it up: ending a tree of
 /// processes takes time.

@@ -17,7 +17,7 @@ use tokio::net::UnixStream;
 use super::clock::Clock;
 use super::desk::{self, Question};
 use super::marshal::marshal;
-use crate::tool::ToolContext;
+use crate::context::ToolContext;
 
 /// Longest message of a script, in bytes (64 MB).
 const LONGEST: usize = 64 * 1024 * 1024;

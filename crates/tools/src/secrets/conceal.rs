@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::tracked::Indexes;
 use super::{SecretKind, Secrets, entries, folded, names};
+use crate::files::leads_to;
 use crate::names::fold;
-use crate::sandbox::leads_to;
 
 /// Most files and folders that a sandbox hides: each is a mount of its own.
 const MOST: usize = 128;

@@ -142,69 +142,68 @@ const SIGNS: &[&str] = &[
     "[", "]", "$", ",", "+", "-", "*", "%", "!", "~", "<", ">", "=",
 ];
 
+/// Most tokens of a program: longer ones are not written by hand, and brackets nest.
+const MOST_TOKENS: usize = 500;
+
 fn tokens(text: &str) -> Option<Vec<Token>> {
     let mut found: Vec<Token> = Vec::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            ' ' | '\t' => 1,
-            ';' | '\n' => {
-                found.push(Token::End);
-                1
-            }
-            '"' => {
-                let end = rest[1..].find('"')? + 2;
-                // `\t` and `\n` mean the same everywhere.
-                let inner = rest[1..end - 1].replace("\\t", "").replace("\\n", "");
-                if inner.contains(['\\', '\n']) {
-                    return None;
-                }
-                found.push(Token::Constant);
-                end
-            }
-            // Between operands it divides.
-            '/' => {
-                let end = rest[1..].find('/')? + 2;
-                let follows = found.last();
-                let is_operand = matches!(
-                    follows,
-                    Some(
-                        Token::Name(_)
-                            | Token::Constant
-                            | Token::Regex
-                            | Token::Sign(")" | "]" | "++" | "--" | "$")
-                    )
-                );
-                if is_operand || rest[1..end - 1].contains(['\\', '[', ']', '\n']) {
-                    return None;
-                }
-                found.push(Token::Regex);
-                end
-            }
-            it if it.is_ascii_digit() => {
-                found.push(Token::Constant);
-                rest.find(|it: char| !it.is_ascii_digit() && it != '.')
-                    .unwrap_or(rest.len())
-            }
-            it if it.is_ascii_alphabetic() || it == '_' => {
-                let is_name = |it: char| it.is_ascii_alphanumeric() || it == '_';
-                let end = rest.find(|it| !is_name(it)).unwrap_or(rest.len());
-                found.push(Token::Name(rest[..end].to_owned()));
-                end
-            }
-            _ => {
-                let sign = SIGNS.iter().find(|it| rest.starts_with(**it))?;
-                found.push(Token::Sign(sign));
-                sign.len()
-            }
-        };
-        rest = &rest[length..];
-        // Longer ones are not written by hand, and brackets nest.
-        if found.len() > 500 {
+    let mut rest = text.trim_start_matches([' ', '\t']);
+    while !rest.is_empty() {
+        let (token, length) = token(rest, found.last())?;
+        found.push(token);
+        rest = rest[length..].trim_start_matches([' ', '\t']);
+        if found.len() > MOST_TOKENS {
             return None;
         }
     }
     Some(found)
+}
+
+/// The token that `rest` begins with, and its length; `last` is the one before.
+fn token(rest: &str, last: Option<&Token>) -> Option<(Token, usize)> {
+    let until = |ends: fn(char) -> bool| rest.find(ends).unwrap_or(rest.len());
+    Some(match rest.chars().next()? {
+        ';' | '\n' => (Token::End, 1),
+        '"' => {
+            let end = rest[1..].find('"')? + 2;
+            // `\t` and `\n` mean the same everywhere.
+            let inner = rest[1..end - 1].replace("\\t", "").replace("\\n", "");
+            if inner.contains(['\\', '\n']) {
+                return None;
+            }
+            (Token::Constant, end)
+        }
+        '/' => {
+            let end = rest[1..].find('/')? + 2;
+            // Between operands it divides.
+            if last.is_some_and(is_operand) || rest[1..end - 1].contains(['\\', '[', ']', '\n']) {
+                return None;
+            }
+            (Token::Regex, end)
+        }
+        it if it.is_ascii_digit() => {
+            let end = until(|it| !it.is_ascii_digit() && it != '.');
+            (Token::Constant, end)
+        }
+        it if it.is_ascii_alphabetic() || it == '_' => {
+            let end = until(|it| !it.is_ascii_alphanumeric() && it != '_');
+            (Token::Name(rest[..end].to_owned()), end)
+        }
+        _ => {
+            let sign = SIGNS.iter().find(|it| rest.starts_with(**it))?;
+            (Token::Sign(sign), sign.len())
+        }
+    })
+}
+
+fn is_operand(token: &Token) -> bool {
+    matches!(
+        token,
+        Token::Name(_)
+            | Token::Constant
+            | Token::Regex
+            | Token::Sign(")" | "]" | "++" | "--" | "$")
+    )
 }
 
 /// Reads a program by a grammar of its own; each step is nothing when it does not fit.

@@ -7,6 +7,7 @@ mod reads;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::path::{Folders, Order, is_shim, is_system_program};
 use super::programs::{Reads, is_builtin, is_network};
@@ -14,7 +15,7 @@ use super::repository::Repositories;
 use super::syntax::Simple;
 use super::words::{Variables, Word};
 use super::{By, Needs, ShellLists, Unsafe, check, commands};
-use crate::sandbox::leads_to;
+use crate::files::leads_to;
 use crate::secrets::Secrets;
 
 /// Most folders that a line with `cd` may run in.
@@ -36,14 +37,14 @@ pub struct Machine {
     /// The variables that it would inherit.
     pub variables: Vec<(OsString, OsString)>,
     /// What is secret.
-    pub secrets: Secrets,
+    pub secrets: Arc<Secrets>,
     /// Whether a sandbox would hold it.
     pub sandbox: bool,
 }
 
 impl Machine {
-    /// A machine as this process sees it: its's environment.
-    pub fn here(cwd: PathBuf, secrets: Secrets, sandbox: bool) -> Self {
+    /// The machine with the environment of this process.
+    pub fn here(cwd: PathBuf, secrets: Arc<Secrets>, sandbox: bool) -> Self {
         Self {
             cwd,
             variables: crate::variables().collect(),

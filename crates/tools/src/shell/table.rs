@@ -129,7 +129,7 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
     (
         "file",
         plain(
-            "-bhiLkNnpr0 -F= --brief --mime --mime-type --mime-encoding --extension --no-dereference --dereference --keep-going --no-pad --raw --separator=",
+            "-bhiLkNnr0 -F= --brief --mime --mime-type --mime-encoding --extension --no-dereference --dereference --keep-going --no-pad --raw --separator=",
             ANY,
         ),
     ),

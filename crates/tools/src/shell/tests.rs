@@ -10,6 +10,9 @@ use super::path::Folders;
 use super::*;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::sync::Arc;
+
+use crate::secrets::Secrets;
 
 fn lists(allow: &[&str], deny: &[&str]) -> ShellLists {
     let owned = |list: &[&str]| list.iter().map(|it| (*it).to_owned()).collect();
@@ -229,7 +232,7 @@ fn a_secret_that_was_revealed_may_be_read_and_the_refusal_of_another_names_the_g
     let grant = format!("sandbox.reveal = {{ \"{}\" }}", env.display());
     assert!(said.contains(&grant), "{said}");
     let machine = Machine {
-        secrets: world.machine().secrets.revealing(&[&env]),
+        secrets: Arc::new(Secrets::clone(&world.machine().secrets).revealing(&[&env])),
         ..world.machine()
     };
     let inspect = |command: &str| inspect(command, &ShellLists::default(), &machine);

@@ -3,18 +3,24 @@
 //! Where bubblewrap is not installed or does not hold, each test says so by name and
 //! does nothing more.
 
+mod escapes;
 mod network;
+mod rebase;
 mod secrets;
 mod tmp;
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::os::unix::net::UnixListener;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::json;
-use tools::{Backend, Limits, Sandbox, ScriptFolder, find_out};
+use tools::{Backend, Confinement, Limits, Sandbox, ScriptFolder, find_out};
 
 use crate::place::{Place, eventually};
 
@@ -53,174 +59,6 @@ async fn a_command_writes_inside_and_sees_the_rest() {
     let said = bash(&place, "echo new > file && cat file ../outside/old && pwd").await;
     assert!(said.contains("new\nold"), "{said}");
     assert_eq!(place.text("inside/file"), "new\n");
-}
-
-/// Each of these must fail, and leave what is outside as it was.
-const ESCAPES: [&str; 24] = [
-    "echo x > ../outside/new",
-    "echo x >> ../outside/old",
-    "rm ../outside/old",
-    "mv ../outside/old ../outside/new",
-    "mv ../outside/old here",
-    "truncate -s 0 ../outside/old",
-    "chmod 777 ../outside/old",
-    "touch -d @0 ../outside/old",
-    "ln ../outside/old hard && echo x > hard",
-    "ln -s ../outside soft && echo x > soft/new",
-    "ln -s ../outside/old soft2 && echo x > soft2",
-    "mkdir ../outside/folder",
-    "cp /bin/true /usr/local/bin/flemma-escape",
-    "echo x > /etc/flemma-escape",
-    "echo x > ~/flemma-escape",
-    "echo x > /proc/1/root/tmp/flemma-escape",
-    "echo x > /proc/self/root/etc/flemma-escape",
-    "echo 1 > /proc/sys/kernel/sysrq",
-    "mount -t tmpfs none /mnt",
-    "mount --bind ../outside .",
-    "umount -l /",
-    "unshare -Ur true",
-    "mknod device b 8 0",
-    "chroot /proc/1/root true",
-];
-
-#[tokio::test]
-async fn no_way_out_of_the_folder_works() {
-    let Some(place) = held("no_way_out_of_the_folder_works", |_, _| {}) else {
-        return;
-    };
-    let script: String = ESCAPES
-        .iter()
-        .map(|it| format!("({it}) >/dev/null 2>&1 && echo 'ESCAPED: {it}'\n"))
-        .collect();
-    let said = bash(&place, &format!("{script}echo done")).await;
-    assert_eq!(said, "done", "{said}");
-    assert_eq!(place.text("outside/old"), "old");
-    let left = fs::read_dir(place.path("outside")).unwrap().count();
-    assert_eq!(left, 1);
-}
-
-/// Each of these leaves a file with a setuid or setgid bit where it is not kept from it.
-const BITS: [&str; 9] = [
-    "cp /bin/true a && chmod u+s a",
-    "cp /bin/true b && chmod 2755 b",
-    "install -m 4755 /bin/true c",
-    "mkdir d && chmod g+s d",
-    "python3 -c 'import os; os.open(\"e\", os.O_CREAT | os.O_WRONLY, 0o4755)'",
-    "python3 -c 'import os; os.mknod(\"f\", 0o104755)'",
-    "cp /bin/true g && python3 -c 'import os; os.fchmod(os.open(\"g\", 0), 0o6755)'",
-    "python3 -c 'import ctypes; ctypes.CDLL(None).syscall(452, -100, b\"a\", 0o4755, 0)'",
-    // io_uring could open files unseen.
-    "python3 -c 'import ctypes, sys; sys.exit(ctypes.CDLL(None).syscall(425, 1, bytes(120)) < 0)' && touch h && exit 7",
-];
-
-#[tokio::test]
-#[cfg(target_os = "linux")]
-async fn no_file_gets_a_setuid_or_setgid_bit() {
-    use std::os::unix::fs::MetadataExt;
-    let name = "no_file_gets_a_setuid_or_setgid_bit";
-    for privileged in [false, true] {
-        let Some(place) = held(name, |_, limits| limits.privileged = privileged) else {
-            return;
-        };
-        if !tools::keeps_from_setuid() {
-            eprintln!("skipped: {name}: this kernel takes no filter of system calls");
-            return;
-        }
-        let tries: String = BITS
-            .iter()
-            .map(|it| format!("({it}) 2>/dev/null\n"))
-            .collect();
-        // What has nothing to do with such bits works.
-        let usual = "touch i && chmod 1777 i && install -m 0755 i j && cp -p j k && mkdir -m 700 l && echo fine";
-        let said = bash(&place, &format!("{tries}{usual}")).await;
-        assert!(said.starts_with("fine"), "{said}");
-        for entry in fs::read_dir(place.path("inside")).unwrap() {
-            let entry = entry.unwrap();
-            let mode = entry.metadata().unwrap().mode();
-            assert_eq!(mode & 0o6000, 0, "{:?} {mode:o}", entry.file_name());
-        }
-        assert!(!place.path("inside/h").exists());
-        let said = bash(&place, "touch x; chmod u+s x").await;
-        assert!(said.contains("lets no command set a setuid"), "{said}");
-    }
-}
-
-#[tokio::test]
-async fn a_rebase_goes_on_without_the_commands_that_were_put_into_it() {
-    let Some(place) = held("a_rebase_goes_on_without_the_commands", |root, limits| {
-        limits.work = vec![root.join("inside")];
-    }) else {
-        return;
-    };
-    let git = "git -c user.name=a -c user.email=a@example.org";
-    let commits =
-        (1..=3).map(|it| format!("echo {it} > f{it} && git add . && {git} commit -qm {it} && "));
-    let begin = format!(
-        "git init -q . && {}GIT_SEQUENCE_EDITOR='sed -i \"1i break\\nexec touch evil\"' {git} rebase -i HEAD~2",
-        commits.collect::<String>()
-    );
-    let said = bash(&place, &begin).await;
-    assert!(
-        said.contains("git-rebase-todo had lines that run commands"),
-        "{said}"
-    );
-    let list = "inside/.git/rebase-merge/git-rebase-todo";
-    let text = place.text(list);
-    assert!(
-        text.contains("pick") && !text.contains("touch evil"),
-        "{text}"
-    );
-    assert!(
-        place
-            .text(&format!("{list}.flemma-held"))
-            .contains("exec touch evil")
-    );
-    // Into the list of a rebase that is under way as well.
-    let said = bash(
-        &place,
-        &format!("printf ' x touch evil' >> {}", &list["inside/".len()..]),
-    )
-    .await;
-    assert!(
-        said.contains("git-rebase-todo had lines that run commands"),
-        "{said}"
-    );
-    assert_eq!(place.text(list), text);
-    let mut user = std::process::Command::new("git");
-    user.args(["-c", "user.name=a", "-c", "user.email=a@example.org"]);
-    let user = user
-        .args(["rebase", "--continue"])
-        .current_dir(place.path("inside"));
-    assert!(user.output().unwrap().status.success());
-    assert!(!place.path("inside/evil").exists() && place.path("inside/f3").exists());
-}
-
-#[tokio::test]
-async fn commands_that_the_user_put_into_a_rebase_stay() {
-    let Some(place) = held(
-        "commands_that_the_user_put_into_a_rebase_stay",
-        |root, limits| {
-            limits.work = vec![root.join("inside")];
-        },
-    ) else {
-        return;
-    };
-    bash(&place, "git init -q .").await;
-    let list = "inside/.git/rebase-merge/git-rebase-todo";
-    fs::create_dir_all(place.path("inside/.git/rebase-merge")).unwrap();
-    fs::write(
-        place.path(list),
-        "pick 1\nexec make test\npick 2\nexec make test\n",
-    )
-    .unwrap();
-    // As `git rebase --continue` does.
-    let said = bash(
-        &place,
-        "sed -i 1d .git/rebase-merge/git-rebase-todo; echo done",
-    )
-    .await;
-    assert_eq!(said, "done");
-    assert_eq!(place.text(list), "exec make test\npick 2\nexec make test\n");
 }
 
 #[tokio::test]
@@ -347,31 +185,28 @@ async fn scripts_are_held_as_commands_are_and_still_speak_with_the_host() {
     assert!(place.path("inside/in.py").exists() && place.path("inside/in.sh").exists());
 }
 
-#[tokio::test]
-async fn the_kernel_cannot_be_controlled_whatever_is_writable() {
-    let name = "the_kernel_cannot_be_controlled_whatever_is_writable";
-    for privileged in [false, true] {
-        let everything = |_: &Path, limits: &mut Limits| {
-            limits.writable = vec!["/".into()];
-            limits.privileged = privileged;
-        };
-        let Some(place) = held(name, everything) else {
-            return;
-        };
-        // Opened for writing, and nothing written.
-        let script = "for file in $(find /proc/[a-z]* /sys/kernel /sys/power /sys/class -maxdepth 4 -type f \
-                      ! -path '/proc/self/*' ! -path '/proc/thread-self/*' 2>/dev/null); do \
-                      (: >> $file) 2>/dev/null && echo opened $file; done; echo done";
-        let said = bash(&place, script).await;
-        assert_eq!(said, "done", "privileged: {privileged}");
-        let said = bash(&place, "grep CapEff /proc/self/status").await;
-        let held = u64::from_str_radix(said.split_whitespace().last().unwrap(), 16).unwrap();
-        // SYS_MODULE, SYS_RAWIO, SYS_PTRACE, SYS_ADMIN, SYS_BOOT, SYS_TIME, MKNOD; see
-        // capability.h.
-        let dangerous = [16, 17, 19, 21, 22, 25, 27]
-            .iter()
-            .fold(0, |all, bit| all | 1 << bit);
-        assert_eq!(held & dangerous, 0, "{said}");
+/// Does `change` every 20 ms on a thread of its own, until it is dropped.
+struct Meanwhile(Arc<AtomicBool>, Option<JoinHandle<()>>);
+
+impl Meanwhile {
+    fn new(mut change: impl FnMut() + Send + 'static) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let seen = is_over.clone();
+        let thread = std::thread::spawn(move || {
+            while !seen.load(Ordering::Relaxed) {
+                change();
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        Self(is_over, Some(thread))
+    }
+}
+
+impl Drop for Meanwhile {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        let ended = self.1.take().map(JoinHandle::join);
+        assert!(ended.is_none_or(|it| it.is_ok()));
     }
 }
 
@@ -386,25 +221,46 @@ async fn a_file_that_is_replaced_while_it_is_mounted_costs_no_command() {
         return;
     };
     let (chat, new) = (place.path("inside/a.chat"), place.path("inside/new"));
-    let is_over = Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let saving = std::thread::spawn({
-        let is_over = is_over.clone();
-        move || {
-            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
-                fs::write(&new, "chat").unwrap();
-                fs::rename(&new, &chat).unwrap();
-                std::thread::sleep(std::time::Duration::from_millis(20));
-            }
-        }
+    let saving = Meanwhile::new(move || {
+        fs::write(&new, "chat").unwrap();
+        fs::rename(&new, &chat).unwrap();
     });
     let mut said = Vec::new();
     for _ in 0..40 {
         said.push(bash(&place, "echo ran >> ran; echo ran").await);
     }
-    is_over.store(true, std::sync::atomic::Ordering::Relaxed);
-    saving.join().unwrap();
+    drop(saving);
     assert_eq!(said, vec!["ran"; 40]);
     assert_eq!(place.text("inside/ran").lines().count(), 40);
+}
+
+#[tokio::test]
+async fn a_socket_that_is_gone_before_it_is_hidden_costs_no_command() {
+    let name = "a_socket_that_is_gone_before_it_is_hidden_costs_no_command";
+    let Some(mut place) = held(name, |_, _| {}) else {
+        return;
+    };
+    for is_off in [false, true] {
+        if is_off {
+            let sandbox = Sandbox::clone(&place.ctx.sandbox);
+            place.ctx.sandbox = Arc::new(sandbox.turned_off());
+            place.ctx.confinement = Confinement::ReadOnly;
+        }
+        let folder = place.path("outside/of a server");
+        let servers = Meanwhile::new(move || {
+            fs::create_dir(&folder).unwrap();
+            let listener = UnixListener::bind(folder.join("socket")).unwrap();
+            std::thread::sleep(Duration::from_millis(5));
+            drop(listener);
+            fs::remove_dir_all(&folder).unwrap();
+        });
+        let mut said = Vec::new();
+        for _ in 0..40 {
+            said.push(bash(&place, "echo ran").await);
+        }
+        drop(servers);
+        assert_eq!(said, vec!["ran"; 40]);
+    }
 }
 
 #[tokio::test]

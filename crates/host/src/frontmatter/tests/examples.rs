@@ -160,19 +160,16 @@ flemma.opt.vertex.thinking_budget = 4096
 "#;
     let overrides = overrides(text);
     assert_eq!(
-        Value::Object(overrides.parameters),
-        json!({"thinking": "medium", "cache_retention": "long", "max_tokens": 8000, "temperature": 0.3})
-    );
-    assert_eq!(
-        serde_json::to_value(&overrides.provider_parameters).unwrap(),
-        json!({
+        overrides.values,
+        json!({"parameters": {
+            "thinking": "medium", "cache_retention": "long", "max_tokens": 8000, "temperature": 0.3,
             "anthropic": {"thinking_budget": 20000},
             "openai": {"reasoning": "high"},
             "vertex": {"thinking_budget": 4096},
-        })
+        }})
     );
-    assert_eq!(overrides.lines["anthropic.thinking_budget"], 10);
-    assert_eq!(overrides.lines["thinking"], 4);
+    assert_eq!(overrides.lines["parameters.anthropic.thinking_budget"], 10);
+    assert_eq!(overrides.lines["parameters.thinking"], 4);
 }
 
 #[test]
@@ -185,16 +182,19 @@ flemma.opt.sandbox = { policy = { network = false } }
 flemma.opt.sandbox.policy.rw_paths = { "/tmp" }
 "#,
     );
-    assert_eq!(overrides.autopilot, Some(false));
     assert_eq!(
-        overrides.sandbox,
-        Some(json!({"enabled": false, "policy": {"network": false, "rw_paths": ["/tmp"]}}))
+        overrides.values,
+        json!({
+            "tools": {"autopilot": {"enabled": false}},
+            "sandbox": {"enabled": false, "policy": {"network": false, "rw_paths": ["/tmp"]}},
+        })
     );
     let lines: Vec<_> = overrides.lines.into_iter().collect();
     let expected = [
-        ("sandbox", 6),
+        ("sandbox.enabled", 4),
+        ("sandbox.policy.network", 5),
         ("sandbox.policy.rw_paths", 6),
-        ("tools.autopilot", 3),
+        ("tools.autopilot.enabled", 3),
     ];
     assert_eq!(lines, expected.map(|(path, line)| (path.to_owned(), line)));
 }

@@ -31,18 +31,16 @@ fn keys_are_variables_and_flemma_holds_options() {
         })
     );
     assert_eq!(overrides.tools, None);
-    assert_eq!(overrides.autopilot, Some(false));
-    assert_eq!(overrides.parameters["thinking"], "low");
     assert_eq!(
-        overrides.provider_parameters["anthropic"]["thinking_budget"],
-        2000
-    );
-    assert_eq!(
-        overrides.sandbox,
-        Some(json!({"policy": {"network": false}}))
+        overrides.values,
+        json!({
+            "tools": {"autopilot": {"enabled": false}},
+            "parameters": {"thinking": "low", "anthropic": {"thinking_budget": 2000}},
+            "sandbox": {"policy": {"network": false}},
+        })
     );
     assert_eq!(overrides.lines["tools.auto_approve"], 8);
-    assert_eq!(overrides.lines["thinking"], 7);
+    assert_eq!(overrides.lines["parameters.thinking"], 7);
 }
 
 #[test]
@@ -60,7 +58,8 @@ fn lists_replace_and_operators_change() {
         changed.tools.unwrap(),
         ["write", "calculator", "read", "calculator_async"]
     );
-    assert_eq!(changed.autopilot, Some(true));
+    let autopilot = json!({"tools": {"autopilot": {"enabled": true}}});
+    assert_eq!(changed.values, autopilot);
     let approval =
         tools(r#"{"tools": {"auto_approve": {"$append": ["bash"], "$remove": ["write"]}}}"#);
     assert_eq!(
@@ -107,13 +106,13 @@ fn errors_have_line_and_column() {
             "{\"flemma\": {\"openai\": {\"base_url\": \"x\"}}}",
             2,
             25,
-            "never taken from a document",
+            "an option of setup(), and a chat cannot set it",
         ),
         (
             "{\"flemma\": {\"tools\": {\"bash\": {\"shell\": \"x\"}}}}",
             2,
             24,
-            "never taken from a document",
+            "an option of setup(), and a chat cannot set it",
         ),
     ] {
         let failure = failure(&json_source(text));

@@ -80,7 +80,7 @@ fn copies_that_the_engine_does_not_count_have_limits_of_their_own() {
         ("x = include(('x'):rep(1e6))", "this is too long."),
         (
             "for i = 1, 65 do flemma.opt.openai['p' .. i] = i end",
-            "at most 64 parameters",
+            "There is no option \"openai.p1\".",
         ),
     ] {
         let message = failure(&lua(text)).message;

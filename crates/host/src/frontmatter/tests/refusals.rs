@@ -54,7 +54,7 @@ fn names_that_do_not_exist() {
             "flemma.opt.thinkng = 'low'",
             2,
             12,
-            "no option named \"thinkng\". Did you mean \"thinking\"?",
+            "There is no option \"thinkng\". Did you mean \"thinking\"?",
         ),
         (
             "local x = flemma.opt.antropic.thinking_budget",
@@ -66,7 +66,7 @@ fn names_that_do_not_exist() {
             "flemma.opt.tools.auto_aprove = {}",
             2,
             18,
-            "no option named \"tools.auto_aprove\". Did you mean \"auto_approve\"? Options: auto_approve, autopilot.",
+            "There is no option \"tools.auto_aprove\". Did you mean \"auto_approve\"?",
         ),
         (
             "flemma.opt.tools.require_approval = false",
@@ -74,7 +74,12 @@ fn names_that_do_not_exist() {
             18,
             "is an option of setup(), and a chat cannot set it.",
         ),
-        ("flemma.opt.model = 7", 2, 0, "the name of a model"),
+        (
+            "flemma.opt.model = 7",
+            2,
+            0,
+            "model is 7; it must be a string.",
+        ),
         (
             "flemma.opt.model = '$fsat'",
             2,
@@ -110,20 +115,15 @@ fn values_that_do_not_fit() {
             "flemma.opt.thinking = 'hihg'",
             2,
             24,
-            "thinking cannot be \"hihg\": it is \"minimal\", \"low\", \"medium\", \"high\", \"max\", a number of tokens, or false. Did you mean \"high\"?",
+            "thinking is \"hihg\"; it must be \"minimal\", \"low\", \"medium\", \"high\" or \"max\", a whole number from 0 or false. Did you mean \"high\"?",
         ),
-        (
-            "flemma.opt.thinking = 1e300",
-            2,
-            0,
-            "thinking cannot be 1e+300",
-        ),
-        ("flemma.opt.thinking = 1.5", 2, 0, "thinking cannot be 1.5"),
+        ("flemma.opt.thinking = 1e300", 2, 0, "thinking is 1e+300"),
+        ("flemma.opt.thinking = 1.5", 2, 0, "thinking is 1.5"),
         (
             "flemma.opt.max_tokens = 2 ^ 52",
             2,
             0,
-            "max_tokens cannot be 4503599627370496",
+            "max_tokens is 4503599627370496",
         ),
         (
             "flemma.opt.anthropic.thinking_budget = 0 / 0",
@@ -137,17 +137,12 @@ fn values_that_do_not_fit() {
             0,
             "timeout cannot be the number inf",
         ),
-        (
-            "flemma.opt.thinking = true",
-            2,
-            0,
-            "thinking cannot be true",
-        ),
+        ("flemma.opt.thinking = true", 2, 0, "thinking is true"),
         (
             "flemma.opt.temperature = 2.1",
             2,
             0,
-            "it is a number from 0 to 2",
+            "it must be a number from 0 to 2",
         ),
         (
             "flemma.opt.temperature = 0/0",
@@ -156,19 +151,14 @@ fn values_that_do_not_fit() {
             "cannot be the number NaN",
         ),
         ("flemma.opt.max_tokens = 0", 2, 0, "\"50%\""),
+        ("flemma.opt.max_tokens = 1.5", 2, 0, "max_tokens is 1.5"),
+        ("flemma.opt.max_tokens = '101%'", 2, 26, "a share such as"),
         (
-            "flemma.opt.max_tokens = 1.5",
+            "flemma.opt.timeout = -1",
             2,
             0,
-            "max_tokens cannot be 1.5",
+            "it must be a number from 1 to 86400",
         ),
-        (
-            "flemma.opt.max_tokens = '101%'",
-            2,
-            26,
-            "a share of the model's limit",
-        ),
-        ("flemma.opt.timeout = -1", 2, 0, "seconds above 0"),
         (
             "flemma.opt.cache_retention = 'forever'",
             2,
@@ -179,10 +169,20 @@ fn values_that_do_not_fit() {
             "flemma.opt.tools.autopilot = 'off'",
             2,
             31,
-            "it is true or false",
+            "it must be true or false",
         ),
-        ("flemma.opt.tools = 'bash'", 2, 21, "it is a list of names"),
-        ("flemma.opt.tools = { 3 }", 2, 0, "tools holds 3"),
+        (
+            "flemma.opt.tools = 'bash'",
+            2,
+            21,
+            "it must be a list of names",
+        ),
+        (
+            "flemma.opt.tools = { 3 }",
+            2,
+            0,
+            "tools is [3]; it must be a list of names",
+        ),
         (
             "flemma.opt.tools = print",
             2,
@@ -194,26 +194,31 @@ fn values_that_do_not_fit() {
             "flemma.opt.tools.auto_approve = true",
             2,
             0,
-            "tools.auto_approve cannot be true",
+            "tools.auto_approve is true",
         ),
-        ("flemma.opt.anthropic = 3", 2, 0, "a table of parameters"),
+        (
+            "flemma.opt.anthropic = 3",
+            2,
+            0,
+            "anthropic is 3; it must be a table",
+        ),
         (
             "flemma.opt.openai.thinking = 'x'",
             2,
             31,
-            "openai.thinking cannot be",
+            "openai.thinking is \"x\"",
         ),
         (
             "flemma.opt.sandbox = 'off'",
             2,
             23,
-            "it is true, false or a table",
+            "sandbox.enabled is \"off\"; it must be true or false",
         ),
         (
             "flemma.opt.sandbox.enabled = 1",
             2,
             0,
-            "sandbox.enabled cannot be 1",
+            "sandbox.enabled is 1",
         ),
         (
             "local t = {}\nt.t = t\nflemma.opt.sandbox = t",
@@ -260,9 +265,17 @@ fn programs_modules_addresses_and_secrets_never_come_from_a_document() {
         "flemma.opt.host = { path = './evil' }",
         "flemma.opt.mcp = {}",
         "flemma.opt.trust = {}",
+        "flemma.opt['tools.auto_approve'] = { 'bash' }",
+        "flemma.opt.tools['bash.env'] = { PATH = '.' }",
+        "flemma.opt.sandbox['policy.network'] = true",
     ] {
         let message = failure(&lua(text)).message;
-        let says = ["from a document", "setup()", "letters, digits"];
+        let says = [
+            "from a document",
+            "an option of setup(), and a chat cannot set it",
+            "it must be",
+            "There is no option",
+        ];
         assert!(
             says.iter().any(|it| message.contains(it)),
             "{text}\n{message}"

@@ -58,8 +58,8 @@ fn cause(error: &Error, budget: &Budget, limit: Duration) -> Cause {
     if let Some(located) = inner.downcast_ref::<Located>() {
         return Cause {
             line: located.line,
-            word: located.refusal.word.clone(),
-            what: located.refusal.what.clone(),
+            word: located.invalid.word.clone(),
+            what: located.invalid.message.clone(),
         };
     }
     let text = match inner {

@@ -4,7 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::{Look, secret};
-use crate::sandbox::leads_to;
+use crate::files::leads_to;
 use crate::shell::programs::{Reads, Search};
 use crate::shell::words::Word;
 use crate::shell::{Unsafe, expand};

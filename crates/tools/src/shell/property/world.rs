@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -208,7 +209,7 @@ impl World {
         Machine {
             cwd: self.places[place].clone(),
             variables: self.variables(),
-            secrets: Secrets::in_home(&self.home()),
+            secrets: Arc::new(Secrets::in_home(&self.home())),
             sandbox: false,
         }
     }

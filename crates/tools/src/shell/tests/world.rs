@@ -1,6 +1,7 @@
 //! A folder with secrets for tests of shell commands.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::secrets::Secrets;
 use crate::shell::{Machine, Needs, ShellLists, Unsafe, inspect};
@@ -72,7 +73,7 @@ impl World {
             variables: variables
                 .map(|(name, value)| (name.into(), value.into()))
                 .into(),
-            secrets: Secrets::in_home(&self.home()),
+            secrets: Arc::new(Secrets::in_home(&self.home())),
             sandbox: true,
         }
     }

@@ -15,7 +15,7 @@ fn project(test: &str, revealed: &[&str]) -> Option<Place> {
         let root = root.canonicalize().unwrap();
         let paths = revealed.iter().map(|it| root.join("inside").join(it));
         let secrets = Secrets::of_this_user(paths.collect());
-        limits.secrets = Some(secrets);
+        limits.secrets = Some(Arc::new(secrets));
         limits.work = vec![root.join("inside")];
         for (file, text) in [
             (".env", "s3cret"),

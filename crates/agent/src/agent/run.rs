@@ -1,0 +1,281 @@
+//! The answering of one prompt: requests and tool calls until the model is done.
+//!
+//! [`cycle::step`] of the crate `chat` decides, as in the editor. This module performs
+//! the effects and reports them as events. It makes progress only while
+//! [`Run::next`] is awaited.
+
+mod calls;
+mod requests;
+
+use std::collections::{HashMap, VecDeque};
+
+use chat::Problem;
+use chat::approval::CallKey;
+use chat::cycle::{self, Effect, Options, Ruling};
+use chat::prompt::PromptRole;
+use chat::tool::{ToolDefinition, ToolOutcome};
+use provider::{Endpoint, Parameters};
+use tokio::task::AbortHandle;
+
+use super::Agent;
+use crate::event::{Ended, Event};
+use crate::remote::{Input, Remote};
+
+use self::calls::Running;
+use self::requests::Open;
+
+/// The answering of a prompt. Dropping it cancels what goes on.
+#[must_use = "nothing happens until its events are read"]
+pub struct Run<'a> {
+    agent: &'a mut Agent,
+    /// What the cycle goes by.
+    options: Options,
+    /// Whom it asks.
+    target: Option<(Endpoint, Parameters)>,
+    /// What the model is offered.
+    offered: Vec<ToolDefinition>,
+    /// What happened and is not decided on yet.
+    waiting: VecDeque<cycle::Event>,
+    /// What was not told yet.
+    told: VecDeque<Event>,
+    request: Option<Open>,
+    /// Requests of this run.
+    requests: u32,
+    running: HashMap<CallKey, Running>,
+    /// Calls that the program is asked about.
+    asked: HashMap<CallKey, AbortHandle>,
+    /// Calls that do not run, until it was told why.
+    refused: Vec<CallKey>,
+    cancelled: bool,
+    problem: Option<Problem>,
+    finished: bool,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn start(agent: &'a mut Agent, words: &str, early: VecDeque<String>) -> Self {
+        let offered = agent.registry.iter().map(|tool| tool.definition());
+        let offered = offered.collect();
+        let mut run = Self {
+            agent,
+            options: Options::default(),
+            target: None,
+            offered,
+            waiting: VecDeque::new(),
+            told: VecDeque::new(),
+            request: None,
+            requests: 0,
+            running: HashMap::new(),
+            asked: HashMap::new(),
+            refused: Vec::new(),
+            cancelled: false,
+            problem: None,
+            finished: false,
+        };
+        if let Err(problem) = run.set_up(words) {
+            run.problem = Some(problem);
+            return run;
+        }
+        run.agent.conversation.say(words);
+        run.waiting.push_back(cycle::Event::Advance);
+        run.waiting
+            .extend(early.into_iter().map(cycle::Event::FollowUp));
+        run
+    }
+
+    fn set_up(&mut self, words: &str) -> Result<(), Problem> {
+        self.options = self.agent.options()?;
+        self.target = Some(self.agent.provider.target()?);
+        if words.trim().is_empty() {
+            let fix = "Prompt with the words that the model is to read.";
+            return Err(Problem::new("There is nothing to send.", fix));
+        }
+        Ok(())
+    }
+
+    /// Waits for the next thing that happens; `None` after [`Event::Finished`]. Can be
+    /// dropped and called again. Needs the runtime of tokio.
+    pub async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.told.pop_front() {
+                return Some(event);
+            }
+            if self.finished {
+                return None;
+            }
+            self.go_on();
+            if !self.told.is_empty() {
+                continue;
+            }
+            if self.is_over() {
+                self.finish();
+                continue;
+            }
+            let input = self.agent.inputs.recv().await;
+            input.into_iter().for_each(|input| self.handle(input));
+        }
+    }
+
+    /// Reads all of it, and gives the text of the last answer.
+    ///
+    /// # Errors
+    ///
+    /// It did not end with the model's last word.
+    pub async fn answer(mut self) -> Result<String, Ended> {
+        let mut text = String::new();
+        while let Some(event) = self.next().await {
+            match event {
+                Event::RequestStarted { .. } => text.clear(),
+                Event::Text(more) => text.push_str(&more),
+                Event::Finished(Ended::Done) => return Ok(text),
+                Event::Finished(ended) => return Err(ended),
+                _ => {}
+            }
+        }
+        Ok(text)
+    }
+
+    /// A handle to steer or cancel it, also from elsewhere.
+    pub fn remote(&self) -> Remote {
+        self.agent.remote()
+    }
+
+    /// Speaks up, see [`Remote::steer`].
+    pub fn steer(&self, words: impl Into<String>) {
+        self.remote().steer(words);
+    }
+
+    /// Says this when the model is done, see [`Remote::follow_up`].
+    pub fn follow_up(&self, words: impl Into<String>) {
+        self.remote().follow_up(words);
+    }
+
+    /// Ends what goes on, see [`Remote::cancel`].
+    pub fn cancel(&self) {
+        self.remote().cancel();
+    }
+
+    fn handle(&mut self, input: Input) {
+        match input {
+            Input::Stream(number, events) => self.stream(number, events),
+            Input::Waiting(number, text) if self.is_open(number) => self.tell(Event::Waiting(text)),
+            Input::Waiting(..) => {}
+            Input::Output(id, text) => self.tell(Event::ToolOutput { id, text }),
+            Input::Ended(call, ran) => self.call_ended(call, ran),
+            Input::Decided(call, may_run) => self.call_decided(call, may_run),
+            Input::Steer(words) => self.waiting.push_back(cycle::Event::Steer(words)),
+            Input::FollowUp(words) => self.waiting.push_back(cycle::Event::FollowUp(words)),
+            Input::Cancel => self.stop(),
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.told.push_back(event);
+    }
+
+    /// Decides until something has to be waited for.
+    fn go_on(&mut self) {
+        while let Some(event) = self.waiting.pop_front() {
+            let document = self.agent.conversation.document();
+            let effects = cycle::step(&mut self.agent.cycle, event, &document, &self.options);
+            effects.into_iter().for_each(|effect| self.perform(effect));
+            self.tell_refused();
+        }
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Edit(edits) => {
+                self.agent.conversation.apply(edits);
+                self.waiting.push_front(cycle::Event::Continue);
+            }
+            Effect::Send => self.send(),
+            Effect::CancelRequest => self.break_off(),
+            Effect::Run { call, input, .. } => self.run_call(call, input),
+            Effect::CancelTools(calls) => self.cancel_calls(&calls),
+            Effect::Ask(questions) => questions.into_iter().for_each(|it| self.ask(it)),
+            Effect::Record(decided) => {
+                let refused = decided.into_iter();
+                let refused = refused.filter(|it| it.ruling != Ruling::Approved);
+                self.refused.extend(refused.map(|it| it.call));
+            }
+            Effect::Notify(notice) => tracing::debug!(notice.text),
+            Effect::Cursor { .. } => {}
+        }
+    }
+
+    /// Tells why calls did not run, once their results stand in the conversation. Those
+    /// that ran and were cancelled have told their own end.
+    fn tell_refused(&mut self) {
+        for call in std::mem::take(&mut self.refused) {
+            match self.agent.conversation.result(&call.id) {
+                Some(why) => self.tell(Event::ToolNotRun {
+                    id: call.id,
+                    name: call.name,
+                    why,
+                }),
+                None if self.running.contains_key(&call) => {}
+                None => self.refused.push(call),
+            }
+        }
+    }
+
+    /// The program cancels.
+    fn stop(&mut self) {
+        if self.is_over() {
+            return;
+        }
+        self.cancelled = true;
+        self.waiting.push_back(cycle::Event::Cancel);
+        self.go_on();
+        self.stop_asking();
+    }
+
+    /// Whether nothing goes on, and nothing is left that could follow.
+    fn is_over(&self) -> bool {
+        let idle = self.running.is_empty() && self.asked.is_empty() && self.request.is_none();
+        idle && self.waiting.is_empty()
+    }
+
+    fn finish(&mut self) {
+        self.finished = true;
+        let prompt = self.agent.conversation.prompt(&[]);
+        let messages = self.agent.conversation.tell(&prompt);
+        self.told.extend(messages.into_iter().map(Event::Message));
+        let says_last = prompt.messages.last().map(|it| it.role);
+        let ended = if let Some(problem) = self.problem.take() {
+            Ended::Failed(problem)
+        } else if self.cancelled {
+            Ended::Cancelled
+        } else if self.agent.cycle.reached_limit() {
+            let requests = self.agent.cycle.turns();
+            self.tell(Event::TurnLimit { requests });
+            Ended::TurnLimit
+        } else if self.agent.cycle.is_stuck() {
+            let what = "The model made the same call with the same error in 3 requests, so it was not asked again.";
+            let fix = "Prompt it with what it should do instead.";
+            Ended::Failed(Problem::new(what, fix))
+        } else if says_last == Some(PromptRole::User) {
+            // The cycle does not send the same error for ever.
+            let what = "The model wrote calls that cannot be read twice in a row, so it was not asked again.";
+            Ended::Failed(Problem::new(what, "Prompt it again."))
+        } else {
+            Ended::Done
+        };
+        self.tell(Event::Finished(ended));
+    }
+}
+
+impl Drop for Run<'_> {
+    /// Ends what goes on, so that the conversation can go on: each call has a result.
+    fn drop(&mut self) {
+        if self.finished || self.is_over() {
+            return;
+        }
+        self.stop();
+        let cut = || ToolOutcome::Cancelled("Cancelled by the user.".to_owned());
+        let running = self.running.drain().map(|(call, _)| (call, cut()));
+        let ended: Vec<_> = running.collect();
+        self.waiting.push_back(cycle::Event::ToolsFinished(ended));
+        self.go_on();
+    }
+}

@@ -1,0 +1,222 @@
+//! Which result answers which call.
+//!
+//! A call is answered in the `@You:` message right after its assistant message
+//! and nowhere else, so an id that an earlier turn used means nothing here.
+
+use std::collections::HashMap;
+
+use super::{Block, Document, Message, ResultKind, Role, Status, ToolResult, ToolUse};
+use crate::diagnostic::{Diagnostic, Fix};
+use crate::tool::ToolUseId;
+
+/// An assistant message with calls, and the answers to them.
+#[derive(Debug)]
+pub struct Turn<'d> {
+    /// Index of the assistant message.
+    pub assistant: usize,
+    /// Index of the `@You:` message right after it, if there is one.
+    pub answers: Option<usize>,
+    /// The calls in order, never empty.
+    pub calls: Vec<Call<'d>>,
+    /// Why the answer was cut off, if it was.
+    pub aborted: Option<&'d str>,
+    /// Results in `answers` that answer no call.
+    pub orphans: Vec<&'d ToolResult>,
+}
+
+/// A call and its answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'d> {
+    /// The call.
+    pub tool_use: &'d ToolUse,
+    /// Its placeholder or result.
+    pub result: Option<&'d ToolResult>,
+    /// Whether another call of the same message has the same id.
+    pub duplicate: bool,
+}
+
+impl<'d> Call<'d> {
+    fn new(tool_use: &'d ToolUse) -> Self {
+        Self {
+            tool_use,
+            result: None,
+            duplicate: false,
+        }
+    }
+
+    /// The status, when a placeholder stands for the answer.
+    pub fn status(&self) -> Option<Status> {
+        match self.result?.kind {
+            ResultKind::Placeholder(status) => Some(status),
+            ResultKind::Final { .. } => None,
+        }
+    }
+
+    /// Whether a real result stands there.
+    pub fn is_answered(&self) -> bool {
+        self.result
+            .is_some_and(|result| matches!(result.kind, ResultKind::Final { .. }))
+    }
+}
+
+impl<'t> Document<'t> {
+    /// Every turn with calls, in order; from the end with `rev()`.
+    pub fn turns(&self) -> impl DoubleEndedIterator<Item = Turn<'_>> {
+        (0..self.messages.len()).filter_map(|at| self.turn(at))
+    }
+
+    /// The turns with a call that has no result yet, in order. There are few of
+    /// them, however long the chat is.
+    pub fn unanswered_turns(&self) -> impl Iterator<Item = Turn<'_>> {
+        self.unanswered.iter().filter_map(|at| self.turn(*at))
+    }
+
+    /// The turn whose answer or results cover a line.
+    pub fn turn_at(&self, line: usize) -> Option<Turn<'_>> {
+        let at = self.message_at(line)?;
+        self.turn(at).or_else(|| self.turn(at.checked_sub(1)?))
+    }
+
+    /// The turn of an assistant message, if it has calls.
+    pub fn turn(&self, assistant: usize) -> Option<Turn<'_>> {
+        let message = self
+            .messages
+            .get(assistant)
+            .filter(|it| it.role == Role::Assistant)?;
+        let mut calls: Vec<Call<'_>> = self.calls_of(message).map(Call::new).collect();
+        if calls.is_empty() {
+            return None;
+        }
+        let answers = Some(assistant + 1).filter(|at| {
+            self.messages
+                .get(*at)
+                .is_some_and(|next| next.role == Role::You)
+        });
+        let results = answers
+            .into_iter()
+            .flat_map(|at| self.results_of(&self.messages[at]));
+        let orphans = pair(&mut calls, results);
+        let aborted = self
+            .blocks_of(message)
+            .iter()
+            .find_map(|block| match block {
+                Block::Aborted(aborted) => Some(aborted.reason.as_str()),
+                _ => None,
+            });
+        Some(Turn {
+            assistant,
+            answers,
+            calls,
+            aborted,
+            orphans,
+        })
+    }
+
+    fn calls_of(&self, message: &Message) -> impl Iterator<Item = &ToolUse> {
+        let blocks = self.blocks_of(message).iter();
+        blocks.filter_map(|block| match block {
+            Block::ToolUse(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    fn results_of(&self, message: &Message) -> impl Iterator<Item = &ToolResult> {
+        let blocks = self.blocks_of(message).iter();
+        blocks.filter_map(|block| match block {
+            Block::ToolResult(result) => Some(result),
+            _ => None,
+        })
+    }
+}
+
+/// Gives each call its result, the first of an id to the first of that id, and
+/// returns the results that are left, in order.
+fn pair<'d>(
+    calls: &mut [Call<'d>],
+    results: impl Iterator<Item = &'d ToolResult>,
+) -> Vec<&'d ToolResult> {
+    // The calls of each id that have no result yet, the last one first.
+    let mut waiting: HashMap<&ToolUseId, Vec<usize>> = HashMap::new();
+    for (at, call) in calls.iter().enumerate().rev() {
+        waiting.entry(&call.tool_use.id).or_default().push(at);
+    }
+    for of_one_id in waiting.values().filter(|it| it.len() > 1) {
+        for at in of_one_id {
+            calls[*at].duplicate = true;
+        }
+    }
+    let mut orphans = Vec::new();
+    for result in results {
+        let of_its_id = waiting.get_mut(&result.tool_use_id);
+        match of_its_id.and_then(Vec::pop) {
+            Some(at) => calls[at].result = Some(result),
+            None => orphans.push(result),
+        }
+    }
+    orphans
+}
+
+/// The assistant messages with unanswered calls, and what is wrong with the
+/// pairing, both from the message `first` on; its answers are not before it.
+pub(super) fn look(document: &Document<'_>, first: usize) -> (Vec<usize>, Vec<Diagnostic>) {
+    let (mut unanswered, mut found) = (Vec::new(), Vec::new());
+    let last = document.messages.len().saturating_sub(1);
+    // The message whose results were looked at together with the calls before it.
+    let mut seen = None;
+    for (at, message) in document.messages.iter().enumerate().skip(first) {
+        if message.role != Role::Assistant {
+            let unasked = document.results_of(message).filter(|_| seen != Some(at));
+            found.extend(unasked.map(orphan));
+        } else if let Some(turn) = document.turn(at) {
+            seen = turn.answers;
+            if !turn.calls.iter().all(Call::is_answered) {
+                unanswered.push(at);
+            }
+            let older = turn.answers.unwrap_or(at) < last;
+            let calls = turn.calls.iter();
+            found.extend(calls.filter_map(|call| call_problem(document, call, older)));
+            found.extend(turn.orphans.iter().map(|result| orphan(result)));
+        }
+    }
+    (unanswered, found)
+}
+
+fn call_problem(document: &Document<'_>, call: &Call<'_>, older: bool) -> Option<Diagnostic> {
+    let header = call.tool_use.lines.start..call.tool_use.lines.start + 1;
+    let id = &call.tool_use.id;
+    if call.duplicate {
+        let message = format!("Two calls of this answer have the id \"{id}\", so neither is run.");
+        return Some(Diagnostic::error(header.clone(), message).with_fix(Fix {
+            title: "Give this call an id of its own".to_owned(),
+            lines: header.clone(),
+            replacement: vec![format!(
+                "**Tool Use:** `{}` (`{id}_{}`)",
+                call.tool_use.name,
+                header.start + 1
+            )],
+        }));
+    }
+    if call.result.is_none() && older {
+        let message = format!("The call \"{id}\" has no result in the @You: message after it.");
+        return Some(Diagnostic::warning(header, message));
+    }
+    if call.is_answered() {
+        return None;
+    }
+    let error = document.input(call.tool_use).err()?;
+    Some(Diagnostic::error(
+        header,
+        format!(
+            "The arguments of \"{id}\" cannot be read: {error}. The call gets an error result."
+        ),
+    ))
+}
+
+fn orphan(result: &ToolResult) -> Diagnostic {
+    let header = result.lines.start..result.lines.start + 1;
+    let message = format!(
+        "No call of the answer before has the id \"{}\" (or it has a result already); this result is not sent.",
+        result.tool_use_id
+    );
+    Diagnostic::warning(header, message)
+}

@@ -1,0 +1,303 @@
+//! From lines to a [`Parsed`] document: which lines belong together.
+//!
+//! Total and linear. Whatever is not exactly structure stays prose, with a
+//! diagnostic where somebody may have meant structure.
+
+mod blocks;
+mod near;
+
+use super::{Block, Frontmatter, Message, OpenFence, Parsed, Role};
+use crate::diagnostic::{Diagnostic, Fix};
+use crate::scan::{self, Fence, Kind, Scan};
+use crate::text::{Lines, Text};
+
+/// U+FEFF, as some editors begin a file.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Reads a text. What a call and its result make together is added later.
+pub(super) fn parse(text: &Text) -> Parsed {
+    let mut parser = Parser::new(text, 0);
+    let mut parsed = Parsed {
+        frontmatter: parser.frontmatter(),
+        ..Parsed::default()
+    };
+    let start = parsed.frontmatter.as_ref().map_or(0, |it| it.lines.end);
+    parser.walk(start, &mut parsed);
+    parser.finish(&mut parsed);
+    parsed
+}
+
+/// The first message that has to be read again when nothing before the line
+/// `changed` is different; `None` when that is the whole text.
+///
+/// Only a fence that never closes makes earlier lines depend on later ones. An
+/// answer and the results of its calls are read together.
+pub(super) fn first_to_read(parsed: &Parsed, changed: usize) -> Option<usize> {
+    let messages = &parsed.messages;
+    let before = messages.partition_point(|message| message.lines.start < changed);
+    let mut first = before.checked_sub(1)?;
+    if first > 0 && messages[first].role == Role::You && messages[first - 1].role == Role::Assistant
+    {
+        first -= 1;
+    }
+    let line = messages[first].lines.start;
+    let open = parsed.open_fences.first();
+    (first > 0 && open.is_none_or(|fence| fence.lines.start >= line)).then_some(first)
+}
+
+/// Reads a text again from the message `first` on, see [`first_to_read`].
+pub(super) fn parse_from(text: &Text, parsed: &mut Parsed, first: usize) {
+    let line = parsed.messages[first].lines.start;
+    parsed.messages.truncate(first);
+    parsed.open_fences.clear();
+    let known = parsed
+        .diagnostics
+        .partition_point(|it| it.lines.start < line);
+    parsed.diagnostics.truncate(known);
+    let blocks = parsed.messages.last().map_or(0, |last| last.blocks.end);
+    parsed.blocks.truncate(blocks);
+    let mut parser = Parser::new(text, line);
+    parser.blocks = std::mem::take(&mut parsed.blocks);
+    parser.walk(line, parsed);
+    parser.finish(parsed);
+}
+
+struct Parser<'t> {
+    text: &'t Text,
+    scan: Scan,
+    diagnostics: Vec<Diagnostic>,
+    open_fences: Vec<OpenFence>,
+    /// Where the fence of the last tool header would be, when it is not complete.
+    incomplete_header: Option<usize>,
+    /// Before this line no thinking tag is closed: searched once.
+    unclosed_thinking: usize,
+    /// The blocks of the messages so far.
+    blocks: Vec<Block>,
+}
+
+/// The message that is being read, the last one so far.
+struct Open {
+    role: Role,
+    /// First line that no block covers yet.
+    next: usize,
+    first_block: usize,
+}
+
+impl<'t> Parser<'t> {
+    /// Nothing before `line` is looked at.
+    fn new(text: &'t Text, line: usize) -> Self {
+        Self {
+            text,
+            scan: Scan::from(text, line),
+            diagnostics: Vec::new(),
+            open_fences: Vec::new(),
+            incomplete_header: None,
+            unclosed_thinking: 0,
+            blocks: Vec::new(),
+        }
+    }
+
+    /// Hands over what was noted on the way.
+    fn finish(mut self, parsed: &mut Parsed) {
+        self.diagnostics.sort_by_key(|it| it.lines.start);
+        parsed.diagnostics.append(&mut self.diagnostics);
+        parsed.open_fences.append(&mut self.open_fences);
+        parsed.blocks = self.blocks;
+    }
+
+    fn frontmatter(&mut self) -> Option<Frontmatter> {
+        let first = self.text.line(0);
+        let opener = scan::fence(first.strip_prefix(BYTE_ORDER_MARK).unwrap_or(first))?;
+        let language = String::from_utf8_lossy(opener.info).into_owned();
+        if opener.mark != b'`' || language.is_empty() || language.contains(char::is_whitespace) {
+            return None;
+        }
+        let known = matches!(language.as_str(), "lua" | "json");
+        match self.scan.closing_line(0, opener) {
+            None if known => {
+                let message = "The frontmatter never closes, so nothing is run or sent.";
+                self.diagnostics.push(Diagnostic::error(0..1, message));
+                Some(Frontmatter {
+                    language,
+                    lines: 0..0,
+                    problem: Some(message.to_owned()),
+                })
+            }
+            None => None,
+            Some(close) => {
+                let problem = (!known).then(|| {
+                    format!(
+                        "Frontmatter is Lua or JSON, not \"{language}\", so nothing is run or sent."
+                    )
+                });
+                self.diagnostics
+                    .extend(problem.clone().map(|it| Diagnostic::error(0..1, it)));
+                Some(Frontmatter {
+                    language,
+                    lines: 0..close + 1,
+                    problem,
+                })
+            }
+        }
+    }
+
+    fn walk(&mut self, start: usize, parsed: &mut Parsed) {
+        let messages = self.scan.marker_count();
+        parsed.messages.reserve(messages);
+        self.blocks.reserve(2 * messages);
+        let mut open: Option<Open> = None;
+        let mut skip_to = start;
+        let candidates = self.scan.take_candidates();
+        let behind_bom = self.first_marker_behind_bom(start);
+        for (line, kind) in behind_bom.into_iter().chain(candidates) {
+            if line < skip_to {
+                continue;
+            }
+            skip_to = match kind {
+                Kind::Marker(role) => {
+                    let inline = self.inline_at(line, role);
+                    match open.take() {
+                        Some(open) => self.close(open, line, parsed),
+                        None if parsed.messages.is_empty() => self.prelude(start..line, parsed),
+                        None => {}
+                    }
+                    parsed.messages.push(Message {
+                        role,
+                        lines: line..line,
+                        inline,
+                        blocks: 0..0,
+                        may_refer: false,
+                    });
+                    let next = if inline.is_some() { line } else { line + 1 };
+                    let first_block = self.blocks.len();
+                    let opened = open.insert(Open {
+                        role,
+                        next,
+                        first_block,
+                    });
+                    inline.map_or(line, |column| self.inline(line, column, opened))
+                }
+                Kind::Fence | Kind::Other => self.structure(line, kind, open.as_mut()),
+            };
+        }
+        let end = self.text.line_count();
+        match open {
+            Some(open) => self.close(open, end, parsed),
+            None => self.prelude(start..end, parsed),
+        }
+    }
+
+    /// A byte order mark is no part of the text, so a marker may stand behind it.
+    fn first_marker_behind_bom(&self, start: usize) -> Option<(usize, Kind)> {
+        let behind = self.text.line(0).strip_prefix(BYTE_ORDER_MARK)?;
+        let (role, _) = scan::marker(behind).filter(|_| start == 0)?;
+        Some((0, Kind::Marker(role)))
+    }
+
+    /// The column of the content on the line of a marker.
+    fn inline_at(&self, line: usize, role: Role) -> Option<usize> {
+        let bytes = self.text.line(line);
+        let skipped = match line {
+            0 if bytes.starts_with(BYTE_ORDER_MARK) => BYTE_ORDER_MARK.len(),
+            _ => 0,
+        };
+        Some(scan::inline(&bytes[skipped..], role)? + skipped)
+    }
+
+    fn prelude(&mut self, lines: Lines, parsed: &mut Parsed) {
+        if scan::skip_blank(self.text, lines.clone()) < lines.end {
+            let message = "Text before the first role marker is kept and never sent.";
+            self.diagnostics
+                .push(Diagnostic::warning(lines.clone(), message));
+        }
+        parsed.prelude = lines;
+    }
+
+    /// Content on the marker's own line. Other tools write headers there; a fence
+    /// counts at column 0 only.
+    fn inline(&mut self, line: usize, column: usize, open: &mut Open) -> usize {
+        let content = &self.text.line(line)[column..];
+        self.header(line, content, open).unwrap_or(line + 1)
+    }
+
+    /// Reads what starts at column 0 of `line`; returns the line to go on with.
+    fn structure(&mut self, line: usize, kind: Kind, open: Option<&mut Open>) -> usize {
+        let bytes = self.text.line(line);
+        if kind == Kind::Fence
+            && let Some(fence) = scan::fence(bytes)
+        {
+            return self.prose_fence(line, fence);
+        }
+        if bytes.first() == Some(&b'@') {
+            self.near_marker(line, open.as_ref().map(|open| open.role));
+            return line + 1;
+        }
+        open.and_then(|open| self.header(line, bytes, open))
+            .unwrap_or(line + 1)
+    }
+
+    fn prose_fence(&mut self, line: usize, opener: Fence<'_>) -> usize {
+        if let Some(close) = self.scan.closing_line(line, opener) {
+            return close + 1;
+        }
+        let end = self.next_message(line);
+        let closing = opener.marks();
+        let below_header = self.incomplete_header == Some(line);
+        let mut diagnostic = Diagnostic::warning(
+            line..line + 1,
+            "This fence never closes; it ends at the next role marker.",
+        );
+        if !below_header {
+            diagnostic = diagnostic.with_fix(Fix {
+                title: "Close the fence".to_owned(),
+                lines: end..end,
+                replacement: vec![closing.clone()],
+            });
+        }
+        self.diagnostics.push(diagnostic);
+        self.open_fences.push(OpenFence {
+            lines: line..end,
+            closing,
+            below_header,
+        });
+        end
+    }
+
+    fn close(&mut self, open: Open, end: usize, parsed: &mut Parsed) {
+        if open.next < end {
+            self.blocks.push(Block::Prose(open.next..end));
+        }
+        if let Some(message) = parsed.messages.last_mut() {
+            message.lines.end = end;
+            message.blocks = open.first_block..self.blocks.len();
+            let blocks = &self.blocks[open.first_block..];
+            message.may_refer =
+                open.role != Role::Assistant && may_refer(self.text, message, blocks);
+        }
+    }
+
+    /// Where the message that holds `line` ends at the latest.
+    fn next_message(&self, line: usize) -> usize {
+        self.scan
+            .next_marker(line + 1)
+            .unwrap_or(self.text.line_count())
+    }
+}
+
+/// Whether `@` or `{{` stands in a message's prose, beside the `@` of its marker.
+fn may_refer(text: &Text, message: &Message, blocks: &[Block]) -> bool {
+    let marker = message.lines.start;
+    blocks.iter().any(|block| {
+        let Block::Prose(lines) = block else {
+            return false;
+        };
+        let prose = text.slice(lines.clone());
+        let skipped = match message.inline {
+            Some(column) if lines.start == marker => column,
+            _ => 0,
+        };
+        let prose = prose.get(skipped..).unwrap_or_default();
+        let begins = |at: usize| prose[at] == b'@' || prose[at..].starts_with(b"{{");
+        memchr::memchr2_iter(b'@', b'{', prose).any(begins)
+    })
+}

@@ -1,0 +1,278 @@
+//! Where the host puts what it writes: answers below their calls, messages at the
+//! end, and the closing line of a fence that somebody left open.
+//!
+//! Nothing that stands in the document changes its meaning by what is put beside
+//! it. The parent module writes the blocks.
+
+use std::collections::BTreeMap;
+
+use super::{BlockLines, TextEdit, aborted};
+use crate::document::{Block, Document, Message, OpenFence, Role, ToolResult, Turn};
+use crate::escape::escape_line;
+use crate::scan;
+use crate::text::Lines;
+
+/// Puts answers to calls of one turn where they belong: in the `@You:` message
+/// after it, in the order of the calls, above the user's own text. The edits are
+/// disjoint and sorted.
+///
+/// `answers` holds a call's index in the turn and its block, in call order.
+pub fn place(
+    document: &Document<'_>,
+    turn: &Turn<'_>,
+    answers: &[(usize, BlockLines)],
+) -> Vec<TextEdit> {
+    let Some(message) = turn.answers.map(|at| &document.messages[at]) else {
+        return new_answers(document, turn, answers);
+    };
+    let top = message.lines.start + 1;
+    let mut edits: Vec<TextEdit> = Vec::new();
+    // Blocks that come before a line, with a blank line between them.
+    let mut inserted: BTreeMap<usize, BlockLines> = BTreeMap::new();
+    for (index, block) in answers {
+        if let Some(result) = turn.calls[*index].result {
+            edits.push(TextEdit {
+                lines: result.lines.clone(),
+                replacement: block.clone(),
+            });
+            continue;
+        }
+        let earlier = turn.calls[..*index].iter().rev();
+        let after = earlier.filter_map(|call| call.result).next();
+        let blocks = inserted
+            .entry(after.map_or(top, |result| result.lines.end))
+            .or_default();
+        if !blocks.is_empty() {
+            blocks.push(String::new());
+        }
+        blocks.extend_from_slice(block);
+    }
+    if let Some(column) = message.inline {
+        beside_marker(document, message, column, inserted.remove(&top), &mut edits);
+    }
+    edits.extend(inserted.into_iter().map(|(at, blocks)| {
+        let mut replacement = Vec::new();
+        if at > top {
+            replacement.push(String::new());
+        }
+        replacement.extend(blocks);
+        if at < document.text().line_count() && !document.is_blank(at..at + 1) {
+            replacement.push(String::new());
+        }
+        TextEdit {
+            lines: at..at,
+            replacement,
+        }
+    }));
+    edits.sort_by_key(|edit| (edit.lines.start, edit.lines.end));
+    edits
+}
+
+/// Leaves the words alone that the user typed into placeholders while their calls ran:
+/// they stay on their lines, below the result, where they must not become structure.
+/// `edits` are those of [`place`].
+pub fn keep_words(
+    document: &Document<'_>,
+    edits: Vec<TextEdit>,
+    placeholders: &[&ToolResult],
+) -> Vec<TextEdit> {
+    let mut kept = Vec::new();
+    for mut edit in edits {
+        let typed = placeholders.iter().find(|it| it.lines == edit.lines);
+        let Some(typed) = typed else {
+            kept.push(edit);
+            continue;
+        };
+        edit.lines.end = typed.body.start;
+        edit.replacement.push(String::new());
+        kept.push(edit);
+        kept.extend(typed.body.clone().filter_map(|line| {
+            let words = document.text().line_str(line);
+            let harmless = match scan::fence(words.as_bytes()) {
+                Some(_) => format!(" {words}").into(),
+                None => escape_line(&words),
+            };
+            (harmless != words).then(|| TextEdit {
+                lines: line..line + 1,
+                replacement: vec![harmless.into_owned()],
+            })
+        }));
+        kept.push(TextEdit {
+            lines: typed.body.end..typed.lines.end,
+            replacement: Vec::new(),
+        });
+    }
+    kept
+}
+
+/// Content behind the marker, as other tools write it: a result there keeps its
+/// line, and text moves below the blocks that come first.
+fn beside_marker(
+    document: &Document<'_>,
+    message: &Message,
+    column: usize,
+    first: Option<BlockLines>,
+    edits: &mut Vec<TextEdit>,
+) {
+    let line = message.lines.start;
+    let whole = document.text().line_str(line);
+    let (marker, content) = whole.split_at(column);
+    let replaced = edits.iter_mut().find(|edit| edit.lines.start == line);
+    let Some(mut above) = first else {
+        if let Some(edit) = replaced {
+            edit.replacement[0].insert_str(0, marker);
+        }
+        return;
+    };
+    above.insert(0, marker.trim_end().to_owned());
+    above.push(String::new());
+    match replaced {
+        Some(edit) => {
+            edit.replacement.splice(0..0, above);
+        }
+        None => {
+            above.push(moved(document, message, content));
+            edits.push(TextEdit {
+                lines: line..line + 1,
+                replacement: above,
+            });
+        }
+    }
+}
+
+/// Content of a marker's line on a line of its own, where it must not become
+/// structure that it was not.
+fn moved(document: &Document<'_>, message: &Message, content: &str) -> String {
+    let is_result = document.blocks_of(message).first().is_some_and(
+        |block| matches!(block, Block::ToolResult(it) if it.lines.start == message.lines.start),
+    );
+    if is_result || content.starts_with('\\') {
+        content.to_owned()
+    } else if scan::fence(content.as_bytes()).is_some() {
+        format!(" {content}")
+    } else {
+        escape_line(content).into_owned()
+    }
+}
+
+fn new_answers(
+    document: &Document<'_>,
+    turn: &Turn<'_>,
+    answers: &[(usize, BlockLines)],
+) -> Vec<TextEdit> {
+    if answers.is_empty() {
+        return Vec::new();
+    }
+    let end = document.messages[turn.assistant].lines.end;
+    let mut replacement = separator(document, end);
+    replacement.push(Role::You.marker().to_owned());
+    for (at, (_, block)) in answers.iter().enumerate() {
+        if at > 0 {
+            replacement.push(String::new());
+        }
+        replacement.extend_from_slice(block);
+    }
+    if end < document.text().line_count() {
+        replacement.push(String::new());
+    }
+    vec![TextEdit {
+        lines: end..end,
+        replacement,
+    }]
+}
+
+/// A blank line, when the line before `line` is none. Blank lines at the end of
+/// the model's text are its own, so that one more is needed behind them.
+fn separator(document: &Document<'_>, line: usize) -> Vec<String> {
+    let last = document.messages.last();
+    let own_blanks = line == document.text().line_count()
+        && last.is_some_and(|message| {
+            message.role == Role::Assistant
+                && matches!(document.blocks_of(message).last(), Some(Block::Prose(lines)) if !document.is_blank(lines.clone()))
+        });
+    if own_blanks || !document.is_blank(line - 1..line) {
+        vec![String::new()]
+    } else {
+        Vec::new()
+    }
+}
+
+/// A message at the end of the document: its marker, then `content`.
+pub fn append_message(document: &Document<'_>, role: Role, content: &[&str]) -> TextEdit {
+    let end = document.text().line_count();
+    // An empty buffer has one empty line, which the marker takes.
+    if document.text().bytes().is_empty() {
+        let lines = std::iter::once(role.marker()).chain(content.iter().copied());
+        return TextEdit {
+            lines: 0..1,
+            replacement: lines.map(str::to_owned).collect(),
+        };
+    }
+    let mut replacement = separator(document, end);
+    replacement.push(role.marker().to_owned());
+    replacement.extend(content.iter().map(|line| (*line).to_owned()));
+    TextEdit {
+        lines: end..end,
+        replacement,
+    }
+}
+
+/// The comment of a cut-off answer at the end of the last one, unless one stands
+/// there; `None` when the document has no answer. An open fence is closed first.
+pub fn abort_last(document: &Document<'_>, reason: &str) -> Option<TextEdit> {
+    let mut messages = document.messages.iter();
+    let last = messages.rfind(|message| message.role == Role::Assistant)?;
+    if document
+        .blocks_of(last)
+        .iter()
+        .any(|block| matches!(block, Block::Aborted(_)))
+    {
+        return None;
+    }
+    let end = end_of_content(document, last.lines.clone());
+    let open = document
+        .open_fences
+        .iter()
+        .find(|fence| last.lines.contains(&fence.lines.start));
+    let closing = open.map(|fence| fence.closing.clone());
+    let comment = [String::new(), aborted(reason)];
+    Some(TextEdit {
+        lines: end..end,
+        replacement: closing.into_iter().chain(comment).collect(),
+    })
+}
+
+/// Closes every fence that text left open, so that no fence that is written
+/// behind it can close it and swallow the markers between them. Nothing is closed
+/// while a tool header's fence or the frontmatter is open: that would make a call,
+/// a result or settings of it.
+pub fn close_fences(document: &Document<'_>) -> Vec<TextEdit> {
+    let fences = &document.open_fences;
+    let frontmatter = document.frontmatter.as_ref();
+    if fences.iter().any(|fence| fence.below_header)
+        || frontmatter.is_some_and(|it| it.problem.is_some())
+    {
+        return Vec::new();
+    }
+    fences
+        .iter()
+        .map(|fence| close_fence(document, fence))
+        .collect()
+}
+
+fn close_fence(document: &Document<'_>, fence: &OpenFence) -> TextEdit {
+    let at = end_of_content(document, fence.lines.clone());
+    TextEdit {
+        lines: at..at,
+        replacement: vec![fence.closing.clone()],
+    }
+}
+
+/// The line behind the last one of `lines` that is not blank.
+fn end_of_content(document: &Document<'_>, lines: Lines) -> usize {
+    let start = lines.start;
+    let last = lines
+        .rev()
+        .find(|line| !document.is_blank(*line..*line + 1));
+    last.unwrap_or(start) + 1
+}

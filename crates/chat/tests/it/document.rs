@@ -1,0 +1,62 @@
+//! What a document that was read says about its text.
+
+use std::collections::BTreeMap;
+
+use chat::document::{Document, Role};
+use chat::text::Text;
+
+fn frontmatter(text: &str) -> String {
+    let text = Text::from(text);
+    Document::parse(&text).frontmatter_text()
+}
+
+#[test]
+fn the_frontmatter_is_the_text_between_its_fences() {
+    for (text, expected) in [
+        ("```lua\na = 1\nb = 2\n```\n@You:\n", "a = 1\nb = 2"),
+        ("```json\n{}\n```", "{}"),
+        ("```lua\n```\n@You:\n", ""),
+        ("```lua\nnever closes\n\n@You:\n", ""),
+        ("@You:\n```lua\na = 1\n```\n", ""),
+        ("", ""),
+    ] {
+        assert_eq!(frontmatter(text), expected, "{text:?}");
+    }
+}
+
+/// Whether each message may refer to something, by its role.
+fn referring(text: &str) -> BTreeMap<&'static str, bool> {
+    let text = Text::from(text);
+    let document = Document::parse(&text);
+    let messages = document.messages.iter();
+    messages
+        .map(|it| (it.role.marker(), it.may_refer))
+        .collect()
+}
+
+#[test]
+fn a_message_may_refer_when_its_prose_has_an_at_sign_or_two_braces() {
+    for (text, expected) in [
+        ("@You: hi", false),
+        ("@You:\nhi", false),
+        ("@You: @bash", true),
+        ("@You:\n@bash", true),
+        ("@You: {{ name }}", true),
+        ("@You:\nfn f() { g }", false),
+        (
+            "@You:\n**Tool Result:** `a`\n\n```\n@bash {{ x }}\n```\n",
+            false,
+        ),
+        // The words on the marker's line are no measure for the next paragraph.
+        (
+            "@You: Hello.\n**Tool Result:** `a`\n\n```\nx\n```\n@a",
+            true,
+        ),
+    ] {
+        let found = referring(text);
+        assert_eq!(found[Role::You.marker()], expected, "{text:?}");
+    }
+    let all = referring("@System:\n@a\n\n@Assistant:\n@a\n\n@You:\n");
+    let expected = [("@Assistant:", false), ("@System:", true), ("@You:", false)];
+    assert_eq!(all, BTreeMap::from(expected));
+}

@@ -1,0 +1,12 @@
+//! The folder of the user's configuration: `config.toml`, script tools, and commands.
+
+use std::path::PathBuf;
+
+/// The folder: `$XDG_CONFIG_HOME/flemma`, or nothing without a home folder.
+pub fn path() -> Option<PathBuf> {
+    let set = tools::variable_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let folder = set
+        .filter(|path| path.is_absolute())
+        .or_else(|| std::env::home_dir().map(|home| home.join(".config")))?;
+    Some(folder.join("flemma"))
+}

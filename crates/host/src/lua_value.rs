@@ -1,0 +1,42 @@
+//! JSON values as Lua writes them.
+
+use serde_json::Value;
+
+/// Returns a value as Lua writes it, on one line.
+pub fn as_lua(value: &Value) -> String {
+    match value {
+        Value::Null => "nil".to_owned(),
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() => float.to_string(),
+            _ => number.to_string(),
+        },
+        Value::Array(items) if items.is_empty() => "{}".to_owned(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(as_lua).collect();
+            format!("{{ {} }}", items.join(", "))
+        }
+        Value::Object(map) if map.len() == 1 && map.contains_key("function") => {
+            "function".to_owned()
+        }
+        Value::Object(map) if map.is_empty() => "{}".to_owned(),
+        Value::Object(map) => {
+            let pairs = map.iter().map(|(name, value)| (key(name), as_lua(value)));
+            let pairs: Vec<String> = pairs
+                .map(|(name, value)| format!("{name} = {value}"))
+                .collect();
+            format!("{{ {} }}", pairs.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn key(name: &str) -> String {
+    let plain = name
+        .chars()
+        .all(|it| it.is_ascii_alphanumeric() || it == '_');
+    if plain && !name.starts_with(|it: char| it.is_ascii_digit()) && !name.is_empty() {
+        name.to_owned()
+    } else {
+        format!("[{}]", Value::from(name))
+    }
+}

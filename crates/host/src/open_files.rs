@@ -1,0 +1,35 @@
+//! Which files are open in Neovim, by real path: what Neovim reported last.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
+
+/// The real paths of the files that are open; `None` until Neovim reported them.
+#[derive(Debug, Default)]
+pub struct OpenFiles(RwLock<Option<HashSet<PathBuf>>>);
+
+impl OpenFiles {
+    /// Replaces the list.
+    pub fn are(&self, paths: &[String]) {
+        let real = |path: &String| {
+            Path::new(path)
+                .canonicalize()
+                .unwrap_or_else(|_| path.into())
+        };
+        let open = paths.iter().map(real).collect();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(open);
+    }
+
+    /// Returns true if a file may be open that is no chat.
+    pub fn may_hold_any(&self) -> bool {
+        let open = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let is_chat = |path: &PathBuf| path.extension().is_some_and(|it| it == "chat");
+        open.as_ref().is_none_or(|open| !open.iter().all(is_chat))
+    }
+
+    /// Returns true if a file may be open.
+    pub fn may_hold(&self, path: &Path) -> bool {
+        let open = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        open.as_ref().is_none_or(|open| open.contains(path))
+    }
+}

@@ -1,0 +1,309 @@
+//! The option table: one row per option, with the values it takes, its default, the
+//! layers that may set it, whether a change of it loosens, and its help.
+//!
+//! Every layer is validated against this table (`check`), and the manual's section, the
+//! annotations for LuaLS, and the defaults that Neovim needs are generated from it
+//! (`docgen`). What an option does is not known here, nor where its value comes from.
+
+mod check;
+#[cfg(test)]
+mod docgen;
+mod kind;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+
+use kind::Kind;
+use rows::ROOT;
+
+pub use check::{InvalidOption, check, check_value, lay_over, out_of_scope, unknown};
+pub use kind::share;
+pub use rows::{PROVIDER_NAMES, parameter_words};
+
+/// A layer of options. A later one wins over the earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// The table given to `setup()`.
+    Setup,
+    /// The command line's `config.toml`.
+    ConfigFile,
+    /// A project's `.flemma/config.toml`.
+    Project,
+    /// Rules that the user had remembered.
+    Rules,
+    /// A `:Flemma` command, until Neovim ends.
+    Runtime,
+    /// A chat's frontmatter.
+    Frontmatter,
+}
+
+impl Scope {
+    /// The layer's name in `:Flemma status verbose`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Setup => "setup",
+            Self::ConfigFile => "config.toml",
+            Self::Project => "project",
+            Self::Rules => "rules",
+            Self::Runtime => "runtime",
+            Self::Frontmatter => "frontmatter",
+        }
+    }
+}
+
+/// Which values of an option allow more than the user's own options do. Only stated of
+/// options that a chat or a project can set: those of the user are the measure.
+#[derive(Debug, Clone, Copy)]
+pub enum Loosens {
+    /// No value does.
+    Never,
+    /// Every value but `strict` does.
+    Unless {
+        /// The strictest value, as JSON.
+        strict: &'static str,
+        /// What the change does, to follow "this": "would …".
+        what: &'static str,
+    },
+    /// `true` does where the user's own value is `false`.
+    WhenTurnedOn(&'static str),
+    /// Every value does.
+    Always(&'static str),
+    /// The value is compared with the user's own rules by code of its own.
+    Compared,
+}
+
+impl Loosens {
+    /// Returns what `value` would allow beyond the user's `own` value, to follow "this".
+    pub fn what(&self, value: &Value, own: &Value) -> Option<&'static str> {
+        match *self {
+            Self::Never | Self::Compared => None,
+            Self::Always(what) => Some(what),
+            Self::WhenTurnedOn(what) => {
+                let turned_on = *value == Value::Bool(true) && *own == Value::Bool(false);
+                turned_on.then_some(what)
+            }
+            Self::Unless { strict, what } => (json(strict) != *value).then_some(what),
+        }
+    }
+}
+
+/// A row of the table: an option, or a table of options.
+#[derive(Debug)]
+pub struct OptionDef {
+    /// The last part of its path.
+    pub name: &'static str,
+    /// The values it takes.
+    pub kind: Kind,
+    /// Its default as JSON; of a table, its options have theirs.
+    default: &'static str,
+    /// The layers that may set it; of a table, its options say so.
+    scopes: &'static [Scope],
+    /// Which of its values allow more than the user does.
+    pub loosens: Loosens,
+    /// True if its value is never shown.
+    pub secret: bool,
+    /// Its entry in the manual, wrapped at 74 columns.
+    #[cfg_attr(not(test), expect(dead_code, reason = "`docgen` prints it"))]
+    help: &'static str,
+}
+
+/// The layers of options that only the user sets.
+const USER: &[Scope] = &[Scope::Setup, Scope::ConfigFile];
+/// The layers of options that a command can change as well.
+const COMMAND: &[Scope] = &[Scope::Setup, Scope::ConfigFile, Scope::Runtime];
+/// The layers of options that a project and a chat can set as well.
+const CHAT: &[Scope] = &[
+    Scope::Setup,
+    Scope::ConfigFile,
+    Scope::Project,
+    Scope::Frontmatter,
+];
+/// The layers of options that a project, a chat, and a command can set as well.
+const ANYWHERE: &[Scope] = &[
+    Scope::Setup,
+    Scope::ConfigFile,
+    Scope::Project,
+    Scope::Runtime,
+    Scope::Frontmatter,
+];
+/// The layers of rules, to which the user's answers add.
+const RULES: &[Scope] = &[Scope::Setup, Scope::ConfigFile, Scope::Rules];
+
+/// Makes the row of an option with a default, as JSON.
+const fn option(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    help: &'static str,
+) -> OptionDef {
+    OptionDef {
+        name,
+        kind,
+        default,
+        scopes: USER,
+        loosens: Loosens::Never,
+        secret: false,
+        help,
+    }
+}
+
+/// Makes the row of an option whose default is nil.
+const fn unset(name: &'static str, kind: Kind, help: &'static str) -> OptionDef {
+    option(name, kind, "null", help)
+}
+
+/// Makes the row of a table of options.
+const fn table(name: &'static str, kind: Kind, help: &'static str) -> OptionDef {
+    option(name, kind, "{}", help)
+}
+
+impl OptionDef {
+    const fn scopes(mut self, scopes: &'static [Scope]) -> Self {
+        self.scopes = scopes;
+        self
+    }
+
+    const fn loosens(mut self, loosens: Loosens) -> Self {
+        self.loosens = loosens;
+        self
+    }
+
+    const fn secret(mut self) -> Self {
+        self.secret = true;
+        self
+    }
+
+    /// Returns true if a layer may set the option, or one in the table.
+    pub fn is_in(&self, scope: Scope) -> bool {
+        match self.kind.fields() {
+            Some(mut fields) => fields.any(|field| field.is_in(scope)),
+            None => self.scopes.contains(&scope),
+        }
+    }
+
+    /// Returns the default; of a table, those of its options.
+    pub fn default(&self) -> Value {
+        match self.kind.fields() {
+            Some(fields) => {
+                let pairs = fields.map(|field| (field.name.to_owned(), field.default()));
+                Value::Object(pairs.collect::<Map<_, _>>())
+            }
+            None => json(self.default),
+        }
+    }
+
+    /// Returns the option `enabled` of a table that has one. A chat sets it by setting the
+    /// table to true or false.
+    pub fn switch(&self) -> Option<&'static OptionDef> {
+        self.kind.fields()?.find(|field| field.name == "enabled")
+    }
+
+    /// Returns true for a table of which a chat can set nothing but `enabled`.
+    pub fn is_switch(&self) -> bool {
+        let fields = self.kind.fields().into_iter().flatten();
+        let mut fields = fields.filter(|field| field.is_in(Scope::Frontmatter));
+        fields.next().is_some_and(|it| it.name == "enabled") && fields.next().is_none()
+    }
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+/// Returns the row of the option or table with this path.
+pub fn find(path: &str) -> Option<&'static OptionDef> {
+    let mut parts = path.split('.');
+    let first = parts.next()?;
+    let mut found = ROOT.fields()?.find(|field| field.name == first)?;
+    for part in parts {
+        found = found.kind.fields()?.find(|field| field.name == part)?;
+    }
+    Some(found)
+}
+
+/// Returns the whole path and the row of what a chat names below `flemma.opt`, where
+/// parameters stand without `parameters.` before them.
+pub fn find_in_chat(path: &str) -> Option<(String, &'static OptionDef)> {
+    let parameter = format!("parameters.{path}");
+    let known = |path: String| find(&path).map(|option| (path, option));
+    known(path.to_owned()).or_else(|| known(parameter))
+}
+
+/// Returns the names that a chat can set below the table `path` of `flemma.opt`.
+pub fn names_in_chat(path: &str) -> Vec<&'static str> {
+    let table = match path {
+        "" => ROOT.fields(),
+        path => find_in_chat(path).and_then(|(_, option)| option.kind.fields()),
+    };
+    let parameters = find("parameters").filter(|_| path.is_empty());
+    let parameters = parameters.and_then(|it| it.kind.fields());
+    let fields = table.into_iter().flatten();
+    let fields = fields
+        .filter(|field| field.name != "parameters")
+        .chain(parameters.into_iter().flatten());
+    let fields = fields.filter(|field| field.is_in(Scope::Frontmatter));
+    fields.map(|field| field.name).collect()
+}
+
+/// Returns the path below `flemma.opt` of the option with this whole path.
+#[cfg(test)]
+pub fn path_in_chat(path: &str) -> &str {
+    let path = path.strip_prefix("parameters.").unwrap_or(path);
+    let table = path.strip_suffix(".enabled");
+    let switch = table.filter(|table| find(table).is_some_and(OptionDef::is_switch));
+    switch.unwrap_or(path)
+}
+
+/// Every option that is no table, with its whole path.
+static LEAVES: LazyLock<Vec<(String, &'static OptionDef)>> = LazyLock::new(|| {
+    fn collect(kind: &Kind, prefix: &str, found: &mut Vec<(String, &'static OptionDef)>) {
+        for field in kind.fields().into_iter().flatten() {
+            let path = format!("{prefix}{}", field.name);
+            if field.kind.fields().is_some() {
+                collect(&field.kind, &format!("{path}."), found);
+            } else {
+                found.push((path, field));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(&ROOT, "", &mut found);
+    found
+});
+
+/// Returns every option that is no table, with its whole path.
+pub fn leaves() -> impl Iterator<Item = (&'static str, &'static OptionDef)> {
+    LEAVES.iter().map(|(path, option)| (path.as_str(), *option))
+}
+
+/// Returns the options that `values` set, with their whole paths.
+pub fn set_in(values: &Value) -> Vec<(&'static str, &'static OptionDef, &Value)> {
+    let set = leaves().filter_map(|(path, option)| Some((path, option, at(values, path)?)));
+    set.collect()
+}
+
+/// Returns the value at `path`, unless it is absent or null.
+pub fn at<'a>(values: &'a Value, path: &str) -> Option<&'a Value> {
+    let value = path
+        .split('.')
+        .try_fold(values, |table, name| table.get(name));
+    value.filter(|value| !value.is_null())
+}
+
+/// Returns `value` in tables that lead to `path`.
+pub fn nested(path: &str, value: Value) -> Value {
+    path.rsplit('.').fold(value, |inner, name| {
+        Value::Object(Map::from_iter([(name.to_owned(), inner)]))
+    })
+}
+
+/// Returns the defaults of all options.
+pub fn defaults() -> Value {
+    let fields = ROOT.fields().into_iter().flatten();
+    let pairs = fields.map(|field| (field.name.to_owned(), field.default()));
+    Value::Object(pairs.collect::<Map<_, _>>())
+}

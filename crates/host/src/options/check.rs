@@ -1,0 +1,298 @@
+//! Validates the options of a layer and says what does not fit.
+//!
+//! What is right is taken over, also beside something that is wrong. Whether a name in
+//! a list is that of a tool is not known here.
+
+use std::fmt;
+
+use chat::{did_you_mean, suggest};
+use serde_json::{Map, Value};
+
+use super::kind::Kind;
+use super::rows::ROOT;
+use super::{OptionDef, Scope};
+
+/// An option that does not apply, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidOption {
+    /// Its path; empty for the table of all options.
+    pub path: String,
+    /// What is wrong and what would be right, in sentences that name the path.
+    pub message: String,
+    /// The user's word that is wrong: a name or a text.
+    pub word: Option<String>,
+    /// The option of that table that was probably meant.
+    pub meant: Option<&'static str>,
+}
+
+impl InvalidOption {
+    /// Makes one from sentences that name `path`.
+    pub fn new(path: &str, message: impl Into<String>) -> Self {
+        Self {
+            path: path.to_owned(),
+            message: message.into(),
+            word: None,
+            meant: None,
+        }
+    }
+
+    /// Names the user's word that is wrong.
+    pub fn of_word(mut self, word: &str) -> Self {
+        self.word = Some(word.to_owned());
+        self
+    }
+
+    /// Returns true if the option is `table`, is in it, or was probably meant to be.
+    pub fn is_about(&self, table: &str) -> bool {
+        let inner = self.path.strip_prefix(table);
+        let is_inside = inner.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        is_inside || self.meant == Some(table)
+    }
+}
+
+impl std::error::Error for InvalidOption {}
+
+impl fmt::Display for InvalidOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// Returns the part of `given` that a layer may set and that fits, and what is invalid.
+pub fn check(given: &Value, scope: Scope) -> (Value, Vec<InvalidOption>) {
+    let mut check = Check::new(scope);
+    let fitting = check.value(&ROOT, false, given, "");
+    (fitting.unwrap_or(Value::Null), check.invalid)
+}
+
+/// Returns the part of `given` that fits an option or table, and what is invalid.
+/// Messages name it `path`.
+pub fn check_value(
+    option: &'static OptionDef,
+    path: &str,
+    given: &Value,
+    scope: Scope,
+) -> (Option<Value>, Vec<InvalidOption>) {
+    let mut check = Check::new(scope);
+    let fitting = check.option(option, given, path);
+    (fitting, check.invalid)
+}
+
+/// Describes a name that no option has, where those of `known` exist.
+pub fn unknown(path: &str, name: &str, known: &[&'static str]) -> InvalidOption {
+    let meant = suggest(name, known.iter().copied());
+    let hint = match meant {
+        Some(meant) => format!(" Did you mean \"{meant}\"?"),
+        None => format!(" Options: {}.", known.join(", ")),
+    };
+    let message = format!("There is no option \"{path}\".{hint}");
+    InvalidOption {
+        meant: meant.and_then(|meant| known.iter().find(|it| **it == meant).copied()),
+        ..InvalidOption::new(path, message).of_word(name)
+    }
+}
+
+/// Describes an option or table that a layer cannot set; nothing if it can.
+pub fn out_of_scope(option: &OptionDef, path: &str, scope: Scope) -> Option<InvalidOption> {
+    if option.is_in(scope) {
+        return None;
+    }
+    let why = match scope {
+        Scope::Frontmatter => "a chat cannot set it",
+        Scope::Project => "a project cannot set it",
+        Scope::Setup | Scope::ConfigFile | Scope::Rules | Scope::Runtime => {
+            "it cannot be changed later"
+        }
+    };
+    let message = format!("\"{path}\" is an option of setup(), and {why}.");
+    Some(InvalidOption::new(path, message).of_word(option.name))
+}
+
+/// The validation of one layer.
+struct Check {
+    scope: Scope,
+    invalid: Vec<InvalidOption>,
+}
+
+impl Check {
+    fn new(scope: Scope) -> Self {
+        Self {
+            scope,
+            invalid: Vec::new(),
+        }
+    }
+
+    fn option(&mut self, option: &OptionDef, given: &Value, path: &str) -> Option<Value> {
+        if let Some(invalid) = out_of_scope(option, path, self.scope) {
+            self.invalid.push(invalid);
+            return None;
+        }
+        self.value(&option.kind, option.secret, given, path)
+    }
+
+    fn value(&mut self, kind: &Kind, secret: bool, given: &Value, path: &str) -> Option<Value> {
+        if given.is_null() {
+            return None;
+        }
+        if !kind.takes(given) {
+            self.invalid.push(mismatch(kind, secret, given, path));
+            return None;
+        }
+        match (kind, given) {
+            (Kind::Map(each), Value::Object(map)) => {
+                let fitting = map.iter().filter_map(|(name, value)| {
+                    let inner = self.value(each, secret, value, &format!("{path}.{name}"))?;
+                    Some((name.clone(), inner))
+                });
+                Some(Value::Object(fitting.collect()))
+            }
+            (Kind::Table(_) | Kind::Tools(_), Value::Object(map)) => {
+                Some(self.table(kind, map, path))
+            }
+            (Kind::Any(kinds), _) => {
+                let kind = kinds.iter().find(|kind| kind.takes(given))?;
+                self.value(kind, secret, given, path)
+            }
+            (Kind::Free, Value::Object(map)) => self.free(map, path).then(|| given.clone()),
+            _ if kind.is_table() && given.is_array() => Some(Value::Object(Map::new())),
+            _ => Some(given.clone()),
+        }
+    }
+
+    fn table(&mut self, kind: &Kind, given: &Map<String, Value>, path: &str) -> Value {
+        let mut result = Map::new();
+        for (name, value) in given {
+            let inner = join(path, name);
+            let mut fields = kind.fields().into_iter().flatten();
+            if let Some(field) = fields.find(|field| field.name == name) {
+                let value = self.option(field, value, &inner);
+                result.extend(value.map(|value| (name.clone(), value)));
+                continue;
+            }
+            let fields = kind.fields().into_iter().flatten();
+            let known = fields.filter(|field| field.is_in(self.scope));
+            let known: Vec<&str> = known.map(|field| field.name).collect();
+            let unknown = unknown(&inner, name, &known);
+            // A tool that is registered by others has a table of its own there.
+            let may_be_of_a_tool = matches!(kind, Kind::Tools(_)) && Kind::Free.takes(value);
+            if !may_be_of_a_tool || unknown.meant.is_some() {
+                self.invalid.push(unknown);
+            } else if let Some(table) = value.as_object() {
+                self.free(table, &inner);
+            }
+        }
+        Value::Object(result)
+    }
+
+    /// Returns true if no number in a table of the user's own form is infinite or NaN.
+    fn free(&mut self, given: &Map<String, Value>, path: &str) -> bool {
+        let before = self.invalid.len();
+        for (name, value) in given {
+            self.finite(value, &join(path, name));
+        }
+        self.invalid.len() == before
+    }
+
+    fn finite(&mut self, value: &Value, path: &str) {
+        if let Some(number) = not_finite(value) {
+            let message = format!("{path} is {number}; it must be a finite number.");
+            self.invalid.push(InvalidOption::new(path, message));
+            return;
+        }
+        match value {
+            Value::Object(map) => {
+                self.free(map, path);
+            }
+            Value::Array(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    self.finite(item, &format!("{path}.{}", at + 1));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn mismatch(kind: &Kind, secret: bool, given: &Value, path: &str) -> InvalidOption {
+    if let (Kind::List(Kind::Choice(known)), Value::Array(list)) = (kind, given)
+        && let Some(word) = list
+            .iter()
+            .filter_map(Value::as_str)
+            .find(|it| !known.contains(it))
+    {
+        let meant = did_you_mean(word, known.iter().copied());
+        let message = format!("{path}: nothing is named \"{word}\".{meant}");
+        return InvalidOption::new(path, message).of_word(word);
+    }
+    let whole = if path.is_empty() {
+        "The table given to setup()"
+    } else {
+        path
+    };
+    let words = kind.values();
+    let word = given.as_str().filter(|_| !secret);
+    let meant = word.map_or_else(String::new, |word| {
+        did_you_mean(word, words.iter().map(String::as_str))
+    });
+    let shown = shown(given, secret);
+    let message = format!("{whole} is {shown}; it must be {}.{meant}", kind.words());
+    let invalid = InvalidOption::new(path, message);
+    match word {
+        Some(word) => invalid.of_word(word),
+        None => invalid,
+    }
+}
+
+/// Returns a value as a message shows it: cut where it is long, and a secret not at all.
+fn shown(value: &Value, secret: bool) -> String {
+    const LENGTH: usize = 60;
+    if value.get("function").is_some_and(Value::is_u64) {
+        return "a function".to_owned();
+    }
+    if let Some(number) = not_finite(value) {
+        return number.to_owned();
+    }
+    if secret {
+        let kind = match value {
+            Value::Array(_) | Value::Object(_) => "a table",
+            Value::Number(_) => "a number",
+            Value::Bool(_) => "a boolean",
+            Value::String(_) | Value::Null => "a string",
+        };
+        return kind.to_owned();
+    }
+    let text = value.to_string();
+    match text.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// Returns the spelling of a number that JSON cannot hold. Layers write it as
+/// `{"not_finite": "inf"}`, so that it is found and not lost on the way.
+fn not_finite(value: &Value) -> Option<&str> {
+    let table = value.as_object().filter(|table| table.len() == 1)?;
+    table.get("not_finite")?.as_str()
+}
+
+fn join(path: &str, name: &str) -> String {
+    match path {
+        "" => name.to_owned(),
+        _ => format!("{path}.{name}"),
+    }
+}
+
+/// Lays `over` on `target`: tables are joined, all else is replaced.
+pub fn lay_over(target: &mut Value, over: Value) {
+    match (target, over) {
+        (Value::Object(target), Value::Object(over)) => {
+            for (name, value) in over {
+                match target.get_mut(&name) {
+                    Some(inner) => lay_over(inner, value),
+                    None => drop(target.insert(name, value)),
+                }
+            }
+        }
+        (target, over) => *target = over,
+    }
+}

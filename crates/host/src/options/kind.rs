@@ -1,0 +1,166 @@
+//! The values that an option takes, and how a message describes them.
+//!
+//! Knows no option by name.
+
+use serde_json::Value;
+
+use super::OptionDef;
+
+/// Largest whole number of an option that names no limit.
+pub const MANY: u64 = u32::MAX as u64;
+
+/// The values that an option takes. `nil` leaves every option at its default.
+#[derive(Debug)]
+pub enum Kind {
+    /// `true` or `false`.
+    Flag,
+    /// `false` alone.
+    Off,
+    /// Any text.
+    Text,
+    /// The path of a Lua module: text with a dot.
+    Module,
+    /// A share of something, such as "50%".
+    Share,
+    /// Text that becomes a part of an address, so nothing that could change its meaning.
+    AddressPart,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A number, from and to, both included.
+    Number(f64, f64),
+    /// A whole number, from and to, both included.
+    Whole(u64, u64),
+    /// A function of the user's.
+    Function,
+    /// A list.
+    List(&'static Kind),
+    /// A table whose names are the user's.
+    Map(&'static Kind),
+    /// A table whose form is the user's.
+    Free,
+    /// A table of options, in groups.
+    Table(&'static [&'static [OptionDef]]),
+    /// Likewise, beside tables for tools that others register.
+    Tools(&'static [&'static [OptionDef]]),
+    /// Whatever one of these takes.
+    Any(&'static [Kind]),
+}
+
+impl Kind {
+    /// Returns the options of a table.
+    pub fn fields(&self) -> Option<impl Iterator<Item = &'static OptionDef> + use<>> {
+        match self {
+            Self::Table(groups) | Self::Tools(groups) => {
+                Some(groups.iter().flat_map(|group| group.iter()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the words that it takes, where these are few.
+    pub fn values(&self) -> Vec<String> {
+        match self {
+            Self::Flag => ["true", "false"].map(str::to_owned).into(),
+            Self::Off => vec!["false".to_owned()],
+            Self::Choice(words) => words.iter().map(|&word| word.to_owned()).collect(),
+            Self::Any(kinds) => kinds.iter().flat_map(Self::values).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns true if the value fits. What is in a table is the caller's to look at,
+    /// because a part of a table can be right.
+    pub fn takes(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Flag, Value::Bool(_)) | (Self::Off, Value::Bool(false)) => true,
+            (Self::Text, Value::String(_)) => true,
+            (Self::Module, Value::String(text)) => text.contains('.'),
+            (Self::Share, Value::String(text)) => share(text).is_some(),
+            (Self::AddressPart, Value::String(text)) => is_address_part(text),
+            (Self::Choice(words), Value::String(text)) => words.contains(&text.as_str()),
+            (Self::Number(from, to), Value::Number(number)) => number
+                .as_f64()
+                .is_some_and(|number| (*from..=*to).contains(&number)),
+            (Self::Whole(from, to), Value::Number(number)) => number
+                .as_u64()
+                .is_some_and(|number| (*from..=*to).contains(&number)),
+            (Self::Function, Value::Object(map)) => {
+                map.len() == 1 && map.get("function").is_some_and(Value::is_u64)
+            }
+            (Self::List(kind), Value::Array(list)) => list.iter().all(|item| kind.takes(item)),
+            (Self::Any(kinds), value) => kinds.iter().any(|kind| kind.takes(value)),
+            // A marker of `check`, and no table of the user's.
+            (_, Value::Object(map)) if map.len() == 1 && map.contains_key("not_finite") => false,
+            (_, Value::Object(_)) => self.is_table(),
+            // An empty Lua table arrives as an empty list.
+            (_, Value::Array(list)) => list.is_empty() && self.is_table(),
+            _ => false,
+        }
+    }
+
+    /// Returns true for the kinds that take a table with names.
+    pub fn is_table(&self) -> bool {
+        matches!(
+            self,
+            Self::Map(_) | Self::Free | Self::Table(_) | Self::Tools(_)
+        )
+    }
+
+    /// Returns what a value must be, to follow "it must be".
+    pub fn words(&self) -> String {
+        match self {
+            Self::Flag => "true or false".to_owned(),
+            Self::Off => "false".to_owned(),
+            Self::Text => "a string".to_owned(),
+            Self::Module => "the path of a module".to_owned(),
+            Self::Share => "a share such as \"50%\"".to_owned(),
+            Self::AddressPart => "made of letters, digits, \"-\", \".\" and \":\"".to_owned(),
+            Self::Choice(words) => {
+                let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                either(&quoted)
+            }
+            Self::Number(from, to) => format!("a number from {from} to {to}"),
+            Self::Whole(from, to) if *to >= MANY => format!("a whole number from {from}"),
+            Self::Whole(from, to) => format!("a whole number from {from} to {to}"),
+            Self::Function => "a function".to_owned(),
+            Self::List(kind) if matches!(kind, Self::Choice(_)) => {
+                format!("a list of {}", kind.words())
+            }
+            Self::List(kind) => format!("a list of {}", kind.plural()),
+            Self::Map(_) | Self::Free | Self::Table(_) | Self::Tools(_) => "a table".to_owned(),
+            Self::Any(kinds) => {
+                let words: Vec<String> = kinds.iter().map(Self::words).collect();
+                either(&words)
+            }
+        }
+    }
+
+    fn plural(&self) -> &'static str {
+        match self {
+            Self::Text => "strings",
+            _ => "such values",
+        }
+    }
+}
+
+/// Returns the whole percents, from 1 to 100, that a text such as "50%" names.
+pub fn share(text: &str) -> Option<u8> {
+    let digits = text.strip_suffix('%')?;
+    let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let percents = digits.parse().ok().filter(|_| plain)?;
+    (1..=100).contains(&percents).then_some(percents)
+}
+
+/// Old projects of Google have a domain and a colon.
+fn is_address_part(text: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':');
+    !text.is_empty() && text.len() <= 64 && text.chars().all(allowed) && !text.contains("..")
+}
+
+fn either(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => only.clone(),
+        [rest @ .., last] => format!("{} or {last}", rest.join(", ")),
+    }
+}

@@ -1,0 +1,266 @@
+//! The rows of the option table. A table of options in a file of its own has its rows
+//! there.
+
+use super::kind::{Kind, MANY};
+use super::{ANYWHERE, CHAT, COMMAND, Loosens, OptionDef, RULES, option, table, unset};
+
+mod folds;
+mod mcp;
+mod models;
+mod presets;
+mod providers;
+mod sandbox;
+mod tools;
+
+use folds::FOLDS;
+use mcp::MCP;
+use models::MODELS;
+use presets::PRESETS;
+use providers::PROVIDERS;
+use sandbox::SANDBOX;
+use tools::TOOLS;
+
+pub use providers::{PROVIDER_NAMES, parameter_words};
+
+#[cfg(test)]
+pub use providers::SERVER;
+
+/// The longest time that an option can name, in seconds.
+const DAY: f64 = 86_400.0;
+/// The same as a whole number.
+const DAY_SECONDS: u64 = 86_400;
+
+/// All options.
+pub const ROOT: Kind = Kind::Table(&[&[
+    option(
+        "provider",
+        Kind::Choice(PROVIDER_NAMES),
+        r#""anthropic""#,
+        "\
+The provider that chats are sent to. |flemma-providers| lists the address of
+each and the environment variable of its key. \"auto\" uses the provider whose
+key or address is set, else a server on this machine, else the built-in
+tutor.",
+    )
+    .scopes(ANYWHERE)
+    .loosens(Loosens::Compared),
+    unset(
+        "model",
+        Kind::Text,
+        "The model, by the provider's name for it. nil: the provider's default.",
+    )
+    .scopes(ANYWHERE)
+    .loosens(Loosens::Compared),
+    table(
+        "parameters",
+        Kind::Table(&[GENERAL, TOOL_PROTOCOL, PROVIDERS]),
+        "\
+Parameters of each request. A table named after a provider holds parameters
+for that provider alone, which win over the general ones: >lua
+
+parameters = { max_tokens = 4000, anthropic = { max_tokens = 8000 } }
+<",
+    ),
+    MODELS,
+    PRESETS,
+    table("tools", Kind::Tools(&[TOOLS]), ""),
+    SANDBOX,
+    MCP,
+    table("trust", Kind::Table(&[TRUST]), ""),
+    table("ui", Kind::Table(&[UI]), ""),
+    FOLDS,
+    table("keymaps", Kind::Table(&[KEYMAPS]), "Keys in chat buffers."),
+    option(
+        "highlights",
+        Kind::Map(&Kind::Any(&[Kind::Text, Kind::Free])),
+        "{}",
+        "\
+Highlight groups by name in lower case. The value is the group to link to, or
+a definition as in |nvim_set_hl()|: >lua
+
+highlights = { tool_preview = \"NonText\", user = { bold = true } }
+<",
+    ),
+    table("host", Kind::Table(&[HOST]), ""),
+]]);
+
+/// The parameters of every provider.
+const GENERAL: &[OptionDef] = &[
+    unset(
+        "max_tokens",
+        Kind::Any(&[Kind::Whole(1, MANY), Kind::Share]),
+        "\
+Most tokens of an answer, or a share of the model's limit such as \"50%\", at
+least 1024. nil: what the provider allows; with Anthropic 8192 plus the
+tokens for thinking. This also applies if the model's limit is not known.",
+    )
+    .scopes(ANYWHERE),
+    unset(
+        "temperature",
+        Kind::Number(0.0, 2.0),
+        "Randomness of the answer. nil: not sent.",
+    )
+    .scopes(ANYWHERE),
+    unset(
+        "thinking",
+        Kind::Any(&[
+            Kind::Choice(&["minimal", "low", "medium", "high", "max"]),
+            Kind::Whole(0, MANY),
+            Kind::Off,
+        ]),
+        "\
+How much the model thinks before it answers: a level, a number of tokens,
+or false.",
+    )
+    .scopes(ANYWHERE),
+    unset(
+        "cache_retention",
+        Kind::Choice(&["none", "short", "long"]),
+        "\
+How long the provider may cache the request, so that the next one costs
+less. \"none\" asks it not to.",
+    )
+    .scopes(ANYWHERE),
+    unset(
+        "timeout",
+        Kind::Number(1.0, DAY),
+        "\
+Seconds without any data, before or during an answer, after which the request
+is given up. nil: 120.",
+    )
+    .scopes(ANYWHERE),
+    unset(
+        "connect_timeout",
+        Kind::Number(0.1, DAY),
+        "Seconds that connecting may take. nil: 10.",
+    )
+    .scopes(ANYWHERE),
+    unset(
+        "max_retries",
+        Kind::Whole(0, 100),
+        "\
+How often a request is repeated that failed before its answer began: too
+many requests, an overloaded server, a broken connection. nil: 5.",
+    )
+    .scopes(ANYWHERE),
+    unset(
+        "max_retry_wait",
+        Kind::Number(0.0, DAY),
+        "\
+Longest wait in seconds that a server may demand with `Retry-After`. If it
+demands more, a message says when to try again. nil: 60.",
+    )
+    .scopes(ANYWHERE),
+];
+
+/// A general parameter that no provider has of its own.
+const TOOL_PROTOCOL: &[OptionDef] = &[unset(
+    "tool_protocol",
+    Kind::Choice(&["auto", "native", "text"]),
+    "\
+How the model learns of tools. \"native\": by the provider's tool calling.
+\"text\": in the system prompt, and its calls are read from its text; see
+|flemma-text-tools|. nil or \"auto\": \"text\" for models that, by `models` or
+the catalogue, cannot call tools.",
+)
+.scopes(ANYWHERE)];
+
+const TRUST: &[OptionDef] = &[
+    option(
+        "frontmatter",
+        Kind::Choice(&["ask", "always"]),
+        r#""ask""#,
+        "\
+What frontmatter that you did not type may loosen. \"ask\": nothing until
+`:Flemma trust`. \"always\": anything.",
+    ),
+    option(
+        "unrecognized_calls",
+        Kind::Choice(&["review", "policy"]),
+        r#""review""#,
+        "\
+Calls that were in the file when it was opened and that no provider made
+here. \"review\": they wait for you. \"policy\": the rules decide.",
+    ),
+];
+
+const UI: &[OptionDef] = &[
+    option(
+        "usage",
+        Kind::Any(&[Kind::Whole(1, 3600), Kind::Off]),
+        "8",
+        "\
+Seconds for which the line of the last role marker shows the time and cost of
+an answer. false: not shown; |:Flemma-usage| and the status line have it.",
+    ),
+    option(
+        "bell",
+        Kind::Any(&[Kind::Choice(&["bell", "osc9"]), Kind::Off]),
+        "false",
+        "\
+Signal to the terminal when a chat that is not visible needs you: \"bell\", or
+\"osc9\", a desktop notification in terminals that support OSC 9. See
+|flemma-hidden|.",
+    ),
+];
+
+const KEYMAPS: &[OptionDef] = &[
+    option("enabled", Kind::Flag, "true", "false: no keys are mapped."),
+    table(
+        "normal",
+        Kind::Table(&[&[
+            option(
+                "send",
+                KEY,
+                r#""<C-]>""#,
+                "Review, run, or send. false: no key.",
+            ),
+            option(
+                "tool_execute",
+                KEY,
+                r#""<M-CR>""#,
+                "Run the call at the cursor.",
+            ),
+            option("approve_all", KEY, r#""<M-a>""#, "Run every pending call."),
+            option(
+                "reject",
+                KEY,
+                r#""<M-r>""#,
+                "\
+Reject the call at the cursor, or the only pending one, and ask you for a
+reason.",
+            ),
+            option(
+                "cancel",
+                KEY,
+                r#""<C-c>""#,
+                "Stop the request, or all running calls.",
+            ),
+        ]]),
+        "",
+    ),
+    table(
+        "insert",
+        Kind::Table(&[&[option("send", KEY, r#""<C-]>""#, "Review, run, or send.")]]),
+        "",
+    ),
+];
+
+const KEY: Kind = Kind::Any(&[Kind::Text, Kind::Off]);
+
+const HOST: &[OptionDef] = &[
+    unset(
+        "path",
+        Kind::Text,
+        "\
+The host program. nil: $FLEMMA_HOST, the newest build in the plugin's
+folder, or `flemma` in $PATH.",
+    ),
+    unset(
+        "log",
+        Kind::Text,
+        "\
+The log file of plugin and host, which never contains keys. nil:
+`flemma.log` in `stdpath(\"log\")`.",
+    ),
+];

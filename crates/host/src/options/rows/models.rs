@@ -1,0 +1,60 @@
+//! The option `models`: facts about models that the catalogue does not know.
+//!
+//! The fields are those of the catalogue's file.
+
+use super::{Kind, MANY, OptionDef, option, table, unset};
+
+/// Dollars for a million tokens; no model costs more.
+const PRICE: Kind = Kind::Number(0.0, 1e6);
+const COUNT: Kind = Kind::Whole(1, MANY);
+
+pub(super) const MODELS: OptionDef = option(
+    "models",
+    Kind::Map(&Kind::Table(&[MODEL])),
+    "{}",
+    "\
+Facts about models, by the provider's names for them. They win over the
+plugin's catalogue; a model that neither knows works as well. Prices are in
+dollars for a million tokens: >lua
+
+models = {
+  [\"qwen3-coder\"] = {
+    context = 262144, output = 65536,
+    price = { input = 0.2, output = 0.8, cache_read = 0.05 },
+  },
+}
+<
+`output` is the most tokens of an answer. `thinking` is the form in which the
+model takes how much to think: \"none\", \"budget\" (tokens, from `thinking_min`
+to `thinking_max`), or \"levels\" (the words in `levels`, the least first).
+`thinking_off = false`: the model always thinks. `thinking_shown = false`: it
+shows its thinking only on request. `temperature = false`: it takes none.
+`tools = false`: it cannot call tools (|flemma-text-tools|). `images = false` and
+`pdf = false`: it gets only the names of such files.",
+);
+
+const MODEL: &[OptionDef] = &[
+    unset("context", COUNT, ""),
+    unset("output", COUNT, ""),
+    table(
+        "price",
+        Kind::Table(&[&[
+            unset("input", PRICE, ""),
+            unset("output", PRICE, ""),
+            unset("cache_read", PRICE, ""),
+            unset("cache_write", PRICE, ""),
+            unset("cache_write_long", PRICE, ""),
+        ]]),
+        "",
+    ),
+    unset("thinking", Kind::Choice(&["none", "budget", "levels"]), ""),
+    unset("levels", Kind::List(&Kind::Text), ""),
+    unset("thinking_min", COUNT, ""),
+    unset("thinking_max", COUNT, ""),
+    unset("thinking_off", Kind::Flag, ""),
+    unset("thinking_shown", Kind::Flag, ""),
+    unset("temperature", Kind::Flag, ""),
+    unset("tools", Kind::Flag, ""),
+    unset("images", Kind::Flag, ""),
+    unset("pdf", Kind::Flag, ""),
+];

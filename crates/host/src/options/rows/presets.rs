@@ -1,0 +1,19 @@
+//! The option `presets`: names for a provider, a model, and parameters.
+
+use super::{Kind, OptionDef, option};
+
+pub(super) const PRESETS: OptionDef = option(
+    "presets",
+    Kind::Map(&Kind::Any(&[Kind::Text, Kind::Free])),
+    "{}",
+    "\
+Names, each beginning with `$`, for a provider, a model, and parameters: a line
+as for |:Flemma-switch|, or a table: >lua
+
+presets = {
+  [\"$fast\"] = \"gemini gemini-2.5-flash thinking=low\",
+  [\"$deep\"] = { provider = \"openai\", model = \"gpt-5.4\", thinking = \"high\" },
+}
+<
+`model = \"$fast\"` starts with that preset.",
+);

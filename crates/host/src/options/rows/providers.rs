@@ -1,0 +1,186 @@
+//! The providers' names and the parameters that each has of its own.
+
+use provider::providers::PROVIDERS as PROVIDER_ROWS;
+
+use super::{ANYWHERE, COMMAND, GENERAL, Kind, Loosens, MANY, OptionDef, table, unset};
+use crate::options::Scope;
+
+/// How many providers there are.
+const COUNT: usize = PROVIDER_ROWS.len();
+
+/// The values of `provider`.
+pub const PROVIDER_NAMES: &[&str] = &{
+    let mut names = [""; COUNT + 2];
+    let mut at = 0;
+    while at < COUNT {
+        names[at] = PROVIDER_ROWS[at].name;
+        at += 1;
+    }
+    names[COUNT] = "tutor";
+    names[COUNT + 1] = "auto";
+    names
+};
+
+const CONNECTION: &[OptionDef] = &[
+    unset(
+        "api_key",
+        Kind::Text,
+        "The key, unless it is in the environment or a key store.",
+    )
+    .secret(),
+    unset(
+        "api_key_command",
+        Kind::List(&Kind::Text),
+        "\
+A program and its arguments that print the key; the last place to look for it,
+see |flemma-keys-of-providers|. It runs without a shell. >lua
+
+api_key_command = { \"pass\", \"show\", \"anthropic\" }
+<",
+    )
+    .scopes(COMMAND),
+    unset(
+        "base_url",
+        Kind::Text,
+        "\
+The server's address. For all but Anthropic and Gemini it includes the version,
+mostly `/v1`. nil: that of the environment, else the usual; see
+|flemma-providers|.",
+    )
+    .scopes(COMMAND),
+    unset(
+        "ca_file",
+        Kind::Text,
+        "\
+A PEM file of certificate authorities that are trusted for this provider in
+addition to those of the system, as for a gateway of your own; see
+|flemma-network|.",
+    )
+    .scopes(COMMAND),
+];
+
+/// The options of a provider that has no parameters of its own.
+pub const SERVER: Kind = Kind::Table(&[CONNECTION, GENERAL]);
+
+/// A table for each provider.
+pub const PROVIDERS: &[OptionDef] = &{
+    let mut tables = [const { table("", SERVER, "") }; COUNT];
+    let mut at = 0;
+    while at < COUNT {
+        tables[at] = parameters_of(PROVIDER_ROWS[at].name);
+        at += 1;
+    }
+    tables
+};
+
+/// The table of a provider: what all have, and its own parameters.
+const fn parameters_of(name: &'static str) -> OptionDef {
+    match name.as_bytes() {
+        b"anthropic" => table(name, Kind::Table(&[CONNECTION, GENERAL, &[BUDGET]]), ""),
+        b"openai" => table(name, Kind::Table(&[CONNECTION, GENERAL, OPENAI]), ""),
+        b"gemini" => table(name, Kind::Table(&[CONNECTION, GENERAL, &[BUDGET]]), ""),
+        b"vertex" => table(name, Kind::Table(&[CONNECTION, GENERAL, VERTEX]), ""),
+        b"local" => table(name, Kind::Table(&[LOCAL, GENERAL]), LOCAL_HELP),
+        _ => table(name, SERVER, ""),
+    }
+}
+
+/// Returns the parameters of a provider as `:Flemma switch` takes them: `name=`, or
+/// `name=value` for each value of those that have few. Keys are left out.
+pub fn parameter_words(provider: &str) -> Vec<String> {
+    let table = PROVIDERS.iter().find(|field| field.name == provider);
+    let fields = table.and_then(|field| field.kind.fields());
+    let can_be_switched =
+        |field: &&OptionDef| field.is_in(Scope::Runtime) && !field.name.starts_with("api_key");
+    let fields = fields.into_iter().flatten().filter(can_be_switched);
+    let words = fields.map(|field| match field.kind.values() {
+        values if values.is_empty() => vec![format!("{}=", field.name)],
+        values => values
+            .iter()
+            .map(|it| format!("{}={it}", field.name))
+            .collect(),
+    });
+    words.flatten().collect()
+}
+
+const LOCAL_HELP: &str = "\
+A llama.cpp server that Flemma starts, see |flemma-local|. The name is a
+keyword of Lua and needs brackets: >lua
+
+parameters = { [\"local\"] = { model_path = \"~/models/NAME.gguf\" } }
+<";
+
+const LOCAL: &[OptionDef] = &[
+    unset(
+        "model_path",
+        Kind::Text,
+        "The model, a GGUF file. `flemma local` explains how to get one.",
+    )
+    .scopes(COMMAND),
+    unset(
+        "server",
+        Kind::Text,
+        "The server program of llama.cpp. nil: `llama-server` in $PATH.",
+    )
+    .scopes(COMMAND),
+    unset(
+        "extra_args",
+        Kind::List(&Kind::Text),
+        "\
+More arguments for it. >lua
+
+extra_args = { \"--ctx-size\", \"32768\" }
+<",
+    )
+    .scopes(COMMAND),
+];
+
+const ELSEWHERE: Loosens = Loosens::Always("would send this chat to another place or account");
+
+const VERTEX: &[OptionDef] = &[
+    BUDGET,
+    unset(
+        "project_id",
+        Kind::AddressPart,
+        "The project that is billed. nil: $GOOGLE_CLOUD_PROJECT.",
+    )
+    .scopes(ANYWHERE)
+    .loosens(ELSEWHERE),
+    unset(
+        "location",
+        Kind::AddressPart,
+        "\
+The region that the model runs in. nil: $GOOGLE_CLOUD_LOCATION, or \"global\".",
+    )
+    .scopes(ANYWHERE)
+    .loosens(ELSEWHERE),
+];
+
+const OPENAI: &[OptionDef] = &[
+    unset(
+        "reasoning",
+        Kind::Choice(&["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
+        "\
+How much the model thinks, in OpenAI's terms and sent unchanged; wins over
+`thinking`. Not every model supports every value.",
+    )
+    .scopes(ANYWHERE),
+    unset(
+        "reasoning_summary",
+        Kind::Choice(&["auto", "concise", "detailed", "none"]),
+        "\
+How OpenAI summarizes the model's thinking. nil: \"auto\" if `thinking` or
+`reasoning` is set, which some models allow only for organizations that
+OpenAI has verified; \"none\": no summary.",
+    )
+    .scopes(ANYWHERE),
+];
+
+const BUDGET: OptionDef = unset(
+    "thinking_budget",
+    Kind::Whole(1, MANY),
+    "\
+Tokens for thinking; wins over `thinking`. A model that takes no number gets
+the nearest level.",
+)
+.scopes(ANYWHERE);

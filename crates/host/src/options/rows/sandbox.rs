@@ -1,0 +1,119 @@
+//! The table `sandbox`.
+
+use super::{ANYWHERE, CHAT, Kind, Loosens, OptionDef, option, table, unset};
+
+pub(super) const SANDBOX: OptionDef = table(
+    "sandbox",
+    Kind::Table(&[FIELDS]),
+    "\
+What commands may do to the machine; see |flemma-sandboxing|. A chat may
+narrow it: `flemma.opt.sandbox = { policy = { network = false } }`.",
+);
+
+const fn unless(strict: &'static str, what: &'static str) -> Loosens {
+    Loosens::Unless { strict, what }
+}
+
+const FIELDS: &[OptionDef] = &[
+    option(
+        "enabled",
+        Kind::Flag,
+        "true",
+        "Whether commands are sandboxed, and `write` and `edit` restricted to `rw_paths`.",
+    )
+    .scopes(ANYWHERE)
+    .loosens(unless("true", "would run commands outside the sandbox")),
+    option(
+        "backend",
+        Kind::Choice(&["auto", "required", "bwrap"]),
+        r#""auto""#,
+        "\
+\"auto\": bubblewrap, if it is installed and works; otherwise commands run
+unrestricted, and pending calls say UNSANDBOXED. \"required\" and \"bwrap\": no
+command runs without a sandbox.",
+    )
+    .scopes(CHAT)
+    .loosens(unless(
+        r#""required""#,
+        "would let commands run where no sandbox can be had",
+    )),
+    option(
+        "sockets",
+        Kind::List(&Kind::Text),
+        "[]",
+        "\
+Sockets that commands can reach, by name: \"ssh-agent\" (for `git push`),
+\"gpg-agent\", \"tmux\", \"nvim\", \"dbus\", \"docker\", \"podman\", \"x11\",
+\"wayland\"; or by path. The program that listens there does for a command what
+it does for you: through docker or tmux, that is everything.",
+    ),
+    option(
+        "env",
+        Kind::List(&Kind::Text),
+        "[]",
+        "\
+Variables of your environment that commands and MCP servers get in addition
+to those of |flemma-sandbox-environment|, such as \"GITHUB_TOKEN\" or
+\"AWS_*\". They apply without a sandbox too.",
+    ),
+    option(
+        "reveal",
+        Kind::List(&Kind::Text),
+        "[]",
+        "\
+Secret files and folders, see |flemma-secrets|, that tools, references, and
+commands may read, such as \"$CWD/.env\" or \"~/.ssh/config\". A folder means
+everything in it. A link is not followed: name the file that it points to.",
+    ),
+    table("policy", Kind::Table(&[POLICY]), ""),
+    table("backends", Kind::Table(&[BACKENDS]), ""),
+];
+
+const POLICY: &[OptionDef] = &[
+    option(
+        "rw_paths",
+        Kind::List(&Kind::Text),
+        r#"["$CWD", "$FLEMMA_BUFFER_PATH", "/tmp"]"#,
+        "\
+Folders below which files can be written. \"$CWD\" is Neovim's working
+directory, \"$FLEMMA_BUFFER_PATH\" the folder of the chat, \"~\" your home.
+Git's hooks and configuration, `.envrc`, and similar files stay unchanged;
+see |flemma-sandbox-limits|.",
+    )
+    .scopes(CHAT)
+    .loosens(unless("[]", "would change which folders can be written")),
+    option(
+        "network",
+        Kind::Flag,
+        "true",
+        "Whether commands can reach the network.",
+    )
+    .scopes(CHAT)
+    .loosens(unless("false", "would let commands reach the network")),
+    option(
+        "allow_privileged",
+        Kind::Flag,
+        "false",
+        "Whether commands keep privileges that you have, such as root's.",
+    )
+    .scopes(CHAT)
+    .loosens(unless("false", "would let commands keep your privileges")),
+];
+
+const BACKENDS: &[OptionDef] = &[table(
+    "bwrap",
+    Kind::Table(&[&[
+        unset(
+            "path",
+            Kind::Text,
+            "The program. nil: /usr/bin/bwrap, else the first in PATH.",
+        ),
+        option(
+            "extra_args",
+            Kind::List(&Kind::Text),
+            "[]",
+            "More arguments for it, after ours.",
+        ),
+    ]]),
+    "",
+)];

@@ -1,0 +1,286 @@
+//! Each option on its way through every layer, and what messages say.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::json;
+use tools::Registry;
+
+use super::*;
+use crate::config::{Given, read};
+use crate::frontmatter::{Known, Source, evaluate};
+use crate::settings::Settings;
+
+/// Returns a value that the kind takes, and that differs from most defaults.
+fn right(kind: &Kind) -> Value {
+    match kind {
+        Kind::Flag => json!(true),
+        Kind::Off => json!(false),
+        Kind::Text | Kind::AddressPart => json!("/x"),
+        Kind::Module => json!("my.module"),
+        Kind::Share => json!("50%"),
+        Kind::Choice(words) => json!(words[0]),
+        Kind::Number(_, to) => json!(to),
+        Kind::Whole(from, _) => json!(from),
+        Kind::Function => json!({"function": 1}),
+        Kind::List(inner) => json!([right(inner)]),
+        Kind::Map(inner) => json!({"$x": right(inner)}),
+        Kind::Free | Kind::Table(_) | Kind::Tools(_) => json!({}),
+        Kind::Any(kinds) => right(&kinds[0]),
+    }
+}
+
+/// Returns a right value for an option, where its kind alone does not say which one.
+fn sample(path: &str, option: &OptionDef) -> Value {
+    match path {
+        "model" => json!("m"),
+        "presets" => json!({"$x": "openai"}),
+        "tools.auto_approve" | "tools.offer" => json!(["read"]),
+        "tools.http_get.allow" => json!(["docs.rs"]),
+        "mcp.servers" => json!({"x": {"command": "x", "timeout": 86_400}}),
+        _ if matches!(option.kind, Kind::AddressPart) => json!("europe-west1"),
+        _ => right(&option.kind),
+    }
+}
+
+/// No option takes it.
+fn wrong() -> Value {
+    json!([[7]])
+}
+
+fn in_setup(path: &str, value: &Value) -> Result<(), String> {
+    let given = nested(path, value.clone());
+    let (settings, problems) = Settings::read(&given, &Registry::builtin());
+    match problems.is_empty() {
+        true if settings.value(path) == value => Ok(()),
+        true => Err(format!("{path} is {}", settings.value(path))),
+        false => Err(problems.join(" ")),
+    }
+}
+
+/// Writes a value as TOML does.
+fn as_toml(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let pairs = map
+                .iter()
+                .map(|(name, it)| format!("\"{name}\" = {}", as_toml(it)));
+            format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn in_config_file(path: &str, value: &Value) -> Result<(), String> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.toml");
+    std::fs::write(&file, format!("{path} = {}\n", as_toml(value))).unwrap();
+    let given = Given {
+        file: Some(file),
+        ..Given::default()
+    };
+    match read(&given, &Registry::builtin()) {
+        Ok(config) if config.settings.value(path) == value => Ok(()),
+        Ok(config) => Err(format!("{path} is {}", config.settings.value(path))),
+        Err(wrong) => Err(format!("{wrong:?}")),
+    }
+}
+
+fn in_frontmatter(path: &str, value: &Value) -> Result<(), String> {
+    let known = Known {
+        tools: vec!["read".to_owned()],
+        ..Known::default()
+    };
+    let source = Source {
+        language: "json".to_owned(),
+        text: json!({"flemma": nested(path_in_chat(path), value.clone())}).to_string(),
+        first_line: 2,
+        file: None,
+    };
+    let evaluated = evaluate(&source, &known).map_err(|failure| failure.message)?;
+    let is_set = evaluated.overrides.lines.contains_key(path);
+    is_set
+        .then_some(())
+        .ok_or_else(|| "it is not set".to_owned())
+}
+
+fn at_runtime(path: &str, value: &Value) -> Result<(), String> {
+    let settings = Settings::read(&json!({}), &Registry::builtin()).0;
+    match settings.switched(path, value) {
+        Ok(settings) if settings.value(path) == value => Ok(()),
+        Ok(settings) => Err(format!("{path} is {}", settings.value(path))),
+        Err(invalid) => Err(invalid[0].message.clone()),
+    }
+}
+
+type Layer = fn(&str, &Value) -> Result<(), String>;
+
+#[test]
+fn each_option_takes_its_values_in_its_layers_and_in_no_other() {
+    let layers: [(Scope, Layer); 4] = [
+        (Scope::Setup, in_setup),
+        (Scope::ConfigFile, in_config_file),
+        (Scope::Frontmatter, in_frontmatter),
+        (Scope::Runtime, at_runtime),
+    ];
+    for (path, option) in leaves() {
+        for (scope, set) in layers {
+            let place = format!("{path} in {}", scope.name());
+            let right = set(path, &sample(path, option));
+            let wrong = set(path, &wrong());
+            if option.is_in(scope) {
+                assert_eq!(right, Ok(()), "{place}");
+                let message = wrong.unwrap_err();
+                let named = [path, path_in_chat(path)];
+                assert!(
+                    named.iter().any(|it| message.contains(it)),
+                    "{place}: {message}"
+                );
+            } else {
+                assert!(right.is_err() && wrong.is_err(), "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_default_is_a_value_that_the_option_takes() {
+    for (path, option) in leaves() {
+        let default = option.default();
+        assert!(default.is_null() || option.kind.takes(&default), "{path}");
+    }
+}
+
+#[test]
+fn of_the_options_of_a_chat_only_parameters_never_loosen() {
+    for (path, option) in leaves().filter(|(_, option)| option.is_in(Scope::Frontmatter)) {
+        let is_harmless = matches!(option.loosens, Loosens::Never);
+        assert!(!is_harmless || path.starts_with("parameters."), "{path}");
+        if let Loosens::Unless { strict, .. } = option.loosens {
+            assert!(option.kind.takes(&json(strict)), "{path}");
+        }
+    }
+}
+
+#[test]
+fn names_below_flemma_opt_are_those_of_one_option() {
+    for (path, _) in leaves() {
+        if let Some(parameter) = path.strip_prefix("parameters.") {
+            assert!(find(parameter).is_none(), "{path}");
+        }
+        let in_chat = find_in_chat(path_in_chat(path)).unwrap().0;
+        assert!(path.starts_with(&in_chat), "{path} {in_chat}");
+    }
+}
+
+/// Returns what is said about the options.
+fn said(given: Value) -> String {
+    let (_, invalid) = check(&given, Scope::Setup);
+    let all: Vec<String> = invalid.iter().map(ToString::to_string).collect();
+    all.join(" ")
+}
+
+#[test]
+fn a_wrong_value_is_reported_with_its_path_and_what_it_must_be() {
+    for (given, expected) in [
+        (
+            json!({"provider": "antropic"}),
+            "provider is \"antropic\"; it must be \"anthropic\", \"openai\", \"gemini\"",
+        ),
+        (
+            json!({"provider": "antropic"}),
+            "Did you mean \"anthropic\"?",
+        ),
+        (
+            json!({"parameters": {"anthropc": {}}}),
+            "There is no option \"parameters.anthropc\". Did you mean \"anthropic\"?",
+        ),
+        (
+            json!({"tools": {"max_concurrent": 1.5}}),
+            "tools.max_concurrent is 1.5; it must be a whole number from 0.",
+        ),
+        (
+            json!({"tools": {"auto_approve": ["read", 3]}}),
+            "a list of strings, a function or the path of a module.",
+        ),
+        (
+            json!({"tools": {"presets": {"$x": {"aprove": []}}}}),
+            "There is no option \"tools.presets.$x.aprove\". Did you mean \"approve\"?",
+        ),
+        (json!({"tools": 3}), "tools is 3; it must be a table."),
+        (
+            json!({"keymaps": {"normal": {"send": true}}}),
+            "keymaps.normal.send is true; it must be a string or false.",
+        ),
+        (
+            json!({"model": {"function": 3}}),
+            "model is a function; it must be a string.",
+        ),
+        (
+            json!({"colour": 1}),
+            "There is no option \"colour\". Options: provider,",
+        ),
+        (
+            json!({"folds": {"closed": ["message", "thnking"]}}),
+            "folds.closed: nothing is named \"thnking\". Did you mean \"thinking\"?",
+        ),
+        (
+            json!({"folds": {"closed": ["x"]}}),
+            "folds.closed: nothing is named \"x\".",
+        ),
+        (
+            json!({"folds": {"closed": "thinking"}}),
+            "folds.closed is \"thinking\"; it must be a list of \"frontmatter\",",
+        ),
+        (
+            json!({"mcp": {"servers": {"x": {"timeout": 86_401}}}}),
+            "mcp.servers.x.timeout is 86401; it must be a whole number from 1 to 86400.",
+        ),
+    ] {
+        let said = said(given);
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+#[test]
+fn a_number_that_json_cannot_hold_is_reported_wherever_it_is() {
+    let infinite = json!({"not_finite": "inf"});
+    for (path, expected) in [
+        (
+            "parameters.timeout",
+            "parameters.timeout is inf; it must be a number from 1 to 86400.",
+        ),
+        ("parameters.max_tokens", "parameters.max_tokens is inf;"),
+        ("models.x.price.input", "models.x.price.input is inf;"),
+        ("mcp.servers.x.timeout", "mcp.servers.x.timeout is inf;"),
+        (
+            "presets.$x.temperature",
+            "presets.$x.temperature is inf; it must be a finite number.",
+        ),
+        (
+            "tools.mine.deep",
+            "tools.mine.deep is inf; it must be a finite number.",
+        ),
+    ] {
+        assert!(
+            said(nested(path, infinite.clone())).contains(expected),
+            "{path}"
+        );
+    }
+    let list = json!({"presets": {"$x": {"stop": [1, {"not_finite": "-inf"}]}}});
+    assert_eq!(
+        said(list),
+        "presets.$x.stop.2 is -inf; it must be a finite number."
+    );
+}
+
+#[test]
+fn a_secret_is_not_shown_when_it_is_wrong() {
+    for given in [
+        json!({"parameters": {"anthropic": {"api_key": {"s3cret": "s3cret"}}}}),
+        json!({"mcp": {"servers": {"x": {"env": ["s3cret"]}}}}),
+        json!({"mcp": {"servers": {"x": {"headers": {"A": ["s3cret"]}}}}}),
+    ] {
+        let said = said(given);
+        assert!(said.contains(" is a table; it must be a"), "{said}");
+        assert!(!said.contains("s3cret"), "{said}");
+    }
+}

@@ -1,0 +1,71 @@
+//! A key that is pressed before all tools are there waits for them.
+//!
+//! A request that went out without them would have the model do without, and a call
+//! of one would be answered with an error.
+
+use chat::cycle::Event;
+
+use super::Session;
+use super::dispatch::Rule;
+
+/// The words of the tools specification, "Async tool definitions".
+pub(super) const WAITING: &str = "Waiting for tool definitions to load...";
+
+impl Session {
+    /// Whether the user's own act has to wait for tools; it is said once.
+    pub(super) fn waits_for_tools(&mut self, event: &Event) -> bool {
+        if !self.shared.loading || !is_of_user(event) {
+            self.told_waiting = false;
+            return false;
+        }
+        if !std::mem::replace(&mut self.told_waiting, true) {
+            // Where there is a screen, it shows this for as long as it holds.
+            if self.editor.is_here() {
+                self.inform(WAITING);
+            }
+            self.view.redraw();
+        }
+        true
+    }
+
+    /// Whether a key waits for tools already: a second one would send twice.
+    pub(super) fn is_waiting_for_tools(&self) -> bool {
+        self.told_waiting && self.waiting.iter().any(is_of_user)
+    }
+
+    /// Ctrl-C takes back a key that waits for tools. Whether there was one.
+    pub(super) fn take_back_waiting(&mut self) -> bool {
+        if !self.is_waiting_for_tools() {
+            return false;
+        }
+        let mut words = Vec::new();
+        self.waiting.retain_mut(|event| match event {
+            Event::Steer(text) | Event::FollowUp(text) => {
+                words.push(std::mem::take(text));
+                false
+            }
+            event => !is_of_user(event),
+        });
+        if !words.is_empty() {
+            self.waiting.push_back(Event::TakeBack(words));
+        }
+        self.told_waiting = false;
+        self.view.redraw();
+        self.rule = Rule::Stale;
+        self.inform("Nothing was sent: you took it back before the tools were there.");
+        true
+    }
+}
+
+fn is_of_user(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Advance
+            | Event::Send
+            | Event::Resolve { .. }
+            | Event::ApproveAll
+            | Event::Reject { .. }
+            | Event::Steer(_)
+            | Event::FollowUp(_)
+    )
+}

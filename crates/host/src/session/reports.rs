@@ -1,0 +1,75 @@
+//! Reports on one chat: `:Flemma status`, `:Flemma tool:list`, `:Flemma log`, and what
+//! holds its commands.
+
+use chat::cycle::{Level, Notice};
+
+use super::Session;
+use crate::protocol::Report;
+use crate::rules::Rules;
+use crate::{log, status};
+
+impl Session {
+    /// Shows `:Flemma status`, with every option when it is to be verbose.
+    pub(super) fn report_status(&self, verbose: bool) {
+        let doing = match (self.is_sending(), self.running_calls().len()) {
+            (true, _) => "an answer is arriving".to_owned(),
+            (false, 0) => "nothing is running here".to_owned(),
+            (false, 1) => "one tool is running".to_owned(),
+            (false, count) => format!("{count} tools are running"),
+        };
+        let is_tutor = status::is_tutor_chat(self.path());
+        let queued = self.queued_count();
+        let editor = self.editor.clone();
+        let show = move |rules: &Rules| {
+            let mut report = status::report(rules, is_tutor, &doing);
+            if queued > 0 {
+                let messages = if queued == 1 { "message" } else { "messages" };
+                let line = format!("queued     {queued} {messages}; :Flemma queue lists them");
+                report.lines.insert(1, line);
+            }
+            if verbose {
+                let lines = status::option_lines(&rules.settings, &rules.chosen());
+                report.lines.extend(lines);
+            }
+            editor.send("report", &report);
+        };
+        self.with_rules_now(show);
+    }
+
+    /// Says what holds the commands of this chat.
+    pub(super) fn report_sandbox(&self) {
+        let editor = self.editor.clone();
+        self.with_rules_now(move |rules| {
+            editor.notify(&Notice {
+                level: Level::Info,
+                text: format!("Sandbox: {}.", status::held(&rules.settings.sandbox)),
+            });
+        });
+    }
+
+    /// Shows `:Flemma tool:list`.
+    pub(super) fn list_tools(&self) {
+        let mut lines: Vec<String> = self
+            .running_calls()
+            .into_iter()
+            .map(|(call, seconds)| format!("{:<12} {:<24} {seconds} s", call.name, call.id))
+            .collect();
+        if lines.is_empty() {
+            lines.push("No tool is running here.".to_owned());
+        }
+        let (editor, shared) = (self.editor.clone(), self.shared.clone());
+        self.with_rules_now(move |rules| {
+            lines.extend([String::new(), "All tools".to_owned()]);
+            lines.extend(status::tool_lines(rules, &shared.registry));
+            let title = "tools";
+            editor.send("report", &Report { title, lines });
+        });
+    }
+
+    /// Shows `:Flemma log`.
+    pub(super) fn report_log(&self) {
+        let editor = self.editor.clone();
+        // Reads up to 20 MB.
+        tokio::task::spawn_blocking(move || editor.send("report", &log::report()));
+    }
+}

@@ -1,0 +1,135 @@
+//! The chain of resolvers that the options make.
+
+use super::*;
+use crate::protocol::Resolvers;
+use chat::approval::{Answers, CallKey, FunctionId, Verdict, decide};
+use chat::tool::ToolUseId;
+use serde_json::json;
+
+fn item(name: &str, priority: i32, function: u64) -> RegisteredResolver {
+    RegisteredResolver {
+        name: name.to_owned(),
+        priority,
+        function,
+        closed: false,
+        from_options: false,
+    }
+}
+
+fn chain(given: Value, items: Vec<RegisteredResolver>, without: &[&str]) -> ResolverChain {
+    let (mut settings, problems) = Settings::read(&given, &Registry::builtin());
+    assert_eq!(problems, Vec::<String>::new());
+    settings.resolvers = Resolvers {
+        reads: false,
+        items,
+        without: without.iter().map(|it| (*it).to_owned()).collect(),
+    };
+    settings.chain(BTreeSet::new(), BTreeSet::new())
+}
+
+fn names(chain: &ResolverChain) -> Vec<&str> {
+    chain
+        .resolvers()
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect()
+}
+
+#[test]
+fn the_registered_stand_among_our_own_by_their_priority() {
+    let items = vec![
+        item("late", -1, 1),
+        item("plugin", 50, 2),
+        item("first", 200, 3),
+    ];
+    let open = json!({"tools": {"require_approval": false}});
+    assert_eq!(
+        names(&chain(open, items, &[])),
+        ["first", CONFIG, FRONTMATTER, "plugin", CATCH_ALL, "late"]
+    );
+}
+
+#[test]
+fn a_link_of_ours_can_be_taken_away_or_replaced() {
+    let mine = item(CONFIG, 100, 1);
+    let replaced = chain(json!({}), vec![mine], &[CONFIG]);
+    assert_eq!(names(&replaced), [CONFIG, FRONTMATTER]);
+    let function = Function::resolver(1, OnError::Pass);
+    assert_eq!(replaced.resolvers()[0].source, Source::Function(function));
+    assert_eq!(names(&chain(json!({}), vec![], &[FRONTMATTER])), [CONFIG]);
+}
+
+#[test]
+fn a_module_is_a_link_that_yields_to_the_frontmatter_and_no_tool_name() {
+    let given = json!({"tools": {"auto_approve": ["$readonly", "my.rules"]}});
+    let module = RegisteredResolver {
+        from_options: true,
+        ..item("my.rules", 100, 1)
+    };
+    let chain = chain(given, vec![module], &[]);
+    assert_eq!(names(&chain), ["my.rules", CONFIG, FRONTMATTER]);
+    // Below the chat's own list they approve nothing, `read` not either.
+    let tightened = chain.with_frontmatter(Source::List(Policy::default()));
+    let call = CallKey {
+        id: ToolUseId::new("x"),
+        name: "read".to_owned(),
+        input: "{}".to_owned(),
+    };
+    let said = |decision| Answers::from([((call.clone(), FunctionId::Editor(1)), decision)]);
+    for (said, expected) in [
+        (said(Some(Decision::Approve)), Decision::RequireApproval),
+        (said(None), Decision::RequireApproval),
+        (said(Some(Decision::Deny)), Decision::Deny),
+    ] {
+        let verdict = decide(&tightened, &call, &said);
+        assert!(matches!(verdict, Verdict::Decided(it, _) if it == expected));
+    }
+}
+
+#[test]
+fn a_module_that_nobody_answers_for_makes_all_calls_wait() {
+    let given = json!({"tools": {"auto_approve": "my.rules", "require_approval": false}});
+    let chain = chain(given, vec![], &[]);
+    assert_eq!(names(&chain)[0], "my.rules");
+    assert_eq!(
+        chain.resolvers()[0].source,
+        Source::Always(Decision::RequireApproval)
+    );
+}
+
+#[test]
+fn an_exclusion_takes_an_approval_out_of_a_preset_and_never_a_denial() {
+    let given = json!({"tools": {"presets": {"$x": {"approve": ["bash"], "deny": ["write"]}}}});
+    let (settings, _) = Settings::read(&given, &Registry::builtin());
+    let excluded = ["edit".to_owned(), "write".to_owned()];
+    let policy = settings.expand(["$default", "$x"].into_iter(), &excluded);
+    assert_eq!(policy.decide("read"), Some(Decision::Approve));
+    assert_eq!(policy.decide("edit"), None);
+    assert_eq!(policy.decide("write"), Some(Decision::Deny));
+}
+
+#[test]
+fn a_harmless_tool_runs_unless_a_rule_denies_it_or_the_user_replaced_it() {
+    let said = |given: Value, registry: &Registry| {
+        let (settings, _) = Settings::read(&given, registry);
+        let call = CallKey {
+            id: ToolUseId::new("x"),
+            name: "todo".to_owned(),
+            input: "{}".to_owned(),
+        };
+        match decide(&settings.options(registry).chain, &call, &Answers::new()) {
+            Verdict::Decided(decision, _) => decision,
+            Verdict::Ask(_) => panic!("a function is asked"),
+        }
+    };
+    let builtin = Registry::builtin();
+    let none = json!({"tools": {"auto_approve": []}});
+    assert_eq!(said(none.clone(), &builtin), Decision::Approve);
+    let denied = json!({"tools": {"auto_approve": ["$x"], "presets": {"$x": {"deny": ["todo"]}}}});
+    assert_eq!(said(denied, &builtin), Decision::Deny);
+    // One of the user's own under that name may do anything.
+    let mut replaced = Registry::builtin();
+    let own = replaced.get("todo").into_iter().collect();
+    replaced.set_source("lua", tools::Precedence::Own, own);
+    assert_eq!(said(none, &replaced), Decision::RequireApproval);
+}

@@ -1,0 +1,390 @@
+//! The providers, one row each: address, key, default model, dialect, documentation.
+//!
+//! Everything that lists providers reads these rows: the options, choosing a provider,
+//! completion, `flemma backends`, `:checkhealth`. README and `:help` contain tables made
+//! from them, which `tests/documents.rs` writes and checks.
+
+pub(crate) mod dialects;
+
+use crate::Protocol;
+
+use self::dialects::{Ask, Dialect, EFFORT_OR_LOW, EFFORT_OR_NONE, FIVE, Returns, THREE, XHIGH};
+
+/// The provider whose address consists of a project and a location.
+pub const VERTEX: &str = "vertex";
+
+/// The provider whose server Flemma starts on this machine. It also names the "variable"
+/// of its address: no environment contains one of that name by chance.
+pub const LOCAL: &str = "local";
+
+/// A provider that is reached over HTTP.
+#[derive(Debug)]
+pub struct ProviderSpec {
+    /// Name in the options.
+    pub name: &'static str,
+    /// What README adds to the name, with its punctuation; may be empty.
+    pub note: &'static str,
+    /// Web page of its API reference; empty if Flemma's manual has all there is.
+    pub docs: &'static str,
+    /// Form of requests and streams.
+    pub protocol: Protocol,
+    /// Usual address; empty if the user must give one.
+    pub base_url: &'static str,
+    /// Environment variable of another address.
+    pub base_url_variable: &'static str,
+    /// Environment variable of the key; empty if it never takes one.
+    pub key_variable: &'static str,
+    /// Whether it refuses requests without a key.
+    pub needs_key: bool,
+    /// Default model. If it is empty, a server without a key uses its first model, and any
+    /// other provider needs the option `model`.
+    pub model: &'static str,
+    /// Paragraph about it in `:help flemma-thinking`; may be empty.
+    pub thinking: &'static str,
+    /// Chat Completions dialect by the beginning of the model's name. The first match
+    /// counts; without one the server is sent plain Chat Completions.
+    pub(crate) dialects: &'static [(&'static str, Dialect)],
+}
+
+impl ProviderSpec {
+    /// The dialect of one of its models.
+    pub(crate) fn dialect(&self, model: &str) -> Dialect {
+        let mut rows = self.dialects.iter();
+        let row = rows.find(|(prefix, _)| model.starts_with(prefix));
+        row.map_or(dialects::PLAIN, |row| row.1)
+    }
+}
+
+/// The provider of this name.
+pub fn find(name: &str) -> Option<&'static ProviderSpec> {
+    PROVIDERS.iter().find(|spec| spec.name == name)
+}
+
+/// The dialect of a provider's model: plain Chat Completions if the provider is unknown.
+pub(crate) fn dialect(provider: &str, model: &str) -> Dialect {
+    find(provider).map_or(dialects::PLAIN, |spec| spec.dialect(model))
+}
+
+/// The first provider that the environment is sufficient for: its key is set, or its
+/// address where it needs no key. `variables` reads an environment.
+pub fn set_up(variables: &dyn Fn(&str) -> Option<String>) -> Option<&'static str> {
+    let set = |name: &str| variables(name).is_some_and(|value| !value.is_empty());
+    let is_set_up = |spec: &&ProviderSpec| match spec.needs_key {
+        // Without a default model the key alone is not sufficient.
+        true => !spec.model.is_empty() && set(spec.key_variable),
+        false => set(spec.base_url_variable),
+    };
+    PROVIDERS.iter().find(is_set_up).map(|spec| spec.name)
+}
+
+/// The providers that are servers on this machine with a usual address.
+pub fn on_this_machine() -> impl Iterator<Item = &'static ProviderSpec> {
+    let is_local = |spec: &&ProviderSpec| !spec.needs_key && !spec.base_url.is_empty();
+    PROVIDERS.iter().filter(is_local)
+}
+
+/// A hosted provider that speaks Chat Completions; each row changes what differs.
+const HOSTED: ProviderSpec = ProviderSpec {
+    name: "",
+    note: "",
+    docs: "",
+    protocol: Protocol::ChatCompletions,
+    base_url: "",
+    base_url_variable: "",
+    key_variable: "",
+    needs_key: true,
+    model: "",
+    thinking: "",
+    dialects: &[],
+};
+
+const GEMINI_THINKING: &str = "\
+Gemini 2.5 takes tokens, within what the model allows; Gemini 3 takes levels, and gets \
+the nearest that it knows. `false` is no thinking, or the least of a model that cannot \
+do without.";
+const OLLAMA_THINKING: &str = "`reasoning_effort`, in low, medium and high.";
+const DEEPSEEK_THINKING: &str = "\
+On or off, DeepSeek by effort as well. What they thought is marked in the chat as \
+theirs and goes back to them, as they demand.";
+
+/// The providers, in the order in which `auto` looks for them.
+pub const PROVIDERS: &[ProviderSpec] = &[
+    ProviderSpec {
+        name: "anthropic",
+        docs: "https://docs.anthropic.com/en/api/messages",
+        protocol: Protocol::AnthropicMessages,
+        base_url: "https://api.anthropic.com",
+        base_url_variable: "ANTHROPIC_BASE_URL",
+        key_variable: "ANTHROPIC_API_KEY",
+        model: "claude-sonnet-4-6",
+        thinking: "\
+Models up to 4.5 take tokens, at least 1024; later ones decide for themselves within \
+an effort. 4.6 takes a number as well. No temperature is sent beside thinking, nor to \
+models after 4.6. A `max_tokens` of yours bounds both together: a budget gets at most \
+three quarters of it, and where less than 1024 is left for it none. Without one an \
+answer may have 32000 tokens and those for thinking.",
+        ..HOSTED
+    },
+    ProviderSpec {
+        name: "openai",
+        note: " (Responses)",
+        docs: "https://platform.openai.com/docs/api-reference/responses",
+        protocol: Protocol::Responses,
+        base_url: "https://api.openai.com/v1",
+        base_url_variable: "OPENAI_BASE_URL",
+        key_variable: "OPENAI_API_KEY",
+        model: "gpt-5.4",
+        thinking: "\
+An effort in the model's words, with a summary that is shown. Models that do not \
+reason are sent none, those that do no temperature.",
+        ..HOSTED
+    },
+    ProviderSpec {
+        name: "gemini",
+        docs: "https://ai.google.dev/api/generate-content",
+        protocol: Protocol::Gemini,
+        base_url: "https://generativelanguage.googleapis.com",
+        base_url_variable: "GEMINI_BASE_URL",
+        key_variable: "GEMINI_API_KEY",
+        model: "gemini-2.5-pro",
+        thinking: GEMINI_THINKING,
+        ..HOSTED
+    },
+    ProviderSpec {
+        name: VERTEX,
+        note: " (Gemini on Vertex AI), with `parameters.vertex.project_id` and `location`",
+        docs: "https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference",
+        protocol: Protocol::Gemini,
+        base_url_variable: "VERTEX_BASE_URL",
+        key_variable: "VERTEX_AI_ACCESS_TOKEN",
+        model: "gemini-2.5-pro",
+        thinking: GEMINI_THINKING,
+        ..HOSTED
+    },
+    ProviderSpec {
+        name: LOCAL,
+        note: ": a llama.cpp server that Flemma starts, see `flemma local`",
+        base_url_variable: LOCAL,
+        needs_key: false,
+        ..HOSTED
+    },
+    ProviderSpec {
+        name: "openai_compatible",
+        note: ": any other Chat Completions server",
+        docs: "https://platform.openai.com/docs/api-reference/chat",
+        base_url_variable: "OPENAI_COMPATIBLE_BASE_URL",
+        key_variable: "OPENAI_COMPATIBLE_API_KEY",
+        needs_key: false,
+        thinking: OLLAMA_THINKING,
+        ..HOSTED
+    },
+    ProviderSpec {
+        name: "llamacpp",
+        note: " on this machine",
+        docs: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
+        base_url: "http://127.0.0.1:8080/v1",
+        base_url_variable: "LLAMACPP_BASE_URL",
+        key_variable: "LLAMA_API_KEY",
+        needs_key: false,
+        thinking: "By variables of the model's template.",
+        dialects: &[(
+            "",
+            Dialect {
+                ask: Ask::Template((None, THREE)),
+                asks_parallel: true,
+                ..dialects::PLAIN
+            },
+        )],
+        ..HOSTED
+    },
+    ProviderSpec {
+        name: "ollama",
+        note: " on this machine",
+        docs: "https://github.com/ollama/ollama/blob/main/docs/openai.md",
+        base_url: "http://127.0.0.1:11434/v1",
+        base_url_variable: "OLLAMA_BASE_URL",
+        key_variable: "OLLAMA_API_KEY",
+        needs_key: false,
+        thinking: OLLAMA_THINKING,
+        dialects: &[("", EFFORT_OR_NONE)],
+        ..HOSTED
+    },
+    ProviderSpec {
+        name: "groq",
+        docs: "https://console.groq.com/docs/openai",
+        base_url: "https://api.groq.com/openai/v1",
+        base_url_variable: "GROQ_BASE_URL",
+        key_variable: "GROQ_API_KEY",
+        thinking: "Only gpt-oss and Qwen, the latter on or off.",
+        dialects: &[
+            ("openai/gpt-oss", EFFORT_OR_LOW),
+            (
+                "qwen/",
+                dialects::asking(Ask::EffortApart((Some("none"), ["default"; 5]))),
+            ),
+            ("", dialects::asking(Ask::Never)),
+        ],
+        ..HOSTED
+    },
+    ProviderSpec {
+        name: "together",
+        docs: "https://docs.together.ai/docs/openai-api-compatibility",
+        base_url: "https://api.together.xyz/v1",
+        base_url_variable: "TOGETHER_BASE_URL",
+        key_variable: "TOGETHER_API_KEY",
+        thinking: "On or off; gpt-oss by effort.",
+        dialects: &[
+            ("openai/gpt-oss", EFFORT_OR_LOW),
+            ("", dialects::asking(Ask::Enabled)),
+        ],
+        ..HOSTED
+    },
+    ProviderSpec {
+        name: "openrouter",
+        docs: "https://openrouter.ai/docs/api-reference/overview",
+        base_url: "https://openrouter.ai/api/v1",
+        base_url_variable: "OPENROUTER_BASE_URL",
+        key_variable: "OPENROUTER_API_KEY",
+        thinking: "By effort, or the number of tokens.",
+        dialects: &[(
+            "",
+            Dialect {
+                returns: Returns::Details,
+                ..dialects::asking(Ask::Reasoning((Some("none"), XHIGH)))
+            },
+        )],
+        ..HOSTED
+    },
+    ProviderSpec {
+        name: "deepseek",
+        docs: "https://api-docs.deepseek.com",
+        base_url: "https://api.deepseek.com",
+        base_url_variable: "DEEPSEEK_BASE_URL",
+        key_variable: "DEEPSEEK_API_KEY",
+        thinking: DEEPSEEK_THINKING,
+        dialects: &[(
+            "",
+            dialects::returning_text(Ask::Toggle(Some((None, FIVE)))),
+        )],
+        ..HOSTED
+    },
+    ProviderSpec {
+        name: "moonshot",
+        docs: "https://platform.moonshot.ai/docs",
+        base_url: "https://api.moonshot.ai/v1",
+        base_url_variable: "MOONSHOT_BASE_URL",
+        key_variable: "MOONSHOT_API_KEY",
+        thinking: DEEPSEEK_THINKING,
+        dialects: &[
+            // Always thinks.
+            ("kimi-k2-thinking", dialects::returning_text(Ask::Never)),
+            // These never think.
+            ("kimi-k2-0", dialects::returning_text(Ask::Never)),
+            ("moonshot-v1", dialects::returning_text(Ask::Never)),
+            ("kimi-latest", dialects::returning_text(Ask::Never)),
+            ("", dialects::returning_text(Ask::Toggle(None))),
+        ],
+        ..HOSTED
+    },
+    ProviderSpec {
+        name: "xai",
+        note: " (Grok)",
+        docs: "https://docs.x.ai/docs/api-reference",
+        base_url: "https://api.x.ai/v1",
+        base_url_variable: "XAI_BASE_URL",
+        key_variable: "XAI_API_KEY",
+        thinking: "\
+By effort. Of the models before 4.3 only grok-3-mini is asked; from 4.5 on the least is \
+\"low\".",
+        dialects: &[
+            ("grok-4.3", EFFORT_OR_NONE),
+            // These refuse a request that says how much to think.
+            ("grok-4.20", dialects::asking(Ask::Never)),
+            ("grok-4.", EFFORT_OR_LOW),
+            ("grok-4", dialects::asking(Ask::Never)),
+            // It has no medium.
+            (
+                "grok-3-mini",
+                dialects::asking(Ask::Effort((
+                    Some("low"),
+                    ["low", "low", "low", "high", "high"],
+                ))),
+            ),
+            ("grok-3", dialects::asking(Ask::Never)),
+            ("grok-2", dialects::asking(Ask::Never)),
+            ("grok-code", dialects::asking(Ask::Never)),
+            ("", EFFORT_OR_LOW),
+        ],
+        ..HOSTED
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provider_speaks_chat_completions_unless_it_has_a_protocol_of_its_own() {
+        let others = PROVIDERS
+            .iter()
+            .filter(|spec| spec.protocol != Protocol::ChatCompletions)
+            .map(|spec| (spec.name, spec.protocol));
+        assert_eq!(
+            others.collect::<Vec<_>>(),
+            [
+                ("anthropic", Protocol::AnthropicMessages),
+                ("openai", Protocol::Responses),
+                ("gemini", Protocol::Gemini),
+                (VERTEX, Protocol::Gemini),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_provider_without_a_usual_address_takes_it_from_the_user() {
+        let without = PROVIDERS.iter().filter(|spec| spec.base_url.is_empty());
+        let without: Vec<&str> = without.map(|spec| spec.name).collect();
+        assert_eq!(without, [VERTEX, LOCAL, "openai_compatible"]);
+        let local: Vec<&str> = on_this_machine().map(|spec| spec.name).collect();
+        assert_eq!(local, ["llamacpp", "ollama"]);
+    }
+
+    #[test]
+    fn only_providers_of_their_own_protocol_have_a_default_model() {
+        for spec in PROVIDERS {
+            let is_own = spec.protocol != Protocol::ChatCompletions;
+            assert_eq!(!spec.model.is_empty(), is_own, "{}", spec.name);
+            assert_eq!(find(spec.name).map(|it| it.model), Some(spec.model));
+        }
+        assert!(find("").is_none());
+    }
+
+    #[test]
+    fn the_first_provider_whose_key_or_address_is_set_is_taken() {
+        for (variables, expected) in [
+            (vec![], None),
+            (vec![("ANTHROPIC_API_KEY", "")], None),
+            (vec![("OPENAI_API_KEY", "k")], Some("openai")),
+            (
+                vec![("OPENAI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k")],
+                Some("anthropic"),
+            ),
+            (
+                vec![("OLLAMA_BASE_URL", "http://127.0.0.1:1")],
+                Some("ollama"),
+            ),
+            // A server that needs no key is not chosen for one.
+            (vec![("OLLAMA_API_KEY", "k")], None),
+            // There is no default model to ask.
+            (vec![("GROQ_API_KEY", "k")], None),
+            // Another address alone does not replace the key.
+            (vec![("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")], None),
+        ] {
+            let read = |name: &str| {
+                let found = variables.iter().find(|(set, _)| *set == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            assert_eq!(set_up(&read), expected, "{variables:?}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! README and help list the providers as their rows say.
+//!
+//! With `UPDATE_DOC=1` the tests write the lists instead of comparing them.
+#![allow(clippy::unwrap_used)]
+
+use std::fmt::Write;
+use std::path::Path;
+
+use provider::providers::{PROVIDERS, ProviderSpec};
+
+/// Width of the manual.
+const WIDTH: usize = 80;
+
+/// Compares the text between two lines of a file with `expected`.
+#[track_caller]
+fn compare(file: &str, begin: &str, end: &str, expected: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(file);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let start = text.find(begin).unwrap() + begin.len();
+    let stop = start + text[start..].find(end).unwrap();
+    if text[start..stop] == *expected {
+        return;
+    }
+    if std::env::var_os("UPDATE_DOC").is_some() {
+        let updated = format!("{}{expected}{}", &text[..start], &text[stop..]);
+        return std::fs::write(path, updated).unwrap();
+    }
+    panic!(
+        "{file} does not list the providers as they are. Run:\n\
+         UPDATE_DOC=1 cargo test -p flemma-provider --test documents"
+    );
+}
+
+#[test]
+fn readme_has_a_row_for_each_provider() {
+    let mut text = String::new();
+    for spec in PROVIDERS {
+        let name = match spec.docs {
+            "" => format!("`{}`", spec.name),
+            docs => format!("[`{}`]({docs})", spec.name),
+        };
+        let key = match (spec.key_variable, spec.needs_key) {
+            ("", _) => "none".to_owned(),
+            (variable, true) => format!("`{variable}`"),
+            (variable, false) => format!("`{variable}`, if it wants one"),
+        };
+        let is_variable = spec.base_url_variable != spec.name;
+        let address = is_variable.then(|| format!(" `{}`", spec.base_url_variable));
+        let address = address.unwrap_or_default();
+        writeln!(text, "| {name}{} | {key} |{address} |", spec.note).unwrap();
+    }
+    let begin = "| provider | key | another address |\n| --- | --- | --- |\n";
+    compare("README.md", begin, "\nThe address of a server", &text);
+}
+
+// One test for one file, because it may write it.
+#[test]
+fn help_lists_keys_addresses_and_how_models_are_asked_to_think() {
+    let mut text = String::new();
+    for spec in PROVIDERS.iter().filter(|it| !it.key_variable.is_empty()) {
+        let key = match spec.needs_key {
+            true => format!("${}", spec.key_variable),
+            false => format!("(${})", spec.key_variable),
+        };
+        // A long name gets a line of its own.
+        let key = match key.len() < 27 {
+            true => format!("{key:27}"),
+            false => format!("{key}\n{:50}", ""),
+        };
+        writeln!(text, "    {:19}{key}${}", spec.name, spec.base_url_variable).unwrap();
+    }
+    let begin = "    name               key                        address\n";
+    compare("doc/flemma.txt", begin, "\nKeys in parentheses", &text);
+    let begin = "model; false turns it off, or down to the least where a model always thinks.\n\n";
+    compare(
+        "doc/flemma.txt",
+        begin,
+        "What a provider signs goes",
+        &thinking(),
+    );
+}
+
+/// The paragraphs about thinking, each behind the names of its providers.
+fn thinking() -> String {
+    let mut text = String::new();
+    let mut left: Vec<&ProviderSpec> = PROVIDERS.iter().collect();
+    left.retain(|spec| !spec.thinking.is_empty());
+    while let Some(first) = left.first().copied() {
+        let has_same = |it: &&ProviderSpec| it.thinking == first.thinking;
+        let (same, others): (Vec<_>, Vec<_>) = left.into_iter().partition(has_same);
+        let names: Vec<&str> = same.iter().map(|it| it.name).collect();
+        let names = names.join(", ");
+        let lines = wrapped(first.thinking, WIDTH - 12);
+        let mut lines = lines.iter();
+        match names.len() < 12 {
+            true => writeln!(text, "{names:12}{}", lines.next().unwrap()).unwrap(),
+            false => writeln!(text, "{names}").unwrap(),
+        }
+        for line in lines {
+            writeln!(text, "{:12}{line}", "").unwrap();
+        }
+        left = others;
+    }
+    text + "\n"
+}
+
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().unwrap();
+        if !line.is_empty() && line.len() + 1 + word.len() > width {
+            lines.push(word.to_owned());
+            continue;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines
+}

@@ -1,0 +1,151 @@
+//! Built-in tools under the names and with the parameters of another system, document 4,
+//! for prompts that were written for it. Each is defined beside the tool that it runs.
+//!
+//! Models are not offered aliases, but may call them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chat::tool::ToolUseId;
+use serde_json::Value;
+
+use crate::context::ToolContext;
+use crate::error::ToolError;
+use crate::tool::{Tool, ToolResult};
+
+/// A built-in tool under another name and with other parameters.
+pub(crate) struct Alias {
+    pub name: &'static str,
+    pub label: &'static str,
+    pub description: &'static str,
+    pub schema: Value,
+    /// What runs, unless the arguments ask for [`Alias::other`].
+    pub tool: Arc<dyn Tool>,
+    pub other: Option<Arc<dyn Tool>>,
+    pub translate: Translate,
+}
+
+/// Translates the arguments; a place that they name goes into the context.
+type Translate = fn(&Value, &mut ToolContext) -> Result<Own, ToolError>;
+
+/// Arguments of one of the two tools.
+pub(crate) enum Own {
+    /// Of [`Alias::tool`].
+    Tool(Value),
+    /// Of [`Alias::other`].
+    Other(Value),
+}
+
+/// An argument that must be text.
+///
+/// # Errors
+///
+/// It is missing, or something else.
+pub(crate) fn text(name: &str, input: &Value) -> Result<String, ToolError> {
+    let value = input.get(name).and_then(Value::as_str);
+    value.map(str::to_owned).ok_or_else(|| {
+        ToolError::InvalidInput(format!("\"{name}\" must be a string. Nothing was done."))
+    })
+}
+
+#[async_trait]
+impl Tool for Alias {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn label(&self) -> &str {
+        self.label
+    }
+
+    fn description(&self) -> &str {
+        self.description
+    }
+
+    fn input_schema(&self) -> Value {
+        self.schema.clone()
+    }
+
+    fn enabled(&self) -> bool {
+        false
+    }
+
+    fn runs_commands(&self) -> bool {
+        self.tool.runs_commands()
+    }
+
+    fn reads(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
+        let tool = match (&self.other, &input["pattern"]) {
+            (Some(other), Value::String(_)) => other,
+            _ => &self.tool,
+        };
+        tool.reads(input, cwd)
+    }
+
+    fn deadline(&self, _input: &Value, default: Duration) -> Duration {
+        self.tool.deadline(&Value::Null, default)
+    }
+
+    async fn execute(
+        &self,
+        id: &ToolUseId,
+        input: Value,
+        mut ctx: ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        match (self.translate)(&input, &mut ctx)? {
+            Own::Tool(own) => self.tool.execute(id, own, ctx).await,
+            Own::Other(own) => {
+                let tool = self.other.as_ref().unwrap_or(&self.tool);
+                tool.execute(id, own, ctx).await
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::Registry;
+
+    pub(crate) async fn call(
+        folder: &std::path::Path,
+        name: &str,
+        input: Value,
+    ) -> Result<String, String> {
+        let tool = Registry::builtin().get(name).unwrap();
+        let ctx = ToolContext::new(folder, folder.join("outputs"));
+        let id = ToolUseId::new("t");
+        let result = tool.execute(&id, input, ctx).await;
+        result.map(|it| it.content).map_err(|it| it.to_string())
+    }
+
+    #[tokio::test]
+    async fn the_parameters_of_the_other_names_do_what_they_say() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        std::fs::create_dir(path.join("sub")).unwrap();
+        std::fs::write(path.join("f"), "a\nb\nc\nd\n").unwrap();
+        let read = call(path, "read_file", json!({"path": "f", "max_lines": 2}))
+            .await
+            .unwrap();
+        assert!(
+            read.starts_with("a\nb\n") && read.contains("2 more lines"),
+            "{read}"
+        );
+        let whole = call(path, "read_file", json!({"path": "f"})).await.unwrap();
+        assert_eq!(whole, "a\nb\nc\nd");
+        let there = call(
+            path,
+            "shell",
+            json!({"command": "pwd", "working_dir": "sub"}),
+        )
+        .await
+        .unwrap();
+        assert!(there.trim_end().ends_with("/sub"), "{there}");
+    }
+}

@@ -1,0 +1,312 @@
+//! Which variables commands that a model wrote get: what programs need to work, and what
+//! the user passes on by name. All others are withheld, because any may be a secret.
+
+use std::ffi::{OsStr, OsString};
+use std::sync::{PoisonError, RwLock};
+
+/// Variables that commands get, sorted by what they are for; a `*` at the end matches
+/// any end.
+pub const PASSED: [(&str, &[&str]); 6] = [
+    (
+        "the user and the place",
+        &[
+            "HOME",
+            "HOSTNAME",
+            "LOGNAME",
+            "PATH",
+            "PWD",
+            "SHELL",
+            "SHLVL",
+            "TEMP",
+            "TMP",
+            "TMPDIR",
+            "TZ",
+            "USER",
+            "XDG_CACHE_HOME",
+            "XDG_CONFIG_DIRS",
+            "XDG_CONFIG_HOME",
+            "XDG_DATA_DIRS",
+            "XDG_DATA_HOME",
+            "XDG_STATE_HOME",
+        ],
+    ),
+    (
+        "language and terminal",
+        &[
+            "COLORTERM",
+            "COLUMNS",
+            "LANG",
+            "LANGUAGE",
+            "LC_*",
+            "LINES",
+            "MANPATH",
+            "TERM",
+            "TERMINFO",
+        ],
+    ),
+    (
+        "certificates and proxies",
+        &[
+            "ALL_PROXY",
+            "CURL_CA_BUNDLE",
+            "FTP_PROXY",
+            "GIT_SSL_CAINFO",
+            "HTTPS_PROXY",
+            "HTTP_PROXY",
+            "NIX_SSL_CERT_FILE",
+            "NODE_EXTRA_CA_CERTS",
+            "NO_PROXY",
+            "REQUESTS_CA_BUNDLE",
+            "SSL_CERT_DIR",
+            "SSL_CERT_FILE",
+            "all_proxy",
+            "ftp_proxy",
+            "http_proxy",
+            "https_proxy",
+            "no_proxy",
+        ],
+    ),
+    (
+        "compilers and linkers",
+        &[
+            "AR",
+            "AS",
+            "CC",
+            "CFLAGS",
+            "CMAKE_*",
+            "CPATH",
+            "CPLUS_INCLUDE_PATH",
+            "CPP",
+            "CPPFLAGS",
+            "CUDA_HOME",
+            "CUDA_PATH",
+            "CXX",
+            "CXXFLAGS",
+            "C_INCLUDE_PATH",
+            "DYLD_LIBRARY_PATH",
+            "LD",
+            "LDFLAGS",
+            "LD_LIBRARY_PATH",
+            "LIBRARY_PATH",
+            "MAKEFLAGS",
+            "PKG_CONFIG_PATH",
+            "SDKROOT",
+            "SOURCE_DATE_EPOCH",
+        ],
+    ),
+    (
+        "toolchains",
+        &[
+            "ANDROID_HOME",
+            "ANDROID_SDK_ROOT",
+            "ASDF_DATA_DIR",
+            "ASDF_DIR",
+            "BUNDLE_PATH",
+            "BUN_INSTALL",
+            "CARGO_BUILD_*",
+            "CARGO_HOME",
+            "CARGO_INCREMENTAL",
+            "CARGO_NET_OFFLINE",
+            "CARGO_PROFILE_*",
+            "CARGO_TARGET_DIR",
+            "CARGO_TERM_*",
+            "COMPOSER_HOME",
+            "CONDA_DEFAULT_ENV",
+            "CONDA_EXE",
+            "CONDA_PREFIX",
+            "DENO_DIR",
+            "DENO_INSTALL",
+            "DOTNET_ROOT",
+            "EMSDK",
+            "FLUTTER_ROOT",
+            "GEM_HOME",
+            "GEM_PATH",
+            "GHCUP_INSTALL_BASE_PREFIX",
+            "GOBIN",
+            "GOCACHE",
+            "GOFLAGS",
+            "GOMODCACHE",
+            "GOPATH",
+            "GOROOT",
+            "GOTOOLCHAIN",
+            "GRADLE_HOME",
+            "GRADLE_USER_HOME",
+            "GUIX_PROFILE",
+            "HOMEBREW_PREFIX",
+            "IN_NIX_SHELL",
+            "JAVA_HOME",
+            "JDK_HOME",
+            "JULIA_DEPOT_PATH",
+            "KOTLIN_HOME",
+            "LUA_CPATH",
+            "LUA_PATH",
+            "M2_HOME",
+            "MAVEN_HOME",
+            "MISE_DATA_DIR",
+            "NIX_PATH",
+            "NIX_PROFILES",
+            "NODE_ENV",
+            "NODE_PATH",
+            "NVM_BIN",
+            "NVM_DIR",
+            "OPAM_SWITCH_PREFIX",
+            "PERL5LIB",
+            "PIPX_HOME",
+            "PNPM_HOME",
+            "POETRY_HOME",
+            "PYENV_ROOT",
+            "PYENV_VERSION",
+            "PYTHONDONTWRITEBYTECODE",
+            "PYTHONHOME",
+            "PYTHONPATH",
+            "PYTHONUNBUFFERED",
+            "RBENV_ROOT",
+            "RUBYLIB",
+            "RUSTC_WRAPPER",
+            "RUSTDOCFLAGS",
+            "RUSTFLAGS",
+            "RUSTUP_HOME",
+            "RUSTUP_TOOLCHAIN",
+            "RUST_BACKTRACE",
+            "RUST_LOG",
+            "RVM_PATH",
+            "R_HOME",
+            "SDKMAN_DIR",
+            "UV_CACHE_DIR",
+            "VIRTUAL_ENV",
+            "VOLTA_HOME",
+            "ZIG_GLOBAL_CACHE_DIR",
+        ],
+    ),
+    (
+        "how a build runs",
+        &["CI", "DEBIAN_FRONTEND", "DEBUG", "FORCE_COLOR", "VERBOSE"],
+    ),
+];
+
+/// What the user passes on beside [`PASSED`].
+static ADDED: RwLock<Vec<String>> = RwLock::new(Vec::new());
+
+/// Passes the variables with these names on to commands of this process from now on, in
+/// place of those of an earlier call. A `*` at the end of a name matches any end.
+pub fn pass_variables(names: Vec<String>) {
+    *ADDED.write().unwrap_or_else(PoisonError::into_inner) = names;
+}
+
+/// The names of the variables of this process that commands do not get.
+pub(crate) fn withheld() -> Vec<String> {
+    let added = added();
+    let withheld = super::variables().filter(|(name, value)| !is_passed(name, value, &added));
+    let names = withheld.filter_map(|(name, _)| name.into_string().ok());
+    names.collect()
+}
+
+/// Those of `variables` that commands get.
+pub(crate) fn passed(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> impl Iterator<Item = (OsString, OsString)> {
+    let added = added();
+    variables.filter(move |(name, value)| is_passed(name, value, &added))
+}
+
+fn added() -> Vec<String> {
+    ADDED.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+fn is_passed(name: &OsStr, value: &OsStr, added: &[String]) -> bool {
+    let name = name.to_string_lossy();
+    let is = |pattern: &str| match pattern.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == pattern,
+    };
+    let mut usual = PASSED.iter().flat_map(|(_, names)| *names);
+    added.iter().any(|it| is(it))
+        || usual.any(|it| is(it)) && !has_password(&name, &value.to_string_lossy())
+}
+
+/// Whether commands get this variable without the user naming it.
+pub(super) fn is_passed_by_default(name: &OsStr, value: &OsStr) -> bool {
+    is_passed(name, value, &[])
+}
+
+/// Whether a value holds an address with a password, as those of proxies and package
+/// registries may.
+fn has_password(name: &str, value: &str) -> bool {
+    // Programs take the address of a proxy without its scheme as well.
+    let is_proxy = name.to_ascii_uppercase().ends_with("_PROXY") && !name.starts_with(['N', 'n']);
+    if is_proxy && value.contains('@') {
+        return true;
+    }
+    value.split("://").skip(1).any(|rest| {
+        let host = rest.split(['/', '?', '#', ' ']).next();
+        host.is_some_and(|host| host.contains('@'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passes(name: &str, value: &str, added: &[&str]) -> bool {
+        let added: Vec<String> = added.iter().map(|it| (*it).to_owned()).collect();
+        is_passed(name.as_ref(), value.as_ref(), &added)
+    }
+
+    #[test]
+    fn only_what_programs_need_is_passed_on() {
+        for name in [
+            "PATH",
+            "HOME",
+            "LC_ALL",
+            "CARGO_HOME",
+            "GOPATH",
+            "VIRTUAL_ENV",
+            "https_proxy",
+        ] {
+            assert!(passes(name, "x", &[]), "{name}");
+        }
+        for name in [
+            "NVIM",
+            "SSH_AUTH_SOCK",
+            "ANTHROPIC_API_KEY",
+            "AWS_SECRET_ACCESS_KEY",
+            "GITHUB_TOKEN",
+            "MY_SECRET",
+            "DATABASE_URL",
+            "CARGO_REGISTRIES_MINE_TOKEN",
+            "PATHS",
+            "XDG_RUNTIME_DIR",
+            "ANYTHING",
+        ] {
+            assert!(!passes(name, "x", &[]), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_user_passes_variables_on_by_name() {
+        assert!(passes("GITHUB_TOKEN", "x", &["GITHUB_TOKEN"]));
+        assert!(passes("AWS_REGION", "x", &["AWS_*"]));
+        assert!(!passes("GITHUB_TOKEN_2", "x", &["GITHUB_TOKEN"]));
+    }
+
+    #[test]
+    fn an_address_with_a_password_stays_here() {
+        assert!(passes("HTTPS_PROXY", "http://proxy:3128", &[]));
+        assert!(!passes("HTTPS_PROXY", "http://me:secret@proxy:3128", &[]));
+        assert!(!passes("all_proxy", "me:secret@proxy:3128", &[]));
+        assert!(!passes("GOFLAGS", "-x=https://token@host/", &[]));
+        assert!(passes("NO_PROXY", "a@b,https://host/@scope", &[]));
+        assert!(passes(
+            "HTTPS_PROXY",
+            "http://me:secret@proxy",
+            &["HTTPS_PROXY"]
+        ));
+    }
+
+    #[test]
+    fn the_names_are_sorted_so_that_one_is_found() {
+        for (what, names) in PASSED {
+            assert!(names.is_sorted(), "{what}");
+        }
+    }
+}
