@@ -363,6 +363,9 @@ function M.open(buffer)
   local known = chats[buffer] ~= nil
   chats[buffer] = chats[buffer] or { interrupted = {}, streaming = false, empty = false, seq = 0 }
   vim.bo[buffer].modeline = false
+  -- A sandbox protects the chat with a mount, which a rename over the file would lift: a
+  -- command that runs while the chat is saved could then write it.
+  vim.bo[buffer].backupcopy = "yes"
   if vim.bo[buffer].omnifunc == "" then
     vim.bo[buffer].omnifunc = "v:lua.require'flemma.complete'.omni"
   end

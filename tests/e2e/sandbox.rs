@@ -143,6 +143,39 @@ fn commands_write_in_the_chats_folder_and_nowhere_else() {
 }
 
 #[test]
+fn a_command_cannot_write_the_chat_that_is_saved_while_it_runs() {
+    if !holds("a_command_cannot_write_the_chat_that_is_saved_while_it_runs") {
+        return;
+    }
+    let forge = "touch running; until [ -e saved ]; do sleep 0.01; done; (echo forged >> question.chat) 2>&1";
+    let provider = Provider::anthropic([
+        Answer::new().tool_use("t_1", "bash", command(forge)),
+        Answer::says("Well."),
+    ]);
+    let options = json!({"sandbox": {}, "tools": {"auto_approve": ["bash"]}});
+    let setup = with_options(&provider, options);
+    let editor = setup.file("question.chat", QUESTION).start();
+    watch(&editor);
+    // By default Neovim renames no file below /tmp.
+    editor.command("set backupskip= | setglobal backupcopy=no");
+    editor.keys("<C-]>");
+    editor.wait_for("the command", |editor| {
+        editor.dir().join("running").exists()
+    });
+    editor.keys(":w<CR>");
+    editor.wait_for("the save", |editor| {
+        let saved = std::fs::read_to_string(editor.dir().join("question.chat"));
+        saved.is_ok_and(|text| text.contains("**Tool Use:**"))
+    });
+    std::fs::write(editor.dir().join("saved"), "").unwrap();
+    assert_eq!(outcomes(&editor, ["t_1"]), ["ran"]);
+    let told = result(&editor, "t_1");
+    assert!(told.contains("Read-only file system"), "{told}");
+    let saved = std::fs::read_to_string(editor.dir().join("question.chat")).unwrap();
+    assert!(!saved.contains("\nforged"), "{saved}");
+}
+
+#[test]
 fn a_strangers_chat_narrows_the_sandbox_and_does_not_turn_it_off() {
     if !holds("a_strangers_chat_narrows_the_sandbox_and_does_not_turn_it_off") {
         return;

@@ -18,6 +18,7 @@ mod files;
 mod http;
 mod look;
 mod models;
+mod mounts;
 mod names;
 mod nested;
 mod output;

@@ -4,8 +4,8 @@
 //! synced, and renamed over it. Owner, mode, access control list and extended attributes
 //! are kept; a hard link is broken, so that no other name changes. Where a new file
 //! cannot be made like the old one (nothing may be made in its folder, or it belongs to
-//! another user), the old one is written in place. That keeps all of these, but a power
-//! cut in the middle can leave half of it. Nothing is left behind after a failure, but for
+//! another user), or while a sandbox protects it with a mount, the old one is written in
+//! place. That keeps all of these, but a power cut in the middle can leave half of it. Nothing is left behind after a failure, but for
 //! what [`sweep`] removes.
 
 use std::ffi::OsStr;
@@ -25,6 +25,7 @@ use rustix::process::{Pid, test_kill_process};
 
 use super::parents::Parents;
 use super::{RealPath, attributes};
+use crate::mounts::unless_mounted;
 
 /// Mode of a new file before the user's umask.
 const NEW_FILE: RawMode = 0o666;
@@ -57,7 +58,7 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<Metadata> {
 pub(crate) fn write_real(path: &RealPath, content: &[u8]) -> io::Result<Metadata> {
     let (_, name) = path.split()?;
     let parents = Parents::make(path)?;
-    let written = replace(&parents.folder, name, content)?;
+    let written = replace(&parents.folder, path, name, content)?;
     // The rename has happened; that it survives a power cut is best effort.
     let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let _ = openat(&parents.folder, ".", folder, Mode::empty()).and_then(fsync);
@@ -65,11 +66,17 @@ pub(crate) fn write_real(path: &RealPath, content: &[u8]) -> io::Result<Metadata
     Ok(written)
 }
 
-fn replace(folder: &OwnedFd, name: &OsStr, content: &[u8]) -> io::Result<Metadata> {
+fn replace(
+    folder: &OwnedFd,
+    path: &RealPath,
+    name: &OsStr,
+    content: &[u8],
+) -> io::Result<Metadata> {
+    let path = path.as_path();
     let old = match open_old(folder, name) {
         Ok(old) => old,
         Err(Errno::NOENT) => {
-            return put(name, content, |is_named| {
+            return put(path, name, content, |is_named| {
                 New::make(folder, NEW_FILE, is_named)
             });
         }
@@ -84,7 +91,7 @@ fn replace(folder: &OwnedFd, name: &OsStr, content: &[u8]) -> io::Result<Metadat
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     accessat(folder, name, Access::WRITE_OK, AtFlags::empty())?;
-    let put = put(name, content, |is_named| {
+    let put = put(path, name, content, |is_named| {
         New::like(folder, &old, &metadata, is_named)
     });
     match put {
@@ -95,6 +102,7 @@ fn replace(folder: &OwnedFd, name: &OsStr, content: &[u8]) -> io::Result<Metadat
 
 /// Writes a new file and renames it to `name`.
 fn put<'f>(
+    path: &Path,
     name: &OsStr,
     content: &[u8],
     make: impl Fn(bool) -> io::Result<New<'f>>,
@@ -102,12 +110,14 @@ fn put<'f>(
     let attempt = |is_named| {
         let mut new = make(is_named)?;
         let written = fill(&mut new.file, content)?;
-        new.rename(name)?;
+        new.rename(path, name)?;
         Ok(written)
     };
     // Not every file system has files without a name.
     attempt(false).or_else(|error: io::Error| match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Err(error),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::ResourceBusy => {
+            Err(error)
+        }
         _ => attempt(true),
     })
 }
@@ -222,15 +232,20 @@ impl<'f> New<'f> {
         Ok(new)
     }
 
-    /// Puts it where `name` is.
-    fn rename(mut self, name: &OsStr) -> io::Result<()> {
+    /// Puts it where `name` is, which is `path` as a whole.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system; `ResourceBusy` while a command has the file mounted.
+    fn rename(mut self, path: &Path, name: &OsStr) -> io::Result<()> {
         // No file can be linked over one that is there.
         let named = match self.name.take() {
             Some(named) => named,
             None => with_free_name(|free| give_name(&self.file, self.folder, free))?.1,
         };
         self.name = Some(named.clone());
-        renameat(self.folder, &*named, self.folder, name)?;
+        let rename = || renameat(self.folder, &*named, self.folder, name);
+        unless_mounted(path, rename).unwrap_or(Err(Errno::BUSY))?;
         self.name = None;
         Ok(())
     }

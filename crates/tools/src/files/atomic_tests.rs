@@ -129,7 +129,7 @@ fn a_file_gets_its_name_also_where_every_file_has_one() {
     for is_named in [true, false] {
         let mut new = New::make(&parent, NEW_FILE, is_named).unwrap();
         fill(&mut new.file, b"new").unwrap();
-        new.rename(name).unwrap();
+        new.rename(real.as_path(), name).unwrap();
     }
     drop(New::make(&parent, NEW_FILE, true).unwrap());
     let names: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();

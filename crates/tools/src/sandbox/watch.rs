@@ -12,6 +12,7 @@ use super::aside::set_aside;
 use super::todo::{self, Commands};
 use super::tree::{MAX_NEW, Root, State, Tree};
 use super::{Limits, git, memory, paths};
+use crate::mounts::Mounts;
 use crate::secrets::Concealed;
 
 /// Most files below the folders of the work that are kept from being written: each
@@ -32,6 +33,8 @@ pub struct Watch {
     commands: HashMap<PathBuf, Commands>,
     /// Single places elsewhere, and which of them were there.
     places: Vec<(PathBuf, Option<State>)>,
+    /// Registered until the command is over.
+    mounts: Option<Mounts>,
 }
 
 impl Watch {
@@ -59,13 +62,18 @@ impl Watch {
         let places = limits.never_made.iter().filter(is_writable);
         let gits = trees.iter().flat_map(|(_, tree)| tree.gits());
         let commands = gits.map(|git| (git.to_owned(), todo::commands(git)));
-        Self {
+        let mut watch = Self {
             commands: commands.collect(),
             trees,
             theirs,
             places: places.map(|path| (path.clone(), State::of(path))).collect(),
             limits,
-        }
+            mounts: None,
+        };
+        let concealed = watch.concealed().iter().map(|it| it.path.clone());
+        let mounted = watch.limits().kept.into_iter().chain(concealed);
+        watch.mounts = Some(Mounts::new(mounted));
+        watch
     }
 
     /// What of the user's secrets a command cannot see.

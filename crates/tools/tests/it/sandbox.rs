@@ -10,9 +10,9 @@ mod secrets;
 mod tmp;
 
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -261,6 +261,38 @@ async fn a_socket_that_is_gone_before_it_is_hidden_costs_no_command() {
         drop(servers);
         assert_eq!(said, vec!["ran"; 40]);
     }
+}
+
+#[tokio::test]
+async fn a_chat_that_is_saved_while_a_command_runs_stays_read_only_for_it() {
+    let name = "a_chat_that_is_saved_while_a_command_runs_stays_read_only_for_it";
+    let kept = |root: &Path, limits: &mut Limits| {
+        fs::write(root.join("inside/a.chat"), "before").unwrap();
+        limits.kept = vec![root.join("inside/a.chat")];
+    };
+    let Some(place) = held(name, kept) else {
+        return;
+    };
+    let command = "touch running; until [ -e saved ]; do sleep 0.01; done; echo forged >> a.chat";
+    let (chat, running) = (place.path("inside/a.chat"), place.path("inside/running"));
+    let saved = place.path("inside/saved");
+    let save = async {
+        eventually(|| running.exists()).await;
+        tools::write_whole(&chat, b"after, and longer").unwrap();
+        fs::write(saved, "").unwrap();
+    };
+    let input = json!({"label": "", "command": command, "timeout": null});
+    let (outcome, ()) = tokio::join!(place.call("bash", input), save);
+    assert!(
+        format!("{outcome:?}").contains("Read-only file system"),
+        "{outcome:?}"
+    );
+    assert_eq!(place.text("inside/a.chat"), "after, and longer");
+    // With no command running, a save replaces the file again.
+    let inode = |path: &Path| fs::metadata(path).unwrap().ino();
+    let old = inode(&place.path("inside/a.chat"));
+    tools::write_whole(&place.path("inside/a.chat"), b"later").unwrap();
+    assert_ne!(inode(&place.path("inside/a.chat")), old);
 }
 
 #[tokio::test]
