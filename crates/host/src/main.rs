@@ -15,14 +15,12 @@ mod completion;
 mod config;
 mod config_dir;
 mod credentials;
-mod digest;
 mod direct;
 mod editor;
 mod endpoint;
 mod exit_code;
 mod form;
 mod front;
-mod frontmatter;
 mod half_done;
 mod handover;
 mod headless;
@@ -35,34 +33,24 @@ mod log;
 mod logging;
 mod lua_calls;
 mod lua_tools;
-mod lua_value;
 mod mcp;
 mod mcp_commands;
 mod open_files;
-mod options;
 mod pending_replies;
-mod protected;
 mod protocol;
-mod references;
 mod resolver_calls;
 mod route;
 mod rpc;
-mod rules;
-mod sandbox;
 mod scaffold;
 mod scripts;
 mod session;
-mod settings;
 mod shared;
-mod sources;
 mod spec;
-mod state_dir;
 mod status;
 mod stdout;
 mod supervise;
 mod switch;
 mod terminal;
-mod trust;
 mod tutor;
 mod unsaid;
 mod usage;
@@ -72,6 +60,12 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+
+// Modules of other crates, under the names that this crate uses.
+use policy::{
+    digest, frontmatter, options, protected, references, rules, sandbox, settings, trust,
+};
+use tools::{sources, state_dir};
 
 use arguments::{Arguments, Command, OtherThanRun, Tool};
 

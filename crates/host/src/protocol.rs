@@ -24,3 +24,4 @@ pub use prompts::*;
 pub const VERSION: u64 = 2;
 
 pub use crate::ids::{BufferId, WindowId};
+pub use crate::settings::{RegisteredResolver, Resolvers};

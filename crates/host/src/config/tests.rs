@@ -20,6 +20,41 @@ fn with(file: &str, given: Given) -> Result<Config, String> {
     })
 }
 
+/// Writes a value as TOML does.
+fn as_toml(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let pairs = map
+                .iter()
+                .map(|(name, it)| format!("\"{name}\" = {}", as_toml(it)));
+            format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+#[test]
+fn the_file_takes_the_options_of_its_scope_and_no_others() {
+    let defaults = policy::options::defaults();
+    let mut count = 0;
+    for (path, option) in policy::options::leaves() {
+        let Some(default) = policy::options::at(&defaults, path) else {
+            continue;
+        };
+        let file = format!("{path} = {}\n", as_toml(default));
+        let read = with(&file, Given::default());
+        count += 1;
+        match read {
+            Ok(config) if option.is_in(Scope::ConfigFile) => {
+                assert_eq!(config.settings.value(path), default, "{path}");
+            }
+            Ok(_) => panic!("{path} is no option of the file"),
+            Err(error) => assert!(!option.is_in(Scope::ConfigFile), "{path}: {error}"),
+        }
+    }
+    assert!(count > 30, "{count}");
+}
+
 #[test]
 fn a_number_without_an_end_is_refused_with_its_name() {
     let folder = tempfile::tempdir().unwrap();

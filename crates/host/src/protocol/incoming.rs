@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Attach, BufferId, Changed, Detached, Directory, Prompted, RegisteredTools, Renamed, Saved,
-    Snapshot, ToolCommand, ToolReturned, Viewport, WindowId,
+    Attach, BufferId, Changed, Detached, Directory, Prompted, RegisteredTools, Renamed, Resolvers,
+    Saved, Snapshot, ToolCommand, ToolReturned, Viewport, WindowId,
 };
 
 /// What the plugin says. The name of a message is its variant in snake case.
@@ -86,37 +86,6 @@ pub struct Configure {
     /// Who has a say with these options.
     #[serde(default)]
     pub resolvers: Resolvers,
-}
-
-/// Who else has a say about calls; comes anew whenever that changes.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-pub struct Resolvers {
-    /// The functions.
-    #[serde(default)]
-    pub items: Vec<RegisteredResolver>,
-    /// Names of our own resolvers that the user took away.
-    #[serde(default)]
-    pub without: Vec<String>,
-    /// Whether shell commands that only read are approved when no other rule decided.
-    #[serde(default)]
-    pub reads: bool,
-}
-
-/// A function that the user or a plugin registered.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct RegisteredResolver {
-    /// Unique.
-    pub name: String,
-    /// Higher is asked first.
-    pub priority: i32,
-    /// Its id.
-    pub function: u64,
-    /// Whether it denies when it fails; else it passes.
-    #[serde(default)]
-    pub closed: bool,
-    /// Whether it is a module named in `tools.auto_approve`.
-    #[serde(default)]
-    pub from_options: bool,
 }
 
 /// The user wants something.

@@ -16,9 +16,8 @@ use serde_json::Value;
 use tools::{HttpAllow, Registry, Tool};
 
 use super::judges::{SHELL, SHELL_SAFE};
-use super::{Problems, Settings};
+use super::{Problems, RegisteredResolver, Settings};
 use crate::options::InvalidOption;
-use crate::protocol::RegisteredResolver;
 
 /// Where the resolvers that the options make stand: "Approval resolvers" in the
 /// tools specification.
@@ -32,7 +31,7 @@ const HARMLESS_PRIORITY: i32 = i32::MIN;
 
 /// A policy that lets models look for tools, unless it says otherwise: that only finds
 /// them, and a list that leaves it out would keep models from all that are not offered.
-pub fn searching(mut policy: Policy, exclusions: &[String]) -> Policy {
+pub(crate) fn searching(mut policy: Policy, exclusions: &[String]) -> Policy {
     let is_named = policy.deny.contains(SEARCH) || exclusions.iter().any(|it| it == SEARCH);
     if !policy.approve.is_empty() && !is_named {
         policy.approve.insert(SEARCH.to_owned());
@@ -113,7 +112,7 @@ impl Settings {
     }
 
     /// The names that start with `$`.
-    pub fn preset_names(&self) -> BTreeSet<String> {
+    pub(crate) fn preset_names(&self) -> BTreeSet<String> {
         let built_in = tools::PRESETS.iter().map(|name| (*name).to_owned());
         let built_in = built_in.chain([SHELL_SAFE.to_owned()]);
         built_in.chain(self.tools.presets.keys().cloned()).collect()
@@ -137,7 +136,7 @@ impl Settings {
     }
 
     /// The tools and presets that `tools.auto_approve` lists.
-    pub fn approved_names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn approved_names(&self) -> impl Iterator<Item = &str> {
         self.entries().filter(|name| !is_module(name))
     }
 

@@ -1,7 +1,7 @@
 //! The chain of resolvers that the options make.
 
 use super::*;
-use crate::protocol::Resolvers;
+use crate::settings::Resolvers;
 use chat::approval::{Answers, CallKey, FunctionId, Verdict, decide};
 use chat::tool::ToolUseId;
 use serde_json::json;

@@ -3,10 +3,11 @@
 //!
 //! Which options exist, and what fits them, is the business of `options`.
 
-pub mod grants;
+pub(crate) mod grants;
 pub mod judges;
 mod layers;
 mod policy;
+mod resolvers;
 mod sandbox;
 mod target;
 #[cfg(test)]
@@ -20,10 +21,10 @@ use serde_json::{Map, Value};
 use tools::{BashOptions, Registry};
 
 use crate::options::{self, InvalidOption, Scope};
-use crate::protocol::Resolvers;
 
 pub use layers::Row;
-pub use policy::searching;
+pub(crate) use policy::searching;
+pub use resolvers::{RegisteredResolver, Resolvers};
 pub use sandbox::{BackendChoice, Here, SandboxSettings, folder};
 pub use target::{Target, value_of};
 

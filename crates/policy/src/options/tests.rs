@@ -5,7 +5,6 @@ use serde_json::json;
 use tools::Registry;
 
 use super::*;
-use crate::config::{Given, read};
 use crate::frontmatter::{Known, Source, evaluate};
 use crate::settings::Settings;
 
@@ -47,40 +46,20 @@ fn wrong() -> Value {
 }
 
 fn in_setup(path: &str, value: &Value) -> Result<(), String> {
-    let given = nested(path, value.clone());
-    let (settings, problems) = Settings::read(&given, &Registry::builtin());
-    match problems.is_empty() {
-        true if settings.value(path) == value => Ok(()),
-        true => Err(format!("{path} is {}", settings.value(path))),
-        false => Err(problems.join(" ")),
-    }
-}
-
-/// Writes a value as TOML does.
-fn as_toml(value: &Value) -> String {
-    match value {
-        Value::Object(map) => {
-            let pairs = map
-                .iter()
-                .map(|(name, it)| format!("\"{name}\" = {}", as_toml(it)));
-            format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
-        }
-        other => other.to_string(),
-    }
+    in_user_layer(Scope::Setup, path, value)
 }
 
 fn in_config_file(path: &str, value: &Value) -> Result<(), String> {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("config.toml");
-    std::fs::write(&file, format!("{path} = {}\n", as_toml(value))).unwrap();
-    let given = Given {
-        file: Some(file),
-        ..Given::default()
-    };
-    match read(&given, &Registry::builtin()) {
-        Ok(config) if config.settings.value(path) == value => Ok(()),
-        Ok(config) => Err(format!("{path} is {}", config.settings.value(path))),
-        Err(wrong) => Err(format!("{wrong:?}")),
+    in_user_layer(Scope::ConfigFile, path, value)
+}
+
+fn in_user_layer(scope: Scope, path: &str, value: &Value) -> Result<(), String> {
+    let given = nested(path, value.clone());
+    let (settings, problems) = Settings::examine(&given, scope, &Registry::builtin());
+    match problems.all().is_empty() {
+        true if settings.value(path) == value => Ok(()),
+        true => Err(format!("{path} is {}", settings.value(path))),
+        false => Err(problems.all().join(" ")),
     }
 }
 

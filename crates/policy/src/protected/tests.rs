@@ -252,7 +252,7 @@ fn a_call_without_a_path_is_left_to_the_tool() {
 
 #[test]
 fn the_places_of_this_process_are_known() {
-    let own_state = crate::state_dir::path().join("trust.json");
+    let own_state = tools::state_dir::path().join("trust.json");
     assert!(is_protected(&own_state, Path::new("/")));
     let input = json!({"path": "policy.lua"});
     assert!(

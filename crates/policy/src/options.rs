@@ -20,9 +20,11 @@ use serde_json::{Map, Value};
 use kind::Kind;
 use rows::ROOT;
 
-pub use check::{InvalidOption, check, check_value, lay_over, out_of_scope, unknown};
+pub use check::{InvalidOption, check, lay_over, unknown};
+pub(crate) use check::{check_value, out_of_scope};
 pub use kind::share;
-pub use rows::{PROVIDER_NAMES, parameter_words};
+pub(crate) use rows::PROVIDER_NAMES;
+pub use rows::parameter_words;
 
 /// A layer of options. A later one wins over the earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -203,7 +205,7 @@ impl OptionDef {
     }
 
     /// Returns true for a table of which a chat can set nothing but `enabled`.
-    pub fn is_switch(&self) -> bool {
+    pub(crate) fn is_switch(&self) -> bool {
         let fields = self.kind.fields().into_iter().flatten();
         let mut fields = fields.filter(|field| field.is_in(Scope::Frontmatter));
         fields.next().is_some_and(|it| it.name == "enabled") && fields.next().is_none()
@@ -227,14 +229,14 @@ pub fn find(path: &str) -> Option<&'static OptionDef> {
 
 /// Returns the whole path and the row of what a chat names below `flemma.opt`, where
 /// parameters stand without `parameters.` before them.
-pub fn find_in_chat(path: &str) -> Option<(String, &'static OptionDef)> {
+pub(crate) fn find_in_chat(path: &str) -> Option<(String, &'static OptionDef)> {
     let parameter = format!("parameters.{path}");
     let known = |path: String| find(&path).map(|option| (path, option));
     known(path.to_owned()).or_else(|| known(parameter))
 }
 
 /// Returns the names that a chat can set below the table `path` of `flemma.opt`.
-pub fn names_in_chat(path: &str) -> Vec<&'static str> {
+pub(crate) fn names_in_chat(path: &str) -> Vec<&'static str> {
     let table = match path {
         "" => ROOT.fields(),
         path => find_in_chat(path).and_then(|(_, option)| option.kind.fields()),
@@ -251,7 +253,7 @@ pub fn names_in_chat(path: &str) -> Vec<&'static str> {
 
 /// Returns the path below `flemma.opt` of the option with this whole path.
 #[cfg(test)]
-pub fn path_in_chat(path: &str) -> &str {
+pub(crate) fn path_in_chat(path: &str) -> &str {
     let path = path.strip_prefix("parameters.").unwrap_or(path);
     let table = path.strip_suffix(".enabled");
     let switch = table.filter(|table| find(table).is_some_and(OptionDef::is_switch));
@@ -281,7 +283,7 @@ pub fn leaves() -> impl Iterator<Item = (&'static str, &'static OptionDef)> {
 }
 
 /// Returns the options that `values` set, with their whole paths.
-pub fn set_in(values: &Value) -> Vec<(&'static str, &'static OptionDef, &Value)> {
+pub(crate) fn set_in(values: &Value) -> Vec<(&'static str, &'static OptionDef, &Value)> {
     let set = leaves().filter_map(|(path, option)| Some((path, option, at(values, path)?)));
     set.collect()
 }

@@ -20,7 +20,7 @@ pub struct Target {
 
 impl Target {
     /// Reads words as they stand behind `:Flemma switch`, names and pairs mixed.
-    pub fn of_line(line: &str) -> Self {
+    pub(crate) fn of_line(line: &str) -> Self {
         let mut target = Self::default();
         let mut names = line.split_whitespace().filter(|word| !word.contains('='));
         names

@@ -21,7 +21,7 @@ use tools::Fingerprint;
 
 use crate::digest::sha256;
 use crate::references::Agreed;
-use crate::state_dir;
+use tools::state_dir;
 
 /// The store's name in the folder of our state.
 const FILE: &str = "trust.json";

@@ -19,15 +19,15 @@ use super::policy::OPTIONS_PRIORITY;
 use super::{Here, Settings, Unlisted};
 
 /// The preset that approves shell commands that only read.
-pub const SHELL_SAFE: &str = "$shell-safe";
+pub(crate) const SHELL_SAFE: &str = "$shell-safe";
 /// The link that denies shell commands, before anybody is asked.
-pub const SHELL: &str = "urn:flemma:approval:bash";
+pub(crate) const SHELL: &str = "urn:flemma:approval:bash";
 /// The link that approves addresses of hosts that the user lists.
 pub const HTTP: &str = "urn:flemma:approval:http_get";
 
 impl Settings {
     /// The user's lists of shell commands.
-    pub fn shell_lists(&self) -> ShellLists {
+    pub(crate) fn shell_lists(&self) -> ShellLists {
         let bash = &self.tools.bash;
         ShellLists {
             allow: bash.allow.clone(),

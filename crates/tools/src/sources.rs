@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use tools::{BUILTIN, Clash, Precedence, Registry, Tool};
+
+use crate::{BUILTIN, Clash, Precedence, Registry, Tool};
 
 /// Something that a source has to say.
 pub enum Change {

@@ -21,8 +21,8 @@ const PAUSE: Duration = Duration::from_micros(200);
 
 /// The folder: `stdpath("state")/flemma` of the Neovim that started this process.
 pub fn path() -> PathBuf {
-    let neovim = tools::variable("NVIM_APPNAME").filter(|name| !name.is_empty());
-    tools::state_home()
+    let neovim = crate::variable("NVIM_APPNAME").filter(|name| !name.is_empty());
+    crate::state_home()
         .join(neovim.as_deref().unwrap_or("nvim"))
         .join("flemma")
 }

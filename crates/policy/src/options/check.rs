@@ -43,7 +43,7 @@ impl InvalidOption {
     }
 
     /// Returns true if the option is `table`, is in it, or was probably meant to be.
-    pub fn is_about(&self, table: &str) -> bool {
+    pub(crate) fn is_about(&self, table: &str) -> bool {
         let inner = self.path.strip_prefix(table);
         let is_inside = inner.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         is_inside || self.meant == Some(table)
@@ -67,7 +67,7 @@ pub fn check(given: &Value, scope: Scope) -> (Value, Vec<InvalidOption>) {
 
 /// Returns the part of `given` that fits an option or table, and what is invalid.
 /// Messages name it `path`.
-pub fn check_value(
+pub(crate) fn check_value(
     option: &'static OptionDef,
     path: &str,
     given: &Value,
@@ -93,7 +93,7 @@ pub fn unknown(path: &str, name: &str, known: &[&'static str]) -> InvalidOption 
 }
 
 /// Describes an option or table that a layer cannot set; nothing if it can.
-pub fn out_of_scope(option: &OptionDef, path: &str, scope: Scope) -> Option<InvalidOption> {
+pub(crate) fn out_of_scope(option: &OptionDef, path: &str, scope: Scope) -> Option<InvalidOption> {
     if option.is_in(scope) {
         return None;
     }

@@ -34,7 +34,7 @@ pub struct Places {
 
 impl Places {
     /// The places of this process.
-    pub fn of_this_user() -> Self {
+    pub(crate) fn of_this_user() -> Self {
         let home = std::env::home_dir();
         let variable = |name: &str| tools::variable_os(name).map(PathBuf::from);
         let neovim = variable("NVIM_APPNAME").unwrap_or_else(|| "nvim".into());
@@ -54,14 +54,14 @@ impl Places {
         Self {
             home,
             editor,
-            state: crate::state_dir::path(),
+            state: tools::state_dir::path(),
             host: own_programs(),
             tools: Vec::new(),
         }
     }
 
     /// What no command may write, below `roots` and elsewhere. Nothing need be there.
-    pub fn never_written(&self, roots: &[&Path]) -> Vec<PathBuf> {
+    pub(crate) fn never_written(&self, roots: &[&Path]) -> Vec<PathBuf> {
         let home = self.never_made().into_iter();
         let here = roots.iter().flat_map(|root| names::in_project(root));
         let here = here.chain(self.named_by_git(roots));
@@ -74,7 +74,7 @@ impl Places {
 
     /// What no command may make outside of a project. Not the folders of state and data:
     /// Neovim and we make these while commands run.
-    pub fn never_made(&self) -> Vec<PathBuf> {
+    pub(crate) fn never_made(&self) -> Vec<PathBuf> {
         let home = self.home.iter().flat_map(|home| {
             let files = names::START_FILES.iter().map(|name| home.join(name));
             files.chain(names::in_home(home))
@@ -84,7 +84,7 @@ impl Places {
 
     /// What Git's configuration names for work in these folders: it runs at the user's next
     /// Git command, so no command may write or make it.
-    pub fn named_by_git(&self, roots: &[&Path]) -> Vec<PathBuf> {
+    pub(crate) fn named_by_git(&self, roots: &[&Path]) -> Vec<PathBuf> {
         let home = self.home.as_deref();
         let named = roots.iter().flat_map(|root| git::named(root, home));
         named.collect()
@@ -154,7 +154,7 @@ fn starts_with(path: &Path, folder: &Path) -> bool {
 /// Whether a tool may write here only after the user said so. `path` may be
 /// relative to `cwd`; nothing need be there.
 #[cfg(test)]
-pub fn is_protected(path: &Path, cwd: &Path) -> bool {
+pub(crate) fn is_protected(path: &Path, cwd: &Path) -> bool {
     let path = cwd.join(path);
     Places::of_this_user()
         .kind(&path, &leads_to(&path))

@@ -142,7 +142,7 @@ impl Settings {
     /// # Errors
     ///
     /// What does not fit, a sentence each; then nothing is switched.
-    pub fn with_model_of(&self, target: &Target) -> Result<Self, Vec<String>> {
+    pub(crate) fn with_model_of(&self, target: &Target) -> Result<Self, Vec<String>> {
         if target.provider != self.provider || !target.parameters.is_empty() {
             return self.switched_to(target);
         }
@@ -212,7 +212,7 @@ impl Settings {
     }
 
     /// Returns these settings with the options that a chat sets laid over them.
-    pub fn with_chat(&self, chat: Value) -> Self {
+    pub(crate) fn with_chat(&self, chat: Value) -> Self {
         self.with_layers(Layers {
             chat,
             ..self.layers.clone()

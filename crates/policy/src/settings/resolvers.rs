@@ -1,0 +1,34 @@
+//! The functions that decide about calls beside the options.
+
+use serde::Deserialize;
+
+/// The registered functions; the plugin sends them again when one is added or removed.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct Resolvers {
+    /// The functions.
+    #[serde(default)]
+    pub items: Vec<RegisteredResolver>,
+    /// Names of built-in resolvers that the user removed.
+    #[serde(default)]
+    pub without: Vec<String>,
+    /// Whether shell commands that only read are approved when no other rule decided.
+    #[serde(default)]
+    pub reads: bool,
+}
+
+/// A function that the user or a plugin registered.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct RegisteredResolver {
+    /// Unique.
+    pub name: String,
+    /// Higher is asked first.
+    pub priority: i32,
+    /// ID of the function in the front end.
+    pub function: u64,
+    /// Whether it denies when it fails; otherwise it passes.
+    #[serde(default)]
+    pub closed: bool,
+    /// Whether it is a module named in `tools.auto_approve`.
+    #[serde(default)]
+    pub from_options: bool,
+}
