@@ -99,13 +99,14 @@ const HOSTED: ProviderSpec = ProviderSpec {
 };
 
 const GEMINI_THINKING: &str = "\
-Gemini 2.5 takes tokens, within what the model allows; Gemini 3 takes levels, and gets \
-the nearest that it knows. `false` is no thinking, or the least of a model that cannot \
-do without.";
-const OLLAMA_THINKING: &str = "`reasoning_effort`, in low, medium and high.";
+Gemini 2.5 takes a number of tokens, within the model's limits. Gemini 3 takes a level; \
+the nearest that it supports is sent. `false` turns thinking off, or down to the minimum \
+of a model that always thinks.";
+const OLLAMA_THINKING: &str = "\
+`reasoning_effort`: \"low\", \"medium\", or \"high\". With Ollama, `false` sends \"none\".";
 const DEEPSEEK_THINKING: &str = "\
-On or off, DeepSeek by effort as well. What they thought is marked in the chat as \
-theirs and goes back to them, as they demand.";
+On or off; DeepSeek also takes an effort. The chat marks the thinking of these providers \
+with their name, and it is sent back to them, as they require.";
 
 /// The providers, in the order in which `auto` looks for them.
 pub const PROVIDERS: &[ProviderSpec] = &[
@@ -118,16 +119,17 @@ pub const PROVIDERS: &[ProviderSpec] = &[
         key_variable: "ANTHROPIC_API_KEY",
         model: "claude-sonnet-4-6",
         thinking: "\
-Models up to 4.5 take tokens, at least 1024; later ones decide for themselves within \
-an effort. 4.6 takes a number as well. No temperature is sent beside thinking, nor to \
-models after 4.6. A `max_tokens` of yours bounds both together: a budget gets at most \
-three quarters of it, and where less than 1024 is left for it none. Without one an \
-answer may have 32000 tokens and those for thinking.",
+Models up to 4.5 take a number of tokens, at least 1024. Later models take an effort \
+and decide themselves how much to think; 4.6 also takes a number. No temperature is sent \
+with thinking, or to models after 4.6. `max_tokens` limits thinking and answer together: \
+thinking gets at most three quarters of it, or none if that is less than 1024 tokens. \
+Without `max_tokens`, the limit is 32000 tokens (8192 for models that are not in the \
+catalogue) plus those for thinking.",
         ..HOSTED
     },
     ProviderSpec {
         name: "openai",
-        note: " (Responses)",
+        note: " (Responses API)",
         docs: "https://platform.openai.com/docs/api-reference/responses",
         protocol: Protocol::Responses,
         base_url: "https://api.openai.com/v1",
@@ -135,8 +137,8 @@ answer may have 32000 tokens and those for thinking.",
         key_variable: "OPENAI_API_KEY",
         model: "gpt-5.4",
         thinking: "\
-An effort in the model's words, with a summary that is shown. Models that do not \
-reason are sent none, those that do no temperature.",
+An effort in the model's own terms; the chat shows a summary of the thinking. Models \
+without reasoning get no effort, models with reasoning get no temperature.",
         ..HOSTED
     },
     ProviderSpec {
@@ -152,7 +154,7 @@ reason are sent none, those that do no temperature.",
     },
     ProviderSpec {
         name: VERTEX,
-        note: " (Gemini on Vertex AI), with `parameters.vertex.project_id` and `location`",
+        note: " (Gemini on Vertex AI; set `parameters.vertex.project_id`)",
         docs: "https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference",
         protocol: Protocol::Gemini,
         base_url_variable: "VERTEX_BASE_URL",
@@ -163,14 +165,14 @@ reason are sent none, those that do no temperature.",
     },
     ProviderSpec {
         name: LOCAL,
-        note: ": a llama.cpp server that Flemma starts, see `flemma local`",
+        note: " (a llama.cpp server that Flemma starts; see `flemma local`)",
         base_url_variable: LOCAL,
         needs_key: false,
         ..HOSTED
     },
     ProviderSpec {
         name: "openai_compatible",
-        note: ": any other Chat Completions server",
+        note: " (any other Chat Completions server)",
         docs: "https://platform.openai.com/docs/api-reference/chat",
         base_url_variable: "OPENAI_COMPATIBLE_BASE_URL",
         key_variable: "OPENAI_COMPATIBLE_API_KEY",
@@ -180,13 +182,13 @@ reason are sent none, those that do no temperature.",
     },
     ProviderSpec {
         name: "llamacpp",
-        note: " on this machine",
+        note: " (on this machine)",
         docs: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
         base_url: "http://127.0.0.1:8080/v1",
         base_url_variable: "LLAMACPP_BASE_URL",
         key_variable: "LLAMA_API_KEY",
         needs_key: false,
-        thinking: "By variables of the model's template.",
+        thinking: "Variables of the model's chat template.",
         dialects: &[(
             "",
             Dialect {
@@ -199,7 +201,7 @@ reason are sent none, those that do no temperature.",
     },
     ProviderSpec {
         name: "ollama",
-        note: " on this machine",
+        note: " (on this machine)",
         docs: "https://github.com/ollama/ollama/blob/main/docs/openai.md",
         base_url: "http://127.0.0.1:11434/v1",
         base_url_variable: "OLLAMA_BASE_URL",
@@ -215,7 +217,7 @@ reason are sent none, those that do no temperature.",
         base_url: "https://api.groq.com/openai/v1",
         base_url_variable: "GROQ_BASE_URL",
         key_variable: "GROQ_API_KEY",
-        thinking: "Only gpt-oss and Qwen, the latter on or off.",
+        thinking: "Only gpt-oss (an effort) and Qwen (on or off).",
         dialects: &[
             ("openai/gpt-oss", EFFORT_OR_LOW),
             (
@@ -232,7 +234,7 @@ reason are sent none, those that do no temperature.",
         base_url: "https://api.together.xyz/v1",
         base_url_variable: "TOGETHER_BASE_URL",
         key_variable: "TOGETHER_API_KEY",
-        thinking: "On or off; gpt-oss by effort.",
+        thinking: "On or off; gpt-oss takes an effort.",
         dialects: &[
             ("openai/gpt-oss", EFFORT_OR_LOW),
             ("", dialects::asking(Ask::Enabled)),
@@ -245,7 +247,7 @@ reason are sent none, those that do no temperature.",
         base_url: "https://openrouter.ai/api/v1",
         base_url_variable: "OPENROUTER_BASE_URL",
         key_variable: "OPENROUTER_API_KEY",
-        thinking: "By effort, or the number of tokens.",
+        thinking: "An effort, or a number of tokens.",
         dialects: &[(
             "",
             Dialect {
@@ -294,8 +296,8 @@ reason are sent none, those that do no temperature.",
         base_url_variable: "XAI_BASE_URL",
         key_variable: "XAI_API_KEY",
         thinking: "\
-By effort. Of the models before 4.3 only grok-3-mini is asked; from 4.5 on the least is \
-\"low\".",
+An effort. Of the models before 4.3 only grok-3-mini takes one; from 4.5 on the lowest \
+is \"low\".",
         dialects: &[
             ("grok-4.3", EFFORT_OR_NONE),
             // These refuse a request that says how much to think.

@@ -44,14 +44,14 @@ fn readme_has_a_row_for_each_provider() {
         let key = match (spec.key_variable, spec.needs_key) {
             ("", _) => "none".to_owned(),
             (variable, true) => format!("`{variable}`"),
-            (variable, false) => format!("`{variable}`, if it wants one"),
+            (variable, false) => format!("`{variable}` (optional)"),
         };
         let is_variable = spec.base_url_variable != spec.name;
         let address = is_variable.then(|| format!(" `{}`", spec.base_url_variable));
         let address = address.unwrap_or_default();
         writeln!(text, "| {name}{} | {key} |{address} |", spec.note).unwrap();
     }
-    let begin = "| provider | key | another address |\n| --- | --- | --- |\n";
+    let begin = "| provider | key | base URL |\n| --- | --- | --- |\n";
     compare("README.md", begin, "\nThe address of a server", &text);
 }
 
