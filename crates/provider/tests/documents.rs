@@ -73,13 +73,8 @@ fn help_lists_keys_addresses_and_how_models_are_asked_to_think() {
     }
     let begin = "    name               key                        address\n";
     compare("doc/flemma.txt", begin, "\nKeys in parentheses", &text);
-    let begin = "model; false turns it off, or down to the least where a model always thinks.\n\n";
-    compare(
-        "doc/flemma.txt",
-        begin,
-        "What a provider signs goes",
-        &thinking(),
-    );
+    let begin = "By provider ~\n\n";
+    compare("doc/flemma.txt", begin, "Signatures ~", &thinking());
 }
 
 /// The paragraphs about thinking, each behind the names of its providers.

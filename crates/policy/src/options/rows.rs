@@ -37,10 +37,10 @@ pub const ROOT: Kind = Kind::Table(&[&[
         Kind::Choice(PROVIDER_NAMES),
         r#""anthropic""#,
         "\
-The provider that chats are sent to. |flemma-providers| lists the address of
-each and the environment variable of its key. \"auto\" uses the provider whose
-key or address is set, else a server on this machine, else the built-in
-tutor.",
+The provider that chats are sent to. |flemma-providers| lists the address and
+the environment variable of the key of each. \"auto\" uses the first of
+Anthropic, OpenAI, Gemini, and Vertex AI whose key is set, else a server whose
+address is set or that runs on its usual port, else the built-in tutor.",
     )
     .scopes(ANYWHERE)
     .loosens(Loosens::Compared),
@@ -90,9 +90,9 @@ const GENERAL: &[OptionDef] = &[
         "max_tokens",
         Kind::Any(&[Kind::Whole(1, MANY), Kind::Share]),
         "\
-Most tokens of an answer, or a share of the model's limit such as \"50%\", at
-least 1024. nil: what the provider allows; with Anthropic 8192 plus the
-tokens for thinking. This also applies if the model's limit is not known.",
+Maximum number of tokens of an answer, or a share of the model's limit such as
+\"50%\", at least 1024 tokens. nil, or a share when the model's limit is not
+known: the provider's default; for Anthropic see |flemma-thinking|.",
     )
     .scopes(ANYWHERE),
     unset(
@@ -125,21 +125,21 @@ less. \"none\" asks it not to.",
         "timeout",
         Kind::Number(1.0, DAY),
         "\
-Seconds without any data, before or during an answer, after which the request
-is given up. nil: 120.",
+Seconds without data, before or during an answer, after which the request
+fails. nil: 120.",
     )
     .scopes(ANYWHERE),
     unset(
         "connect_timeout",
         Kind::Number(0.1, DAY),
-        "Seconds that connecting may take. nil: 10.",
+        "Seconds to wait for a connection. nil: 10.",
     )
     .scopes(ANYWHERE),
     unset(
         "max_retries",
         Kind::Whole(0, 100),
         "\
-How often a request is repeated that failed before its answer began: too
+How often a request is repeated if it fails before its answer begins: too
 many requests, an overloaded server, a broken connection. nil: 5.",
     )
     .scopes(ANYWHERE),
@@ -158,10 +158,10 @@ const TOOL_PROTOCOL: &[OptionDef] = &[unset(
     "tool_protocol",
     Kind::Choice(&["auto", "native", "text"]),
     "\
-How the model learns of tools. \"native\": by the provider's tool calling.
-\"text\": in the system prompt, and its calls are read from its text; see
-|flemma-text-tools|. nil or \"auto\": \"text\" for models that, by `models` or
-the catalogue, cannot call tools.",
+How the model gets its tools. \"native\": by the provider's tool calling.
+\"text\": the system prompt describes the tools, and calls are read from the
+answer; see |flemma-text-tools|. nil or \"auto\": \"text\" for models that
+cannot call tools according to `models` or the catalogue.",
 )
 .scopes(ANYWHERE)];
 
@@ -171,16 +171,16 @@ const TRUST: &[OptionDef] = &[
         Kind::Choice(&["ask", "always"]),
         r#""ask""#,
         "\
-What frontmatter that you did not type may loosen. \"ask\": nothing until
-`:Flemma trust`. \"always\": anything.",
+Whether frontmatter that you did not type can loosen your options. \"ask\": only
+after `:Flemma trust`. \"always\": yes.",
     ),
     option(
         "unrecognized_calls",
         Kind::Choice(&["review", "policy"]),
         r#""review""#,
         "\
-Calls that were in the file when it was opened and that no provider made
-here. \"review\": they wait for you. \"policy\": the rules decide.",
+What happens to calls that were in the file when it was opened and that no
+provider made here. \"review\": they ask. \"policy\": the rules decide.",
     ),
 ];
 
@@ -190,8 +190,8 @@ const UI: &[OptionDef] = &[
         Kind::Any(&[Kind::Whole(1, 3600), Kind::Off]),
         "8",
         "\
-Seconds for which the line of the last role marker shows the time and cost of
-an answer. false: not shown; |:Flemma-usage| and the status line have it.",
+Seconds for which the time and cost of an answer are shown behind the last
+role marker. false: only in |:Flemma-usage| and the status line.",
     ),
     option(
         "bell",

@@ -20,9 +20,10 @@ mcp = {
   },
 }
 <
-`env` is added to a program's environment, `cwd` is the folder it runs in, and
-`timeout` the seconds that a call may take (otherwise `tools.default_timeout`).
-`${NAME}` and `${NAME:-otherwise}` stand for environment variables.",
+`env` is added to a program's environment, `cwd` is the folder in which it runs,
+and `timeout` is the maximum number of seconds of a call (default:
+`tools.default_timeout`).
+`${NAME}` and `${NAME:-otherwise}` are replaced by environment variables.",
     )
     // Servers have secrets in their environments and headers.
     .secret(),
@@ -31,8 +32,8 @@ mcp = {
         Kind::Flag,
         "true",
         "\
-Whether the servers of a project's `.mcp.json` are used as well, once you agreed
-to them with `:Flemma mcp:trust`.",
+Whether the servers of a project's `.mcp.json` are used as well, after
+`:Flemma mcp:trust`.",
     ),
 ];
 

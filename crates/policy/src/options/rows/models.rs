@@ -13,9 +13,9 @@ pub(super) const MODELS: OptionDef = option(
     Kind::Map(&Kind::Table(&[MODEL])),
     "{}",
     "\
-Facts about models, by the provider's names for them. They win over the
-plugin's catalogue; a model that neither knows works as well. Prices are in
-dollars for a million tokens: >lua
+Properties of models, by the provider's names for them. They override the
+built-in catalogue; models that are in neither work as well. Prices are in
+dollars per million tokens: >lua
 
 models = {
   [\"qwen3-coder\"] = {
@@ -24,13 +24,14 @@ models = {
   },
 }
 <
-`output` is the most tokens of an answer. `thinking` is the form in which the
-model takes how much to think: \"none\", \"budget\" (tokens, from `thinking_min`
-to `thinking_max`), or \"levels\" (the words in `levels`, the least first).
-`thinking_off = false`: the model always thinks. `thinking_shown = false`: it
-shows its thinking only on request. `temperature = false`: it takes none.
-`tools = false`: it cannot call tools (|flemma-text-tools|). `images = false` and
-`pdf = false`: it gets only the names of such files.",
+`output` is the maximum number of tokens of an answer. `thinking` is the form in
+which the model takes the amount of thinking: \"none\", \"budget\" (tokens, from
+`thinking_min` to `thinking_max`), or \"levels\" (the words in `levels`, lowest
+first). `thinking_off = false`: the model always thinks. `thinking_shown =
+false`: it shows its thinking only on request. `temperature = false`: it
+accepts no temperature. `tools = false`: it cannot call tools
+(|flemma-text-tools|). `images = false` and `pdf = false`: it gets only the
+names of such files.",
 );
 
 const MODEL: &[OptionDef] = &[

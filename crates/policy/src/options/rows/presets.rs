@@ -7,13 +7,13 @@ pub(super) const PRESETS: OptionDef = option(
     Kind::Map(&Kind::Any(&[Kind::Text, Kind::Free])),
     "{}",
     "\
-Names, each beginning with `$`, for a provider, a model, and parameters: a line
-as for |:Flemma-switch|, or a table: >lua
+Names for a combination of provider, model, and parameters. A name begins with
+`$`; its value is a line as for |:Flemma-switch|, or a table: >lua
 
 presets = {
   [\"$fast\"] = \"gemini gemini-2.5-flash thinking=low\",
   [\"$deep\"] = { provider = \"openai\", model = \"gpt-5.4\", thinking = \"high\" },
 }
 <
-`model = \"$fast\"` starts with that preset.",
+To start with a preset, set `model = \"$fast\"`.",
 );

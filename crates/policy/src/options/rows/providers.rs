@@ -25,15 +25,15 @@ const CONNECTION: &[OptionDef] = &[
     unset(
         "api_key",
         Kind::Text,
-        "The key, unless it is in the environment or a key store.",
+        "The API key, if it is neither in the environment nor in a key store.",
     )
     .secret(),
     unset(
         "api_key_command",
         Kind::List(&Kind::Text),
         "\
-A program and its arguments that print the key; the last place to look for it,
-see |flemma-keys-of-providers|. It runs without a shell. >lua
+A program, with its arguments, that prints the key. It runs without a shell,
+and only if the key is found nowhere else; see |flemma-keys-of-providers|. >lua
 
 api_key_command = { \"pass\", \"show\", \"anthropic\" }
 <",
@@ -43,9 +43,9 @@ api_key_command = { \"pass\", \"show\", \"anthropic\" }
         "base_url",
         Kind::Text,
         "\
-The server's address. For all but Anthropic and Gemini it includes the version,
-mostly `/v1`. nil: that of the environment, else the usual; see
-|flemma-providers|.",
+The server's base URL. It includes the version, usually `/v1`, except for
+Anthropic and Gemini. nil: the environment variable, else the provider's usual
+address; see |flemma-providers|.",
     )
     .scopes(COMMAND),
     unset(
@@ -53,7 +53,7 @@ mostly `/v1`. nil: that of the environment, else the usual; see
         Kind::Text,
         "\
 A PEM file of certificate authorities that are trusted for this provider in
-addition to those of the system, as for a gateway of your own; see
+addition to those of the system, for example for a company gateway; see
 |flemma-network|.",
     )
     .scopes(COMMAND),
@@ -120,14 +120,14 @@ const LOCAL: &[OptionDef] = &[
     unset(
         "server",
         Kind::Text,
-        "The server program of llama.cpp. nil: `llama-server` in $PATH.",
+        "The program of llama.cpp's server. nil: `llama-server` in $PATH.",
     )
     .scopes(COMMAND),
     unset(
         "extra_args",
         Kind::List(&Kind::Text),
         "\
-More arguments for it. >lua
+Additional arguments for the server. >lua
 
 extra_args = { \"--ctx-size\", \"32768\" }
 <",
@@ -142,7 +142,7 @@ const VERTEX: &[OptionDef] = &[
     unset(
         "project_id",
         Kind::AddressPart,
-        "The project that is billed. nil: $GOOGLE_CLOUD_PROJECT.",
+        "The Google Cloud project that is billed. nil: $GOOGLE_CLOUD_PROJECT.",
     )
     .scopes(ANYWHERE)
     .loosens(ELSEWHERE),
@@ -150,7 +150,7 @@ const VERTEX: &[OptionDef] = &[
         "location",
         Kind::AddressPart,
         "\
-The region that the model runs in. nil: $GOOGLE_CLOUD_LOCATION, or \"global\".",
+The region in which the model runs. nil: $GOOGLE_CLOUD_LOCATION, or \"global\".",
     )
     .scopes(ANYWHERE)
     .loosens(ELSEWHERE),
@@ -161,7 +161,7 @@ const OPENAI: &[OptionDef] = &[
         "reasoning",
         Kind::Choice(&["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
         "\
-How much the model thinks, in OpenAI's terms and sent unchanged; wins over
+How much the model thinks, in OpenAI's terms and sent unchanged; overrides
 `thinking`. Not every model supports every value.",
     )
     .scopes(ANYWHERE),
@@ -180,7 +180,7 @@ const BUDGET: OptionDef = unset(
     "thinking_budget",
     Kind::Whole(1, MANY),
     "\
-Tokens for thinking; wins over `thinking`. A model that takes no number gets
-the nearest level.",
+Number of tokens for thinking; overrides `thinking`. A model that takes levels
+gets the nearest level.",
 )
 .scopes(ANYWHERE);

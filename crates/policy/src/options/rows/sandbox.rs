@@ -6,8 +6,8 @@ pub(super) const SANDBOX: OptionDef = table(
     "sandbox",
     Kind::Table(&[FIELDS]),
     "\
-What commands may do to the machine; see |flemma-sandboxing|. A chat may
-narrow it: `flemma.opt.sandbox = { policy = { network = false } }`.",
+What commands can do on this machine; see |flemma-sandboxing|. A chat can
+restrict it: `flemma.opt.sandbox = { policy = { network = false } }`.",
 );
 
 const fn unless(strict: &'static str, what: &'static str) -> Loosens {
@@ -44,16 +44,16 @@ command runs without a sandbox.",
         "\
 Sockets that commands can reach, by name: \"ssh-agent\" (for `git push`),
 \"gpg-agent\", \"tmux\", \"nvim\", \"dbus\", \"docker\", \"podman\", \"x11\",
-\"wayland\"; or by path. The program that listens there does for a command what
-it does for you: through docker or tmux, that is everything.",
+\"wayland\"; or by path. A command can do everything that the program behind the
+socket can do for you: with docker or tmux, that is everything.",
     ),
     option(
         "env",
         Kind::List(&Kind::Text),
         "[]",
         "\
-Variables of your environment that commands and MCP servers get in addition
-to those of |flemma-sandbox-environment|, such as \"GITHUB_TOKEN\" or
+Environment variables that commands and MCP servers get in addition to those in
+|flemma-sandbox-environment|, such as \"GITHUB_TOKEN\" or
 \"AWS_*\". They apply without a sandbox too.",
     ),
     option(
@@ -61,9 +61,9 @@ to those of |flemma-sandbox-environment|, such as \"GITHUB_TOKEN\" or
         Kind::List(&Kind::Text),
         "[]",
         "\
-Secret files and folders, see |flemma-secrets|, that tools, references, and
-commands may read, such as \"$CWD/.env\" or \"~/.ssh/config\". A folder means
-everything in it. A link is not followed: name the file that it points to.",
+Secret files and folders (|flemma-secrets|) that tools, references, and commands
+can read, such as \"$CWD/.env\" or \"~/.ssh/config\". A folder includes everything
+in it. Links are not followed: name the file that a link points to.",
     ),
     table("policy", Kind::Table(&[POLICY]), ""),
     table("backends", Kind::Table(&[BACKENDS]), ""),
@@ -94,7 +94,7 @@ see |flemma-sandbox-limits|.",
         "allow_privileged",
         Kind::Flag,
         "false",
-        "Whether commands keep privileges that you have, such as root's.",
+        "Whether commands keep your privileges, such as root's.",
     )
     .scopes(CHAT)
     .loosens(unless("false", "would let commands keep your privileges")),
@@ -106,13 +106,13 @@ const BACKENDS: &[OptionDef] = &[table(
         unset(
             "path",
             Kind::Text,
-            "The program. nil: /usr/bin/bwrap, else the first in PATH.",
+            "The bubblewrap program. nil: /usr/bin/bwrap, else the first in $PATH.",
         ),
         option(
             "extra_args",
             Kind::List(&Kind::Text),
             "[]",
-            "More arguments for it, after ours.",
+            "Additional arguments for bubblewrap, after Flemma's.",
         ),
     ]]),
     "",

@@ -8,7 +8,7 @@ pub(super) const TOOLS: &[OptionDef] = &[
         "require_approval",
         Kind::Flag,
         "true",
-        "false: calls that no rule decides run without asking.",
+        "Whether calls that no rule decides ask. false: they run.",
     ),
     option(
         "auto_approve",
@@ -26,14 +26,16 @@ auto_approve = function(tool_name, input, context)
   return false                                              -- ask
 end
 <
-nil passes to the next rule. If the function fails, the call waits.
-A chat's frontmatter may set a list of its own. What is denied here, by a
-preset or this function, stays denied there; a call about which this
-function asks or fails waits there too.
-A preset that does not exist and a misspelled tool are errors. Any other name
-may be that of a tool that is registered later.
-A name with a dot is a module with a function `resolve`, see
-|flemma.tools.approval|; it is loaded when it is first asked.",
+nil passes the call to the next rule. If the function fails, the call asks.
+
+A chat's frontmatter can set its own list. Calls that are denied here, by a
+preset or this function, stay denied there; calls about which this function
+asks, or on which it fails, ask there too.
+
+An unknown preset and a misspelled tool are errors. Any other name may be that
+of a tool that is registered later. A name with a dot is a module with a
+function `resolve`, see |flemma.tools.approval|; it is loaded when it is first
+needed.",
     )
     .scopes(&[
         Scope::Setup,
@@ -65,8 +67,8 @@ presets = { [\"$no-bash\"] = { deny = { \"bash\" } } }
         Kind::List(&Kind::Text),
         "[]",
         "\
-Tools that models are offered in addition to the usual ones. `grep`, `find`,
-and `ls` exist but are not offered by default. >lua
+Tools that models are offered in addition to the default ones, see
+|flemma-built-in-tools|: >lua
 
 tools = { offer = { \"grep\", \"find\", \"ls\" }, auto_approve = { \"$standard\" } }
 <
@@ -77,22 +79,22 @@ In one chat: `flemma.opt.tools:append(\"grep\")`.",
         "default_timeout",
         Kind::Number(0.1, DAY),
         "30.0",
-        "Seconds a tool may run before it is stopped.",
+        "Maximum number of seconds that a tool runs.",
     ),
     option(
         "review_delay",
         Kind::Whole(0, 10_000),
         "500",
         "\
-Milliseconds that a pending call must be visible before one press of
-Alt-Enter runs it, so that a key meant for something else does not. A second
+Milliseconds that a pending call must be visible before one press of Alt-Enter
+runs it, so that a key that was meant for something else does not. A second
 press runs it at once. 0: no delay.",
     ),
     option(
         "max_concurrent",
         Kind::Whole(0, MANY),
         "4",
-        "Most calls of a chat that run at the same time; 0: no limit.",
+        "Maximum number of calls of a chat that run at the same time; 0: no limit.",
     ),
     option(
         "show_spinner",
@@ -105,32 +107,31 @@ press runs it at once. 0: no delay.",
         Kind::Choice(&["result", "stay", "next"]),
         r#""result""#,
         "\
-Where the cursor goes when a call that waited for you gets its result: to the
-result, nowhere, or to the next `@You:`. A window at the end of a chat always
-follows new text.",
+Where the cursor goes when a call that asked gets its result: \"result\": to the
+result, \"stay\": nowhere, \"next\": to the next `@You:`. A window at the end of
+a chat always follows new text.",
     ),
     option(
         "lock_buffer",
         Kind::Flag,
         "false",
         "\
-Whether the chat is not 'modifiable' while its tools run. Text that you type
-at that moment is then refused, and the rest of it runs as commands.",
+Whether the chat is not 'modifiable' while its tools run. If you are typing at
+that moment, the text is refused, and the rest of it runs as commands.",
     ),
     option(
         "script_paths",
         Kind::List(&Kind::Text),
         "[]",
         "\
-Folders with tools of yours, each a folder with a `tool.toml` and a script,
-in addition to `flemma/tools` in your configuration folder; see
-|flemma-script-tools|.",
+Folders with script tools, in addition to `flemma/tools` in your configuration
+folder; see |flemma-script-tools|.",
     ),
     option(
         "script_libraries",
         Kind::List(&Kind::Text),
         "[]",
-        "Folders with Python modules for all of them, in addition to each folder's `lib`.",
+        "Folders with Python modules for all script tools, in addition to each folder's\n`lib`.",
     ),
     table("bash", Kind::Table(&[BASH]), ""),
     table("http_get", Kind::Table(&[HTTP_GET]), ""),
@@ -153,7 +154,7 @@ stops if the same call fails with the same error in three requests.",
         "max_turns",
         Kind::Whole(1, MANY),
         "100",
-        "Most requests in a row without you.",
+        "Maximum number of requests in a row without a key from you.",
     ),
 ];
 
@@ -180,22 +181,23 @@ const BASH: &[OptionDef] = &[
         Kind::Text,
         r#""$FLEMMA_BUFFER_PATH""#,
         "\
-The folder they run in. \"$FLEMMA_BUFFER_PATH\" is the chat's, \"$CWD\" Neovim's
-working directory, \"~\" your home; a relative path starts in \"$CWD\".",
+The folder in which commands run. \"$FLEMMA_BUFFER_PATH\" is the folder of the
+chat, \"$CWD\" Neovim's working directory, \"~\" your home. A relative path starts
+in \"$CWD\".",
     ),
     option(
         "env",
         Kind::Map(&Kind::Text),
         "{}",
-        "Variables added to their environment.",
+        "Environment variables for commands, with their values.",
     ),
     option(
         "allow",
         Kind::List(&Kind::Text),
         "[]",
         "\
-Commands that \"$shell-safe\" approves as well: programs, or programs and
-the words after them, such as \"tree\" or \"go test\".",
+Commands that \"$shell-safe\" also approves: programs, or programs with the words
+after them, such as \"tokei\" or \"go test\".",
     )
     .scopes(RULES),
     option(
@@ -204,7 +206,7 @@ the words after them, such as \"tree\" or \"go test\".",
         "[]",
         "\
 Commands that never run, even if approved. They are recognized by name, which
-guards against mistakes; what a program does inside is not seen.",
+prevents mistakes, not attacks: what a program starts itself is not checked.",
     ),
     option(
         "unlisted",
