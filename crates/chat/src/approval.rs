@@ -5,15 +5,15 @@
 //! [`decide`] says that its answer is needed and is called again with it. What
 //! such an answer means is in `function`.
 
+mod argument_rules;
 mod function;
-mod judges;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+pub use argument_rules::{ArgumentRule, ArgumentRules, EXECUTE_TOOL, inside, meant};
 pub use function::{Form, Function, FunctionId, OnError, Returned};
-pub use judges::{EXECUTE_TOOL, Judge, Judges, inside, meant};
 
 use crate::tool::ToolUseId;
 
@@ -104,8 +104,8 @@ impl Resolver {
     /// link's own. Of a function it is the answer, which has to be there.
     fn opinion(&self, call: &CallKey, answers: &Answers) -> Result<Option<Opinion>, Function> {
         let opinion = match &self.source {
-            Source::List(policy) => policy.judge(call),
-            Source::Judges(judges) => judges.judge_by_name(call),
+            Source::List(policy) => policy.opinion(call),
+            Source::ArgumentRules(rules) => rules.opinion(call),
             Source::Always(decision) => Some((*decision, None)),
             Source::Unless(decision, names) => {
                 (!names.contains(&call.name)).then_some((*decision, None))
@@ -130,7 +130,7 @@ pub enum Source {
     /// A function of somebody else's.
     Function(Function),
     /// Rules of our own that look at the arguments.
-    Judges(Judges),
+    ArgumentRules(ArgumentRules),
     /// The same answer for every call.
     Always(Decision),
     /// The same answer for every call but those of tools with these names, on which it
@@ -147,7 +147,7 @@ pub struct Policy {
     /// Names that are refused.
     pub deny: BTreeSet<String>,
     /// Who is asked about calls of tools that are in neither.
-    pub judges: Judges,
+    pub argument_rules: ArgumentRules,
 }
 
 impl Policy {
@@ -162,9 +162,9 @@ impl Policy {
 
     /// The list's opinion on a call, and the name of the rule that has it where that is
     /// not the list itself.
-    pub fn judge(&self, call: &CallKey) -> Option<Opinion> {
+    pub fn opinion(&self, call: &CallKey) -> Option<Opinion> {
         let listed = self.decide(&call.name).map(|it| (it, None));
-        listed.or_else(|| self.judges.judge_by_name(call))
+        listed.or_else(|| self.argument_rules.opinion(call))
     }
 }
 
@@ -214,7 +214,7 @@ impl ResolverChain {
     pub fn reason(&self, name: &str, call: &CallKey) -> Option<String> {
         let mut links = self.0.iter();
         match &links.find(|link| link.name == name)?.source {
-            Source::Judges(judges) => judges.reason(call),
+            Source::ArgumentRules(rules) => rules.reason(call),
             _ => None,
         }
     }

@@ -10,18 +10,18 @@ mod blocked;
 mod cancel;
 mod categorize;
 mod change;
+mod classify;
 mod decided;
 mod event;
-mod judge;
+mod idle;
 mod keys;
+mod messages;
 mod plan;
 mod provenance;
-mod rest;
 mod settle;
 mod sight;
 mod start;
 mod stuck;
-mod words;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
@@ -32,15 +32,15 @@ use crate::origin::Origins;
 use crate::prompt;
 use crate::tool::ToolOutcome;
 use decided::Ledger;
+use messages::QueuedMessages;
 use provenance::Provenance;
-use words::Words;
 
 pub use cancel::INTERRUPTED;
+pub(crate) use classify::read;
+pub use classify::{DENIED, REJECTED, callable, key, verdict};
 pub use decided::{Decided, Ruling, is_by_hand};
 pub use event::{AnswerEnd, CursorAfterResult, Effect, Event, Level, Notice, Options};
-pub(crate) use judge::read;
-pub use judge::{DENIED, REJECTED, callable, key, verdict};
-pub use words::SKIPPED;
+pub use messages::SKIPPED;
 
 /// What is alive in one buffer and cannot be in its text.
 #[derive(Debug, Default)]
@@ -78,7 +78,7 @@ pub struct Cycle {
     /// What tools have to say to the model when their calls are refused.
     refusals: BTreeMap<CallKey, String>,
     /// What the user said while the model worked, until it stands in the document.
-    words: Words,
+    messages: QueuedMessages,
 }
 
 /// The work that one key, or one answer under autopilot, started.
@@ -142,7 +142,7 @@ impl Cycle {
     }
 
     /// Whether nothing goes on: no request, no call, and no question to anybody.
-    pub fn is_at_rest(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         let idle = self.running.is_empty() && self.queue.is_empty() && self.finished.is_empty();
         idle && !self.request && self.batch.is_none()
     }
@@ -297,16 +297,16 @@ impl Cycle {
         self.request = false;
         if end != AnswerEnd::Complete {
             self.batch = None;
-            self.words.put_back(Vec::new());
+            self.messages.put_back(Vec::new());
             let effects = self.settle(document, options);
             // A text that was only too long can be answered at once.
             let is_text = document.unanswered_turns().next().is_none();
             if end == AnswerEnd::Limited && is_text && effects.is_empty() {
-                return rest::fresh_prompt(document);
+                return idle::fresh_prompt(document);
             }
             return effects;
         }
-        if self.words.steers() {
+        if self.messages.steers() {
             return self.speak(document, options);
         }
         let last = document
@@ -325,10 +325,10 @@ impl Cycle {
         self.begin(Goal::All, None);
         if let Some(batch) = &mut self.batch {
             batch.worked = true;
-            batch.may_send &= !rest::is_malformed_again(document);
+            batch.may_send &= !idle::is_malformed_again(document);
         }
         let mut effects = self.settle(document, options);
-        effects.extend(rest::malformed_again(document));
+        effects.extend(idle::malformed_again(document));
         effects
     }
 }

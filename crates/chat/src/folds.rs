@@ -79,7 +79,7 @@ pub struct Part {
 
 /// What stands in the place of folded lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Words {
+pub struct FoldText {
     /// What is folded, such as `thinking`.
     pub label: Cow<'static, str>,
     /// The highlight group of the label.
@@ -181,12 +181,12 @@ fn inner_fold(
 
 /// The text shown for a closed fold of this document. `run` says what is known of a
 /// call's run beyond its result, and `tools` describe what the calls do.
-pub fn words(
+pub fn fold_text(
     document: &Document<'_>,
     fold: &Fold,
     tools: &dyn Describe,
     run: impl Fn(&Document<'_>, &ToolUse) -> Option<Run>,
-) -> Words {
+) -> FoldText {
     let message = document.message_at(fold.lines.start);
     let message = message.and_then(|at| document.messages.get(at));
     let (label, group, text) = match (fold.kind, message) {
@@ -208,7 +208,7 @@ pub fn words(
             }
         }
     };
-    Words {
+    FoldText {
         label,
         group,
         text: one_line(text.trim(), WIDTH),

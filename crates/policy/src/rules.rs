@@ -9,7 +9,7 @@ mod layer;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use chat::approval::{CallKey, Decision, Function, Judges, Policy, ResolverChain, Source};
+use chat::approval::{ArgumentRules, CallKey, Decision, Function, Policy, ResolverChain, Source};
 use chat::cycle::Options;
 use chat::tool::ToolDefinition;
 use serde_json::Value;
@@ -187,8 +187,8 @@ impl Rules {
                 let mut theirs = searching(theirs, exclusions);
                 if !trusted {
                     theirs.approve.retain(|name| ours.approve.contains(name));
-                    if ours.judges.is_empty() && !ours.approve.contains("bash") {
-                        theirs.judges = Judges::default();
+                    if ours.argument_rules.is_empty() && !ours.approve.contains("bash") {
+                        theirs.argument_rules = ArgumentRules::default();
                     }
                     theirs.deny.extend(ours.deny);
                 }

@@ -1,7 +1,7 @@
 //! Stopping what goes on, by the user's own act or because a host ended. What is
 //! stopped still ends with a result of its own.
 
-use super::{Cycle, Decided, Effect, Goal, Options, find_at, judge};
+use super::{Cycle, Decided, Effect, Goal, Options, classify, find_at};
 use crate::approval::CallKey;
 use crate::document::{Document, Status};
 use crate::tool::{ToolOutcome, ToolUseId};
@@ -19,7 +19,7 @@ impl Cycle {
                 .filter(|call| call.status().is_some() && ids.contains(&call.tool_use.id))
             {
                 self.finished.push((
-                    judge::key(document, call.tool_use),
+                    classify::key(document, call.tool_use),
                     ToolOutcome::Failed(INTERRUPTED.to_owned()),
                 ));
             }
@@ -34,7 +34,7 @@ impl Cycle {
             let calls = turns.iter().flat_map(|turn| &turn.calls);
             calls
                 .filter(|call| call.status().is_some())
-                .any(|call| judge::is(document, call.tool_use, ended))
+                .any(|call| classify::is(document, call.tool_use, ended))
         });
     }
 
@@ -43,7 +43,7 @@ impl Cycle {
         if let Some(batch) = &mut self.batch {
             batch.may_send = false;
         }
-        let queued = self.words.put_back(Vec::new());
+        let queued = self.messages.put_back(Vec::new());
         if self.request {
             return vec![Effect::CancelRequest];
         }
@@ -92,7 +92,7 @@ impl Cycle {
                 if !undecided || !document.is_blank(body) {
                     continue;
                 }
-                let key = judge::key(document, call.tool_use);
+                let key = classify::key(document, call.tool_use);
                 let goes_on = self.running.contains(&key) || self.queue.contains(&key);
                 let ended = self.finished.iter().any(|(call, _)| *call == key);
                 if !goes_on && !ended && !waiting.contains(&key) {
@@ -104,7 +104,7 @@ impl Cycle {
     }
 
     pub(super) fn cancel_tool(&mut self, line: usize, document: &Document<'_>) -> Vec<Effect> {
-        let here = find_at(document, line).map(|(_, call)| judge::key(document, call.tool_use));
+        let here = find_at(document, line).map(|(_, call)| classify::key(document, call.tool_use));
         let call = here
             .filter(|key| self.running.contains(key))
             .or_else(|| self.running.first().cloned());

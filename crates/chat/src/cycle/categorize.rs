@@ -2,7 +2,7 @@
 
 use super::decided::{CYCLE, POINTED_AT};
 use super::plan::Plan;
-use super::{Cycle, Effect, Goal, Options, Ruling, judge, sight};
+use super::{Cycle, Effect, Goal, Options, Ruling, classify, sight};
 use crate::approval::{self, CallKey, Decision, Question, Verdict};
 use crate::document::{Call, Status};
 use crate::write::{self, BlockLines};
@@ -25,7 +25,7 @@ impl Cycle {
         let (meant, input) = approval::meant(&key, &input);
         let verdict = match by_user {
             true => approval::decide(&options.chain, &meant, &self.answers),
-            false => judge::verdict(&meant, &self.answers, options),
+            false => classify::verdict(&meant, &self.answers, options),
         };
         let (decision, by) = match verdict {
             Verdict::Ask(function) => {
@@ -54,7 +54,7 @@ impl Cycle {
         Some(match decision {
             Decision::Deny => {
                 let why = options.chain.reason(&by, &meant);
-                let block = write::tool_result(key.id.as_str(), &judge::denied(why), true);
+                let block = write::tool_result(key.id.as_str(), &classify::denied(why), true);
                 plan.rule(key, Ruling::Denied, &by, None);
                 block
             }

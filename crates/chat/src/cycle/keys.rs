@@ -2,7 +2,7 @@
 //! What becomes of that work is in `settle`.
 
 use super::decided::{APPROVED_ALL, POINTED_AT};
-use super::{Cycle, Effect, Goal, Options, find_at, judge, rest, words_behind_calls};
+use super::{Cycle, Effect, Goal, Options, classify, find_at, idle, words_behind_calls};
 use crate::approval::CallKey;
 use crate::document::{Call, Document, Status};
 use crate::write;
@@ -41,7 +41,7 @@ impl Cycle {
         }
         let mut effects = self.send(document, options);
         if effects.contains(&Effect::Send) {
-            effects.extend(rest::unanswered(document));
+            effects.extend(idle::unanswered(document));
         }
         effects
     }
@@ -70,7 +70,7 @@ impl Cycle {
                 "There is no tool call under the cursor. Put it on a Tool Use or Tool Result block.",
             )];
         };
-        let key = judge::key(document, call.tool_use);
+        let key = classify::key(document, call.tool_use);
         if self.running.contains(&key) || self.queue.contains(&key) {
             return vec![Effect::warn(format!(
                 "The call \"{}\" is running already.",
@@ -102,7 +102,7 @@ impl Cycle {
         let calls = self.waiting(document);
         let calls: Vec<CallKey> = calls
             .iter()
-            .map(|call| judge::key(document, call.tool_use))
+            .map(|call| classify::key(document, call.tool_use))
             .collect();
         if calls.is_empty() {
             return vec![Effect::inform("No call waits here.")];
@@ -121,7 +121,7 @@ impl Cycle {
             let is_empty = call
                 .result
                 .is_some_and(|it| document.is_blank(it.body.clone()));
-            let key = || judge::key(document, call.tool_use);
+            let key = || classify::key(document, call.tool_use);
             call.status() == Some(Status::Pending)
                 && is_empty
                 && !self.running.contains(&key())

@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::change::StatusChange;
+use super::classify;
 use super::decided::TYPED;
-use super::judge;
 use crate::approval::CallKey;
 use crate::document::{Call, Document, Status, ToolUse};
 use crate::origin::Origins;
@@ -110,7 +110,7 @@ impl Provenance {
             }
             standing.insert(id.clone());
             if !self.approved.contains_key(id) {
-                let key = judge::key(document, call.tool_use);
+                let key = classify::key(document, call.tool_use);
                 let valid = change
                     .is_some_and(|(it, origins)| self.is_by_hand(it, document, &call, origins));
                 let valid = valid && !self.spent.contains(&key);

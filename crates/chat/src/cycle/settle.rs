@@ -6,10 +6,10 @@
 
 use std::collections::BTreeSet;
 
+use super::classify::{self, CallEnd, CallState};
 use super::decided::{CHAT, CYCLE, REFUSED};
-use super::judge::{self, End, Judgement};
 use super::plan::Plan;
-use super::{Cycle, Effect, Goal, Options, Ruling, words};
+use super::{Cycle, Effect, Goal, Options, Ruling, messages};
 use crate::approval::CallKey;
 use crate::document::{Call, Document, Status, ToolResult, Turn};
 use crate::scan;
@@ -54,7 +54,7 @@ impl Cycle {
         effects.extend(self.start(document, options));
         effects.extend(self.show(document, options));
         if self.running.is_empty() && self.queue.is_empty() {
-            effects.extend(self.rest(document, options));
+            effects.extend(self.when_idle(document, options));
         }
         effects
     }
@@ -120,7 +120,7 @@ impl Cycle {
         for turn in document.unanswered_turns() {
             let calls = turn.calls.iter().filter(|call| !call.is_answered());
             let ended = calls.filter(|call| self.has_ended(call));
-            waiting.extend(ended.map(|call| judge::key(document, call.tool_use)));
+            waiting.extend(ended.map(|call| classify::key(document, call.tool_use)));
         }
         let (open, closed) = std::mem::take(&mut self.finished)
             .into_iter()
@@ -187,7 +187,7 @@ impl Cycle {
     /// The placeholders of calls that ended into which the user typed while they ran.
     fn typed_meanwhile<'d>(&self, document: &Document<'_>, turn: &Turn<'d>) -> Vec<&'d ToolResult> {
         let ended = turn.calls.iter().filter(|call| {
-            let key = judge::key(document, call.tool_use);
+            let key = classify::key(document, call.tool_use);
             call.status().is_some() && self.finished.iter().any(|(it, _)| *it == key)
         });
         ended
@@ -205,7 +205,7 @@ impl Cycle {
         options: &Options,
         plan: &mut Plan,
     ) -> Option<BlockLines> {
-        let key = judge::key(document, call.tool_use);
+        let key = classify::key(document, call.tool_use);
         if let Some((_, outcome)) = self.finished.iter().find(|(finished, _)| *finished == key) {
             return Some(outcome_block(&key, outcome));
         }
@@ -220,38 +220,38 @@ impl Cycle {
             }
             _ => return None,
         };
-        match judge::judge(document, turn, call, options) {
-            Judgement::Answered => None,
-            Judgement::Ends(end) => Some(self.end(key, end, plan)),
-            Judgement::New(_) | Judgement::Waits(..) if self.skips() => {
-                Some(words::skip(key, plan))
+        match classify::classify(document, turn, call, options) {
+            CallState::Answered => None,
+            CallState::Ends(end) => Some(self.end(key, end, plan)),
+            CallState::New(_) | CallState::Waits(..) if self.skips() => {
+                Some(messages::skip(key, plan))
             }
-            Judgement::New(input) => {
+            CallState::New(input) => {
                 let chosen = by_user.then_some("");
                 if !by_user && self.provenance.lost_placeholder(&key.id) {
                     plan.replaced.push(key.id.clone());
                 }
                 self.categorize(key, call, input, chosen, options, plan)
             }
-            Judgement::Waits(status, input) if by_user => {
+            CallState::Waits(status, input) if by_user => {
                 let words = placeholder_words(document, call);
                 let block = self.categorize(key, call, input, Some(&words), options, plan);
                 let waits = write::placeholder(call.tool_use.id.as_str(), Status::Pending, &words);
                 // It waits as before, which is no change.
                 block.filter(|block| status != Status::Pending || *block != waits)
             }
-            Judgement::Waits(Status::Approved, input) if self.provenance.is_approved(&key) => {
+            CallState::Waits(Status::Approved, input) if self.provenance.is_approved(&key) => {
                 self.run_approved(document, call, input, options, plan)
             }
-            Judgement::Waits(Status::Approved, _) => {
+            CallState::Waits(Status::Approved, _) => {
                 Some(self.ask_again(key, &placeholder_words(document, call), plan))
             }
-            Judgement::Waits(..) => None,
+            CallState::Waits(..) => None,
         }
     }
 
     /// The result of a call that ends without running.
-    fn end(&self, key: CallKey, end: End, plan: &mut Plan) -> BlockLines {
+    fn end(&self, key: CallKey, end: CallEnd, plan: &mut Plan) -> BlockLines {
         if end.ruling == Ruling::Answered {
             plan.by_hand = true;
             plan.notices.push(Effect::warn(format!(
@@ -260,7 +260,7 @@ impl Cycle {
             )));
         }
         let own = self.refusals.get(&key);
-        let own = own.filter(|_| end.content == judge::REJECTED);
+        let own = own.filter(|_| end.content == classify::REJECTED);
         let content = own.unwrap_or(&end.content);
         let block = write::tool_result(key.id.as_str(), content, end.is_error);
         let by = if end.ruling == Ruling::Unfit {
@@ -300,7 +300,7 @@ impl Cycle {
             .map_or_else(Default::default, |it| document.lossy(it.body.clone()));
         let reasons = [reason.trim(), written.trim()];
         let reasons: Vec<&str> = reasons.into_iter().filter(|it| !it.is_empty()).collect();
-        let own = self.refusals.get(&key).map_or(judge::REJECTED, |it| it);
+        let own = self.refusals.get(&key).map_or(classify::REJECTED, |it| it);
         let told = match reasons.is_empty() {
             true => own.to_owned(),
             false => reasons.join("\n\n"),
@@ -340,7 +340,7 @@ fn absent(document: &Document<'_>, mut calls: Vec<CallKey>) -> Vec<CallKey> {
             break;
         }
         for call in &turn.calls {
-            calls.retain(|key| !judge::is(document, call.tool_use, key));
+            calls.retain(|key| !classify::is(document, call.tool_use, key));
         }
     }
     calls

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::decided::CYCLE;
 use super::plan::Plan;
-use super::{Cycle, Options, Ruling, judge};
+use super::{Cycle, Options, Ruling, classify};
 use crate::approval::{CallKey, Decision, Function, FunctionId, Question};
 use crate::document::{Call, Document, Status};
 use crate::write::{self, BlockLines};
@@ -36,7 +36,7 @@ impl Cycle {
         options: &Options,
         plan: &mut Plan,
     ) -> Option<BlockLines> {
-        let key = judge::key(document, call.tool_use);
+        let key = classify::key(document, call.tool_use);
         let by_hand = super::is_by_hand(&self.provenance.approved_by(&key));
         if !by_hand || self.is_as_shown(&key, input, options, plan)? {
             plan.approve(key);

@@ -1,7 +1,7 @@
 //! Starting what was decided: as many calls as have a slot, in the order of the
 //! document. What becomes of their ends is not known here.
 
-use super::judge::{self, Judgement};
+use super::classify::{self, CallState};
 use super::{Cycle, Decided, Effect, Options, Ruling};
 use crate::approval::CallKey;
 use crate::document::{Document, Status, Turn};
@@ -52,10 +52,11 @@ impl Cycle {
     ) -> Option<serde_json::Value> {
         turns.iter().find_map(|turn| {
             let call = turn.calls.iter().find(|call| {
-                call.status() == Some(Status::Approved) && judge::is(document, call.tool_use, key)
+                call.status() == Some(Status::Approved)
+                    && classify::is(document, call.tool_use, key)
             })?;
-            match judge::judge(document, turn, call, options) {
-                Judgement::Waits(Status::Approved, input) if self.provenance.is_approved(key) => {
+            match classify::classify(document, turn, call, options) {
+                CallState::Waits(Status::Approved, input) if self.provenance.is_approved(key) => {
                     Some(input)
                 }
                 _ => None,

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::judge;
+use super::classify;
 use crate::document::{Call, Document, Turn};
 use crate::json;
 use crate::outcome;
@@ -31,7 +31,7 @@ impl Attempt {
         if !call.is_answered() {
             return None;
         }
-        let (key, input) = judge::read(document, call.tool_use);
+        let (key, input) = classify::read(document, call.tool_use);
         let input = match input {
             Some(Value::Object(mut input)) => {
                 input.remove("label");

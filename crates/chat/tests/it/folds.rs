@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chat::document::Document;
-use chat::folds::{FoldKind, Words, part, part_at, part_count, words};
+use chat::folds::{FoldKind, FoldText, fold_text, part, part_at, part_count};
 use chat::outcome::Run;
 use chat::text::Text;
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ fn folds(text: &str) -> String {
     let document = Document::parse(&text);
     let mut found = String::new();
     for fold in (0..part_count(&document)).flat_map(|at| part(&document, at).folds) {
-        let Words { label, text, .. } = words(&document, &fold, &crate::Tools, |_, _| None);
+        let FoldText { label, text, .. } = fold_text(&document, &fold, &crate::Tools, |_, _| None);
         let indent = if fold.kind.is_inner() { "  " } else { "" };
         let sign = if fold.must_show { "!" } else { "" };
         let (first, last) = (fold.lines.start + 1, fold.lines.end);
@@ -155,7 +155,7 @@ fn a_fold_of_a_result_says_how_the_call_ended() {
             .find(|it| it.kind == FoldKind::ToolResult)
             .cloned();
         let fold = fold.expect("the result has a fold");
-        let said = words(&document, &fold, &crate::Tools, |_, _| run);
+        let said = fold_text(&document, &fold, &crate::Tools, |_, _| run);
         (
             format!("{} {}", said.label, said.text),
             said.group,
@@ -185,7 +185,7 @@ fn the_words_of_a_fold_have_the_color_of_what_is_folded() {
     let document = Document::parse(&text);
     let folds = (0..part_count(&document)).flat_map(|at| part(&document, at).folds);
     let found: Vec<(String, &str)> = folds
-        .map(|fold| words(&document, &fold, &crate::Tools, |_, _| None))
+        .map(|fold| fold_text(&document, &fold, &crate::Tools, |_, _| None))
         .map(|it| (it.label.into_owned(), it.group))
         .collect();
     let expected = [
@@ -218,7 +218,7 @@ fn of_many_calls_and_results_two_are_named_and_all_are_counted() {
         let text = Text::from(text.as_str());
         let document = Document::parse(&text);
         [1, 2].map(|at| {
-            words(
+            fold_text(
                 &document,
                 &part(&document, at).folds[0],
                 &crate::Tools,
@@ -270,7 +270,7 @@ fn nothing_is_hidden_in_the_words_and_they_are_one_line() {
         let text = format!("@You:\n{said}\n\n@You:\n");
         let text = Text::from(text.as_str());
         let document = Document::parse(&text);
-        let found = words(
+        let found = fold_text(
             &document,
             &part(&document, 1).folds[0],
             &crate::Tools,
@@ -312,7 +312,7 @@ proptest! {
                 prop_assert!(fold.lines.len() > 1 && fold.lines.end < text.line_count());
                 prop_assert!(fold.lines.start >= free && fold.lines.end <= part.lines.end);
                 free = if fold.kind.is_inner() { fold.lines.end } else { fold.lines.start + 1 };
-                words(&document, fold, &crate::Tools, |_, _| None);
+                fold_text(&document, fold, &crate::Tools, |_, _| None);
             }
         }
         prop_assert_eq!(from, text.line_count());

@@ -43,7 +43,7 @@ fn the_same_failure_in_three_requests_stops_the_autopilot_and_says_why() {
             && said.contains("Ctrl-]"),
         "{said}"
     );
-    assert!(play.cycle.is_stuck() && play.cycle.is_at_rest());
+    assert!(play.cycle.is_stuck() && play.cycle.is_idle());
     assert_eq!(sent(&mut play), 3);
     // A key sends the error, and three more requests are made.
     play.event(Event::Advance);

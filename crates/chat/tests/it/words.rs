@@ -49,9 +49,9 @@ fn a_message_waits_for_a_call_that_outlived_its_round() {
     let frontmatter = "```json\n{\n```\n\n";
     play.type_over(&format!("{frontmatter}{}", play.string()));
     play.finish("a", "one");
-    assert!(!play.cycle.is_at_rest());
+    assert!(!play.cycle.is_idle());
     play.finish("b", "two");
-    assert!(play.cycle.is_at_rest());
+    assert!(play.cycle.is_idle());
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::protocol::*;
 impl Front {
     pub(super) fn configure(&mut self, options: Value, file: Option<PathBuf>) {
         let mut resolvers = Resolvers {
-            reads: !self.approve.judges.is_empty(),
+            reads: !self.approve.argument_rules.is_empty(),
             ..Resolvers::default()
         };
         if self.yes || self.approve != Policy::default() {

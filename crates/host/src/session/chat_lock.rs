@@ -127,7 +127,7 @@ impl Session {
     /// Lets other programs have the chat while there is nothing here that they could
     /// not know.
     pub(super) fn yield_chat(&mut self) {
-        if self.chat_lock.lease.is_some() && !self.chat_lock.modified && self.is_at_rest() {
+        if self.chat_lock.lease.is_some() && !self.chat_lock.modified && self.is_idle() {
             self.chat_lock.lease = None;
         }
     }

@@ -107,7 +107,7 @@ impl Session {
         self.shared = shared;
         self.view.redraw();
         match self.frontmatter_source() {
-            Some(source) if !self.is_at_rest() => {
+            Some(source) if !self.is_idle() => {
                 if self.rule == Rule::Fresh {
                     self.rule = Rule::Reading;
                 }

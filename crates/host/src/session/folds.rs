@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use chat::document::Document;
-use chat::folds::{Fold, Part, Words, part, part_at, part_count, words};
+use chat::folds::{Fold, FoldText, Part, fold_text, part, part_at, part_count};
 use chat::preview::Describe;
 use tokio::time::Instant;
 
@@ -59,10 +59,10 @@ impl Showing<'_> {
         let named = self.closed.iter().any(|name| name == fold.kind.name());
         let mut seen = self.seen.values().flatten();
         let closed = named && !fold.must_show && !seen.any(|line| fold.lines.contains(line));
-        let words = words(self.document, fold, self.tools, |it, call| {
+        let text = fold_text(self.document, fold, self.tools, |it, call| {
             self.outcomes.run(it, call, self.tools)
         });
-        let Words { label, group, text } = words;
+        let FoldText { label, group, text } = text;
         let (start, end) = (fold.lines.start, fold.lines.end);
         FoldItem(
             start,

@@ -8,7 +8,7 @@ use super::dispatch::Rule;
 impl Session {
     /// Says once for each key that nothing goes on any more, and why not.
     pub(super) fn tell_rest(&mut self) {
-        if !self.unsettled || !self.is_at_rest() || !self.sees_all() {
+        if !self.unsettled || !self.is_idle() || !self.sees_all() {
             return;
         }
         self.unsettled = false;
@@ -26,12 +26,12 @@ impl Session {
     }
 
     /// Whether nothing goes on, and nothing waits but for the user.
-    pub(super) fn is_at_rest(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         let nothing_waits =
             self.waiting.is_empty() && self.edit.is_none() && self.interrupted.is_none();
         let reads = self.loading.is_some() || self.rule == Rule::Reading;
         let runs = self.request.is_some() || !self.running.is_empty();
-        nothing_waits && !reads && !runs && self.cycle.is_at_rest()
+        nothing_waits && !reads && !runs && self.cycle.is_idle()
     }
 
     /// The buffer is gone: nothing goes on without it.

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chat::approval::{
-    self, Answers, CallKey, Decision, Judge, Judges, Resolver, ResolverChain, Source, Verdict,
-    decide,
+    self, Answers, ArgumentRule, ArgumentRules, CallKey, Decision, Resolver, ResolverChain, Source,
+    Verdict, decide,
 };
 use chat::tool::ToolUseId;
 use serde_json::{Value, json};
@@ -49,15 +49,15 @@ impl Settings {
         let is_known = self.has_known_shell();
         let mut links = Vec::new();
         if only_listed || !bash.deny.is_empty() {
-            let judges = one(ShellBound {
+            let rules = one(ShellBound {
                 lists: self.shell_lists(),
                 only_listed,
                 is_known,
             });
-            links.push(Resolver::new(SHELL, i32::MAX, Source::Judges(judges)));
+            links.push(Resolver::new(SHELL, i32::MAX, Source::ArgumentRules(rules)));
         }
         if !self.tools.http_get.allow.is_empty() {
-            let hosts = Source::Judges(one(ListedHosts(self.http_allow())));
+            let hosts = Source::ArgumentRules(one(ListedHosts(self.http_allow())));
             links.push(Resolver::yielding(HTTP, OPTIONS_PRIORITY, hosts));
         }
         links
@@ -65,10 +65,10 @@ impl Settings {
 
     /// Who approves shell commands that only read: nobody, where the shell is one that
     /// reads them in another way.
-    pub(super) fn shell_safe(&self) -> Judges {
+    pub(super) fn shell_safe(&self) -> ArgumentRules {
         match self.has_known_shell() {
             true => one(ShellSafe(self.shell_lists())),
-            false => Judges::default(),
+            false => ArgumentRules::default(),
         }
     }
 
@@ -103,10 +103,10 @@ impl Settings {
     }
 }
 
-fn one(judge: impl Judge + 'static) -> Judges {
-    let mut judges = Judges::default();
-    judges.add(Arc::new(judge));
-    judges
+fn one(rule: impl ArgumentRule + 'static) -> ArgumentRules {
+    let mut rules = ArgumentRules::default();
+    rules.add(Arc::new(rule));
+    rules
 }
 
 /// What the rules do with some commands and not with others, to follow what they do
@@ -135,12 +135,12 @@ pub fn exceptions(chain: &ResolverChain) -> Option<&'static str> {
 #[derive(Debug)]
 pub struct ShellSafe(pub ShellLists);
 
-impl Judge for ShellSafe {
+impl ArgumentRule for ShellSafe {
     fn name(&self) -> Option<&'static str> {
         Some(approval::SHELL_SAFE)
     }
 
-    fn judge(&self, call: &CallKey) -> Option<Decision> {
+    fn decide(&self, call: &CallKey) -> Option<Decision> {
         let reads = review(call, &self.0)?.is_ok();
         reads.then_some(Decision::Approve)
     }
@@ -182,8 +182,8 @@ impl ShellBound {
     }
 }
 
-impl Judge for ShellBound {
-    fn judge(&self, call: &CallKey) -> Option<Decision> {
+impl ArgumentRule for ShellBound {
+    fn decide(&self, call: &CallKey) -> Option<Decision> {
         match self.problem(call) {
             Some(_) => Some(Decision::Deny),
             None => self.is_unclear(call).then_some(Decision::RequireApproval),
@@ -200,8 +200,8 @@ impl Judge for ShellBound {
 #[derive(Debug)]
 pub struct ListedHosts(pub HttpAllow);
 
-impl Judge for ListedHosts {
-    fn judge(&self, call: &CallKey) -> Option<Decision> {
+impl ArgumentRule for ListedHosts {
+    fn decide(&self, call: &CallKey) -> Option<Decision> {
         if call.name != "http_get" {
             return None;
         }
@@ -310,17 +310,17 @@ mod tests {
     fn a_command_that_only_reads_is_approved_under_both_names() {
         let safe = ShellSafe(ShellLists::default());
         let approve = Some(Decision::Approve);
-        assert_eq!(safe.judge(&bash("ls -la")), approve);
-        assert_eq!(safe.judge(&bash("rm x")), None);
-        assert_eq!(safe.judge(&call("bash", json!({}))), None);
-        assert_eq!(safe.judge(&call("write", json!({"command": "ls"}))), None);
+        assert_eq!(safe.decide(&bash("ls -la")), approve);
+        assert_eq!(safe.decide(&bash("rm x")), None);
+        assert_eq!(safe.decide(&call("bash", json!({}))), None);
+        assert_eq!(safe.decide(&call("write", json!({"command": "ls"}))), None);
         let shell = |command: &str, folder: Value| {
             call("shell", json!({"command": command, "working_dir": folder}))
         };
-        assert_eq!(safe.judge(&shell("pwd", json!("/tmp"))), approve);
-        assert_eq!(safe.judge(&shell("git status", Value::Null)), approve);
+        assert_eq!(safe.decide(&shell("pwd", json!("/tmp"))), approve);
+        assert_eq!(safe.decide(&shell("git status", Value::Null)), approve);
         // Whether that folder's configuration is harmless is looked at by the guard.
-        assert_eq!(safe.judge(&shell("git status", json!("evil"))), approve);
+        assert_eq!(safe.decide(&shell("git status", json!("evil"))), approve);
     }
 
     #[test]
@@ -334,12 +334,12 @@ mod tests {
             only_listed: false,
             is_known: true,
         };
-        assert_eq!(bound.judge(&bash("ls; curl x")), Some(Decision::Deny));
+        assert_eq!(bound.decide(&bash("ls; curl x")), Some(Decision::Deny));
         let reason = bound.reason(&bash("ls; curl x")).unwrap_or_default();
         assert!(reason.contains("\"curl\" is not allowed") && reason.ends_with("Nothing was run."));
-        assert_eq!(bound.judge(&bash("rm x")), None);
+        assert_eq!(bound.decide(&bash("rm x")), None);
         let long = format!("{}curl x", "true; ".repeat(60_000));
-        assert_eq!(bound.judge(&bash(&long)), Some(Decision::RequireApproval));
+        assert_eq!(bound.decide(&bash(&long)), Some(Decision::RequireApproval));
     }
 
     #[test]
@@ -349,9 +349,9 @@ mod tests {
             only_listed: true,
             is_known: true,
         };
-        assert_eq!(bound.judge(&bash("ls")), None);
-        assert_eq!(bound.judge(&bash("rm x")), Some(Decision::Deny));
-        assert_eq!(bound.judge(&call("write", json!({}))), None);
+        assert_eq!(bound.decide(&bash("ls")), None);
+        assert_eq!(bound.decide(&bash("rm x")), Some(Decision::Deny));
+        assert_eq!(bound.decide(&call("write", json!({}))), None);
     }
 
     #[test]
@@ -360,12 +360,12 @@ mod tests {
         let hosts = ListedHosts(allow);
         let get = |url: &str| call("http_get", json!({"url": url}));
         assert_eq!(
-            hosts.judge(&get("https://docs.rs/x")),
+            hosts.decide(&get("https://docs.rs/x")),
             Some(Decision::Approve)
         );
-        assert_eq!(hosts.judge(&get("https://docs.rs.evil.example/x")), None);
+        assert_eq!(hosts.decide(&get("https://docs.rs.evil.example/x")), None);
         assert_eq!(
-            hosts.judge(&call("bash", json!({"url": "https://docs.rs/"}))),
+            hosts.decide(&call("bash", json!({"url": "https://docs.rs/"}))),
             None
         );
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chat::approval::{
-    CATCH_ALL, CONFIG, Decision, FRONTMATTER, Function, HARMLESS, Judges, OnError, Policy,
+    ArgumentRules, CATCH_ALL, CONFIG, Decision, FRONTMATTER, Function, HARMLESS, OnError, Policy,
     Resolver, ResolverChain, SHELL_SAFE as SHELL_SAFE_NAME, Source,
 };
 use chat::cycle::Options;
@@ -156,7 +156,7 @@ impl Settings {
                 }
                 (None, Some(approve)) => policy.approve.extend(approve.map(str::to_owned)),
                 (None, None) if name == SHELL_SAFE => {
-                    policy.judges = self.shell_safe();
+                    policy.argument_rules = self.shell_safe();
                 }
                 (None, None) => {
                     policy.approve.insert(name.to_owned());
@@ -165,7 +165,7 @@ impl Settings {
         }
         policy.approve.retain(|name| !exclusions.contains(name));
         if exclusions.iter().any(|it| it == "bash" || it == SHELL_SAFE) {
-            policy.judges = Judges::default();
+            policy.argument_rules = ArgumentRules::default();
         }
         for (alias, name) in tools::aliases() {
             for names in [&mut policy.approve, &mut policy.deny] {
@@ -216,7 +216,7 @@ impl Settings {
             Resolver::yielding(name, OPTIONS_PRIORITY, wait)
         }));
         if self.resolvers.reads {
-            let reads = Source::Judges(self.shell_safe());
+            let reads = Source::ArgumentRules(self.shell_safe());
             links.push(Resolver::new(SHELL_SAFE_NAME, LAST_PRIORITY, reads));
         }
         if !harmless.is_empty() {

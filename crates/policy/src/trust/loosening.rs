@@ -88,7 +88,7 @@ fn approves_more(wanted: &AutoApprove, base: &Settings) -> Option<String> {
             looser.retain(|it| *it != alias);
         }
     }
-    let more = !theirs.judges.is_empty() && ours.judges.is_empty();
+    let more = !theirs.argument_rules.is_empty() && ours.argument_rules.is_empty();
     let judged = more && !free && ours.decide("bash").is_none();
     let runs =
         (!looser.is_empty()).then(|| format!("would run {} without asking", listed(&looser)));

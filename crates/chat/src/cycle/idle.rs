@@ -70,7 +70,7 @@ impl Cycle {
     }
 
     /// Nothing runs any more: wait for the user, or send.
-    pub(super) fn rest(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+    pub(super) fn when_idle(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         let Some(batch) = self.batch.take() else {
             return Vec::new();
         };
@@ -145,7 +145,7 @@ impl Cycle {
     /// Says why nothing more is sent by itself; what the user queued goes into the prompt.
     fn stop(&mut self, why: String, document: &Document<'_>) -> Vec<Effect> {
         let mut effects = vec![Effect::warn(why)];
-        self.words.put_back(Vec::new());
+        self.messages.put_back(Vec::new());
         effects.extend(self.say(document));
         effects
     }

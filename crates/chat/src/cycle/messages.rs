@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::plan::Plan;
-use super::{Cycle, Effect, Goal, Options, Ruling, rest, words_behind_calls};
+use super::{Cycle, Effect, Goal, Options, Ruling, idle, words_behind_calls};
 use crate::approval::CallKey;
 use crate::document::Document;
 use crate::prompt::{self, PromptRole};
@@ -19,7 +19,7 @@ pub const SKIPPED: &str = "Skipped due to queued user message";
 
 /// Words that were given to the cycle and do not stand in the document yet.
 #[derive(Debug, Default)]
-pub(super) struct Words {
+pub(super) struct QueuedMessages {
     /// For the prompt, as soon as it can be written.
     now: Vec<String>,
     /// Whether those are sent, too.
@@ -28,7 +28,7 @@ pub(super) struct Words {
     later: VecDeque<String>,
 }
 
-impl Words {
+impl QueuedMessages {
     /// Whether something is to be said as soon as the answer is complete.
     pub(super) fn steers(&self) -> bool {
         self.steer
@@ -54,12 +54,12 @@ pub(super) fn skip(call: CallKey, plan: &mut Plan) -> BlockLines {
 impl Cycle {
     /// What the user said and is said to the model next, as soon as that is possible.
     pub fn steering(&self) -> &[String] {
-        &self.words.now
+        &self.messages.now
     }
 
     /// What the user said and is sent when the model is done, in order.
     pub fn follow_ups(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.words.later.iter().map(String::as_str)
+        self.messages.later.iter().map(String::as_str)
     }
 
     pub(super) fn steer(
@@ -71,8 +71,8 @@ impl Cycle {
         if text.trim().is_empty() {
             return vec![nothing_said()];
         }
-        self.words.now.push(text);
-        self.words.steer = true;
+        self.messages.now.push(text);
+        self.messages.steer = true;
         // The end of the document belongs to the answer until that is complete.
         if self.request {
             return Vec::new();
@@ -89,8 +89,8 @@ impl Cycle {
         if text.trim().is_empty() {
             return vec![nothing_said()];
         }
-        self.words.later.push_back(text);
-        if !self.is_at_rest() {
+        self.messages.later.push_back(text);
+        if !self.is_idle() {
             return Vec::new();
         }
         self.next_words(document, options).unwrap_or_else(|| {
@@ -106,7 +106,7 @@ impl Cycle {
         document: &Document<'_>,
         options: &Options,
     ) -> Vec<Effect> {
-        if !self.words.put_back(texts) {
+        if !self.messages.put_back(texts) {
             return vec![Effect::inform("No message is queued.")];
         }
         if self.request {
@@ -117,11 +117,11 @@ impl Cycle {
 
     /// The model is done: the user speaks next, with words that wait or at a prompt.
     pub(super) fn done(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
-        if !self.words.now.is_empty() {
+        if !self.messages.now.is_empty() {
             return self.settle(document, options);
         }
         self.next_words(document, options)
-            .unwrap_or_else(|| rest::fresh_prompt(document))
+            .unwrap_or_else(|| idle::fresh_prompt(document))
     }
 
     /// Says the first of the words that wait for the model to be done, if it is.
@@ -130,18 +130,18 @@ impl Cycle {
         document: &Document<'_>,
         options: &Options,
     ) -> Option<Vec<Effect>> {
-        let next = is_done(document).then(|| self.words.later.pop_front())?;
-        self.words.now.push(next?);
+        let next = is_done(document).then(|| self.messages.later.pop_front())?;
+        self.messages.now.push(next?);
         Some(self.speak(document, options))
     }
 
     /// Has what is to be said written and sent: the user's own act, whatever the
     /// autopilot would do. What has not started is skipped for it.
     pub(super) fn speak(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
-        if self.is_at_rest() && is_done(document) {
+        if self.is_idle() && is_done(document) {
             self.turns = 0;
         }
-        self.words.steer = false;
+        self.messages.steer = false;
         self.disarmed = false;
         self.limited = false;
         self.stuck = false;
@@ -165,15 +165,15 @@ impl Cycle {
 
     /// Writes what is to be said, unless it stands there.
     pub(super) fn say(&mut self, document: &Document<'_>) -> Vec<Effect> {
-        if self.words.now.is_empty() || self.request {
+        if self.messages.now.is_empty() || self.request {
             return Vec::new();
         }
         let words = words_behind_calls(document);
         let batch = self.batch.as_mut().filter(|batch| batch.steered);
-        let said = (1..=self.words.now.len()).rev();
-        let mut said = said.filter(|count| say::is_said(document, &self.words.now[..*count]));
+        let said = (1..=self.messages.now.len()).rev();
+        let mut said = said.filter(|count| say::is_said(document, &self.messages.now[..*count]));
         if let Some(count) = said.next() {
-            self.words.now.drain(..count);
+            self.messages.now.drain(..count);
             if let Some(batch) = batch {
                 batch.words = words;
             }
@@ -188,7 +188,7 @@ impl Cycle {
         if !document.open_fences.is_empty() || broken.is_some_and(|it| it.problem.is_some()) {
             return Vec::new();
         }
-        let mut effects = vec![Effect::Edit(vec![say::say(document, &self.words.now)])];
+        let mut effects = vec![Effect::Edit(vec![say::say(document, &self.messages.now)])];
         if let Some(batch) = batch.filter(|batch| batch.words != words) {
             batch.may_send = false;
             effects.push(Effect::warn(

@@ -49,11 +49,11 @@ pub(super) fn is(document: &Document<'_>, call: &ToolUse, key_of: &CallKey) -> b
 
 /// What a call's blocks say, without any policy.
 #[derive(Debug, PartialEq)]
-pub(super) enum Judgement {
+pub(super) enum CallState {
     /// It has its result.
     Answered,
     /// It ends now, without running.
-    Ends(End),
+    Ends(CallEnd),
     /// It can run, and nothing stands for it yet.
     New(Value),
     /// It can run, and waits with this status.
@@ -62,7 +62,7 @@ pub(super) enum Judgement {
 
 /// How a call ends that does not run.
 #[derive(Debug, PartialEq)]
-pub(super) struct End {
+pub(super) struct CallEnd {
     /// The result's text.
     pub content: String,
     /// Whether the result says that the call failed.
@@ -73,18 +73,18 @@ pub(super) struct End {
     pub reason: Option<&'static str>,
 }
 
-/// Judges a call. Whatever cannot run ends here, so that nothing can loop on it.
-pub(super) fn judge(
+/// ArgumentRules a call. Whatever cannot run ends here, so that nothing can loop on it.
+pub(super) fn classify(
     document: &Document<'_>,
     turn: &Turn<'_>,
     call: &Call<'_>,
     options: &Options,
-) -> Judgement {
+) -> CallState {
     let written = call
         .result
         .map(|result| (result.kind, document.lossy(result.body.clone())));
     match &written {
-        Some((ResultKind::Final { .. }, _)) => return Judgement::Answered,
+        Some((ResultKind::Final { .. }, _)) => return CallState::Answered,
         Some((ResultKind::Placeholder(status), text)) => {
             if let Some(end) = end_by_hand(*status, text) {
                 return end;
@@ -95,7 +95,7 @@ pub(super) fn judge(
     let input = match runnable(document, turn, call, options) {
         Ok(input) => input,
         Err((reason, content)) => {
-            return Judgement::Ends(End {
+            return CallState::Ends(CallEnd {
                 content,
                 is_error: true,
                 ruling: Ruling::Unfit,
@@ -104,13 +104,13 @@ pub(super) fn judge(
         }
     };
     match written {
-        Some((ResultKind::Placeholder(status), _)) => Judgement::Waits(status, input),
-        _ => Judgement::New(input),
+        Some((ResultKind::Placeholder(status), _)) => CallState::Waits(status, input),
+        _ => CallState::New(input),
     }
 }
 
 /// What the user made of a placeholder by writing in it or by its status.
-fn end_by_hand(status: Status, text: &str) -> Option<Judgement> {
+fn end_by_hand(status: Status, text: &str) -> Option<CallState> {
     let blank = text.trim().is_empty();
     let (ruling, content) = match status {
         Status::Pending | Status::Approved if blank => return None,
@@ -120,7 +120,7 @@ fn end_by_hand(status: Status, text: &str) -> Option<Judgement> {
         Status::Denied if blank => (Ruling::Denied, DENIED.to_owned()),
         Status::Denied => (Ruling::Denied, format!("{DENIED}\n\n{text}")),
     };
-    Some(Judgement::Ends(End {
+    Some(CallState::Ends(CallEnd {
         content,
         is_error: ruling != Ruling::Answered,
         ruling,
@@ -268,7 +268,8 @@ mod tests {
 
     use super::*;
     use crate::approval::{
-        Judge, Judges, Policy, Resolver, ResolverChain, SHELL_SAFE, Source, only_reads,
+        ArgumentRule, ArgumentRules, Policy, Resolver, ResolverChain, SHELL_SAFE, Source,
+        only_reads,
     };
     use crate::text::Text;
     use crate::tool::ToolUseId;
@@ -276,8 +277,8 @@ mod tests {
     #[derive(Debug)]
     struct Reads;
 
-    impl Judge for Reads {
-        fn judge(&self, _: &CallKey) -> Option<Decision> {
+    impl ArgumentRule for Reads {
+        fn decide(&self, _: &CallKey) -> Option<Decision> {
             Some(Decision::Approve)
         }
 
@@ -287,10 +288,10 @@ mod tests {
     }
 
     fn options(late: &[&str]) -> Options {
-        let mut judges = Judges::default();
-        judges.add(Arc::new(Reads));
+        let mut rules = ArgumentRules::default();
+        rules.add(Arc::new(Reads));
         let reads = Policy {
-            judges,
+            argument_rules: rules,
             ..Policy::default()
         };
         let late = Policy {

@@ -1,7 +1,7 @@
 //! Rules that look at the arguments of a call, and the call that is meant by one that
 //! only names another.
 //!
-//! Pure: a judge is a function of the call's text and is asked where it stands.
+//! Pure: a rule is a function of the call's text and is asked where it stands.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::{CallKey, Decision};
 
 /// A rule of our own that looks at a call's arguments.
-pub trait Judge: fmt::Debug + Send + Sync {
+pub trait ArgumentRule: fmt::Debug + Send + Sync {
     /// Its opinion.
-    fn judge(&self, call: &CallKey) -> Option<Decision>;
+    fn decide(&self, call: &CallKey) -> Option<Decision>;
 
     /// The name under which it decides; that of its link when there is none.
     fn name(&self) -> Option<&'static str> {
@@ -26,15 +26,15 @@ pub trait Judge: fmt::Debug + Send + Sync {
     }
 }
 
-/// Some judges, of whom the first with an opinion decides. Two are the same when they
+/// Some rules, of whom the first with an opinion decides. Two are the same when they
 /// hold the same ones.
 #[derive(Debug, Clone, Default)]
-pub struct Judges(Vec<Arc<dyn Judge>>);
+pub struct ArgumentRules(Vec<Arc<dyn ArgumentRule>>);
 
-impl Judges {
+impl ArgumentRules {
     /// Adds one, behind the others.
-    pub fn add(&mut self, judge: Arc<dyn Judge>) {
-        self.0.push(judge);
+    pub fn add(&mut self, rule: Arc<dyn ArgumentRule>) {
+        self.0.push(rule);
     }
 
     /// Whether there is none.
@@ -43,30 +43,30 @@ impl Judges {
     }
 
     /// The first opinion.
-    pub fn judge(&self, call: &CallKey) -> Option<Decision> {
-        self.0.iter().find_map(|judge| judge.judge(call))
+    pub fn decide(&self, call: &CallKey) -> Option<Decision> {
+        self.0.iter().find_map(|rule| rule.decide(call))
     }
 
     /// The first opinion, and the name under which it is held.
-    pub fn judge_by_name(&self, call: &CallKey) -> Option<(Decision, Option<&'static str>)> {
+    pub fn opinion(&self, call: &CallKey) -> Option<(Decision, Option<&'static str>)> {
         let mut opinions = self.0.iter();
-        opinions.find_map(|judge| Some((judge.judge(call)?, judge.name())))
+        opinions.find_map(|rule| Some((rule.decide(call)?, rule.name())))
     }
 
     /// The first reason.
     pub fn reason(&self, call: &CallKey) -> Option<String> {
-        self.0.iter().find_map(|judge| judge.reason(call))
+        self.0.iter().find_map(|rule| rule.reason(call))
     }
 }
 
-impl PartialEq for Judges {
+impl PartialEq for ArgumentRules {
     fn eq(&self, other: &Self) -> bool {
         let pairs = self.0.iter().zip(&other.0);
         self.0.len() == other.0.len() && pairs.into_iter().all(|(a, b)| Arc::ptr_eq(a, b))
     }
 }
 
-impl Eq for Judges {}
+impl Eq for ArgumentRules {}
 
 /// The tool that runs another one, which its arguments name.
 pub const EXECUTE_TOOL: &str = "execute_tool";
@@ -117,8 +117,8 @@ mod tests {
     #[derive(Debug)]
     struct Denies(&'static str);
 
-    impl Judge for Denies {
-        fn judge(&self, call: &CallKey) -> Option<Decision> {
+    impl ArgumentRule for Denies {
+        fn decide(&self, call: &CallKey) -> Option<Decision> {
             (call.name == self.0).then_some(Decision::Deny)
         }
 
@@ -127,28 +127,25 @@ mod tests {
         }
 
         fn reason(&self, call: &CallKey) -> Option<String> {
-            self.judge(call).map(|_| format!("No {}.", self.0))
+            self.decide(call).map(|_| format!("No {}.", self.0))
         }
     }
 
     #[test]
     fn the_first_judge_with_an_opinion_gives_decision_name_and_reason() {
-        let mut judges = Judges::default();
-        assert!(judges.is_empty());
+        let mut rules = ArgumentRules::default();
+        assert!(rules.is_empty());
         let (first, second) = (Arc::new(Denies("a")), Arc::new(Denies("b")));
-        judges.add(first.clone());
-        judges.add(second.clone());
-        assert!(!judges.is_empty());
+        rules.add(first.clone());
+        rules.add(second.clone());
+        assert!(!rules.is_empty());
         let call = |name: &str| key(name, &json!({}));
-        assert_eq!(judges.judge(&call("b")), Some(Decision::Deny));
-        assert_eq!(
-            judges.judge_by_name(&call("b")),
-            Some((Decision::Deny, Some("b")))
-        );
-        assert_eq!(judges.judge(&call("c")), None);
+        assert_eq!(rules.decide(&call("b")), Some(Decision::Deny));
+        assert_eq!(rules.opinion(&call("b")), Some((Decision::Deny, Some("b"))));
+        assert_eq!(rules.decide(&call("c")), None);
         let chain = ResolverChain::new(vec![
             Resolver::new("other", 200, Source::Always(Decision::Deny)),
-            Resolver::new("ours", 100, Source::Judges(judges.clone())),
+            Resolver::new("ours", 100, Source::ArgumentRules(rules.clone())),
         ]);
         let reason = |link: &str, name: &str| chain.reason(link, &call(name));
         assert_eq!(reason("ours", "b").as_deref(), Some("No b."));
@@ -160,30 +157,30 @@ mod tests {
     #[derive(Debug)]
     struct DeniesAll;
 
-    impl Judge for DeniesAll {
-        fn judge(&self, _: &CallKey) -> Option<Decision> {
+    impl ArgumentRule for DeniesAll {
+        fn decide(&self, _: &CallKey) -> Option<Decision> {
             Some(Decision::Deny)
         }
     }
 
     #[test]
     fn a_judge_gives_neither_name_nor_reason_unless_it_has_them() {
-        let mut judges = Judges::default();
-        judges.add(Arc::new(DeniesAll));
+        let mut rules = ArgumentRules::default();
+        rules.add(Arc::new(DeniesAll));
         let call = key("a", &json!({}));
-        assert_eq!(judges.judge_by_name(&call), Some((Decision::Deny, None)));
-        assert_eq!(judges.reason(&call), None);
-        judges.add(Arc::new(Denies("a")));
-        assert_eq!(judges.reason(&call).as_deref(), Some("No a."));
+        assert_eq!(rules.opinion(&call), Some((Decision::Deny, None)));
+        assert_eq!(rules.reason(&call), None);
+        rules.add(Arc::new(Denies("a")));
+        assert_eq!(rules.reason(&call).as_deref(), Some("No a."));
     }
 
     #[test]
     fn judges_are_the_same_when_they_hold_the_same_ones() {
         let (first, second) = (Arc::new(Denies("a")), Arc::new(Denies("a")));
         let of = |all: &[Arc<Denies>]| {
-            let mut judges = Judges::default();
-            all.iter().for_each(|it| judges.add(it.clone()));
-            judges
+            let mut rules = ArgumentRules::default();
+            all.iter().for_each(|it| rules.add(it.clone()));
+            rules
         };
         assert_eq!(
             of(std::slice::from_ref(&first)),
