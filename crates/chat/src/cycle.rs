@@ -296,15 +296,7 @@ impl Cycle {
     ) -> Vec<Effect> {
         self.request = false;
         if end != AnswerEnd::Complete {
-            self.batch = None;
-            self.messages.put_back(Vec::new());
-            let effects = self.settle(document, options);
-            // A text that was only too long can be answered at once.
-            let is_text = document.unanswered_turns().next().is_none();
-            if end == AnswerEnd::Limited && is_text && effects.is_empty() {
-                return idle::fresh_prompt(document);
-            }
-            return effects;
+            return self.answer_broke_off(end, document, options);
         }
         if self.messages.steers() {
             return self.speak(document, options);
@@ -329,6 +321,23 @@ impl Cycle {
         }
         let mut effects = self.settle(document, options);
         effects.extend(idle::malformed_again(document));
+        effects
+    }
+
+    fn answer_broke_off(
+        &mut self,
+        end: AnswerEnd,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
+        self.batch = None;
+        self.messages.put_back(Vec::new());
+        let effects = self.settle(document, options);
+        // A text that was only too long can be answered at once.
+        let is_text = document.unanswered_turns().next().is_none();
+        if end == AnswerEnd::Limited && is_text && effects.is_empty() {
+            return idle::fresh_prompt(document);
+        }
         effects
     }
 }

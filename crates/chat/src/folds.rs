@@ -262,28 +262,20 @@ fn of_result(
     run: impl Fn(&Document<'_>, &ToolUse) -> Option<Run>,
 ) -> Line {
     let is_error = result.kind == ResultKind::Final { is_error: true };
+    let content = || first_words(document, result.body.clone(), 0);
     let turn = document.turn_at(result.lines.start);
-    let calls = turn.iter().flat_map(|turn| &turn.calls);
-    let call = calls
-        .filter(|call| call.result == Some(result))
-        .map(|call| call.tool_use)
-        .next();
-    let Some(call) = call else {
-        let label = if is_error { "✗ result" } else { "✓ result" };
-        let group = if is_error {
-            "FlemmaToolError"
-        } else {
-            "FlemmaToolResult"
+    let mut calls = turn.iter().flat_map(|turn| &turn.calls);
+    let Some(call) = calls.find(|call| call.result == Some(result)) else {
+        let (label, group) = match is_error {
+            true => ("✗ result", "FlemmaToolError"),
+            false => ("✓ result", "FlemmaToolResult"),
         };
-        return (
-            label.into(),
-            group,
-            first_words(document, result.body.clone(), 0),
-        );
+        return (label.into(), group, content());
     };
+    let call = call.tool_use;
     let ended = outcome(document, call, result, run(document, call));
     let text = match is_error {
-        true => first_words(document, result.body.clone(), 0),
+        true => content(),
         false => said(document, call, tools),
     };
     (

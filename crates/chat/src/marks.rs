@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::approval::CallKey;
 use crate::cycle::Cycle;
-use crate::document::{Document, Status};
+use crate::document::{Call, Document, Status};
 use crate::preview::{Describe, preview};
 use crate::tool::ToolUseId;
 
@@ -41,29 +41,40 @@ pub fn marks(
     let mut seen: HashMap<ToolUseId, usize> = HashMap::new();
     for turn in document.unanswered_turns() {
         for call in &turn.calls {
-            let (Some(result), Some(status)) = (call.result, call.status()) else {
+            let Some(mut mark) = mark(document, cycle, call, tools, width) else {
                 continue;
             };
-            let (key, input) = crate::cycle::read(document, call.tool_use);
-            let empty = document.is_blank(result.body.clone());
-            let repeats = seen.entry(key.id.clone()).or_insert(0);
+            let repeats = seen.entry(mark.call.id.clone()).or_insert(0);
             *repeats += 1;
-            marks.push(Mark {
-                key: match *repeats {
-                    1 => key.id.to_string(),
-                    count => format!("{}#{count}", key.id),
-                },
-                call_line: call.tool_use.lines.start,
-                header_line: result.lines.start,
-                fence_line: result.body.start - 1,
-                preview: input
-                    .filter(|_| empty)
-                    .map(|input| preview(tools, &key.name, &input, width)),
-                running: cycle.running().contains(&key),
-                pending: status == Status::Pending,
-                call: key,
-            });
+            if *repeats > 1 {
+                mark.key = format!("{}#{repeats}", mark.key);
+            }
+            marks.push(mark);
         }
     }
     marks
+}
+
+/// The mark of a call; `None` unless it has a placeholder. Its key is the call's id.
+fn mark(
+    document: &Document<'_>,
+    cycle: &Cycle,
+    call: &Call<'_>,
+    tools: &dyn Describe,
+    width: usize,
+) -> Option<Mark> {
+    let (result, status) = (call.result?, call.status()?);
+    let (key, input) = crate::cycle::read(document, call.tool_use);
+    // What the user wrote in the placeholder replaces the preview.
+    let input = input.filter(|_| document.is_blank(result.body.clone()));
+    Some(Mark {
+        key: key.id.to_string(),
+        call_line: call.tool_use.lines.start,
+        header_line: result.lines.start,
+        fence_line: result.body.start - 1,
+        preview: input.map(|input| preview(tools, &key.name, &input, width)),
+        running: cycle.running().contains(&key),
+        pending: status == Status::Pending,
+        call: key,
+    })
 }

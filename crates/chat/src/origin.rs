@@ -124,10 +124,10 @@ impl Origins {
         let hunks = hunks(&old, &new);
         let typed = is_typed(&hunks, &old, &new, source);
         self.remember(text, first, &hunks);
+        let absolute = |it: &Lines| it.start + first..it.end + first;
         let mut marks: Vec<Lines> = Vec::new();
         for (from, to) in &hunks {
-            let from = from.start + first..from.end + first;
-            let is_foreign = !typed || self.is_foreign(&from);
+            let is_foreign = !typed || self.is_foreign(&absolute(from));
             let lines = to.clone().filter(|it| is_foreign && !is_blank(new[*it]));
             marks.extend(lines.map(|it| it + first..it + first + 1));
         }
@@ -136,7 +136,6 @@ impl Origins {
             self.resize(at..at + from.len(), to.len());
         }
         marks.into_iter().for_each(|it| self.mark(it));
-        let absolute = |it: &Lines| it.start + first..it.end + first;
         let hunks = hunks
             .iter()
             .map(|(from, to)| (absolute(from), absolute(to)));

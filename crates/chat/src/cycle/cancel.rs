@@ -61,6 +61,16 @@ impl Cycle {
         if idle {
             return vec![Effect::inform("Nothing is running here.")];
         }
+        self.cancel_calls(waiting, document, options)
+    }
+
+    /// Stops the calls that run, and ends those that wait or are queued.
+    fn cancel_calls(
+        &mut self,
+        waiting: Vec<CallKey>,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
         if let Some(batch) = &mut self.batch {
             // What is not decided yet is not decided by itself any more.
             batch.goal = Goal::Settled;

@@ -1,29 +1,23 @@
 //! Asks the policy about a call, and says what is written for its decision.
 
 use super::decided::{CYCLE, POINTED_AT};
-use super::plan::Plan;
+use super::plan::{Candidate, Plan};
 use super::{Cycle, Effect, Goal, Options, Ruling, classify, sight};
 use crate::approval::{self, CallKey, Decision, Question, Verdict};
-use crate::document::{Call, Status};
+use crate::document::Status;
 use crate::write::{self, BlockLines};
 
 impl Cycle {
-    /// Asks the policy about a call. A call that the user chose, for which `chosen` holds
-    /// the words of its placeholder, runs unless the policy denies it.
+    /// Asks the policy about a call. A call that the user chose runs unless the policy
+    /// denies it.
     pub(super) fn categorize(
         &self,
-        key: CallKey,
-        call: &Call<'_>,
-        input: serde_json::Value,
-        chosen: Option<&str>,
+        candidate: Candidate<'_>,
         options: &Options,
         plan: &mut Plan,
     ) -> Option<BlockLines> {
-        let by_user = chosen.is_some();
-        let words = chosen.unwrap_or_default();
-        let outer = by_user.then(|| input.clone());
-        let (meant, input) = approval::meant(&key, &input);
-        let verdict = match by_user {
+        let (meant, input) = approval::meant(&candidate.key, &candidate.input);
+        let verdict = match candidate.by_user {
             true => approval::decide(&options.chain, &meant, &self.answers),
             false => classify::verdict(&meant, &self.answers, options),
         };
@@ -38,41 +32,53 @@ impl Cycle {
             }
             Verdict::Decided(decision, by) => (decision, by),
         };
-        if let Some(input) = outer.filter(|_| decision != Decision::Deny) {
-            if !self.is_as_shown(&key, input, options, plan)? {
-                sight::looked_at_again(key.clone(), plan);
-                return Some(write::placeholder(key.id.as_str(), Status::Pending, words));
-            }
-            if self.provenance.is_approved(&key) {
-                plan.approve(key);
-                return None;
-            }
-            let block = write::placeholder(key.id.as_str(), Status::Approved, words);
-            plan.decided.push((key, self.hand().to_owned()));
-            return Some(block);
-        }
-        Some(match decision {
+        match decision {
             Decision::Deny => {
                 let why = options.chain.reason(&by, &meant);
-                let block = write::tool_result(key.id.as_str(), &classify::denied(why), true);
-                plan.rule(key, Ruling::Denied, &by, None);
-                block
+                let content = classify::denied(why);
+                let block = write::tool_result(candidate.key.id.as_str(), &content, true);
+                plan.rule(candidate.key, Ruling::Denied, &by, None);
+                Some(block)
             }
-            Decision::RequireApproval => wait(key, &by, None, plan),
-            Decision::Approve => self.approve(key, call, by, options, plan),
-        })
+            _ if candidate.by_user => self.run_chosen(candidate, options, plan),
+            Decision::RequireApproval => Some(wait(candidate.key, &by, None, plan)),
+            Decision::Approve => Some(self.approve(candidate, by, options, plan)),
+        }
+    }
+
+    /// Approves a call that the user chose, if its target is still as it was shown.
+    fn run_chosen(
+        &self,
+        candidate: Candidate<'_>,
+        options: &Options,
+        plan: &mut Plan,
+    ) -> Option<BlockLines> {
+        let Candidate {
+            key, input, words, ..
+        } = candidate;
+        if !self.is_as_shown(&key, input, options, plan)? {
+            sight::looked_at_again(key.clone(), plan);
+            return Some(write::placeholder(key.id.as_str(), Status::Pending, &words));
+        }
+        if self.provenance.is_approved(&key) {
+            plan.approve(key);
+            return None;
+        }
+        let block = write::placeholder(key.id.as_str(), Status::Approved, &words);
+        plan.decided.push((key, self.hand().to_owned()));
+        Some(block)
     }
 
     /// The placeholder of a call that the policy approves. One that came with a file and
     /// that the user did not see before waits all the same.
     fn approve(
         &self,
-        key: CallKey,
-        call: &Call<'_>,
+        candidate: Candidate<'_>,
         by: String,
         options: &Options,
         plan: &mut Plan,
     ) -> BlockLines {
+        let Candidate { key, call, .. } = candidate;
         let provenance = &self.provenance;
         let why = match options.trust_loaded_calls {
             true => None,

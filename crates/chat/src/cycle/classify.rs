@@ -137,23 +137,8 @@ fn runnable(
     options: &Options,
 ) -> Result<Value, (&'static str, String)> {
     let tool_use = call.tool_use;
-    if let Some(reason) = turn.aborted {
-        return Err(("the answer was cut off", aborted_call(reason)));
-    }
-    if call.duplicate {
-        let told = format!(
-            "Two calls of one answer had the id \"{}\", so neither was run. Make the call again with an id of its own.",
-            tool_use.id
-        );
-        return Err(("two calls had one id", told));
-    }
-    if *tool_use.name == *MALFORMED_CALL {
-        let input = document.input(tool_use).unwrap_or_default();
-        let why = input["why"].as_str().unwrap_or("it has another form");
-        let told = format!(
-            "The call could not be read, so nothing was run: {why}. Write it again in the form that was given."
-        );
-        return Err(("it could not be read", told));
+    if let Some(why) = defect(document, turn, call) {
+        return Err(why);
     }
     let Some(tool) = options.tools.get(&*tool_use.name) else {
         return Err((
@@ -170,6 +155,34 @@ fn runnable(
         Ok(input)
     });
     fits.map_err(|told| ("its arguments do not fit", told))
+}
+
+/// Why a call can't run whichever tools there are, for a log and for the model.
+fn defect(
+    document: &Document<'_>,
+    turn: &Turn<'_>,
+    call: &Call<'_>,
+) -> Option<(&'static str, String)> {
+    let tool_use = call.tool_use;
+    if let Some(reason) = turn.aborted {
+        return Some(("the answer was cut off", aborted_call(reason)));
+    }
+    if call.duplicate {
+        let told = format!(
+            "Two calls of one answer had the id \"{}\", so neither was run. Make the call again with an id of its own.",
+            tool_use.id
+        );
+        return Some(("two calls had one id", told));
+    }
+    if *tool_use.name == *MALFORMED_CALL {
+        let input = document.input(tool_use).unwrap_or_default();
+        let why = input["why"].as_str().unwrap_or("it has another form");
+        let told = format!(
+            "The call could not be read, so nothing was run: {why}. Write it again in the form that was given."
+        );
+        return Some(("it could not be read", told));
+    }
+    None
 }
 
 fn unknown(name: &str, options: &Options) -> String {

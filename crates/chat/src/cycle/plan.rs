@@ -1,8 +1,11 @@
 //! What one look at the document asks for, before anything of it is done.
 
+use serde_json::Value;
+
 use super::decided::DEFAULT;
 use super::{Decided, Effect, Ruling};
 use crate::approval::{CallKey, Question};
+use crate::document::Call;
 use crate::tool::ToolUseId;
 use crate::write::TextEdit;
 
@@ -22,6 +25,20 @@ pub(super) struct Plan {
     pub(super) replaced: Vec<ToolUseId>,
     /// What was decided about calls that do not run.
     pub(super) rulings: Vec<Decided>,
+}
+
+/// A call that can run, and what the user did with it.
+pub(super) struct Candidate<'a> {
+    /// The call's identity.
+    pub key: CallKey,
+    /// The call in the document.
+    pub call: Call<'a>,
+    /// Its arguments, completed and checked.
+    pub input: Value,
+    /// The words behind `flemma:tool` in its placeholder; empty without one.
+    pub words: String,
+    /// Whether the user chose this very call.
+    pub by_user: bool,
 }
 
 impl Plan {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::classify::{self, CallEnd, CallState};
 use super::decided::{CHAT, CYCLE, REFUSED};
-use super::plan::Plan;
+use super::plan::{Candidate, Plan};
 use super::{Cycle, Effect, Goal, Options, Ruling, messages};
 use crate::approval::CallKey;
 use crate::document::{Call, Document, Status, ToolResult, Turn};
@@ -212,13 +212,20 @@ impl Cycle {
         if self.running.contains(&key) || self.queue.contains(&key) {
             return None;
         }
-        let by_user = match self.batch.as_ref().map(|batch| &batch.goal) {
-            Some(Goal::All | Goal::Skip) => false,
-            Some(Goal::Chosen(goals, _)) if goals.contains(&key) => true,
-            Some(Goal::Refused(goal, reason)) if *goal == key => {
+        let by_user = match &self.batch.as_ref()?.goal {
+            Goal::All | Goal::Skip => false,
+            Goal::Chosen(goals, _) if goals.contains(&key) => true,
+            Goal::Refused(goal, reason) if *goal == key => {
                 return Some(self.refuse(document, call, key, reason, plan));
             }
             _ => return None,
+        };
+        let candidate = |input, words| Candidate {
+            key: key.clone(),
+            call: *call,
+            input,
+            words,
+            by_user,
         };
         match classify::classify(document, turn, call, options) {
             CallState::Answered => None,
@@ -226,27 +233,49 @@ impl Cycle {
             CallState::New(_) | CallState::Waits(..) if self.skips() => {
                 Some(messages::skip(key, plan))
             }
-            CallState::New(input) => {
-                let chosen = by_user.then_some("");
-                if !by_user && self.provenance.lost_placeholder(&key.id) {
-                    plan.replaced.push(key.id.clone());
-                }
-                self.categorize(key, call, input, chosen, options, plan)
-            }
-            CallState::Waits(status, input) if by_user => {
+            CallState::New(input) => self.plan_new(candidate(input, String::new()), options, plan),
+            CallState::Waits(status, input) => {
                 let words = placeholder_words(document, call);
-                let block = self.categorize(key, call, input, Some(&words), options, plan);
-                let waits = write::placeholder(call.tool_use.id.as_str(), Status::Pending, &words);
-                // It waits as before, which is no change.
+                self.plan_waiting(status, candidate(input, words), options, plan)
+            }
+        }
+    }
+
+    /// Plans a call that has no placeholder yet.
+    fn plan_new(
+        &self,
+        candidate: Candidate<'_>,
+        options: &Options,
+        plan: &mut Plan,
+    ) -> Option<BlockLines> {
+        let id = &candidate.key.id;
+        if !candidate.by_user && self.provenance.lost_placeholder(id) {
+            plan.replaced.push(id.clone());
+        }
+        self.categorize(candidate, options, plan)
+    }
+
+    /// Plans a call whose placeholder has a status.
+    fn plan_waiting(
+        &self,
+        status: Status,
+        candidate: Candidate<'_>,
+        options: &Options,
+        plan: &mut Plan,
+    ) -> Option<BlockLines> {
+        match status {
+            _ if candidate.by_user => {
+                let id = candidate.key.id.as_str();
+                let waits = write::placeholder(id, Status::Pending, &candidate.words);
+                let block = self.categorize(candidate, options, plan);
+                // Writing the same placeholder again would be an edit without a change.
                 block.filter(|block| status != Status::Pending || *block != waits)
             }
-            CallState::Waits(Status::Approved, input) if self.provenance.is_approved(&key) => {
-                self.run_approved(document, call, input, options, plan)
+            Status::Approved if self.provenance.is_approved(&candidate.key) => {
+                self.run_approved(candidate, options, plan)
             }
-            CallState::Waits(Status::Approved, _) => {
-                Some(self.ask_again(key, &placeholder_words(document, call), plan))
-            }
-            CallState::Waits(..) => None,
+            Status::Approved => Some(self.ask_again(candidate, plan)),
+            _ => None,
         }
     }
 
@@ -273,9 +302,10 @@ impl Cycle {
     }
 
     /// The placeholder of a call whose approval does not count: it waits.
-    fn ask_again(&self, key: CallKey, words: &str, plan: &mut Plan) -> BlockLines {
+    fn ask_again(&self, candidate: Candidate<'_>, plan: &mut Plan) -> BlockLines {
+        let Candidate { key, words, .. } = candidate;
         plan.notices.push(self.no_approval(&key));
-        let block = write::placeholder(key.id.as_str(), Status::Pending, words);
+        let block = write::placeholder(key.id.as_str(), Status::Pending, &words);
         let reason = if self.provenance.is_spent(&key) {
             "it ran on its approval already"
         } else {
@@ -347,7 +377,7 @@ fn absent(document: &Document<'_>, mut calls: Vec<CallKey>) -> Vec<CallKey> {
 }
 
 /// What stands behind `flemma:tool` in a call's placeholder.
-pub(super) fn placeholder_words(document: &Document<'_>, call: &Call<'_>) -> String {
+fn placeholder_words(document: &Document<'_>, call: &Call<'_>) -> String {
     let fence = call
         .result
         .map_or(0, |result| result.body.start.saturating_sub(1));

@@ -6,10 +6,10 @@
 use serde_json::Value;
 
 use super::decided::CYCLE;
-use super::plan::Plan;
-use super::{Cycle, Options, Ruling, classify};
+use super::plan::{Candidate, Plan};
+use super::{Cycle, Options, Ruling};
 use crate::approval::{CallKey, Decision, Function, FunctionId, Question};
-use crate::document::{Call, Document, Status};
+use crate::document::Status;
 use crate::write::{self, BlockLines};
 
 /// Why a call waits once more, for a log.
@@ -27,22 +27,20 @@ enum Sight {
 
 impl Cycle {
     /// What follows from the user's approval of a call that stands in the document.
-    /// `words` are those of its placeholder.
     pub(super) fn run_approved(
         &self,
-        document: &Document<'_>,
-        call: &Call<'_>,
-        input: Value,
+        candidate: Candidate<'_>,
         options: &Options,
         plan: &mut Plan,
     ) -> Option<BlockLines> {
-        let key = classify::key(document, call.tool_use);
+        let Candidate {
+            key, input, words, ..
+        } = candidate;
         let by_hand = super::is_by_hand(&self.provenance.approved_by(&key));
         if !by_hand || self.is_as_shown(&key, input, options, plan)? {
             plan.approve(key);
             return None;
         }
-        let words = super::settle::placeholder_words(document, call);
         let block = write::placeholder(key.id.as_str(), Status::Pending, &words);
         looked_at_again(key, plan);
         Some(block)

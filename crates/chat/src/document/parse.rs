@@ -155,27 +155,12 @@ impl<'t> Parser<'t> {
             }
             skip_to = match kind {
                 Kind::Marker(role) => {
-                    let inline = self.inline_at(line, role);
                     match open.take() {
                         Some(open) => self.close(open, line, parsed),
                         None if parsed.messages.is_empty() => self.prelude(start..line, parsed),
                         None => {}
                     }
-                    parsed.messages.push(Message {
-                        role,
-                        lines: line..line,
-                        inline,
-                        blocks: 0..0,
-                        may_refer: false,
-                    });
-                    let next = if inline.is_some() { line } else { line + 1 };
-                    let first_block = self.blocks.len();
-                    let opened = open.insert(Open {
-                        role,
-                        next,
-                        first_block,
-                    });
-                    inline.map_or(line, |column| self.inline(line, column, opened))
+                    self.open_message(line, role, &mut open, parsed)
                 }
                 Kind::Fence | Kind::Other => self.structure(line, kind, open.as_mut()),
             };
@@ -185,6 +170,30 @@ impl<'t> Parser<'t> {
             Some(open) => self.close(open, end, parsed),
             None => self.prelude(start..end, parsed),
         }
+    }
+
+    /// Begins the message of a marker. Returns the first line to look at next.
+    fn open_message(
+        &mut self,
+        line: usize,
+        role: Role,
+        open: &mut Option<Open>,
+        parsed: &mut Parsed,
+    ) -> usize {
+        let inline = self.inline_at(line, role);
+        parsed.messages.push(Message {
+            role,
+            lines: line..line,
+            inline,
+            blocks: 0..0,
+            may_refer: false,
+        });
+        let opened = open.insert(Open {
+            role,
+            next: if inline.is_some() { line } else { line + 1 },
+            first_block: self.blocks.len(),
+        });
+        inline.map_or(line, |column| self.inline(line, column, opened))
     }
 
     /// A byte order mark is no part of the text, so a marker may stand behind it.

@@ -26,27 +26,7 @@ pub fn place(
         return new_answers(document, turn, answers);
     };
     let top = message.lines.start + 1;
-    let mut edits: Vec<TextEdit> = Vec::new();
-    // Blocks that come before a line, with a blank line between them.
-    let mut inserted: BTreeMap<usize, BlockLines> = BTreeMap::new();
-    for (index, block) in answers {
-        if let Some(result) = turn.calls[*index].result {
-            edits.push(TextEdit {
-                lines: result.lines.clone(),
-                replacement: block.clone(),
-            });
-            continue;
-        }
-        let earlier = turn.calls[..*index].iter().rev();
-        let after = earlier.filter_map(|call| call.result).next();
-        let blocks = inserted
-            .entry(after.map_or(top, |result| result.lines.end))
-            .or_default();
-        if !blocks.is_empty() {
-            blocks.push(String::new());
-        }
-        blocks.extend_from_slice(block);
-    }
+    let (mut edits, mut inserted) = replaced_and_inserted(turn, answers, top);
     if let Some(column) = message.inline {
         beside_marker(document, message, column, inserted.remove(&top), &mut edits);
     }
@@ -66,6 +46,36 @@ pub fn place(
     }));
     edits.sort_by_key(|edit| (edit.lines.start, edit.lines.end));
     edits
+}
+
+/// The edits that replace results, and the blocks to insert before a line, with a blank
+/// line between them. Without an earlier result, blocks go to line `top`.
+fn replaced_and_inserted(
+    turn: &Turn<'_>,
+    answers: &[(usize, BlockLines)],
+    top: usize,
+) -> (Vec<TextEdit>, BTreeMap<usize, BlockLines>) {
+    let mut edits: Vec<TextEdit> = Vec::new();
+    let mut inserted: BTreeMap<usize, BlockLines> = BTreeMap::new();
+    for (index, block) in answers {
+        if let Some(result) = turn.calls[*index].result {
+            edits.push(TextEdit {
+                lines: result.lines.clone(),
+                replacement: block.clone(),
+            });
+            continue;
+        }
+        let earlier = turn.calls[..*index].iter().rev();
+        let after = earlier.filter_map(|call| call.result).next();
+        let blocks = inserted
+            .entry(after.map_or(top, |result| result.lines.end))
+            .or_default();
+        if !blocks.is_empty() {
+            blocks.push(String::new());
+        }
+        blocks.extend_from_slice(block);
+    }
+    (edits, inserted)
 }
 
 /// Leaves the words alone that the user typed into placeholders while their calls ran:
