@@ -9,9 +9,9 @@ use std::collections::HashSet;
 
 use crate::{
     Endpoint, Protocol, StreamEvent, ToolUse, anthropic, arguments, chat_completions,
+    error_body::ErrorBody,
     failure::{self, NotJson},
     gemini, providers, responses, retry,
-    said::Said,
     sse::{SseDecoder, SseEvent, TooLarge},
     surrogates::{self, Joiner},
     whole,
@@ -22,7 +22,7 @@ use crate::{
 pub struct Decoder {
     protocol: Protocol,
     sse: SseDecoder,
-    answer: Answer,
+    reader: ProtocolReader,
     /// Puts characters together that were cut in two.
     joiner: Joiner,
     /// Ids of the calls so far, so that no two calls of an answer share one.
@@ -32,29 +32,29 @@ pub struct Decoder {
     /// Whether the terminal event has been given out.
     ended: bool,
     /// Whether the answer broke off by what passes by itself.
-    passing: bool,
+    transient: bool,
     /// Whether an event has said something since this was asked last.
-    said: bool,
+    has_grown: bool,
 }
 
 /// The answer so far, in the protocol's own terms.
 #[derive(Debug)]
-enum Answer {
-    Anthropic(anthropic::Answer),
-    ChatCompletions(chat_completions::Answer),
-    Gemini(gemini::Answer),
-    Responses(responses::Answer),
+enum ProtocolReader {
+    Anthropic(anthropic::StreamReader),
+    ChatCompletions(chat_completions::StreamReader),
+    Gemini(gemini::StreamReader),
+    Responses(responses::StreamReader),
 }
 
-impl Answer {
+impl ProtocolReader {
     /// Bytes of calls and signatures that are held until they are whole.
     fn bytes_held(&self) -> usize {
         match self {
-            Self::Anthropic(answer) => answer.bytes_held(),
-            Self::ChatCompletions(answer) => answer.bytes_held(),
+            Self::Anthropic(reader) => reader.bytes_held(),
+            Self::ChatCompletions(reader) => reader.bytes_held(),
             // Every event of Gemini's is whole.
             Self::Gemini(_) => 0,
-            Self::Responses(answer) => answer.bytes_held(),
+            Self::Responses(reader) => reader.bytes_held(),
         }
     }
 }
@@ -75,46 +75,49 @@ impl Decoder {
         if is_chat {
             // What it thought is marked as this provider's own if it takes it back.
             let returns = providers::dialect(&endpoint.provider, "").returns;
-            decoder.answer = Answer::ChatCompletions(chat_completions::Answer::of(returns));
+            decoder.reader =
+                ProtocolReader::ChatCompletions(chat_completions::StreamReader::of(returns));
         }
         decoder
     }
 
     /// A decoder for one answer.
     pub fn new(protocol: Protocol) -> Self {
-        let answer = match protocol {
-            Protocol::AnthropicMessages => Answer::Anthropic(anthropic::Answer::default()),
-            Protocol::ChatCompletions => {
-                Answer::ChatCompletions(chat_completions::Answer::default())
+        let reader = match protocol {
+            Protocol::AnthropicMessages => {
+                ProtocolReader::Anthropic(anthropic::StreamReader::default())
             }
-            Protocol::Gemini => Answer::Gemini(gemini::Answer::default()),
-            Protocol::Responses => Answer::Responses(responses::Answer::default()),
+            Protocol::ChatCompletions => {
+                ProtocolReader::ChatCompletions(chat_completions::StreamReader::default())
+            }
+            Protocol::Gemini => ProtocolReader::Gemini(gemini::StreamReader::default()),
+            Protocol::Responses => ProtocolReader::Responses(responses::StreamReader::default()),
         };
         let ids = HashSet::new();
         Self {
             protocol,
             sse: SseDecoder::default(),
-            answer,
+            reader,
             joiner: Joiner::default(),
             ids,
             is_stream: false,
             ended: false,
-            passing: false,
-            said: false,
+            transient: false,
+            has_grown: false,
         }
     }
 
     /// Whether the answer has grown since this was asked last.
     ///
     /// Comments, pings, empty deltas and figures keep a connection alive and say nothing.
-    pub fn has_said_more(&mut self) -> bool {
-        std::mem::take(&mut self.said)
+    pub fn take_growth(&mut self) -> bool {
+        std::mem::take(&mut self.has_grown)
     }
 
     /// Whether the answer broke off with an error that passes by itself, such as
     /// an overload.
-    pub fn broke_off_by_what_passes(&self) -> bool {
-        self.passing
+    pub fn failed_transiently(&self) -> bool {
+        self.transient
     }
 
     /// Reads the next bytes, cut anywhere, and gives the events they complete.
@@ -182,40 +185,40 @@ impl Decoder {
     fn read(&mut self, event: &SseEvent, events: &mut Vec<StreamEvent>) -> Result<(), NotJson> {
         // The first event tells that the model has been asked.
         if !std::mem::replace(&mut self.is_stream, true) {
-            self.said = true;
+            self.has_grown = true;
         }
         let start = events.len();
-        let held = self.answer.bytes_held();
-        let read = match &mut self.answer {
-            Answer::Anthropic(answer) => answer.accept(event, events),
-            Answer::ChatCompletions(answer) => answer.accept(event, events),
-            Answer::Gemini(answer) => answer.accept(event, events),
-            Answer::Responses(answer) => answer.accept(event, events),
+        let held = self.reader.bytes_held();
+        let read = match &mut self.reader {
+            ProtocolReader::Anthropic(reader) => reader.accept(event, events),
+            ProtocolReader::ChatCompletions(reader) => reader.accept(event, events),
+            ProtocolReader::Gemini(reader) => reader.accept(event, events),
+            ProtocolReader::Responses(reader) => reader.accept(event, events),
         };
         let is_more = |event: &StreamEvent| !matches!(event, StreamEvent::Usage(_));
-        self.said |= events[start..].iter().any(is_more) || self.answer.bytes_held() > held;
+        self.has_grown |= events[start..].iter().any(is_more) || self.reader.bytes_held() > held;
         self.settle(start, events);
         if let Some(StreamEvent::Error(_)) = events.last() {
-            self.passing = retry::is_passing(&event.text);
+            self.transient = retry::is_transient(&event.text);
         }
         read
     }
 
     fn end(&mut self, events: &mut Vec<StreamEvent>) {
         let start = events.len();
-        match &mut self.answer {
-            Answer::Anthropic(_) | Answer::Responses(_) => {}
-            Answer::ChatCompletions(answer) => answer.end(events),
-            Answer::Gemini(answer) => answer.end(events),
+        match &mut self.reader {
+            ProtocolReader::Anthropic(_) | ProtocolReader::Responses(_) => {}
+            ProtocolReader::ChatCompletions(reader) => reader.end(events),
+            ProtocolReader::Gemini(reader) => reader.end(events),
         }
         self.settle(start, events);
         if self.ended {
             return;
         }
         // Lines beside the events are worth a word only if they are an error.
-        let problem = match (self.is_stream, Said::read(self.sse.stray())) {
-            (false, said) => failure::no_stream(&said),
-            (true, Said::Message(message)) => failure::reported(&message),
+        let problem = match (self.is_stream, ErrorBody::read(self.sse.stray())) {
+            (false, body) => failure::no_stream(&body),
+            (true, ErrorBody::Message(message)) => failure::reported(&message),
             (true, _) => failure::cut(),
         };
         self.fail(problem, events);
@@ -223,11 +226,11 @@ impl Decoder {
 
     fn fail(&mut self, problem: chat::Problem, events: &mut Vec<StreamEvent>) {
         let start = events.len();
-        match &mut self.answer {
-            Answer::Anthropic(answer) => answer.abandon(events),
-            Answer::ChatCompletions(answer) => answer.abandon(events),
-            Answer::Gemini(answer) => answer.abandon(events),
-            Answer::Responses(answer) => answer.abandon(events),
+        match &mut self.reader {
+            ProtocolReader::Anthropic(reader) => reader.abandon(events),
+            ProtocolReader::ChatCompletions(reader) => reader.abandon(events),
+            ProtocolReader::Gemini(reader) => reader.abandon(events),
+            ProtocolReader::Responses(reader) => reader.abandon(events),
         }
         events.push(StreamEvent::Error(problem));
         self.settle(start, events);

@@ -15,7 +15,7 @@ const MAX_MESSAGE_BYTES: usize = 600;
 
 /// A body that is no event stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum ErrorBody {
     /// Nothing but blanks.
     Nothing,
     /// JSON with an error message.
@@ -26,7 +26,7 @@ pub(crate) enum Said {
     Text(String),
 }
 
-impl Said {
+impl ErrorBody {
     /// Reads a body.
     pub(crate) fn read(body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);
@@ -74,18 +74,6 @@ pub(crate) fn error_message(json: &Value) -> Option<String> {
         .iter()
         .find_map(|place| place.as_str().filter(|text| !text.trim().is_empty()));
     found.map(str::to_owned)
-}
-
-/// The word that a field holds, such as a reason to stop; `None` when it is absent.
-///
-/// A value of another type is shown as JSON, so that it is never taken for none.
-pub(crate) fn word(field: &serde_json_borrow::Value<'_>) -> Option<String> {
-    let word = match field {
-        serde_json_borrow::Value::Null => return None,
-        serde_json_borrow::Value::Str(word) => word.trim().to_owned(),
-        other => other.to_string(),
-    };
-    (!word.is_empty()).then_some(word)
 }
 
 /// What a page says, fit to stand inside a sentence.
@@ -138,8 +126,8 @@ mod tests {
     #[track_caller]
     fn check_message(body: &str, message: &str) {
         assert_eq!(
-            Said::read(body.as_bytes()),
-            Said::Message(message.to_owned())
+            ErrorBody::read(body.as_bytes()),
+            ErrorBody::Message(message.to_owned())
         );
     }
 
@@ -177,10 +165,13 @@ mod tests {
     #[test]
     fn a_page_is_told_from_plain_text() {
         assert!(matches!(
-            Said::read(b"\n<!DOCTYPE html><html>"),
-            Said::Page(_)
+            ErrorBody::read(b"\n<!DOCTYPE html><html>"),
+            ErrorBody::Page(_)
         ));
-        assert!(matches!(Said::read(b"404 page not found"), Said::Text(_)));
-        assert_eq!(Said::read(b" \n"), Said::Nothing);
+        assert!(matches!(
+            ErrorBody::read(b"404 page not found"),
+            ErrorBody::Text(_)
+        ));
+        assert_eq!(ErrorBody::read(b" \n"), ErrorBody::Nothing);
     }
 }

@@ -6,7 +6,7 @@ use chat::Problem;
 
 use crate::{
     Endpoint, Protocol,
-    said::{MAX_EXCERPT_BYTES, Said, excerpt, message_excerpt, page_excerpt},
+    error_body::{ErrorBody, MAX_EXCERPT_BYTES, excerpt, message_excerpt, page_excerpt},
 };
 
 /// What servers write when a conversation is too long for the model, in lower
@@ -35,13 +35,13 @@ pub fn explain(
     retry_after: Option<&str>,
     body: &[u8],
 ) -> Problem {
-    let said = Said::read(body);
-    let reason = Reason::new(status, content_type, &said);
+    let body = ErrorBody::read(body);
+    let reason = Reason::new(status, content_type, &body);
     let who = name(endpoint);
     let problem = match status {
         200..=299 => no_stream(&who, &reason),
         401 | 403 => refused_key(endpoint, &who, &reason),
-        400 | 413 | 422 if is_too_long(status, &said) => Problem::new(
+        400 | 413 | 422 if is_too_long(status, &body) => Problem::new(
             format!(
                 "The conversation is too long for the model {reason}; nothing was cut from it."
             ),
@@ -74,15 +74,17 @@ impl std::fmt::Display for Reason {
 }
 
 impl Reason {
-    fn new(status: u16, content_type: Option<&str>, said: &Said) -> Self {
+    fn new(status: u16, content_type: Option<&str>, body: &ErrorBody) -> Self {
         let is_html = content_type.is_some_and(|kind| kind.to_ascii_lowercase().contains("html"));
-        Self(match said {
-            Said::Nothing => format!("{status}, without a message"),
-            Said::Message(text) => format!("{status}, {}", message_excerpt(text)),
-            Said::Text(text) if !is_html => {
+        Self(match body {
+            ErrorBody::Nothing => format!("{status}, without a message"),
+            ErrorBody::Message(text) => format!("{status}, {}", message_excerpt(text)),
+            ErrorBody::Text(text) if !is_html => {
                 format!("{status}, {}", excerpt(text, MAX_EXCERPT_BYTES))
             }
-            Said::Text(text) | Said::Page(text) => format!("{status}, {}", page_excerpt(text)),
+            ErrorBody::Text(text) | ErrorBody::Page(text) => {
+                format!("{status}, {}", page_excerpt(text))
+            }
         })
     }
 }
@@ -159,14 +161,14 @@ fn again(retry_after: Option<&str>) -> String {
     format!("Press Ctrl-] again {when}; the conversation is unchanged.")
 }
 
-fn is_too_long(status: u16, said: &Said) -> bool {
-    match said {
-        Said::Message(text) | Said::Text(text) => {
+fn is_too_long(status: u16, body: &ErrorBody) -> bool {
+    match body {
+        ErrorBody::Message(text) | ErrorBody::Text(text) => {
             let text = text.to_ascii_lowercase();
             let counts_tokens = text.contains("input token count") && text.contains("exceeds");
             counts_tokens || TOO_LONG.iter().any(|phrase| text.contains(phrase))
         }
         // A proxy that names no reason has met a large body.
-        Said::Nothing | Said::Page(_) => status == 413,
+        ErrorBody::Nothing | ErrorBody::Page(_) => status == 413,
     }
 }

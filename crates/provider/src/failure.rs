@@ -3,9 +3,12 @@
 //! Knows neither the provider's name nor its key: see `Endpoint::redact`.
 
 use chat::Problem;
+use serde_json_borrow::Value;
 
+use crate::error_body::{
+    ErrorBody, MAX_EXCERPT_BYTES, error_message, excerpt, message_excerpt, page_excerpt,
+};
 use crate::event::StreamEvent;
-use crate::said::{MAX_EXCERPT_BYTES, Said, excerpt, message_excerpt, page_excerpt};
 use crate::sse::SseEvent;
 
 /// The next step after every broken answer.
@@ -48,6 +51,12 @@ pub(crate) fn reported(message: &str) -> Problem {
     )
 }
 
+/// The server reported an error as JSON; see [`reported`].
+pub(crate) fn reported_in(json: &Value<'_>) -> Problem {
+    let message = error_message(&json.into());
+    reported(&message.unwrap_or_else(|| "without a message".to_owned()))
+}
+
 /// An event of the stream is not what the protocol says.
 pub(crate) fn malformed(text: &str) -> Problem {
     let text = excerpt(text, MAX_EXCERPT_BYTES);
@@ -68,29 +77,31 @@ pub(crate) fn too_large() -> Problem {
 }
 
 /// The answer is no event stream at all.
-pub(crate) fn no_stream(said: &Said) -> Problem {
-    let what = match said {
-        Said::Nothing => "The provider's answer has no content.".to_owned(),
-        Said::Message(message) => {
+pub(crate) fn no_stream(body: &ErrorBody) -> Problem {
+    let what = match body {
+        ErrorBody::Nothing => "The provider's answer has no content.".to_owned(),
+        ErrorBody::Message(message) => {
             format!(
                 "The provider answered with an error ({}).",
                 message_excerpt(message)
             )
         }
-        Said::Page(text) => format!(
+        ErrorBody::Page(text) => format!(
             "The provider answered with {} instead of an event stream.",
             page_excerpt(text)
         ),
-        Said::Text(text) => format!(
+        ErrorBody::Text(text) => format!(
             "The provider's answer is no event stream ({}).",
             excerpt(text, MAX_EXCERPT_BYTES)
         ),
     };
-    let fix = match said {
-        Said::Nothing | Said::Message(_) => {
+    let fix = match body {
+        ErrorBody::Nothing | ErrorBody::Message(_) => {
             "Press Ctrl-] to try again; the conversation is unchanged."
         }
-        Said::Page(_) | Said::Text(_) => "Check the base URL; the conversation is unchanged.",
+        ErrorBody::Page(_) | ErrorBody::Text(_) => {
+            "Check the base URL; the conversation is unchanged."
+        }
     };
     Problem::new(what, fix)
 }

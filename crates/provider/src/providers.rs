@@ -8,7 +8,9 @@ pub(crate) mod dialects;
 
 use crate::Protocol;
 
-use self::dialects::{Ask, Dialect, EFFORT_OR_LOW, EFFORT_OR_NONE, FIVE, Returns, THREE, XHIGH};
+use self::dialects::{
+    Dialect, EFFORT_OR_LOW, EFFORT_OR_NONE, FIVE, Returns, THREE, ThinkingStyle, XHIGH,
+};
 
 /// The provider whose address consists of a project and a location.
 pub const VERTEX: &str = "vertex";
@@ -192,7 +194,7 @@ without reasoning get no effort, models with reasoning get no temperature.",
         dialects: &[(
             "",
             Dialect {
-                ask: Ask::Template((None, THREE)),
+                thinking: ThinkingStyle::Template((None, THREE)),
                 asks_parallel: true,
                 ..dialects::PLAIN
             },
@@ -222,9 +224,9 @@ without reasoning get no effort, models with reasoning get no temperature.",
             ("openai/gpt-oss", EFFORT_OR_LOW),
             (
                 "qwen/",
-                dialects::asking(Ask::EffortApart((Some("none"), ["default"; 5]))),
+                dialects::with_thinking(ThinkingStyle::EffortApart((Some("none"), ["default"; 5]))),
             ),
-            ("", dialects::asking(Ask::Never)),
+            ("", dialects::with_thinking(ThinkingStyle::Never)),
         ],
         ..HOSTED
     },
@@ -237,7 +239,7 @@ without reasoning get no effort, models with reasoning get no temperature.",
         thinking: "On or off; gpt-oss takes an effort.",
         dialects: &[
             ("openai/gpt-oss", EFFORT_OR_LOW),
-            ("", dialects::asking(Ask::Enabled)),
+            ("", dialects::with_thinking(ThinkingStyle::Enabled)),
         ],
         ..HOSTED
     },
@@ -252,7 +254,7 @@ without reasoning get no effort, models with reasoning get no temperature.",
             "",
             Dialect {
                 returns: Returns::Details,
-                ..dialects::asking(Ask::Reasoning((Some("none"), XHIGH)))
+                ..dialects::with_thinking(ThinkingStyle::Reasoning((Some("none"), XHIGH)))
             },
         )],
         ..HOSTED
@@ -266,7 +268,7 @@ without reasoning get no effort, models with reasoning get no temperature.",
         thinking: DEEPSEEK_THINKING,
         dialects: &[(
             "",
-            dialects::returning_text(Ask::Toggle(Some((None, FIVE)))),
+            dialects::returning_text(ThinkingStyle::Toggle(Some((None, FIVE)))),
         )],
         ..HOSTED
     },
@@ -279,12 +281,21 @@ without reasoning get no effort, models with reasoning get no temperature.",
         thinking: DEEPSEEK_THINKING,
         dialects: &[
             // Always thinks.
-            ("kimi-k2-thinking", dialects::returning_text(Ask::Never)),
+            (
+                "kimi-k2-thinking",
+                dialects::returning_text(ThinkingStyle::Never),
+            ),
             // These never think.
-            ("kimi-k2-0", dialects::returning_text(Ask::Never)),
-            ("moonshot-v1", dialects::returning_text(Ask::Never)),
-            ("kimi-latest", dialects::returning_text(Ask::Never)),
-            ("", dialects::returning_text(Ask::Toggle(None))),
+            ("kimi-k2-0", dialects::returning_text(ThinkingStyle::Never)),
+            (
+                "moonshot-v1",
+                dialects::returning_text(ThinkingStyle::Never),
+            ),
+            (
+                "kimi-latest",
+                dialects::returning_text(ThinkingStyle::Never),
+            ),
+            ("", dialects::returning_text(ThinkingStyle::Toggle(None))),
         ],
         ..HOSTED
     },
@@ -301,20 +312,20 @@ is \"low\".",
         dialects: &[
             ("grok-4.3", EFFORT_OR_NONE),
             // These refuse a request that says how much to think.
-            ("grok-4.20", dialects::asking(Ask::Never)),
+            ("grok-4.20", dialects::with_thinking(ThinkingStyle::Never)),
             ("grok-4.", EFFORT_OR_LOW),
-            ("grok-4", dialects::asking(Ask::Never)),
+            ("grok-4", dialects::with_thinking(ThinkingStyle::Never)),
             // It has no medium.
             (
                 "grok-3-mini",
-                dialects::asking(Ask::Effort((
+                dialects::with_thinking(ThinkingStyle::Effort((
                     Some("low"),
                     ["low", "low", "low", "high", "high"],
                 ))),
             ),
-            ("grok-3", dialects::asking(Ask::Never)),
-            ("grok-2", dialects::asking(Ask::Never)),
-            ("grok-code", dialects::asking(Ask::Never)),
+            ("grok-3", dialects::with_thinking(ThinkingStyle::Never)),
+            ("grok-2", dialects::with_thinking(ThinkingStyle::Never)),
+            ("grok-code", dialects::with_thinking(ThinkingStyle::Never)),
             ("", EFFORT_OR_LOW),
         ],
         ..HOSTED

@@ -162,7 +162,7 @@ fn share(dice: f64) -> f64 {
 
 /// Whether an error that a server reported inside a stream passes by itself: the
 /// words for it in the errors of Anthropic, OpenAI and their like.
-pub(crate) fn is_passing(error: &str) -> bool {
+pub(crate) fn is_transient(error: &str) -> bool {
     const WORDS: [&str; 6] = [
         "overloaded_error",
         "rate_limit_error",
@@ -371,7 +371,7 @@ mod tests {
             r#"{"type":"error","code":"server_error","message":"x"}"#,
             r#"{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded"}}}"#,
         ] {
-            assert!(is_passing(passing), "{passing}");
+            assert!(is_transient(passing), "{passing}");
         }
         for lasting in [
             r#"{"type":"error","error":{"type":"invalid_request_error","message":"api_error"}}"#,
@@ -380,7 +380,7 @@ mod tests {
             "overloaded_error",
             "",
         ] {
-            assert!(!is_passing(lasting), "{lasting}");
+            assert!(!is_transient(lasting), "{lasting}");
         }
     }
 }

@@ -7,14 +7,11 @@ use provider::{Decoder, Protocol};
 fn check(protocol: Protocol, events: &[(&str, bool)]) {
     let mut decoder = Decoder::new(protocol);
     drop(decoder.push(b"data: {\"type\": \"novelty\"}\n\n"));
-    assert!(
-        decoder.has_said_more(),
-        "the first event tells of an answer"
-    );
+    assert!(decoder.take_growth(), "the first event tells of an answer");
     for (event, says) in events {
         drop(decoder.push(format!("{event}\n\n").as_bytes()));
-        assert_eq!(decoder.has_said_more(), *says, "{protocol:?}: {event}");
-        assert!(!decoder.has_said_more(), "it is said once");
+        assert_eq!(decoder.take_growth(), *says, "{protocol:?}: {event}");
+        assert!(!decoder.take_growth(), "it is said once");
     }
 }
 
@@ -113,6 +110,6 @@ fn an_answer_that_breaks_off_tells_whether_that_passes() {
     ] {
         let mut decoder = Decoder::new(Protocol::AnthropicMessages);
         drop(decoder.push(stream.as_bytes()));
-        assert_eq!(decoder.broke_off_by_what_passes(), passes, "{stream}");
+        assert_eq!(decoder.failed_transiently(), passes, "{stream}");
     }
 }

@@ -70,7 +70,7 @@ pub(super) async fn read(
         let batch = match chunk {
             Some(Ok(chunk)) => {
                 let batch = decoder.push(&chunk);
-                silence.hears(&chunk, decoder.has_said_more());
+                silence.hears(&chunk, decoder.take_growth());
                 batch
             }
             Some(Err(error)) => {
@@ -80,7 +80,7 @@ pub(super) async fn read(
             }
             None => break,
         };
-        let passing = decoder.broke_off_by_what_passes();
+        let passing = decoder.failed_transiently();
         if answer.pass_on(batch, passing)? {
             return Ok(());
         }

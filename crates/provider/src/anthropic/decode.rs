@@ -14,7 +14,7 @@ use crate::{
     StopReason, StreamEvent, ToolUse, Usage,
     arguments::{MAX_HELD_BYTES, whole_object},
     failure::{self, NotJson, not_json},
-    said::{self, error_message},
+    fields::word,
     sse::SseEvent,
 };
 
@@ -23,7 +23,7 @@ const GOOD: [&str; 3] = ["end_turn", "stop_sequence", "tool_use"];
 
 /// An answer that is being streamed.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct StreamReader {
     /// Blocks that have begun and not stopped, by their index.
     open: BTreeMap<u64, Block>,
     /// The last call, when its block has stopped without whole arguments: it may have
@@ -59,7 +59,7 @@ struct StartBlock<'a> {
     input: &'a RawValue,
 }
 
-impl Answer {
+impl StreamReader {
     /// Reads one event.
     pub(crate) fn accept(
         &mut self,
@@ -121,27 +121,24 @@ impl Answer {
         match block.get("type").as_str().unwrap_or_default() {
             "text" => push_text(events, block.get("text"), StreamEvent::Text),
             "thinking" => {
-                let signature = text_of(block.get("signature"));
-                self.open.insert(
-                    index,
-                    Block::Thinking {
-                        signature,
-                        shown: false,
-                    },
-                );
+                let thinking = Block::Thinking {
+                    signature: text_of(block.get("signature")),
+                    shown: false,
+                };
+                self.open.insert(index, thinking);
                 self.think(index, block.get("thinking"), events);
             }
             "redacted_thinking" => {
                 push_text(events, block.get("data"), StreamEvent::RedactedThinking)
             }
             "tool_use" => {
-                let name = text_of(block.get("name"));
-                events.push(StreamEvent::ToolUseStart { name: name.clone() });
                 let call = ToolUse {
                     id: text_of(block.get("id")),
-                    name,
+                    name: text_of(block.get("name")),
                     input: start_input(raw),
                 };
+                let name = call.name.clone();
+                events.push(StreamEvent::ToolUseStart { name });
                 self.open.insert(index, Block::ToolUse(call));
             }
             _ => {}
@@ -201,7 +198,7 @@ impl Answer {
     }
 
     fn accept_message_delta(&mut self, json: &Value<'_>, events: &mut Vec<StreamEvent>) {
-        if let Some(reason) = said::word(json.get("delta").get("stop_reason")) {
+        if let Some(reason) = word(json.get("delta").get("stop_reason")) {
             // Under any other reason the arguments of the last call may be cut.
             if !GOOD.contains(&reason.as_str()) {
                 self.held = None;
@@ -231,8 +228,7 @@ impl Answer {
 
     fn fail(&mut self, json: &Value<'_>, events: &mut Vec<StreamEvent>) {
         self.abandon(events);
-        let message = error_message(&json.into()).unwrap_or_else(|| "without a message".to_owned());
-        events.push(StreamEvent::Error(failure::reported(&message)));
+        events.push(StreamEvent::Error(failure::reported_in(json)));
     }
 
     fn release_held(&mut self, events: &mut Vec<StreamEvent>) {

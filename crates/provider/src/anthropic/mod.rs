@@ -7,5 +7,5 @@ mod decode;
 mod encode;
 mod thinking;
 
-pub(crate) use decode::Answer;
+pub(crate) use decode::StreamReader;
 pub(crate) use encode::encode;

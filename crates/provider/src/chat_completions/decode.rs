@@ -13,8 +13,8 @@ use crate::{
     StopReason, StreamEvent, Usage,
     arguments::MAX_HELD_BYTES,
     failure::{self, NotJson},
+    fields::{text, word},
     providers::dialects::Returns,
-    said::{error_message, word},
     sse::SseEvent,
 };
 
@@ -33,7 +33,7 @@ const GOOD: [&str; 7] = [
 
 /// An answer that is being streamed.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct StreamReader {
     /// Thinking has been given out and not closed.
     thinks: bool,
     /// How thinking goes back to the provider: then it is marked as its own.
@@ -49,7 +49,7 @@ pub(crate) struct Answer {
     stop: Option<StopReason>,
 }
 
-impl Answer {
+impl StreamReader {
     /// An answer whose thinking goes back in this way.
     pub(crate) fn of(returns: Returns) -> Self {
         Self {
@@ -132,8 +132,23 @@ impl Answer {
     }
 
     fn accept_delta(&mut self, delta: &Value<'_>, events: &mut Vec<StreamEvent>) {
-        // DeepSeek and llama.cpp use one name, OpenRouter and vLLM the other, and
-        // some send both with the same text.
+        self.think(delta, events);
+        if let Some(text) = text(delta.get("content")) {
+            self.close_thinking(events);
+            events.push(StreamEvent::Text(text));
+        }
+        if let Some(text) = text(delta.get("refusal")) {
+            self.close_thinking(events);
+            self.refused = true;
+            events.push(StreamEvent::Text(text));
+        }
+        for fragment in delta.get("tool_calls").as_array().into_iter().flatten() {
+            self.close_thinking(events);
+            self.calls.add(fragment, events);
+        }
+    }
+
+    fn think(&mut self, delta: &Value<'_>, events: &mut Vec<StreamEvent>) {
         let details: Vec<serde_json::Value> = delta
             .get("reasoning_details")
             .as_array()
@@ -141,9 +156,11 @@ impl Answer {
             .flatten()
             .map(Into::into)
             .collect();
-        let thought = text_in(delta.get("reasoning_content"))
-            .or(text_in(delta.get("reasoning")))
-            .or(text_in(delta.get("thinking")))
+        // DeepSeek and llama.cpp use one name, OpenRouter and vLLM the other, and
+        // some send both with the same text.
+        let thought = text(delta.get("reasoning_content"))
+            .or(text(delta.get("reasoning")))
+            .or(text(delta.get("thinking")))
             .or_else(|| Some(shown(&details)).filter(|it| !it.is_empty()));
         if self.returns == Returns::Details {
             for piece in &details {
@@ -154,19 +171,6 @@ impl Answer {
         if let Some(text) = thought {
             self.thinks = true;
             events.push(StreamEvent::Thinking(text));
-        }
-        if let Some(text) = text_in(delta.get("content")) {
-            self.close_thinking(events);
-            events.push(StreamEvent::Text(text));
-        }
-        if let Some(text) = text_in(delta.get("refusal")) {
-            self.close_thinking(events);
-            self.refused = true;
-            events.push(StreamEvent::Text(text));
-        }
-        for fragment in delta.get("tool_calls").as_array().into_iter().flatten() {
-            self.close_thinking(events);
-            self.calls.add(fragment, events);
         }
     }
 
@@ -204,9 +208,7 @@ impl Answer {
 
     fn fail(&mut self, failed: &Value<'_>, events: &mut Vec<StreamEvent>) {
         self.abandon(events);
-        let message =
-            error_message(&failed.into()).unwrap_or_else(|| "without a message".to_owned());
-        events.push(StreamEvent::Error(failure::reported(&message)));
+        events.push(StreamEvent::Error(failure::reported_in(failed)));
     }
 
     fn close_thinking(&mut self, events: &mut Vec<StreamEvent>) {
@@ -235,13 +237,6 @@ fn failure_in<'a>(json: &'a Value<'a>, choice: &'a Value<'a>, name: &str) -> Opt
     }
     // OpenRouter reports an upstream's failure inside the choice.
     reports(choice).then_some(choice)
-}
-
-fn text_in(value: &Value<'_>) -> Option<String> {
-    value
-        .as_str()
-        .filter(|text| !text.is_empty())
-        .map(str::to_owned)
 }
 
 fn usage(usage: &Value<'_>) -> Option<StreamEvent> {

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{
     details::{self, Detail},
-    thinking::{Asked, asked},
+    thinking::{ThinkingFields, thinking_fields},
 };
 use crate::{
     Endpoint, HttpRequest, Parameters, Protocol, arguments, attachment,
@@ -36,7 +36,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(flatten)]
-    asked: Asked<'a>,
+    thinking: ThinkingFields<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parallel_tool_calls: Option<bool>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -136,19 +136,27 @@ pub(crate) fn encode(
     let mut headers = stream_headers();
     let key = endpoint.key_header("Bearer ")?;
     headers.extend(key.map(|key| ("authorization".to_owned(), key)));
-    let system = prompt.system.iter().filter(|text| !text.trim().is_empty());
     let model = parameters.named_model(endpoint)?;
-    let dialect = dialect(&endpoint.provider, model);
+    let body = to_json(&body(prompt, &endpoint.provider, model, parameters))?;
+    Ok(HttpRequest { url, headers, body })
+}
+
+fn body<'a>(
+    prompt: &'a Prompt,
+    provider: &'a str,
+    model: &'a str,
+    parameters: &'a Parameters,
+) -> Body<'a> {
+    let dialect = dialect(provider, model);
     let to = To {
-        provider: &endpoint.provider,
+        provider,
         model,
         returns: dialect.returns,
     };
-    let spelled = prompt
-        .messages
-        .iter()
-        .flat_map(|message| messages(message, to));
-    let body = to_json(&Body {
+    let system = prompt.system.iter().filter(|text| !text.trim().is_empty());
+    let spelled = prompt.messages.iter();
+    let spelled = spelled.flat_map(|message| messages(message, to));
+    Body {
         model,
         stream: true,
         stream_options: StreamOptions {
@@ -158,15 +166,14 @@ pub(crate) fn encode(
         temperature: parameters
             .finite_temperature()
             .filter(|_| parameters.about.temperature != Some(false)),
-        asked: asked(dialect.ask, parameters),
+        thinking: thinking_fields(dialect.thinking, parameters),
         parallel_tool_calls: (dialect.asks_parallel && !prompt.tools.is_empty()).then_some(true),
         tools: tools(&prompt.tools, dialect.strict),
         messages: system
             .map(|content| Message::System { content })
             .chain(spelled)
             .collect(),
-    })?;
-    Ok(HttpRequest { url, headers, body })
+    }
 }
 
 fn tools(definitions: &[ToolDefinition], may_be_strict: bool) -> Vec<Tool<'_>> {

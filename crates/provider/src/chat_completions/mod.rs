@@ -9,5 +9,5 @@ mod details;
 mod encode;
 mod thinking;
 
-pub(crate) use decode::Answer;
+pub(crate) use decode::StreamReader;
 pub(crate) use encode::encode;

@@ -7,13 +7,13 @@ use serde::Serialize;
 use crate::{
     Level, Parameters, Thinking,
     catalogue::ThinkingKind,
-    providers::dialects::{Ask, Words},
+    providers::dialects::{EffortNames, ThinkingStyle},
     thinking::leaving_room,
 };
 
 /// What a request says about thinking; mostly nothing.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Asked<'a> {
+pub(super) struct ThinkingFields<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,63 +46,58 @@ struct Template<'a> {
     reasoning_effort: Option<&'a str>,
 }
 
-/// What to ask for.
-pub(super) fn asked(ask: Ask, parameters: &Parameters) -> Asked<'_> {
-    let none = Asked::default();
+/// The fields that ask a server for the wanted amount of thinking.
+pub(super) fn thinking_fields(style: ThinkingStyle, parameters: &Parameters) -> ThinkingFields<'_> {
+    let mut fields = ThinkingFields::default();
     let Some(wanted) = parameters.thinking else {
-        return none;
+        return fields;
     };
     if parameters.about.thinking == Some(ThinkingKind::None) {
-        return none;
+        return fields;
     }
     let level = wanted.level();
-    let word = |words| word(words, level, parameters);
-    match ask {
-        Ask::Never => none,
-        Ask::Effort(words) => Asked {
-            reasoning_effort: word(words),
-            ..none
-        },
-        Ask::EffortApart(words) => Asked {
-            reasoning_effort: word(words),
-            reasoning_format: level.map(|_| "parsed"),
-            ..none
-        },
-        Ask::Toggle(words) => Asked {
-            thinking: Some(Toggle {
-                r#type: level.map_or("disabled", |_| "enabled"),
-            }),
-            reasoning_effort: words.and_then(word),
-            ..none
-        },
-        Ask::Reasoning(words) => Asked {
-            reasoning: match wanted {
-                Thinking::Budget(tokens) if tokens > 0 => {
-                    let room = |limit| leaving_room(tokens, limit);
-                    let tokens = parameters.max_tokens.map_or(tokens, room);
-                    Some(Reasoning::MaxTokens(tokens))
-                }
-                _ => word(words).map(Reasoning::Effort),
-            },
-            ..none
-        },
-        Ask::Enabled => Asked {
-            reasoning: Some(Reasoning::Enabled(level.is_some())),
-            ..none
-        },
-        Ask::Template(words) => Asked {
-            chat_template_kwargs: Some(Template {
+    let effort = |names| effort(names, level, parameters);
+    match style {
+        ThinkingStyle::Never => {}
+        ThinkingStyle::Effort(names) => fields.reasoning_effort = effort(names),
+        ThinkingStyle::EffortApart(names) => {
+            fields.reasoning_effort = effort(names);
+            fields.reasoning_format = level.map(|_| "parsed");
+        }
+        ThinkingStyle::Toggle(names) => {
+            let r#type = level.map_or("disabled", |_| "enabled");
+            fields.thinking = Some(Toggle { r#type });
+            fields.reasoning_effort = names.and_then(effort);
+        }
+        ThinkingStyle::Reasoning(names) => {
+            fields.reasoning = budget(wanted, parameters.max_tokens)
+                .or_else(|| effort(names).map(Reasoning::Effort));
+        }
+        ThinkingStyle::Enabled => fields.reasoning = Some(Reasoning::Enabled(level.is_some())),
+        ThinkingStyle::Template(names) => {
+            fields.chat_template_kwargs = Some(Template {
                 enable_thinking: level.is_some(),
-                reasoning_effort: word(words),
-            }),
-            ..none
-        },
+                reasoning_effort: effort(names),
+            });
+        }
+    }
+    fields
+}
+
+/// The budget in tokens, if the user set one; `limit` is the most tokens of the answer.
+fn budget(wanted: Thinking, limit: Option<u32>) -> Option<Reasoning<'static>> {
+    match wanted {
+        Thinking::Budget(tokens) if tokens > 0 => {
+            let tokens = limit.map_or(tokens, |limit| leaving_room(tokens, limit));
+            Some(Reasoning::MaxTokens(tokens))
+        }
+        _ => None,
     }
 }
 
-/// The word for a level: what is known of the model first, else the server's.
-fn word(words: Words, level: Option<Level>, parameters: &Parameters) -> Option<&str> {
-    let (off, levels) = words;
+/// The name of a level: the model's own if one is known, else the server's.
+fn effort(names: EffortNames, level: Option<Level>, parameters: &Parameters) -> Option<&str> {
+    let (off, levels) = names;
     match level {
         None => off,
         Some(level) => parameters.about.level(level).or(Some(match level {

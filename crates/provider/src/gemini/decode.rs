@@ -10,14 +10,15 @@ use serde_json_borrow::Value;
 
 use crate::{
     StopReason, StreamEvent, ToolUse, Usage,
+    error_body::message_excerpt,
     failure::{self, NotJson},
-    said::{error_message, message_excerpt, word},
+    fields::word,
     sse::SseEvent,
 };
 
 /// An answer that is being streamed.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct StreamReader {
     /// What was given out last.
     last: Last,
     called: bool,
@@ -70,7 +71,7 @@ struct RawCall<'a> {
     args: Option<&'a RawValue>,
 }
 
-impl Answer {
+impl StreamReader {
     /// Reads one event.
     pub(crate) fn accept(
         &mut self,
@@ -85,9 +86,7 @@ impl Answer {
         let json: Value<'_> = serde_json::from_str(text).map_err(|_| NotJson)?;
         let failed = if json.is_array() { json.get(0) } else { &json };
         if !failed.get("error").is_null() {
-            let message =
-                error_message(&failed.into()).unwrap_or_else(|| "without a message".to_owned());
-            self.fail(failure::reported(&message), events);
+            self.fail(failure::reported_in(failed), events);
             return Ok(());
         }
         let candidate = json.get("candidates").get(0);

@@ -7,7 +7,9 @@ use std::borrow::Cow;
 
 use chat::{
     Problem,
-    prompt::{Attachment, Content as FileContent, Part as Said, Prompt, PromptMessage, PromptRole},
+    prompt::{
+        Attachment, Content as FileContent, Part as PromptPart, Prompt, PromptMessage, PromptRole,
+    },
     tool::ToolDefinition,
 };
 use serde::Serialize;
@@ -244,12 +246,12 @@ fn content<'a>(message: &'a PromptMessage, signer: &str, parameters: &Parameters
     }
 }
 
-fn user_part(part: &Said) -> Option<Part<'_>> {
+fn user_part(part: &PromptPart) -> Option<Part<'_>> {
     match part {
-        Said::Text(text) if text.trim().is_empty() => None,
-        Said::Text(text) => Some(Part::text(Cow::Borrowed(text))),
-        Said::File(file) => Some(file_part(file)),
-        Said::ToolResult {
+        PromptPart::Text(text) if text.trim().is_empty() => None,
+        PromptPart::Text(text) => Some(Part::text(Cow::Borrowed(text))),
+        PromptPart::File(file) => Some(file_part(file)),
+        PromptPart::ToolResult {
             tool_use_id,
             name,
             content,
@@ -265,7 +267,7 @@ fn user_part(part: &Said) -> Option<Part<'_>> {
             }),
             ..Part::default()
         }),
-        Said::Thinking { .. } | Said::ToolUse { .. } => None,
+        PromptPart::Thinking { .. } | PromptPart::ToolUse { .. } => None,
     }
 }
 

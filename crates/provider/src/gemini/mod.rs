@@ -10,5 +10,5 @@ mod encode;
 mod parts;
 mod thinking;
 
-pub(crate) use decode::Answer;
+pub(crate) use decode::StreamReader;
 pub(crate) use encode::encode;

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use chat::prompt::{Part as Said, PromptMessage};
+use chat::prompt::{Part as PromptPart, PromptMessage};
 
 use super::encode::Part;
 use crate::catalogue::{Model, ThinkingKind};
@@ -27,7 +27,7 @@ pub(super) fn model_parts<'a>(
     let take = |next: &mut Option<&'a str>| next.take().filter(|it| !it.is_empty());
     for said in &message.parts {
         let mut part = match said {
-            Said::Thinking {
+            PromptPart::Thinking {
                 signature: Some(signature),
                 redacted: false,
                 ..
@@ -36,8 +36,8 @@ pub(super) fn model_parts<'a>(
                 next = Some(&signature.value);
                 continue;
             }
-            Said::Text(text) if !text.trim().is_empty() => Part::text(Cow::Borrowed(text)),
-            Said::ToolUse { id, name, input } => Part::call(id.as_str(), name, input),
+            PromptPart::Text(text) if !text.trim().is_empty() => Part::text(Cow::Borrowed(text)),
+            PromptPart::ToolUse { id, name, input } => Part::call(id.as_str(), name, input),
             _ => continue,
         };
         part.thought_signature = take(&mut next);
@@ -62,7 +62,7 @@ fn signature_alone(signature: &str) -> Part<'_> {
 /// Whether the thinking stands behind the calls, where chats that were written by
 /// other programs have it; its signature is the first call's.
 fn ends_as_older_files(message: &PromptMessage) -> bool {
-    matches!(message.parts.last(), Some(Said::Thinking { text, .. }) if !text.is_empty())
+    matches!(message.parts.last(), Some(PromptPart::Thinking { text, .. }) if !text.is_empty())
 }
 
 /// Signs the first call, if it has no signature.

@@ -12,14 +12,15 @@ use super::{calls::Calls, reasoning};
 use crate::{
     StopReason, StreamEvent, ToolUse, Usage,
     arguments::{MAX_HELD_BYTES, whole_object},
+    error_body::error_message,
     failure::{self, NotJson, not_json},
-    said::{error_message, word},
+    fields::{text, word},
     sse::SseEvent,
 };
 
 /// An answer that is being streamed.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct StreamReader {
     calls: Calls,
     /// The last call, when its item is done without whole arguments: it may have none.
     /// An item is also done when the token limit cuts it, which only the end of the answer
@@ -49,7 +50,7 @@ struct Thinking {
     part: Option<u64>,
 }
 
-impl Answer {
+impl StreamReader {
     /// Reads one event.
     pub(crate) fn accept(
         &mut self,
@@ -64,6 +65,16 @@ impl Answer {
             events.extend(error);
             return Ok(());
         };
+        self.dispatch(&json, event, events);
+        if self.bytes_held > MAX_HELD_BYTES {
+            self.held = None;
+            self.abandon(events);
+            events.push(StreamEvent::Error(failure::too_large()));
+        }
+        Ok(())
+    }
+
+    fn dispatch(&mut self, json: &Value<'_>, event: &SseEvent, events: &mut Vec<StreamEvent>) {
         let kind = json.get("type").as_str().unwrap_or(&event.name);
         match kind.strip_prefix("response.").unwrap_or(kind) {
             "output_text.delta" => self.say(json.get("delta"), events),
@@ -72,34 +83,26 @@ impl Answer {
                 self.say(json.get("delta"), events);
             }
             part @ ("reasoning_summary_text.delta" | "reasoning_text.delta") => {
-                self.think(part, &json, events);
+                self.think(part, json, events);
             }
-            "output_item.added" => self.begin_item(&json, event.text.len(), events),
+            "output_item.added" => self.begin_item(json, event.text.len(), events),
             "function_call_arguments.delta" => {
                 let more = json.get("delta").as_str().unwrap_or_default();
                 self.bytes_held += more.len();
-                self.calls.extend(&json, more);
+                self.calls.extend(json, more);
             }
             "function_call_arguments.done" => {
                 if let Some(whole) = json.get("arguments").as_str() {
-                    self.calls.complete(&json, whole);
+                    self.calls.complete(json, whole);
                 }
             }
-            "output_item.done" => self.end_item(&json, event.text.len(), events),
+            "output_item.done" => self.end_item(json, event.text.len(), events),
             "completed" | "incomplete" => self.stop(json.get("response"), kind, events),
             "failed" | "cancelled" => self.fail(json.get("response"), events),
-            "error" => self.fail(&json, events),
-            _ if !json.get("error").is_null() => {
-                self.fail(&json, events);
-            }
+            "error" => self.fail(json, events),
+            _ if !json.get("error").is_null() => self.fail(json, events),
             _ => {}
         }
-        if self.bytes_held > MAX_HELD_BYTES {
-            self.held = None;
-            self.abandon(events);
-            events.push(StreamEvent::Error(failure::too_large()));
-        }
-        Ok(())
     }
 
     /// Bytes of what is held until it is whole.
@@ -116,7 +119,7 @@ impl Answer {
     }
 
     fn say(&mut self, delta: &Value<'_>, events: &mut Vec<StreamEvent>) {
-        if let Some(text) = text_in(delta) {
+        if let Some(text) = text(delta) {
             self.release_held(events);
             self.close_thinking(None, events);
             self.streams_text = true;
@@ -125,7 +128,7 @@ impl Answer {
     }
 
     fn think(&mut self, kind: &str, json: &Value<'_>, events: &mut Vec<StreamEvent>) {
-        let Some(text) = text_in(json.get("delta")) else {
+        let Some(text) = text(json.get("delta")) else {
             return;
         };
         self.release_held(events);
@@ -208,7 +211,7 @@ impl Answer {
     fn say_whole(&mut self, item: &Value<'_>, events: &mut Vec<StreamEvent>) {
         for part in item.get("content").as_array().into_iter().flatten() {
             self.refused |= part.get("type").as_str() == Some("refusal");
-            if let Some(text) = text_in(part.get("text")).or(text_in(part.get("refusal"))) {
+            if let Some(text) = text(part.get("text")).or(text(part.get("refusal"))) {
                 self.close_thinking(None, events);
                 events.push(StreamEvent::Text(text));
             }
@@ -280,13 +283,6 @@ fn cut(response: &Value<'_>, kind: &str) -> Option<String> {
         other => Some(other.to_owned()),
     };
     reason.or(by_status)
-}
-
-fn text_in(value: &Value<'_>) -> Option<String> {
-    value
-        .as_str()
-        .filter(|text| !text.is_empty())
-        .map(str::to_owned)
 }
 
 fn usage(usage: &Value<'_>) -> Option<StreamEvent> {

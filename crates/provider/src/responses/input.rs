@@ -24,7 +24,7 @@ pub(super) enum Item<'a> {
     /// The user's text and files.
     User(User<'a>),
     /// Text of the model's.
-    Said(Said<'a>),
+    Message(OutputMessage<'a>),
     /// Reasoning as the model sent it.
     Reasoning(Map<String, Value>),
     /// A call or its result.
@@ -41,7 +41,7 @@ pub(super) struct User<'a> {
 /// shorter one; llama.cpp's server does not.
 #[derive(Serialize)]
 #[serde(tag = "type", rename = "message")]
-pub(super) struct Said<'a> {
+pub(super) struct OutputMessage<'a> {
     /// One of our own, by its place: nobody kept the message.
     id: String,
     role: &'static str,
@@ -180,19 +180,11 @@ fn assistant<'a>(
         .rposition(|part| matches!(part, Part::ToolUse { .. }));
     for (at, part) in message.parts.iter().enumerate() {
         match part {
-            Part::Text(content) if says(part) => {
+            Part::Text(text) if says(part) => {
                 let before_calls = last_call.is_some_and(|call| (..call).contains(&at));
                 let phase = ["final_answer", "commentary"][usize::from(before_calls)];
-                items.push(Item::Said(Said {
-                    id: format!("msg_{}", items.len()),
-                    role: "assistant",
-                    status: "completed",
-                    content: [OutputText {
-                        text: content,
-                        annotations: [],
-                    }],
-                    phase: has_phases.then_some(phase),
-                }));
+                let message = output_message(text, items.len(), has_phases.then_some(phase));
+                items.push(Item::Message(message));
             }
             Part::ToolUse { id, name, input } => items.push(Item::Call(Call::FunctionCall {
                 call_id: ids.get(id),
@@ -208,6 +200,23 @@ fn assistant<'a>(
             }
             _ => {}
         }
+    }
+}
+
+fn output_message<'a>(
+    text: &'a str,
+    index: usize,
+    phase: Option<&'static str>,
+) -> OutputMessage<'a> {
+    OutputMessage {
+        id: format!("msg_{index}"),
+        role: "assistant",
+        status: "completed",
+        content: [OutputText {
+            text,
+            annotations: [],
+        }],
+        phase,
     }
 }
 

@@ -11,5 +11,5 @@ mod input;
 mod models;
 mod reasoning;
 
-pub(crate) use decode::Answer;
+pub(crate) use decode::StreamReader;
 pub(crate) use encode::encode;

@@ -17,7 +17,7 @@ const XML_FENCE: &str = "```xml";
 #[derive(Debug)]
 pub struct TextCalls {
     tools: Vec<ToolDefinition>,
-    place: Place,
+    state: ScanState,
     /// What waits: the start of a line, or of a call.
     held: String,
     /// Up to where `held` was searched for the end of its call.
@@ -27,7 +27,7 @@ pub struct TextCalls {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ScanState {
     /// At the start of a line, outside of any fence.
     Start,
     /// In a line that is no call, outside of any fence.
@@ -47,7 +47,7 @@ impl TextCalls {
     pub fn new(tools: Vec<ToolDefinition>) -> Self {
         Self {
             tools,
-            place: Place::Start,
+            state: ScanState::Start,
             held: String::new(),
             searched: 0,
             count: 0,
@@ -88,7 +88,7 @@ impl TextCalls {
             other => {
                 // A thought between two pieces of text ends the first.
                 self.release(events);
-                self.place = Place::Start;
+                self.state = ScanState::Start;
                 events.push(other);
             }
         }
@@ -99,21 +99,21 @@ impl TextCalls {
         if self.held.is_empty() {
             return false;
         }
-        match self.place {
-            Place::Start => self.start_of_line(events),
-            Place::Line => self.rest_of_line(Place::Start, events),
-            Place::FencedLine(mark, length) => {
-                self.rest_of_line(Place::Fence(mark, length), events)
+        match self.state {
+            ScanState::Start => self.start_of_line(events),
+            ScanState::Line => self.rest_of_line(ScanState::Start, events),
+            ScanState::FencedLine(mark, length) => {
+                self.rest_of_line(ScanState::Fence(mark, length), events)
             }
-            Place::Fence(mark, length) => self.start_in_fence(mark, length, events),
-            Place::Call => self.call(events),
-            Place::Xml => self.xml(events),
+            ScanState::Fence(mark, length) => self.start_in_fence(mark, length, events),
+            ScanState::Call => self.call(events),
+            ScanState::Xml => self.xml(events),
         }
     }
 
     fn start_of_line(&mut self, events: &mut Vec<StreamEvent>) -> bool {
         if self.held.starts_with(OPEN) {
-            self.place = Place::Call;
+            self.state = ScanState::Call;
             self.searched = OPEN.len();
             return true;
         }
@@ -122,17 +122,18 @@ impl TextCalls {
             Some(end) if may_fence => {
                 let fence = fence(&self.held[..end]);
                 if self.held[..end].trim_end() == XML_FENCE {
-                    self.place = Place::Xml;
+                    self.state = ScanState::Xml;
                     self.searched = 0;
                     return true;
                 }
-                let next =
-                    fence.map_or(Place::Start, |(mark, length, _)| Place::Fence(mark, length));
+                let next = fence.map_or(ScanState::Start, |(mark, length, _)| {
+                    ScanState::Fence(mark, length)
+                });
                 self.pass(end, next, events)
             }
             None if may_fence || OPEN.starts_with(self.held.as_str()) => false,
             _ => {
-                self.place = Place::Line;
+                self.state = ScanState::Line;
                 true
             }
         }
@@ -140,7 +141,7 @@ impl TextCalls {
 
     fn start_in_fence(&mut self, mark: char, length: usize, events: &mut Vec<StreamEvent>) -> bool {
         if !self.held.starts_with(mark) {
-            self.place = Place::FencedLine(mark, length);
+            self.state = ScanState::FencedLine(mark, length);
             return true;
         }
         let Some(end) = self.end_of_line() else {
@@ -148,17 +149,17 @@ impl TextCalls {
         };
         let closes = closes(&self.held[..end], mark, length);
         let next = if closes {
-            Place::Start
+            ScanState::Start
         } else {
-            Place::Fence(mark, length)
+            ScanState::Fence(mark, length)
         };
         self.pass(end, next, events)
     }
 
-    fn rest_of_line(&mut self, next: Place, events: &mut Vec<StreamEvent>) -> bool {
+    fn rest_of_line(&mut self, next: ScanState, events: &mut Vec<StreamEvent>) -> bool {
         let (end, next) = match self.end_of_line() {
             Some(end) => (end, next),
-            None => (self.held.len(), self.place),
+            None => (self.held.len(), self.state),
         };
         self.pass(end, next, events)
     }
@@ -195,7 +196,7 @@ impl TextCalls {
             .iter()
             .all(|tag| !body.starts_with(tag) && !tag.starts_with(body))
         {
-            return self.pass(start, Place::Fence('`', 3), events);
+            return self.pass(start, ScanState::Fence('`', 3), events);
         }
         while let Some(end) = self.held[self.searched..].find('\n') {
             let line = self.searched..self.searched + end;
@@ -222,45 +223,45 @@ impl TextCalls {
             events.push(StreamEvent::ToolUse(call));
         }
         self.held.drain(..length);
-        self.place = Place::Line;
+        self.state = ScanState::Line;
         true
     }
 
     fn give_up_if_large(&mut self, events: &mut Vec<StreamEvent>) -> bool {
         if self.held.len() > MAX_HELD_BYTES {
             self.release(events);
-            self.place = Place::Line;
+            self.state = ScanState::Line;
         }
         false
     }
 
     /// Lets the first `length` bytes that are held pass as text.
-    fn pass(&mut self, length: usize, next: Place, events: &mut Vec<StreamEvent>) -> bool {
+    fn pass(&mut self, length: usize, next: ScanState, events: &mut Vec<StreamEvent>) -> bool {
         let text: String = self.held.drain(..length).collect();
         if !text.is_empty() {
             events.push(StreamEvent::Text(text));
         }
-        self.place = next;
+        self.state = next;
         !self.held.is_empty()
     }
 
     /// Lets all that is held pass as text.
     fn release(&mut self, events: &mut Vec<StreamEvent>) {
-        self.pass(self.held.len(), self.place, events);
+        self.pass(self.held.len(), self.state, events);
     }
 
     /// The answer is over. In a whole one, the end takes the place of the tag or the
     /// fence that many models leave out.
     fn end(&mut self, whole: bool, events: &mut Vec<StreamEvent>) {
-        let calls = match self.place {
-            Place::Call if whole => {
+        let calls = match self.state {
+            ScanState::Call if whole => {
                 let body = &self.held[OPEN.len()..];
                 match extent(body) {
                     Extent::Whole => in_json(body, &self.held, &self.tools),
                     _ => vec![malformed(&format!("it has no {CLOSE}"), &self.held)],
                 }
             }
-            Place::Xml if whole => {
+            ScanState::Xml if whole => {
                 let start = self.end_of_line().unwrap_or(self.held.len());
                 let body = self.held[start..].trim_end();
                 let body = body.strip_suffix("```").unwrap_or(body);

@@ -4,7 +4,11 @@
 //! Everything in XML is text; what it stands for is told by the tool's schema.
 
 use chat::tool::ToolDefinition;
-use quick_xml::{Reader, escape::resolve_predefined_entity, events::Event};
+use quick_xml::{
+    Reader,
+    escape::resolve_predefined_entity,
+    events::{BytesRef, BytesStart, Event},
+};
 use serde_json::{Map, Value};
 
 use super::call::{add_absent, malformed};
@@ -165,13 +169,7 @@ fn read(body: &str) -> Result<Element, String> {
                 None
             }
             Event::GeneralRef(name) => {
-                let character = name.resolve_char_ref().map_err(|error| error.to_string())?;
-                let name = name.decode().map_err(|error| error.to_string())?;
-                match (character, resolve_predefined_entity(&name)) {
-                    (Some(character), _) => append(&mut open, &character.to_string()),
-                    (None, Some(text)) => append(&mut open, text),
-                    (None, None) => return Err(format!("there is no entity \"&{name};\"")),
-                }
+                append(&mut open, &entity(&name)?);
                 None
             }
             Event::Eof => return Err("it ends before its first element does".to_owned()),
@@ -186,13 +184,26 @@ fn read(body: &str) -> Result<Element, String> {
     }
 }
 
+/// The text that an entity stands for, such as `&lt;` or `&#60;`.
+fn entity(name: &BytesRef<'_>) -> Result<String, String> {
+    let character = name.resolve_char_ref().map_err(|error| error.to_string())?;
+    if let Some(character) = character {
+        return Ok(character.to_string());
+    }
+    let name = name.decode().map_err(|error| error.to_string())?;
+    match resolve_predefined_entity(&name) {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(format!("there is no entity \"&{name};\"")),
+    }
+}
+
 fn append(open: &mut [Element], text: &str) {
     if let Some(element) = open.last_mut() {
         element.text.push_str(text);
     }
 }
 
-fn begun(start: &quick_xml::events::BytesStart<'_>) -> Result<Element, String> {
+fn begun(start: &BytesStart<'_>) -> Result<Element, String> {
     let tag = String::from_utf8_lossy(start.name().as_ref()).into_owned();
     let name = start.try_get_attribute("name");
     let name = name.map_err(|error| error.to_string())?;
