@@ -49,12 +49,10 @@ struct Template<'a> {
 /// The fields that ask a server for the wanted amount of thinking.
 pub(super) fn thinking_fields(style: ThinkingStyle, parameters: &Parameters) -> ThinkingFields<'_> {
     let mut fields = ThinkingFields::default();
-    let Some(wanted) = parameters.thinking else {
+    let can_think = parameters.about.thinking != Some(ThinkingKind::None);
+    let Some(wanted) = parameters.thinking.filter(|_| can_think) else {
         return fields;
     };
-    if parameters.about.thinking == Some(ThinkingKind::None) {
-        return fields;
-    }
     let level = wanted.level();
     let effort = |names| effort(names, level, parameters);
     match style {

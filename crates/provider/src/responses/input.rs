@@ -174,10 +174,8 @@ fn assistant<'a>(
         _ => false,
     };
     let last_said = message.parts.iter().rposition(says);
-    let last_call = message
-        .parts
-        .iter()
-        .rposition(|part| matches!(part, Part::ToolUse { .. }));
+    let is_call = |part: &Part| matches!(part, Part::ToolUse { .. });
+    let last_call = message.parts.iter().rposition(is_call);
     for (at, part) in message.parts.iter().enumerate() {
         match part {
             Part::Text(text) if says(part) => {
