@@ -24,6 +24,7 @@ use crate::audit::{Audit, Start};
 use crate::buffers::EditorBuffers;
 use crate::completion::Completions;
 use crate::editor::Editor;
+use crate::frontend::SessionEvent;
 use crate::protocol::BufferId;
 use crate::resolver_calls::{self, Guarded};
 use crate::rules::Rules;
@@ -279,7 +280,8 @@ impl CallEnvironment {
         let refusal = self.refusal(call, &word, way_out).await;
         let recorded = self.record(call, &word, held).await;
         if let Some(refusal) = refusal {
-            self.editor.tool_denied(self.buffer, call);
+            let (buffer, call) = (self.buffer, call.clone());
+            self.editor.emit(SessionEvent::ToolDenied { buffer, call });
             return Err(refusal);
         }
         match recorded {

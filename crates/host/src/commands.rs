@@ -37,7 +37,7 @@ pub fn send(send: Send) -> ExitCode {
         Show::Words
     };
     let mut job = job(config, &send.options, chat, show);
-    job.rehearsal = send.dry_run;
+    job.dry_run = send.dry_run;
     job.follow_ups = send.follow_up;
     headless::run(job)
 }
@@ -105,7 +105,7 @@ pub fn run(run: Run) -> ExitCode {
         Show::LastWords
     };
     let mut job = job(config, &run.options, chat, show);
-    job.rehearsal = run.dry_run;
+    job.dry_run = run.dry_run;
     headless::run(job)
 }
 
@@ -254,7 +254,7 @@ fn job(config: Config, options: &Options, chat: Chat, show: Show) -> Job {
         yes: options.yes,
         show: options.events.map_or(show, |_| Show::Events),
         debug: options.debug,
-        rehearsal: false,
+        dry_run: false,
         follow_ups: Vec::new(),
     }
 }

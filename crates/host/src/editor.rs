@@ -1,4 +1,4 @@
-//! What the host can say to the editor, one method a message.
+//! The host's handle on its front end, with what it knows of open files and Lua calls.
 //!
 //! Knows the messages' shapes and nothing of when they are sent.
 
@@ -7,23 +7,19 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chat::Problem;
-use chat::approval::CallKey;
 use chat::cycle::{Level, Notice};
-use serde_json::{Value, json};
 use tools::Replacement;
 
 use crate::form::Prompts;
-use crate::front::Sender;
+use crate::frontend::{Frontend, SessionEvent};
 use crate::lua_calls::Calls;
 use crate::open_files::OpenFiles;
-use crate::pending_replies::{Asks, Reply};
 use crate::protocol::*;
 
-/// The editor, as far as the host can speak to it. Cheap to clone.
+/// A front end, as the host or one of its chats speaks to it. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Editor {
-    sender: Sender,
-    asks: Arc<Asks>,
+    frontend: Arc<dyn Frontend>,
     open: Arc<OpenFiles>,
     calls: Calls,
     /// The chat that its messages concern.
@@ -31,11 +27,10 @@ pub struct Editor {
 }
 
 impl Editor {
-    /// Speaks through `sender`.
-    pub fn new(sender: Sender) -> Self {
+    /// Speaks to `frontend`.
+    pub fn new(frontend: impl Frontend + 'static) -> Self {
         Self {
-            sender,
-            asks: Arc::default(),
+            frontend: Arc::new(frontend),
             open: Arc::default(),
             calls: Calls::default(),
             chat: None,
@@ -50,47 +45,44 @@ impl Editor {
         }
     }
 
-    /// Sends a message of [`crate::protocol`] by its name.
-    pub fn send(&self, name: &str, payload: &impl serde::Serialize) {
-        self.sender.send(name, payload);
+    /// The front end itself.
+    pub fn frontend(&self) -> &dyn Frontend {
+        self.frontend.as_ref()
     }
 
-    /// Whether it is a front end in this process, which holds the chat's file.
-    pub fn is_here(&self) -> bool {
-        matches!(self.sender, Sender::Here(_))
+    /// Returns true if the front end has no screen and holds the chat's file.
+    pub fn is_headless(&self) -> bool {
+        self.frontend.capabilities().is_headless
     }
 
-    /// Tells a front end without a screen of its own a piece of the model's own text.
-    pub fn say(&self, text: &str) {
-        self.sender.send_here("answer_text", &text);
+    /// Returns true if nothing may be sent and no tool may run.
+    pub fn is_dry_run(&self) -> bool {
+        self.frontend.capabilities().is_dry_run
     }
 
-    /// Whether nothing may be sent and no tool may run.
-    pub fn is_rehearsal(&self) -> bool {
-        self.sender.is_rehearsal()
+    /// Returns true if a running call can ask the user something.
+    pub fn can_elicit(&self) -> bool {
+        self.frontend.capabilities().can_elicit
     }
 
-    /// Tells a front end in this process what a screen would show elsewhere, or what
-    /// would be done, were this no rehearsal.
-    pub fn tell_here(&self, name: &str, what: &impl serde::Serialize) {
-        self.sender.send_here(name, what);
+    /// Shows something beside the text.
+    pub fn show(&self, display: Display) {
+        self.frontend.show(display);
+    }
+
+    /// Shows lines in a window.
+    pub fn report(&self, title: &'static str, lines: Vec<String>) {
+        self.show(Display::Report(Report { title, lines }));
+    }
+
+    /// Reports that something happened.
+    pub fn emit(&self, event: SessionEvent) {
+        self.frontend.emit(event);
     }
 
     /// Shows a message.
     pub fn notify(&self, notice: &Notice) {
-        let level = match notice.level {
-            Level::Info => "info",
-            Level::Warning => "warn",
-            Level::Error => "error",
-        };
-        self.send(
-            "notify",
-            &Notify {
-                buffer: self.chat,
-                level,
-                message: &notice.text,
-            },
-        );
+        self.frontend.notify(self.chat, notice);
     }
 
     /// Shows what went wrong.
@@ -101,39 +93,17 @@ impl Editor {
         });
     }
 
-    /// Fires a `User` autocommand.
-    pub fn event(&self, name: &str, data: Value) {
-        self.send("event", &UserEvent { name, data });
-    }
-
-    /// Says that a rule denied a call.
-    pub fn tool_denied(&self, buffer: BufferId, call: &CallKey) {
-        let data = json!({"bufnr": buffer, "tool_id": call.id.as_str(), "tool_name": call.name});
-        self.event("FlemmaToolDenied", data);
-    }
-
-    /// Takes an answer from the editor to whoever asked.
-    pub fn answered(&self, number: u64, reply: Reply) {
-        self.asks.answer(number, reply);
-    }
-
     /// Calls the user's functions; for each call the answers of those that were
     /// asked, in order. `None` when the channel closed meanwhile.
     pub async fn call_functions(
         &self,
         calls: Vec<FunctionCall>,
     ) -> Option<Vec<Vec<FunctionAnswer>>> {
-        let (ask, answer) = self.asks.open();
-        self.send("ask", &Ask { ask, calls });
-        match answer.await {
-            Ok(Reply::Functions(answered)) => Some(answered.values),
+        let question = EditorQuestion::Functions(FunctionCalls { calls });
+        match self.frontend.ask(question).await {
+            Ok(EditorReply::Functions(answered)) => Some(answered.values),
             _ => None,
         }
-    }
-
-    /// Whether a person can be asked something while a call runs.
-    pub fn has_person(&self) -> bool {
-        self.sender.has_person()
     }
 
     /// Asks the user about the chat in a buffer, one thing at a time.
@@ -149,6 +119,11 @@ impl Editor {
         &self.calls
     }
 
+    /// Sends a message about a call that runs in Lua.
+    pub fn call_lua(&self, message: LuaMessage) {
+        self.frontend.call_lua(message);
+    }
+
     /// Remembers which files are open.
     pub fn open_files(&self, paths: &[String]) {
         self.open.are(paths);
@@ -160,31 +135,36 @@ impl Editor {
         if !self.open.may_hold(Path::new(path)) {
             return None;
         }
-        let (ask, answer) = self.asks.open();
-        self.send("open_text", &OpenText { ask, path });
-        buffers_reply(answer.await)
+        let path = path.to_owned();
+        self.ask_buffers(EditorQuestion::OpenText(OpenText { path }))
+            .await
     }
 
     /// Changes the text of an open file.
     pub async fn replace_text(&self, path: &str, new: Replacement<'_>) -> Option<BuffersAnswered> {
-        let (ask, answer) = self.asks.open();
         let file = new.file;
-        let message = ReplaceText {
-            ask,
-            path,
+        let question = ReplaceText {
+            path: path.to_owned(),
             file: file.map(|(device, inode)| FileIdentity { device, inode }),
-            expected: new.expected,
-            text: new.text,
+            expected: new.expected.map(str::to_owned),
+            text: new.text.to_owned(),
             encoding: new.as_utf8.then_some("utf-8"),
         };
-        self.send("replace_text", &message);
-        buffers_reply(answer.await)
+        self.ask_buffers(EditorQuestion::ReplaceText(question))
+            .await
     }
 
     /// Has open files read again that changed on disk.
     pub fn check_files(&self) {
         if self.open.may_hold_any() {
-            self.send("check_files", &CheckFiles {});
+            self.emit(SessionEvent::FilesChanged);
+        }
+    }
+
+    async fn ask_buffers(&self, question: EditorQuestion) -> Option<BuffersAnswered> {
+        match self.frontend.ask(question).await {
+            Ok(EditorReply::Buffers(answered)) => Some(answered),
+            _ => None,
         }
     }
 }
@@ -202,17 +182,14 @@ impl AtBuffer {
         items: Option<&[String]>,
         initial: Option<&str>,
     ) -> Option<Prompted> {
-        let (ask, answer) = self.editor.asks.open();
-        let prompt = Prompt {
+        let question = EditorQuestion::Prompt(Prompt {
             buffer: self.buffer,
-            ask,
-            title,
-            items,
-            initial,
-        };
-        self.editor.send("prompt", &prompt);
-        match answer.await {
-            Ok(Reply::Prompted(prompted)) => Some(prompted),
+            title: title.to_owned(),
+            items: items.map(<[String]>::to_vec),
+            initial: initial.map(str::to_owned),
+        });
+        match self.editor.frontend.ask(question).await {
+            Ok(EditorReply::Prompted(prompted)) => Some(prompted),
             _ => None,
         }
     }
@@ -227,12 +204,5 @@ impl Prompts for AtBuffer {
 
     async fn enter(&self, title: &str, initial: &str) -> Option<String> {
         self.ask(title, None, Some(initial)).await?.text
-    }
-}
-
-fn buffers_reply<E>(reply: Result<Reply, E>) -> Option<BuffersAnswered> {
-    match reply {
-        Ok(Reply::Buffers(answered)) => Some(answered),
-        _ => None,
     }
 }

@@ -5,17 +5,16 @@
 //! Decides nothing about a chat: it presses keys, and answers questions as the user
 //! told it to.
 
-mod buffer;
 mod compose;
+mod dry_run;
 mod events;
 mod file;
-mod messages;
+mod in_process;
 mod news;
 mod opening;
 mod outcome;
 mod output;
 mod prompts;
-mod rehearsal;
 mod saving;
 mod signals;
 mod stdin_prompt;
@@ -34,7 +33,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use self::buffer::{BUFFER, Buffer};
+use self::in_process::{FrontendCall, InProcess};
 use self::news::Told;
 use self::outcome::Outcome;
 use self::output::Output;
@@ -42,7 +41,7 @@ use self::signals::Signals;
 use self::stdin_prompt::Answers;
 use crate::editor::Editor;
 use crate::exit_code::Code;
-use crate::front::{Here, Message, Sender};
+use crate::frontend::buffer::TextBuffer;
 use crate::host::Host;
 use crate::lease::Lease;
 use crate::protocol::*;
@@ -56,6 +55,8 @@ pub use self::output::{Show, in_a_shell};
 const RESOLVER: &str = "command line";
 /// Behind everybody else's: it decides only what no rule does.
 const PRIORITY: i32 = -100;
+/// The number of the one buffer.
+const BUFFER: BufferId = 1;
 /// Its number among the functions of this front end.
 const FUNCTION: u64 = 1;
 
@@ -98,7 +99,7 @@ pub struct Job {
     /// Whether the model's wishes are shown in full.
     pub debug: bool,
     /// Whether only what would happen is shown.
-    pub rehearsal: bool,
+    pub dry_run: bool,
     /// What the user says when the model is done, each time.
     pub follow_ups: Vec<String>,
 }
@@ -119,9 +120,9 @@ pub fn run(job: Job) -> ExitCode {
         }
     };
     let code = runtime.block_on(async {
-        let (sender, messages) = mpsc::unbounded_channel();
+        let (sender, calls) = mpsc::unbounded_channel();
         match Front::open(job, sender) {
-            Ok(front) => front.live(messages).await,
+            Ok(front) => front.live(calls).await,
             Err(problem) => {
                 terminal::tell(&problem);
                 Code::Error
@@ -137,7 +138,7 @@ pub fn run(job: Job) -> ExitCode {
 /// See the module.
 struct Front {
     host: Host,
-    buffer: Buffer,
+    buffer: TextBuffer,
     file: Option<ChatFile>,
     /// Keeps other programs from working on the file.
     lease: Option<Lease>,
@@ -156,8 +157,8 @@ struct Front {
     approve: Policy,
     yes: bool,
     max_turns: u32,
-    /// In a rehearsal: the calls that would run.
-    rehearsal: Option<Vec<String>>,
+    /// In a dry run: the calls that would run.
+    dry_run: Option<Vec<String>>,
     /// Whether messages wait for the model to be done.
     unsaid: bool,
     /// Whether they were put into the prompt, which is tried once.
@@ -168,18 +169,18 @@ struct Front {
 
 impl Front {
     /// Opens the chat and presses the key.
-    fn open(job: Job, messages: mpsc::UnboundedSender<Message>) -> Result<Self, String> {
+    fn open(job: Job, calls: mpsc::UnboundedSender<FrontendCall>) -> Result<Self, String> {
         let folder = std::env::current_dir()
             .map_err(|error| format!("The current folder is gone: {error}."))?;
-        let rehearsal = job.rehearsal;
-        let editor = Editor::new(Sender::Here(Here {
-            messages,
-            rehearsal,
-            person: io::stdin().is_terminal() && io::stderr().is_terminal(),
-        }));
+        let dry_run = job.dry_run;
+        let editor = Editor::new(InProcess {
+            calls,
+            dry_run,
+            elicitation: io::stdin().is_terminal() && io::stderr().is_terminal(),
+        });
         let mut front = Self {
             host: Host::new(editor),
-            buffer: Buffer::default(),
+            buffer: TextBuffer::new(BUFFER, Text::default()),
             file: None,
             lease: None,
             folder,
@@ -195,7 +196,7 @@ impl Front {
             approve: job.approve,
             yes: job.yes,
             max_turns: job.max_turns,
-            rehearsal: rehearsal.then(Vec::new),
+            dry_run: dry_run.then(Vec::new),
             unsaid: false,
             taken_back: false,
             code: None,
@@ -212,7 +213,7 @@ impl Front {
             }
         }
         front.press("advance", 0);
-        if !rehearsal {
+        if !dry_run {
             for text in job.follow_ups {
                 front.command("queue", 0, json!({ "text": text }));
             }
@@ -260,12 +261,12 @@ impl Front {
         self.buffer.text()
     }
 
-    async fn live(mut self, mut messages: mpsc::UnboundedReceiver<Message>) -> Code {
+    async fn live(mut self, mut calls: mpsc::UnboundedReceiver<FrontendCall>) -> Code {
         let mut signals = Signals::listen();
         while self.code.is_none() {
             let save = self.saving.due();
             tokio::select! {
-                Some(message) = messages.recv() => self.receive(message),
+                Some(call) = calls.recv() => self.carry_out(call),
                 change = self.host.next_change() => self.host.take_change(change),
                 () = signals.stop() => self.stop(),
                 answer = waiting::answer(&mut self.question) => self.answered(answer),

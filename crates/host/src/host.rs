@@ -20,7 +20,6 @@ use tools::Precedence;
 use crate::editor::Editor;
 use crate::lua_tools::{self, LuaTools};
 use crate::mcp::Servers;
-use crate::pending_replies::Reply;
 use crate::protocol::*;
 use crate::scripts::Scripts;
 use crate::session::{self, Input};
@@ -174,11 +173,10 @@ impl Host {
             FromEditor::Tools(told) => self.take_lua_tools(told),
             FromEditor::ToolReturned(it) => self.editor.calls().returned(it),
             FromEditor::ToolCommand(it) => self.editor.calls().asked(it),
-            FromEditor::Answered(it) => self.editor.answered(it.ask, Reply::Functions(it)),
-            FromEditor::Prompted(it) => self.editor.answered(it.ask, Reply::Prompted(it)),
             FromEditor::Directory(it) => self.pass(it.buffer, Input::Directory(it.cwd)),
             FromEditor::OpenFiles(it) => self.editor.open_files(&it.paths),
-            FromEditor::BuffersAnswered(it) => self.editor.answered(it.ask, Reply::Buffers(it)),
+            // The front end that asked has taken it already.
+            FromEditor::Replied(..) => {}
         }
     }
 
@@ -191,13 +189,10 @@ impl Host {
             ));
         }
         tracing::info!(plugin = hello.version, protocol = hello.protocol, "hello");
-        self.editor.send(
-            "welcome",
-            &Welcome {
-                protocol: VERSION,
-                version: env!("CARGO_PKG_VERSION"),
-            },
-        );
+        self.editor.show(Display::Welcome(Welcome {
+            protocol: VERSION,
+            version: env!("CARGO_PKG_VERSION"),
+        }));
     }
 
     fn share(&mut self, settings: Settings) {
@@ -219,7 +214,7 @@ impl Host {
         let items = crate::status::known_tools(&self.shared.registry).collect();
         let known = KnownTools { items };
         if self.known != known {
-            self.editor.send("known_tools", &known);
+            self.editor.show(Display::KnownTools(known.clone()));
             self.known = known;
         }
     }
@@ -256,7 +251,7 @@ impl Host {
             "switch" | "switch!" if has_no_words(&command) => {
                 let all = command.name == "switch!";
                 let choices = choices(&self.shared.settings, Some(all));
-                self.editor.send("choices", &choices);
+                self.editor.show(Display::Choices(choices));
             }
             "switch!" => self.switch_all(&command.arguments),
             "switch" if !self.sessions.contains_key(&command.buffer) => {
@@ -311,14 +306,11 @@ impl Host {
     /// `:Flemma run`: a chat that a command makes, in which Ctrl-] is pressed.
     fn run(&self, arguments: &Value) {
         match crate::spec::run(arguments) {
-            Ok((name, lines)) => self.editor.send(
-                "open",
-                &Open {
-                    name: &name,
-                    lines: lines.iter().map(String::as_str).collect(),
-                    advance: true,
-                },
-            ),
+            Ok((name, lines)) => self.editor.show(Display::Open(Open {
+                name,
+                lines,
+                advance: true,
+            })),
             Err(problem) => self.editor.report_problem(&chat::Problem::new(problem, "")),
         }
     }
@@ -326,14 +318,11 @@ impl Host {
     /// A chat with the tutor, in a folder of its own that holds its file.
     fn open_tutor(&self) {
         match crate::status::tutor_folder() {
-            Ok(path) => self.editor.send(
-                "open",
-                &Open {
-                    name: &path,
-                    lines: crate::tutor::FIRST_CHAT.to_vec(),
-                    advance: false,
-                },
-            ),
+            Ok(name) => self.editor.show(Display::Open(Open {
+                name,
+                lines: crate::tutor::FIRST_CHAT.map(str::to_owned).to_vec(),
+                advance: false,
+            })),
             Err(error) => self.editor.report_problem(&chat::Problem::new(
                 format!("The tutor needs a folder for its file, which cannot be written: {error}."),
                 "",

@@ -49,7 +49,7 @@ fn write_records(log: &Log, as_json: bool) -> io::Result<()> {
 }
 
 /// What `:Flemma log` shows.
-pub fn report() -> Report<'static> {
+pub fn report() -> Report {
     let lines = match Audit::open(&state_dir::path()).read_last(USUAL_COUNT) {
         Ok(log) => {
             let mut lines = log.problems;

@@ -18,8 +18,8 @@ use tools::{End, Tool, ToolContext, ToolError, ToolResult};
 use crate::editor::Editor;
 use crate::lua_calls::Said;
 use crate::protocol::{
-    CommandEnded, FunctionCall, Held, RegisteredTool, RegisteredTools, ToolCall, ToolCommand,
-    ToolStop,
+    CommandEnded, FunctionCall, Held, LuaMessage, RegisteredTool, RegisteredTools, ToolCall,
+    ToolCommand, ToolStop,
 };
 
 /// The name of this source of tools.
@@ -97,24 +97,16 @@ impl LuaTool {
             Err(error) => (None, Some(error.to_string())),
         };
         let lines = |text: &'_ str| -> Vec<String> { text.lines().map(str::to_owned).collect() };
-        self.editor.send(
-            "command_ended",
-            &CommandEnded {
-                buffer: ctx.buffer,
-                call: command.call,
-                command: command.command,
-                code: said.as_ref().and_then(|it| it.code),
-                stdout: said
-                    .as_ref()
-                    .map(|it| lines(&it.stdout))
-                    .unwrap_or_default(),
-                stderr: said
-                    .as_ref()
-                    .map(|it| lines(&it.stderr))
-                    .unwrap_or_default(),
-                problem,
-            },
-        );
+        let said = said.as_ref();
+        self.editor.call_lua(LuaMessage::CommandEnded(CommandEnded {
+            buffer: ctx.buffer,
+            call: command.call,
+            command: command.command,
+            code: said.and_then(|it| it.code),
+            stdout: said.map(|it| lines(&it.stdout)).unwrap_or_default(),
+            stderr: said.map(|it| lines(&it.stderr)).unwrap_or_default(),
+            problem,
+        }));
         Ok(())
     }
 
@@ -211,24 +203,22 @@ impl Tool for LuaTool {
             )));
         };
         let editor = self.editor.clone();
-        let stop = move |call| editor.send("tool_stop", &ToolStop { call });
+        let stop = move |call| editor.call_lua(LuaMessage::Stop(ToolStop { call }));
         let mut call = self.editor.calls().start(stop);
         let path = ctx.chat.as_ref();
-        self.editor.send(
-            "tool_call",
-            &ToolCall {
-                buffer: ctx.buffer,
-                call: call.number(),
-                function,
-                is_async: self.item.is_async,
-                tool: &self.item.name,
-                input,
-                cwd: ctx.cwd.to_string_lossy().into_owned(),
-                path: path.map_or_else(String::new, |it| it.to_string_lossy().into_owned()),
-                timeout: ctx.timeout.as_secs_f64(),
-                sandbox: held(&ctx).await,
-            },
-        );
+        let message = ToolCall {
+            buffer: ctx.buffer,
+            call: call.number(),
+            function,
+            is_async: self.item.is_async,
+            tool: self.item.name.clone(),
+            input,
+            cwd: ctx.cwd.to_string_lossy().into_owned(),
+            path: path.map_or_else(String::new, |it| it.to_string_lossy().into_owned()),
+            timeout: ctx.timeout.as_secs_f64(),
+            sandbox: held(&ctx).await,
+        };
+        self.editor.call_lua(LuaMessage::Call(Box::new(message)));
         let end = if self.item.tail { End::Tail } else { End::Head };
         loop {
             let said = tokio::select! {

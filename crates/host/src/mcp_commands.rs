@@ -1,5 +1,6 @@
 //! `flemma mcp`: the tools as a server for other programs, and the configured servers.
 
+mod notices;
 mod serve;
 mod servers;
 

@@ -1,39 +1,28 @@
-//! Questions to the editor, each answered by a message with its number.
+//! Questions to Neovim, each answered by a message with its number.
 //!
-//! Not RPC requests: an editor may leave a question unanswered for as long as a
-//! prompt stands, and a waiter may give up at any time without harm.
+//! Not RPC requests: Neovim may leave a question unanswered for as long as a prompt
+//! is open, and the host may give up at any time without harm.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::protocol::{Answered, BuffersAnswered, Prompted};
+use crate::protocol::EditorReply;
 
-/// What came back.
-#[derive(Debug)]
-pub enum Reply {
-    /// From the user's functions.
-    Functions(Answered),
-    /// About an open file.
-    Buffers(BuffersAnswered),
-    /// From the user.
-    Prompted(Prompted),
-}
-
-/// The questions that stand.
-#[derive(Debug, Default)]
-pub struct Asks(Mutex<State>);
+/// The questions without a reply. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct PendingReplies(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
     last: u64,
-    waiting: HashMap<u64, oneshot::Sender<Reply>>,
+    waiting: HashMap<u64, oneshot::Sender<EditorReply>>,
 }
 
-impl Asks {
-    /// A number for a new question, and where its answer arrives.
-    pub fn open(&self) -> (u64, oneshot::Receiver<Reply>) {
+impl PendingReplies {
+    /// Returns a number for a new question, and where its reply arrives.
+    pub fn open(&self) -> (u64, oneshot::Receiver<EditorReply>) {
         let (sender, receiver) = oneshot::channel();
         let mut state = self.state();
         state.last += 1;
@@ -43,8 +32,8 @@ impl Asks {
         (number, receiver)
     }
 
-    /// Passes an answer on; nobody waiting for it is no error.
-    pub fn answer(&self, number: u64, reply: Reply) {
+    /// Passes a reply on. One that comes after the host gave up is dropped.
+    pub fn answer(&self, number: u64, reply: EditorReply) {
         if let Some(waiter) = self.state().waiting.remove(&number) {
             drop(waiter.send(reply));
         }

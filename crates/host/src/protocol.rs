@@ -10,7 +10,7 @@ mod folds;
 mod incoming;
 mod lua_tools;
 mod outgoing;
-mod prompts;
+mod questions;
 
 pub use chats::*;
 pub use drawn::*;
@@ -18,7 +18,7 @@ pub use folds::*;
 pub use incoming::*;
 pub use lua_tools::*;
 pub use outgoing::*;
-pub use prompts::*;
+pub use questions::*;
 
 /// Compared by `hello` and `welcome` before anything else is said.
 pub const VERSION: u64 = 2;

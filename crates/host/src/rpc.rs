@@ -24,7 +24,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio_util::compat::TokioAsyncReadCompatExt;
 
-use crate::protocol::FromEditor;
+use crate::protocol::{EditorReply, FromEditor};
 
 /// The Lua function that receives our messages.
 const RECEIVE: &str = r#"require("flemma.host").receive_all(...)"#;
@@ -180,11 +180,25 @@ impl Handler for Receiver {
     }
 }
 
-/// Parses a message at the edge; past here nobody sees a [`Value`].
+fn typed<T: DeserializeOwned>(payload: Value) -> Result<T, String> {
+    rmpv::ext::from_value(payload).map_err(|error| error.to_string())
+}
+
+/// Parses the reply to a question, whose number is among its fields.
+fn replied<T: DeserializeOwned>(
+    payload: Value,
+    reply: impl Fn(T) -> EditorReply,
+) -> Result<FromEditor, String> {
+    let fields = payload.as_map().into_iter().flatten();
+    let number = fields
+        .filter(|(name, _)| name.as_str() == Some("ask"))
+        .find_map(|(_, value)| value.as_u64());
+    let number = number.ok_or("it has no number")?;
+    Ok(FromEditor::Replied(number, reply(typed(payload)?)))
+}
+
+/// Parses a message at the edge; no other module handles a [`Value`] of the channel.
 fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
-    fn typed<T: DeserializeOwned>(payload: Value) -> Result<T, String> {
-        rmpv::ext::from_value(payload).map_err(|error| error.to_string())
-    }
     Ok(match name {
         "hello" => FromEditor::Hello(typed(payload)?),
         "configure" => FromEditor::Configure(typed(payload)?),
@@ -201,11 +215,11 @@ fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
         "tools" => FromEditor::Tools(typed(payload)?),
         "tool_command" => FromEditor::ToolCommand(typed(payload)?),
         "tool_returned" => FromEditor::ToolReturned(typed(payload)?),
-        "answered" => FromEditor::Answered(typed(payload)?),
+        "answered" => replied(payload, EditorReply::Functions)?,
         "open_files" => FromEditor::OpenFiles(typed(payload)?),
         "directory" => FromEditor::Directory(typed(payload)?),
-        "prompted" => FromEditor::Prompted(typed(payload)?),
-        "buffers_answered" => FromEditor::BuffersAnswered(typed(payload)?),
+        "prompted" => replied(payload, EditorReply::Prompted)?,
+        "buffers_answered" => replied(payload, EditorReply::Buffers)?,
         _ => return Err(format!("no message is named {name:?}: {payload}")),
     })
 }

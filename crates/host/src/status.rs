@@ -42,7 +42,7 @@ pub fn is_tutor_chat(path: Option<&Path>) -> bool {
 }
 
 /// What `:Flemma status` shows of a chat that goes by `rules`.
-pub fn report(rules: &Rules, is_tutor: bool, doing: &str) -> Report<'static> {
+pub fn report(rules: &Rules, is_tutor: bool, doing: &str) -> Report {
     let mut lines = vec![
         format!("Flemma {} — {doing}", env!("CARGO_PKG_VERSION")),
         String::new(),

@@ -1,49 +1,42 @@
 //! What the host says, one message after another.
 
 use chat::approval::{CallKey, Decision};
+use chat::cycle::{Level, Notice};
 use chat::document::{Document, Role};
 use chat::tool::ToolUseId;
 use serde_json::{Value, json};
 
-use super::messages::{Ask, Event, FromHost, Notice, OpenText, read};
+use super::in_process::FrontendCall;
 use super::news::News;
 use super::{Front, Show};
-use crate::front::Message;
+use crate::frontend::{RequestStatus, SessionEvent};
 use crate::protocol::*;
 
 impl Front {
-    pub(super) fn receive(&mut self, message: Message) {
-        let name = message.name.clone();
-        match read(message) {
-            Ok(message) => self.carry_out(message),
-            Err(error) => tracing::error!(name, %error, "a message has another form"),
-        }
-    }
-
-    fn carry_out(&mut self, message: FromHost) {
-        match message {
-            FromHost::Apply(edit) => {
+    pub(super) fn carry_out(&mut self, call: FrontendCall) {
+        match call {
+            FrontendCall::Apply(edit) => {
                 let applied = self.buffer.apply(&edit);
                 self.written(applied);
                 self.save();
             }
-            FromHost::Append(append) => {
-                let applied = self.buffer.append(&append);
+            FrontendCall::Append(chunk) => {
+                let applied = self.buffer.append(&chunk);
                 self.written(applied);
             }
-            FromHost::ReleaseAnchor(anchor) => self.buffer.release_anchor(anchor.anchor),
-            FromHost::Notify(notice) => self.notice(&notice),
-            FromHost::Event(event) => self.event(&event),
-            FromHost::Ask(ask) => self.functions(&ask),
-            FromHost::OpenText(question) => self.open_text(&question),
-            FromHost::ReplaceText(question) => self.replace_text(&question),
-            FromHost::Prompt(prompt) => self.prompt(prompt),
-            FromHost::AnswerText(text) => self.output.words(&text),
-            FromHost::Note(note) => self.output.note(&note),
-            FromHost::WouldSend(request) => self.would_send(&request),
-            FromHost::WouldRun(call) => self.would_run(&call),
-            FromHost::ShownAgain(call) => self.ask_again(&call.id),
-            FromHost::Drawing => {}
+            FrontendCall::ReleaseAnchor(it) => self.buffer.release_anchor(it.anchor),
+            FrontendCall::Notify(notice) => self.notice(&notice),
+            FrontendCall::Emit(event) => self.event(event),
+            FrontendCall::Ask(EditorQuestion::Prompt(it), reply) => self.prompt(it, reply),
+            FrontendCall::Ask(question, reply) => {
+                let answer = match question {
+                    EditorQuestion::Functions(it) => EditorReply::Functions(self.functions(&it)),
+                    EditorQuestion::OpenText(it) => EditorReply::Buffers(self.open_text(&it.path)),
+                    _ => EditorReply::Buffers(cannot_be_replaced()),
+                };
+                // A call that was cancelled meanwhile takes no answer.
+                drop(reply.send(answer));
+            }
         }
     }
 
@@ -55,43 +48,47 @@ impl Front {
     }
 
     fn notice(&mut self, notice: &Notice) {
-        self.outcome.failed |= notice.level == "error";
+        self.outcome.failed |= notice.level == Level::Error;
         self.output.notice(notice);
     }
 
-    fn event(&mut self, event: &Event) {
-        match event.name.as_str() {
-            "FlemmaRequestStarted" => {
+    fn event(&mut self, event: SessionEvent) {
+        match event {
+            SessionEvent::RequestStarted { .. } => {
                 self.outcome.worked = true;
                 self.tell_news();
                 self.output.request_started();
             }
-            "FlemmaRequestFinished" => {
+            SessionEvent::RequestFinished { status, .. } => {
                 self.save();
-                let status = &event.data["status"];
-                self.outcome.failed |= status == "error";
-                self.outcome.cut |= status == "limit";
+                self.outcome.failed |= status == RequestStatus::Error;
+                self.outcome.cut |= status == RequestStatus::Limit;
                 let calls = self.answer_has_calls();
                 self.tell_news();
                 self.output.request_finished(status, calls);
             }
-            "FlemmaToolStarted" => {
+            SessionEvent::ToolStarted { .. } => {
                 self.outcome.worked = true;
-                self.output.event("tool_started", without_buffer(event));
+                self.output.event("tool_started", event.data());
             }
-            "FlemmaToolDenied" => {
-                let text = |name: &str| event.data[name].as_str().unwrap_or_default();
-                let call = format!("{} ({})", text("tool_name"), text("tool_id"));
-                self.outcome.denied.push(call);
-                self.output.event("tool_denied", without_buffer(event));
+            SessionEvent::ToolDenied { ref call, .. } => {
+                let denied = format!("{} ({})", call.name, call.id);
+                self.outcome.denied.push(denied);
+                self.output.event("tool_denied", event.data());
             }
-            "FlemmaToolFinished" => self.output.event("tool_finished", without_buffer(event)),
-            "FlemmaRested" => {
-                self.unsaid = event.data["queued"] != 0;
-                self.outcome.stuck = event.data["stuck"] == true;
-                self.rested(event.data["limit"] == true);
+            SessionEvent::ToolFinished { .. } => self.output.event("tool_finished", event.data()),
+            SessionEvent::Rested(rested) => {
+                self.unsaid = rested.queued != 0;
+                self.outcome.stuck = rested.stuck;
+                self.rested(rested.limit);
             }
-            _ => {}
+            SessionEvent::AnswerText(text) => self.output.words(&text),
+            SessionEvent::RequestNote(note) => self.output.note(&note),
+            SessionEvent::WouldSend(request) => self.would_send(request),
+            SessionEvent::WouldRun(call) => self.would_run(call),
+            SessionEvent::CallShownAgain(call) => self.ask_again(&call.id),
+            // No other file than the chat's is open here.
+            SessionEvent::FilesChanged => {}
         }
     }
 
@@ -124,8 +121,8 @@ impl Front {
     }
 
     /// The one function of this front end: what the command line approves.
-    fn functions(&mut self, ask: &Ask) {
-        let values = ask.calls.iter().map(|call| {
+    fn functions(&self, asked: &FunctionCalls) -> Answered {
+        let values = asked.calls.iter().map(|call| {
             let decision = key(&call.arguments).and_then(|call| self.approve.decide(&call.name));
             let word = match decision {
                 Some(Decision::Deny) => json!("deny"),
@@ -138,42 +135,23 @@ impl Front {
                 .map(|_| answer(word.clone()))
                 .collect()
         });
-        let values = values.collect();
-        self.host.receive(FromEditor::Answered(Answered {
-            ask: ask.ask,
-            values,
-        }));
+        Answered {
+            values: values.collect(),
+        }
     }
 
     /// The chat itself is open here; no other file is.
-    fn open_text(&mut self, question: &OpenText) {
-        let ask = question.ask;
-        let answered = if self.is_open(&question.path) {
-            let text = String::from_utf8_lossy(self.text().bytes()).into_owned();
-            BuffersAnswered {
-                ask,
-                open: true,
-                text: Some(text + "\n"),
-                modified: true,
-                ..BuffersAnswered::default()
-            }
-        } else {
-            BuffersAnswered {
-                ask,
-                ..BuffersAnswered::default()
-            }
-        };
-        self.host.receive(FromEditor::BuffersAnswered(answered));
-    }
-
-    fn replace_text(&mut self, question: &OpenText) {
-        let message = "The chat cannot be changed by a tool that it runs.";
-        self.host
-            .receive(FromEditor::BuffersAnswered(BuffersAnswered {
-                ask: question.ask,
-                message: Some(message.to_owned()),
-                ..BuffersAnswered::default()
-            }));
+    fn open_text(&self, path: &str) -> BuffersAnswered {
+        if !self.is_open(path) {
+            return BuffersAnswered::default();
+        }
+        let text = String::from_utf8_lossy(self.text().bytes()).into_owned();
+        BuffersAnswered {
+            open: true,
+            text: Some(text + "\n"),
+            modified: true,
+            ..BuffersAnswered::default()
+        }
     }
 
     fn is_open(&self, path: &str) -> bool {
@@ -192,12 +170,11 @@ fn answer(word: Value) -> FunctionAnswer {
     }
 }
 
-fn without_buffer(event: &Event) -> Value {
-    let mut data = event.data.clone();
-    if let Some(data) = data.as_object_mut() {
-        data.remove("bufnr");
+fn cannot_be_replaced() -> BuffersAnswered {
+    BuffersAnswered {
+        message: Some("The chat cannot be changed by a tool that it runs.".to_owned()),
+        ..BuffersAnswered::default()
     }
-    data
 }
 
 /// The call that a function is asked about: its name and its arguments come first.

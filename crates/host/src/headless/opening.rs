@@ -8,10 +8,10 @@ use chat::document::Document;
 use serde_bytes::ByteBuf;
 use serde_json::Value;
 
-use super::buffer::{BUFFER, Buffer};
 use super::file::ChatFile;
 use super::news::Told;
-use super::{FUNCTION, Front, PRIORITY, RESOLVER};
+use super::{BUFFER, FUNCTION, Front, PRIORITY, RESOLVER};
+use crate::frontend::buffer::TextBuffer;
 use crate::lease::{self, Lease, Program, Refusal};
 use crate::protocol::*;
 
@@ -41,7 +41,7 @@ impl Front {
 
     pub(super) fn open_file(&mut self, path: &Path, message: Option<&str>) -> Result<(), String> {
         let shown = path.display();
-        if self.rehearsal.is_none() {
+        if self.dry_run.is_none() {
             self.lease = take_lease(path)?;
         }
         let (file, text) =
@@ -55,7 +55,7 @@ impl Front {
             self.folder = parent.to_owned();
         }
         self.file = Some(file);
-        self.buffer = Buffer::new(text.unwrap_or_default());
+        self.buffer = TextBuffer::new(BUFFER, text.unwrap_or_default());
         self.told = Told::all(&Document::parse(self.buffer.text()));
         self.attach();
         if let Some(message) = message {
@@ -69,7 +69,7 @@ impl Front {
     /// The chat will be in a file that is not there yet.
     pub(super) fn keep_in(&mut self, path: &Path) -> Result<(), String> {
         let shown = path.display();
-        if self.rehearsal.is_none() {
+        if self.dry_run.is_none() {
             self.lease = take_lease(path)?;
         }
         match ChatFile::open(path) {

@@ -5,11 +5,12 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use chat::cycle::{Level, Notice};
 use chat::preview::{Describe, preview};
 use serde_json::{Value, json};
 
-use super::messages::Notice;
 use super::news::News;
+use crate::frontend::RequestStatus;
 use crate::{stdout, terminal};
 
 /// Most columns of a line about a call.
@@ -110,11 +111,11 @@ impl Output {
     }
 
     /// A request ended; `calls` tells whether its answer asked for tools.
-    pub fn request_finished(&mut self, status: &Value, calls: bool) {
-        if self.debug && !calls && status == "success" {
+    pub fn request_finished(&mut self, status: RequestStatus, calls: bool) {
+        if self.debug && !calls && status == RequestStatus::Success {
             debug("No more tool calls, finalizing response");
         }
-        self.event("request_finished", json!({"status": status}));
+        self.event("request_finished", json!({"status": status.name()}));
     }
 
     /// A call or a result stands in the chat.
@@ -158,10 +159,15 @@ impl Output {
     /// The host tells the user something.
     pub fn notice(&mut self, notice: &Notice) {
         if self.show == Show::Events {
-            let data = json!({"level": notice.level, "message": notice.message});
+            let level = match notice.level {
+                Level::Info => "info",
+                Level::Warning => "warn",
+                Level::Error => "error",
+            };
+            let data = json!({"level": level, "message": notice.text});
             return self.event("notice", data);
         }
-        self.tell(&in_a_shell(&notice.message));
+        self.tell(&in_a_shell(&notice.text));
     }
 
     /// The request waits for something: told once, and not again for each second.

@@ -6,13 +6,12 @@ use std::collections::VecDeque;
 use tokio::sync::oneshot;
 
 use super::Front;
-use super::messages::Prompt;
-use crate::protocol::{FromEditor, Prompted};
+use crate::protocol::{EditorReply, Prompt, Prompted};
 
 /// The questions that stand; the first is at the terminal.
 #[derive(Debug, Default)]
 pub struct Prompts {
-    waiting: VecDeque<Prompt>,
+    waiting: VecDeque<(Prompt, oneshot::Sender<EditorReply>)>,
     line: Option<oneshot::Receiver<Option<String>>>,
 }
 
@@ -27,15 +26,15 @@ impl Prompts {
 }
 
 impl Front {
-    pub(super) fn prompt(&mut self, prompt: Prompt) {
-        self.prompts.waiting.push_back(prompt);
+    pub(super) fn prompt(&mut self, prompt: Prompt, reply: oneshot::Sender<EditorReply>) {
+        self.prompts.waiting.push_back((prompt, reply));
         if self.prompts.line.is_none() {
             self.show_prompt(None);
         }
     }
 
     fn show_prompt(&mut self, why: Option<&str>) {
-        if let Some(prompt) = self.prompts.waiting.front() {
+        if let Some((prompt, _)) = self.prompts.waiting.front() {
             self.output.ask("", &shown(prompt, why));
             self.prompts.line = Some(self.answers.next());
         }
@@ -43,14 +42,15 @@ impl Front {
 
     pub(super) fn prompted(&mut self, line: Option<String>) {
         self.prompts.line = None;
-        let Some(prompt) = self.prompts.waiting.front() else {
+        let Some((prompt, _)) = self.prompts.waiting.front() else {
             return;
         };
         match read(prompt, line) {
             Err(why) => self.show_prompt(Some(&why)),
             Ok(prompted) => {
-                self.prompts.waiting.pop_front();
-                self.host.receive(FromEditor::Prompted(prompted));
+                if let Some((_, reply)) = self.prompts.waiting.pop_front() {
+                    drop(reply.send(EditorReply::Prompted(prompted)));
+                }
                 self.show_prompt(None);
             }
         }
@@ -76,10 +76,7 @@ fn shown(prompt: &Prompt, why: Option<&str>) -> String {
 
 /// What a line says; nobody's line is that they left.
 fn read(prompt: &Prompt, line: Option<String>) -> Result<Prompted, String> {
-    let mut prompted = Prompted {
-        ask: prompt.ask,
-        ..Prompted::default()
-    };
+    let mut prompted = Prompted::default();
     let Some(line) = line else {
         return Ok(prompted);
     };
@@ -105,7 +102,7 @@ mod tests {
 
     fn prompt(items: Option<&[&str]>, initial: &str) -> Prompt {
         Prompt {
-            ask: 1,
+            buffer: 1,
             title: "Colour".to_owned(),
             items: items.map(|all| all.iter().map(|it| (*it).to_owned()).collect()),
             initial: Some(initial.to_owned()),

@@ -37,7 +37,7 @@ impl Saving {
 impl Front {
     /// Writes the file, if its text is not in it yet.
     pub(super) fn save(&mut self) {
-        if self.rehearsal.is_some() || !self.saving.unsaved {
+        if self.dry_run.is_some() || !self.saving.unsaved {
             self.saving.unsaved = false;
             return;
         }

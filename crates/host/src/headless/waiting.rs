@@ -58,8 +58,8 @@ impl Front {
         self.outcome.limited = limited;
         let stopped = self.outcome.cancelled || self.outcome.failed;
         let waiting = self.waiting().filter(|_| !stopped);
-        if self.rehearsal.is_some() {
-            return self.end_rehearsal();
+        if self.dry_run.is_some() {
+            return self.end_dry_run();
         }
         match waiting {
             // A key that changes nothing would be pressed for ever.
@@ -86,10 +86,10 @@ impl Front {
 
     /// A call was not run, as what it would change is not what was shown: it is asked
     /// about again. Not for ever where nobody is asked: a file may change all the time.
-    pub(super) fn ask_again(&mut self, id: &str) {
+    pub(super) fn ask_again(&mut self, id: &ToolUseId) {
         self.again += 1;
         if !self.yes || self.again <= MOST_AGAIN {
-            self.asked.retain(|(_, asked)| asked.as_str() != id);
+            self.asked.retain(|(_, asked)| asked != id);
         }
     }
 
@@ -140,7 +140,7 @@ impl Front {
             && tools::find_out(&sandbox.backend()).is_err()
     }
 
-    /// What waits, for a rehearsal.
+    /// What waits, for a dry run.
     pub(super) fn all_waiting(&self) -> Vec<String> {
         let document = Document::parse(self.text());
         let mut found = Vec::new();

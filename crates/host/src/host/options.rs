@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Host, choices};
 use crate::options::Scope;
-use crate::protocol::{Configure, Resolvers};
+use crate::protocol::{Configure, Display, Resolvers};
 use crate::settings::{Problems, Settings};
 
 /// The options that were given last.
@@ -30,7 +30,7 @@ impl Host {
         }
         let registry = &self.catalogue.registry;
         let (settings, problems) = Settings::examine(&configure.options, Scope::Setup, registry);
-        self.editor.send("choices", &choices(&settings, None));
+        self.editor.show(Display::Choices(choices(&settings, None)));
         if !configure.reported {
             self.report_invalid(&problems, configure.caller.as_deref());
         }

@@ -13,7 +13,7 @@ use tools::{Tool, ToolContext, ToolError, ToolResult};
 
 use super::serve::live;
 use super::*;
-use crate::front::Sender;
+use crate::neovim::Neovim;
 use crate::rpc;
 
 /// Set in the process that is the host.
@@ -68,14 +68,12 @@ fn this_program_as_the_host() {
     runtime.block_on(async {
         let (incoming, messages) = mpsc::unbounded_channel();
         let (sender, channel) = rpc::connect(incoming);
-        let mut host = Host::new(Editor::new(Sender::Neovim(sender)));
         let tool: Arc<dyn Tool> = Arc::new(Panics);
-        host.take_change(Change::Ready(
-            "test".to_owned(),
-            Precedence::Own,
-            vec![tool],
-        ));
-        live(host, messages, channel).await;
+        let add = |host: &mut Host| {
+            let name = "test".to_owned();
+            host.take_change(Change::Ready(name, Precedence::Own, vec![tool]));
+        };
+        live(Neovim::new(sender), add, messages, channel).await;
     });
     tools::end_descendants();
     std::process::exit(0);

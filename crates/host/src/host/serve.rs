@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::Host;
 use crate::editor::Editor;
-use crate::front::Sender;
+use crate::neovim::Neovim;
 use crate::protocol::FromEditor;
 use crate::{rpc, supervise};
 
@@ -47,23 +47,31 @@ pub fn run(collected: bool) -> ExitCode {
 async fn serve(collected: bool) {
     let (incoming, messages) = mpsc::unbounded_channel();
     let (sender, channel) = rpc::connect(incoming);
-    let host = Host::new(Editor::new(Sender::Neovim(sender)));
     supervise::follow_watcher(collected);
-    live(host, messages, channel).await;
+    live(Neovim::new(sender), |_| {}, messages, channel).await;
 }
 
+/// Serves a Neovim until its channel closes or the process is asked to end. `prepare`
+/// changes the host before its first message.
 pub(super) async fn live(
-    mut host: Host,
+    neovim: Neovim,
+    prepare: impl FnOnce(&mut Host),
     mut messages: mpsc::UnboundedReceiver<FromEditor>,
     channel: impl Future<Output = ()>,
 ) {
     let Ok(mut terminate) = signal(SignalKind::terminate()) else {
         return;
     };
+    let mut host = Host::new(Editor::new(neovim.clone()));
+    prepare(&mut host);
     tokio::pin!(channel);
     loop {
         tokio::select! {
-            Some(message) = messages.recv() => host.receive(message),
+            // In the order of the other messages: a reply never overtakes a change.
+            Some(message) = messages.recv() => match message {
+                FromEditor::Replied(number, reply) => neovim.answer(number, reply),
+                message => host.receive(message),
+            },
             change = host.next_change() => host.take_change(change),
             () = &mut channel => return,
             _ = terminate.recv() => return,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Host;
-use crate::protocol::{Command, Report};
+use crate::protocol::Command;
 
 impl Host {
     /// `:Flemma mcp` and its group.
@@ -18,13 +18,7 @@ impl Host {
             ("mcp:restart", Some(name)) => self.servers.restart(name),
             ("mcp", name) => {
                 let lines = self.servers.report(name);
-                self.editor.send(
-                    "report",
-                    &Report {
-                        title: "mcp",
-                        lines,
-                    },
-                );
+                self.editor.report("mcp", lines);
             }
             (other, _) => self.editor.report_problem(&chat::Problem::new(
                 format!(":Flemma {other} needs the name of a server."),

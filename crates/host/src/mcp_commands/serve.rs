@@ -21,12 +21,13 @@ use crate::commands::fail;
 use crate::config::Given;
 use crate::editor::Editor;
 use crate::exit_code::Code;
-use crate::front::{Here, Sender};
 use crate::host::Host;
 use crate::protocol::{BufferId, Configure, FromEditor, Resolvers};
 use crate::shared::Shared;
 use crate::state_dir;
 use crate::terminal;
+
+use super::notices::NoticesOnly;
 
 /// The variable that holds the token.
 const TOKEN: &str = "FLEMMA_MCP_TOKEN";
@@ -82,12 +83,7 @@ fn with_approved(mut options: Value, approve: &[String]) -> Value {
 async fn run(http: Option<SocketAddr>, options: Value, guard: Guard) -> Result<(), String> {
     let folder =
         std::env::current_dir().map_err(|error| format!("The current folder is gone: {error}."))?;
-    let (messages, mut said) = mpsc::unbounded_channel();
-    let editor = Editor::new(Sender::Here(Here {
-        messages,
-        rehearsal: false,
-        person: false,
-    }));
+    let editor = Editor::new(NoticesOnly);
     editor.open_files(&[]);
     let mut host = Host::new(editor.clone());
     host.receive(FromEditor::Configure(Configure {
@@ -117,7 +113,6 @@ async fn run(http: Option<SocketAddr>, options: Value, guard: Guard) -> Result<(
         tokio::select! {
             served = &mut serving => return served,
             _ = stop.recv() => return Ok(()),
-            Some(message) = said.recv() => tell(&message),
             Some(done) = waiting.recv() => drop(done.send(())),
             change = host.next_change() => {
                 host.take_change(change);
@@ -148,15 +143,6 @@ fn stopped() -> Result<mpsc::Receiver<()>, String> {
         });
     }
     Ok(stop)
-}
-
-/// What the host has to say goes where it disturbs no protocol.
-fn tell(message: &crate::front::Message) {
-    if message.name == "notify"
-        && let Some(text) = message.payload["message"].as_str()
-    {
-        terminal::tell(text);
-    }
 }
 
 async fn serving(

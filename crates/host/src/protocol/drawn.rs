@@ -3,7 +3,49 @@
 
 use serde::Serialize;
 
-use super::BufferId;
+use super::{
+    BufferId, Choices, Cursor, Folds, KnownTools, Lock, Open, Report, Taken, Unfold, UsageNote,
+    Welcome,
+};
+
+/// What a front end shows. Each replaces what was shown of its kind before.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Display {
+    /// Which host this is.
+    Welcome(Welcome),
+    /// What commands can be completed with.
+    Choices(Choices),
+    /// The tools that there are.
+    KnownTools(KnownTools),
+    /// Lines in a window.
+    Report(Report),
+    /// A new chat.
+    Open(Open),
+    /// States and previews beside calls.
+    Marks(Marks),
+    /// Highlights.
+    Spans(Spans),
+    /// Problems of the text.
+    Diagnostics(Diagnostics),
+    /// Folds.
+    Folds(Folds),
+    /// Folds to open.
+    Unfold(Unfold),
+    /// Tasks and queued messages.
+    Queued(Queued),
+    /// What the open request is doing.
+    Request(Request),
+    /// The status line's text.
+    Statusline(Statusline),
+    /// What an answer took and cost.
+    Usage(Box<UsageNote>),
+    /// Whether the user may change the text.
+    Lock(Lock),
+    /// Whether another program works on the chat.
+    Taken(Taken),
+    /// Where the cursor goes.
+    Cursor(Cursor),
+}
 
 /// What is shown beside one call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -43,12 +85,12 @@ pub struct MarkItem {
 }
 
 /// `marks`: all of a buffer's.
-#[derive(Debug, Serialize)]
-pub struct Marks<'a> {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Marks {
     /// Which buffer.
     pub buffer: BufferId,
     /// Every one; those that are missing vanish.
-    pub items: &'a [MarkItem],
+    pub items: Vec<MarkItem>,
 }
 
 /// `request`: what the open request is doing.
@@ -130,12 +172,12 @@ pub struct DiagnosticItem {
 }
 
 /// `diagnostics`: all of a buffer's.
-#[derive(Debug, Serialize)]
-pub struct Diagnostics<'a> {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Diagnostics {
     /// Which buffer.
     pub buffer: BufferId,
     /// Every one.
-    pub items: &'a [DiagnosticItem],
+    pub items: Vec<DiagnosticItem>,
 }
 
 /// `statusline`: its text for a buffer.

@@ -29,7 +29,7 @@ pub struct FoldPart {
 }
 
 /// `folds`: what can be folded, where that differs from what was sent before.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Folds {
     /// Which buffer.
     pub buffer: BufferId,
@@ -45,10 +45,10 @@ pub struct Folds {
 }
 
 /// `unfold`: open every fold around these lines, in every window.
-#[derive(Debug, Serialize)]
-pub struct Unfold<'a> {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Unfold {
     /// Which buffer.
     pub buffer: BufferId,
     /// Which lines.
-    pub lines: &'a [usize],
+    pub lines: Vec<usize>,
 }

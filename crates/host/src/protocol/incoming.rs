@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Attach, BufferId, Changed, Detached, Directory, Prompted, RegisteredTools, Renamed, Resolvers,
-    Saved, Snapshot, ToolCommand, ToolReturned, Viewport, WindowId,
+    Attach, BufferId, Changed, Detached, Directory, EditorReply, RegisteredTools, Renamed,
+    Resolvers, Saved, Snapshot, ToolCommand, ToolReturned, Viewport, WindowId,
 };
 
 /// What the plugin says. The name of a message is its variant in snake case.
@@ -38,22 +38,18 @@ pub enum FromEditor {
     Viewport(Viewport),
     /// What became of an edit.
     Applied(Applied),
-    /// What the user's functions answered.
-    Answered(Answered),
     /// The tools that are registered in Lua.
     Tools(RegisteredTools),
     /// What one of them said.
     ToolReturned(ToolReturned),
     /// One of them wants a command to run.
     ToolCommand(ToolCommand),
-    /// What is known of an open file.
-    BuffersAnswered(BuffersAnswered),
     /// Which files are open.
     OpenFiles(OpenFiles),
     /// The working directory of a chat is another one.
     Directory(Directory),
-    /// What the user said to a question.
-    Prompted(Prompted),
+    /// The reply to the question of this number.
+    Replied(u64, EditorReply),
 }
 
 /// Who asks.
@@ -200,31 +196,6 @@ impl TryFrom<String> for Outcome {
     }
 }
 
-/// What the user's functions answered.
-#[derive(Debug, Deserialize)]
-pub struct Answered {
-    /// The question.
-    pub ask: u64,
-    /// For each call, in order: what those that were asked answered, in order.
-    pub values: Vec<Vec<FunctionAnswer>>,
-}
-
-/// What one function answered.
-#[derive(Debug, Deserialize)]
-pub struct FunctionAnswer {
-    /// Whether it returned.
-    pub ok: bool,
-    /// What it returned, unless that was a table or the like.
-    #[serde(default)]
-    pub value: Value,
-    /// The type of what it returned; `gone` when there is no such function.
-    #[serde(default)]
-    pub kind: String,
-    /// The error it raised.
-    #[serde(default)]
-    pub message: Option<String>,
-}
-
 /// Which files are open; comes anew whenever that changes, before anybody can change
 /// the text of one that is new.
 #[derive(Debug, Default, Deserialize)]
@@ -232,38 +203,4 @@ pub struct OpenFiles {
     /// Names of loaded buffers, absolute, links in them not followed.
     #[serde(default)]
     pub paths: Vec<String>,
-}
-
-/// What is known of an open file.
-#[derive(Debug, Default, Deserialize)]
-pub struct BuffersAnswered {
-    /// The question.
-    pub ask: u64,
-    /// Whether a buffer holds the file.
-    #[serde(default)]
-    pub open: bool,
-    /// Its text.
-    #[serde(default)]
-    pub text: Option<String>,
-    /// Whether it has unsaved changes.
-    #[serde(default)]
-    pub modified: bool,
-    /// Whether the text was replaced.
-    #[serde(default)]
-    pub ok: bool,
-    /// Whether the file was written.
-    #[serde(default)]
-    pub saved: bool,
-    /// The size of the text, or of the file once it is written.
-    #[serde(default)]
-    pub bytes: u64,
-    /// What the user's autocommands changed while it was written, as a diff.
-    #[serde(default)]
-    pub difference: Option<String>,
-    /// Whether the file of a buffer with unsaved changes changed on disk.
-    #[serde(default)]
-    pub conflict: bool,
-    /// Why not.
-    #[serde(default)]
-    pub message: Option<String>,
 }

@@ -6,6 +6,17 @@ use serde_json::Value;
 
 use super::BufferId;
 
+/// A message about a call of a tool that is registered in Lua.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LuaMessage {
+    /// Run a tool.
+    Call(Box<ToolCall>),
+    /// Stop a call.
+    Stop(ToolStop),
+    /// A command of a call ended.
+    CommandEnded(CommandEnded),
+}
+
 /// The tools that are registered in Lua; comes anew whenever that changes.
 #[derive(Debug, Default, Deserialize)]
 pub struct RegisteredTools {
@@ -88,7 +99,7 @@ pub struct ToolCommand {
 }
 
 /// `command_ended`: how a command of a call ended.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CommandEnded {
     /// The chat's buffer.
     pub buffer: BufferId,
@@ -125,8 +136,8 @@ pub struct KnownTool {
 }
 
 /// `tool_call`: run a registered tool.
-#[derive(Debug, Serialize)]
-pub struct ToolCall<'a> {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolCall {
     /// The chat's buffer.
     pub buffer: BufferId,
     /// Comes back in [`ToolReturned`].
@@ -137,7 +148,7 @@ pub struct ToolCall<'a> {
     #[serde(rename = "async")]
     pub is_async: Option<bool>,
     /// The tool's name.
-    pub tool: &'a str,
+    pub tool: String,
     /// The arguments.
     pub input: Value,
     /// Where it runs.
@@ -151,7 +162,7 @@ pub struct ToolCall<'a> {
 }
 
 /// What a call may do to the machine.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Held {
     /// Folders below which files may be written.
     pub writable: Vec<String>,
@@ -162,7 +173,7 @@ pub struct Held {
 }
 
 /// `tool_stop`: nobody waits for a call any more.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolStop {
     /// Which, by its number in [`ToolCall`].
     pub call: u64,

@@ -8,7 +8,7 @@ use super::{BufferId, WindowId};
 use crate::usage::Sums;
 
 /// `welcome`: who answers.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Welcome {
     /// See [`VERSION`].
     pub protocol: u64,
@@ -16,8 +16,8 @@ pub struct Welcome {
     pub version: &'static str,
 }
 
-/// One of the changes of [`Apply`].
-#[derive(Debug, Clone, Serialize)]
+/// One of the changes of a [`BufferEdit`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
     /// First line that goes.
     pub first: usize,
@@ -28,8 +28,8 @@ pub struct Change {
 }
 
 /// `apply`: change the text, all or nothing.
-#[derive(Debug, Serialize)]
-pub struct Apply<'a> {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BufferEdit {
     /// Which buffer.
     pub buffer: BufferId,
     /// Comes back in [`Applied`].
@@ -37,7 +37,7 @@ pub struct Apply<'a> {
     /// The text that the changes were computed for.
     pub seq: u64,
     /// Sorted and disjoint.
-    pub changes: &'a [Change],
+    pub changes: Vec<Change>,
     /// Where an answer will grow, in the text that they make.
     pub anchor: Option<Anchor>,
     /// Whether it continues the undo step of our last change.
@@ -50,8 +50,8 @@ pub struct Apply<'a> {
 }
 
 /// `append`: insert text at an anchor, which moves behind it.
-#[derive(Debug, Serialize)]
-pub struct Append<'a> {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AnswerChunk {
     /// Which buffer.
     pub buffer: BufferId,
     /// Comes back in [`Applied`].
@@ -59,20 +59,20 @@ pub struct Append<'a> {
     /// Which anchor.
     pub anchor: u64,
     /// What must stand before the anchor.
-    pub expect: Option<Expect<'a>>,
+    pub expect: Option<Expect>,
     /// The first continues the anchor's line.
-    pub lines: &'a [&'a str],
+    pub lines: Vec<String>,
     /// Whether it continues the undo step of our last change.
     pub join: bool,
 }
 
 /// The text before an anchor.
-#[derive(Debug, Serialize)]
-pub struct Expect<'a> {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Expect {
     /// The anchor's byte column.
     pub column: usize,
     /// The last bytes before it, at most 64.
-    pub tail: &'a str,
+    pub tail: String,
 }
 
 /// Where a text will grow.
@@ -87,7 +87,7 @@ pub struct Anchor {
 }
 
 /// `release_anchor`: nothing grows there any more.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ReleaseAnchor {
     /// Which buffer.
     pub buffer: BufferId,
@@ -96,7 +96,7 @@ pub struct ReleaseAnchor {
 }
 
 /// `lock`: whether the user may change the text.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Lock {
     /// Which buffer.
     pub buffer: BufferId,
@@ -105,7 +105,7 @@ pub struct Lock {
 }
 
 /// `taken`: whether another program works on the chat's file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Taken {
     /// Which buffer.
     pub buffer: BufferId,
@@ -114,7 +114,7 @@ pub struct Taken {
 }
 
 /// `cursor`: move it, in one window, if that is at the end of the chat.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cursor {
     /// Which buffer.
     pub buffer: BufferId,
@@ -157,7 +157,7 @@ pub struct UserEvent<'a> {
 }
 
 /// `choices`: what `:Flemma switch` and `:Flemma run` take.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Choices {
     /// Whether the user is asked what to switch to.
     pub ask: bool,
@@ -170,7 +170,7 @@ pub struct Choices {
 }
 
 /// A preset or a provider.
-#[derive(Debug, Serialize, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Choice {
     /// Its name.
     pub name: String,
@@ -181,8 +181,8 @@ pub struct Choice {
 }
 
 /// `usage`: what an answer took and cost.
-#[derive(Debug, Serialize)]
-pub struct UsageNote<'a> {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct UsageNote {
     /// Which buffer.
     pub buffer: BufferId,
     /// What is shown for a moment.
@@ -190,20 +190,20 @@ pub struct UsageNote<'a> {
     /// For how many seconds; 0 is not at all.
     pub seconds: u64,
     /// The request itself.
-    pub request: UsageEntry<'a>,
+    pub request: UsageEntry,
     /// Sums of all requests of this host.
     pub session: Sums,
 }
 
 /// One request of a [`UsageNote`].
-#[derive(Debug, Serialize)]
-pub struct UsageEntry<'a> {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct UsageEntry {
     /// The provider's name.
-    pub provider: &'a str,
+    pub provider: String,
     /// The model's name.
-    pub model: &'a str,
+    pub model: String,
     /// The chat's file.
-    pub path: Option<&'a str>,
+    pub path: Option<String>,
     /// When it was sent, in milliseconds since 1970.
     pub started_at: u64,
     /// When it ended.
@@ -215,83 +215,26 @@ pub struct UsageEntry<'a> {
     pub sums: Sums,
 }
 
-/// `ask`: call the user's functions.
-#[derive(Debug, Serialize)]
-pub struct Ask {
-    /// Comes back in [`Answered`].
-    pub ask: u64,
-    /// The calls.
-    pub calls: Vec<FunctionCall>,
-}
-
-/// A question to the user's functions.
-#[derive(Debug, Serialize)]
-pub struct FunctionCall {
-    /// Whom to ask, in this order, until one returns something: ids from
-    /// [`Configure`] and [`Resolvers`].
-    pub functions: Vec<u64>,
-    /// What each gets.
-    pub arguments: Vec<Value>,
-}
-
-/// `open_text`: what is known of an open file.
-#[derive(Debug, Serialize)]
-pub struct OpenText<'a> {
-    /// Comes back in [`BuffersAnswered`].
-    pub ask: u64,
-    /// Absolute.
-    pub path: &'a str,
-}
-
-/// `replace_text`: change an open file.
-#[derive(Debug, Serialize)]
-pub struct ReplaceText<'a> {
-    /// Comes back in [`BuffersAnswered`].
-    pub ask: u64,
-    /// Absolute.
-    pub path: &'a str,
-    /// The file that was found there; none when there is no file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<FileIdentity>,
-    /// The text it must have.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expected: Option<&'a str>,
-    /// The text it gets.
-    pub text: &'a str,
-    /// The encoding it gets; it keeps its own without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub encoding: Option<&'static str>,
-}
-
-/// A file, as it can be compared.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct FileIdentity {
-    /// The number of the device.
-    pub device: u64,
-    /// The number on the device.
-    pub inode: u64,
-}
-
 /// `check_files`: read open files again that a command may have changed.
 #[derive(Debug, Serialize)]
 pub struct CheckFiles {}
 
 /// `report`: show lines in a window.
-#[derive(Debug, Serialize)]
-pub struct Report<'a> {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
     /// The window's name.
-    pub title: &'a str,
+    pub title: &'static str,
     /// What it shows.
     pub lines: Vec<String>,
 }
 
 /// `open`: a new chat.
-#[derive(Debug, Serialize)]
-pub struct Open<'a> {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Open {
     /// The buffer's name.
-    pub name: &'a str,
+    pub name: String,
     /// Its text.
-    pub lines: Vec<&'a str>,
+    pub lines: Vec<String>,
     /// Whether Ctrl-] is pressed in it at once.
     pub advance: bool,
 }

@@ -11,12 +11,12 @@ use agent::answer::{self, Answer, Ids, Said};
 use chat::Problem;
 use chat::cycle::{AnswerEnd, Event, Level, Notice, Options};
 use provider::StreamEvent;
-use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::usage::Meter;
 use super::{FRAME, Session};
+use crate::frontend::{RequestStatus, SessionEvent};
 use crate::protocol::ReleaseAnchor;
 
 /// An answer of which nothing arrives for so long is reported: models pause for a second
@@ -184,7 +184,7 @@ impl Session {
         }
         match &event {
             StreamEvent::Text(text) => {
-                self.editor.say(text);
+                self.editor.emit(SessionEvent::AnswerText(text.clone()));
                 open.doing = Doing::Streaming;
             }
             StreamEvent::ToolUseStart { name } => {
@@ -280,21 +280,20 @@ impl Session {
             self.note_answer_end(&open.tail);
         }
         let status = match end {
-            AnswerEnd::Complete => "success",
-            AnswerEnd::Failed => "error",
-            AnswerEnd::Limited => "limit",
-            AnswerEnd::Cancelled => "cancelled",
+            AnswerEnd::Complete => RequestStatus::Success,
+            AnswerEnd::Failed => RequestStatus::Error,
+            AnswerEnd::Limited => RequestStatus::Limit,
+            AnswerEnd::Cancelled => RequestStatus::Cancelled,
         };
+        let buffer = self.buffer;
         if let Some(anchor) = open.anchor {
-            let buffer = self.buffer;
             self.editor
-                .send("release_anchor", &ReleaseAnchor { buffer, anchor });
+                .frontend()
+                .release_anchor(ReleaseAnchor { buffer, anchor });
         }
         self.note_usage(open.meter);
-        self.editor.event(
-            "FlemmaRequestFinished",
-            json!({"bufnr": self.buffer, "status": status}),
-        );
+        self.editor
+            .emit(SessionEvent::RequestFinished { buffer, status });
         self.view.redraw();
         self.waiting.push_back(Event::AnswerEnded(end));
     }

@@ -20,7 +20,7 @@ impl Session {
         }
         if !std::mem::replace(&mut self.told_waiting, true) {
             // Where there is a screen, it shows this for as long as it holds.
-            if self.editor.is_here() {
+            if self.editor.is_headless() {
                 self.inform(WAITING);
             }
             self.view.redraw();

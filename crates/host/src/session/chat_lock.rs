@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::Session;
 use crate::lease::{self, HeldBy, Lease, Program, Refusal};
-use crate::protocol::{Command, Renamed, Taken};
+use crate::protocol::{Command, Display, Renamed, Taken};
 use crate::state_dir;
 use crate::status::is_tutor_chat;
 
@@ -169,7 +169,7 @@ impl Session {
     fn take_lease(&mut self) -> Result<(), HeldBy> {
         let path = self.path.as_deref();
         // A front end in this process holds the file itself, from before it is read.
-        if self.editor.is_here() {
+        if self.editor.is_headless() {
             return Ok(());
         }
         // The tutor's chats are new ones each time, under one name.
@@ -223,7 +223,8 @@ impl Session {
             }
             self.view.redraw();
             let buffer = self.buffer;
-            self.editor.send("taken", &Taken { buffer, elsewhere });
+            self.editor
+                .show(Display::Taken(Taken { buffer, elsewhere }));
         }
     }
 

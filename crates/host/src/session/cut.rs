@@ -95,7 +95,7 @@ impl Session {
     /// Brings the record on disk up to date. Only where the chat is ours: the record of
     /// another program is about its own work.
     pub(super) fn keep_half_done(&mut self) {
-        if self.editor.is_here() || self.loading.is_some() || !self.has_chat() {
+        if self.editor.is_headless() || self.loading.is_some() || !self.has_chat() {
             return;
         }
         if self.cut.path != self.path {

@@ -8,7 +8,7 @@ use chat::origin::ChangeSource;
 use chat::write::TextEdit;
 
 use super::Session;
-use crate::protocol::{Anchor, Append, Applied, Apply, Change, Expect, Outcome};
+use crate::protocol::{Anchor, AnswerChunk, Applied, BufferEdit, Change, Expect, Outcome};
 
 /// An edit that the editor has not answered yet.
 pub(super) struct InFlight {
@@ -75,17 +75,17 @@ impl Session {
     fn send_changes(&mut self, edits: Vec<TextEdit>, anchor: Option<Anchor>) -> Vec<Change> {
         let changes: Vec<Change> = edits.into_iter().map(|edit| self.smallest(edit)).collect();
         let approves = |line: &String| line.contains("flemma:tool") && line.contains("approved");
-        let apply = Apply {
+        let edit = BufferEdit {
             buffer: self.buffer,
             edit: self.number(),
             seq: self.seq,
-            changes: &changes,
+            changes: changes.clone(),
             anchor,
             join: false,
             keep: changes.iter().any(|it| it.lines.iter().any(approves)),
             unlock: self.running.is_empty() && !self.cycle.has_queue(),
         };
-        self.editor.send("apply", &apply);
+        self.editor.frontend().apply(edit);
         changes
     }
 
@@ -111,20 +111,20 @@ impl Session {
 
     /// Sends a piece of an answer to its anchor.
     pub(super) fn append(&mut self, anchor: u64, expect: Option<(usize, &str)>, text: &str) {
-        let lines: Vec<&str> = text.split('\n').collect();
+        let lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
         let edit = self.number();
-        self.editor.send(
-            "append",
-            &Append {
-                buffer: self.buffer,
-                edit,
-                anchor,
-                expect: expect.map(|(column, tail)| Expect { column, tail }),
-                lines: &lines,
-                join: true,
-            },
-        );
-        let lines = lines.into_iter().map(str::to_owned).collect();
+        let expect = expect.map(|(column, tail)| Expect {
+            column,
+            tail: tail.to_owned(),
+        });
+        self.editor.frontend().append(AnswerChunk {
+            buffer: self.buffer,
+            edit,
+            anchor,
+            expect,
+            lines: lines.clone(),
+            join: true,
+        });
         self.edit = Some(InFlight {
             number: edit,
             what: What::Append { lines },

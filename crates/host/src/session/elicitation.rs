@@ -114,7 +114,7 @@ impl Session {
             reply,
             dialogue: None,
         });
-        if self.editor.is_here() {
+        if self.editor.is_headless() {
             if running.questions.len() == 1 {
                 self.open_question(call);
             }
@@ -128,7 +128,7 @@ impl Session {
 
     fn filled(&mut self, call: &CallKey, number: u64, reply: Option<Reply>) {
         // On the command line whoever leaves is not asked again.
-        let reply = match self.editor.is_here() {
+        let reply = match self.editor.is_headless() {
             true => reply.or(Some(Reply::Dismissed)),
             false => reply,
         };
@@ -142,7 +142,7 @@ impl Session {
             tracing::info!(call = %call.id, number, "a question was answered");
             drop(question.reply.send(reply));
         }
-        if self.editor.is_here() {
+        if self.editor.is_headless() {
             self.open_question(call);
         }
     }

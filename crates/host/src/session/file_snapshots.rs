@@ -12,11 +12,12 @@ use std::sync::Arc;
 use chat::approval::{self, Answers, CallKey, Decision, FunctionId, Question};
 use chat::cycle::{Event, Level, Notice};
 use chat::marks::Mark;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tools::{Changes, OpenBuffers, Shown, Standing};
 
 use super::{Input, Session};
 use crate::buffers::EditorBuffers;
+use crate::frontend::SessionEvent;
 use crate::protocol::Command;
 
 /// How long something is on the screen before it can have been read, in milliseconds:
@@ -206,8 +207,7 @@ impl Session {
                 path.escape_debug()
             ),
         });
-        let again = json!({"id": call.id.as_str()});
-        self.editor.tell_here("shown_again", &again);
+        self.editor.emit(SessionEvent::CallShownAgain(call.clone()));
         Some(Decision::RequireApproval)
     }
 
@@ -256,7 +256,7 @@ impl Session {
             let shown = command.shown.filter(|it| it.again >= last);
             shown.is_some_and(|it| it.for_ms >= LEAST_READ_MS)
         };
-        !command.decides() || self.editor.is_here() || last.max().is_none_or(read)
+        !command.decides() || self.editor.is_headless() || last.max().is_none_or(read)
     }
 }
 

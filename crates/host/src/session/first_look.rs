@@ -31,7 +31,7 @@ impl Session {
     /// second press counts, however soon it comes.
     pub(super) fn is_too_soon(&mut self, command: &Command) -> bool {
         let delay = self.shared.settings.tools.review_delay;
-        if delay == 0 || self.editor.is_here() {
+        if delay == 0 || self.editor.is_headless() {
             return false;
         }
         let document = self.text.document();

@@ -16,7 +16,9 @@ use tokio::time::Instant;
 use super::Session;
 use super::folding::{Folding, SentPart};
 use super::outcomes::Outcomes;
-use crate::protocol::{Command, DiagnosticItem, FoldItem, FoldPart, Folds, MarkItem, Unfold};
+use crate::protocol::{
+    Command, DiagnosticItem, Display, FoldItem, FoldPart, Folds, MarkItem, Unfold,
+};
 
 /// What the user must see: the lines of each thing, by a name that it keeps.
 pub(super) type Seen = BTreeMap<String, Vec<usize>>;
@@ -144,7 +146,7 @@ impl Session {
         let dirty = self.folds.dirty?;
         let options = &self.shared.settings.folds;
         let visible = self.view.lines()?;
-        if self.editor.is_here() || (!options.enabled && !self.folds.fresh) {
+        if self.editor.is_headless() || (!options.enabled && !self.folds.fresh) {
             return None;
         }
         let mut news = News::default();
@@ -195,7 +197,7 @@ impl Session {
                 opening: folding.opening,
                 parts: news.parts,
             };
-            self.editor.send("folds", &message);
+            self.editor.show(Display::Folds(message));
         }
         self.unfold(&news.errors);
         let more = news.rest.is_some();
@@ -234,9 +236,11 @@ impl Session {
     }
 
     fn unfold(&self, lines: &[usize]) {
-        if !lines.is_empty() && !self.editor.is_here() {
-            let buffer = self.buffer;
-            self.editor.send("unfold", &Unfold { buffer, lines });
+        if !lines.is_empty() && !self.editor.is_headless() {
+            self.editor.show(Display::Unfold(Unfold {
+                buffer: self.buffer,
+                lines: lines.to_vec(),
+            }));
         }
     }
 

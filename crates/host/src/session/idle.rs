@@ -1,9 +1,8 @@
 //! When everything that a key started is done, and everybody who waits is told.
 
-use serde_json::json;
-
 use super::Session;
 use super::dispatch::Rule;
+use crate::frontend::{Rested, SessionEvent};
 
 impl Session {
     /// Says once for each key that nothing goes on any more, and why not.
@@ -12,17 +11,13 @@ impl Session {
             return;
         }
         self.unsettled = false;
-        let limit = self.cycle.reached_limit();
-        let queued = self.queued_count();
-        let waiting = self.cycle.waiting_tools(&self.text.document());
-        let data = json!({
-            "bufnr": self.buffer,
-            "limit": limit,
-            "stuck": self.cycle.is_stuck(),
-            "queued": queued,
-            "waiting": waiting,
-        });
-        self.editor.event("FlemmaRested", data);
+        self.editor.emit(SessionEvent::Rested(Rested {
+            buffer: self.buffer,
+            limit: self.cycle.reached_limit(),
+            stuck: self.cycle.is_stuck(),
+            queued: self.queued_count(),
+            waiting: self.cycle.waiting_tools(&self.text.document()),
+        }));
     }
 
     /// Whether nothing goes on, and nothing waits but for the user.

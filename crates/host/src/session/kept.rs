@@ -25,7 +25,7 @@ impl Session {
     /// Brings the file up to what waits now. Only where the chat is ours: the words of
     /// another program are its own.
     pub(super) fn keep_words(&mut self) {
-        if self.editor.is_here() || self.loading.is_some() || !self.has_chat() {
+        if self.editor.is_headless() || self.loading.is_some() || !self.has_chat() {
             return;
         }
         if self.kept.path != self.path {

@@ -8,7 +8,7 @@ use chat::origin::ChangeSource;
 use chat::write::TextEdit;
 
 use super::Session;
-use crate::protocol::{Command, Cursor};
+use crate::protocol::{Command, Cursor, Display};
 
 /// Whether `:Flemma trust` is about the tools of the project.
 fn names_tools(command: &Command) -> bool {
@@ -163,7 +163,7 @@ impl Session {
     }
 
     fn send_cursor(&self, cursor: Cursor) {
-        self.editor.send("cursor", &cursor);
+        self.editor.show(Display::Cursor(cursor));
     }
 
     /// The last line of the result block that starts on `line`.

@@ -104,7 +104,7 @@ impl Outcomes {
 impl Session {
     /// What stands beside the results on the screen.
     pub(super) fn outcome_items(&self, document: &Document<'_>) -> Vec<MarkItem> {
-        let visible = self.view.lines().filter(|_| !self.editor.is_here());
+        let visible = self.view.lines().filter(|_| !self.editor.is_headless());
         let found = visible.iter().flat_map(|lines| results(document, lines));
         // Ids may repeat; a mark needs a name of its own.
         let mut seen: HashMap<ToolUseId, usize> = HashMap::new();

@@ -4,7 +4,7 @@
 use chat::cycle::{Level, Notice};
 
 use super::Session;
-use crate::protocol::Report;
+use crate::protocol::Display;
 use crate::rules::Rules;
 use crate::{log, status};
 
@@ -31,7 +31,7 @@ impl Session {
                 let lines = status::option_lines(&rules.settings, &rules.chosen());
                 report.lines.extend(lines);
             }
-            editor.send("report", &report);
+            editor.show(Display::Report(report));
         };
         self.with_rules_now(show);
     }
@@ -61,8 +61,7 @@ impl Session {
         self.with_rules_now(move |rules| {
             lines.extend([String::new(), "All tools".to_owned()]);
             lines.extend(status::tool_lines(rules, &shared.registry));
-            let title = "tools";
-            editor.send("report", &Report { title, lines });
+            editor.report("tools", lines);
         });
     }
 
@@ -70,6 +69,6 @@ impl Session {
     pub(super) fn report_log(&self) {
         let editor = self.editor.clone();
         // Reads up to 20 MB.
-        tokio::task::spawn_blocking(move || editor.send("report", &log::report()));
+        tokio::task::spawn_blocking(move || editor.show(Display::Report(log::report())));
     }
 }

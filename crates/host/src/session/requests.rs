@@ -10,27 +10,24 @@ use chat::Problem;
 use chat::cycle::{Level, Notice};
 use chat::prompt::Prompt;
 use provider::{StreamEvent, TextCalls};
-use serde_json::json;
 use tokio::sync::mpsc;
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::Open;
 use super::build_request::Expansion;
-use super::rehearsal::rehearse_request;
+use super::dry_run::report_request;
 use super::{Input, Session};
 use crate::credentials::Keyed;
 use crate::digest::sha256;
 use crate::editor::Editor;
 use crate::endpoint::{self, Destination};
+use crate::frontend::SessionEvent;
 use crate::settings::Settings;
 use crate::usage::Tariff;
-use crate::{route, rpc, status, tutor};
+use crate::{route, status, tutor};
 
 /// A pause of an answer in which a cancel can have been pressed.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long the words behind a pause wait for a signal that came before them.
-const SIGNALS_FIRST: Duration = Duration::from_millis(20);
 
 type Inbox = mpsc::UnboundedSender<Input>;
 type Batches = mpsc::UnboundedReceiver<Vec<StreamEvent>>;
@@ -45,16 +42,15 @@ impl Session {
         let number = self.number();
         let cancel = CancellationToken::new();
         self.request = Some(Open::new(number, cancel.clone(), Answer::default()));
-        self.editor
-            .event("FlemmaRequestStarted", json!({"bufnr": self.buffer}));
+        let buffer = self.buffer;
+        self.editor.emit(SessionEvent::RequestStarted { buffer });
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
         let sending = Sending {
             number,
             settings: self.rules.settings.clone(),
-            rehearsal: self.editor.is_rehearsal().then(|| self.editor.clone()),
-            in_shell: self.editor.is_here(),
+            editor: self.editor.clone(),
             is_tutor: status::is_tutor_chat(self.path.as_deref()),
             cache_key: self.cache_key(),
             inbox,
@@ -101,7 +97,7 @@ impl Session {
     /// What the request waits for, shown in place of its label.
     pub(super) fn note(&mut self, number: u64, note: String) {
         if let Some(open) = self.request.as_mut().filter(|open| open.number == number) {
-            self.editor.tell_here("note", &note);
+            self.editor.emit(SessionEvent::RequestNote(note.clone()));
             open.note = Some(note);
             self.view.redraw();
         }
@@ -113,10 +109,7 @@ impl Session {
 struct Sending {
     number: u64,
     settings: Settings,
-    /// Where a dry run is shown instead of a request being sent.
-    rehearsal: Option<Editor>,
-    /// Whether it is sent from a shell. In Neovim, calls are seen in the chat.
-    in_shell: bool,
+    editor: Editor,
     is_tutor: bool,
     cache_key: Option<String>,
     inbox: Inbox,
@@ -143,8 +136,8 @@ impl Sending {
         }
         let calls = text_calls(&destination, &prompt);
         let (events, batches) = mpsc::unbounded_channel();
-        if let Some(editor) = self.rehearsal.take() {
-            let Err(problem) = rehearse_request(&editor, destination, prompt) else {
+        if self.editor.is_dry_run() {
+            let Err(problem) = report_request(&self.editor, destination, prompt) else {
                 return;
             };
             drop(events.send(vec![StreamEvent::Error(problem)]));
@@ -189,7 +182,8 @@ impl Sending {
         let prompt = prompt.as_ref().ok();
         let unmet = unmet(to, &self.settings);
         let lost = prompt.and_then(|it| not_taken(to, it));
-        let in_words = prompt.filter(|_| self.in_shell);
+        // Neovim shows such calls in the chat.
+        let in_words = prompt.filter(|_| self.editor.is_headless());
         let in_words = in_words.and_then(|it| calls_in_words(to, it));
         unmet.into_iter().chain(lost).chain(in_words).collect()
     }
@@ -200,10 +194,8 @@ impl Sending {
         while let Some(mut batch) = batches.recv().await {
             // A process that was stopped finds words and keys at once when it goes on. A
             // cancel that was pressed meanwhile is taken first.
-            match heard.elapsed() >= PAUSE {
-                true if self.in_shell => sleep(SIGNALS_FIRST).await,
-                true => rpc::read_first().await,
-                false => {}
+            if heard.elapsed() >= PAUSE {
+                self.editor.frontend().catch_up().await;
             }
             heard = Instant::now();
             if let Some(calls) = &mut calls {

@@ -8,7 +8,7 @@ use chat::approval::{CallKey, Question};
 use chat::cycle::{Effect, Event, is_by_hand};
 use chat::outcome;
 use chat::tool::{ToolOutcome, ToolUseId};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tools::{NoPerson, Person, Progress, Ran, Sandbox};
@@ -16,6 +16,7 @@ use tools::{NoPerson, Person, Progress, Ran, Sandbox};
 use super::details::within_bounds;
 use super::{Input, Session, elicitation};
 use crate::call_environment::CallEnvironment;
+use crate::frontend::SessionEvent;
 use crate::half_done::Result;
 use crate::resolver_calls;
 use crate::sandbox;
@@ -70,11 +71,8 @@ impl Call {
 impl Session {
     /// Starts calls, when the log takes that they start.
     pub(super) fn run_tools(&mut self, runs: Vec<Run>) {
-        if self.editor.is_rehearsal() {
-            for run in runs {
-                self.rehearse_call(run.call, &run.input, &run.by);
-            }
-            return;
+        if self.editor.is_dry_run() {
+            return runs.into_iter().for_each(|run| self.report_call(run));
         }
         self.view.wait_a_frame();
         let recorded = self.record_starts(&runs);
@@ -121,10 +119,11 @@ impl Session {
             questions: VecDeque::new(),
         };
         self.running.insert(call.clone(), running);
-        self.editor.event(
-            "FlemmaToolStarted",
-            json!({"bufnr": self.buffer, "tool_id": call.id.as_str(), "tool_name": call.name, "tool_label": tool.label()}),
-        );
+        self.editor.emit(SessionEvent::ToolStarted {
+            buffer: self.buffer,
+            call: call.clone(),
+            label: tool.label().to_owned(),
+        });
         tokio::spawn(async move {
             let id = ToolUseId::new(call.id.as_str());
             let ran = tools::run_in_full(tool, id, input, context).await;
@@ -152,7 +151,7 @@ impl Session {
     }
 
     fn call_environment(&self, call: &CallKey) -> CallEnvironment {
-        let person: Arc<dyn Person> = match self.editor.has_person() {
+        let person: Arc<dyn Person> = match self.editor.can_elicit() {
             true => Arc::new(elicitation::User::new(&self.inbox, call)),
             false => Arc::new(NoPerson),
         };
@@ -230,13 +229,15 @@ impl Session {
 
     /// Tells autocommands and the log how a call ended.
     fn tell_end(&mut self, call: &CallKey, failed: bool, details: Option<Value>) {
-        let status = if failed { "error" } else { "success" };
-        let mut data = json!({"bufnr": self.buffer, "tool_id": call.id.as_str(), "tool_name": call.name, "status": status});
-        if let Some(details) = details {
+        if let Some(details) = &details {
             tracing::debug!(tool = call.name, id = call.id.as_str(), %details, "a call ended");
-            data["details"] = details;
         }
-        self.editor.event("FlemmaToolFinished", data);
+        self.editor.emit(SessionEvent::ToolFinished {
+            buffer: self.buffer,
+            call: call.clone(),
+            failed,
+            details,
+        });
     }
 
     pub(super) fn cancel_tools(&self, calls: &[CallKey]) {

@@ -147,14 +147,9 @@ impl Session {
         if shown.len() == items.len() && shown.iter().zip(&items).all(|(a, b)| same(a, b)) {
             return;
         }
-        self.editor.send(
-            "marks",
-            &Marks {
-                buffer: self.buffer,
-                items: &items,
-            },
-        );
-        self.view.marks = items;
+        let buffer = self.buffer;
+        self.view.marks.clone_from(&items);
+        self.editor.show(Display::Marks(Marks { buffer, items }));
     }
 
     fn span_lines(&self, document: &Document<'_>) -> Spans {
@@ -189,20 +184,16 @@ impl Session {
         if self.view.lines().is_none() || self.view.spans.as_ref().is_some_and(same) {
             return;
         }
-        self.editor.send("spans", &spans);
+        self.editor.show(Display::Spans(spans.clone()));
         self.view.spans = Some(spans);
     }
 
     fn show_diagnostics(&mut self, items: Vec<DiagnosticItem>) {
         if items != self.view.diagnostics {
-            self.editor.send(
-                "diagnostics",
-                &Diagnostics {
-                    buffer: self.buffer,
-                    items: &items,
-                },
-            );
-            self.view.diagnostics = items;
+            let buffer = self.buffer;
+            self.view.diagnostics.clone_from(&items);
+            self.editor
+                .show(Display::Diagnostics(Diagnostics { buffer, items }));
         }
     }
 
@@ -256,13 +247,13 @@ impl Session {
         let text = self.with_queued(text);
         let statusline = Statusline { buffer, text };
         if self.view.statusline.as_ref() != Some(&statusline) {
-            self.editor.send("statusline", &statusline);
+            self.editor.show(Display::Statusline(statusline.clone()));
             self.view.statusline = Some(statusline);
         }
         // The time alone is the editor's to count.
         let same = |shown: &Request| shown.state == request.state && shown.label == request.label;
         if !self.view.request.as_ref().is_some_and(same) {
-            self.editor.send("request", &request);
+            self.editor.show(Display::Request(request.clone()));
             self.view.request = Some(request);
         }
     }
@@ -270,13 +261,8 @@ impl Session {
     fn show_lock(&mut self) {
         let locked = self.rules.settings.tools.lock_buffer && !self.running.is_empty();
         if locked != self.view.locked {
-            self.editor.send(
-                "lock",
-                &Lock {
-                    buffer: self.buffer,
-                    locked,
-                },
-            );
+            let buffer = self.buffer;
+            self.editor.show(Display::Lock(Lock { buffer, locked }));
             self.view.locked = locked;
         }
     }

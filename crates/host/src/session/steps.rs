@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use chat::cycle::{Effect, Event, Ruling, step};
 
 use super::{Session, running};
+use crate::frontend::SessionEvent;
 
 impl Session {
     /// Has an event decided on, and does what follows.
@@ -50,7 +51,11 @@ impl Session {
                 // Written with the start of the calls, or when nothing waits for it.
                 Effect::Record(decided) => {
                     let denied = decided.iter().filter(|it| it.ruling == Ruling::Denied);
-                    denied.for_each(|it| self.editor.tool_denied(self.buffer, &it.call));
+                    let buffer = self.buffer;
+                    denied.for_each(|it| {
+                        let call = it.call.clone();
+                        self.editor.emit(SessionEvent::ToolDenied { buffer, call });
+                    });
                     self.decided.extend(decided);
                 }
                 Effect::Edit(edits) => return self.apply(edits, effects, again),

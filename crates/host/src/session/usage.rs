@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use provider::Usage;
 
 use super::Session;
-use crate::protocol::{Report, UsageEntry, UsageNote};
+use crate::protocol::{Display, UsageEntry, UsageNote};
 use crate::usage::{Entry, Sums, Tariff, dollars};
 
 /// What an open request took so far.
@@ -56,24 +56,21 @@ impl Session {
         ledger.add(entry);
         let session = ledger.sums(None);
         let chat = ledger.sums(Some(self.buffer));
-        self.editor.send(
-            "usage",
-            &UsageNote {
-                buffer: self.buffer,
-                lines: float(&tariff, &sums, &chat, &session),
-                seconds: self.rules.settings.ui.usage.as_u64().unwrap_or_default(),
-                request: UsageEntry {
-                    provider: &tariff.provider,
-                    model: &tariff.model,
-                    path: path.as_deref(),
-                    started_at: time.0,
-                    completed_at: time.1,
-                    cost,
-                    sums,
-                },
-                session,
+        self.editor.show(Display::Usage(Box::new(UsageNote {
+            buffer: self.buffer,
+            lines: float(&tariff, &sums, &chat, &session),
+            seconds: self.rules.settings.ui.usage.as_u64().unwrap_or_default(),
+            request: UsageEntry {
+                provider: tariff.provider,
+                model: tariff.model,
+                path,
+                started_at: time.0,
+                completed_at: time.1,
+                cost,
+                sums,
             },
-        );
+            session,
+        })));
     }
 
     /// What the status line says while nothing goes on: what this chat cost.
@@ -104,8 +101,7 @@ impl Session {
         lines.extend(ledger.sums(None).table());
         lines.push(String::new());
         lines.push("Tokens. What is from or into a cache is not counted as read.".to_owned());
-        let title = "usage";
-        self.editor.send("report", &Report { title, lines });
+        self.editor.report("usage", lines);
     }
 }
 

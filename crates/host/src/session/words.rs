@@ -4,7 +4,7 @@
 use chat::cycle::Event;
 
 use super::Session;
-use crate::protocol::{Command, Queued, QueuedItem, Report};
+use crate::protocol::{Command, Display, Queued, QueuedItem};
 
 impl Session {
     /// `:Flemma steer`, `:Flemma queue` and `:Flemma queue!`.
@@ -34,8 +34,7 @@ impl Session {
         }
         lines.push(String::new());
         lines.push(":Flemma queue! puts them into the prompt, unsent.".to_owned());
-        let title = "queue";
-        self.editor.send("report", &Report { title, lines });
+        self.editor.report("queue", lines);
     }
 
     /// What was said and does not stand in the chat, in order.
@@ -83,7 +82,7 @@ impl Session {
         let is_empty = |it: &Queued| it.items.is_empty() && it.tasks.is_empty();
         let nothing = is_empty(&queued) && shown.is_none_or(is_empty);
         if !nothing && shown != Some(&queued) {
-            self.editor.send("queued", &queued);
+            self.editor.show(Display::Queued(queued.clone()));
         }
         self.view.queued = Some(queued);
     }

@@ -7,27 +7,26 @@ use std::collections::HashMap;
 
 use chat::text::{Lines, Text};
 
-use super::messages::{Append, Apply};
-use crate::protocol::{Applied, BufferId, Outcome};
-
-/// The number of the one buffer there is.
-pub const BUFFER: BufferId = 1;
+use crate::protocol::{AnswerChunk, Applied, BufferEdit, BufferId, Outcome};
 
 /// The text, its number, and where answers grow.
-#[derive(Debug, Default)]
-pub struct Buffer {
+#[derive(Debug)]
+pub struct TextBuffer {
+    id: BufferId,
     text: Text,
     seq: u64,
     /// Line and byte column of each anchor whose text is still there.
     anchors: HashMap<u64, (usize, usize)>,
 }
 
-impl Buffer {
-    /// A buffer that holds `text`.
-    pub fn new(text: Text) -> Self {
+impl TextBuffer {
+    /// The buffer of this number, which holds `text`.
+    pub fn new(id: BufferId, text: Text) -> Self {
         Self {
+            id,
             text,
-            ..Self::default()
+            seq: 0,
+            anchors: HashMap::new(),
         }
     }
 
@@ -54,7 +53,7 @@ impl Buffer {
     }
 
     /// Applies the changes of one step, or none of them.
-    pub fn apply(&mut self, edit: &Apply) -> Applied {
+    pub fn apply(&mut self, edit: &BufferEdit) -> Applied {
         if edit.seq != self.seq {
             return self.answer(edit.edit, Outcome::Stale);
         }
@@ -78,7 +77,7 @@ impl Buffer {
     }
 
     /// Inserts text at an anchor and moves the anchor behind it.
-    pub fn append(&mut self, append: &Append) -> Applied {
+    pub fn append(&mut self, append: &AnswerChunk) -> Applied {
         let Some((row, column)) = self.anchors.get(&append.anchor).copied() else {
             return self.answer(append.edit, Outcome::Lost);
         };
@@ -117,7 +116,7 @@ impl Buffer {
 
     fn answer(&self, edit: u64, outcome: Outcome) -> Applied {
         Applied {
-            buffer: BUFFER,
+            buffer: self.id,
             edit,
             outcome,
             seq: self.seq,
@@ -138,10 +137,10 @@ impl Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::headless::messages::{Anchor, Change, Expect};
+    use crate::protocol::{Anchor, Change, Expect};
 
-    fn buffer(text: &str) -> Buffer {
-        Buffer::new(Text::from(text))
+    fn buffer(text: &str) -> TextBuffer {
+        TextBuffer::new(1, Text::from(text))
     }
 
     fn change(first: usize, last: usize, lines: &[&str]) -> Change {
@@ -149,16 +148,20 @@ mod tests {
         Change { first, last, lines }
     }
 
-    fn apply(seq: u64, changes: Vec<Change>) -> Apply {
-        Apply {
+    fn apply(seq: u64, changes: Vec<Change>) -> BufferEdit {
+        BufferEdit {
+            buffer: 1,
             edit: 1,
             seq,
             changes,
             anchor: None,
+            join: false,
+            keep: false,
+            unlock: false,
         }
     }
 
-    fn shown(buffer: &Buffer) -> String {
+    fn shown(buffer: &TextBuffer) -> String {
         String::from_utf8_lossy(buffer.text().bytes()).into_owned()
     }
 
@@ -184,7 +187,8 @@ mod tests {
             column: 11,
         });
         assert_eq!(it.apply(&marker).outcome, Outcome::Applied);
-        let append = |column, tail: &str, lines: &[&str]| Append {
+        let append = |column, tail: &str, lines: &[&str]| AnswerChunk {
+            buffer: 1,
             edit: 2,
             anchor: 7,
             expect: Some(Expect {
@@ -192,6 +196,7 @@ mod tests {
                 tail: tail.to_owned(),
             }),
             lines: lines.iter().map(|it| (*it).to_owned()).collect(),
+            join: true,
         };
         let first = it.append(&append(11, "ant:", &["", "one"]));
         assert_eq!(

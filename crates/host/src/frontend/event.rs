@@ -1,0 +1,197 @@
+//! What happened in a chat, as front ends report it: Neovim as `User` autocommands, the
+//! command line as output and JSON lines.
+
+use chat::approval::CallKey;
+use serde_json::{Map, Value, json};
+
+use crate::protocol::BufferId;
+
+/// Something that happened in a chat.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SessionEvent {
+    /// A request goes out.
+    RequestStarted {
+        /// The chat's buffer.
+        buffer: BufferId,
+    },
+    /// A request ended and its answer is written.
+    RequestFinished {
+        /// The chat's buffer.
+        buffer: BufferId,
+        /// How it ended.
+        status: RequestStatus,
+    },
+    /// A call starts.
+    ToolStarted {
+        /// The chat's buffer.
+        buffer: BufferId,
+        /// The call.
+        call: CallKey,
+        /// What people call its tool.
+        label: String,
+    },
+    /// A rule denied a call.
+    ToolDenied {
+        /// The chat's buffer.
+        buffer: BufferId,
+        /// The call.
+        call: CallKey,
+    },
+    /// A call ended.
+    ToolFinished {
+        /// The chat's buffer.
+        buffer: BufferId,
+        /// The call.
+        call: CallKey,
+        /// True if it failed or was cancelled.
+        failed: bool,
+        /// What the tool reports beside its result.
+        details: Option<Value>,
+    },
+    /// Nothing goes on any more of what a key started.
+    Rested(Rested),
+    /// A command may have changed files that are open.
+    FilesChanged,
+    /// A piece of the model's own text. Neovim reads it in the buffer.
+    AnswerText(String),
+    /// What the request waits for. Neovim shows it beside the spinner.
+    RequestNote(String),
+    /// In a dry run: the request that would be sent.
+    WouldSend(WouldSend),
+    /// In a dry run: the call that would run.
+    WouldRun(WouldRun),
+    /// An approved call waits once more, because the file it would change is different now.
+    CallShownAgain(CallKey),
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestStatus {
+    /// The answer is complete.
+    Success,
+    /// It failed.
+    Error,
+    /// The answer was cut off by its token limit.
+    Limit,
+    /// The user cancelled it.
+    Cancelled,
+}
+
+impl RequestStatus {
+    /// Its name in events.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Error => "error",
+            Self::Limit => "limit",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Why nothing goes on any more in a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rested {
+    /// The chat's buffer.
+    pub buffer: BufferId,
+    /// True if the most requests in a row were made.
+    pub limit: bool,
+    /// True if the model made the same failing call again and again.
+    pub stuck: bool,
+    /// Number of queued messages.
+    pub queued: usize,
+    /// The tools whose calls wait for the user.
+    pub waiting: Vec<String>,
+}
+
+/// A request that a dry run does not send.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WouldSend {
+    /// Where it would go.
+    pub url: String,
+    /// Names and values; a secret is not among the values.
+    pub headers: Vec<(String, String)>,
+    /// The JSON body.
+    pub body: Value,
+}
+
+/// A call that a dry run does not start.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WouldRun {
+    /// The call.
+    pub call: CallKey,
+    /// Its arguments.
+    pub input: Value,
+    /// What approved it.
+    pub by: String,
+}
+
+impl SessionEvent {
+    /// The `User` autocommand of an event and its data; none for what only the command
+    /// line reports.
+    pub fn autocommand(&self) -> Option<(&'static str, Value)> {
+        let (name, buffer) = match self {
+            Self::RequestStarted { buffer } => ("FlemmaRequestStarted", *buffer),
+            Self::RequestFinished { buffer, .. } => ("FlemmaRequestFinished", *buffer),
+            Self::ToolStarted { buffer, .. } => ("FlemmaToolStarted", *buffer),
+            Self::ToolDenied { buffer, .. } => ("FlemmaToolDenied", *buffer),
+            Self::ToolFinished { buffer, .. } => ("FlemmaToolFinished", *buffer),
+            Self::Rested(rested) => ("FlemmaRested", rested.buffer),
+            Self::FilesChanged
+            | Self::AnswerText(_)
+            | Self::RequestNote(_)
+            | Self::WouldSend(_)
+            | Self::WouldRun(_)
+            | Self::CallShownAgain(_) => return None,
+        };
+        let mut data = self.data();
+        data["bufnr"] = json!(buffer);
+        Some((name, data))
+    }
+
+    /// What an event says beside its name and buffer: a JSON object.
+    pub fn data(&self) -> Value {
+        match self {
+            Self::RequestFinished { status, .. } => json!({"status": status.name()}),
+            Self::ToolStarted { call, label, .. } => {
+                json!({"tool_id": call.id.as_str(), "tool_name": call.name, "tool_label": label})
+            }
+            Self::ToolDenied { call, .. } => {
+                json!({"tool_id": call.id.as_str(), "tool_name": call.name})
+            }
+            Self::ToolFinished {
+                call,
+                failed,
+                details,
+                ..
+            } => {
+                let status = if *failed { "error" } else { "success" };
+                let mut data =
+                    json!({"tool_id": call.id.as_str(), "tool_name": call.name, "status": status});
+                if let Some(details) = details {
+                    data["details"] = details.clone();
+                }
+                data
+            }
+            Self::Rested(it) => json!({
+                "limit": it.limit,
+                "stuck": it.stuck,
+                "queued": it.queued,
+                "waiting": it.waiting,
+            }),
+            Self::WouldSend(it) => {
+                let headers = it.headers.iter().cloned();
+                let headers: Map<String, Value> =
+                    headers.map(|(name, value)| (name, value.into())).collect();
+                json!({"url": it.url, "headers": headers, "body": it.body})
+            }
+            Self::WouldRun(it) => json!({
+                "id": it.call.id.as_str(),
+                "name": it.call.name,
+                "input": it.input,
+                "by": it.by,
+            }),
+            _ => json!({}),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The command line as a front end: each call goes, as it is, to the task that plays the
+//! editor.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chat::cycle::Notice;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
+
+use crate::frontend::{Capabilities, Frontend, SessionEvent};
+use crate::protocol::*;
+
+/// How long the words behind a pause wait for a signal that came before them.
+const SIGNALS_FIRST: Duration = Duration::from_millis(20);
+
+/// A call of the front end.
+#[derive(Debug)]
+pub enum FrontendCall {
+    /// Change the text, all or nothing.
+    Apply(BufferEdit),
+    /// Insert text at an anchor.
+    Append(AnswerChunk),
+    /// Forget an anchor.
+    ReleaseAnchor(ReleaseAnchor),
+    /// Answer a question.
+    Ask(EditorQuestion, oneshot::Sender<EditorReply>),
+    /// Print a message.
+    Notify(Notice),
+    /// Something happened.
+    Emit(SessionEvent),
+}
+
+/// A front end without a screen, in the process of the host.
+#[derive(Debug)]
+pub struct InProcess {
+    /// Where its calls go.
+    pub calls: mpsc::UnboundedSender<FrontendCall>,
+    /// True if nothing may be sent and no tool may run.
+    pub dry_run: bool,
+    /// True if a running call can ask the user something.
+    pub elicitation: bool,
+}
+
+impl InProcess {
+    fn send(&self, call: FrontendCall) {
+        // The receiver is gone only when the run is over.
+        drop(self.calls.send(call));
+    }
+}
+
+#[async_trait]
+impl Frontend for InProcess {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            is_headless: true,
+            is_dry_run: self.dry_run,
+            can_elicit: self.elicitation,
+        }
+    }
+
+    fn apply(&self, edit: BufferEdit) {
+        self.send(FrontendCall::Apply(edit));
+    }
+
+    fn append(&self, chunk: AnswerChunk) {
+        self.send(FrontendCall::Append(chunk));
+    }
+
+    fn release_anchor(&self, anchor: ReleaseAnchor) {
+        self.send(FrontendCall::ReleaseAnchor(anchor));
+    }
+
+    // There is no screen.
+    fn show(&self, _display: Display) {}
+
+    fn ask(&self, question: EditorQuestion) -> oneshot::Receiver<EditorReply> {
+        let (sender, reply) = oneshot::channel();
+        self.send(FrontendCall::Ask(question, sender));
+        reply
+    }
+
+    fn notify(&self, _buffer: Option<BufferId>, notice: &Notice) {
+        self.send(FrontendCall::Notify(notice.clone()));
+    }
+
+    fn emit(&self, event: SessionEvent) {
+        self.send(FrontendCall::Emit(event));
+    }
+
+    async fn catch_up(&self) {
+        sleep(SIGNALS_FIRST).await;
+    }
+}

@@ -1,0 +1,41 @@
+//! The front end of the MCP server: it has no chat, and prints notices where they
+//! disturb no protocol.
+
+use chat::cycle::Notice;
+use tokio::sync::oneshot;
+
+use crate::frontend::{Capabilities, Frontend, SessionEvent};
+use crate::protocol::*;
+use crate::terminal;
+
+/// Prints notices on standard error and ignores everything else.
+#[derive(Debug)]
+pub struct NoticesOnly;
+
+impl Frontend for NoticesOnly {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            is_headless: true,
+            ..Capabilities::default()
+        }
+    }
+
+    fn apply(&self, _edit: BufferEdit) {}
+
+    fn append(&self, _chunk: AnswerChunk) {}
+
+    fn release_anchor(&self, _anchor: ReleaseAnchor) {}
+
+    fn show(&self, _display: Display) {}
+
+    // The sender is dropped: no answer comes.
+    fn ask(&self, _question: EditorQuestion) -> oneshot::Receiver<EditorReply> {
+        oneshot::channel().1
+    }
+
+    fn notify(&self, _buffer: Option<BufferId>, notice: &Notice) {
+        terminal::tell(&notice.text);
+    }
+
+    fn emit(&self, _event: SessionEvent) {}
+}

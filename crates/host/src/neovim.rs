@@ -1,0 +1,139 @@
+//! Neovim as a front end: each call becomes one message of the channel.
+
+use async_trait::async_trait;
+use chat::cycle::{Level, Notice};
+use serde::Serialize;
+use tokio::sync::oneshot;
+
+use crate::frontend::{Capabilities, Frontend, SessionEvent};
+use crate::pending_replies::PendingReplies;
+use crate::protocol::*;
+use crate::rpc;
+
+/// The Neovim at the other end of a channel. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Neovim {
+    sender: rpc::Sender,
+    replies: PendingReplies,
+}
+
+/// A question and the number that its answer carries.
+#[derive(Debug, Serialize)]
+struct Numbered<'a, T> {
+    ask: u64,
+    #[serde(flatten)]
+    question: &'a T,
+}
+
+impl Neovim {
+    /// The Neovim that `sender` writes to.
+    pub fn new(sender: rpc::Sender) -> Self {
+        Self {
+            sender,
+            replies: PendingReplies::default(),
+        }
+    }
+
+    /// Passes a reply to the question of its number.
+    pub fn answer(&self, number: u64, reply: EditorReply) {
+        self.replies.answer(number, reply);
+    }
+}
+
+#[async_trait]
+impl Frontend for Neovim {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            is_headless: false,
+            is_dry_run: false,
+            can_elicit: true,
+        }
+    }
+
+    fn apply(&self, edit: BufferEdit) {
+        self.sender.send("apply", &edit);
+    }
+
+    fn append(&self, chunk: AnswerChunk) {
+        self.sender.send("append", &chunk);
+    }
+
+    fn release_anchor(&self, anchor: ReleaseAnchor) {
+        self.sender.send("release_anchor", &anchor);
+    }
+
+    fn show(&self, display: Display) {
+        let sender = &self.sender;
+        match display {
+            Display::Welcome(it) => sender.send("welcome", &it),
+            Display::Choices(it) => sender.send("choices", &it),
+            Display::KnownTools(it) => sender.send("known_tools", &it),
+            Display::Report(it) => sender.send("report", &it),
+            Display::Open(it) => sender.send("open", &it),
+            Display::Marks(it) => sender.send("marks", &it),
+            Display::Spans(it) => sender.send("spans", &it),
+            Display::Diagnostics(it) => sender.send("diagnostics", &it),
+            Display::Folds(it) => sender.send("folds", &it),
+            Display::Unfold(it) => sender.send("unfold", &it),
+            Display::Queued(it) => sender.send("queued", &it),
+            Display::Request(it) => sender.send("request", &it),
+            Display::Statusline(it) => sender.send("statusline", &it),
+            Display::Usage(it) => sender.send("usage", &*it),
+            Display::Lock(it) => sender.send("lock", &it),
+            Display::Taken(it) => sender.send("taken", &it),
+            Display::Cursor(it) => sender.send("cursor", &it),
+        }
+    }
+
+    fn ask(&self, question: EditorQuestion) -> oneshot::Receiver<EditorReply> {
+        let (ask, reply) = self.replies.open();
+        let sender = &self.sender;
+        match &question {
+            EditorQuestion::Functions(it) => sender.send("ask", &Numbered { ask, question: it }),
+            EditorQuestion::OpenText(it) => {
+                sender.send("open_text", &Numbered { ask, question: it })
+            }
+            EditorQuestion::ReplaceText(it) => {
+                sender.send("replace_text", &Numbered { ask, question: it });
+            }
+            EditorQuestion::Prompt(it) => sender.send("prompt", &Numbered { ask, question: it }),
+        }
+        reply
+    }
+
+    fn notify(&self, buffer: Option<BufferId>, notice: &Notice) {
+        let level = match notice.level {
+            Level::Info => "info",
+            Level::Warning => "warn",
+            Level::Error => "error",
+        };
+        let message = &notice.text;
+        let notify = Notify {
+            buffer,
+            level,
+            message,
+        };
+        self.sender.send("notify", &notify);
+    }
+
+    fn emit(&self, event: SessionEvent) {
+        if event == SessionEvent::FilesChanged {
+            return self.sender.send("check_files", &CheckFiles {});
+        }
+        if let Some((name, data)) = event.autocommand() {
+            self.sender.send("event", &UserEvent { name, data });
+        }
+    }
+
+    fn call_lua(&self, message: LuaMessage) {
+        match message {
+            LuaMessage::Call(it) => self.sender.send("tool_call", &*it),
+            LuaMessage::Stop(it) => self.sender.send("tool_stop", &it),
+            LuaMessage::CommandEnded(it) => self.sender.send("command_ended", &it),
+        }
+    }
+
+    async fn catch_up(&self) {
+        rpc::read_first().await;
+    }
+}
