@@ -3,7 +3,7 @@
 ---@class flemma.complete
 local M = {}
 
----@type flemma.protocol.KnownTool[]
+---@type { name: string, source: string, about: string }[]
 local known = {}
 
 ---@param message flemma.protocol.KnownTools

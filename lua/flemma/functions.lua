@@ -5,7 +5,6 @@ local M = {}
 
 local callbacks = require("flemma.callbacks")
 local host = require("flemma.host")
-local protocol = require("flemma.protocol")
 
 ---@param value any
 ---@return any value As it travels: what is not a scalar becomes nil; its kind says what it was.
@@ -39,7 +38,7 @@ local function run_until_answered(call)
   local answers = {}
   for index, id in ipairs(call.functions) do
     -- Each gets arguments of its own: what one does to them is its own affair.
-    answers[index] = run(id, protocol.without_nil(vim.deepcopy(call.arguments)))
+    answers[index] = run(id, vim.deepcopy(call.arguments))
     if answers[index].ok and answers[index].kind ~= "nil" then
       break
     end

@@ -1,7 +1,6 @@
---- The one module that talks to the host process.
---- Starts it, keeps the channel and brings it back when it dies. It carries
---- messages and knows none of them but `hello` and `welcome`; what they mean
---- is in |flemma.protocol|. It never waits for an answer.
+--- The host process and its channel: starts the process, restarts it when it dies, and
+--- passes messages on without waiting for an answer. Of the messages in |flemma.protocol|
+--- it reads only `welcome`.
 ---@class flemma.host
 local M = {}
 
@@ -10,26 +9,26 @@ local notices = require("flemma.notices")
 local protocol = require("flemma.protocol")
 local queue = require("flemma.queue")
 
---- How often the host may die within WINDOW_MS before we leave it dead.
+--- Most restarts within WINDOW_MS.
 local MAX_RESTARTS = 3
 local WINDOW_MS = 60 * 1000
---- A host is up within 30 ms; one that says nothing for this long never will.
+--- Longest wait for `welcome`. A host answers within 30 ms.
 local HELLO_TIMEOUT_MS = 5000
 local BUILD = "Run `cargo build --release` in the plugin's folder and try again."
 
 ---@class flemma.host.Listener
----@field ready fun(reason: "open"|"restart") The host answered; it knows nothing yet.
----@field lost fun() The host is gone.
+---@field ready fun(reason: "open"|"restart") The host answered `hello`; it knows no buffer yet.
+---@field lost fun() The host has exited.
 
 ---@type integer? RPC channel of the running host.
 local channel
----@type flemma.protocol.Welcome? What the host said, once it did.
+---@type flemma.protocol.Welcome? Set once the host is ready.
 local welcome
 ---@type uv.uv_timer_t?
 local watchdog
 ---@type flemma.host.Listener?
 local listener
----@type fun()[] What waits for the host to be ready.
+---@type fun()[] Jobs to run once the host is ready.
 local waiting = {}
 ---@type number[] When the host died, in milliseconds of `vim.uv.now()`.
 local deaths = {}
@@ -45,19 +44,26 @@ end
 
 local function stop_watchdog()
   if watchdog then
-    watchdog:stop()
     watchdog:close()
     watchdog = nil
   end
 end
 
---- Takes the channel down without another start.
----@param why string The message for the user, which stays the answer to later keys.
-local function give_up(why)
-  problem, waiting = why, {}
-  stop_watchdog()
+--- Forgets the running host, and with it what it wanted to change.
+---@return integer? channel Its channel.
+local function disconnect()
   local id = channel
   channel, welcome = nil, nil
+  stop_watchdog()
+  queue.clear()
+  return id
+end
+
+--- Stops the host without a restart.
+---@param why string The message for the user, which is also the answer to later keys.
+local function give_up(why)
+  problem, waiting = why, {}
+  local id = disconnect()
   if id then
     vim.fn.jobstop(id)
   end
@@ -71,9 +77,8 @@ local function modified(path)
   return stat and stat.mtime.sec or 0
 end
 
---- Finds the host binary: the option, $FLEMMA_HOST, the newest build in the
---- plugin's folder, then PATH. The first two are taken at their word, so that
---- a wrong one is reported and not replaced by another.
+--- Finds the host binary: the option, $FLEMMA_HOST, the newest build in the plugin's
+--- folder, then PATH. A wrong value of the first two is reported, not replaced.
 ---@return string path Which need not exist.
 function M.binary()
   local explicit = config.get().host.path or vim.env.FLEMMA_HOST
@@ -91,7 +96,7 @@ function M.binary()
   return found ~= "" and found or release
 end
 
---- How often the host died within WINDOW_MS; older deaths are forgotten.
+--- Counts the host's deaths within WINDOW_MS, and forgets older ones.
 ---@return integer
 local function recent_deaths()
   local now = vim.uv.now()
@@ -101,18 +106,16 @@ local function recent_deaths()
   return #deaths
 end
 
-local start -- the host starts again where it ends
+local start
 
---- The host left. Its work is in the buffers, so it starts again.
+--- Restarts the host after it exited. Its work is in the buffers, so nothing is lost.
 ---@param id integer
 ---@param code integer Exit code, 128 + signal when it was killed.
 local function on_exit(id, code)
   if id ~= channel then
     return
   end
-  channel, welcome = nil, nil
-  stop_watchdog()
-  queue.clear()
+  disconnect()
   if vim.v.exiting ~= vim.NIL then
     return
   end
@@ -122,12 +125,9 @@ local function on_exit(id, code)
   local count = recent_deaths() + 1
   deaths[count] = vim.uv.now()
   if count > MAX_RESTARTS then
-    problem = ("The host stopped %d times within a minute (last exit code %d), so it stays off; the text is unchanged. "):format(
-      count,
-      code
-    ) .. "See :checkhealth flemma, then try :Flemma restart."
-    waiting = {}
-    tell("error", problem)
+    local why = "The host stopped %d times within a minute (last exit code %d), so it stays off; the text is unchanged. "
+      .. "See :checkhealth flemma, then try :Flemma restart."
+    give_up(why:format(count, code))
     return
   end
   restarts = restarts + 1
@@ -135,7 +135,7 @@ local function on_exit(id, code)
   start()
 end
 
---- Starts the process and says hello. What comes next happens in `welcome`.
+--- Starts the process and says hello; `on_welcome` continues.
 function start()
   local path = M.binary()
   if vim.fn.executable(path) == 0 then
@@ -150,13 +150,12 @@ function start()
   end
   channel = id
   watchdog = vim.uv.new_timer()
-  watchdog:start(HELLO_TIMEOUT_MS, 0, function()
-    vim.schedule(function()
-      if channel == id and not welcome then
-        give_up(("The host program %s gives no answer, so it was stopped. %s"):format(path, BUILD))
-      end
-    end)
-  end)
+  local function give_up_waiting()
+    if channel == id and not welcome then
+      give_up(("The host program %s gives no answer, so it was stopped. %s"):format(path, BUILD))
+    end
+  end
+  watchdog:start(HELLO_TIMEOUT_MS, 0, vim.schedule_wrap(give_up_waiting))
   pcall(vim.rpcnotify, id, "hello", {
     protocol = protocol.VERSION,
     version = tostring(vim.version()),
@@ -168,13 +167,8 @@ end
 local function on_welcome(answer)
   stop_watchdog()
   if answer.protocol ~= protocol.VERSION then
-    give_up(
-      ("The host speaks protocol %s, the plugin %d, so nothing can be sent. %s"):format(
-        answer.protocol,
-        protocol.VERSION,
-        BUILD
-      )
-    )
+    local why = "The host speaks protocol %s, the plugin %d, so nothing can be sent. %s"
+    give_up(why:format(answer.protocol, protocol.VERSION, BUILD))
     return
   end
   welcome = answer
@@ -188,22 +182,22 @@ local function on_welcome(answer)
   end
 end
 
---- Sets who is told when the host comes and goes.
+--- Sets what is called when the host is ready and when it has exited.
 ---@param to flemma.host.Listener
 function M.listen(to)
   listener = to
 end
 
---- Starts the host unless it runs, or could not be started before. Returns at once.
+--- Starts the host unless it runs or could not be started before. Returns at once.
 function M.ensure()
   if not channel and not problem then
     start()
   end
 end
 
---- Runs `job` now, or as soon as the host is ready. Without a host this tries to
---- start one: what was missing may be there by now. When that fails, the user is
---- told and `job` is dropped.
+--- Runs `job` now, or as soon as the host is ready. Without a host it tries to start one,
+--- because what was missing may be there by now. If that fails, `job` is dropped with a
+--- message.
 ---@param job fun()
 function M.when_ready(job)
   if not channel and recent_deaths() > MAX_RESTARTS and problem then
@@ -229,9 +223,9 @@ function M.on_send(job)
   before_send = job
 end
 
---- Tells the host something. Before it is ready this does nothing: all it has
---- to know of the buffers is sent once it is.
----@param method string One class of |flemma.protocol|.
+--- Sends a message. Does nothing before the host is ready: it then gets the state of
+--- all buffers.
+---@param method string
 ---@param payload table
 ---@return boolean sent
 function M.send(method, payload)
@@ -248,8 +242,8 @@ function M.send(method, payload)
   return ok
 end
 
---- Sends the answer to a question of the host. Another host, which runs after a crash or
---- a restart, numbers its questions anew and gets no message.
+--- Sends the answer to a question, unless the host that asked has exited: the next one
+--- numbers its questions anew.
 ---@param asker integer? The channel of the host that asked.
 ---@param method string
 ---@param payload table
@@ -258,21 +252,20 @@ function M.answer(asker, method, payload)
   return M.channel() == asker and M.send(method, payload)
 end
 
---- Takes the wire's nil out of a message, so that an absent field is absent. In
---- `lines` there is none, and they are the bulk of a message.
+--- Replaces `vim.NIL`, the wire's nil, which is a value in a table, by nil.
 ---@param value table Changed in place.
 local function prune(value)
   for key, item in pairs(value) do
-    if item == vim.NIL and type(key) == "string" then
+    if item == vim.NIL then
       value[key] = nil
-    elseif type(item) == "table" and key ~= "lines" then
+    elseif type(item) == "table" then
       prune(item)
     end
   end
 end
 
---- Carries one message out. A fault of ours must be seen, and must not take the
---- channel or the messages behind it with it.
+--- Handles one message. An error is logged and reported, because it must end neither
+--- the channel nor the messages after it.
 ---@param receive fun(payload: table): "hold"|nil
 ---@param method string
 ---@param payload table
@@ -283,13 +276,11 @@ local function deliver(receive, method, payload)
     return result
   end
   M.log(("%s: %s"):format(method, result))
-  tell(
-    "error",
-    ("A message of the host (%s) could not be carried out. The log says why: %s"):format(method, config.get().host.log)
-  )
+  local message = "A message of the host (%s) could not be carried out. The log says why: %s"
+  tell("error", message:format(method, config.get().host.log))
 end
 
---- One message of the host.
+--- Passes one message of the host to its module.
 ---@param method string
 ---@param payload table
 function M.receive(method, payload)
@@ -304,7 +295,7 @@ function M.receive(method, payload)
   end
   prune(payload)
   local receive = require(module)[method]
-  if protocol.IN_ORDER[method] then
+  if vim.list_contains(protocol.IN_ORDER, method) then
     queue.push(payload.buffer, function()
       return deliver(receive, method, payload)
     end)
@@ -313,7 +304,7 @@ function M.receive(method, payload)
   end
 end
 
---- Where all messages of the host arrive, those together that it sent at once.
+--- Receives all messages that the host sent at once. The host calls this.
 ---@param messages { [1]: string, [2]: table }[]
 function M.receive_all(messages)
   for _, message in ipairs(messages) do
@@ -333,13 +324,10 @@ function M.log(line)
   end
 end
 
---- Starts the host again, also after it was given up.
+--- Restarts the host, also after it was given up.
 function M.restart()
-  deaths, problem = {}, nil
-  local id = channel
-  channel, welcome = nil, nil
-  stop_watchdog()
-  queue.clear()
+  deaths = {}
+  local id = disconnect()
   if id then
     vim.fn.jobstop(id)
     if listener then
@@ -359,9 +347,9 @@ end
 ---@field channel integer?
 ---@field welcome flemma.protocol.Welcome?
 ---@field restarts integer Since Neovim started.
----@field problem string? Why there is no host.
+---@field problem string? Why no host runs.
 
---- What `:checkhealth flemma` shows.
+--- The state that `:checkhealth flemma` shows.
 ---@return flemma.host.State
 function M.state()
   return { channel = channel, welcome = welcome, restarts = restarts, problem = problem }

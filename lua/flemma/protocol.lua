@@ -1,13 +1,13 @@
---- The words that plugin and host exchange, version 1, and which module reads
---- each of the host's; and how their values become Lua's.
+--- The messages that the plugin and the host exchange: the module that handles each of
+--- the host's, and the types that Lua reads.
 ---
---- All are notifications. Lines are zero-based and end-exclusive, columns are
---- bytes. `seq` counts the text changes of one buffer; it is the only clock
---- that both sides share.
+--- `protocol.rs` in the host documents every field. All messages are notifications. Lines
+--- are zero-based and end-exclusive, columns are bytes. `seq` counts the text changes of
+--- one buffer.
 ---@class flemma.protocol
 local M = {}
 
---- Compared by `hello` and `welcome` before anything else is said.
+--- Version of the messages, compared by `hello` and `welcome`.
 M.VERSION = 2
 
 --- Host to Lua: the module with a function of the message's name.
@@ -44,109 +44,18 @@ M.RECEIVERS = {
   prompt = "flemma.prompts",
 }
 
---- Those that change a chat, or speak of lines in it. They keep their order in
---- each buffer, also while one of them has to wait.
-M.IN_ORDER = {
-  apply = true,
-  append = true,
-  release_anchor = true,
-  lock = true,
-  cursor = true,
-  marks = true,
-  request = true,
-  queued = true,
-  spans = true,
-  folds = true,
-  unfold = true,
-  diagnostics = true,
-}
+--- Messages that change a chat or refer to its lines. They keep their order in each
+--- buffer, also while one of them has to wait.
+M.IN_ORDER =
+  vim.split("apply append release_anchor lock cursor marks request queued spans folds unfold diagnostics", " ")
 
--- Lua to host ----------------------------------------------------------------
+-- Messages from Lua to the host, and parts of them.
 
----@class flemma.protocol.Hello
----@field protocol integer
----@field version string Neovim's version.
----@field log string Where the host writes its log.
-
----@class flemma.protocol.Configure
----@field options any As given to `setup()`; a function is `{ ["function"] = id }`, see |flemma.config|.
----@field reported boolean Whether an earlier host has reported what is wrong with them.
----@field caller string? The line that called `setup()`, as `file:line`.
----@field resolvers flemma.protocol.Resolvers
-
----@class flemma.protocol.Resolvers Comes anew whenever one is registered or taken away.
----@field items flemma.protocol.Resolver[]
----@field without string[] Names of our own that the user took away or replaced.
-
----@class flemma.protocol.Resolver
----@field name string
----@field priority integer
----@field function integer
----@field closed boolean Whether it denies when it fails; else it passes.
----@field from_options boolean Whether `tools.auto_approve` names it.
-
----@class flemma.protocol.Attach
----@field buffer integer
----@field path string Absolute, or empty.
----@field cwd string
----@field process integer Neovim's.
----@field width integer Columns of text in a window that shows the buffer.
----@field reason "open"|"reload"|"restart"
----@field interrupted string[] Ids of calls that ran when the former host died.
----@field streaming boolean Whether an answer was being written when it died.
----@field queued string[] What the user had said then that was not in the chat yet.
----@field modified boolean Whether it has changes that its file has not.
----@field came "empty"|"read"|"changed" Whether there was no text when it was read, it is that text, or it was changed.
-
----@class flemma.protocol.Snapshot
----@field buffer integer
----@field seq integer
----@field text string? Lines joined by LF; at most 48 KB, unless one line is longer.
----@field lines string[]? At most 500 of them, where one has an LF inside.
----@field done boolean Whether it is the last chunk.
-
----@class flemma.protocol.Changed
----@field buffer integer
----@field seq integer The same for all chunks of one change.
----@field first integer
----@field last integer
----@field lines string[]
----@field more boolean Whether another chunk of the same change follows.
----@field typed integer? Bytes of text typed in Insert or Replace mode since the change before; absent when no key was pressed.
----@field undone boolean? Whether it is an undo or a redo; only said of changes that write "approved".
-
----@class flemma.protocol.Renamed The buffer has another name; its text is the same.
----@field buffer integer
----@field path string Absolute, or empty.
----@field modified boolean Whether it has changes that its file does not have.
-
----@class flemma.protocol.Saved The file holds all that the buffer holds.
----@field buffer integer
----@field seq integer The text that it is said of.
-
----@class flemma.protocol.Detached
----@field buffer integer
-
----@class flemma.protocol.Command
----@field buffer integer
----@field seq integer
----@field name string `advance`, `resolve`, `cancel`, or what stands after `:Flemma`.
----@field line integer The cursor's line.
----@field window integer
----@field arguments table
----@field shown flemma.protocol.ShownAgain?
----@field hidden string[] The marks of calls that wait and are folded away in the window.
----@field drawn_ms table<string, integer> For how long each call that waits has been on the screen, by the id of its mark.
-
----@class flemma.protocol.ShownAgain What is on the screen of calls that had to be shown again.
----@field again integer The highest |flemma.protocol.Mark| had.
----@field for_ms integer For how long, in milliseconds.
-
----@class flemma.protocol.Viewport
----@field buffer integer
----@field first integer
----@field last integer
----@field width integer
+---@alias flemma.protocol.Resolvers { items: flemma.protocol.Resolver[], without: string[] }
+---@alias flemma.protocol.Resolver { name: string, priority: integer, closed: boolean, from_options: boolean }
+---@alias flemma.protocol.ShownAgain { again: integer, for_ms: integer }
+---@alias flemma.protocol.Answer { ok: boolean, value: any, kind: string, message: string? }
+---@alias flemma.protocol.Tools { items: flemma.protocol.Tool[], loading: boolean }
 
 ---@class flemma.protocol.Applied
 ---@field buffer integer
@@ -156,30 +65,10 @@ M.IN_ORDER = {
 ---@field message string? Why it failed.
 ---@field at_row integer? Where an `append` began.
 ---@field at_column integer?
----@field row integer? Where it ended.
----@field column integer?
-
----@class flemma.protocol.Answered
----@field ask integer
----@field values flemma.protocol.Answer[][] For each call: of those that were asked.
-
----@class flemma.protocol.Answer
----@field ok boolean Whether the function returned.
----@field value any A boolean, a string, a number, or nil as `vim.NIL`.
----@field kind string The type of what it returned; "gone" when there is no such function.
----@field message string? The error it raised.
-
----@class flemma.protocol.OpenFiles
----@field paths string[] Absolute names of loaded buffers that are files.
-
----@class flemma.protocol.Directory The working directory of a chat, which is another one now.
----@field buffer integer
----@field cwd string
 
 ---@class flemma.protocol.BuffersAnswered
----@field ask integer
 ---@field open boolean? For `open_text`: whether a buffer holds the file.
----@field text string? What the buffer holds; for `replace_text` with a `difference` only.
+---@field text string? The buffer's text; for `replace_text` only with a `difference`.
 ---@field modified boolean?
 ---@field ok boolean? For `replace_text`.
 ---@field saved boolean?
@@ -188,31 +77,45 @@ M.IN_ORDER = {
 ---@field conflict boolean? Whether an unsaved buffer's file changed on disk.
 ---@field message string?
 
----@class flemma.protocol.Prompted What the user said; neither when they left.
----@field ask integer
----@field text string?
----@field item integer? Counted from zero.
+---@class flemma.protocol.Tool: flemma.tools.Definition
+---@field execute integer? Number of the function, see |flemma.callbacks|.
+---@field preview integer?
+---@field rejected integer?
 
--- Host to Lua ----------------------------------------------------------------
+-- Messages from the host to Lua, and parts of them.
 
----@class flemma.protocol.Welcome
----@field protocol integer
----@field version string
-
----@class flemma.protocol.Change
----@field first integer
----@field last integer
----@field lines string[]
+---@alias flemma.protocol.Welcome { protocol: integer, version: string }
+---@alias flemma.protocol.Change { first: integer, last: integer, lines: string[] }
+---@alias flemma.protocol.Anchor { anchor: integer, line: integer, column: integer }
+---@alias flemma.protocol.ReleaseAnchor { buffer: integer, anchor: integer }
+---@alias flemma.protocol.Lock { buffer: integer, locked: boolean }
+---@alias flemma.protocol.Taken { buffer: integer, elsewhere: boolean }
+---@alias flemma.protocol.Notify { buffer: integer?, level: "info"|"warn"|"error", message: string }
+---@alias flemma.protocol.Event { name: string, data: table } A `User` autocommand.
+---@alias flemma.protocol.Statusline { buffer: integer, text: string }
+---@alias flemma.protocol.Unfold { buffer: integer, lines: integer[] }
+---@alias flemma.protocol.Report { title: string, lines: string[], filetype: string? }
+---@alias flemma.protocol.Open { path: string?, name: string?, lines: string[]?, advance: boolean? }
+---@alias flemma.protocol.Ask { ask: integer, calls: flemma.protocol.FunctionCall[] }
+---@alias flemma.protocol.FunctionCall { functions: integer[], arguments: any[] }
+---@alias flemma.protocol.KnownTools { items: { name: string, source: string, about: string }[] }
+---@alias flemma.protocol.OpenText { ask: integer, path: string }
+---@alias flemma.protocol.Prompt { ask: integer, title: string, items: string[]?, initial: string? }
+---@alias flemma.protocol.Marks { buffer: integer, items: flemma.protocol.Mark[] }
+---@alias flemma.protocol.TaskItem { text: string, status: "pending"|"in_progress"|"completed" }
+---@alias flemma.protocol.QueuedItem { text: string, when: "next"|"later" }
+---@alias flemma.protocol.ToolStop { call: integer }
+---@alias flemma.protocol.Held { writable: string[], prefix: string[], problem: string? } The sandbox of a call.
 
 ---@class flemma.protocol.Apply
 ---@field buffer integer
 ---@field edit integer
 ---@field seq integer The text that the changes were computed for.
 ---@field changes flemma.protocol.Change[] Sorted and disjoint.
----@field anchor flemma.protocol.Anchor? Where an answer will grow, in the text that they make.
+---@field anchor flemma.protocol.Anchor? Where an answer will grow, in the changed text.
 ---@field join boolean Whether it continues the undo step of our last change.
 ---@field keep boolean Whether it must be in the swap file at once.
----@field unlock boolean Whether the text is the user's again with it.
+---@field unlock boolean Whether it also ends the lock.
 
 ---@class flemma.protocol.Append
 ---@field buffer integer
@@ -221,23 +124,6 @@ M.IN_ORDER = {
 ---@field expect { column: integer, tail: string }? The text before the anchor.
 ---@field lines string[] The first continues the anchor's line.
 ---@field join boolean
-
----@class flemma.protocol.Anchor
----@field anchor integer
----@field line integer
----@field column integer
-
----@class flemma.protocol.ReleaseAnchor
----@field buffer integer
----@field anchor integer
-
----@class flemma.protocol.Lock
----@field buffer integer
----@field locked boolean
-
----@class flemma.protocol.Taken
----@field buffer integer
----@field elsewhere boolean Whether another program works on the chat's file.
 
 ---@class flemma.protocol.Cursor
 ---@field buffer integer
@@ -249,25 +135,13 @@ M.IN_ORDER = {
 ---@field from integer? A window on this line or below counts as one at the end.
 ---@field to integer? A line below that must be seen as well.
 
----@class flemma.protocol.Notify
----@field buffer integer? The chat that it concerns; nil when it concerns none.
----@field level "info"|"warn"|"error"
----@field message string
-
----@class flemma.protocol.Event
----@field name string Of a `User` autocommand.
----@field data table
-
 ---@class flemma.protocol.Choices
 ---@field ask boolean Whether the user is asked what to switch to.
 ---@field all boolean Whether the choice is for every chat.
 ---@field items flemma.protocol.Choice[]
 ---@field commands string[] Folders of commands.
 
----@class flemma.protocol.Choice
----@field name string
----@field models string[]
----@field parameters string[] Such as "thinking=low" and "max_tokens=".
+---@alias flemma.protocol.Choice { name: string, models: string[], parameters: string[] }
 
 ---@class flemma.protocol.Usage
 ---@field buffer integer
@@ -275,26 +149,6 @@ M.IN_ORDER = {
 ---@field seconds integer For how long; 0 is not at all.
 ---@field request flemma.session.Request
 ---@field session flemma.session.Totals
-
----@class flemma.protocol.Ask
----@field ask integer
----@field calls flemma.protocol.FunctionCall[]
-
----@class flemma.protocol.FunctionCall
----@field functions integer[] Whom to ask, in this order, until one returns something.
----@field arguments any[] What each gets.
-
----@class flemma.protocol.KnownTools Comes anew whenever that changes.
----@field items flemma.protocol.KnownTool[] Sorted by name.
-
----@class flemma.protocol.KnownTool
----@field name string
----@field source string
----@field about string The beginning of its description.
-
----@class flemma.protocol.OpenText
----@field ask integer
----@field path string
 
 ---@class flemma.protocol.ReplaceText
 ---@field ask integer
@@ -304,37 +158,74 @@ M.IN_ORDER = {
 ---@field text string
 ---@field encoding string? As 'fileencoding'; the buffer's own without it.
 
----@class flemma.protocol.Prompt One thing asked of the user.
+---@class flemma.protocol.Mark
+---@field id string The call's id.
+---@field line integer The opening fence, under which the preview is drawn.
+---@field call_line integer? The header of a pending call.
+---@field header_line integer The result's header, behind which the state is drawn.
+---@field preview string?
+---@field state "pending"|"running"|"asking"|"done"|"failed"|nil
+---@field label string?
+---@field detail string? Behind the label, less prominent.
+---@field again integer? Counts the calls of the buffer that had to be shown again.
+---@field elapsed_ms integer?
+---@field output string[]? The last lines of live output.
+
+---@class flemma.protocol.Request
 ---@field buffer integer
----@field ask integer
----@field title string
----@field items string[]? A list to choose from; else a line is typed.
----@field initial string? What stands there already.
+---@field state "idle"|"waiting"|"thinking"|"streaming"|"stalled"
+---@field label string?
+---@field anchor_line integer? Below the last line of the buffer when absent.
+---@field elapsed_ms integer?
 
----@class flemma.protocol.Report
----@field title string
----@field lines string[]
----@field filetype string?
+---@class flemma.protocol.Queued The model's tasks, and the user's words that are not in the chat yet.
+---@field buffer integer
+---@field line integer The last line of the chat.
+---@field items flemma.protocol.QueuedItem[] In the order in which they are sent.
+---@field tasks flemma.protocol.TaskItem[]
 
----@class flemma.protocol.Open
----@field path string?
----@field name string?
----@field lines string[]?
----@field advance boolean? Whether Ctrl-] is pressed in it at once.
+---@class flemma.protocol.Spans
+---@field buffer integer
+---@field seq integer
+---@field first integer
+---@field last integer
+---@field lines table[] For each line from `first`: a list of { start, end, group }; end -1 is the whole line.
 
---- Turns the wire's nil, which is a value in a table, into no value.
----@param value any
----@return any
-function M.without_nil(value)
-  if value == vim.NIL then
-    return nil
-  end
-  if type(value) == "table" then
-    for key, item in pairs(value) do
-      value[key] = M.without_nil(item)
-    end
-  end
-  return value
-end
+---@class flemma.protocol.Folds What can be folded, where that differs from what was sent before.
+---@field buffer integer
+---@field seq integer The text that the lines are of.
+---@field enabled boolean Whether there are folds at all; otherwise all are deleted.
+---@field opening boolean Whether all folds of the text are being sent, to be made anew.
+---@field parts flemma.protocol.FoldPart[]
+
+---@class flemma.protocol.FoldPart Lines, and all folds that begin in them.
+---@field first integer
+---@field last integer
+---@field items table[] { first, last, inner, closed, group, label, text }, the outer one first.
+
+---@class flemma.protocol.Diagnostics
+---@field buffer integer
+---@field items { line: integer, end_line: integer?, message: string, severity: string, fix: string? }[]
+
+---@class flemma.protocol.ToolCall
+---@field buffer integer The chat's.
+---@field call integer
+---@field function integer
+---@field async boolean?
+---@field tool string
+---@field input table
+---@field cwd string
+---@field path string The chat's file, or empty.
+---@field timeout number Seconds that a call may take by default.
+---@field sandbox flemma.protocol.Held? Absent without a sandbox.
+
+---@class flemma.protocol.CommandEnded
+---@field buffer integer
+---@field call integer
+---@field command integer
+---@field code integer? Its exit code; nil when a signal ended it.
+---@field stdout string[] Its lines.
+---@field stderr string[]
+---@field problem string? Why it could not run.
 
 return M
