@@ -1,12 +1,10 @@
---- The user's Lua functions, by the number that the host knows each by. Knows
---- neither what a function is for nor who asks for it.
+--- Numbers for the user's Lua functions, by which the host refers to them. A number is
+--- never used twice, so that a late question cannot reach another function.
 ---@class flemma.callbacks
 local M = {}
 
 ---@type table<integer, function>
 local callbacks = {}
---- Numbers are never used twice, so that a question about an old function cannot
---- reach a new one.
 local last_id = 0
 
 --- Gives a function a number.
@@ -18,10 +16,10 @@ function M.add(callback)
   return last_id
 end
 
---- Forgets functions. Their numbers answer to nothing from now on.
----@param ids integer[]
+--- Forgets functions by their numbers.
+---@param ids integer[] May have holes.
 function M.drop(ids)
-  for _, id in ipairs(ids) do
+  for _, id in pairs(ids) do
     callbacks[id] = nil
   end
 end

@@ -1,16 +1,13 @@
---- Whether there is a module, without loading it.
+--- Looks for Lua modules without loading them.
 ---@class flemma.modules
 local M = {}
 
+--- Returns true if `require(path)` would find a module.
 ---@param path string Such as "my_plugin.tools".
 ---@return boolean
 function M.exists(path)
-  if package.loaded[path] or package.preload[path] or package.searchpath(path, package.path) then
-    return true
-  end
-  local file = path:gsub("%.", "/")
-  return #vim.api.nvim_get_runtime_file(("lua/%s.lua"):format(file), false) > 0
-    or #vim.api.nvim_get_runtime_file(("lua/%s/init.lua"):format(file), false) > 0
+  local found = package.loaded[path] or package.preload[path] or package.searchpath(path, package.path)
+  return found ~= nil or #vim.loader.find(path) > 0
 end
 
 return M

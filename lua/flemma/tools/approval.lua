@@ -1,15 +1,13 @@
---- Who has a say about tool calls, next to the options: resolvers that plugins
---- and users register. Kept here, because their functions live here; in which
---- order they are asked, and what their words mean, only the host knows.
+--- Approval resolvers: functions of plugins and users that decide about tool calls. Their
+--- functions live here; the host asks them, in order, and applies their decisions.
 ---@class flemma.tools.approval
 local M = {}
 
 local callbacks = require("flemma.callbacks")
 
-local CONFIG = "urn:flemma:approval:config"
-local FRONTMATTER = "urn:flemma:approval:frontmatter"
-local CATCH_ALL = "urn:flemma:approval:catch-all"
---- Of the resolvers that the options make, and of those that others register.
+--- Prefix of the names of Flemma's own resolvers.
+local OWN = "urn:flemma:approval:"
+--- Of the resolvers that the options make, and the default of all others.
 local CONFIG_PRIORITY, DEFAULT_PRIORITY = 100, 50
 
 ---@alias flemma.tools.approval.Decision "approve"|"require_approval"|"deny"
@@ -24,27 +22,33 @@ local CONFIG_PRIORITY, DEFAULT_PRIORITY = 100, 50
 ---@field name string
 ---@field priority integer
 ---@field description string?
----@field resolve function? Absent in what is decided without Lua.
+---@field resolve function? Absent if the host decides without Lua.
 ---@field fail "closed"?
 
 ---@class flemma.tools.approval.Entry: flemma.tools.approval.Resolver
----@field id integer Of its function.
+---@field id integer Number of its function, see |flemma.callbacks|.
 
 ---@type table<string, flemma.tools.approval.Entry>
 local registered = {}
 ---@type table<string, flemma.tools.approval.Entry> What the options name, by module path.
 local modules = {}
----@type table<string, true> Resolvers of ours that the user took away.
+---@type table<string, true> Names of Flemma's own resolvers that were unregistered.
 local removed = {}
 ---@type table? The options that `modules` and `removed` belong to.
 local seen
 
---- Lets the host know, if there is one: before that nobody needs to.
+--- Tells the host, if there is one; a later host gets the whole list.
 local function announce()
   local buffer = package.loaded["flemma.buffer"]
   if buffer then
     buffer.announce_resolvers()
   end
+end
+
+---@return table tools The option `tools`.
+local function options()
+  local tools = require("flemma").options.tools
+  return type(tools) == "table" and tools or {}
 end
 
 ---@param name any
@@ -53,30 +57,21 @@ local function is_module(name)
   return type(name) == "string" and name:find(".", 1, true) ~= nil and not vim.startswith(name, "urn:flemma:")
 end
 
---- What `tools.auto_approve` consists of.
+--- Reads the option `tools.auto_approve`.
 ---@return string[] paths Modules.
----@return string? rest What the config resolver goes by: "list", "function", or nothing.
+---@return boolean rest Whether it has anything else for the config resolver.
 local function configured()
-  local tools = require("flemma").options.tools
-  local given = type(tools) == "table" and tools.auto_approve
-  if given == nil or given == false then
-    return {}, "list"
-  elseif type(given) == "function" then
-    return {}, "function"
+  local given = options().auto_approve
+  if type(given) ~= "string" and type(given) ~= "table" then
+    return {}, true
   end
-  local paths, rest = {}, nil
-  for _, name in ipairs(type(given) == "table" and given or { given }) do
-    if is_module(name) then
-      paths[#paths + 1] = name
-    else
-      rest = "list"
-    end
-  end
-  return paths, rest
+  local paths = vim.tbl_filter(is_module, type(given) == "table" and given or { given })
+  local items = type(given) == "table" and #given or 1
+  return paths, #paths < items
 end
 
---- Asks a module, which is loaded by its first question. Rules that cannot be
---- loaded are not passed over: the call waits.
+--- Makes a resolver of a module, which is loaded when it is first asked. If it cannot be
+--- loaded, the call waits.
 ---@param path string
 ---@return fun(...): any
 local function resolve_by(path)
@@ -87,25 +82,29 @@ local function resolve_by(path)
       return "require_approval"
     end
     local resolve = type(module) == "table" and module.resolve
-    if type(resolve) ~= "function" then
-      return nil
+    if type(resolve) == "function" then
+      return resolve(...)
     end
-    return resolve(...)
   end
 end
 
---- Follows `setup()`: new options bring all resolvers of ours back.
-local function follow_options()
-  local options = require("flemma").options
-  if seen == options then
-    return
-  end
-  seen, removed = options, {}
-  for _, entry in pairs(modules) do
+---@param entry flemma.tools.approval.Entry?
+local function release(entry)
+  if entry then
     callbacks.drop({ entry.id })
   end
+end
+
+--- Reads the options after a `setup()`, which restores Flemma's own resolvers.
+local function follow_options()
+  local now = require("flemma").options
+  if seen == now then
+    return
+  end
+  seen, removed = now, {}
+  vim.tbl_map(release, modules)
   modules = {}
-  for _, path in ipairs(configured()) do
+  for _, path in ipairs((configured())) do
     local resolve = resolve_by(path)
     modules[path] = {
       name = path,
@@ -117,21 +116,20 @@ local function follow_options()
   end
 end
 
---- The resolvers that are there without being registered.
+--- Returns the resolvers that exist without being registered.
 ---@return table<string, flemma.tools.approval.Resolver>
 local function built_in()
-  local found = vim.tbl_extend("force", {}, modules)
-  local tools = require("flemma").options.tools
-  tools = type(tools) == "table" and tools or {}
-  local _, rest = configured()
-  if rest then
-    local resolve = rest == "function" and tools.auto_approve or nil
-    found[CONFIG] =
-      { name = CONFIG, priority = CONFIG_PRIORITY, description = "The option tools.auto_approve", resolve = resolve }
+  local found, tools = vim.tbl_extend("force", {}, modules), options()
+  local function add(name, priority, description, resolve)
+    found[OWN .. name] = { name = OWN .. name, priority = priority, description = description, resolve = resolve }
   end
-  found[FRONTMATTER] = { name = FRONTMATTER, priority = 90, description = "auto_approve in the frontmatter of a chat" }
+  local given, _, rest = tools.auto_approve, configured()
+  if rest then
+    add("config", CONFIG_PRIORITY, "The option tools.auto_approve", type(given) == "function" and given or nil)
+  end
+  add("frontmatter", 90, "auto_approve in the frontmatter of a chat")
   if tools.require_approval == false then
-    found[CATCH_ALL] = { name = CATCH_ALL, priority = 0, description = "The option tools.require_approval = false" }
+    add("catch-all", 0, "The option tools.require_approval = false")
   end
   for name in pairs(removed) do
     found[name] = nil
@@ -146,7 +144,7 @@ local function all()
 end
 
 ---@param entry flemma.tools.approval.Resolver
----@return flemma.tools.approval.Resolver
+---@return flemma.tools.approval.Resolver copy
 local function public(entry)
   local copy = vim.deepcopy(entry) --[[@as table]]
   copy.id = nil
@@ -172,7 +170,7 @@ local function wrong(name, definition)
   end
 end
 
---- Registers a resolver; one of the same name is replaced.
+--- Registers a resolver. Replaces one of the same name.
 ---@param name string Without a dot, such as "my_plugin:security_policy".
 ---@param definition flemma.tools.approval.Definition
 function M.register(name, definition)
@@ -180,34 +178,27 @@ function M.register(name, definition)
   if problem then
     error("Flemma: approval.register(): " .. problem .. ".", 2)
   end
-  local resolve = definition.resolve
-  if registered[name] then
-    callbacks.drop({ registered[name].id })
-  end
+  release(registered[name])
   registered[name] = {
     name = name,
     priority = definition.priority or DEFAULT_PRIORITY,
     description = definition.description,
-    resolve = resolve,
+    resolve = definition.resolve,
     fail = definition.fail,
-    id = callbacks.add(function(...)
-      return resolve(...)
-    end),
+    id = callbacks.add(definition.resolve),
   }
   announce()
 end
 
---- Takes a resolver away, also one of Flemma's own; `setup()` brings those back.
+--- Removes a resolver, also one of Flemma's own; `setup()` restores those.
 ---@param name string
 ---@return boolean found
 function M.unregister(name)
   if all()[name] == nil then
     return false
   end
-  if registered[name] then
-    callbacks.drop({ registered[name].id })
-    registered[name] = nil
-  end
+  release(registered[name])
+  registered[name] = nil
   if built_in()[name] then
     removed[name] = true
   end
@@ -215,11 +206,9 @@ function M.unregister(name)
   return true
 end
 
---- Takes all registered resolvers away; Flemma's own stay.
+--- Removes all registered resolvers. Flemma's own stay.
 function M.clear()
-  for _, entry in pairs(registered) do
-    callbacks.drop({ entry.id })
-  end
+  vim.tbl_map(release, registered)
   registered = {}
   announce()
 end
@@ -231,7 +220,7 @@ function M.get(name)
   return entry and public(entry)
 end
 
---- All resolvers, in the order in which they are asked.
+--- Returns all resolvers, in the order in which they are asked.
 ---@return flemma.tools.approval.Resolver[] resolvers Copies.
 function M.get_all()
   local list = vim.tbl_map(public, vim.tbl_values(all()))
@@ -244,31 +233,34 @@ function M.get_all()
   return list
 end
 
+--- Returns the number of resolvers.
 ---@return integer
 function M.count()
   return vim.tbl_count(all())
 end
 
---- What the host has to know of all this.
+--- Returns the resolvers as the host gets them.
 ---@return flemma.protocol.Resolvers
 function M.wire()
   follow_options()
   local items, without = {}, vim.tbl_keys(removed)
-  for path, entry in pairs(modules) do
-    if not removed[path] then
-      items[#items + 1] =
-        { name = path, priority = entry.priority, ["function"] = entry.id, closed = false, from_options = true }
-    end
-  end
-  for name, entry in pairs(registered) do
+  local function add(entry, from_options)
     items[#items + 1] = {
-      name = name,
+      name = entry.name,
       priority = entry.priority,
       ["function"] = entry.id,
       closed = entry.fail == "closed",
-      from_options = false,
+      from_options = from_options,
     }
-    -- One of ours of that name is replaced.
+  end
+  for path, entry in pairs(modules) do
+    if not removed[path] then
+      add(entry, true)
+    end
+  end
+  for name, entry in pairs(registered) do
+    add(entry, false)
+    -- It replaces one of Flemma's own.
     if vim.startswith(name, "urn:flemma:") then
       without[#without + 1] = name
     end
@@ -276,19 +268,17 @@ function M.wire()
   return { items = items, without = without }
 end
 
---- Modules that `tools.auto_approve` names and that are nowhere, a sentence each.
+--- Returns a message for each module that `tools.auto_approve` names and that is missing.
 ---@return string[]
 function M.problems()
-  local problems = {}
-  for _, path in ipairs((configured())) do
-    if not require("flemma.modules").exists(path) then
-      problems[#problems + 1] = (
-        "setup(): tools.auto_approve names the module \"%s\", which is nowhere in 'runtimepath', "
-        .. "so every call waits for you. Install it or correct the name."
-      ):format(path)
-    end
-  end
-  return problems
+  local missing = vim.tbl_filter(function(path)
+    return not require("flemma.modules").exists(path)
+  end, (configured()))
+  return vim.tbl_map(function(path)
+    local message = "setup(): tools.auto_approve names the module \"%s\", which is nowhere in 'runtimepath', "
+      .. "so every call waits for you. Install it or correct the name."
+    return message:format(path)
+  end, missing)
 end
 
 return M

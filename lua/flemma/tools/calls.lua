@@ -5,7 +5,6 @@ local M = {}
 
 local callbacks = require("flemma.callbacks")
 local host = require("flemma.host")
-local protocol = require("flemma.protocol")
 local queue = require("flemma.queue")
 
 --- A message is at most this long, in bytes: reading a longer one holds up others.
@@ -170,7 +169,7 @@ local function start(run, message)
       trace = debug.traceback(type(why) == "table" and vim.inspect(why) or tostring(why), 2)
       return why
     end,
-    protocol.without_nil(message.input),
+    message.input,
     context,
     function(result)
       finish(run, result)

@@ -1,11 +1,31 @@
---- What a tool's definition must be, and the form in which it travels to the host.
---- Tools made of commands and functions become such definitions in |flemma.tools.steps|.
+--- Definitions of tools: their validation, and the form in which the host gets them.
 ---@class flemma.tools.definition
 local M = {}
 
---- What every provider takes as a name.
+---@class flemma.tools.Result What a tool returns, or gives to its callback.
+---@field success boolean
+---@field output? any What the model reads: a string, or a table that it gets as JSON.
+---@field error? any Why it failed, when `success` is false.
+
+---@class flemma.tools.Definition
+---@field name? string What the model calls; the first argument of `register` when absent.
+---@field description string What the tool does, for the model.
+---@field input_schema? table JSON Schema of the arguments, an object schema.
+---@field output_schema? table JSON Schema of the output; added to the description.
+---@field strict? boolean Sent to OpenAI as `strict: true`; the schema must meet its rules.
+---@field async? boolean Whether `execute` answers through its callback alone.
+---@field enabled? boolean|fun(config: table?): boolean Whether the model is offered it; `config` is `tools.<name>` of the options.
+---@field timeout? number Seconds a call may take; `tools.default_timeout` when absent.
+---@field format_preview? fun(input: table, max_length: integer): string One line that is shown beside a pending call.
+---@field tail? boolean Whether a long output is truncated at its start.
+---@field requires_approval? boolean Whether a call waits unless a rule approves this tool by its name.
+---@field rejected? fun(input: table, buffer: integer): string? What the model reads when the user rejects a call without a reason.
+---@field describe? fun(): string Returns a description that is made when the host gets the tool.
+---@field execute? fun(input: table, context: flemma.tools.Context, callback: fun(result: flemma.tools.Result)): flemma.tools.Result|fun()|nil Returns a result, or a function that cancels the call, which calls back later.
+
+--- What every provider accepts as a name.
 local NAME, LONGEST = "^[%w_-]+$", 64
---- A schema is no deeper than this; one that holds itself is deeper than anything.
+--- Most levels of a schema, which may also contain itself.
 local DEEPEST = 64
 
 ---@param name any
@@ -21,7 +41,7 @@ local function wrong_name(name)
   end
 end
 
---- Whether a value can travel as JSON.
+--- Looks for what JSON cannot hold.
 ---@param value any
 ---@param path string
 ---@param depth integer
@@ -43,7 +63,7 @@ local function wrong_value(value, path, depth)
   end
 end
 
---- The kinds of the optional fields, beside the schemas.
+--- Types of the fields.
 local KINDS = {
   description = { "string" },
   strict = { "boolean" },
@@ -80,18 +100,25 @@ local function wrong_field(definition)
   end
 end
 
---- Looks at a definition.
----@param name string? As `register` got it.
+--- Returns true for a table that is a tool made of steps, see |flemma.tools.steps|.
+---@param given table
+---@return boolean
+function M.has_steps(given)
+  return given.cmds ~= nil or type(given.callback) == "table"
+end
+
+--- Validates a definition.
+---@param name string? The name that `register` got.
 ---@param given any
 ---@return flemma.tools.Definition? definition A copy that has its name.
----@return string? problem Without a definition.
+---@return string? problem If there is no definition.
 function M.read(name, given)
   if type(given) ~= "table" then
     local of = name and ('"%s"'):format(tostring(name)) or "it"
     return nil, ("%s is a %s; a definition is a table"):format(of, type(given))
   end
   local problem
-  if given.cmds ~= nil or type(given.callback) == "table" then
+  if M.has_steps(given) then
     given, problem = require("flemma.tools.steps").definition(name, given)
     if problem then
       return nil, problem
@@ -105,11 +132,7 @@ function M.read(name, given)
     return nil,
       ('"%s" is registered with the name %s inside; they must be the same'):format(name, vim.inspect(given.name))
   end
-  local definition = {}
-  for field, value in pairs(given) do
-    definition[field] = value
-  end
-  definition.name = name
+  local definition = vim.tbl_extend("force", given, { name = name })
   problem = wrong_field(definition)
   if problem then
     return nil, ('"%s": %s'):format(name, problem)
@@ -117,7 +140,7 @@ function M.read(name, given)
   return definition
 end
 
---- What the options say of a tool: `tools.<name>`.
+--- Returns the options of a tool: `tools.<name>`.
 ---@param name string
 ---@return table? config A copy.
 function M.config(name)
@@ -126,7 +149,7 @@ function M.config(name)
   return type(config) == "table" and vim.deepcopy(config) or nil
 end
 
---- Whether models are offered a tool by default.
+--- Returns true if models are offered a tool by default.
 ---@param definition flemma.tools.Definition
 ---@return boolean
 function M.enabled(definition)
@@ -138,7 +161,7 @@ function M.enabled(definition)
   return enabled ~= false
 end
 
---- What the model is told of a tool; one made of steps may have a prompt of its own.
+--- Returns the description that the model reads.
 ---@param definition flemma.tools.Definition
 ---@return string
 local function description(definition)
@@ -149,16 +172,12 @@ local function description(definition)
   if ok then
     return text
   end
-  require("flemma.notices").notify({
-    level = "warn",
-    message = ("The system_prompt of the tool %s raised an error, so the model sees its description alone: %s"):format(
-      definition.name,
-      tostring(text)
-    ),
-  })
+  local why = "The system_prompt of the tool %s raised an error, so the model sees its description alone: %s"
+  require("flemma.notices").notify({ level = "warn", message = why:format(definition.name, tostring(text)) })
   return definition.description
 end
 
+--- Returns a registered tool as the host gets it.
 ---@param entry flemma.tools.Entry
 ---@return flemma.protocol.Tool
 function M.wire(entry)

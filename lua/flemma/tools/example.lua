@@ -1,7 +1,10 @@
---- Schemas given by an example: what a call's arguments look like, as a table whose
---- values are sample texts. Makes a JSON Schema of it.
+--- JSON Schemas from examples: tables that show the arguments of a call, with sample texts
+--- as values.
 ---@class flemma.tools.example
 local M = {}
+
+--- Precedes the sample in a description.
+local SAMPLE = "For example: "
 
 ---@param value any
 ---@return table schema
@@ -10,20 +13,16 @@ local function schema_of(value)
     if vim.islist(value) and #value > 0 then
       return { type = "array", items = schema_of(value[1]) }
     end
-    local properties = vim.empty_dict()
-    for name, item in pairs(value) do
-      properties[name] = schema_of(item)
-    end
-    return { type = "object", properties = properties }
+    return { type = "object", properties = vim.tbl_extend("force", vim.empty_dict(), vim.tbl_map(schema_of, value)) }
   end
   local text = tostring(value):gsub("^<!%[CDATA%[(.*)%]%]>$", "%1")
   local kind = tonumber(text) and { "number", "string" }
     or (text == "true" or text == "false") and { "boolean", "string" }
     or "string"
-  return { type = kind, description = "For example: " .. text }
+  return { type = kind, description = SAMPLE .. text }
 end
 
---- The arguments that one example shows.
+--- Returns the arguments that an example shows.
 ---@param example table
 ---@return table
 local function action_of(example)
@@ -31,16 +30,13 @@ local function action_of(example)
   if type(example.action) == "table" then
     return example.action
   end
-  local arguments = {}
-  for name, value in pairs(example) do
-    if name ~= "_attr" then
-      arguments[name] = value
-    end
-  end
+  local arguments = vim.tbl_extend("force", {}, example)
+  arguments._attr = nil
   return arguments
 end
 
---- Whether a schema is one already: a JSON Schema, or a function as OpenAI spells it.
+--- Returns the JSON Schema if the table is one already, also in a function as OpenAI
+--- writes it.
 ---@param schema table
 ---@return table? json
 function M.json(schema)
@@ -52,8 +48,8 @@ function M.json(schema)
   end
 end
 
---- The JSON Schema of an example, or of a list of them. Which arguments there must be
---- an example does not say.
+--- Returns the JSON Schema of an example, or of a list of them. No argument is required,
+--- because an example does not say which are.
 ---@param schema table
 ---@return table
 function M.schema(schema)
@@ -63,7 +59,7 @@ function M.schema(schema)
     for name, value in pairs(action_of(example)) do
       local found, known = schema_of(value), properties[name]
       if known and known.description and found.description then
-        found.description = known.description .. ", " .. found.description:sub(#"For example: " + 1)
+        found.description = known.description .. ", " .. found.description:sub(#SAMPLE + 1)
       end
       properties[name] = found
     end
@@ -71,7 +67,7 @@ function M.schema(schema)
   return { type = "object", properties = properties }
 end
 
---- Arguments as an example means them: all that is no table is text.
+--- Turns all arguments into texts, as an example means them.
 ---@param value any
 ---@return any
 function M.texts(value)

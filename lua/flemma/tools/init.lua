@@ -1,44 +1,25 @@
---- Tools of your own: `require("flemma.tools").register(...)`. Keeps what was
---- registered and tells the host of it. Whether the model is offered a tool and
---- whether a call may run is decided there; nothing is loaded or run from here until
---- a chat is open.
+--- Tools written in Lua: the public functions of `require("flemma.tools")`, and the list of
+--- registered tools that the host gets. The host decides which tools models are offered and
+--- which calls run.
 ---@class flemma.tools
 local M = {}
 
 local callbacks = require("flemma.callbacks")
-
----@class flemma.tools.Result What a tool returns, or gives to its callback.
----@field success boolean
----@field output? any What the model reads: a string, or a table that it gets as JSON.
----@field error? any Why it failed, when `success` is false.
-
----@class flemma.tools.Definition
----@field name? string What the model calls; the first argument of `register` when absent.
----@field description string What the tool does, for the model.
----@field input_schema? table JSON Schema of the arguments, an object schema.
----@field output_schema? table JSON Schema of the output; added to the description.
----@field strict? boolean Sent to OpenAI as `strict: true`; the schema must meet its rules.
----@field async? boolean Whether `execute` answers through its callback alone.
----@field enabled? boolean|fun(config: table?): boolean Whether the model is offered it; `config` is `tools.<name>` of the options.
----@field timeout? number Seconds a call may take; `tools.default_timeout` when absent.
----@field format_preview? fun(input: table, max_length: integer): string One line that stands beside a call that waits.
----@field tail? boolean Whether the end of a long output says more than its start.
----@field requires_approval? boolean Whether a call waits unless a rule approves this tool by its name.
----@field rejected? fun(input: table, buffer: integer): string? What the model is told when the user refuses a call without a word.
----@field execute? fun(input: table, context: flemma.tools.Context, callback: fun(result: flemma.tools.Result)): flemma.tools.Result|fun()|nil Does it. Returns a result, or a function that cancels it and calls back later.
+local definitions = require("flemma.tools.definition")
+local sources = require("flemma.tools.sources")
 
 ---@class flemma.tools.Entry
 ---@field definition flemma.tools.Definition
----@field execute integer? Number of its function.
----@field preview integer? Likewise.
----@field rejected integer? Likewise.
+---@field execute integer? Number of its function, see |flemma.callbacks|.
+---@field preview integer?
+---@field rejected integer?
 
 ---@type table<string, flemma.tools.Entry>
 local registered = {}
---- Whether the host has to be told.
+--- Whether the host has an older list.
 local changed = false
 
---- Tells the host, which may not be there yet, what there is now.
+--- Sends the list to the host, if it has an older one.
 function M.flush()
   if changed then
     changed = false
@@ -46,7 +27,7 @@ function M.flush()
   end
 end
 
---- Lets the host know soon: many registrations are one message.
+--- Sends the list soon, so that many registrations are one message.
 local function announce()
   if not changed and package.loaded["flemma.buffer"] then
     vim.schedule(M.flush)
@@ -54,21 +35,18 @@ local function announce()
   changed = true
 end
 
-M.announce = announce
-
----@param entry flemma.tools.Entry?
-local function release(entry)
+---@param name string
+local function remove(name)
+  local entry = registered[name]
   if entry then
-    for _, id in pairs({ entry.execute, entry.preview, entry.rejected }) do
-      callbacks.drop({ id })
-    end
+    callbacks.drop({ entry.execute, entry.preview, entry.rejected })
+    registered[name] = nil
   end
 end
 
---- Takes a definition that was looked at into the list.
----@param definition flemma.tools.Definition
+---@param definition flemma.tools.Definition One that was validated.
 local function add(definition)
-  release(registered[definition.name])
+  remove(definition.name)
   registered[definition.name] = {
     definition = definition,
     execute = definition.execute and callbacks.add(definition.execute),
@@ -78,78 +56,72 @@ local function add(definition)
   announce()
 end
 
---- Registers one tool.
----@param name string
----@param definition table
+--- Registers one definition.
+---@param name string?
+---@param given any
 ---@return string? problem
-function M.add(name, definition)
-  local checked, problem = require("flemma.tools.definition").read(name, definition)
-  if checked then
-    add(checked)
+local function add_one(name, given)
+  local definition, problem = definitions.read(name, given)
+  if definition then
+    add(definition)
   end
   return problem
 end
 
---- Registers all of a list, or none.
----@param list table[]
+--- Registers all definitions, or none.
+---@param given table<string|integer, table> A list, or definitions by their names.
 ---@return string? problem
-function M.add_all(list)
+local function add_all(given)
   local all = {}
-  for index, item in ipairs(list) do
-    local checked, problem = require("flemma.tools.definition").read(nil, item)
-    if not checked then
-      return ("the tool at %d: %s"):format(index, problem)
+  for key, item in vim.spairs(given) do
+    local is_name = type(key) == "string"
+    local definition, problem = definitions.read(is_name and key or nil, item)
+    if not definition then
+      return is_name and problem or ("the tool at %d: %s"):format(key, problem)
     end
-    all[index] = checked
+    all[#all + 1] = definition
   end
   vim.tbl_map(add, all)
 end
 
---- Registers a table of definitions by their names, all or none.
----@param named table<string, table>
+--- Registers definitions in any form that |flemma.tools.register()| lists.
+---@param first any
+---@param second any
 ---@return string? problem
-local function add_named(named)
-  local list = {}
-  for name, given in vim.spairs(named) do
-    local definition, problem = require("flemma.tools.definition").read(name, given)
-    if not definition then
-      return problem
-    end
-    list[#list + 1] = definition
+local function add_given(first, second)
+  if type(first) ~= "table" then
+    return add_one(first, second)
+  elseif first.definitions ~= nil then
+    return add_all(first.definitions)
+  elseif first.name ~= nil or definitions.has_steps(first) then
+    return add_one(first.name, first)
   end
-  vim.tbl_map(add, list)
+  return add_all(first)
 end
+sources.connect({ add = add_given, changed = announce })
 
 ---@param first any
 ---@param second any
 ---@return string? problem
 local function register(first, second)
   local kind = type(first)
-  if kind == "string" and second ~= nil then
-    return M.add(first, second)
-  elseif kind == "string" then
-    return require("flemma.tools.sources").add_module(first)
+  if kind == "string" and second == nil then
+    return sources.add_module(first)
   elseif kind == "function" then
-    return require("flemma.tools.sources").add({ resolve = first })
-  elseif kind ~= "table" then
-    return "give it a name and a definition, a list of definitions, a module or a function"
-  elseif first.resolve ~= nil then
-    return require("flemma.tools.sources").add(first)
-  elseif first.definitions ~= nil then
-    return M.add_all(first.definitions)
-  elseif first.name ~= nil or first.cmds ~= nil or type(first.callback) == "table" then
-    return M.add(first.name, first)
-  elseif vim.islist(first) then
-    return M.add_all(first)
+    return sources.add({ resolve = first })
+  elseif kind == "table" and first.resolve ~= nil then
+    return sources.add(first)
+  elseif kind == "string" or kind == "table" then
+    return add_given(first, second)
   end
-  return add_named(first)
+  return "give it a name and a definition, a list of definitions, a module or a function"
 end
 
 --- Registers tools: `register(name, definition)`, `register(definition)`,
---- `register({ definition, … })`, `register("path.of.a.module")`,
---- `register(function(register, done) … end)` or
---- `register({ resolve = function(register, done) … end, timeout = seconds })`, or
---- `register({ name = definition, … })`. One of the same name is replaced, also one that is built in.
+--- `register({ definition, … })`, `register({ name = definition, … })`,
+--- `register("path.of.a.module")`, `register(function(register, done) … end)`, or
+--- `register({ resolve = function(register, done) … end, timeout = seconds })`. Replaces a
+--- tool of the same name, also a built-in one.
 ---@param first string|table|function
 ---@param second table?
 function M.register(first, second)
@@ -159,99 +131,77 @@ function M.register(first, second)
   end
 end
 
---- Takes a tool away; a built-in one of that name is there again.
+--- Removes a registered tool. A built-in tool of that name is available again.
 ---@param name string
 ---@return boolean found
 function M.unregister(name)
-  local entry = registered[name]
-  if not entry then
-    return false
+  local found = registered[name] ~= nil
+  if found then
+    remove(name)
+    announce()
   end
-  release(entry)
-  registered[name] = nil
-  announce()
-  return true
+  return found
 end
 
---- Takes all registered tools and sources away.
+--- Removes all registered tools and sources.
 function M.clear()
-  for _, entry in pairs(registered) do
-    release(entry)
-  end
-  registered = {}
-  local sources = package.loaded["flemma.tools.sources"]
-  if sources then
-    sources.clear()
-  end
+  vim.tbl_map(remove, vim.tbl_keys(registered))
+  sources.clear()
   announce()
 end
 
---- Finds what sources have that were not needed so far.
-local function load_sources()
-  local sources = package.loaded["flemma.tools.sources"]
-  if sources then
-    sources.start()
-  end
-end
-
---- A registered tool. Built-in ones are not in this list.
+--- Returns a registered tool; built-in tools are not in the list.
 ---@param name string
 ---@return flemma.tools.Definition? definition A copy.
 function M.get(name)
-  load_sources()
+  sources.start()
   local entry = registered[name]
   return entry and vim.deepcopy(entry.definition)
 end
 
---- All registered tools that models are offered.
+--- Returns all registered tools that models are offered.
 ---@param options? { include_disabled?: boolean }
 ---@return table<string, flemma.tools.Definition> definitions Copies, by name.
 function M.get_all(options)
-  load_sources()
+  sources.start()
   local all = {}
   for name, entry in pairs(registered) do
-    if (options or {}).include_disabled or require("flemma.tools.definition").enabled(entry.definition) then
+    if (options or {}).include_disabled or definitions.enabled(entry.definition) then
       all[name] = vim.deepcopy(entry.definition)
     end
   end
   return all
 end
 
---- How many tools are registered.
+--- Returns the number of registered tools.
 ---@return integer
 function M.count()
-  load_sources()
+  sources.start()
   return vim.tbl_count(registered)
 end
 
---- Whether all sources have said what they have.
+--- Returns true once all sources are done.
 ---@return boolean
 function M.is_ready()
-  local sources = package.loaded["flemma.tools.sources"]
-  return not sources or sources.loading() == 0
+  return sources.loading() == 0
 end
 
---- Runs `job` once all sources have said what they have; at the next moment when
---- they have already.
+--- Runs `job` once all sources are done, but never before this function returns.
 ---@param job fun()
 function M.on_ready(job)
   if M.is_ready() then
     vim.schedule(job)
   else
-    require("flemma.tools.sources").on_ready(job)
+    sources.on_ready(job)
   end
 end
 
---- What the host has to know of all this.
+--- Returns the list as the host gets it.
 ---@return flemma.protocol.Tools
 function M.wire()
-  load_sources()
+  sources.start()
   changed = false
-  local items = {}
-  for _, entry in pairs(registered) do
-    items[#items + 1] = require("flemma.tools.definition").wire(entry)
-  end
-  return { items = items, loading = not M.is_ready() }
+  return { items = vim.tbl_map(definitions.wire, vim.tbl_values(registered)), loading = not M.is_ready() }
 end
 
 return M

@@ -1,46 +1,50 @@
---- Tools that are found: by a function that calls back, or in a module. A source is
---- asked when the first chat is opened, or when somebody wants to see the list. What
---- waits until all have answered is the host's business.
+--- Sources of tools: modules, and functions that register tools and call back when they are
+--- done. A source is started when the first chat is opened or the list of tools is read.
 ---@class flemma.tools.sources
 local M = {}
-
-local tools = require("flemma.tools")
 
 ---@class flemma.tools.Source
 ---@field resolve fun(register: fun(name: string, definition: table), done: fun(problem: any)) Calls `register` for each tool and `done` once.
 ---@field timeout? number Seconds until it is given up; `tools.default_timeout` when absent.
 
----@class flemma.tools.Pending
----@field source flemma.tools.Source?
----@field module string? Where the source is still to be looked for.
----@field over boolean Whether it has said all it has.
+---@class flemma.tools.Receiver The list of tools.
+---@field add fun(first: any, second: any): string? Registers definitions, or returns the problem.
+---@field changed fun() Called when a source is added or done.
 
----@type flemma.tools.Pending[] In the order of their registration.
+---@class flemma.tools.Pending
+---@field label string For messages.
+---@field source flemma.tools.Source|string A string is the path of a module.
+---@field asked boolean?
+---@field over boolean? Whether it is done or was given up.
+---@field cleared boolean? Whether its tools are no longer wanted.
+
+---@type flemma.tools.Pending[] In the order in which they were added.
 local pending = {}
----@type fun()[]
+---@type fun()[] Jobs to run when all sources are done.
 local waiting = {}
+---@type flemma.tools.Receiver
+local receiver
+
+--- Sets the list of tools that sources add to.
+---@param to flemma.tools.Receiver
+function M.connect(to)
+  receiver = to
+end
 
 ---@param message string
 local function warn(message)
   require("flemma.notices").notify({ level = "warn", message = message })
 end
 
----@param item flemma.tools.Pending
----@return string name For messages.
-local function name_of(item)
-  return item.module and ('The tool source "%s"'):format(item.module) or "A tool source"
-end
-
----@return integer count Of sources that have not said all they have.
+--- Returns the number of sources that are not done.
+---@return integer
 function M.loading()
-  local count = 0
-  for _, item in ipairs(pending) do
-    count = count + (item.over and 0 or 1)
-  end
-  return count
+  return #vim.tbl_filter(function(item)
+    return not item.over
+  end, pending)
 end
 
---- A source has ended, one way or another; a second end is none.
+--- Marks a source as done; only the first call counts.
 ---@param item flemma.tools.Pending
 ---@param problem any
 local function finish(item, problem)
@@ -49,50 +53,12 @@ local function finish(item, problem)
   end
   item.over = true
   if problem ~= nil then
-    warn(("%s failed: %s. Chats go on without what it did not register."):format(name_of(item), tostring(problem)))
+    warn(("%s failed: %s. Chats go on without what it did not register."):format(item.label, tostring(problem)))
   end
-  tools.announce()
+  receiver.changed()
   if M.loading() == 0 then
-    local jobs = waiting
+    vim.tbl_map(vim.schedule, waiting)
     waiting = {}
-    for _, job in ipairs(jobs) do
-      vim.schedule(job)
-    end
-  end
-end
-
---- Registers a tool that a source found. A wrong one is told and costs no other.
----@param item flemma.tools.Pending
----@return fun(name: string, definition: table)
-local function registrar(item)
-  return function(name, definition)
-    local problem
-    if item.gone then
-      problem = nil
-    elseif type(name) == "table" then
-      problem = vim.islist(name) and tools.add_all(name) or tools.add(name.name, name)
-    else
-      problem = tools.add(name, definition)
-    end
-    if problem then
-      warn(("%s: %s. It is left out."):format(name_of(item), problem))
-    end
-  end
-end
-
---- Asks a source for its tools.
----@param item flemma.tools.Pending
-local function ask(item)
-  local source = item.source
-  local seconds = source.timeout or require("flemma.config").get().default_timeout
-  vim.defer_fn(function()
-    finish(item, ("it was not done within %s seconds"):format(seconds))
-  end, math.ceil(seconds * 1000))
-  local ok, why = pcall(source.resolve, registrar(item), function(problem)
-    finish(item, problem)
-  end)
-  if not ok then
-    finish(item, why)
   end
 end
 
@@ -108,44 +74,56 @@ local function wrong(source)
   end
 end
 
---- Looks into a module, which is loaded by that.
+--- Starts a source.
 ---@param item flemma.tools.Pending
-local function open(item)
-  local ok, module = pcall(require, item.module)
+---@param source flemma.tools.Source
+local function ask(item, source)
+  local seconds = source.timeout or require("flemma.config").get().default_timeout
+  vim.defer_fn(function()
+    finish(item, ("it was not done within %s seconds"):format(seconds))
+  end, math.ceil(seconds * 1000))
+  local ok, why = pcall(source.resolve, function(name, definition)
+    local problem = not item.cleared and receiver.add(name, definition)
+    -- An invalid tool must not keep the others of the source away.
+    if problem then
+      warn(("%s: %s. It is left out."):format(item.label, problem))
+    end
+  end, function(problem)
+    finish(item, problem)
+  end)
+  if not ok then
+    finish(item, why)
+  end
+end
+
+--- Loads a module, and registers its definitions or starts its `resolve`.
+---@param item flemma.tools.Pending
+---@param path string
+local function open(item, path)
+  local ok, module = pcall(require, path)
   if not ok then
     return finish(item, module)
   elseif type(module) ~= "table" or (module.resolve == nil and module.definitions == nil) then
     return finish(item, "the module has neither `definitions` nor `resolve`")
   elseif module.resolve == nil then
-    return finish(item, tools.add_all(module.definitions))
+    return finish(item, receiver.add(module))
   end
   local problem = wrong(module)
   if problem then
     return finish(item, problem)
   end
-  item.source = { resolve = module.resolve, timeout = module.timeout }
-  ask(item)
+  ask(item, module)
 end
 
---- Asks all sources that were not asked yet.
+--- Starts all sources that were not started yet.
 function M.start()
   for _, item in ipairs(pending) do
     if not item.asked then
       item.asked = true
-      if item.source then
-        ask(item)
-      else
-        open(item)
-      end
+      local run = type(item.source) == "string" and open or ask
+      run(item, item.source)
     end
   end
-end
-
----@param item flemma.tools.Pending
-local function add(item)
-  item.over, item.asked, item.gone = false, false, false
-  pending[#pending + 1] = item
-  tools.announce()
 end
 
 --- Adds a source.
@@ -154,32 +132,36 @@ end
 function M.add(source)
   local problem = wrong(source)
   if not problem then
-    add({ source = { resolve = source.resolve, timeout = source.timeout } })
+    -- A copy: the caller may change its table before the source is started.
+    local copy = { resolve = source.resolve, timeout = source.timeout }
+    pending[#pending + 1] = { label = "A tool source", source = copy }
+    receiver.changed()
   end
   return problem
 end
 
---- Adds a module that has `definitions` or a `resolve`.
+--- Adds a module that has `definitions` or `resolve`.
 ---@param path string
 ---@return string? problem
 function M.add_module(path)
   if not require("flemma.modules").exists(path) then
     return ("there is no module \"%s\" in 'runtimepath'; a tool needs a definition as the second argument"):format(path)
   end
-  add({ module = path })
+  pending[#pending + 1] = { label = ('The tool source "%s"'):format(path), source = path }
+  receiver.changed()
 end
 
---- Runs `job` once all have answered.
+--- Runs `job` once all sources are done.
 ---@param job fun()
 function M.on_ready(job)
   waiting[#waiting + 1] = job
   M.start()
 end
 
---- Forgets all sources; what they still find is dropped.
+--- Removes all sources. Tools that they still register are dropped.
 function M.clear()
   for _, item in ipairs(pending) do
-    item.over, item.gone = true, true
+    item.over, item.cleared = true, true
   end
   pending, waiting = {}, {}
 end

@@ -1,32 +1,37 @@
---- One call of a tool that is made of steps: from `setup` over its commands and
---- functions to `on_exit`, which comes once, however the call ends. A command is the
---- host's to run.
+--- Calls of tools made of steps: `setup`, the commands and functions, and `on_exit`, which
+--- runs once, however the call ends. The host runs the commands.
 ---@class flemma.tools.stepper
 local M = {}
 
---- What tools of this shape ask CodeCompanion for, where that is not installed.
+--- Where such tools expect the names of roles. Provided if CodeCompanion is not installed.
 local FOREIGN = "codecompanion.config"
 local CONSTANTS = { constants = { USER_ROLE = "user", LLM_ROLE = "llm", SYSTEM_ROLE = "system" } }
+--- Most calls of one tool that are kept from their preview until the user decides.
+local MOST_PREPARED = 32
 
 ---@class flemma.tools.Agent What `handlers` and `output` get.
 ---@field chat table `add_buf_message` and `add_message` add to what the model reads.
 ---@field tool table The tool, with the call's arguments in `request.action`.
----@field stdout any[] What the steps that worked have said, in order.
+---@field stdout any[] Output of the steps that succeeded, in order.
 ---@field stderr any[]
 ---@field status "success"|"error"
 ---@field bufnr integer?
 
 ---@class flemma.tools.StepCall
 ---@field agent flemma.tools.Agent
----@field self table
----@field actions table
----@field said string[] What the tool's own functions tell the model.
+---@field self table A copy of the tool.
+---@field actions table The arguments.
+---@field said string[] Messages of the tool's functions to the model.
 ---@field over boolean
 ---@field callback fun(result: flemma.tools.Result)
 ---@field run flemma.tools.Run?
 ---@field env table
 
---- Calls a function of the tool's.
+--- Calls that were set up for their preview and not decided on yet.
+---@type table<flemma.tools.Steps, flemma.tools.StepCall[]>
+local prepared = setmetatable({}, { __mode = "k" })
+
+--- Calls a function of a tool.
 ---@param call function?
 ---@return boolean ok
 ---@return any result
@@ -34,9 +39,7 @@ local function protected(call, ...)
   if not call then
     return true
   end
-  local shim = not package.loaded[FOREIGN]
-    and not package.preload[FOREIGN]
-    and not require("flemma.modules").exists(FOREIGN)
+  local shim = not require("flemma.modules").exists(FOREIGN)
   if shim then
     package.preload[FOREIGN] = function()
       return CONSTANTS
@@ -52,12 +55,27 @@ local function protected(call, ...)
   return ok, result
 end
 
---- A fresh call: what one does to its tool is its own affair.
+---@param value any
+---@return string
+local function describe(value)
+  return type(value) == "table" and vim.inspect(value) or tostring(value)
+end
+
+---@param list any[]
+---@return string
+local function text_of(list)
+  local function text(item)
+    return type(item) == "table" and vim.json.encode(item) or tostring(item)
+  end
+  return table.concat(vim.tbl_map(text, list), "\n")
+end
+
+--- Makes a call with a copy of its tool, which it may change.
 ---@param tool flemma.tools.Steps
 ---@param actions table
 ---@param buffer integer?
 ---@return flemma.tools.StepCall
-local function begin(tool, actions, buffer)
+local function new(tool, actions, buffer)
   local call = { said = {}, actions = actions, over = false, env = {} }
   local function add(_, message)
     local content = type(message) == "table" and message.content or message
@@ -65,27 +83,25 @@ local function begin(tool, actions, buffer)
       call.said[#call.said + 1] = tostring(content)
     end
   end
-  local chat = { bufnr = buffer, add_buf_message = add, add_message = add }
   local self = vim.deepcopy(tool) --[[@as table]]
   self.request = { _attr = { name = tool.name }, action = vim.deepcopy(actions) }
-  self.chat = chat
+  self.chat = { bufnr = buffer, add_buf_message = add, add_message = add }
   call.self = self
-  call.agent = { chat = chat, tool = self, stdout = {}, stderr = {}, status = "success", bufnr = buffer }
+  call.agent = { chat = self.chat, tool = self, stdout = {}, stderr = {}, status = "success", bufnr = buffer }
   return call
 end
 
----@param list any[]
----@return string
-local function text_of(list)
-  return table.concat(
-    vim.tbl_map(function(item)
-      return type(item) == "table" and vim.json.encode(item) or tostring(item)
-    end, list),
-    "\n"
-  )
+--- Calls one of `output`.
+---@param call flemma.tools.StepCall
+---@param name "success"|"error"|"prompt"|"rejected"
+---@param ... any
+---@return boolean ok
+---@return any result
+local function output(call, name, ...)
+  return protected((call.self.output or {})[name], call.agent, ...)
 end
 
---- Ends a call, once.
+--- Ends a call; only the first end counts.
 ---@param call flemma.tools.StepCall
 ---@param result flemma.tools.Result?
 local function finish(call, result)
@@ -105,133 +121,104 @@ end
 ---@param call flemma.tools.StepCall
 ---@param why any
 local function fail(call, why)
-  finish(call, { success = false, error = type(why) == "table" and vim.inspect(why) or tostring(why) })
+  finish(call, { success = false, error = describe(why) })
 end
 
---- A step did not work: no other follows.
+--- Ends a call after a step that failed.
 ---@param call flemma.tools.StepCall
 ---@param step any
 ---@param stderr any[]
 ---@param stdout any[]
----@param default string What the model reads, unless the tool has words of its own.
+---@param default string What the model reads, unless the tool has a message.
 local function on_error(call, step, stderr, stdout, default)
   call.agent.status = "error"
   vim.list_extend(call.agent.stderr, stderr)
-  local ok, why = protected((call.self.output or {}).error, call.agent, step, stderr, stdout)
+  local ok, why = output(call, "error", step, stderr, stdout)
   if not ok then
     return fail(call, ("output.error raised an error: %s"):format(why))
   end
   fail(call, #call.said > 0 and table.concat(call.said, "\n") or default)
 end
 
---- Calls that were shown and not decided on yet: `setup` has run for them.
----@type table<flemma.tools.Steps, flemma.tools.StepCall[]>
-local prepared = setmetatable({}, { __mode = "k" })
---- Most of them for one tool; of a call that is never decided on nothing else is heard.
-local MOST_PREPARED = 32
-
---- Has the tool set a call up and makes the values for its commands.
+--- Runs `setup`, and makes the values for commands.
 ---@param call flemma.tools.StepCall
 ---@return string? problem
 local function set_up(call)
   local ok, why = protected((call.self.handlers or {}).setup, call.agent)
   if not ok then
     return ("handlers.setup raised an error: %s"):format(why)
-  elseif call.self.env then
-    local made, values = protected(call.self.env, vim.deepcopy(call.self.request.action))
-    if not made then
-      return ("env raised an error: %s"):format(values)
-    end
-    call.env = type(values) == "table" and values or {}
   end
+  local made, values = protected(call.self.env, vim.deepcopy(call.self.request.action))
+  if not made then
+    return ("env raised an error: %s"):format(values)
+  end
+  call.env = type(values) == "table" and values or {}
 end
 
---- The call with these arguments that was set up when it was shown.
+--- Finds the call with these arguments that was set up for its preview.
 ---@param tool flemma.tools.Steps
 ---@param actions table
----@param take boolean Whether it is decided on now.
 ---@return flemma.tools.StepCall?
-local function find(tool, actions, take)
+---@return integer? index
+local function find(tool, actions)
   for index, call in ipairs(prepared[tool] or {}) do
     if vim.deep_equal(call.actions, actions) then
-      return take and table.remove(prepared[tool], index) or call
+      return call, index
     end
   end
 end
 
---- A call that is set up: the one that was shown, or a fresh one.
+--- Returns a call that is set up: the one that was shown, or a new one.
 ---@param tool flemma.tools.Steps
 ---@param actions table
 ---@param buffer integer?
 ---@return flemma.tools.StepCall
 ---@return string? problem
-local function begun(tool, actions, buffer)
-  local call = find(tool, actions, true)
+local function take(tool, actions, buffer)
+  local call, index = find(tool, actions)
   if call then
+    table.remove(prepared[tool], index)
     call.agent.bufnr, call.agent.chat.bufnr = buffer, buffer
     return call
   end
-  call = begin(tool, actions, buffer)
+  call = new(tool, actions, buffer)
   return call, set_up(call)
 end
 
 local next_step
 
---- A step worked.
+--- Continues after a step that succeeded.
 ---@param call flemma.tools.StepCall
 ---@param index integer
 ---@param step any
----@param stdout any[] What it said.
----@param result any What the next step gets.
+---@param stdout any[]
+---@param result any The input of the next step.
 local function on_success(call, index, step, stdout, result)
   vim.list_extend(call.agent.stdout, stdout)
-  local ok, why = protected((call.self.output or {}).success, call.agent, step, stdout)
+  local ok, why = output(call, "success", step, stdout)
   if not ok then
     return fail(call, ("output.success raised an error: %s"):format(why))
   end
   next_step(call, index + 1, result)
 end
 
---- Takes what a function said, the first time it says anything.
+--- Reads what a function returned or passed to its handler.
 ---@param call flemma.tools.StepCall
 ---@param index integer
 ---@param step function
----@return fun(result: any)
-local function handler(call, index, step)
-  local answered = false
-  local function take(result)
-    if call.over then
-      return
-    end
-    local status = type(result) == "table" and result.status
-    if status == "success" then
-      local data = result.data
-      on_success(call, index, step, data == nil and {} or { data }, data)
-    elseif status == "error" then
-      local data = result.data == nil and "The tool failed and gave no reason." or result.data
-      on_error(call, step, { data }, {}, text_of({ data }))
-    else
-      fail(
-        call,
-        ('Step %d must give { status = "success" or "error", data = … }, and gave %s.'):format(
-          index,
-          vim.inspect(result)
-        )
-      )
-    end
-  end
-  return function(result)
-    if answered then
-      return
-    end
-    answered = true
-    if vim.in_fast_event() then
-      vim.schedule(function()
-        take(result)
-      end)
-    else
-      take(result)
-    end
+---@param result any
+local function on_result(call, index, step, result)
+  local status = type(result) == "table" and result.status
+  if call.over then
+    return
+  elseif status == "success" then
+    on_success(call, index, step, { result.data }, result.data)
+  elseif status == "error" then
+    local data = result.data == nil and "The tool failed and gave no reason." or result.data
+    on_error(call, step, { data }, {}, text_of({ data }))
+  else
+    local why = 'Step %d must give { status = "success" or "error", data = … }, and gave %s.'
+    fail(call, why:format(index, vim.inspect(result)))
   end
 end
 
@@ -240,39 +227,49 @@ end
 ---@param step function
 ---@param input any
 local function run_function(call, index, step, input)
-  local take = handler(call, index, step)
-  local ok, result = protected(step, call.self, call.actions, input, take)
+  local answered = false
+  local function answer(result)
+    if answered then
+      return
+    end
+    answered = true
+    if vim.in_fast_event() then
+      vim.schedule_wrap(on_result)(call, index, step, result)
+    else
+      on_result(call, index, step, result)
+    end
+  end
+  local ok, result = protected(step, call.self, call.actions, input, answer)
   if not ok then
     return on_error(call, step, { result }, {}, ("Step %d raised an error: %s"):format(index, tostring(result)))
   end
+  -- A function that cannot call the handler has to return something.
   local shape = type(step) == "function" and debug.getinfo(step, "u")
-  if result ~= nil then
-    take(result)
-  elseif shape and shape.nparams < 4 and not shape.isvararg then
-    take(nil)
+  if result ~= nil or shape and shape.nparams < 4 and not shape.isvararg then
+    answer(result)
   end
 end
 
---- Puts values in the place of `${name}`. Each stays the one word that it is in.
----@param word string
+--- Returns the words of a command, with values in place of `${name}`. Each stays one word.
+---@param step string[]|{ cmd: string[] }
 ---@param values table
----@return string
-local function filled(word, values)
-  return (
-    word:gsub("%${([%w_]+)}", function(name)
-      local value = values[name]
-      return value ~= nil and tostring(value) or nil
-    end)
-  )
+---@return string[]
+local function words_of(step, values)
+  return vim.tbl_map(function(word)
+    return (
+      word:gsub("%${([%w_]+)}", function(name)
+        local value = values[name]
+        return value ~= nil and tostring(value) or nil
+      end)
+    )
+  end, step.cmd or step)
 end
 
 ---@param call flemma.tools.StepCall
 ---@param index integer
 ---@param step string[]|{ cmd: string[] }
 local function run_command(call, index, step)
-  local argv = vim.tbl_map(function(word)
-    return filled(word, call.env)
-  end, step.cmd or step)
+  local argv = words_of(step, call.env)
   call.run.command(argv, function(ended)
     if call.over then
       return
@@ -281,43 +278,41 @@ local function run_command(call, index, step)
     elseif ended.code == 0 then
       return on_success(call, index, argv, ended.stdout, table.concat(ended.stdout, "\n"))
     end
-    local all = vim.list_extend(vim.list_extend({}, ended.stdout), ended.stderr)
-    all[#all + 1] = ("The command %s ended with %s."):format(
-      vim.inspect(argv[1]),
-      ended.code and ("code %d"):format(ended.code) or "a signal"
-    )
-    on_error(call, argv, ended.stderr, ended.stdout, table.concat(all, "\n"))
+    local code = ended.code and ("code %d"):format(ended.code) or "a signal"
+    local last = ("The command %s ended with %s."):format(vim.inspect(argv[1]), code)
+    local all = vim.iter({ ended.stdout, ended.stderr, last }):flatten():join("\n")
+    on_error(call, argv, ended.stderr, ended.stdout, all)
   end)
 end
 
---- Takes the next step, or ends the call behind the last.
+--- Runs a step, or ends the call after the last one.
 ---@param call flemma.tools.StepCall
 ---@param index integer
----@param input any What the step before gave.
+---@param input any Result of the step before.
 function next_step(call, index, input)
   local step = call.self.cmds[index]
   if call.over then
     return
   elseif step == nil then
-    local said = #call.said > 0 and call.said or call.agent.stdout
-    return finish(call, { success = true, output = text_of(said) })
+    finish(call, { success = true, output = text_of(#call.said > 0 and call.said or call.agent.stdout) })
   elseif vim.is_callable(step) then
-    return run_function(call, index, step, input)
+    run_function(call, index, step, input)
   elseif type(step) == "table" then
-    return run_command(call, index, step)
+    run_command(call, index, step)
+  else
+    fail(call, ("Step %d is a %s, neither a command nor a function."):format(index, type(step)))
   end
-  fail(call, ("Step %d is a %s, neither a command nor a function."):format(index, type(step)))
 end
 
 --- Runs a call.
 ---@param tool flemma.tools.Steps
----@param actions table Its arguments.
+---@param actions table The arguments.
 ---@param context flemma.tools.Context
 ---@param callback fun(result: flemma.tools.Result)
 ---@param run flemma.tools.Run
 ---@return fun() cancel
 function M.run(tool, actions, context, callback, run)
-  local call, problem = begun(tool, actions, context.bufnr)
+  local call, problem = take(tool, actions, context.bufnr)
   call.callback, call.run = callback, run
   if problem then
     fail(call, problem)
@@ -328,16 +323,16 @@ function M.run(tool, actions, context, callback, run)
   end
 end
 
---- What stands beside a call that waits, in the tool's words. Sets the call up, once.
+--- Returns the tool's own preview of a call, and sets the call up, once.
 ---@param tool flemma.tools.Steps
 ---@param actions table
----@return string? text Without one the general words are shown.
+---@return string? text Nil: the host makes one.
 function M.prompt(tool, actions)
-  local call = find(tool, actions, false)
+  local call = find(tool, actions)
   if not call then
-    call = begin(tool, actions)
+    call = new(tool, actions)
+    -- A call whose `setup` fails is set up again, and fails, when it runs.
     local problem = set_up(call)
-    -- It is set up anew, and fails, when it runs.
     assert(not problem, problem)
     local list = prepared[tool] or {}
     prepared[tool] = list
@@ -346,37 +341,24 @@ function M.prompt(tool, actions)
       table.remove(list, 1)
     end
   end
-  local prompt = (call.self.output or {}).prompt
-  if not prompt then
-    return nil
+  if (call.self.output or {}).prompt then
+    local ok, text = output(call, "prompt", call.self)
+    return assert(ok and type(text) == "string" and text, text)
   end
-  local ok, text = protected(prompt, call.agent, call.self)
-  return assert(ok and type(text) == "string" and text, text)
 end
 
---- The words of the first command, or nothing when a function comes first.
----@param call flemma.tools.StepCall
----@return string[]
-local function first_command(call)
-  local step = (call.self.cmds or {})[1]
-  if type(step) ~= "table" or vim.is_callable(step) then
-    return {}
-  end
-  return vim.tbl_map(function(word)
-    return filled(word, call.env)
-  end, step.cmd or step)
-end
-
---- The user refused a call: what the model is told of it, in the tool's words.
+--- Returns what the model reads of a call that the user rejected.
 ---@param tool flemma.tools.Steps
 ---@param actions table
 ---@param buffer integer
----@return string?
+---@return string? text Nil: the host's general text.
 function M.rejected(tool, actions, buffer)
-  local call, problem = begun(tool, actions, buffer)
+  local call, problem = take(tool, actions, buffer)
   local ok, why = not problem, problem
   if ok then
-    ok, why = protected((call.self.output or {}).rejected, call.agent, first_command(call))
+    local first = (call.self.cmds or {})[1]
+    local words = type(first) == "table" and not vim.is_callable(first) and words_of(first, call.env) or {}
+    ok, why = output(call, "rejected", words)
   end
   finish(call)
   if not ok then

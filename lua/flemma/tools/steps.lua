@@ -1,6 +1,5 @@
---- Tools made of steps, `cmds`: commands, which the host runs one after another, and
---- functions. Makes a definition of one; how the steps follow each other is in
---- |flemma.tools.stepper|.
+--- Definitions of tools made of steps (`cmds`): commands, which the host runs, and
+--- functions. |flemma.tools.stepper| runs their calls.
 ---@class flemma.tools.steps
 local M = {}
 
@@ -9,16 +8,16 @@ local example = require("flemma.tools.example")
 ---@class flemma.tools.Steps
 ---@field name? string
 ---@field description? string For the model, above `system_prompt`.
----@field cmds (string[]|{ cmd: string[] }|function)[] What is done, in this order.
+---@field cmds (string[]|{ cmd: string[] }|function)[] The steps, in order.
 ---@field schema? table An example of a call, `{ action = { name = "value" } }`, or a JSON Schema.
 ---@field system_prompt? string|fun(schema: table, xml2lua: table): string
 ---@field env? fun(arguments: table): table? Values for `${name}` in commands.
 ---@field handlers? { setup?: fun(agent: table), on_exit?: fun(agent: table) }
 ---@field output? { success?: function, error?: function, prompt?: function, rejected?: function }
 ---@field opts? { requires_approval?: boolean }
----@field callback? flemma.tools.Steps The tool, when only its description and `opts` stand outside.
+---@field callback? flemma.tools.Steps The tool, if only its description and `opts` are outside.
 
---- Above a prompt that asks for a block of XML.
+--- Added above a prompt that asks for a block of XML.
 local NATIVE = "Call this tool like any other. Where XML is described below, give what stands in `action` as the "
   .. "arguments of the call instead."
 
@@ -26,12 +25,12 @@ local NATIVE = "Call this tool like any other. Where XML is described below, giv
 ---@return boolean
 local function is_command(value)
   value = type(value) == "table" and value.cmd or value
-  if type(value) ~= "table" or not vim.islist(value) or #value == 0 then
-    return false
-  end
-  return vim.iter(value):all(function(word)
-    return type(word) == "string"
-  end)
+  return type(value) == "table"
+    and vim.islist(value)
+    and #value > 0
+    and vim.iter(value):all(function(word)
+      return type(word) == "string"
+    end)
 end
 
 ---@param tool flemma.tools.Steps
@@ -39,12 +38,12 @@ end
 ---@param names string[]
 ---@return string? problem
 local function wrong_functions(tool, group, names)
-  local given = tool[group]
-  if given ~= nil and type(given) ~= "table" then
+  local given = tool[group] or {}
+  if type(given) ~= "table" then
     return ("%s is a %s; it must be a table of functions"):format(group, type(given))
   end
   for _, name in ipairs(names) do
-    local value = (given or {})[name]
+    local value = given[name]
     if value ~= nil and not vim.is_callable(value) then
       return ("%s.%s is a %s; it must be a function"):format(group, name, type(value))
     end
@@ -71,37 +70,27 @@ local function wrong(tool)
     or wrong_functions(tool, "output", { "success", "error", "prompt", "rejected" })
 end
 
---- What the model is told: the description, and the prompt in the tool's own words.
+--- Returns the description and the tool's own prompt.
 ---@param given flemma.tools.Steps
 ---@param tool flemma.tools.Steps
 ---@return string
 local function describe(given, tool)
-  local prompt = tool.system_prompt
+  local prompt, schema = tool.system_prompt, tool.schema or {}
   if vim.is_callable(prompt) then
-    prompt = prompt(vim.deepcopy(tool.schema or {}), require("flemma.tools.xml"))
+    prompt = prompt(vim.deepcopy(schema), require("flemma.tools.xml"))
   end
   local parts = { given.description or tool.description }
   if type(prompt) == "string" and prompt ~= "" then
-    if not example.json(tool.schema or {}) then
-      parts[#parts + 1] = NATIVE
-    end
-    parts[#parts + 1] = prompt
+    vim.list_extend(parts, example.json(schema) and { prompt } or { NATIVE, prompt })
   end
   return table.concat(parts, "\n\n")
 end
 
---- Whether a table that was given to `register` is a tool made of steps.
----@param given table
----@return boolean
-function M.is(given)
-  return given.cmds ~= nil or type(given.callback) == "table"
-end
-
---- The definition of such a tool.
+--- Turns such a tool into a definition.
 ---@param name string?
 ---@param given flemma.tools.Steps
 ---@return flemma.tools.Definition? definition
----@return string? problem Without a definition.
+---@return string? problem If there is no definition.
 function M.definition(name, given)
   local tool = given.callback or given
   local problem = wrong(tool)
@@ -111,8 +100,11 @@ function M.definition(name, given)
   end
   local json = example.json(tool.schema or {})
   local output, handlers = tool.output or {}, tool.handlers or {}
-  local function stepper()
-    return require("flemma.tools.stepper")
+  --- Calls a function of the stepper with the arguments that the tool expects.
+  local function stepper(action)
+    return function(input, ...)
+      return require("flemma.tools.stepper")[action](tool, json and input or example.texts(input), ...)
+    end
   end
   return {
     name = tool.name or given.name or name,
@@ -122,22 +114,16 @@ function M.definition(name, given)
     end or nil,
     input_schema = json or example.schema(tool.schema or {}),
     async = true,
-    -- What commands print is read from its end.
+    -- The end of a command's output says more than its start.
     tail = not vim.iter(tool.cmds):all(vim.is_callable),
     enabled = given.enabled,
     timeout = given.timeout or tool.timeout,
     strict = given.strict or tool.strict,
     requires_approval = (given.opts or tool.opts or {}).requires_approval == true,
-    execute = function(input, context, callback, run)
-      return stepper().run(tool, json and input or example.texts(input), context, callback, run)
-    end,
-    -- Also what `setup` says has to come before the user decides.
-    format_preview = (output.prompt or handlers.setup) and function(input)
-      return stepper().prompt(tool, json and input or example.texts(input))
-    end or nil,
-    rejected = (output.rejected or handlers.setup or handlers.on_exit) and function(input, buffer)
-      return stepper().rejected(tool, json and input or example.texts(input), buffer)
-    end or nil,
+    execute = stepper("run"),
+    -- `setup` may have something to say before the user decides.
+    format_preview = (output.prompt or handlers.setup) and stepper("prompt") or nil,
+    rejected = (output.rejected or handlers.setup or handlers.on_exit) and stepper("rejected") or nil,
   }
 end
 

@@ -1,9 +1,9 @@
---- Cuts long text to what a model is given: whole lines, the head or the tail. The
---- host cuts by the same rules, and one list of cases tests both.
+--- Truncates text for tools that shorten their own output: `ctx.truncate`. The host
+--- truncates results by the same rules; tests/cases/truncate.json holds for both.
 ---@class flemma.tools.truncate
 local M = {}
 
---- Most lines and bytes kept: "Output truncation" in the tools specification.
+--- Most lines and bytes that are kept by default.
 M.MAX_LINES = 2000
 M.MAX_BYTES = 50 * 1024
 
@@ -18,120 +18,70 @@ M.MAX_BYTES = 50 * 1024
 ---@field last_line_partial boolean Whether `content` is the end of one line that is too long.
 ---@field first_line_exceeds_limit boolean Whether nothing is kept, as the first line is too long.
 
----@class flemma.tools.Limits
----@field max_lines? integer
----@field max_bytes? integer
+---@alias flemma.tools.Limits { max_lines?: integer, max_bytes?: integer }
 
----@param text string
----@return integer
-local function count_lines(text)
-  return text == "" and 0 or select(2, text:gsub("\n", "")) + 1
-end
-
----@param text string
----@param content string
----@param fields table
----@return flemma.tools.Truncated
-local function truncated(text, content, fields)
-  return vim.tbl_extend("force", {
-    content = content,
-    truncated = fields.truncated_by ~= nil,
-    total_lines = count_lines(text),
-    total_bytes = #text,
-    output_lines = count_lines(content),
-    output_bytes = #content,
-    last_line_partial = false,
-    first_line_exceeds_limit = false,
-  }, fields)
-end
-
---- The text that is cut, and by what.
----@param text any
----@param limits flemma.tools.Limits?
----@return string text
----@return integer lines
----@return integer bytes
----@return boolean fits
-local function prepare(text, limits)
-  text = tostring(text):gsub("\n$", "", 1)
-  local lines, bytes = (limits or {}).max_lines or M.MAX_LINES, (limits or {}).max_bytes or M.MAX_BYTES
-  return text, lines, bytes, #text <= bytes and count_lines(text) <= lines
-end
-
---- Keeps the start, for what is read from the top. A first line that is too long
---- alone leaves nothing.
----@param content string
----@param limits? flemma.tools.Limits
----@return flemma.tools.Truncated
-function M.truncate_head(content, limits)
-  local text, most_lines, most_bytes, fits = prepare(content, limits)
-  if fits then
-    return truncated(text, text, {})
-  end
-  local kept, lines, from = 0, 0, 1
-  while lines < most_lines do
-    local stop = (text:find("\n", from, true) or #text + 1) - 1
-    if stop > most_bytes then
-      break
-    end
-    kept, lines, from = stop, lines + 1, stop + 2
-    if stop == #text then
-      break
-    end
-  end
-  local by = lines == most_lines and "lines" or "bytes"
-  return truncated(text, text:sub(1, kept), {
-    truncated_by = by,
-    output_lines = lines,
-    first_line_exceeds_limit = lines == 0 and by == "bytes",
-  })
-end
-
---- The end of a text, between characters.
+--- Returns the end of a text, cut between characters.
 ---@param text string
 ---@param bytes integer
 ---@return string
 local function last_bytes(text, bytes)
-  local from = #text - bytes + 1
-  while from <= #text and text:byte(from) >= 0x80 and text:byte(from) < 0xC0 do
-    from = from + 1
-  end
-  return text:sub(from)
+  return (text:sub(#text - bytes + 1):gsub("^[\128-\191]+", ""))
 end
 
---- Keeps the end, for output whose end matters. Of a last line that is too long
---- alone its end is kept.
+--- Keeps whole lines up to both limits.
+---@param content any
+---@param limits flemma.tools.Limits?
+---@param from_end boolean Whether the last lines are kept.
+---@return flemma.tools.Truncated
+local function truncate(content, limits, from_end)
+  local most_lines, most_bytes = (limits or {}).max_lines or M.MAX_LINES, (limits or {}).max_bytes or M.MAX_BYTES
+  local text = tostring(content):gsub("\n$", "", 1)
+  local lines = text == "" and {} or vim.split(text, "\n", { plain = true })
+  local kept, bytes = 0, -1
+  while kept < math.min(#lines, most_lines) do
+    bytes = bytes + 1 + #lines[from_end and #lines - kept or kept + 1]
+    if bytes > most_bytes then
+      break
+    end
+    kept = kept + 1
+  end
+  local by = kept < #lines and (kept == most_lines and "lines" or "bytes") or nil
+  local first = from_end and #lines - kept + 1 or 1
+  local output = table.concat(lines, "\n", first, first + kept - 1)
+  local partial = kept == 0 and by == "bytes"
+  if partial and from_end then
+    output = last_bytes(text, most_bytes)
+  end
+  return {
+    content = output,
+    truncated = by ~= nil,
+    truncated_by = by,
+    total_lines = #lines,
+    total_bytes = #text,
+    output_lines = partial and output ~= "" and 1 or kept,
+    output_bytes = #output,
+    last_line_partial = partial and output ~= "",
+    first_line_exceeds_limit = partial and not from_end,
+  }
+end
+
+--- Keeps the start of a text. If the first line alone is too long, nothing is kept.
+---@param content string
+---@param limits? flemma.tools.Limits
+---@return flemma.tools.Truncated
+function M.truncate_head(content, limits)
+  return truncate(content, limits, false)
+end
+
+--- Keeps the end of a text. If the last line alone is too long, its end is kept.
 ---@param content string
 ---@param limits? flemma.tools.Limits
 ---@return flemma.tools.Truncated
 function M.truncate_tail(content, limits)
-  local text, most_lines, most_bytes, fits = prepare(content, limits)
-  if fits then
-    return truncated(text, text, {})
-  end
-  local first, lines, at = #text + 1, 0, #text
-  while lines < most_lines do
-    while at > 0 and text:byte(at) ~= 10 do
-      at = at - 1
-    end
-    if #text - at > most_bytes then
-      break
-    end
-    first, lines = at + 1, lines + 1
-    if at == 0 then
-      break
-    end
-    at = at - 1
-  end
-  local by = lines == most_lines and "lines" or "bytes"
-  if lines == 0 then
-    local rest = by == "bytes" and last_bytes(text, most_bytes) or ""
-    return truncated(text, rest, { truncated_by = by, last_line_partial = rest ~= "" })
-  end
-  return truncated(text, text:sub(first), { truncated_by = by, output_lines = lines })
+  return truncate(content, limits, true)
 end
 
---- A byte count for people: `3 B`, `12.1 KB`, `1.5 MB`, in steps of 1024.
+--- Formats a number of bytes, in steps of 1024: `3 B`, `12.1 KB`, `1.5 MB`.
 ---@param bytes number
 ---@return string
 function M.format_size(bytes)
