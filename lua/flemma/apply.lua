@@ -1,6 +1,5 @@
---- Carries out the host's edits: at the text they were computed for, all or
---- nothing, wherever the user is. What to write is the host's business; this
---- module refuses what no longer fits and says so.
+--- Applies the host's edits: all of an edit or nothing, at the text that it was computed
+--- for, wherever the cursor is. The host gets an answer to each.
 ---@class flemma.apply
 local M = {}
 
@@ -18,18 +17,17 @@ local ANCHORS = api.nvim_create_namespace("flemma.anchors")
 ---@type table<integer, integer> The anchor of the answer that is written into each buffer.
 local writing = {}
 
---- What Neovim's API says of a Ctrl-C.
+--- Neovim's error for a Ctrl-C during an API call.
 local INTERRUPTED = "Keyboard interrupt"
 
---- Whether an error says "not now": textlock (E565), a command-line window (E11).
----@param why string?
+--- Returns true if an error is temporary: a textlock (E565), a command-line window (E11).
+---@param why string
 ---@return boolean
 local function refused(why)
-  return why ~= nil and (why:find("E565", 1, true) ~= nil or why:find("E11:", 1, true) ~= nil)
+  return why:find("E565", 1, true) ~= nil or why:find("E11:", 1, true) ~= nil
 end
 
---- Changes the text once. An interrupt, a Ctrl-C that comes just now, is reported by
---- Neovim after the change was made, and that is no failure.
+--- Changes the text once. A Ctrl-C that Neovim reports after the change is no failure.
 ---@param buffer integer
 ---@param change fun()
 local function once(buffer, change)
@@ -45,7 +43,7 @@ end
 ---@param more? table Other fields of |flemma.protocol.Applied|.
 local function answer(edit, outcome, more)
   if outcome == "applied" then
-    -- Changes beside an answer are decisions and results.
+    -- Decisions and results, unlike an answer's text, cannot be requested again.
     swap.changed(edit.buffer, edit.changes ~= nil)
   end
   local applied = { buffer = edit.buffer, edit = edit.edit, outcome = outcome, seq = mirror.seq(edit.buffer) }
@@ -58,9 +56,9 @@ local function usable(buffer)
   return api.nvim_buf_is_valid(buffer) and api.nvim_buf_is_loaded(buffer)
 end
 
---- What is wrong with the changes of an edit, if anything.
+--- Validates the changes of an edit.
 ---@param edit flemma.protocol.Apply
----@return string?
+---@return string? problem
 local function misfit(edit)
   local from = 0
   for _, change in ipairs(edit.changes) do
@@ -84,8 +82,8 @@ local function place(buffer, anchor, row, column)
   rewind.wrote(buffer, row)
 end
 
---- Carries an edit out. Whatever goes wrong the host hears of it: until it has the answer
---- it writes nothing else.
+--- Wraps a handler of edits so that an error is answered, too: the host sends nothing else
+--- until it has the answer.
 ---@generic T: flemma.protocol.Apply|flemma.protocol.Append
 ---@param carry_out fun(edit: T): "hold"|nil
 ---@return fun(edit: T): "hold"|nil
@@ -103,6 +101,36 @@ local function answered(carry_out)
   end
 end
 
+--- Makes changes in one undo step, from the last to the first, and keeps windows at the
+--- end that were there.
+---@param edit flemma.protocol.Apply|flemma.protocol.Append
+---@param count integer
+---@param change fun(index: integer)
+---@return "done"|"hold"|nil outcome Nil: it failed, and the host has the answer.
+local function write(edit, count, change)
+  local buffer, seq = edit.buffer, mirror.seq(edit.buffer)
+  local following = follow.windows(buffer)
+  local ok, why = undo.write(buffer, edit.join, function()
+    for index = count, 1, -1 do
+      once(buffer, function()
+        change(index)
+      end)
+    end
+  end)
+  local made = mirror.seq(buffer) - seq
+  if not ok and made == 0 and refused(why or "") then
+    return queue.HOLD
+  elseif not ok and made < count then
+    if made > 0 then
+      -- The host was not told of the changes that were made, so it gets the whole text.
+      mirror.snapshot(buffer)
+    end
+    return answer(edit, "failed", { message = why })
+  end
+  follow.to_end(following, buffer)
+  return "done"
+end
+
 --- Applies the changes of one step, or none of them.
 ---@type fun(edit: flemma.protocol.Apply): "hold"|nil
 M.apply = answered(function(edit)
@@ -117,41 +145,27 @@ M.apply = answered(function(edit)
   if wrong then
     return answer(edit, "failed", { message = wrong })
   end
-  local following = follow.windows(buffer)
-  local ok, why = undo.write(buffer, edit.join, function()
-    for index = #edit.changes, 1, -1 do
-      local change = edit.changes[index]
-      once(buffer, function()
-        api.nvim_buf_set_lines(buffer, change.first, change.last, true, change.lines)
-      end)
-    end
+  local outcome = write(edit, #edit.changes, function(index)
+    local change = edit.changes[index]
+    api.nvim_buf_set_lines(buffer, change.first, change.last, true, change.lines)
   end)
-  if not ok and mirror.seq(buffer) == edit.seq then
-    if refused(why) then
-      return queue.HOLD
-    end
-    return answer(edit, "failed", { message = why })
-  end
-  if not ok then
-    -- Half of it stands, and the host was not told: it gets the whole text.
-    mirror.snapshot(buffer)
-    return answer(edit, "failed", { message = why })
+  if outcome ~= "done" then
+    return outcome
   end
   if edit.anchor then
     place(buffer, edit.anchor.anchor, edit.anchor.line, edit.anchor.column)
   end
-  follow.to_end(following, buffer)
   if edit.unlock then
     lock.release(buffer)
   end
   answer(edit, "applied")
-  -- Behind the answer: the call need not wait for the disk.
+  -- After the answer, so that the call does not wait for the disk.
   if edit.keep then
     swap.write(buffer)
   end
 end)
 
---- Where an anchor stands, if the text it stood in is still there.
+--- Returns the place of an anchor, if the text around it still exists.
 ---@param buffer integer
 ---@param anchor integer
 ---@return integer? row
@@ -162,14 +176,14 @@ local function position(buffer, anchor)
   if not row or not column or mark[3].invalid then
     return
   end
-  -- A mark of a text that was read anew may stand where there is nothing.
+  -- After `:edit!` a mark may be outside the text.
   local line = api.nvim_buf_get_lines(buffer, row, row + 1, false)[1]
   if line and column <= #line then
     return row, column
   end
 end
 
---- Brings back what an undo took from an answer that is still arriving.
+--- Restores what an undo took from an answer that is still arriving.
 ---@param buffer integer
 local function check_undo(buffer)
   if writing[buffer] and usable(buffer) then
@@ -185,7 +199,7 @@ mirror.on_change(function(buffer)
   end
 end)
 
---- Whether the text before the anchor is what the host thinks it is.
+--- Returns true if the text before an anchor is what the host expects.
 ---@param append flemma.protocol.Append
 ---@param row integer?
 ---@param column integer?
@@ -193,13 +207,12 @@ end)
 local function as_expected(append, row, column)
   local expect = append.expect
   local line = row and api.nvim_buf_get_lines(append.buffer, row, row + 1, false)[1]
-  if not row or not column or not line or column > #line then
+  if not line or not column or column > #line then
     return false
-  end
-  if not expect then
+  elseif not expect then
     return true
   end
-  local tail = expect.tail or ""
+  local tail = expect.tail
   -- Blanks before the anchor may have been trimmed, as by an autocommand on saving.
   local trimmed = #tail - #tail:gsub("[ \t]+$", "")
   if expect.column - column == trimmed then
@@ -207,14 +220,11 @@ local function as_expected(append, row, column)
   elseif column ~= expect.column then
     return false
   end
-  if #tail > column then
-    return false
-  end
-  return tail == "" or api.nvim_buf_get_text(append.buffer, row, column - #tail, row, column, {})[1] == tail
+  return vim.endswith(line:sub(1, column), tail)
 end
 
---- Finds the end of an answer whose text was undone and redone: the anchor is in front of
---- such text.
+--- Finds the end of an answer whose text was undone and redone, which leaves the anchor
+--- before it.
 ---@param append flemma.protocol.Append
 ---@return integer? row
 ---@return integer? column
@@ -230,8 +240,7 @@ local function find(append)
   end
 end
 
---- Inserts text at an anchor and moves the anchor behind it. The user may type
---- anywhere meanwhile.
+--- Inserts text at an anchor and moves the anchor behind it.
 ---@type fun(append: flemma.protocol.Append): "hold"|nil
 M.append = answered(function(append)
   local buffer, lines = append.buffer, append.lines
@@ -249,22 +258,14 @@ M.append = answered(function(append)
   if not as_expected(append, row, column) then
     return answer(append, "moved", { at_row = row, at_column = column })
   end
-  local following = follow.windows(buffer)
-  local seq = mirror.seq(buffer)
-  local ok, why = undo.write(buffer, append.join, function()
-    once(buffer, function()
-      api.nvim_buf_set_text(buffer, row, column, row, column, lines)
-    end)
+  local outcome = write(append, 1, function()
+    api.nvim_buf_set_text(buffer, row, column, row, column, lines)
   end)
-  if not ok and mirror.seq(buffer) == seq then
-    if refused(why) then
-      return queue.HOLD
-    end
-    return answer(append, "failed", { message = why })
+  if outcome ~= "done" then
+    return outcome
   end
   local last_row = row + #lines - 1
   local last_column = (#lines == 1 and column or 0) + #lines[#lines]
-  follow.to_end(following, buffer)
   place(buffer, append.anchor, last_row, last_column)
   answer(append, "applied", { at_row = row, at_column = column, row = last_row, column = last_column })
 end)
@@ -280,15 +281,14 @@ function M.release_anchor(anchor)
   end
 end
 
---- Whether an answer is being written into a buffer: it has an anchor there from
---- its first line to its last.
+--- Returns true while an answer is being written into a buffer.
 ---@param buffer integer
 ---@return boolean
 function M.is_writing(buffer)
   return #api.nvim_buf_get_extmarks(buffer, ANCHORS, 0, -1, { limit = 1 }) > 0
 end
 
---- Gives a buffer back: the host that locked it and knew its anchors is gone.
+--- Unlocks a buffer and removes its anchors after the host has exited.
 ---@param buffer integer
 function M.release(buffer)
   lock.release(buffer)
