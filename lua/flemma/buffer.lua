@@ -1,6 +1,5 @@
---- The life of a chat buffer: opened, watched, given keys, reloaded, closed, and
---- told to a new host when the old one is gone. What a key does is the host's
---- decision; here it becomes a `command`.
+--- The life of a chat buffer: opened, reloaded, closed, and introduced to each host. Turns
+--- keys into `command` messages.
 ---@class flemma.buffer
 local M = {}
 
@@ -13,8 +12,8 @@ local directory = require("flemma.directory")
 local disk = require("flemma.files.disk")
 local flemma = require("flemma")
 local follow = require("flemma.follow")
-local highlights = require("flemma.highlights")
 local hidden = require("flemma.hidden")
+local highlights = require("flemma.highlights")
 local hint = require("flemma.hint")
 local host = require("flemma.host")
 local keys = require("flemma.keys")
@@ -25,34 +24,26 @@ local queued = require("flemma.queued")
 local remarks = require("flemma.remarks")
 local render = require("flemma.render")
 local spans = require("flemma.spans")
-local swap = require("flemma.swap")
+local state = require("flemma.state")
 local viewport = require("flemma.viewport")
 
---- Commands about what the cursor is on; the others are about the prompt.
-local AT_CURSOR = {
-  ["resolve"] = true,
-  ["approve"] = true,
-  ["reject"] = true,
-  ["tool:execute"] = true,
-  ["tool:cancel"] = true,
-  ["fix"] = true,
-  ["allow-file"] = true,
-}
+--- Commands about the call at the cursor; the others are about the prompt.
+local AT_CURSOR = { "resolve", "approve", "reject", "tool:execute", "tool:cancel", "fix", "allow-file" }
 
 ---@class flemma.buffer.Chat
 ---@field interrupted string[] Calls that ran when the last host died.
 ---@field streaming boolean Whether an answer was being written then.
----@field empty boolean Whether there was no text when it was read, or only the user's template, and no host has heard of it since.
----@field seq integer Of the text that was read.
+---@field empty boolean Whether it was read without text, or with the user's template only, and no host knows it.
+---@field seq integer The text that was read, see |flemma.mirror|.
 
 ---@type table<integer, flemma.buffer.Chat>
-local chats = {}
+local chats = state.by_buffer()
 local started = false
 --- Whether a host has reported what is wrong with the options.
 local reported = false
 
---- What the text is, compared with what its file held. Of a chat that was empty, all text
---- counts as typed, unless some came in bulk before a host could be told.
+--- Compares the text with what the file held. In a chat that was empty, all text counts as
+--- typed unless some of it came in bulk before a host could be told.
 ---@param buffer integer
 ---@return "empty"|"read"|"changed"
 local function came(buffer)
@@ -71,6 +62,7 @@ local function path_of(buffer)
   return name ~= "" and vim.fn.fnamemodify(name, ":p") or ""
 end
 
+--- Sends a chat and its text to the host.
 ---@param buffer integer
 ---@param reason "open"|"reload"|"restart"
 local function introduce(buffer, reason)
@@ -84,7 +76,7 @@ local function introduce(buffer, reason)
     reason = reason,
     interrupted = chat.interrupted,
     streaming = chat.streaming,
-    -- A host that lives has them itself.
+    -- A host that did not restart still has them.
     queued = reason ~= "reload" and queued.texts(buffer) or {},
     modified = vim.bo[buffer].modified,
     came = came(buffer),
@@ -98,28 +90,22 @@ end
 
 ---@param buffer integer
 local function forget(buffer)
-  chats[buffer] = nil
   apply.release(buffer)
-  mirror.forget(buffer)
+  mirror.flush()
   render.forget(buffer)
-  spans.forget(buffer)
-  viewport.forget(buffer)
   local folds = package.loaded["flemma.folds"]
   if folds then
     folds.forget(buffer)
   end
   diagnostics.forget(buffer)
-  directory.forget(buffer)
   follow.forget(buffer)
-  lease.forget(buffer)
-  notices.forget(buffer)
   queued.forget(buffer)
   remarks.forget(buffer)
-  swap.forget(buffer)
+  state.forget(buffer)
 end
 
---- `:edit!` stops the watching and so does closing; which one it was shows when
---- Neovim is done with it.
+--- Opens or forgets a buffer that Neovim no longer watches: `:edit!` and closing both end
+--- the watching, and which of the two it was is known later.
 ---@param buffer integer
 local function on_detach(buffer)
   vim.schedule(function()
@@ -135,8 +121,7 @@ local function on_detach(buffer)
   end)
 end
 
---- Remembers how the text came, before anything is typed: a host that answers
---- later, or a next one, sees only what the user has made of it.
+--- Remembers the text that was read, before anything is typed, for a host that starts later.
 ---@param buffer integer
 local function note_origin(buffer)
   local chat = chats[buffer]
@@ -144,8 +129,8 @@ local function note_origin(buffer)
   chat.seq = mirror.seq(buffer)
 end
 
---- A new file was opened, and its autocommands have run: what it holds is
---- the user's template, which counts as typed.
+--- Introduces a new file after its autocommands: what they put in is the user's template,
+--- which counts as typed.
 ---@param buffer integer
 function M.filled(buffer)
   local chat = chats[buffer]
@@ -156,7 +141,7 @@ function M.filled(buffer)
   end
 end
 
---- Watches the buffer and tells the host of it.
+--- Watches a buffer and introduces it.
 ---@param buffer integer
 ---@param reason "open"|"reload"
 local function attach(buffer, reason)
@@ -170,15 +155,7 @@ local function attach(buffer, reason)
   end
 end
 
---- Tells the host what was registered as a tool, which the options may name.
-local function send_tools()
-  local tools = package.loaded["flemma.tools"]
-  if tools then
-    host.send("tools", tools.wire())
-  end
-end
-
---- Tells the host the options, and who has a say about calls with them.
+--- Sends the options, and the approval resolvers that belong to them.
 local function send_options()
   local sent = host.send("configure", {
     options = config.wire(flemma.given),
@@ -189,10 +166,13 @@ local function send_options()
   reported = reported or sent
 end
 
---- The host answered: it gets the options and every chat.
+--- Sends everything to a host that is ready.
 ---@param reason "open"|"restart"
 local function on_ready(reason)
-  send_tools()
+  local tools = package.loaded["flemma.tools"]
+  if tools then
+    host.send("tools", tools.wire())
+  end
   send_options()
   for buffer in pairs(chats) do
     if api.nvim_buf_is_loaded(buffer) then
@@ -202,10 +182,8 @@ local function on_ready(reason)
   require("flemma.files").watch()
 end
 
---- The host is gone: what it drew and locked is given back, and what it was
---- doing is remembered for the next one.
+--- Removes what a host that exited drew and locked, and remembers what it was doing.
 local function on_lost()
-  notices.forget()
   local calls = package.loaded["flemma.tools.calls"]
   if calls then
     calls.stop_all()
@@ -217,70 +195,71 @@ local function on_lost()
     render.forget(buffer)
     diagnostics.forget(buffer)
     lease.forget(buffer)
+    notices.statusline({ buffer = buffer, text = "" })
   end
 end
 
---- Reads the options again; a running host gets them too.
+local function define_highlights()
+  highlights.define(config.get().highlights)
+end
+
+--- Reads the options again, and sends them to a running host.
 function M.configure()
   config.load(flemma.options)
   reported = false
   for _, problem in ipairs(approval.problems()) do
     notices.notify({ level = "error", message = problem })
   end
-  highlights.define(config.get().highlights)
+  define_highlights()
   hint.reset()
   send_options()
 end
 
---- Somebody else has a say about calls now.
+--- Sends the approval resolvers after one was registered or removed.
 function M.announce_resolvers()
   host.send("resolvers", approval.wire())
 end
 
---- The calls that wait and are folded away in the current window.
+--- Returns the ids of pending calls that are folded away in the current window.
 ---@param buffer integer
 ---@return string[] ids
 local function folded(buffer)
-  local ids = {}
-  for id, lines in pairs(render.waiting(buffer)) do
-    for _, line in ipairs(lines) do
-      if vim.fn.foldclosed(line + 1) ~= -1 then
-        ids[#ids + 1] = id
-        break
-      end
-    end
-  end
-  return ids
+  local waiting = render.waiting(buffer)
+  return vim.tbl_filter(function(id)
+    return vim.iter(waiting[id]):any(function(line)
+      return vim.fn.foldclosed(line + 1) ~= -1
+    end)
+  end, vim.tbl_keys(waiting))
 end
 
---- Tells the host that the user wants something.
----@param name string One class of |flemma.protocol.Command|.
+--- Sends a key or a `:Flemma` command to the host.
+---@param name string
 ---@param arguments? table
 function M.command(name, arguments)
   M.start()
   local buffer, window = api.nvim_get_current_buf(), api.nvim_get_current_win()
   -- Before Neovim has entered its first window, as for `nvim -c`, the cursor has no line.
   local line = math.max(0, api.nvim_win_get_cursor(window)[1] - 1)
-  -- A key can be quicker than what follows `:edit!`; it is about the new text.
+  -- A key may come before `on_detach` has seen an `:edit!`, and is about the new text.
   if chats[buffer] and not mirror.attached(buffer) then
     attach(buffer, "reload")
   end
   if chats[buffer] then
     follow.key(window, buffer)
     lease.refresh(buffer)
-    remarks.begin(buffer, AT_CURSOR[name] and line or nil)
+    remarks.begin(buffer, vim.list_contains(AT_CURSOR, name) and line or nil)
   end
   local shown = render.shown_again(buffer)
   local closed, drawn = folded(buffer), render.drawn_ms(buffer)
   host.when_ready(function()
-    -- A tool that was registered a moment ago is there for this key.
+    -- Tools and files that were added a moment ago count for this key.
     local tools = package.loaded["flemma.tools"]
     if tools then
       tools.flush()
     end
     require("flemma.files").tell()
     if chats[buffer] then
-      directory.tell(buffer)
+      directory.send(buffer)
     end
     host.send("command", {
       buffer = buffer,
@@ -296,22 +275,24 @@ function M.command(name, arguments)
   end)
 end
 
---- Follows what Neovim does to colours, windows and names.
+--- Follows changes of colours, windows, and names.
 local function follow_editor()
   local group = api.nvim_create_augroup("flemma.buffer", { clear = true })
   ---@param events string|string[]
   ---@param description string
-  ---@param callback fun(event: table)
+  ---@param callback fun(buffer: integer)
   local function on(events, description, callback)
-    api.nvim_create_autocmd(events, { group = group, desc = "flemma: " .. description, callback = callback })
+    api.nvim_create_autocmd(events, {
+      group = group,
+      desc = "flemma: " .. description,
+      callback = function(event)
+        callback(event.buf)
+      end,
+    })
   end
-  on("ColorScheme", "highlight groups", function()
-    highlights.define(config.get().highlights)
-  end)
-  on({ "DirChanged" }, "the working directory of chats", function()
-    for buffer in pairs(chats) do
-      directory.tell(buffer)
-    end
+  on("ColorScheme", "highlight groups", define_highlights)
+  on("DirChanged", "the working directory of chats", function()
+    vim.tbl_map(directory.send, vim.tbl_keys(chats))
   end)
   on({ "WinScrolled", "WinResized", "VimResized", "BufWinEnter", "TabEnter" }, "visible lines", function()
     for buffer in pairs(chats) do
@@ -320,24 +301,24 @@ local function follow_editor()
       diagnostics.resized(buffer)
     end
   end)
-  on({ "BufWritePost", "BufModifiedSet" }, "the file holds the chat", function(event)
-    if chats[event.buf] and not vim.bo[event.buf].modified then
-      host.send("saved", { buffer = event.buf, seq = mirror.seq(event.buf) })
+  on({ "BufWritePost", "BufModifiedSet" }, "the file holds the chat", function(buffer)
+    if chats[buffer] and not vim.bo[buffer].modified then
+      host.send("saved", { buffer = buffer, seq = mirror.seq(buffer) })
     end
   end)
-  on("InsertEnter", "what others wrote is read before something is typed", function(event)
-    if chats[event.buf] then
-      lease.before_typing(event.buf)
+  on("InsertEnter", "the file is read again before something is typed", function(buffer)
+    if chats[buffer] then
+      lease.before_typing(buffer)
     end
   end)
-  on("BufFilePost", "the chat has another path", function(event)
-    if chats[event.buf] then
-      host.send("renamed", { buffer = event.buf, path = path_of(event.buf), modified = vim.bo[event.buf].modified })
+  on("BufFilePost", "the chat has another path", function(buffer)
+    if chats[buffer] then
+      host.send("renamed", { buffer = buffer, path = path_of(buffer), modified = vim.bo[buffer].modified })
     end
   end)
 end
 
---- What every chat needs once: options, colours, drawing, the host.
+--- Starts what all chats share: options, colours, drawing, and the listeners of the host.
 function M.start()
   if started then
     return
@@ -349,14 +330,14 @@ function M.start()
   follow_editor()
   hidden.start()
   keys.follow(chats)
-  -- Before the host runs: a file that is changed until then is known as it was.
+  -- Before the host runs, so that no change of a file is missed.
   disk.watch()
   vim.schedule(function()
     vim.filetype.add({ extension = { chat = "chat" } })
   end)
 end
 
---- Takes a chat in, or takes it in again after its text was replaced.
+--- Opens a chat, or opens it again after its text was replaced.
 ---@param buffer integer
 function M.open(buffer)
   M.start()
@@ -369,7 +350,7 @@ function M.open(buffer)
   if vim.bo[buffer].omnifunc == "" then
     vim.bo[buffer].omnifunc = "v:lua.require'flemma.complete'.omni"
   end
-  -- `:bdelete` takes keys and variables of a buffer away that may be open again at once.
+  -- `:bdelete` removes keys and variables of a buffer that may be open again at once.
   if not vim.b[buffer].flemma_keys then
     vim.b[buffer].flemma_keys = true
     keys.set(buffer)

@@ -1,27 +1,27 @@
---- Chats that other programs may work on: while there is nothing unsaved here, or
---- when the host says that one does. What it wrote is read before a key is passed on,
---- so that nobody goes on from an older text; where there are unsaved changes, Neovim
---- asks.
+--- Chats that another program may write. Their files are read again before a key is passed
+--- on and before Insert mode. If there are unsaved changes, Neovim asks.
 ---@class flemma.lease
 local M = {}
 
----@type table<integer, boolean> By buffer.
-local elsewhere = {}
+---@type table<integer, boolean> Chats that the host knows to be open in another program.
+local elsewhere = require("flemma.state").by_buffer()
 
 ---@param message flemma.protocol.Taken
 function M.taken(message)
   elsewhere[message.buffer] = message.elsewhere or nil
 end
 
---- Reads the file again if another program may have written it.
+--- Reads the file again before a key is passed on.
 ---@param buffer integer
 function M.refresh(buffer)
-  if elsewhere[buffer] or not vim.bo[buffer].modified then
+  if elsewhere[buffer] then
     vim.cmd.checktime(buffer)
+  else
+    M.before_typing(buffer)
   end
 end
 
---- Likewise before something is typed; what was typed before is left as it is.
+--- Reads the file again unless there are unsaved changes.
 ---@param buffer integer
 function M.before_typing(buffer)
   if not vim.bo[buffer].modified then
@@ -29,6 +29,7 @@ function M.before_typing(buffer)
   end
 end
 
+--- Forgets what a host that has exited said.
 ---@param buffer integer
 function M.forget(buffer)
   elsewhere[buffer] = nil

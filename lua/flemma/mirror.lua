@@ -21,7 +21,7 @@ M.MAX_BYTES = 48 * 1024
 ---@field unsent_bulk boolean Whether text arrived in bulk while no host could be told.
 
 ---@type table<integer, flemma.mirror.State>
-local states = {}
+local states = require("flemma.state").by_buffer()
 ---@type fun(buffer: integer, first: integer, last: integer, new_last: integer)[]
 local listeners = {}
 
@@ -378,12 +378,6 @@ end
 function M.attached(buffer)
   local state = states[buffer]
   return state ~= nil and state.attached
-end
-
----@param buffer integer
-function M.forget(buffer)
-  M.flush()
-  states[buffer] = nil
 end
 
 return M

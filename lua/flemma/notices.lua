@@ -6,7 +6,7 @@ local M = {}
 local wrap = require("flemma.wrap")
 
 ---@type table<integer, string> Status line text by buffer.
-local texts = {}
+local texts = require("flemma.state").by_buffer()
 
 --- Makes control characters visible, so that no byte from outside can move the
 --- cursor or recolour the terminal.
@@ -201,16 +201,6 @@ end
 ---@return string
 function M.text(buffer)
   return texts[buffer] or ""
-end
-
---- Forgets a buffer, or all when the host is gone.
----@param buffer? integer
-function M.forget(buffer)
-  if buffer then
-    texts[buffer] = nil
-  else
-    texts = {}
-  end
 end
 
 return M

@@ -1,6 +1,5 @@
---- Colours the lines on screen. The host says which spans of which lines; they
---- are drawn while Neovim redraws and never stored in the buffer, so the length
---- of the chat costs nothing. The module knows no grammar.
+--- Highlights the visible lines with the spans that the host sends. They are drawn while
+--- Neovim redraws and never stored in the buffer, so the cost does not grow with the chat.
 ---@class flemma.spans
 local M = {}
 
@@ -10,7 +9,7 @@ local render = require("flemma.render")
 local viewport = require("flemma.viewport")
 
 local NAMESPACE = api.nvim_create_namespace("flemma.spans")
---- Below thinking blocks and indicators, from "Extmark priorities" in the reference.
+--- Below the marks of |flemma.render|.
 local PRIORITY = 50
 
 ---@class flemma.spans.Table
@@ -18,11 +17,10 @@ local PRIORITY = 50
 ---@field lines (table[]|false)[] The spans of each line; false where none are known.
 
 ---@type table<integer, flemma.spans.Table>
-local known = {}
-local providing = false
+local known = require("flemma.state").by_buffer()
 
---- Keeps the table in step with a change of the text, until the host sends the
---- next one: changed lines keep the spans they had, new ones have none.
+--- Moves spans along with a change of the text until the host sends new ones. Changed lines
+--- keep their spans, inserted lines have none.
 ---@param spans flemma.spans.Table Changed in place.
 ---@param first integer
 ---@param last integer
@@ -69,11 +67,8 @@ local function draw_line(buffer, row, line)
   end
 end
 
-local function provide()
-  if providing then
-    return
-  end
-  providing = true
+--- Starts drawing, when the first chat is opened.
+function M.start()
   api.nvim_set_decoration_provider(NAMESPACE, {
     on_win = function(_, window, buffer, top, bottom)
       local folds = package.loaded["flemma.folds"]
@@ -102,7 +97,7 @@ local function provide()
   end)
 end
 
---- The lines whose spans differ, so that no others are drawn again.
+--- Returns the range of lines whose spans differ, to redraw no others.
 ---@param old flemma.spans.Table?
 ---@param new flemma.spans.Table
 ---@return integer? first
@@ -120,7 +115,7 @@ local function difference(old, new)
   return first, last
 end
 
---- Takes over the spans of the visible lines.
+--- Stores and draws the spans of the visible lines.
 ---@param message flemma.protocol.Spans
 function M.spans(message)
   local buffer = message.buffer
@@ -134,16 +129,6 @@ function M.spans(message)
   if first then
     api.nvim__redraw({ buf = buffer, range = { first, last }, flush = false })
   end
-end
-
---- Starts drawing; called when the first chat is opened.
-function M.start()
-  provide()
-end
-
----@param buffer integer
-function M.forget(buffer)
-  known[buffer] = nil
 end
 
 return M

@@ -1,23 +1,23 @@
---- Keeps the swap file up to date while the host writes: Neovim writes it only after a
---- pause without keys, and during an answer keys are pressed, so a killed Neovim would
---- lose all of it.
+--- Writes the swap files of chats that the host changes. Neovim writes one only after a
+--- pause without keys, so a killed Neovim would lose an answer during which keys were
+--- pressed.
 ---@class flemma.swap
 local M = {}
 
---- How long a change may be missing from the swap file.
+--- Longest time that a change is missing from the swap file.
 local LATEST_MS = 500
---- The same for a change that is not repeated by asking the model again: a tool's result.
+--- The same for a decision or a tool's result, which cannot be requested again.
 local SOON_MS = 20
---- At most this share of the time is spent on writing, also on a slow disk.
+--- Largest share of the time that is spent on writing, and the longest pause for that.
 local SHARE = 0.02
 local LONGEST_MS = 15000
 
 ---@class flemma.swap.State
----@field due number? When the swap file is to be written, in `vim.uv.now()`.
+---@field due number? When the swap file will be written, in `vim.uv.now()`.
 ---@field not_before number
 
 ---@type table<integer, flemma.swap.State>
-local states = {}
+local states = require("flemma.state").by_buffer()
 
 --- Writes the swap file now.
 ---@param buffer integer
@@ -28,7 +28,7 @@ function M.write(buffer)
     return
   end
   local before = vim.uv.hrtime()
-  -- Without a swap file there is nothing to keep, and that is no error.
+  -- `:preserve` fails for a buffer that has no swap file.
   pcall(vim.api.nvim_buf_call, buffer, function()
     vim.cmd("silent! preserve")
   end)
@@ -36,7 +36,7 @@ function M.write(buffer)
   state.not_before = vim.uv.now() + math.min(took / SHARE, LONGEST_MS)
 end
 
---- The host changed a buffer: its swap file follows.
+--- Schedules a write after a change of the host's.
 ---@param buffer integer
 ---@param soon boolean? Whether the change is a tool's result or a decision.
 function M.changed(buffer, soon)
@@ -53,11 +53,6 @@ function M.changed(buffer, soon)
       M.write(buffer)
     end
   end, due - now)
-end
-
----@param buffer integer
-function M.forget(buffer)
-  states[buffer] = nil
 end
 
 return M

@@ -1,53 +1,43 @@
---- Tells the host which lines of a chat are on screen, once per turn of the event
---- loop at most. What the host does with them is not known here.
+--- Tells the host which lines of a chat are on screen, at most once per turn of the event
+--- loop.
 ---@class flemma.viewport
 local M = {}
 
 local api = vim.api
 local host = require("flemma.host")
+local state = require("flemma.state")
 
---- Columns of text when no window shows the buffer, from "Width" in the reference.
+--- Columns of text when no window shows the buffer.
 local DEFAULT_WIDTH = 80
 
----@class flemma.viewport.View
----@field first integer
----@field last integer
----@field width integer
+---@alias flemma.viewport.View { first: integer, last: integer, width: integer }
 
 ---@type table<integer, flemma.viewport.View|false> What the host knows; false is nothing yet.
-local sent = {}
-local scheduled = {}
+local sent = state.by_buffer()
+---@type table<integer, boolean>
+local scheduled = state.by_buffer()
 
+--- Returns the visible lines and the width of the narrowest window.
 ---@param buffer integer
----@return integer[] windows Of the current tab page.
-local function windows(buffer)
-  return vim.tbl_filter(function(window)
-    return api.nvim_win_get_buf(window) == buffer
-  end, api.nvim_tabpage_list_wins(0))
+---@return flemma.viewport.View? view Nil if no window of the tab page shows the buffer.
+local function current(buffer)
+  local view ---@type flemma.viewport.View?
+  for _, window in ipairs(api.nvim_tabpage_list_wins(0)) do
+    if api.nvim_win_get_buf(window) == buffer then
+      local info = vim.fn.getwininfo(window)[1]
+      view = view or { first = math.huge, last = 0, width = math.huge }
+      view.first = math.min(view.first, info.topline - 1)
+      view.last = math.max(view.last, info.botline)
+      view.width = math.min(view.width, info.width - info.textoff)
+    end
+  end
+  return view
 end
 
 ---@param buffer integer
 ---@return integer columns Of text, in the narrowest window on screen that shows the buffer.
 function M.width(buffer)
-  local width
-  for _, window in ipairs(windows(buffer)) do
-    local info = vim.fn.getwininfo(window)[1]
-    width = math.min(width or math.huge, info.width - info.textoff)
-  end
-  return width or DEFAULT_WIDTH
-end
-
----@param buffer integer
----@return flemma.viewport.View? view Nil while no window shows the buffer.
-local function current(buffer)
-  local view
-  for _, window in ipairs(windows(buffer)) do
-    local info = vim.fn.getwininfo(window)[1]
-    view = view or { first = math.huge, last = 0, width = M.width(buffer) }
-    view.first = math.min(view.first, info.topline - 1)
-    view.last = math.max(view.last, info.botline)
-  end
-  return view
+  return (current(buffer) or { width = DEFAULT_WIDTH }).width
 end
 
 ---@param buffer integer
@@ -63,7 +53,7 @@ local function report(buffer)
   end
 end
 
---- Looks again, soon.
+--- Schedules a report.
 ---@param buffer integer
 function M.changed(buffer)
   if sent[buffer] ~= nil and not scheduled[buffer] then
@@ -74,7 +64,7 @@ function M.changed(buffer)
   end
 end
 
---- A window is being drawn. Costs nothing when the host knows its lines.
+--- Schedules a report when a window draws lines that the host does not know to be visible.
 ---@param buffer integer
 ---@param first integer
 ---@param last integer
@@ -91,16 +81,11 @@ function M.watches(buffer)
   return sent[buffer] ~= nil
 end
 
---- Reports a buffer from now on, starting with all of it: the host is new to it.
+--- Reports a buffer from now on, also what an earlier host knew.
 ---@param buffer integer
 function M.watch(buffer)
   sent[buffer] = false
   M.changed(buffer)
-end
-
----@param buffer integer
-function M.forget(buffer)
-  sent[buffer] = nil
 end
 
 return M
