@@ -1,6 +1,5 @@
---- Cursors of chat windows: a window at the end of a chat follows the text to its
---- new end, a window elsewhere never moves, and the host's `cursor` messages are
---- carried out under the same rules.
+--- Cursors of chat windows. A window at the end of a chat follows the text to its new end;
+--- a window elsewhere never moves, also when the host sends `cursor`.
 ---@class flemma.follow
 local M = {}
 
@@ -10,25 +9,27 @@ local PLACES = api.nvim_create_namespace("flemma.follow")
 --- Most blank lines below a cursor that is still at the end.
 local BLANKS = 20
 
---- A line on which a window's cursor was seen. The extmark moves with the text.
----@class flemma.follow.Place
----@field buffer integer
----@field mark integer
+--- Lines of cursors by window, as extmarks, which move with the text.
+---@alias flemma.follow.Places table<integer, { buffer: integer, mark: integer }>
 
----@alias flemma.follow.Places table<integer, flemma.follow.Place> By window.
-
----@type flemma.follow.Places Windows that follow and could not be moved, as during `:`.
+---@type flemma.follow.Places Windows that follow but could not be moved, as during `:`.
 local kept = {}
----@type flemma.follow.Places Windows whose cursor was put on a call that waits.
+---@type flemma.follow.Places Windows whose cursor was moved to a pending call.
 local placed = {}
----@type flemma.follow.Places Where a key was last pressed in each window.
+---@type flemma.follow.Places Where a key of ours was last pressed.
 local keyed = {}
 
----@param window integer?
+---@param window integer
 ---@param buffer integer
 ---@return boolean
 local function shows(window, buffer)
-  return window ~= nil and api.nvim_win_is_valid(window) and api.nvim_win_get_buf(window) == buffer
+  return api.nvim_win_is_valid(window) and api.nvim_win_get_buf(window) == buffer
+end
+
+---@param window integer
+---@return integer line From zero.
+local function row_of(window)
+  return api.nvim_win_get_cursor(window)[1] - 1
 end
 
 ---@param places flemma.follow.Places
@@ -46,42 +47,34 @@ end
 ---@param buffer integer
 local function note(places, window, buffer)
   drop(places, window)
-  local row = api.nvim_win_get_cursor(window)[1] - 1
-  places[window] = { buffer = buffer, mark = api.nvim_buf_set_extmark(buffer, PLACES, row, 0, {}) }
+  places[window] = { buffer = buffer, mark = api.nvim_buf_set_extmark(buffer, PLACES, row_of(window), 0, {}) }
 end
 
---- Whether the cursor is still on the line that was noted.
+--- Returns true if the cursor is still on the line that was noted.
 ---@param places flemma.follow.Places
 ---@param window integer
 ---@param buffer integer
 ---@return boolean
 local function is_there(places, window, buffer)
   local place = places[window]
-  if not place or place.buffer ~= buffer then
-    return false
-  end
-  local row = api.nvim_buf_get_extmark_by_id(buffer, PLACES, place.mark, {})[1]
-  return row == api.nvim_win_get_cursor(window)[1] - 1
+  return place ~= nil
+    and place.buffer == buffer
+    and api.nvim_buf_get_extmark_by_id(buffer, PLACES, place.mark, {})[1] == row_of(window)
 end
 
---- Whether nothing but a few blank lines is below the cursor.
+--- Returns true if nothing but a few blank lines is below the cursor.
 ---@param window integer
 ---@param buffer integer
 ---@return boolean
 local function is_at_end(window, buffer)
-  local row, count = api.nvim_win_get_cursor(window)[1], api.nvim_buf_line_count(buffer)
-  if count - row > BLANKS then
+  local row = row_of(window) + 1
+  if api.nvim_buf_line_count(buffer) - row > BLANKS then
     return false
   end
-  for _, line in ipairs(api.nvim_buf_get_lines(buffer, row, count, false)) do
-    if line:find("%S") then
-      return false
-    end
-  end
-  return true
+  return not table.concat(api.nvim_buf_get_lines(buffer, row, -1, false)):find("%S")
 end
 
---- Whether a window's cursor may be moved: the user is not typing, selecting, or in
+--- Returns true if a window's cursor may be moved: the user is not typing, selecting, or in
 --- the middle of a command there.
 ---@param window integer
 ---@return boolean
@@ -89,7 +82,7 @@ local function is_idle(window)
   return window ~= api.nvim_get_current_win() or api.nvim_get_mode().mode == "n"
 end
 
---- Puts the cursor of a window somewhere, as near as the text allows.
+--- Moves the cursor of a window, as near as the text allows.
 ---@param window integer
 ---@param buffer integer
 ---@param line integer
@@ -111,8 +104,7 @@ local function go_to_end(window, buffer)
   set_cursor(window, buffer, count - 1, wraps and length or 0)
 end
 
---- Notes that a window follows although it cannot be moved now. A user who types has
---- chosen a place of their own.
+--- Notes that a window follows although it cannot be moved now, unless the user types there.
 ---@param window integer
 ---@param buffer integer
 local function keep(window, buffer)
@@ -122,8 +114,8 @@ local function keep(window, buffer)
   end
 end
 
---- The windows that are at the end of a buffer, in all tab pages. Ask before the text
---- changes.
+--- Returns the windows that are at the end of a buffer, before its text changes, in all tab
+--- pages.
 ---@param buffer integer
 ---@return integer[] windows
 function M.windows(buffer)
@@ -147,53 +139,36 @@ function M.to_end(windows, buffer)
   end
 end
 
---- Notes where a key of ours was pressed, for what comes of it.
+--- Notes where a key of ours was pressed, for the `cursor` message that answers it.
 ---@param window integer
 ---@param buffer integer
 function M.key(window, buffer)
   note(keyed, window, buffer)
 end
 
---- Scrolls a window so that a line below its cursor, and a virtual line under
---- that, can be seen.
+--- Presses keys in a window.
 ---@param window integer
----@param line integer
-local function reveal(window, line)
-  if vim.fn.line("w$", window) <= line + 1 then
-    api.nvim_win_call(window, function()
-      vim.cmd.normal({ "zz", bang = true })
-    end)
-  end
-end
-
---- Opens every fold that the cursor of a window is in.
----@param window integer
-local function unfold(window)
+---@param keys string
+local function press(window, keys)
   api.nvim_win_call(window, function()
-    local depth = vim.fn.foldlevel(".")
-    while depth > 0 and vim.fn.foldclosed(".") ~= -1 do
-      vim.cmd.foldopen()
-      depth = depth - 1
-    end
+    vim.cmd.normal({ keys, bang = true })
   end)
 end
 
---- Whether a `cursor` message is for a window as it is now.
+--- Returns true if a `cursor` message is still for a window.
 ---@param cursor flemma.protocol.Cursor
 ---@param window integer
 ---@return boolean
 local function concerns(cursor, window)
   local buffer = cursor.buffer
-  local row = api.nvim_win_get_cursor(window)[1] - 1
-  return cursor.from and row >= cursor.from
+  return cursor.from and row_of(window) >= cursor.from
     or cursor.asked and is_there(keyed, window, buffer)
     or is_at_end(window, buffer)
     or is_there(kept, window, buffer)
     or is_there(placed, window, buffer)
 end
 
---- Moves the cursor of one window, unless the user has gone elsewhere. The focus
---- stays where it is.
+--- Moves the cursor of one window, unless the user has moved it elsewhere. The focus stays.
 ---@param cursor flemma.protocol.Cursor
 function M.cursor(cursor)
   local window = cursor.window or api.nvim_get_current_win()
@@ -207,19 +182,20 @@ function M.cursor(cursor)
   drop(kept, window)
   drop(placed, window)
   set_cursor(window, buffer, cursor.line, cursor.column)
-  unfold(window)
+  press(window, "zv")
   if not is_at_end(window, buffer) then
     note(placed, window, buffer)
   end
-  if cursor.to then
-    reveal(window, cursor.to)
+  if cursor.to and vim.fn.line("w$", window) <= cursor.to + 1 then
+    -- Virtual lines below `to` are part of what must be seen.
+    press(window, "zz")
   end
   if cursor.insert == true and window == api.nvim_get_current_win() then
     vim.cmd.startinsert({ bang = true })
   end
 end
 
---- Forgets a buffer's windows.
+--- Forgets the windows of a buffer.
 ---@param buffer integer
 function M.forget(buffer)
   for _, places in ipairs({ kept, placed, keyed }) do

@@ -1,36 +1,23 @@
---- Tells the user when a chat that no window shows needs them: a call waits, or the
---- model is done. Optionally through the terminal as well, which is heard from another
---- program, too.
+--- Notifies the user when a chat that no window shows has a pending call or is done.
+--- Optionally rings the terminal as well.
 ---@class flemma.hidden
 local M = {}
 
 local api = vim.api
 local config = require("flemma.config")
 
---- Most tools that are named.
+--- Most tools that a message names.
 local NAMED = 3
 
---- Whether the terminal said that it lost the focus.
+--- Whether the terminal has lost the focus.
 local unfocused = false
---- How the last request of each chat ended.
----@type table<integer, string>
+---@type table<integer, string> How the last request of each chat ended.
 local ended = {}
 
----@param buffer integer
----@return boolean
-local function is_visible(buffer)
-  for _, window in ipairs(api.nvim_tabpage_list_wins(0)) do
-    if api.nvim_win_get_buf(window) == buffer then
-      return true
-    end
-  end
-  return false
-end
-
---- What the user has to know, or nil.
+--- Returns the message for a chat that is at rest, if it needs one.
 ---@param buffer integer
 ---@param data { waiting: string[], limit: boolean, stuck: boolean } Of |FlemmaRested|.
----@return string?
+---@return string? message
 local function news(buffer, data)
   local name = vim.fs.basename(api.nvim_buf_get_name(buffer))
   name = name ~= "" and name or "a chat without a name"
@@ -51,7 +38,7 @@ local function news(buffer, data)
   end
 end
 
---- What a terminal gets for a text.
+--- Returns what rings a terminal, with a text if it can show one.
 ---@param kind "bell"|"osc9"
 ---@param text string
 ---@return string bytes
@@ -66,21 +53,18 @@ end
 local function ring(text)
   local kind = config.get().bell
   if kind == "bell" or kind == "osc9" then
-    -- The terminal is at the other end of the editor's standard error.
+    -- The terminal reads what Neovim writes to its standard error.
     pcall(vim.fn.chansend, vim.v.stderr, M.sequence(kind, text))
   end
 end
 
---- Everything that a key started is done.
+--- Notifies the user of a chat that is at rest, unless it is on screen.
 ---@param data { bufnr: integer, waiting: string[], limit: boolean, stuck: boolean }
 local function rested(data)
   local buffer = data.bufnr
-  local visible = is_visible(buffer)
-  if not api.nvim_buf_is_valid(buffer) or visible and not unfocused then
-    ended[buffer] = nil
-    return
-  end
-  local text = news(buffer, data)
+  local visible = vim.fn.bufwinid(buffer) ~= -1
+  local needed = api.nvim_buf_is_valid(buffer) and (unfocused or not visible)
+  local text = needed and news(buffer, data)
   ended[buffer] = nil
   if text then
     ring(text)
@@ -90,23 +74,15 @@ local function rested(data)
   end
 end
 
---- Follows all chats.
+--- Watches the chats and the focus.
 function M.start()
   local group = api.nvim_create_augroup("flemma.hidden", { clear = true })
-  ---@param event string|string[]
-  ---@param pattern string?
-  ---@param callback fun(event: table)
   local function on(event, pattern, callback)
-    api.nvim_create_autocmd(
-      event,
-      { group = group, pattern = pattern, desc = "flemma: hidden chats", callback = callback }
-    )
+    local options = { group = group, pattern = pattern, desc = "flemma: hidden chats", callback = callback }
+    api.nvim_create_autocmd(event, options)
   end
-  on("FocusLost", nil, function()
-    unfocused = true
-  end)
-  on("FocusGained", nil, function()
-    unfocused = false
+  on({ "FocusLost", "FocusGained" }, "*", function(event)
+    unfocused = event.event == "FocusLost"
   end)
   on("User", "FlemmaRequestFinished", function(event)
     ended[event.data.bufnr] = event.data.status

@@ -1,10 +1,10 @@
---- The keys for a call that waits, as a line below its preview.
+--- Hints about keys: for a pending call, and to stop a request.
 ---@class flemma.hint
 local M = {}
 
 local config = require("flemma.config")
 
---- A key as people call it: `<M-CR>` is Alt-Enter, `<C-]>` is Ctrl-].
+--- Returns a key in words: `<M-CR>` is Alt-Enter, `<C-]>` is Ctrl-].
 ---@param key string As in a mapping.
 ---@return string
 function M.name(key)
@@ -24,34 +24,31 @@ function M.name(key)
   return name
 end
 
---- What each key does, in the order in which it is most likely wanted.
----@return { [1]: string, [2]: string }[] pairs Key and action.
-local function actions()
-  local keys = config.get().keymaps.normal
-  return {
-    { keys.tool_execute, "runs" },
-    { keys.approve_all, "runs all" },
-    { keys.reject, "rejects" },
-    { keys.send, "runs all approved" },
-  }
-end
+--- Keys and their actions, the most likely first.
+local ACTIONS = {
+  { "tool_execute", "runs" },
+  { "approve_all", "runs all" },
+  { "reject", "rejects" },
+  { "send", "runs all approved" },
+}
 
----@type string? For the keymaps as they are.
+---@type string? For the current keymaps.
 local text
 
---- The options were read anew.
+--- Drops the text after the options changed.
 function M.reset()
   text = nil
 end
 
---- The keys in one line; without keymaps, the commands.
+--- Returns the keys for a pending call in one line, or the commands if there are no keymaps.
 ---@return string
 function M.text()
   if not text then
-    local words = {}
-    for _, action in ipairs(config.get().keymaps.enabled and actions() or {}) do
-      if action[1] and action[1] ~= "" then
-        words[#words + 1] = M.name(action[1]) .. " " .. action[2]
+    local words, keymaps = {}, config.get().keymaps
+    for _, action in ipairs(keymaps.enabled and ACTIONS or {}) do
+      local key = keymaps.normal[action[1]]
+      if key and key ~= "" then
+        words[#words + 1] = M.name(key) .. " " .. action[2]
       end
     end
     text = #words > 0 and table.concat(words, " · ") or ":Flemma approve [all] runs · :Flemma reject refuses"
@@ -59,18 +56,12 @@ function M.text()
   return text
 end
 
---- How to stop a request, behind what it is doing.
+--- Returns how to stop a request, to append to a label.
 ---@return string
 function M.cancels()
   local keymaps = config.get().keymaps
   local key = keymaps.enabled and keymaps.normal.cancel or ""
   return key and key ~= "" and (" (%s stops it)"):format(M.name(key)) or ""
-end
-
---- The line as chunks of virtual text.
----@return string[][]
-function M.line()
-  return { { M.text(), "FlemmaHint" } }
 end
 
 return M

@@ -1,6 +1,5 @@
---- Draws what is not text: previews and states of calls, the spinner of a
---- request. Where these stand and what they say comes from the host; this
---- module only keeps them moving, with one timer for all.
+--- Draws previews and states of calls and the spinner of a request as virtual text. The
+--- host sends the texts; one timer here turns all spinners.
 ---@class flemma.render
 local M = {}
 
@@ -9,7 +8,7 @@ local hint = require("flemma.hint")
 local notices = require("flemma.notices")
 
 local NAMESPACE = api.nvim_create_namespace("flemma.marks")
---- From "Extmark priorities" in the reference: above line highlights and thinking.
+--- Above the spans of |flemma.spans|.
 local PRIORITY = { indicator = 250, spinner = 300 }
 local TICK_MS = 100
 --- States of a request in which it has a spinner.
@@ -25,10 +24,10 @@ local OUTCOMES = {
 
 ---@class flemma.render.Placed
 ---@field item flemma.protocol.Mark As the host last described it.
----@field since number When it was described, in milliseconds of `vim.uv.now()`.
+---@field since number When it was described, in `vim.uv.now()`.
 ---@field below integer? Extmark of preview and output.
 ---@field state integer? Extmark of the state.
----@field drawn number? When it first came on the screen, in milliseconds of `vim.uv.now()`.
+---@field drawn number? When it first came on the screen, in `vim.uv.now()`.
 
 ---@class flemma.render.Request
 ---@field message flemma.protocol.Request
@@ -37,19 +36,15 @@ local OUTCOMES = {
 
 ---@type table<integer, table<string, flemma.render.Placed>>
 local marks = {}
----@type table<integer, flemma.render.Request> While something moves.
+---@type table<integer, flemma.render.Request> While a spinner turns.
 local requests = {}
----@class flemma.render.Again
----@field again integer
----@field drawn number? When it came on the screen, in milliseconds of `vim.uv.now()`.
-
----@type table<integer, flemma.render.Again> Calls that had to be shown again.
+---@type table<integer, { again: integer, drawn: number? }> The last call that had to be shown again.
 local agains = {}
 ---@type uv.uv_timer_t?
 local timer
 local frame = 0
 
---- What must change so that `placed` becomes `items`.
+--- Compares marks with those that the host now wants.
 ---@param placed table<string, flemma.render.Placed>
 ---@param items flemma.protocol.Mark[]
 ---@return flemma.protocol.Mark[] set
@@ -71,7 +66,7 @@ function M.diff(placed, items)
   return set, remove
 end
 
---- An elapsed time as people read it: `3s`, `2m05s`.
+--- Formats an elapsed time: `3s`, `2m05s`.
 ---@param ms number
 ---@return string
 function M.elapsed(ms)
@@ -104,16 +99,17 @@ end
 ---@param placed flemma.render.Placed
 local function draw_below(buffer, placed)
   local item, lines = placed.item, {}
-  -- Nearly all have one line, and a hundred may come at once.
-  local several = item.preview and item.preview:find("\n", 1, true)
-  for _, line in ipairs(several and vim.split(item.preview, "\n", { plain = true }) or { item.preview }) do
-    lines[#lines + 1] = { { notices.escape(line), "FlemmaToolPreview" } }
+  local function add(line, group)
+    lines[#lines + 1] = { { notices.escape(line), group } }
+  end
+  for line in vim.gsplit(item.preview or "", "\n", { plain = true, trimempty = not item.preview }) do
+    add(line, "FlemmaToolPreview")
   end
   if item.preview and item.state == "pending" then
-    lines[#lines + 1] = hint.line()
+    add(hint.text(), "FlemmaHint")
   end
   for _, line in ipairs(item.output or {}) do
-    lines[#lines + 1] = { { notices.escape(line), "FlemmaToolOutput" } }
+    add(line, "FlemmaToolOutput")
   end
   if #lines > 0 then
     placed.below = set(buffer, item.line, { id = placed.below, virt_lines = lines, undo_restore = false })
@@ -123,7 +119,7 @@ local function draw_below(buffer, placed)
   end
 end
 
---- Neovim leaves a blank before what stands behind a line.
+--- Returns the state of a call, without the blank that Neovim puts before it.
 ---@param placed flemma.render.Placed
 ---@return string[][] chunks Of virtual text.
 local function state_text(placed)
@@ -132,17 +128,15 @@ local function state_text(placed)
   if item.state ~= "running" then
     local outcome = OUTCOMES[item.state] or { "", "FlemmaToolPending" }
     label = label == "" and item.state == "pending" and "waits for you" or label
-    local text = label ~= "" and vim.trim(outcome[1] .. " " .. label) or outcome[1]
-    local chunks = { { text, outcome[2] } }
+    local chunks = { { vim.trim(outcome[1] .. " " .. label), outcome[2] } }
     if item.detail then
       chunks[2] = { "  " .. notices.escape(item.detail), "FlemmaToolPreview" }
     end
     return chunks
   end
   local elapsed = (item.elapsed_ms or 0) + vim.uv.now() - placed.since
-  local sign = CALL_FRAMES[frame % #CALL_FRAMES + 1]
-  local words = label ~= "" and { sign, label, M.elapsed(elapsed) } or { sign, M.elapsed(elapsed) }
-  return { { table.concat(words, " "), "FlemmaSpinner" } }
+  local sign = CALL_FRAMES[frame % #CALL_FRAMES + 1] .. (label ~= "" and " " or "")
+  return { { ("%s%s %s"):format(sign, label, M.elapsed(elapsed)), "FlemmaSpinner" } }
 end
 
 ---@param buffer integer
@@ -177,9 +171,9 @@ local function draw_request(buffer, request)
   })
 end
 
---- Redraws what moves in one buffer.
+--- Redraws the spinners of one buffer.
 ---@param buffer integer
----@return boolean moving Whether anything does.
+---@return boolean moving Whether there are any.
 local function animate(buffer)
   local moving = false
   for _, placed in pairs(marks[buffer] or {}) do
@@ -197,18 +191,10 @@ local function animate(buffer)
   return moving
 end
 
-local function stop_timer()
-  if timer then
-    timer:stop()
-    timer:close()
-    timer = nil
-  end
-end
-
 local function tick()
   frame = frame + 1
   local moving = false
-  -- Keys of both: a buffer may have a request and no call, or the other way round.
+  -- Keys of both, because a buffer may have only a request or only calls.
   for buffer in pairs(vim.tbl_extend("keep", {}, marks, requests)) do
     if api.nvim_buf_is_valid(buffer) then
       moving = animate(buffer) or moving
@@ -216,8 +202,9 @@ local function tick()
       M.forget(buffer)
     end
   end
-  if not moving then
-    stop_timer()
+  if not moving and timer then
+    timer:close()
+    timer = nil
   end
 end
 
@@ -234,7 +221,7 @@ end
 ---@return flemma.render.Placed
 local function place(buffer, item, old)
   local placed = { item = item, since = vim.uv.now(), below = old and old.below, state = old and old.state }
-  -- One whose file changed is another one to look at.
+  -- A call whose file changed must be looked at again.
   placed.drawn = old and old.item.again == item.again and old.drawn or nil
   draw_below(buffer, placed)
   if item.state then
@@ -246,7 +233,7 @@ local function place(buffer, item, old)
   return placed
 end
 
---- Replaces the marks of a buffer, touching only those that changed.
+--- Replaces the marks of a buffer. Draws only those that changed.
 ---@param message flemma.protocol.Marks
 function M.marks(message)
   local buffer = message.buffer
@@ -292,9 +279,9 @@ function M.request(message)
   start_timer()
 end
 
---- A window of this buffer is being drawn.
+--- Notes which calls are on screen when a window of this buffer is drawn.
 ---@param buffer integer
----@param first integer The first line on the screen.
+---@param first integer The first visible line.
 ---@param last integer The last one.
 function M.drawn(buffer, first, last)
   for _, placed in pairs(marks[buffer] or {}) do
@@ -309,7 +296,7 @@ function M.drawn(buffer, first, last)
   end
 end
 
---- What is on the screen of calls that had to be shown again.
+--- Returns the last call that had to be shown again, once it is on screen.
 ---@param buffer integer
 ---@return flemma.protocol.ShownAgain?
 function M.shown_again(buffer)
@@ -319,9 +306,9 @@ function M.shown_again(buffer)
   end
 end
 
---- For how long the calls that wait have been on the screen.
+--- Returns for how long the pending calls have been on screen.
 ---@param buffer integer
----@return table<string, integer> milliseconds By the id of the mark; those that were not drawn are absent.
+---@return table<string, integer> milliseconds By the id of the mark. Calls that were not drawn are absent.
 function M.drawn_ms(buffer)
   local found = vim.empty_dict()
   for id, placed in pairs(marks[buffer] or {}) do
@@ -332,7 +319,7 @@ function M.drawn_ms(buffer)
   return found
 end
 
---- The calls that wait, each with the lines of its call and its placeholder.
+--- Returns the pending calls, each with the lines of its call and its placeholder.
 ---@param buffer integer
 ---@return table<string, integer[]> lines By the id of the mark.
 function M.waiting(buffer)
@@ -341,19 +328,17 @@ function M.waiting(buffer)
     local item = placed.item
     if item.call_line then
       -- The user may have moved the lines since the host last looked.
-      local mark, told = placed.state, item.header_line or item.line
-      if not mark then
-        mark, told = placed.below, item.line
-      end
-      local at = mark and api.nvim_buf_get_extmark_by_id(buffer, NAMESPACE, mark, {})[1] or told
-      local moved = at - told
-      found[id] = { item.call_line + moved, (item.header_line or item.line) + moved, item.line + moved }
+      local mark = placed.state or placed.below
+      local line = placed.state and item.header_line or item.line
+      local now = mark and api.nvim_buf_get_extmark_by_id(buffer, NAMESPACE, mark, {})[1] or line
+      local moved = now - line
+      found[id] = { item.call_line + moved, item.header_line + moved, item.line + moved }
     end
   end
   return found
 end
 
---- The calls that run, as far as the host said.
+--- Returns the running calls, as far as the host said.
 ---@param buffer integer
 ---@return string[] ids
 function M.running(buffer)
@@ -367,7 +352,7 @@ function M.running(buffer)
   return ids
 end
 
---- Takes everything off a buffer.
+--- Removes everything from a buffer.
 ---@param buffer integer
 function M.forget(buffer)
   marks[buffer], requests[buffer], agains[buffer] = nil, nil, nil
