@@ -1,5 +1,5 @@
---- The lock of `tools.lock_buffer`: a chat is not 'modifiable' while its tools run, and
---- a change that Neovim refuses for that is explained in one message.
+--- The lock of `tools.lock_buffer`: a chat is not 'modifiable' while its tools run. One
+--- message explains a change that Neovim refuses.
 ---@class flemma.lock
 local M = {}
 
@@ -9,12 +9,12 @@ local notices = require("flemma.notices")
 local KEYS = api.nvim_create_namespace("flemma.lock")
 local WHY = "Nothing was changed: a tool is running, and tools.lock_buffer locks the chat until it ends."
 
----@type table<integer, boolean> Locked buffers: whether each could be changed before.
+---@type table<integer, boolean> The former 'modifiable' of locked buffers.
 local locked = {}
 ---@type (fun(lines: string[], phase: integer): boolean?)? `vim.paste` as it was before the first lock.
 local paste
 
---- Explains the refusal that Neovim has just reported, if there is one.
+--- Explains the error that Neovim has just reported, if it is about 'modifiable'.
 local function explain()
   if vim.v.errmsg:find("E21:", 1, true) then
     vim.v.errmsg = ""
@@ -22,8 +22,8 @@ local function explain()
   end
 end
 
---- Refuses a paste into a locked chat as a whole: Neovim would report each line of it,
---- and wait for Enter after that.
+--- Refuses a whole paste into a locked chat. Neovim would report each line and wait for
+--- Enter.
 ---@param lines string[]
 ---@param phase integer
 ---@return boolean?
@@ -57,7 +57,7 @@ local function unwatch()
   end
 end
 
---- Locks the text against the user, or gives it back.
+--- Locks or unlocks the text.
 ---@param lock flemma.protocol.Lock
 function M.lock(lock)
   local buffer = lock.buffer
@@ -75,7 +75,7 @@ function M.lock(lock)
   unwatch()
 end
 
---- Gives a buffer back: the host that locked it is gone.
+--- Unlocks a buffer.
 ---@param buffer integer
 function M.release(buffer)
   M.lock({ buffer = buffer, locked = false })

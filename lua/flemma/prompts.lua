@@ -1,12 +1,11 @@
---- Asks the user one thing at a time, with the user's own picker and line. What is
---- asked, and what an answer means, is the host's business.
+--- Questions of the host to the user, in the user's own |vim.ui|.
 ---@class flemma.prompts
 local M = {}
 
 local host = require("flemma.host")
 local notices = require("flemma.notices")
 
---- Asks, and tells the host what came of it.
+--- Asks the user, and sends the answer.
 ---@param message flemma.protocol.Prompt
 function M.prompt(message)
   local title = notices.escape(message.title)
@@ -16,13 +15,11 @@ function M.prompt(message)
   local function answer(text, item)
     local payload = { ask = message.ask, text = text, item = item and item - 1 }
     if not host.answer(asker, "prompted", payload) and (text or item) then
-      notices.notify({
-        level = "info",
-        message = "The host that asked this has stopped, so your answer was not used.",
-      })
+      local why = "The host that asked this has stopped, so your answer was not used."
+      notices.notify({ level = "info", message = why })
     end
   end
-  -- Later: a list or a line that Neovim itself shows holds up whoever calls it.
+  -- Scheduled, because Neovim's own prompts block the caller.
   vim.schedule(function()
     if host.channel() ~= asker then
       return

@@ -1,21 +1,20 @@
---- Keeps the host's messages to a buffer in order while Neovim cannot take
---- them: in a command-line window, behind a prompt, in the middle of an operator
---- or a completion, under a textlock. It waits; it never presses a key.
+--- Delays the host's messages to a buffer, in order, while Neovim cannot apply them: in a
+--- command-line window, during a prompt, an operator, a completion, or a textlock.
 ---@class flemma.queue
 local M = {}
 
---- What a job returns when Neovim refused it and it must be tried again.
+--- A job returns this if Neovim refused it, to be run again.
 M.HOLD = "hold"
 
 ---@alias flemma.queue.Job fun(): "hold"|nil
 
 ---@type table<integer, flemma.queue.Job[]> By buffer, oldest first.
 local held = {}
----@type integer? The autocommands that retry, while something is held.
+---@type integer? Group of the autocommands that retry, while jobs are held.
 local group
 local scheduled = false
 
---- Whether a change of `buffer` would now get into the way of the user.
+--- Returns true if a change of `buffer` would now disturb the user.
 ---@param buffer integer
 ---@return boolean
 function M.blocked(buffer)
@@ -24,57 +23,47 @@ function M.blocked(buffer)
     return true
   end
   local mode = now.mode
-  -- `:s///c` and prompts hold line numbers of their own.
+  -- `:s///c` and prompts remember line numbers.
   if mode:sub(1, 1) == "r" then
     return true
   end
-  -- An operator waits for its motion, or a completion holds its columns.
+  -- An operator waits for its motion, or a completion remembers columns.
   local busy = mode:sub(1, 2) == "no" or mode:match("^[iR]v?[cx]") ~= nil
   return busy and vim.api.nvim_get_current_buf() == buffer
 end
 
+--- Runs the held jobs of a buffer, as far as Neovim takes them.
 ---@param buffer integer
----@return boolean done Whether nothing is held for the buffer any more.
 local function drain(buffer)
-  local jobs = held[buffer]
-  while jobs and jobs[1] do
+  local jobs = vim.api.nvim_buf_is_valid(buffer) and held[buffer] or {}
+  while jobs[1] do
     if M.blocked(buffer) or jobs[1]() == M.HOLD then
-      return false
+      return
     end
-    -- The job may have cleared the queue, as when the host is gone.
+    -- The job may have cleared the queue.
     if held[buffer] ~= jobs then
-      return true
+      return
     end
     table.remove(jobs, 1)
   end
   held[buffer] = nil
-  return true
 end
 
 local function flush()
   scheduled = false
-  for _, buffer in ipairs(vim.tbl_keys(held)) do
-    if vim.api.nvim_buf_is_valid(buffer) then
-      drain(buffer)
-    else
-      held[buffer] = nil
-    end
-  end
+  vim.tbl_map(drain, vim.tbl_keys(held))
   if next(held) == nil and group then
     vim.api.nvim_del_augroup_by_id(group)
     group = nil
   end
 end
 
---- Whether something that is held could be carried out now.
+--- Returns true if a held job could run now.
 ---@return boolean
 local function is_some_free()
-  for buffer in pairs(held) do
-    if not M.blocked(buffer) then
-      return true
-    end
-  end
-  return false
+  return vim.iter(vim.tbl_keys(held)):any(function(buffer)
+    return not M.blocked(buffer)
+  end)
 end
 
 local function retry_later()
@@ -84,9 +73,9 @@ local function retry_later()
   group = vim.api.nvim_create_augroup("flemma.queue", { clear = true })
   vim.api.nvim_create_autocmd({ "SafeState", "ModeChanged", "CmdwinLeave", "CompleteDone", "InsertLeave" }, {
     group = group,
-    desc = "flemma: carry out what had to wait",
+    desc = "flemma: apply delayed messages",
     callback = function(event)
-      -- In a command-line window each look would bring the next one at once.
+      -- In a command-line window each flush would cause the next one at once.
       local leaves = event.event == "CmdwinLeave"
       if not scheduled and (leaves or is_some_free()) then
         scheduled = true
@@ -96,7 +85,7 @@ local function retry_later()
   })
 end
 
---- Runs `job`, or keeps it until Neovim can take it.
+--- Runs `job`, or holds it until Neovim can take it.
 ---@param buffer integer
 ---@param job flemma.queue.Job
 function M.push(buffer, job)
@@ -111,7 +100,7 @@ function M.push(buffer, job)
   end
 end
 
---- Drops what is held: the host that sent it is gone.
+--- Drops all held jobs after the host that sent them has exited.
 function M.clear()
   held = {}
 end

@@ -1,6 +1,5 @@
---- What is drawn below the end of a chat: the model's tasks while it works, and what the
---- user said that is not in the chat yet. When a host dies, the next one gets what was
---- said; when Neovim ends, the host has kept it. When it is said is the host's business.
+--- Draws below the end of a chat: the model's tasks while it works, and queued messages of
+--- the user, which the next host gets when one dies.
 ---@class flemma.queued
 local M = {}
 
@@ -21,7 +20,7 @@ local TASKS = {
 ---@class flemma.queued.Shown
 ---@field items flemma.protocol.QueuedItem[]
 ---@field mark integer?
----@field named boolean Whether there is a file; the host keeps words for those only.
+---@field named boolean Whether the chat has a file; the host keeps messages of such chats.
 
 ---@type table<integer, flemma.queued.Shown>
 local shown = {}
@@ -46,7 +45,7 @@ local function draw_task(item)
   return { { sign .. notices.escape(item.text), group } }
 end
 
---- Shows the tasks and what waits, all of it.
+--- Draws all tasks and queued messages.
 ---@param message flemma.protocol.Queued
 function M.queued(message)
   local buffer = message.buffer
@@ -65,7 +64,7 @@ function M.queued(message)
   end
   local line = math.min(message.line, api.nvim_buf_line_count(buffer) - 1)
   local text = api.nvim_buf_get_lines(buffer, line, line + 1, false)[1] or ""
-  -- At the very end, from where it moves on with the text that is added there.
+  -- At the very end, so that it moves with the text that is added there.
   mark = api.nvim_buf_set_extmark(buffer, NAMESPACE, line, #text, {
     id = mark,
     virt_lines = lines,
@@ -74,7 +73,7 @@ function M.queued(message)
   shown[buffer] = { items = message.items, mark = mark, named = api.nvim_buf_get_name(buffer) ~= "" }
 end
 
---- What waits in a buffer, in order.
+--- Returns the queued messages of a buffer, in order.
 ---@param buffer integer
 ---@return string[]
 function M.texts(buffer)
@@ -83,13 +82,13 @@ function M.texts(buffer)
   end, (shown[buffer] or { items = {} }).items)
 end
 
---- The chat is closed: what was not said is told to who said it.
+--- Reports the messages that were not sent when the chat is closed.
 ---@param buffer integer
 function M.forget(buffer)
   local texts, named = M.texts(buffer), shown[buffer] and shown[buffer].named
   shown[buffer] = nil
   if #texts > 0 then
-    local after = named and "They stand in its prompt when it is opened again" or "They are"
+    local after = named and "They will be in its prompt when it is opened again" or "They are"
     local message = "The chat was closed with words that were not sent. %s: %s"
     notices.notify({ level = "warn", message = message:format(after, table.concat(texts, " … ")) })
   end

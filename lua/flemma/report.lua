@@ -1,19 +1,19 @@
---- Opens windows for the host: reports, and new chats.
+--- Opens reports and new chats for the host.
 ---@class flemma.report
 local M = {}
 
 local api = vim.api
 
---- No report takes more of the screen than this.
+--- Most lines of a report's window.
 local MAX_HEIGHT = 20
 
 ---@param lines string[]
----@return string[] lines Without line ends inside.
+---@return string[] lines Without line feeds.
 local function flat(lines)
   return vim.split(table.concat(lines, "\n"), "\n", { plain = true })
 end
 
---- Shows lines in a window of their own, closed by `q`.
+--- Shows a report in a window that `q` closes.
 ---@param message flemma.protocol.Report
 function M.report(message)
   local lines = flat(message.lines)
@@ -25,11 +25,8 @@ function M.report(message)
   if message.filetype then
     vim.bo[buffer].filetype = message.filetype
   end
-  api.nvim_open_win(
-    buffer,
-    true,
-    { split = "below", win = -1, height = math.min(#lines, MAX_HEIGHT), style = "minimal" }
-  )
+  local height = math.min(#lines, MAX_HEIGHT)
+  api.nvim_open_win(buffer, true, { split = "below", win = -1, height = height, style = "minimal" })
   vim.keymap.set("n", "q", "<Cmd>close<CR>", { buffer = buffer, nowait = true, desc = "Close the report" })
 end
 
@@ -45,7 +42,7 @@ function M.open(message)
   vim.bo[buffer].modeline = false
   api.nvim_buf_set_lines(buffer, 0, -1, false, flat(message.lines or {}))
   if message.name then
-    -- A second chat of that name goes without one.
+    -- Fails if another buffer has the name; the chat then has none.
     pcall(api.nvim_buf_set_name, buffer, message.name)
   end
   vim.bo[buffer].modified = false

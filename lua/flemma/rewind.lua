@@ -1,8 +1,7 @@
---- Undo while an answer arrives. An undo or redo that takes text of the answer away
---- would leave a hole, because the rest goes on below: it is taken back at once, and a
---- message says why. The user's own changes can be undone as ever.
+--- Reverts an undo that removes text of an answer while the answer arrives, because the
+--- rest would be appended behind a hole. The user's own changes can be undone.
 ---
---- Neovim tells of an undo only afterwards, by |changenr()|.
+--- Neovim reports an undo only afterwards, by |changenr()|.
 ---@class flemma.rewind
 local M = {}
 
@@ -13,12 +12,12 @@ local notices = require("flemma.notices")
 local WHY = "The answer is still arriving, so nothing was undone. Press u again when it is complete."
 
 ---@class flemma.rewind.State
----@field steps table<integer, boolean> Undo steps that hold text of the answer.
+---@field steps table<integer, boolean> Undo steps that contain text of the answer.
 ---@field last integer The step of the text, as last seen.
 ---@field newest integer The highest number of a step, as last seen.
 ---@field above string The line above the anchor when the answer was last written.
----@field windows integer[] Those at the end, as last seen.
----@field torn boolean? Whether text of the answer may have been undone or redone since it was written.
+---@field windows integer[] Windows at the end, as last seen.
+---@field torn boolean? Whether text of the answer may have been undone or redone since then.
 
 ---@type table<integer, flemma.rewind.State> Buffers into which an answer is written.
 local states = {}
@@ -29,7 +28,7 @@ local function step(buffer)
   return api.nvim_buf_call(buffer, vim.fn.changenr)
 end
 
---- The line above, without blanks at its end: those may be trimmed at any time.
+--- Returns the line above, without trailing blanks, which may be trimmed at any time.
 ---@param buffer integer
 ---@param row integer
 ---@return string
@@ -38,9 +37,9 @@ local function line_above(buffer, row)
   return (line:gsub("%s+$", ""))
 end
 
---- The host wrote a piece of an answer, or the place for it.
+--- Notes a piece of an answer, or the place for it.
 ---@param buffer integer
----@param row integer Of the anchor, behind the piece.
+---@param row integer Of the anchor, after the piece.
 function M.wrote(buffer, row)
   local state = states[buffer] or { steps = {}, newest = 0 }
   states[buffer] = state
@@ -51,7 +50,7 @@ function M.wrote(buffer, row)
   state.torn = nil
 end
 
---- Whether one of the steps that were undone holds text of the answer.
+--- Returns true if one of the steps that were undone contains text of the answer.
 ---@param state flemma.rewind.State
 ---@param now integer The step of the text as it is.
 ---@return boolean
@@ -64,7 +63,7 @@ local function took_answer(state, now)
   return false
 end
 
---- Looks whether text of the answer was undone, and brings it back.
+--- Restores text of the answer that was undone.
 ---@param buffer integer
 function M.check(buffer)
   local state = states[buffer]
@@ -84,8 +83,8 @@ function M.check(buffer)
   end
 end
 
---- Whether a row is the one that the anchor was on, by the line above: after an undo and
---- a redo the anchor may be in front of its text, at the start of a line as it was.
+--- Returns true if the line above a row is the one that was above the anchor: after an undo
+--- and a redo the anchor may be before its text.
 ---@param buffer integer
 ---@param row integer
 ---@return boolean
@@ -94,8 +93,8 @@ function M.is_row(buffer, row)
   return state ~= nil and line_above(buffer, row) == state.above
 end
 
---- Whether text of the answer may have been undone since it was written, so that the
---- anchor may be elsewhere.
+--- Returns true if the anchor may be elsewhere, because text of the answer may have been
+--- undone.
 ---@param buffer integer
 ---@return boolean
 function M.is_torn(buffer)
@@ -103,17 +102,17 @@ function M.is_torn(buffer)
   return state ~= nil and state.torn == true
 end
 
---- Looks at a change of the user's while it is made. A later one may hide the undo.
+--- Looks at a change of the user's while it is made, because a later one may hide an undo.
 ---@param buffer integer
----@return boolean watched Whether |flemma.rewind.check()| is to be called when it is made.
+---@return boolean watched Whether the caller has to call |flemma.rewind.check()| afterwards.
 function M.changed(buffer)
   local state = states[buffer]
   if not state then
     return false
   end
   if api.nvim_get_current_buf() == buffer then
-    -- A change that is no undo or redo has the highest number so far. While an undo is
-    -- made the number may be that of the step or one less.
+    -- A change that is no undo or redo has the highest number so far. During an undo the
+    -- number may be that of the step or one less.
     local now = vim.fn.changenr()
     state.torn = state.torn or now < state.newest or now == state.newest and state.steps[now]
     state.newest = math.max(state.newest, now)
@@ -121,7 +120,7 @@ function M.changed(buffer)
   return true
 end
 
---- The answer is complete, or lost.
+--- Ends the watch after the answer is complete or lost.
 ---@param buffer integer
 function M.forget(buffer)
   states[buffer] = nil

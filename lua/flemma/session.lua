@@ -1,5 +1,5 @@
---- What requests took and cost since Neovim started, for your own functions:
---- `require("flemma.session")`. The figures are the host's.
+--- What requests took and cost since Neovim started: the public functions of
+--- `require("flemma.session")`.
 ---@class flemma.session
 local M = {}
 
@@ -32,19 +32,13 @@ local M = {}
 ---@type flemma.session.Request[]
 local requests = {}
 ---@type flemma.session.Totals
-local totals = {
-  requests = 0,
-  input = 0,
-  output = 0,
-  thoughts = 0,
-  cache_read = 0,
-  cache_creation = 0,
-  input_cost = 0,
-  output_cost = 0,
-  unpriced = 0,
-}
+local totals = {}
+for _, name in ipairs({ "requests", "input", "output", "thoughts", "cache_read", "cache_creation", "unpriced" }) do
+  totals[name] = 0
+end
+totals.input_cost, totals.output_cost = 0, 0
 
---- Takes over what the host noted.
+--- Adds a request.
 ---@param request flemma.session.Request
 ---@param session flemma.session.Totals
 function M.add(request, session)
@@ -52,25 +46,25 @@ function M.add(request, session)
   totals = session
 end
 
---- All requests, the oldest first.
+--- Returns all requests, the oldest first.
 ---@return flemma.session.Request[]
 function M.requests()
   return vim.deepcopy(requests)
 end
 
---- The last request.
+--- Returns the last request.
 ---@return flemma.session.Request?
 function M.latest()
   return vim.deepcopy(requests[#requests])
 end
 
---- How many there were.
+--- Returns the number of requests.
 ---@return integer
 function M.count()
   return #requests
 end
 
---- Their sums, since the host was started.
+--- Returns the sums of all requests since the host was started.
 ---@return flemma.session.Totals
 function M.totals()
   return vim.deepcopy(totals)

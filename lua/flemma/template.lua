@@ -1,18 +1,18 @@
---- What a new chat starts with.
+--- The text of a new chat.
 ---@class flemma.template
 local M = {}
 
 local api = vim.api
 
---- Puts `@You:` into a buffer whose file does not exist yet, and the cursor below it. A
---- buffer that a template of the user's own has filled stays as it is.
+--- Puts `@You:` into a buffer whose file does not exist yet, and the cursor below it, unless
+--- the user's own template has filled it.
 ---@param buffer integer
 function M.fill(buffer)
   local lines = api.nvim_buf_get_lines(buffer, 0, -1, false)
   if #lines > 1 or lines[1] ~= "" or not vim.bo[buffer].modifiable then
     return
   end
-  -- `u` in a new chat takes back what the user typed, and this is no change of theirs.
+  -- Without an undo step, so that `u` in a new chat undoes only what the user typed.
   local levels = vim.bo[buffer].undolevels
   vim.bo[buffer].undolevels = -1
   api.nvim_buf_set_lines(buffer, 0, -1, false, { "@You:", "" })

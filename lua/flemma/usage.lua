@@ -1,21 +1,20 @@
---- Shows what an answer took and cost, for a moment, behind the last role marker of its
---- chat, where it covers no text. The figures and the words are the host's.
+--- Shows what an answer took and cost for some seconds after the last role marker of its
+--- chat, where it covers no text.
 ---@class flemma.usage
 local M = {}
 
 local api = vim.api
 
 local NAMESPACE = api.nvim_create_namespace("flemma.usage")
---- Most lines that are searched for a role marker.
+--- Most lines to search for a role marker.
 local SEARCHED = 2000
---- Calls of an answer are begun and drawn within two frames.
+--- The calls of an answer are drawn within two frames.
 local DELAY_MS = 40
---- The lines of the host by how much they matter: figures, chat, model, all chats.
+--- The host's lines by importance: figures, chat, model, all chats.
 local ORDER = { 2, 3, 1, 4 }
 
---- What is to be shown, or is shown, in each buffer.
----@type table<integer, flemma.protocol.Usage>
-local latest = {}
+---@type table<integer, flemma.protocol.Usage> What is or will be shown in each buffer.
+local latest = require("flemma.state").by_buffer()
 
 ---@param buffer integer
 local function clear(buffer)
@@ -25,7 +24,7 @@ local function clear(buffer)
   end
 end
 
---- The line of the last role marker, else the last line.
+--- Finds the last role marker, else the last line.
 ---@param buffer integer
 ---@return integer line
 ---@return string text
@@ -41,29 +40,29 @@ local function marker(buffer)
   return count - 1, lines[#lines]
 end
 
---- As many of the lines as fit into one, the most important ones first.
----@param lines string[] As the host words them.
+--- Joins as many of the lines as fit into one, the most important ones first.
+---@param lines string[]
 ---@param room integer In columns.
 ---@return string
-function M.fit(lines, room)
-  local chosen, width = {}, 0
+local function fit(lines, room)
+  local best, chosen = "", {}
   for _, at in ipairs(ORDER) do
-    local part = lines[at]
-    local more = part and api.nvim_strwidth(part) + (width > 0 and 3 or 0)
-    if part and width + more <= room then
-      chosen[#chosen + 1], width = at, width + more
+    -- By number, because the lines keep the host's order.
+    local more = vim.list_extend({ lines[at] and at }, chosen)
+    table.sort(more)
+    local joined = table.concat(
+      vim.tbl_map(function(index)
+        return lines[index]
+      end, more),
+      " · "
+    )
+    if api.nvim_strwidth(joined) <= room then
+      best, chosen = joined, more
     end
   end
-  table.sort(chosen)
-  return table.concat(
-    vim.tbl_map(function(at)
-      return lines[at]
-    end, chosen),
-    " · "
-  )
+  return best
 end
 
---- Shows figures in place of those before them.
 ---@param message flemma.protocol.Usage
 local function show(message)
   local buffer = message.buffer
@@ -72,7 +71,7 @@ local function show(message)
   end
   local line, text = marker(buffer)
   local room = require("flemma.viewport").width(buffer) - api.nvim_strwidth(text) - 2
-  local figures = M.fit(vim.tbl_map(require("flemma.notices").escape, message.lines), room)
+  local figures = fit(vim.tbl_map(require("flemma.notices").escape, message.lines), room)
   api.nvim_buf_clear_namespace(buffer, NAMESPACE, 0, -1)
   api.nvim_buf_set_extmark(buffer, NAMESPACE, line, 0, {
     virt_text = { { figures, "FlemmaUsage" } },
@@ -81,8 +80,7 @@ local function show(message)
   })
 end
 
---- Keeps the figures of an answer, and shows them as soon as what the answer asks for
---- was begun.
+--- Shows the figures of an answer as soon as its calls are drawn.
 ---@param message flemma.protocol.Usage
 function M.usage(message)
   require("flemma.session").add(message.request, message.session)

@@ -105,7 +105,7 @@ fn words_of_a_closed_chat_are_told_and_stand_there_again() {
     editor.command("bwipeout!");
     wait_message(
         &editor,
-        "They stand in its prompt when it is opened again: Shorter: @You: … Next.",
+        "They will be in its prompt when it is opened again: Shorter: @You: … Next.",
     );
     editor.command("edit question.chat");
     wait_end(&editor, PROMPT);
