@@ -1,21 +1,22 @@
---- `:Flemma`: its sub-commands, their completion, and what to say to a wrong one.
---- What a sub-command does is the host's business, but for the few that concern
---- the host itself.
+--- `:Flemma`: its sub-commands, their completion, and the message for an unknown one. The
+--- host carries most of them out.
 ---@class flemma.commands
 local M = {}
 
 ---@class flemma.commands.Command
 ---@field help string One line.
----@field run? fun(arguments: string[], text: string) Done here instead of by the host.
+---@field text? boolean Whether all that follows is one text.
+---@field run? fun(arguments: string[], text: string) Runs it here instead of in the host.
 ---@field anywhere? boolean Whether it needs no chat.
----@field complete? fun(before: string[], lead: string): string[] What its next word can be.
+---@field words? string[] Completion of its words.
+---@field complete? fun(before: string[], lead: string): string[] The same as a function.
 
---- Says something to the model. Without words the user is asked for them.
+--- Sends a message to the model, for which the user is asked if it is empty.
 ---@param text string
 local function steer(text)
   local buffer = vim.api.nvim_get_current_buf()
   ---@param words string
-  local function say(words)
+  local function send(words)
     if vim.api.nvim_buf_is_valid(buffer) then
       vim.api.nvim_buf_call(buffer, function()
         require("flemma.buffer").command("steer", { text = words })
@@ -23,18 +24,24 @@ local function steer(text)
     end
   end
   if text ~= "" then
-    return say(text)
+    return send(text)
   end
   vim.ui.input({ prompt = "Steer: " }, function(words)
     if words and words ~= "" then
-      -- As if it stood behind the command, from where it can be had again.
+      -- As if it had been typed after the command, so that it can be recalled.
       vim.fn.histadd("cmd", "Flemma steer " .. words)
-      say(words)
+      send(words)
     end
   end)
 end
 
---- Asks for a reason, and refuses the call at the cursor with it.
+---@param before string[]
+---@return string[]
+local function complete_switch(before)
+  return require("flemma.switch").complete(before)
+end
+
+--- Asks for a reason, and rejects the call at the cursor with it.
 function M.reject()
   vim.ui.input({ prompt = "Reject, because (Enter alone: no reason): " }, function(words)
     if words then
@@ -47,15 +54,11 @@ end
 M.COMMANDS = {
   ["approve"] = {
     help = "Run the call at the cursor, or the only one that waits; with `all`, every one.",
-    complete = function()
-      return { "all" }
-    end,
+    words = { "all" },
   },
   ["reject"] = {
-    help = "Refuse the call at the cursor, or the only one that waits, for this reason.",
-    run = function(_, text)
-      require("flemma.buffer").command("reject", text ~= "" and { text = text } or nil)
-    end,
+    help = "Reject the call at the cursor, or the only one that waits, for this reason.",
+    text = true,
   },
   ["send"] = { help = "Send the conversation as it stands." },
   ["steer"] = {
@@ -64,42 +67,22 @@ M.COMMANDS = {
       steer(text)
     end,
   },
-  ["queue"] = {
-    help = "Send this when the model is done; without words, list what waits.",
-    run = function(_, text)
-      require("flemma.buffer").command("queue", text ~= "" and { text = text } or nil)
-    end,
-  },
+  ["queue"] = { help = "Send this when the model is done; without words, list what waits.", text = true },
   ["queue!"] = { help = "Put what waits into the prompt, unsent." },
   ["cancel"] = { help = "Stop the request, or all running calls." },
   ["fix"] = { help = "Mend what the diagnostic on this line says." },
   ["allow-file"] = { help = "Let this chat send the secret or the file outside the project that this line names." },
   ["trust"] = {
     help = "Agree to what this chat's frontmatter allows; with `tools`, to the project's tools.",
-    complete = function()
-      return { "tools" }
-    end,
+    words = { "tools" },
   },
-  ["trust!"] = {
-    help = "Take that back.",
-    complete = function()
-      return { "tools" }
-    end,
-  },
+  ["trust!"] = { help = "Take that back.", words = { "tools" } },
   ["status"] = { help = "Show provider, model and tools of this chat; with `verbose` every option." },
   ["switch"] = {
     help = "Send this chat to another provider, model or preset; without words, pick one.",
-    complete = function(before)
-      return require("flemma.switch").complete(before)
-    end,
+    complete = complete_switch,
   },
-  ["switch!"] = {
-    help = "The same for every chat.",
-    anywhere = true,
-    complete = function(before)
-      return require("flemma.switch").complete(before)
-    end,
-  },
+  ["switch!"] = { help = "The same for every chat.", anywhere = true, complete = complete_switch },
   ["usage"] = { help = "Show what answers took and cost, in this chat and in all." },
   ["log"] = { help = "Show what was decided lately, and what ran." },
   ["tool:cancel"] = { help = "Cancel the call at the cursor." },
@@ -143,14 +126,7 @@ local function names()
   return all
 end
 
---- The sub-command that was probably meant.
----@param name string
----@return string?
-function M.nearest(name)
-  return require("flemma.edit_distance").nearest(name, names())
-end
-
---- The sub-commands of a group such as `tool`.
+--- Returns the sub-commands of a group such as `tool`.
 ---@param name string
 ---@return string[]
 local function members(name)
@@ -159,7 +135,7 @@ local function members(name)
   end, names())
 end
 
---- What to tell the user about a name that is no sub-command.
+--- Returns the message for a name that is no sub-command.
 ---@param name string
 ---@return string
 function M.unknown(name)
@@ -167,7 +143,7 @@ function M.unknown(name)
   if #group > 0 then
     return (":Flemma %s is a group. Its commands: %s."):format(name, table.concat(group, ", "))
   end
-  local nearest = M.nearest(name)
+  local nearest = require("flemma.edit_distance").nearest(name, names())
   if nearest then
     return ('There is no command "%s". Did you mean "%s"?'):format(name, nearest)
   end
@@ -186,7 +162,7 @@ local function list()
   vim.api.nvim_echo(lines, false, {})
 end
 
---- Reads `key=value` words; others are numbered.
+--- Parses `key=value` words, and numbers the others.
 ---@param words string[]
 ---@return table<string, string>
 function M.arguments(words)
@@ -205,36 +181,34 @@ end
 
 --- Runs `:Flemma …`.
 ---@param words string[]
----@param line string The same as it was typed.
+---@param line string The same as one text.
 function M.run(words, line)
   local name = words[1]
   if not name then
-    list()
-    return
+    return list()
   end
-  local notices = require("flemma.notices")
-  local command = M.COMMANDS[name]
+  local command, problem = M.COMMANDS[name], nil
   if not command then
-    notices.notify({ level = "error", message = M.unknown(name) })
-    return
+    problem = M.unknown(name)
+  elseif not command.anywhere and vim.bo.filetype ~= "chat" then
+    problem = ":Flemma %s works in a chat, and this buffer is none. Open a file that ends in .chat."
+    problem = problem:format(name)
   end
-  if not command.anywhere and vim.bo.filetype ~= "chat" then
-    local message = (":Flemma %s works in a chat, and this buffer is none. Open a file that ends in .chat."):format(
-      name
-    )
-    notices.notify({ level = "error", message = message })
-    return
+  if problem then
+    return require("flemma.notices").notify({ level = "error", message = problem })
   end
-  local rest = vim.list_slice(words, 2)
+  local rest, text = vim.list_slice(words, 2), vim.trim(line:sub(#name + 1))
   if command.run then
-    command.run(rest, vim.trim(line:sub(#name + 1)))
+    command.run(rest, text)
+  elseif command.text then
+    require("flemma.buffer").command(name, text ~= "" and { text = text } or nil)
   else
     require("flemma.buffer").command(name, M.arguments(rest))
   end
 end
 
---- Completes the sub-command, or what it takes.
----@param lead string What stands before the cursor in this word.
+--- Completes the sub-command or its words.
+---@param lead string The part of this word before the cursor.
 ---@param line string The command line up to the cursor.
 ---@return string[]
 function M.complete(lead, line)
@@ -242,7 +216,7 @@ function M.complete(lead, line)
   local candidates = names()
   if #words > 1 then
     local command = M.COMMANDS[words[2]] or {}
-    candidates = command.complete and command.complete(vim.list_slice(words, 3), lead) or {}
+    candidates = command.complete and command.complete(vim.list_slice(words, 3), lead) or command.words or {}
   end
   return vim.tbl_filter(function(name)
     return vim.startswith(name, lead)

@@ -1,5 +1,5 @@
---- Completion in chats: `@` and the beginning of a tool's name, which makes that tool
---- available to the chat. Which tools there are the host says.
+--- Insert-mode completion of `@` and a tool's name, which makes that tool available to the
+--- chat.
 ---@class flemma.complete
 local M = {}
 
@@ -19,7 +19,7 @@ function M.omni(findstart, base)
   if findstart == 1 then
     local column = vim.api.nvim_win_get_cursor(0)[2]
     local start = vim.api.nvim_get_current_line():sub(1, column):find("@[%w_-]*$")
-    -- Nothing to complete, and nothing to say about it.
+    -- -3 cancels without a message.
     return start and start - 1 or -3
   end
   local items = {}

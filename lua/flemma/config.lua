@@ -1,5 +1,5 @@
---- The options that Neovim itself needs, and the form in which all of them travel to
---- the host. The host validates them; here a value of another type counts as absent.
+--- The options that the plugin itself reads, and the form in which the host gets all of them.
+--- The host validates them; here a value of another type counts as absent.
 ---@class flemma.config
 local M = {}
 
@@ -36,14 +36,14 @@ local DEFAULTS = {
 
 ---@type flemma.config.Options?
 local current
----@type integer[] Numbers of the functions in the options that the host has now.
+---@type integer[] Numbers of the functions in the options that the host has.
 local functions = {}
 
---- Replaces what cannot travel: a function becomes `{ ["function"] = id }`, and a number
---- that is infinite or NaN `{ not_finite = "inf" }`.
+--- Replaces what JSON cannot hold: a function becomes `{ ["function"] = id }`, an infinite
+--- number or NaN `{ not_finite = "inf" }`.
 ---@param value any
 ---@param add fun(callback: function): integer Returns the number of a function.
----@param depth integer Of the tables around it, so that a table that holds itself ends.
+---@param depth integer Number of tables around it; a table may contain itself.
 ---@return any
 local function portable(value, add, depth)
   if type(value) == "function" then
@@ -62,19 +62,19 @@ local function portable(value, add, depth)
   return copy
 end
 
---- The option at a path, if it has one of these types.
+--- Returns the option at a path, if it has this type.
 ---@param options any
----@param types string
+---@param kind string
 ---@param ... string
 ---@return any
-local function at(options, types, ...)
+local function at(options, kind, ...)
   for _, name in ipairs({ ... }) do
     options = type(options) == "table" and options[name] or nil
   end
-  return types:find(type(options), 1, true) and options or nil
+  return type(options) == kind and options or nil
 end
 
---- Reads what Neovim itself needs.
+--- Reads the options that the plugin itself needs.
 ---@param options table As given to `setup()`.
 function M.load(options)
   local keymaps = { enabled = (at(options, "table", "keymaps") or {}).enabled ~= false }
@@ -82,8 +82,10 @@ function M.load(options)
     keymaps[mode] = {}
     for name, key in pairs(DEFAULTS.keymaps[mode]) do
       local own = (at(options, "table", "keymaps", mode) or {})[name]
-      local fits = type(own) == "string" or own == false
-      keymaps[mode][name] = not fits and key or own
+      if type(own) == "string" or own == false then
+        key = own
+      end
+      keymaps[mode][name] = key
     end
   end
   local seconds = at(options, "number", "tools", "default_timeout")
@@ -93,7 +95,7 @@ function M.load(options)
     highlights = at(options, "table", "highlights") or {},
     bell = at(options, "string", "ui", "bell"),
     host = { path = at(options, "string", "host", "path"), log = at(options, "string", "host", "log") or log },
-    -- A timer takes neither infinity nor NaN.
+    -- A timer accepts neither infinity nor NaN.
     default_timeout = seconds and seconds > 0 and seconds <= 86400 and seconds or DEFAULTS.tools.default_timeout,
   }
 end
@@ -106,7 +108,7 @@ function M.get()
   return current
 end
 
---- The options as the host gets them. Ids given out before answer to nothing now.
+--- Returns the options as the host gets them. Earlier numbers of functions become invalid.
 ---@param options any As given to `setup()`.
 ---@return any
 function M.wire(options)
@@ -119,7 +121,7 @@ function M.wire(options)
   return type(plain) == "table" and next(plain) == nil and vim.empty_dict() or plain
 end
 
---- The options as JSON can hold them, for a host program that calls no function.
+--- Returns the options as JSON can hold them, for a program that calls no functions.
 ---@param options any As given to `setup()`.
 ---@return any
 function M.plain(options)

@@ -1,9 +1,8 @@
---- Suggests the `:Flemma` command that a misspelled word was probably meant to be. Works
---- without a host; all other suggestions are the host's.
+--- Suggestions for misspelled `:Flemma` commands, which need no host.
 ---@class flemma.edit_distance
 local M = {}
 
---- The number of single-character edits that turn one word into the other.
+--- Returns the number of single-character edits that turn one word into the other.
 ---@param from string
 ---@param to string
 ---@return integer
@@ -24,26 +23,16 @@ local function distance(from, to)
   return row[#to]
 end
 
---- The number of edits from a word to a candidate. The first part of a candidate, such as
---- `allow` of `allow-file`, is one edit away from it.
+--- Returns the candidate that takes the fewest edits, unless they are too many.
 ---@param word string
----@param candidate string
----@return integer
-local function cost_of(word, candidate)
-  local first = candidate:match("^(.-)[-:]")
-  local whole = distance(word, candidate)
-  return first and math.min(whole, distance(word, first) + 1) or whole
-end
-
---- The candidate that takes the fewest edits, unless they are too many.
----@param word string
----@param candidates string[]
+---@param candidates string[] Sorted.
 ---@return string?
 function M.nearest(word, candidates)
-  table.sort(candidates)
   local best, least = nil, math.max(2, math.floor(#word / 3)) + 1
   for _, candidate in ipairs(candidates) do
-    local cost = cost_of(word, candidate)
+    -- The first part, such as `allow` of `allow-file`, is one edit away from the whole.
+    local first = candidate:match("^(.-)[-:]")
+    local cost = math.min(distance(word, candidate), first and distance(word, first) + 1 or math.huge)
     if cost < least then
       best, least = candidate, cost
     end

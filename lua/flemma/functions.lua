@@ -1,17 +1,12 @@
---- Runs the user's own Lua functions for the host. What their answers mean is
---- decided there.
+--- Runs the user's Lua functions for the host, which interprets their answers.
 ---@class flemma.functions
 local M = {}
 
 local callbacks = require("flemma.callbacks")
 local host = require("flemma.host")
 
----@param value any
----@return any value As it travels: what is not a scalar becomes nil; its kind says what it was.
-local function scalar(value)
-  local kind = type(value)
-  return (kind == "boolean" or kind == "string" or kind == "number") and value or vim.NIL
-end
+--- Types of answers that the host gets; of others it gets only the type.
+local SCALARS = { "boolean", "string", "number" }
 
 ---@param id integer
 ---@param arguments any[]
@@ -25,19 +20,20 @@ local function run(id, arguments)
   if not ok then
     return { ok = false, value = vim.NIL, kind = "nil", message = tostring(value) }
   end
-  if value == false then
-    return { ok = true, value = false, kind = "boolean" }
+  local kind = type(value)
+  if not vim.list_contains(SCALARS, kind) then
+    value = vim.NIL
   end
-  return { ok = true, value = scalar(value), kind = type(value) }
+  return { ok = true, value = value, kind = kind }
 end
 
---- Asks functions one after another until one of them returns something.
+--- Calls functions one after another until one of them returns something.
 ---@param call flemma.protocol.FunctionCall
 ---@return flemma.protocol.Answer[]
 local function run_until_answered(call)
   local answers = {}
   for index, id in ipairs(call.functions) do
-    -- Each gets arguments of its own: what one does to them is its own affair.
+    -- Each gets a copy, which it may change.
     answers[index] = run(id, vim.deepcopy(call.arguments))
     if answers[index].ok and answers[index].kind ~= "nil" then
       break
@@ -46,7 +42,7 @@ local function run_until_answered(call)
   return answers
 end
 
---- Answers a batch of questions in one message.
+--- Answers several questions in one message.
 ---@param message flemma.protocol.Ask
 function M.ask(message)
   local values, asker = {}, host.channel()

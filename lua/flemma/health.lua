@@ -1,4 +1,4 @@
---- `:checkhealth flemma`. Reports and changes nothing.
+--- `:checkhealth flemma`.
 ---@class flemma.health
 local M = {}
 
@@ -35,14 +35,9 @@ local function check_host()
   check_binary(host.binary())
   local state = host.state()
   if state.welcome then
-    vim.health.ok(
-      ("Running, process %d, version %s, protocol %s of %d."):format(
-        vim.fn.jobpid(state.channel),
-        state.welcome.version,
-        state.welcome.protocol,
-        protocol.VERSION
-      )
-    )
+    local process, welcome = vim.fn.jobpid(state.channel), state.welcome
+    local text = "Running, process %d, version %s, protocol %s of %d."
+    vim.health.ok(text:format(process, welcome.version, welcome.protocol, protocol.VERSION))
   elseif state.channel then
     vim.health.warn("Started, but it has not answered yet.")
   elseif state.problem then
@@ -55,7 +50,7 @@ local function check_host()
   vim.health.info("Log: " .. require("flemma.config").get().host.log)
 end
 
---- Reports on options and providers; which there are, the host knows.
+--- Reports on options and providers, as the host program validates them.
 ---@param path string The host program.
 local function check_options(path)
   local ok, result = pcall(function()

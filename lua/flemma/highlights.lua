@@ -2,8 +2,8 @@
 ---@class flemma.highlights
 local M = {}
 
---- Group to the group it links to.
-M.LINKS = {
+--- The group that each group links to.
+local LINKS = {
   FlemmaSystem = "Special",
   FlemmaUser = "Title",
   FlemmaAssistant = "Function",
@@ -41,16 +41,16 @@ local function group_of(name)
   return "Flemma" .. name:gsub("^%l", string.upper):gsub("_(%l)", string.upper)
 end
 
---- Sets all groups: ours where nobody set them, the user's in any case.
+--- Defines all groups that do not exist yet, and those that the user set.
 ---@param overrides table<string, string|table> The option `highlights`.
 function M.define(overrides)
-  for group, link in pairs(M.LINKS) do
+  for group, link in pairs(LINKS) do
     vim.api.nvim_set_hl(0, group, { link = link, default = true })
   end
   for name, value in pairs(overrides) do
     local definition = type(value) == "string" and { link = value } or value
     local fits = type(name) == "string" and type(definition) == "table"
-    -- A wrong definition must not keep the chat from opening.
+    -- An invalid definition must not keep the chat from opening.
     local ok, why = pcall(vim.api.nvim_set_hl, 0, group_of(tostring(name)), definition)
     if not ok and fits then
       local message = ("setup(): highlights.%s is no definition of a highlight group: %s"):format(name, why)

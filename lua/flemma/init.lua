@@ -1,16 +1,17 @@
---- The functions that users call. Loads nothing else until a chat is open.
+--- The public functions `setup()` and `statusline()`. Loads nothing else until a chat is
+--- open.
 ---@class flemma
 local M = {}
 
----@type flemma.Options The table given to `setup()`.
+---@type flemma.Options The options, if `setup()` got a table.
 M.options = {}
----@type any What `setup()` was given, which the host validates.
+---@type any The argument of `setup()`, which the host validates.
 M.given = {}
 ---@type string? The line that called `setup()`, as `file:line`.
 M.caller = nil
 
---- Stores the options. They are read and validated when the first `.chat` is opened;
---- a later call replaces them in a running host too.
+--- Stores the options, which are validated when the first `.chat` is opened. A later call
+--- replaces them, also in a running host.
 ---@param options? flemma.Options See |flemma-options|.
 function M.setup(options)
   M.given = options == nil and {} or options
@@ -23,8 +24,8 @@ function M.setup(options)
   end
 end
 
---- What the host has to say about the current buffer, for a status line.
----@return string text Empty when there is nothing to say.
+--- Returns the state of the current chat for a status line.
+---@return string text May be empty.
 function M.statusline()
   local notices = package.loaded["flemma.notices"]
   return notices and notices.text(vim.api.nvim_get_current_buf()) or ""

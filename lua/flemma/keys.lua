@@ -1,4 +1,4 @@
---- The keys of a chat: maps them, and follows what is typed.
+--- The keys of a chat: their mappings, and what is typed.
 ---@class flemma.keys
 local M = {}
 
@@ -6,7 +6,7 @@ local api = vim.api
 local config = require("flemma.config")
 local mirror = require("flemma.mirror")
 
---- Ctrl-C, as Neovim spells it inside.
+--- Ctrl-C, as |vim.on_key()| gets it.
 local INTERRUPT = "\3"
 local KEYS = api.nvim_create_namespace("flemma.keys")
 
@@ -16,7 +16,7 @@ local function command(name, arguments)
   require("flemma.buffer").command(name, arguments)
 end
 
---- Ctrl-] in Insert mode: leaves it, and comes back when the host asks for it.
+--- Ctrl-] in Insert mode leaves it until the host returns to it.
 local function advance_from_insert()
   vim.cmd.stopinsert()
   vim.schedule(function()
@@ -53,11 +53,8 @@ function M.set(buffer)
   map("i", keymaps.insert.send, advance_from_insert, "review, run or send")
 end
 
---- Follows the keys: what is typed counts as the user's own, see |flemma.mirror|.
----
---- A Ctrl-C that comes between two messages of the host is taken by Neovim as an
---- interrupt and passes by the mapping, so that it would be lost just while an
---- answer streams fast. It then arrives here as the key itself.
+--- Counts typed keys for |flemma.mirror|, and handles Ctrl-C while an answer streams: between
+--- two messages of the host Neovim takes it as an interrupt and ignores the mapping.
 ---@param chats table<integer, any> The chats by buffer.
 function M.follow(chats)
   vim.on_key(function(key, typed)

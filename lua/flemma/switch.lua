@@ -1,13 +1,11 @@
---- Asks what to switch to, with the user's own picker, and completes what
---- `:Flemma switch` and `:Flemma run` take. What there is to choose from, and
---- what a choice does, is the host's business.
+--- The picker of `:Flemma switch`, and the completion of `:Flemma switch` and `:Flemma run`.
 ---@class flemma.switch
 local M = {}
 
----@type flemma.protocol.Choices
+---@type flemma.protocol.Choices What the host last said.
 local known = { ask = false, all = false, items = {}, commands = {} }
 
---- Switches the chat that the question was asked in, or every chat.
+--- Switches the chat from which the picker was opened, or every chat.
 ---@param buffer integer
 ---@param words table<string, string>
 local function switch(buffer, words)
@@ -18,39 +16,40 @@ local function switch(buffer, words)
   end
 end
 
----@param name string
+---@param item flemma.protocol.Choice
+---@return string
+local function name_of(item)
+  return item.name
+end
+
+---@param name string?
 ---@return flemma.protocol.Choice?
 local function find(name)
-  for _, item in ipairs(known.items) do
-    if item.name == name then
-      return item
-    end
-  end
+  return vim.iter(known.items):find(function(item)
+    return item.name == name
+  end)
 end
 
 --- Asks for a preset or a provider, and then for its model.
 local function ask()
-  local names = vim.tbl_map(function(item)
-    return item.name
-  end, known.items)
   local buffer = vim.api.nvim_get_current_buf()
-  vim.ui.select(names, { prompt = known.all and "Switch every chat to" or "Switch this chat to" }, function(name)
-    local item = name and find(name)
+  local prompt = known.all and "Switch every chat to" or "Switch this chat to"
+  vim.ui.select(vim.tbl_map(name_of, known.items), { prompt = prompt }, function(name)
+    local item = find(name)
     if not item then
       return
     elseif #item.models == 0 then
-      switch(buffer, { ["1"] = name })
-      return
+      return switch(buffer, { ["1"] = item.name })
     end
-    vim.ui.select(item.models, { prompt = "Model of " .. name }, function(model)
+    vim.ui.select(item.models, { prompt = "Model of " .. item.name }, function(model)
       if model then
-        switch(buffer, { ["1"] = name, ["2"] = model })
+        switch(buffer, { ["1"] = item.name, ["2"] = model })
       end
     end)
   end)
 end
 
---- Takes what there is, and asks when the host wants it.
+--- Stores the choices, and opens the picker if the host wants it.
 ---@param message flemma.protocol.Choices
 function M.choices(message)
   known = message
@@ -59,25 +58,20 @@ function M.choices(message)
   end
 end
 
---- Completes behind `:Flemma switch`.
----@param before string[] The words that stand already.
+--- Completes `:Flemma switch`.
+---@param before string[] The words before the cursor.
 ---@return string[]
 function M.complete(before)
   if #before == 0 then
-    return vim.tbl_map(function(item)
-      return item.name
-    end, known.items)
+    return vim.tbl_map(name_of, known.items)
   end
   local item = find(before[1])
-  if not item then
-    return {}
-  end
-  local words = vim.list_slice(item.parameters)
-  return #before == 1 and vim.list_extend(vim.list_slice(item.models), words) or words
+  local models = item and #before == 1 and vim.list_slice(item.models) or {}
+  return vim.list_extend(models, item and item.parameters or {})
 end
 
---- Completes the name of a command behind `:Flemma run`; what it takes are files.
----@param before string[] The words that stand already.
+--- Completes `:Flemma run`: the name of a command, then files.
+---@param before string[] The words before the cursor.
 ---@param lead string
 ---@return string[]
 function M.complete_run(before, lead)
@@ -87,13 +81,11 @@ function M.complete_run(before, lead)
   local names = {}
   for _, folder in ipairs(known.commands) do
     for file in vim.fs.dir(vim.fs.abspath(folder)) do
-      names[file:match("^(.+)%.ya?ml$") or ""] = true
+      names[#names + 1] = file:match("^(.+)%.ya?ml$")
     end
   end
-  names[""] = nil
-  local sorted = vim.tbl_keys(names)
-  table.sort(sorted)
-  return sorted
+  table.sort(names)
+  return vim.fn.uniq(names)
 end
 
 return M
