@@ -1,5 +1,4 @@
---- Shows what the host found in a chat, through |vim.diagnostic|, each with its text below
---- the line that it is about.
+--- Diagnostics of the host in |vim.diagnostic|, each with its wrapped text below its line.
 ---@class flemma.diagnostics
 local M = {}
 
@@ -7,19 +6,18 @@ local api = vim.api
 
 local NAMESPACE = api.nvim_create_namespace("flemma")
 local TEXTS = api.nvim_create_namespace("flemma.diagnostic_texts")
---- The handler's name, which is also its option in |vim.diagnostic.config()|.
+--- The name of the handler and of its option in |vim.diagnostic.config()|.
 local HANDLER = "flemma/text"
---- Most diagnostics whose text is shown: a file from a stranger may have thousands.
+--- Most diagnostics whose text is shown, as a file may have thousands.
 local MOST = 50
 
 ---@type table<integer, boolean> Buffers that show any.
 local shown = {}
---- The width that the texts of a buffer were wrapped to.
----@type table<integer, integer>
+---@type table<integer, integer> The width that the texts of a buffer are wrapped to.
 local widths = {}
 local started = false
 
---- Draws the texts, unless the user's own configuration shows them.
+--- Draws the texts, unless the user's configuration shows them.
 ---@param buffer integer
 ---@param items vim.Diagnostic[]
 ---@param options table
@@ -32,16 +30,15 @@ local function draw(buffer, items, options)
   widths[buffer] = width
   local last = api.nvim_buf_line_count(buffer) - 1
   for _, item in ipairs(vim.list_slice(items, 1, MOST)) do
-    local is_error = item.severity == vim.diagnostic.severity.ERROR
-    local sign, group = is_error and "✗" or "!", is_error and "FlemmaRemarkError" or "FlemmaRemarkWarn"
+    local level = item.severity == vim.diagnostic.severity.ERROR and "error" or "warn"
     api.nvim_buf_set_extmark(buffer, TEXTS, math.min(item.lnum, last), 0, {
-      virt_lines = wrap.virtual_lines(require("flemma.notices").escape(item.message), sign, group, width),
+      virt_lines = wrap.virtual_lines(require("flemma.notices").escape(item.message), level, width),
       undo_restore = false,
     })
   end
 end
 
---- Loading vim.diagnostic takes time, and most chats never need it.
+--- Adds the handler, with the first diagnostic: most chats never load |vim.diagnostic|.
 local function start()
   if started then
     return
@@ -86,7 +83,7 @@ function M.diagnostics(message)
   vim.diagnostic.set(NAMESPACE, buffer, all)
 end
 
---- Wraps the texts anew if the windows of the buffer have another width.
+--- Wraps the texts again if the windows of the buffer have another width.
 ---@param buffer integer
 function M.resized(buffer)
   local known = shown[buffer] and api.nvim_buf_is_loaded(buffer) and widths[buffer]

@@ -1,9 +1,8 @@
---- Reads and replaces files through the buffers that hold them, so that what the
---- user has not saved is neither missed nor overwritten. Files that no buffer
---- holds are the host's business.
+--- Reads and replaces open files for the host's tools through their buffers, so that unsaved
+--- changes are neither missed nor overwritten.
 ---
---- One rule for every tool: an unmodified buffer is first made to hold what its file
---- does; a modified buffer is the truth, and is not saved.
+--- An unmodified buffer is first reloaded if its file changed. A modified buffer counts
+--- instead of its file, and is not saved.
 ---@class flemma.files
 local M = {}
 
@@ -15,35 +14,27 @@ local queue = require("flemma.queue")
 local text = require("flemma.files.text")
 local undo = require("flemma.undo")
 
---- The loaded buffers that are files.
----@return fun(): integer?, string? buffers Each with its name.
+--- Returns the loaded buffers that are files.
+---@return integer[]
 local function open_files()
-  return coroutine.wrap(function()
-    for _, buffer in ipairs(api.nvim_list_bufs()) do
-      if api.nvim_buf_is_loaded(buffer) and vim.bo[buffer].buftype == "" then
-        local name = api.nvim_buf_get_name(buffer)
-        if name ~= "" then
-          coroutine.yield(buffer, name)
-        end
-      end
-    end
-  end)
+  return vim.tbl_filter(function(buffer)
+    local is_file = api.nvim_buf_is_loaded(buffer) and vim.bo[buffer].buftype == ""
+    return is_file and api.nvim_buf_get_name(buffer) ~= ""
+  end, api.nvim_list_bufs())
 end
 
---- The loaded buffer of a file.
+--- Returns the loaded buffer of a file.
 ---@param path string Absolute.
 ---@return integer?
 local function buffer_of(path)
   local real = vim.uv.fs_realpath(path) or path
-  for buffer, name in open_files() do
-    if name == path or (vim.uv.fs_realpath(name) or name) == real then
-      return buffer
-    end
-  end
+  return vim.iter(open_files()):find(function(buffer)
+    local name = api.nvim_buf_get_name(buffer)
+    return name == path or (vim.uv.fs_realpath(name) or name) == real
+  end)
 end
 
---- Makes the buffer's lines `lines`, touching only those that differ, so that
---- marks and cursors elsewhere stay.
+--- Replaces the lines of a buffer that differ, so that marks and cursors elsewhere stay.
 ---@param buffer integer
 ---@param lines string[]
 local function replace_lines(buffer, lines)
@@ -53,7 +44,7 @@ local function replace_lines(buffer, lines)
   end
   local old = api.nvim_buf_get_lines(buffer, 0, -1, false)
   local function joined(of)
-    -- A line may hold what the comparison takes for a line end.
+    -- vim.diff() would take a carriage return for a line end.
     return (table.concat(of, "\n"):gsub("\r", "\0")) .. "\n"
   end
   local hunks = vim.diff(joined(old), joined(lines), { result_type = "indices" })
@@ -67,50 +58,46 @@ local function replace_lines(buffer, lines)
   end
 end
 
----@type string? What the host was told last, in one string.
+---@type string[]? The paths that the host knows.
 local told
 
---- Tells the host which files are open, so that it asks about no others. To be
---- called before whatever may start work on files: what was opened a moment ago
---- counts.
+--- Tells the host which files are open, so that it asks about no others. Called before
+--- anything that may start work on files.
 function M.tell()
-  local paths = {}
-  for _, name in open_files() do
-    paths[#paths + 1] = name
-  end
-  local all = table.concat(paths, "\n")
-  if all ~= told then
-    told = all
+  local paths = vim.tbl_map(api.nvim_buf_get_name, open_files())
+  if not vim.deep_equal(paths, told) then
+    told = paths
     host.send("open_files", { paths = paths })
   end
 end
 
---- Tells a host that knows nothing yet, and from then on whenever it changes.
+--- Tells a new host, and from then on whenever the list changes.
 function M.watch()
   told = nil
   M.tell()
-  local scheduled = false
   api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufFilePost", "BufUnload" }, {
     group = api.nvim_create_augroup("flemma.files", { clear = true }),
     desc = "flemma: which files are open",
-    callback = function()
-      if not scheduled then
-        scheduled = true
-        -- A buffer that is unloaded still counts while its event runs.
-        vim.schedule(function()
-          scheduled = false
-          M.tell()
-        end)
-      end
-    end,
+    -- Scheduled, because a buffer is still loaded while `BufUnload` runs.
+    callback = vim.schedule_wrap(M.tell),
   })
 end
 
---- Longest that a call waits for Neovim, in milliseconds: less than the 30 s after
---- which it is given up, as it must not do its work later.
+--- Longest time that a call waits for Neovim. The host gives it up after 30 s, and then it
+--- must not do its work any more.
 local LONGEST_MS = 20000
 
---- Runs `work` on a buffer as soon as Neovim can take it; `failed` gets its error.
+--- Returns a function that answers a question, if the host that asked still runs.
+---@param ask integer
+---@return fun(answered: flemma.protocol.BuffersAnswered)
+local function answerer(ask)
+  local asker = host.channel()
+  return function(answered)
+    host.answer(asker, "buffers_answered", vim.tbl_extend("error", answered, { ask = ask }))
+  end
+end
+
+--- Runs `work` on a buffer as soon as Neovim can take it. `failed` gets its error.
 ---@param buffer integer
 ---@param work fun()
 ---@param failed fun(why: string)
@@ -131,41 +118,33 @@ local function when_free(buffer, work, failed)
   end)
 end
 
---- Answers what a file's buffer holds. A buffer that is unmodified and cannot be made
---- to hold what the file does is no open file: what is on disk counts.
+--- Answers with the text of a file's buffer. An unmodified buffer that cannot be reloaded
+--- counts as no open file, so that the file on disk counts.
 ---@param message flemma.protocol.OpenText
 function M.open_text(message)
-  local asker = host.channel()
-  local function answer(answered)
-    answered.ask = message.ask
-    host.answer(asker, "buffers_answered", answered)
+  local answer, buffer = answerer(message.ask), buffer_of(message.path)
+  local function closed()
+    answer({ open = false })
   end
-  local buffer = buffer_of(message.path)
-  if not buffer then
-    return answer({ open = false })
-  end
-  local function answer_text()
+  local function opened()
     answer({ open = true, text = text.of(buffer), modified = vim.bo[buffer].modified })
   end
-  if vim.bo[buffer].modified or disk.agrees(buffer) then
-    return answer_text()
+  if not buffer then
+    return closed()
+  elseif vim.bo[buffer].modified or disk.agrees(buffer) then
+    return opened()
   end
   when_free(buffer, function()
     if api.nvim_buf_is_loaded(buffer) and (vim.bo[buffer].modified or disk.sync(buffer)) then
-      answer_text()
+      opened()
     else
-      answer({ open = false })
+      closed()
     end
-  end, function()
-    answer({ open = false })
-  end)
+  end, closed)
 end
 
----@class flemma.files.Old A buffer before it was changed.
----@field lines string[]
----@field form flemma.files.Form
----@field step integer Its undo step.
----@field modified boolean
+--- A buffer before it was changed; `step` is its undo step.
+---@alias flemma.files.Old { lines: string[], form: flemma.files.Form, step: integer, modified: boolean }
 
 ---@param buffer integer
 ---@return flemma.files.Old
@@ -178,7 +157,7 @@ local function snapshot(buffer)
   }
 end
 
---- Takes everything back that was done since.
+--- Reverts a buffer.
 ---@param buffer integer
 ---@param old flemma.files.Old
 local function restore(buffer, old)
@@ -195,11 +174,11 @@ local function restore(buffer, old)
   end
 end
 
---- Why the text of a message cannot be put into a buffer, before anything changes.
+--- Checks that the text of a message can be put into a buffer.
 ---@param message flemma.protocol.ReplaceText
 ---@param buffer integer
----@param form flemma.files.Form The form that it would have.
----@return string? why
+---@param form flemma.files.Form The form that the buffer would have.
+---@return string? why Why it cannot.
 local function refusal(message, buffer, form)
   local name = api.nvim_buf_get_name(buffer)
   if not vim.bo[buffer].modifiable then
@@ -221,9 +200,9 @@ end
 ---@param buffer integer
 ---@param lines string[]
 ---@param form flemma.files.Form
----@return string? why It was not done.
-local function put(message, buffer, lines, form)
-  local old = snapshot(buffer)
+---@param old flemma.files.Old
+---@return string? why Why it was not done.
+local function put(message, buffer, lines, form, old)
   local ok, why = undo.write(buffer, false, function()
     text.set_form(buffer, form)
     replace_lines(buffer, lines)
@@ -237,18 +216,24 @@ local function put(message, buffer, lines, form)
   end
 end
 
---- Saves the buffer, or takes the change back.
+---@param why string
+---@return flemma.protocol.BuffersAnswered
+local function refused(why)
+  return { ok = false, message = why }
+end
+
+--- Saves the buffer, or reverts it.
 ---@param message flemma.protocol.ReplaceText
 ---@param buffer integer
 ---@param old flemma.files.Old
----@param before string? What the file held.
+---@param before string? The bytes that the file had.
 ---@return flemma.protocol.BuffersAnswered
 local function save(message, buffer, old, before)
   local saved, why = disk.save(buffer, before)
   if not saved then
     restore(buffer, old)
     local name = api.nvim_buf_get_name(buffer)
-    return { ok = false, message = ("%s was not saved: %s The change was taken back."):format(name, why) }
+    return refused(("%s was not saved: %s The change was taken back."):format(name, why))
   end
   local now = text.of(buffer)
   local difference = now ~= message.text and vim.diff(message.text, now, { ctxlen = 1 }) or nil
@@ -266,9 +251,6 @@ end
 ---@param buffer integer
 ---@return flemma.protocol.BuffersAnswered
 local function replace(message, buffer)
-  local function refused(why)
-    return { ok = false, message = why }
-  end
   if not api.nvim_buf_is_loaded(buffer) then
     return refused("The buffer was closed.")
   end
@@ -285,7 +267,7 @@ local function replace(message, buffer)
     return refused(why)
   end
   local old = snapshot(buffer)
-  why = put(message, buffer, lines, form)
+  why = put(message, buffer, lines, form, old)
   if why then
     return refused(why)
   elseif modified then
@@ -294,30 +276,25 @@ local function replace(message, buffer)
   return save(message, buffer, old, before)
 end
 
---- Replaces the text of a file's buffer, if it is still the expected one, and
---- writes it unless the user had unsaved changes there.
+--- Replaces the text of a file's buffer, if it is still the expected one, and saves it
+--- unless there were unsaved changes.
 ---@param message flemma.protocol.ReplaceText
 function M.replace_text(message)
-  local asker = host.channel()
-  local function answer(answered)
-    answered.ask = message.ask
-    host.answer(asker, "buffers_answered", answered)
-  end
-  local buffer = buffer_of(message.path)
+  local answer, buffer = answerer(message.ask), buffer_of(message.path)
   if not buffer then
-    return answer({ ok = false, message = "No buffer holds the file." })
+    return answer(refused("No buffer holds the file."))
   end
   when_free(buffer, function()
     answer(replace(message, buffer))
   end, function(why)
-    answer({ ok = false, message = why })
+    answer(refused(why))
   end)
 end
 
---- Reads files again that a command may have changed. Chats are left alone: their
---- text is what the host works on.
+--- Reloads files that a command may have changed, but no chats: the host works on their
+--- text.
 function M.check_files()
-  for buffer, name in open_files() do
+  for _, buffer in ipairs(open_files()) do
     if vim.bo[buffer].filetype ~= "chat" then
       when_free(buffer, function()
         if not api.nvim_buf_is_loaded(buffer) then
@@ -326,7 +303,7 @@ function M.check_files()
         disk.check(buffer)
         local _, first = disk.conflicts(buffer)
         if first then
-          local short = vim.fn.fnamemodify(name, ":~:.")
+          local short = vim.fn.fnamemodify(api.nvim_buf_get_name(buffer), ":~:.")
           local message = short .. " changed on disk and has unsaved changes. :e! loads it, :w! keeps yours."
           notices.notify({ level = "warn", message = message })
         end

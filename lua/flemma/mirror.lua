@@ -1,67 +1,79 @@
---- Tells the host every change of a chat's text, and counts them.
---- The count, `seq`, is what makes an edit from the host safe: it names the text
---- it was computed for. `changedtick` will not do, it moves on `:write` too. The
---- module knows no grammar and applies no edits.
+--- Sends every change of a chat's text to the host, and counts them. The count, `seq`,
+--- identifies the text that an edit of the host was computed for; 'changedtick' would not,
+--- because `:write` changes it as well.
 ---@class flemma.mirror
 local M = {}
 
 local host = require("flemma.host")
 
---- What one message may hold. The host's decoder is super-linear in the size of
---- a message: 64 KB are free, 4 MB take 0.2 s. It reads one long string much faster
---- than many short ones.
+--- Limits of one message. The host's decoder is super-linear in the size of a message
+--- (4 MB take 0.2 s), and reads one long string much faster than many short ones.
 M.MAX_LINES = 500
 M.MAX_BYTES = 48 * 1024
 
 ---@class flemma.mirror.State
 ---@field seq integer Text changes so far, however they were made.
----@field muted boolean Whether the changes are the host's own, which it is not told again.
+---@field muted boolean Whether the changes are the host's own, which are not sent.
 ---@field ours boolean Whether the last change was the host's.
----@field attached boolean Whether Neovim tells us of changes.
----@field unsent_bulk boolean Whether text arrived in bulk while no host could be told.
+---@field attached boolean Whether Neovim reports changes.
+---@field unsent_bulk boolean Whether text arrived in bulk and was not sent to any host.
 
 ---@type table<integer, flemma.mirror.State>
 local states = require("flemma.state").by_buffer()
 ---@type fun(buffer: integer, first: integer, last: integer, new_last: integer)[]
 local listeners = {}
 
---- Cuts lines into pieces that fit into one message. Empty lines give one
---- empty piece. A line over the limit is a piece of its own.
+--- Finds the end of the piece of a text that fits into one message, and whether its lines
+--- can be joined: a NUL in Neovim is an LF inside a line.
+---@param lines string[]
+---@param first integer The first line of the piece.
+---@param joined boolean Whether joining is wanted.
+---@return integer last
+---@return boolean joined
+function M.piece(lines, first, joined)
+  local bytes = 0
+  for index = first, #lines do
+    local line = lines[index]
+    bytes = bytes + #line + 1
+    local one_by_one = not joined or line:find("\n", 1, true) ~= nil
+    if index > first and (bytes > M.MAX_BYTES or one_by_one and index - first >= M.MAX_LINES) then
+      return index - 1, joined
+    end
+    joined = not one_by_one
+  end
+  return #lines, joined
+end
+
+--- Cuts lines into pieces that fit into one message each. No lines give one empty piece.
 ---@param lines string[]
 ---@return string[][]
 function M.chunks(lines)
-  local all, chunk, bytes = {}, {}, 0
-  for _, line in ipairs(lines) do
-    if #chunk > 0 and (#chunk >= M.MAX_LINES or bytes + #line > M.MAX_BYTES) then
-      all[#all + 1] = chunk
-      chunk, bytes = {}, 0
-    end
-    chunk[#chunk + 1] = line
-    bytes = bytes + #line + 1
-  end
-  all[#all + 1] = chunk
+  local all, first = {}, 1
+  repeat
+    local last = M.piece(lines, first, false)
+    all[#all + 1] = vim.list_slice(lines, first, last)
+    first = last + 1
+  until first > #lines
   return all
 end
 
---- Bytes that a key may bring beyond itself, such as an indent.
+--- Bytes that a key may add beyond itself, such as an indent.
 local SLACK = 16
 
---- Bytes of text that keys typed in Insert or Replace mode since the last change; nothing
---- when no key was pressed since.
----@type integer?
+---@type integer? Bytes typed in Insert or Replace mode since the last change; nil without a key since.
 local typed
 
---- Whether keys write text in this mode: not in `niI`, which is Ctrl-O.
+--- Returns true if keys write text in the current mode, which excludes `niI`, Ctrl-O.
 ---@return boolean
 local function is_writing()
   local mode = vim.api.nvim_get_mode().mode:sub(1, 1)
   return mode == "i" or mode == "R"
 end
 
---- Counts a key. What a mapping, a macro, a register, or `.` feeds is not typed, and a
---- special key (an arrow, Ctrl-R) begins anew: what it brings is no text that was typed.
---- So does a key of another mode.
----@param keys string? The keys that the user pressed for it.
+--- Counts a key. Keys from a mapping, a macro, a register, or `.` are not typed. A special
+--- key such as Ctrl-R, or a key of another mode, resets the count, because the text that it
+--- inserts is not typed.
+---@param keys string? The keys that the user pressed.
 function M.note_key(keys)
   if not keys or keys == "" then
     return
@@ -102,9 +114,8 @@ local function send_change(change, lines)
   return sent
 end
 
---- Whether an undo or a redo is being made. Only changes that write a status are looked
---- at: Neovim makes a table of the whole history for it. Its last change is "synced"
---- during these and at no other change.
+--- Returns true during an undo or redo, and nil for changes that write no approval: reading
+--- the undo tree is slow. It is "synced" only during an undo or redo.
 ---@param buffer integer
 ---@param lines string[]
 ---@return boolean?
@@ -116,22 +127,22 @@ local function is_undo(buffer, lines)
   end
 end
 
---- Lines between two changes that are sent along with them rather than as two messages.
+--- Most unchanged lines between two changes that are sent as one.
 local GAP = 8
 
---- Changes of one turn of Neovim's loop, as one: a command such as `:g` makes thousands.
+--- Joined changes of one turn of Neovim's loop: a command such as `:g` makes thousands.
 ---@class flemma.mirror.Pending
 ---@field buffer integer
 ---@field seq integer After the last of them.
 ---@field first integer
----@field last integer As many lines are replaced as come in their place.
----@field lines table<integer, string> By line number, none missing.
+---@field last integer The same before and after the changes.
+---@field lines table<integer, string> By line number, without holes.
 ---@field old_size integer Bytes that were replaced.
 
 ---@type flemma.mirror.Pending?
 local pending
 
---- Notes that a change could not be told.
+--- Notes that a change could not be sent.
 ---@param buffer integer
 ---@param change flemma.mirror.Change
 ---@param lines string[]
@@ -146,8 +157,7 @@ local function note_unsent(buffer, change, lines, old_size)
   state.unsent_bulk = state.unsent_bulk or not (is_writing() and is_short or size <= old_size)
 end
 
---- Sends what is pending. To be called before anything else is sent, so that messages
---- keep their order.
+--- Sends the pending changes. Called before any other message, which keeps their order.
 function M.flush()
   local change = pending
   if not change then
@@ -164,14 +174,14 @@ function M.flush()
 end
 host.on_send(M.flush)
 
---- Adds a change to what is pending, where it can be told as one with it.
+--- Adds a change to the pending ones, if they can be sent as one.
 ---@param change flemma.mirror.Change
 ---@param lines string[]
 ---@param old_size integer
 ---@return boolean added
 local function add(change, lines, old_size)
-  -- What keys typed goes alone, and so does what decides about a call: where a change
-  -- came from is looked at one by one. Another number of lines would move those between.
+  -- The host judges the origin of typed text and of approvals change by change. Another
+  -- number of lines would move the lines between two changes.
   if change.typed or change.undone ~= nil or #lines ~= change.last - change.first then
     return false
   end
@@ -203,33 +213,13 @@ local function add(change, lines, old_size)
   return true
 end
 
---- Where the piece of a snapshot ends that begins with the line `first`, and
---- whether its lines can be joined: Neovim's NUL is an LF inside a line.
----@param lines string[]
----@param first integer
----@return integer last
----@return boolean joined
-function M.piece(lines, first)
-  local bytes, joined = 0, true
-  for index = first, #lines do
-    local line = lines[index]
-    bytes = bytes + #line + 1
-    local one_by_one = not joined or line:find("\n", 1, true) ~= nil
-    if index > first and (bytes > M.MAX_BYTES or one_by_one and index - first >= M.MAX_LINES) then
-      return index - 1, joined
-    end
-    joined = not one_by_one
-  end
-  return #lines, joined
-end
-
 --- Sends the whole text.
 ---@param buffer integer
 function M.snapshot(buffer)
   local seq, first = M.seq(buffer), 1
   local lines = vim.api.nvim_buf_get_lines(buffer, 0, -1, false)
   repeat
-    local last, joined = M.piece(lines, first)
+    local last, joined = M.piece(lines, first, true)
     host.send("snapshot", {
       buffer = buffer,
       seq = seq,
@@ -252,7 +242,7 @@ local function on_lines(buffer, first, last, new_last, old_size)
     return true
   end
   state.seq = state.seq + 1
-  -- Its line numbers are those of the text before a change of the host's.
+  -- The pending changes have the line numbers before a change of the host's.
   if state.muted then
     M.flush()
   end
@@ -281,7 +271,7 @@ local function on_lines(buffer, first, last, new_last, old_size)
   end
 end
 
---- Whether text arrived in bulk that no host has heard of; asked for once.
+--- Returns true, once, if text arrived in bulk and was not sent to any host.
 ---@param buffer integer
 ---@return boolean
 function M.take_unsent_bulk(buffer)
@@ -293,10 +283,10 @@ function M.take_unsent_bulk(buffer)
   return bulk
 end
 
---- Watches a buffer from now on. `:edit!` ends that, with `on_detach`.
+--- Watches a buffer until Neovim detaches it, as `:edit!` does.
 ---@param buffer integer
----@param on_reload fun(buffer: integer) The text was replaced from disk.
----@param on_detach fun(buffer: integer) Neovim stopped telling us.
+---@param on_reload fun(buffer: integer) Called when the text was replaced from disk.
+---@param on_detach fun(buffer: integer)
 ---@return boolean attached
 function M.attach(buffer, on_reload, on_detach)
   local state = states[buffer] or { seq = 0, muted = false, ours = false, attached = false, unsent_bulk = false }
@@ -316,7 +306,7 @@ function M.attach(buffer, on_reload, on_detach)
     on_detach = function()
       state.attached = false
       state.ours = false
-      -- The text may be another one when it is watched again.
+      -- The text may have changed when it is watched again.
       state.seq = state.seq + 1
       on_detach(buffer)
     end,
@@ -324,13 +314,13 @@ function M.attach(buffer, on_reload, on_detach)
   return state.attached
 end
 
---- Calls `listener` at each change of a watched buffer, before the host hears of it.
+--- Calls `listener` at each change of a watched buffer, before it is sent.
 ---@param listener fun(buffer: integer, first: integer, last: integer, new_last: integer)
 function M.on_change(listener)
   listeners[#listeners + 1] = listener
 end
 
---- Runs `change` without telling the host, and marks the text as the host's.
+--- Runs a change of the host's, which is not sent.
 ---@param buffer integer
 ---@param change fun()
 ---@return boolean ok
@@ -350,7 +340,7 @@ function M.muted(buffer, change)
   return ok, why
 end
 
---- Whether a change that is being made is the host's own.
+--- Returns true during a change of the host's.
 ---@param buffer integer
 ---@return boolean
 function M.is_muted(buffer)
@@ -359,13 +349,13 @@ function M.is_muted(buffer)
 end
 
 ---@param buffer integer
----@return integer seq Of the text as it stands.
+---@return integer seq Of the current text.
 function M.seq(buffer)
   local state = states[buffer]
   return state and state.seq or 0
 end
 
---- Whether the last change of the text was the host's.
+--- Returns true if the last change of the text was the host's.
 ---@param buffer integer
 ---@return boolean
 function M.ours(buffer)

@@ -1,5 +1,4 @@
---- What the host says to the user outside the text: messages, events, the
---- status line.
+--- Messages to the user, `User` autocommands, and the status line.
 ---@class flemma.notices
 local M = {}
 
@@ -8,14 +7,10 @@ local wrap = require("flemma.wrap")
 ---@type table<integer, string> Status line text by buffer.
 local texts = require("flemma.state").by_buffer()
 
---- Makes control characters visible, so that no byte from outside can move the
---- cursor or recolour the terminal.
+--- Makes control characters visible, so that no text from outside controls the terminal.
 ---@param text string
 ---@return string
 function M.escape(text)
-  if not text:find("%c") then
-    return text
-  end
   return (
     text:gsub("%c", function(char)
       return char == "\127" and "^?" or "^" .. string.char(char:byte() + 64)
@@ -34,7 +29,7 @@ local function say(command, text, level)
     command,
     vim.fn.string(text)
   )
-  -- A Ctrl-C that comes just now interrupts the message, so it is shown again.
+  -- A Ctrl-C just now interrupts the message, so it is shown again.
   local ok, why = pcall(vim.cmd, line)
   if not ok then
     ok, why = pcall(vim.cmd, line)
@@ -44,11 +39,12 @@ local function say(command, text, level)
   end
 end
 
---- Shows one line where Neovim shows messages, and keeps the whole text in |:messages|.
---- A message of two lines, or a second one before the first was drawn, would end in a
---- "Press ENTER" prompt, behind which Neovim serves no host. With `T` in 'shortmess',
---- `:echomsg` cuts out the middle of the text, cause and remedy with it, so a text that
---- is too long is replaced on the screen by its first sentence.
+--- Shows a message in one line, and keeps the whole text in |:messages|.
+---
+--- A longer message, or a second one before the first was drawn, would end in a "Press ENTER"
+--- prompt, during which Neovim handles no messages of the host. With `T` in 'shortmess',
+--- `:echomsg` cuts out the middle of a text that is too long, so its first sentence is shown
+--- instead.
 ---@param text string
 ---@param level "info"|"warn"|"error"
 local function echo(text, level)
@@ -62,36 +58,31 @@ local function echo(text, level)
   vim.o.shortmess = shortmess
 end
 
---- Runs `job` once Neovim has started; messages before that pile up.
----@param job fun()
-local function when_entered(job)
-  if vim.v.vim_did_enter == 1 then
-    job()
-  else
-    vim.api.nvim_create_autocmd("VimEnter", { once = true, callback = vim.schedule_wrap(job) })
-  end
-end
-
---- Whether the user has no notifier of their own.
+--- Returns true if the user has no notifier of their own.
 ---@return boolean
 local function is_plain()
   return debug.getinfo(vim.notify, "S").source:find("vim/_editor", 1, true) ~= nil
 end
 
+--- Shows a message after those that Neovim itself is about to show, as on opening a file.
 ---@param text string
 ---@param level "info"|"warn"|"error"
 local function echo_soon(text, level)
-  -- After the message that Neovim itself is about to give, as on opening a file.
   vim.schedule(function()
-    when_entered(function()
+    if vim.v.vim_did_enter == 1 then
+      return echo(text, level)
+    end
+    -- Messages before `VimEnter` would be shown together.
+    local callback = vim.schedule_wrap(function()
       echo(text, level)
     end)
+    vim.api.nvim_create_autocmd("VimEnter", { once = true, callback = callback })
   end)
 end
 
 local LEVELS = { [vim.log.levels.WARN] = "warn", [vim.log.levels.ERROR] = "error" }
 
---- Runs `job`, whose own calls of `vim.notify` raise no "Press ENTER" prompt either.
+--- Runs `job`. Its own calls of `vim.notify` cause no "Press ENTER" prompt either.
 ---@param job fun(): ...
 ---@return ... What `pcall` returns.
 function M.quietly(job)
@@ -110,18 +101,12 @@ function M.quietly(job)
   return ok, result
 end
 
----@param buffer integer?
----@return integer? chat The buffer, else the current one if it is a chat.
-local function chat_of(buffer)
-  local current = vim.api.nvim_get_current_buf()
-  return buffer or vim.bo[current].filetype == "chat" and current or nil
-end
-
---- Shows errors, and what does not fit into one line, below the text that they concern.
+--- Shows errors, and messages that do not fit into one line, in the chat that they concern.
 ---@param message flemma.protocol.Notify
 ---@param level "info"|"warn"|"error"
 local function remark(message, level)
-  local buffer = chat_of(message.buffer)
+  local current = vim.api.nvim_get_current_buf()
+  local buffer = message.buffer or vim.bo[current].filetype == "chat" and current
   local fits = vim.api.nvim_strwidth("Flemma: " .. message.message) <= vim.v.echospace
   if buffer and (level == "error" or not fits) then
     local lines = vim.tbl_map(M.escape, vim.split(message.message, "\n", { plain = true }))
@@ -129,8 +114,8 @@ local function remark(message, level)
   end
 end
 
---- Shows a message to the user: in one line, through their own notifier if they have
---- one, and in full in the chat that it concerns.
+--- Shows a message in one line, or by the user's own notifier, and in full in the chat that
+--- it concerns.
 ---@param message flemma.protocol.Notify
 function M.notify(message)
   local level = message.level or "info"
@@ -149,10 +134,10 @@ function M.notify(message)
   end
 end
 
----@type flemma.protocol.Event? Whose autocommands are to be run.
+---@type flemma.protocol.Event? The event whose autocommands have to run.
 local told
 
---- Runs the autocommands of the event that is being told.
+--- Runs the autocommands of the current event.
 function M.run_autocommands()
   local event = told
   told = nil
@@ -167,14 +152,14 @@ local RUN = {
   mods = { emsg_silent = true, unsilent = true },
 }
 
---- Runs the user's autocommands. What fails in one of them is told in a line: shown by
---- Neovim it would end in a "Press ENTER" prompt, behind which no host is served.
+--- Runs the user's autocommands, and reports an error of theirs in one line: Neovim itself
+--- would show it with a "Press ENTER" prompt.
 ---@param event flemma.protocol.Event
 function M.event(event)
   local before = vim.v.errmsg
   told, vim.v.errmsg = event, ""
   local ok, why = pcall(vim.api.nvim_cmd, RUN, {})
-  -- A Ctrl-C that comes just now is taken for an interrupt of this.
+  -- A Ctrl-C just now interrupts the call before it begins.
   if told then
     ok, why = pcall(vim.api.nvim_cmd, RUN, {})
   end
@@ -183,7 +168,7 @@ function M.event(event)
   end
   local problem = vim.v.errmsg
   vim.v.errmsg = problem ~= "" and problem or before
-  -- Also a command that they silence themselves leaves its error there.
+  -- Errors of commands that they silence themselves are there as well.
   if problem:find("[Ll]ua callback") then
     local line = vim.split(problem:gsub("^.-[Ll]ua callback:%s*", ""), "\n")[1]
     M.notify({ level = "error", message = ("An autocommand of yours for %s failed: %s"):format(event.name, line) })
@@ -196,7 +181,7 @@ function M.statusline(message)
   vim.cmd.redrawstatus()
 end
 
---- What stands in the status line of a buffer.
+--- Returns the status line text of a buffer.
 ---@param buffer integer
 ---@return string
 function M.text(buffer)

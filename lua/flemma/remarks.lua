@@ -1,5 +1,5 @@
---- Shows messages about a chat in full: virtual lines below the prompt or the call
---- that they concern, until the next key that triggers an action.
+--- Shows messages in full as virtual lines below the prompt or the call that they concern,
+--- until the next key of ours.
 ---@class flemma.remarks
 local M = {}
 
@@ -10,11 +10,6 @@ local wrap = require("flemma.wrap")
 local NAMESPACE = api.nvim_create_namespace("flemma.remarks")
 --- Most remarks that are shown at once; the rest are in |:messages|.
 local MOST = 8
-local LOOKS = {
-  error = { "✗", "FlemmaRemarkError" },
-  warn = { "!", "FlemmaRemarkWarn" },
-  info = { "·", "FlemmaRemarkInfo" },
-}
 
 ---@class flemma.remarks.Remark
 ---@field text string
@@ -23,11 +18,9 @@ local LOOKS = {
 
 ---@type table<integer, flemma.remarks.Remark[]>
 local shown = {}
---- The width that they were wrapped to.
----@type table<integer, integer>
+---@type table<integer, integer> The width that the remarks of a buffer are wrapped to.
 local widths = {}
---- The call that the last key was about, as an extmark; absent for keys about the prompt.
----@type table<integer, integer>
+---@type table<integer, integer> Extmark of the call that the last key was about, if it was about one.
 local targets = {}
 
 ---@param buffer integer
@@ -37,7 +30,7 @@ local function line_of(buffer, mark)
   return api.nvim_buf_get_extmark_by_id(buffer, NAMESPACE, mark, {})[1]
 end
 
---- The end of the conversation: its last line with text.
+--- Returns the last line with text.
 ---@param buffer integer
 ---@return integer line
 local function prompt_line(buffer)
@@ -48,7 +41,7 @@ local function prompt_line(buffer)
   return last
 end
 
---- The rows between two lines, those drawn below the last one included.
+--- Returns the number of rows between two lines, with virtual lines below the last one.
 ---@param window integer
 ---@param top integer
 ---@param line integer
@@ -61,8 +54,8 @@ local function rows(window, top, line)
   return api.nvim_win_text_height(window, range).all
 end
 
---- Scrolls windows that show this line until what is below it is in view, too:
---- Neovim counts virtual lines below the last line as beyond the end of the text.
+--- Scrolls windows that show this line until the virtual lines below it are visible, too:
+--- Neovim does not scroll to those below the last line.
 ---@param buffer integer
 ---@param line integer
 local function reveal(buffer, line)
@@ -88,18 +81,17 @@ end
 ---@param line integer
 ---@return integer mark
 local function draw(buffer, remark, line)
-  local sign, group = unpack(LOOKS[remark.level])
   widths[buffer] = viewport.width(buffer)
   return api.nvim_buf_set_extmark(buffer, NAMESPACE, line, 0, {
     id = remark.mark,
-    virt_lines = wrap.virtual_lines(remark.text, sign, group, widths[buffer]),
+    virt_lines = wrap.virtual_lines(remark.text, remark.level, widths[buffer]),
     undo_restore = false,
   })
 end
 
---- Remembers what a key was about, and takes away what was said about the one before.
+--- Removes the remarks about the last key, and remembers what the next ones are about.
 ---@param buffer integer
----@param line integer? Of the call; nil for a key about the prompt.
+---@param line integer? Line of the call; nil for a key about the prompt.
 function M.begin(buffer, line)
   M.forget(buffer)
   if line then
@@ -107,7 +99,7 @@ function M.begin(buffer, line)
   end
 end
 
---- Shows a remark, below those that are shown already.
+--- Shows a remark below the others, unless it is shown already.
 ---@param buffer integer
 ---@param level "info"|"warn"|"error"
 ---@param text string Without control characters.
@@ -116,12 +108,10 @@ function M.add(buffer, level, text)
     return
   end
   local all = shown[buffer] or {}
-  for _, remark in ipairs(all) do
-    if remark.text == text then
-      return
-    end
-  end
-  if #all == MOST then
+  local is_shown = vim.iter(all):any(function(remark)
+    return remark.text == text
+  end)
+  if is_shown or #all == MOST then
     return
   end
   local line = targets[buffer] and line_of(buffer, targets[buffer]) or prompt_line(buffer)
@@ -132,7 +122,7 @@ function M.add(buffer, level, text)
   reveal(buffer, line)
 end
 
---- Wraps the remarks of a buffer anew if its windows have another width.
+--- Wraps the remarks of a buffer again if its windows have another width.
 ---@param buffer integer
 function M.resized(buffer)
   if not shown[buffer] or not api.nvim_buf_is_loaded(buffer) or widths[buffer] == viewport.width(buffer) then
@@ -146,7 +136,7 @@ function M.resized(buffer)
   end
 end
 
---- Takes all remarks off a buffer.
+--- Removes all remarks of a buffer.
 ---@param buffer integer
 function M.forget(buffer)
   if (shown[buffer] or targets[buffer]) and api.nvim_buf_is_valid(buffer) then

@@ -1,13 +1,20 @@
---- Wraps text for virtual lines, which Neovim cuts at the window's edge instead.
+--- Wraps text for virtual lines, which Neovim would cut at the window's edge.
 ---@class flemma.wrap
 local M = {}
 
 local api = vim.api
 
---- The longest start of a text that fits, never cut inside a character.
+--- Sign and highlight group of a message by its level.
+local LOOKS = {
+  error = { "✗", "FlemmaRemarkError" },
+  warn = { "!", "FlemmaRemarkWarn" },
+  info = { "·", "FlemmaRemarkInfo" },
+}
+
+--- Returns the length of the longest start of a text that fits.
 ---@param text string
 ---@param room integer In columns.
----@return integer bytes At least one character's, so that every text comes to an end.
+---@return integer bytes At least one whole character.
 local function fitting(text, room)
   local low, high = 1, vim.fn.strchars(text, true)
   while low < high do
@@ -29,7 +36,7 @@ local function break_line(line, room, into)
   while api.nvim_strwidth(line) > room do
     local bytes = fitting(line, room)
     local head = line:sub(1, bytes)
-    -- A blank right behind the piece ends its last word as well.
+    -- A blank right after the piece ends its last word as well.
     local blank = line:sub(bytes + 1, bytes + 1) == " " and #head + 1 or head:find(" [^ ]*$")
     local cut = blank and blank > 1 and blank - 1 or bytes
     into[#into + 1] = vim.trim(line:sub(1, cut))
@@ -50,13 +57,13 @@ function M.wrap(text, room)
   return lines
 end
 
---- Virtual lines that show a text behind a sign, indented as a block.
+--- Returns virtual lines with a message after its sign, indented as a block.
 ---@param text string
----@param sign string
----@param group string
+---@param level "info"|"warn"|"error"
 ---@param width integer Of the window's text, in columns.
 ---@return string[][][] lines For `virt_lines` of |nvim_buf_set_extmark()|.
-function M.virtual_lines(text, sign, group, width)
+function M.virtual_lines(text, level, width)
+  local sign, group = unpack(LOOKS[level])
   local indent = api.nvim_strwidth(sign) + 1
   local lines = {}
   for number, line in ipairs(M.wrap(text, width - indent)) do
@@ -77,8 +84,8 @@ function M.cut(text, room)
   return text:sub(1, fitting(text, math.max(room - 1, 1))) .. "…"
 end
 
---- The start of a text that fits into one line, cut behind a sentence, a clause or
---- at least a word.
+--- Returns the start of a text that fits into one line, if possible up to the end of a
+--- sentence, a clause, or a word.
 ---@param text string
 ---@param room integer In columns.
 ---@return string
@@ -90,13 +97,13 @@ function M.first_line(text, room)
   local head = text:sub(1, fitting(text, math.max(room - 2, 1)))
   local starts = {
     head:match("^.+%.%f[%s]"),
-    -- A remark in parentheses that does not fit is left out.
+    -- Leaves out a remark in parentheses that does not fit.
     head:match("^(.-)%s*%([^)]*$") or head:match("^.+[;:,]%f[%s]"),
     head:match("^.+%f[%s]"),
   }
   for number = 1, 3 do
     local start = starts[number]
-    -- A sentence that leaves most of the line empty says too little.
+    -- A start that leaves most of the line empty says too little.
     if start and #start * 3 > #head then
       return (start:gsub("[;:,]$", "")) .. " …"
     end

@@ -1,21 +1,19 @@
---- A buffer and its file on disk: whether they agree, reloading, saving.
----
---- Nothing here can ask the user something: what Neovim would ask about is found out
---- before.
+--- Compares buffers with their files, reloads and saves them, all without a question to the
+--- user.
 ---@class flemma.files.disk
 local M = {}
 
 local api = vim.api
 local text = require("flemma.files.text")
 
---- Largest file that is compared, in bytes; the largest that tools change (64 MiB).
+--- Largest file that is compared, in bytes: the largest that tools change.
 local MOST_BYTES = 64 * 1024 * 1024
 
----@alias flemma.files.Stamp string Tells one state of a file from another; empty: there is none.
+---@alias flemma.files.Stamp string Identifies a state of a file; empty if there is no file.
 
----@type table<integer, flemma.files.Stamp> The file of a buffer as it was when they agreed last.
+---@type table<integer, flemma.files.Stamp> The file of each buffer when both were last the same.
 local agreed = {}
----@type table<integer, flemma.files.Stamp> The change that was reported to the user, by buffer.
+---@type table<integer, flemma.files.Stamp> The last conflict that was reported, by buffer.
 local told = {}
 
 ---@param buffer integer
@@ -28,10 +26,10 @@ local function stamp_of(buffer)
   return ("%d:%d:%d:%d.%d"):format(stat.dev, stat.ino, stat.size, stat.mtime.sec, stat.mtime.nsec)
 end
 
---- The bytes of a file.
+--- Reads a file.
 ---@param path string
----@return string? bytes Nothing when it cannot be read, or is too large.
-local function bytes_of(path)
+---@return string? bytes Nil if it cannot be read or is too large.
+function M.bytes_of(path)
   local file = vim.uv.fs_open(path, "r", 0)
   if not file then
     return nil
@@ -42,18 +40,18 @@ local function bytes_of(path)
   return bytes or nil
 end
 
---- Whether the file holds what the buffer would store.
+--- Returns true if the file has the bytes that saving the buffer would store.
 ---@param buffer integer
 ---@return boolean
 function M.agrees(buffer)
-  local bytes = bytes_of(api.nvim_buf_get_name(buffer))
+  local bytes = M.bytes_of(api.nvim_buf_get_name(buffer))
   return bytes ~= nil and text.encode(text.of(buffer), text.form_of(buffer).encoding) == bytes
 end
 
---- Reads the file of an unmodified buffer again, if its times changed.
+--- Reloads an unmodified buffer if the times of its file changed.
 ---@param buffer integer
 local function check_time(buffer)
-  -- Without this, Neovim may ask what to do.
+  -- Without this, Neovim may ask the user.
   local guard = api.nvim_create_autocmd("FileChangedShell", {
     buffer = buffer,
     desc = "flemma: reload without a question",
@@ -69,23 +67,23 @@ local function check_time(buffer)
 end
 
 ---@param buffer integer
-local function read_again(buffer)
+local function reload(buffer)
   api.nvim_buf_call(buffer, function()
     vim.cmd("silent keepalt edit!")
   end)
 end
 
---- Reads the file of an unmodified buffer if another program changed it.
+--- Reloads an unmodified buffer if another program changed its file.
 ---@param buffer integer
 function M.check(buffer)
   local now = stamp_of(buffer)
-  -- After each call all open files come here, so an unchanged one costs one look.
+  -- All open files are checked after each call, so an unchanged one costs one fs_stat().
   if vim.bo[buffer].modified or now == "" or now == agreed[buffer] then
     return
   elseif agreed[buffer] == "" or text.is_empty(buffer) then
-    -- Of a file that was made since, `:checktime` asks whatever is set.
+    -- `:checktime` always asks about a file that was created after its buffer.
     if not M.agrees(buffer) then
-      read_again(buffer)
+      reload(buffer)
     end
   else
     check_time(buffer)
@@ -95,26 +93,26 @@ function M.check(buffer)
   end
 end
 
---- Makes an unmodified buffer hold what its file does.
+--- Makes an unmodified buffer the same as its file.
 ---@param buffer integer
----@return boolean ok Whether it does; never when there is no file.
+---@return boolean ok Whether it is; false if there is no file.
 function M.sync(buffer)
   if M.agrees(buffer) then
     return true
   end
   M.check(buffer)
   if not M.agrees(buffer) and stamp_of(buffer) ~= "" then
-    -- The file has the times of the one that was read.
-    read_again(buffer)
+    -- The file changed, but its times did not.
+    reload(buffer)
   end
   return M.agrees(buffer)
 end
 
---- Whether the file of a buffer with unsaved changes changed on disk, so that saving
+--- Returns true if the file of a buffer with unsaved changes changed on disk, so that saving
 --- would lose one of the two.
 ---@param buffer integer
 ---@return boolean conflicts
----@return boolean first Whether nothing asked about this change before.
+---@return boolean first Whether this change was not asked about before.
 function M.conflicts(buffer)
   local now = stamp_of(buffer)
   if not vim.bo[buffer].modified or agreed[buffer] == nil or agreed[buffer] == now then
@@ -125,7 +123,7 @@ function M.conflicts(buffer)
   return true, first
 end
 
---- The file behind a path, as one that can be compared.
+--- Identifies the file at a path.
 ---@param path string
 ---@return {device: integer, inode: integer}?
 function M.identity(path)
@@ -133,22 +131,22 @@ function M.identity(path)
   return stat and { device = stat.dev, inode = stat.ino }
 end
 
---- Writes the buffer to its file, unless that is not what it was.
+--- Writes the buffer to its file, unless the file changed.
 ---@param buffer integer
----@param before string? The bytes that the file must hold; nothing: there must be no file.
+---@param before string? The bytes that the file must have; nil if there must be no file.
 local function write(buffer, before)
   local options = vim.bo[buffer]
   local copy, fix = options.backupcopy, options.fixendofline
-  -- In place: owner, access control list and links stay, and it is the same file.
+  -- Written in place, so that owner, access control list, and links stay.
   options.backupcopy, options.fixendofline = "yes", false
   local problem ---@type string?
-  -- Created last, it runs after the user's own, which may change the text.
+  -- Created last, so that it runs after the user's own, which may change the text.
   local guard = api.nvim_create_autocmd("BufWritePre", {
     buffer = buffer,
     desc = "flemma: save over nothing but what was read",
     callback = function()
       local form = text.form_of(buffer)
-      if bytes_of(api.nvim_buf_get_name(buffer)) ~= before then
+      if M.bytes_of(api.nvim_buf_get_name(buffer)) ~= before then
         problem = "Another program changed the file meanwhile."
       elseif not text.encode(text.of(buffer), form.encoding) then
         problem = ("Your autocommands put text into it that %s cannot store."):format(form.encoding)
@@ -159,7 +157,7 @@ local function write(buffer, before)
     end,
   })
   local ok, why = pcall(api.nvim_buf_call, buffer, function()
-    -- Without `!` Neovim can ask; what it would ask about was compared above.
+    -- With `!` Neovim does not ask about what was compared above.
     vim.cmd("silent keepalt write!")
   end)
   pcall(api.nvim_del_autocmd, guard)
@@ -171,10 +169,9 @@ local function write(buffer, before)
   end
 end
 
---- Saves a buffer. Saved means: the buffer is unmodified, and the file holds what it
---- holds.
+--- Saves a buffer, and checks that the buffer is unmodified and the same as its file.
 ---@param buffer integer
----@param before string? What the file holds now; nothing: there is none.
+---@param before string? The bytes that the file must have; nil if there must be no file.
 ---@return boolean saved
 ---@return string? why
 function M.save(buffer, before)
@@ -182,7 +179,7 @@ function M.save(buffer, before)
   local identity = M.identity(path)
   local ok, why = pcall(write, buffer, before)
   if not ok then
-    -- What follows is a stack trace.
+    -- The other lines are a stack trace.
     return false, vim.split(tostring(why), "\n")[1]
   end
   if identity and not vim.deep_equal(identity, M.identity(path)) then
@@ -194,9 +191,7 @@ function M.save(buffer, before)
   return true
 end
 
-M.bytes_of = bytes_of
-
---- Remembers, from now on, each file as it was when its buffer read or wrote it.
+--- Remembers each file as it was when its buffer read or wrote it.
 function M.watch()
   local group = api.nvim_create_augroup("flemma.files.disk", { clear = true })
   for _, buffer in ipairs(api.nvim_list_bufs()) do

@@ -1,5 +1,4 @@
---- The text of a file as a buffer holds it: lines, and the options that say how they
---- are stored.
+--- Converts between the text of a file and a buffer's lines and options.
 ---@class flemma.files.text
 local M = {}
 
@@ -14,7 +13,7 @@ local NEWLINES = { unix = "\n", dos = "\r\n", mac = "\r" }
 ---@field bomb boolean Whether the file starts with a byte order mark.
 ---@field encoding string As 'fileencoding', never empty.
 
---- The form of a buffer.
+--- Returns the form of a buffer.
 ---@param buffer integer
 ---@return flemma.files.Form
 function M.form_of(buffer)
@@ -28,7 +27,7 @@ function M.form_of(buffer)
   }
 end
 
---- Gives a buffer this form.
+--- Sets the form of a buffer.
 ---@param buffer integer
 ---@param form flemma.files.Form
 function M.set_form(buffer, form)
@@ -45,8 +44,7 @@ function M.set_form(buffer, form)
   end
 end
 
---- The text that `:write` would store, in UTF-8; a byte order mark is its first
---- character.
+--- Returns the text that `:write` would store, in UTF-8 and with a byte order mark.
 ---@param buffer integer
 ---@return string
 function M.of(buffer)
@@ -74,7 +72,7 @@ function M.is_empty(buffer)
   return api.nvim_buf_call(buffer, vim.fn.wordcount).bytes == 0
 end
 
---- The format that keeps every line end of a text: the buffer's own, if it can.
+--- Returns the format that keeps every line end of a text, if possible the buffer's own.
 ---@param text string
 ---@param format "unix"|"dos"|"mac"
 ---@return "unix"|"dos"|"mac"
@@ -87,12 +85,11 @@ local function format_of(text, format)
   return pairs_ == feeds and "dos" or "unix"
 end
 
---- Splits a text into the lines of a buffer. No line holds a line end of the format
---- that is returned.
+--- Splits a text into the lines of a buffer.
 ---@param text string In UTF-8.
----@param form flemma.files.Form The buffer's form now.
----@return string[] lines None when there is no text.
----@return flemma.files.Form form With which the lines are that text.
+---@param form flemma.files.Form The current form of the buffer.
+---@return string[] lines None if there is no text.
+---@return flemma.files.Form form The form in which the lines are that text.
 function M.parse(text, form)
   local bomb = text:sub(1, 3) == BOM
   if bomb then
@@ -111,41 +108,25 @@ function M.parse(text, form)
   return lines, parsed
 end
 
----@param text string
----@param encoding string
----@return string? bytes
-local function converted(text, encoding)
-  if encoding == "utf-16" or encoding == "ucs-2" then
-    local bytes = vim.iconv(text, "utf-8", "utf-16le")
-    return bytes and (bytes:gsub("(.)(.)", "%2%1"))
-  end
-  return vim.iconv(text, "utf-8", encoding)
-end
-
----@param bytes string
----@param encoding string
----@return string? text
-local function text_from(bytes, encoding)
-  if encoding == "utf-16" or encoding == "ucs-2" then
-    return vim.iconv((bytes:gsub("(.)(.)", "%2%1")), "utf-16le", "utf-8")
-  end
-  return vim.iconv(bytes, encoding, "utf-8")
-end
-
---- The bytes of a text in an encoding; nothing when it has no bytes for some of it.
+--- Encodes a text.
 ---@param text string In UTF-8.
 ---@param encoding string As 'fileencoding'.
----@return string? bytes
+---@return string? bytes Nil if the encoding lacks a character.
 function M.encode(text, encoding)
   if encoding == "utf-8" or not text:find("[\128-\255]") and encoding:find("^[li]") then
     return text
   end
-  local bytes = converted(text, encoding)
-  -- A character that cannot be converted becomes another one, without an error.
-  return bytes and text_from(bytes, encoding) == text and bytes or nil
+  -- In these, Neovim writes the high byte first, and iconv() may not.
+  local swapped = encoding == "utf-16" or encoding == "ucs-2"
+  local name = swapped and "utf-16le" or encoding
+  local bytes = vim.iconv(text, "utf-8", name)
+  -- A missing character becomes another one, without an error.
+  if bytes and vim.iconv(bytes, name, "utf-8") == text then
+    return swapped and bytes:gsub("(.)(.)", "%2%1") or bytes
+  end
 end
 
---- The first character that an encoding does not have.
+--- Returns the first character that an encoding lacks.
 ---@param text string In UTF-8.
 ---@param encoding string
 ---@return string? character
