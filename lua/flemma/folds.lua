@@ -1,5 +1,4 @@
---- Folds a chat in the windows that show it. The host says what can be folded; Neovim moves
---- its folds with the text, and this module what it knows of them. Windows whose
+--- Folds of a chat, made as the host says in all windows that show it. Windows whose
 --- 'foldmethod' is not "manual" are left alone.
 ---@class flemma.folds
 local M = {}
@@ -10,25 +9,24 @@ local shift = require("flemma.folds.shift")
 local window = require("flemma.folds.window")
 local wrap = require("flemma.wrap")
 
---- How many changes are kept to move what the host says of an older text.
+--- Most changes that are kept to move folds of an older text.
 local LOG = 64
---- Memory to collect per message while a chat is being opened, in KB, which takes a
---- millisecond: opening leaves a copy of the whole text behind.
+--- Memory to collect per message while a chat is opened, in KB, because opening leaves a copy
+--- of the text behind. Takes a millisecond.
 local TIDY_KB = 400
 
 ---@class flemma.folds.Chat
 ---@field parts flemma.folds.Parts
----@field seq integer The text they are in.
+---@field seq integer The text that they belong to.
 ---@field log flemma.folds.Change[] The last changes.
 
 ---@type table<integer, flemma.folds.Chat> By buffer.
 local chats = {}
---- The buffer that each window's folds are of; false for folds of an older text.
----@type table<integer, integer|false>
+---@type table<integer, integer|false> The buffer that each window's folds belong to; false for an older text.
 local views = {}
 local scheduled = false
 
---- Returns a chat, without folds when its text was read anew.
+--- Returns a chat, without folds if its text was read again.
 ---@param buffer integer
 ---@return flemma.folds.Chat?
 local function current(buffer)
@@ -59,11 +57,11 @@ local function windows(buffer)
   return found
 end
 
---- Folds a window that is new to a chat.
+--- Makes the folds of a window that is new to a chat.
 ---@param id integer
 ---@param buffer integer
 local function take(id, buffer)
-  -- A new window has the folds of the one that it was split from, or of another one.
+  -- Neovim copies the folds of another window that shows the chat.
   local copied = views[id] == nil and #windows(buffer) > 0
   views[id] = buffer
   window.set(id)
@@ -85,10 +83,10 @@ local function is_new(id, buffer)
   return current(buffer) ~= nil and views[id] ~= buffer and window.is_manual(id)
 end
 
---- Looks which windows show which chats now.
+--- Makes the folds of all windows that are new to a chat.
 local function look()
   scheduled = false
-  -- The command-line window allows no other one to be entered; the next redraw asks again.
+  -- No window can be entered from the command-line window; the next redraw tries again.
   if vim.fn.getcmdwintype() ~= "" then
     return
   end
@@ -100,7 +98,7 @@ local function look()
   end
 end
 
---- Called when a window is drawn.
+--- Notices new windows when they are drawn.
 ---@param id integer
 ---@param buffer integer
 function M.seen(id, buffer)
@@ -121,7 +119,7 @@ local function switch_off(buffer)
   chats[buffer] = nil
 end
 
---- Takes over what can be folded now.
+--- Updates the folds.
 ---@param message flemma.protocol.Folds
 function M.folds(message)
   local buffer = message.buffer
@@ -137,8 +135,8 @@ function M.folds(message)
   local chat = current(buffer) --[[@as flemma.folds.Chat]]
   local unseen = chat.seq - message.seq
   if unseen > #chat.log then
-    -- The lines that were meant are unknown by now: the host gets the whole text and
-    -- answers with all folds.
+    -- The changes since then are no longer known. The host answers the whole text with all
+    -- folds.
     mirror.snapshot(buffer)
     return
   end
@@ -200,7 +198,7 @@ mirror.on_change(function(buffer, first, last, new_last)
     table.remove(chat.log, 1)
   end
   shift.all(chat.parts, change)
-  -- `:move` inserts lines, then deletes them. Neovim takes their folds along, and cuts others.
+  -- `:move` inserts lines, then deletes them. Neovim moves their folds along and cuts others.
   local inserted = before and before.first == before.last and before.new_last - before.last
   if inserted and inserted == last - first and first == new_last then
     shift.spoil(chat.parts, math.min(before.first, first), math.max(before.new_last, last))

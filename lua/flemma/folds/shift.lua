@@ -1,5 +1,5 @@
---- Moves the line numbers of folds along with changes of the text, as Neovim moves the
---- folds of its windows. Reads no buffer and no window.
+--- Line numbers of folds, moved along with changes of the text as Neovim moves the folds of
+--- its windows.
 ---@class flemma.folds.shift
 local M = {}
 
@@ -7,7 +7,7 @@ local M = {}
 ---@field first integer
 ---@field last integer The line after its last.
 ---@field inner boolean Whether it is inside a message.
----@field closed boolean Whether it is closed when it is made.
+---@field closed boolean Whether it is created closed.
 ---@field group string Highlight group of the label.
 ---@field label string
 ---@field text string
@@ -17,21 +17,18 @@ local M = {}
 ---@field first integer
 ---@field last integer The line after its last.
 ---@field folds flemma.folds.Fold[] The message's own before those inside it.
----@field broken boolean? Whether Neovim may have other folds there since a change.
+---@field broken boolean? Whether Neovim may have moved its folds differently.
 
----@class flemma.folds.Change
----@field first integer
----@field last integer
----@field new_last integer
+---@alias flemma.folds.Change { first: integer, last: integer, new_last: integer }
 
 --- Moves a range of lines.
 ---@param range flemma.folds.Fold|flemma.folds.Part Changed in place.
 ---@param change flemma.folds.Change
----@return boolean whole Whether Neovim moves a fold the same way for certain.
+---@return boolean whole Whether Neovim certainly moves a fold the same way.
 local function move(range, change)
   local first, last, new_last = change.first, change.last, change.new_last
   local grown = new_last - last
-  -- Undo that brings a line back right above the first or the last one cuts a fold.
+  -- An undo that restores a line right above the first or the last one cuts a fold.
   local inserts = first == last
   if range.last <= first then
     return not inserts or range.last < first
@@ -55,8 +52,8 @@ local function is_deleted(fold, change)
   return change.new_last == change.first and fold.first >= change.first and fold.last <= change.last
 end
 
---- Parts in order. Those from an index on have yet to be moved by some lines: a command
---- such as `:g` makes thousands of changes above thousands of folds.
+--- Parts in order. Those at `from` and after it still have to be moved by `by` lines, because
+--- a command such as `:g` makes thousands of changes above thousands of folds.
 ---@class flemma.folds.Parts: { [integer]: flemma.folds.Part }
 ---@field from integer
 ---@field by integer
@@ -84,7 +81,7 @@ local function settle(parts, index)
   parts.from = index
 end
 
---- Moves all parts to where they are.
+--- Moves all parts so that they are up to date.
 ---@param parts flemma.folds.Parts
 function M.settle(parts)
   settle(parts, #parts + 1)
@@ -135,7 +132,7 @@ function M.all(parts, change)
   end
 end
 
---- Notes that Neovim may have other folds around these lines.
+--- Marks the parts around these lines as broken.
 ---@param parts flemma.folds.Parts Changed in place.
 ---@param first integer
 ---@param last integer
@@ -160,7 +157,7 @@ function M.at(parts, line)
   end
 end
 
---- Reads the parts of a message, moved along with changes that the host had not seen.
+--- Reads the parts of a message, and moves them along with later changes.
 ---@param items flemma.protocol.FoldPart[]
 ---@param changes flemma.folds.Change[]
 ---@return flemma.folds.Parts
@@ -168,9 +165,8 @@ function M.read(items, changes)
   local parts = M.parts()
   for index, item in ipairs(items) do
     local folds = vim.tbl_map(function(it)
-      local fold = { first = it[1], last = it[2], inner = it[3], closed = it[4] }
-      fold.group, fold.label, fold.text = it[5], it[6], it[7]
-      return fold
+      local first, last, inner, closed, group, label, text = unpack(it)
+      return { first = first, last = last, inner = inner, closed = closed, group = group, label = label, text = text }
     end, item.items)
     parts[index] = { first = item.first, last = item.last, folds = folds }
   end
@@ -183,8 +179,8 @@ end
 
 ---@class flemma.folds.Update
 ---@field part flemma.folds.Part
----@field old flemma.folds.Fold[] The folds that it had.
----@field broken boolean Whether Neovim may have others.
+---@field old flemma.folds.Fold[] The former folds.
+---@field broken boolean Whether Neovim may have other folds there.
 
 --- Replaces the parts that begin within the lines of new ones.
 ---@param parts flemma.folds.Parts Changed in place.
@@ -195,7 +191,7 @@ function M.replace(parts, new)
   local updates = {}
   for number, part in ipairs(new) do
     local index = index_of(parts, part.first + 1) - 1
-    -- Lines of no part were inserted, perhaps with folds.
+    -- Lines that belong to no part were inserted, and may have folds.
     local broken = index == 0 or parts[index].last <= part.first
     for at = math.max(1, index), #parts do
       if parts[at].first >= part.last then

@@ -1,18 +1,18 @@
---- Makes, opens, closes, and deletes folds in one window. These are manual folds, because
---- with a 'foldexpr' Neovim refuses |zf|, |zd|, and |zE|, and makes none in Insert mode.
---- `:fold` makes a closed one around those that are there, `:foldopen` opens the outermost
---- closed one at a line, and `:foldclose` closes the innermost open one.
+--- Creates, opens, closes, and deletes manual folds in one window. With a 'foldexpr' Neovim
+--- would refuse |zf|, |zd|, and |zE|, and update no folds in Insert mode.
+---
+--- `:fold` creates a closed fold around existing ones, `:foldopen` opens the outermost closed
+--- fold at a line, and `:foldclose` closes the innermost open one.
 ---@class flemma.folds.window
 local M = {}
 
 local api = vim.api
 
 local TEXT = "v:lua.require'flemma.folds'.text()"
---- How deep our folds nest. With this 'foldlevel' all are open; |zm| closes those inside
---- messages, then the messages.
+--- Depth of our folds, and the 'foldlevel' at which all are open.
 local DEPTH = 2
 
---- Runs `action` in a window, with 'foldenable': without it Neovim reports no closed fold.
+--- Runs `action` in a window with 'foldenable', without which Neovim reports no closed folds.
 ---@param id integer
 ---@param action fun()
 local function within(id, action)
@@ -29,8 +29,8 @@ local function within(id, action)
   end)
 end
 
---- Presses keys on a line. Restores the cursor, which may be behind the end of a line in
---- Insert mode; `nvim_buf_call` ends Visual mode, in which keys would act on the selection.
+--- Presses keys on a line. Restores the cursor, which may be after the end of a line in
+--- Insert mode. `nvim_buf_call` ends Visual mode, in which keys would act on the selection.
 ---@param keys string
 ---@param line integer? From one.
 local function press(keys, line)
@@ -50,7 +50,7 @@ local function is_closed(line)
   return vim.fn.foldclosed(line + 1) ~= -1
 end
 
----@param fold flemma.folds.Fold One that no closed fold surrounds.
+---@param fold flemma.folds.Fold Must not be inside a closed fold.
 ---@param closed boolean
 local function set_closed(fold, closed)
   if is_closed(fold.first) ~= closed then
@@ -58,13 +58,13 @@ local function set_closed(fold, closed)
   end
 end
 
---- Reads which folds of a message are closed, and opens its own to see those inside.
+--- Reads which folds of a message are closed. Opens the message's own fold to see the others.
 ---@param folds flemma.folds.Fold[]
 ---@return table<integer, boolean> closed By first lines.
 local function read(folds)
   local closed = {}
   for _, fold in ipairs(folds) do
-    -- Neovim may have cut off the first line.
+    -- Neovim may have cut the first line off.
     closed[fold.first] = is_closed(fold.first) or fold.inner and is_closed(fold.last - 1)
     if not fold.inner then
       set_closed(fold, false)
@@ -86,8 +86,8 @@ local function wipe(first, last)
   end
 end
 
---- Whether a new fold is closed: not around the cursor. While a chat is being opened,
---- |zM| also closes the folds that come later.
+--- Returns true if a new fold is closed, never around the cursor. While a chat is opened, a
+--- |zM| of the user also closes folds that are created later.
 ---@param fold flemma.folds.Fold
 ---@param opening boolean
 ---@return boolean
@@ -107,7 +107,7 @@ local function by_line(folds)
   return found
 end
 
---- Whether the window has none but these folds, so that others can be added.
+--- Returns true if all old folds still exist, so that the others can be added to them.
 ---@param old flemma.folds.Fold[]
 ---@param new table<integer, flemma.folds.Fold>
 ---@return boolean
@@ -121,7 +121,7 @@ local function can_stay(old, new)
   return true
 end
 
---- Whether the user put a closed fold of their own around these lines.
+--- Returns true if a closed fold of the user is around these lines.
 ---@param part flemma.folds.Part
 ---@return boolean
 local function is_put_away(part)
@@ -129,7 +129,7 @@ local function is_put_away(part)
   return first ~= -1 and (first <= part.first or last > part.last)
 end
 
---- Redraws folds with another text, which Neovim reads only when it draws a fold.
+--- Redraws folds whose text changed, which Neovim does not know.
 ---@param old table<integer, flemma.folds.Fold>
 ---@param new flemma.folds.Fold[]
 local function redraw(old, new)
@@ -142,13 +142,13 @@ local function redraw(old, new)
   end
 end
 
---- Brings the folds of a part up to date, and leaves those open or closed that are there.
+--- Updates the folds of a part. Existing folds stay open or closed.
 ---@param it flemma.folds.Update
----@param opening boolean Whether these are among the first folds of a chat.
+---@param opening boolean Whether the chat is being opened.
 local function update(it, opening)
   local part, old = it.part, it.old
   local count = api.nvim_buf_line_count(0)
-  -- Until the host has seen the last change, a fold may have lost its lines.
+  -- A change that the host does not know yet may have removed lines of a fold.
   local folds = vim.tbl_filter(function(fold)
     return fold.last - fold.first > 1 and fold.last <= count
   end, part.folds)
@@ -163,7 +163,7 @@ local function update(it, opening)
     wipe(part.first, part.last)
     had = {}
   end
-  -- The message's own last, around those inside it.
+  -- The message's own fold last, around those inside it.
   for index = #folds, 1, -1 do
     local fold = folds[index]
     if not had[fold.first] then
@@ -193,15 +193,15 @@ function M.is_manual(id)
   return vim.wo[id].foldmethod == "manual"
 end
 
---- Sets a window's options for the buffer that it shows and no other, once: |zM| may have
---- changed 'foldlevel' since.
+--- Sets a window's options for the buffer that it shows, once, because |zM| may change
+--- 'foldlevel' later.
 ---@param id integer
 function M.set(id)
   if vim.wo[id].foldtext == TEXT then
     return
   end
   vim.wo[id][0].foldtext = TEXT
-  -- Neovim fills the rest of the line with dots, unless the user says otherwise.
+  -- By default Neovim fills the rest of the line with dots.
   local chars = vim.wo[id].fillchars
   if not chars:find("fold:", 1, true) then
     vim.wo[id][0].fillchars = chars == "" and "fold: " or chars .. ",fold: "
@@ -239,10 +239,10 @@ function M.open(id, lines)
   end)
 end
 
---- Brings the folds of parts up to date.
+--- Updates the folds of parts.
 ---@param id integer
 ---@param updates flemma.folds.Update[]
----@param opening boolean Whether these are among the first folds of a chat.
+---@param opening boolean Whether the chat is being opened.
 function M.update(id, updates, opening)
   within(id, function()
     for _, it in ipairs(updates) do

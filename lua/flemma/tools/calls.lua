@@ -1,5 +1,5 @@
---- Runs registered tools for the host: starts them, passes a cancel on, and says how
---- they ended, once for each. How long one may take is known to the host alone.
+--- Calls of registered tools: starts and cancels them for the host, and sends each result
+--- once. The host measures their time.
 ---@class flemma.tools.calls
 local M = {}
 
@@ -7,26 +7,26 @@ local callbacks = require("flemma.callbacks")
 local host = require("flemma.host")
 local queue = require("flemma.queue")
 
---- A message is at most this long, in bytes: reading a longer one holds up others.
+--- Most bytes of a message, so that reading it delays no others.
 local CHUNK = 48 * 1024
---- A tool returns no more than this.
+--- Most bytes that a tool may return.
 local MOST = 16 * 1024 * 1024
 
 ---@class flemma.tools.Run
 ---@field call integer
 ---@field over boolean Whether it has ended or was stopped.
 ---@field stopped boolean
----@field cancel fun()? Stops it.
----@field commands table<integer, fun(ended: flemma.protocol.CommandEnded)> What waits for commands.
----@field command fun(argv: string[], done: fun(ended: flemma.protocol.CommandEnded)) Has the host run one.
+---@field cancel fun()? The tool's function that cancels it.
+---@field commands table<integer, fun(ended: flemma.protocol.CommandEnded)> Callbacks of running commands.
+---@field command fun(argv: string[], done: fun(ended: flemma.protocol.CommandEnded)) Runs a command in the host.
 
 ---@type table<integer, flemma.tools.Run> By the host's number of the call.
 local running = {}
 
---- Tells the host what a call came to.
+--- Sends the result of a call.
 ---@param run flemma.tools.Run
 ---@param ok boolean
----@param output any A string, or what the model gets as JSON.
+---@param output any A string, or a value that the model gets as JSON.
 local function answer(run, ok, output)
   if type(output) ~= "string" then
     host.send("tool_returned", { call = run.call, ok = ok, value = output })
@@ -38,8 +38,7 @@ local function answer(run, ok, output)
   end
 end
 
---- A value as text. Lua itself writes a large whole number with an exponent, without
---- its last digits.
+--- Converts a value to text, a large integer with all its digits.
 ---@param value any
 ---@return string
 local function text_of(value)
@@ -49,8 +48,8 @@ local function text_of(value)
   return tostring(value)
 end
 
---- Whether a table, or one in it, is a list and has names as well. On the way to the
---- host its numbers could be no names.
+--- Returns true if a table, or one in it, has both numbers and strings as keys, which the
+--- channel cannot carry.
 ---@param value any
 ---@return boolean
 local function is_mixed(value)
@@ -67,16 +66,15 @@ local function is_mixed(value)
   return false
 end
 
---- What a tool returned, as far as it can be sent.
+--- Converts what a tool returned to what can be sent.
 ---@param result any
 ---@return boolean ok
 ---@return any output
 local function read(result)
   if type(result) ~= "table" then
-    return false,
-      ("The tool returned a %s; it must return { success = true, output = … } or { success = false, error = … }."):format(
-        type(result)
-      )
+    local why =
+      "The tool returned a %s; it must return { success = true, output = … } or { success = false, error = … }."
+    return false, why:format(type(result))
   elseif not result.success then
     local why = result.error
     if why == nil then
@@ -93,16 +91,16 @@ local function read(result)
   if #output > MOST and type(output) == "string" then
     return false, ("The tool returned %.1f MB; it may return at most %d MB."):format(#output / 2 ^ 20, MOST / 2 ^ 20)
   end
-  -- What is no JSON would be lost on the way.
+  -- Values that JSON cannot hold would be lost on the way.
   local fits, why = pcall(vim.json.encode, output)
   if type(output) == "table" and not fits then
     return false, ("The tool returned a table that is no JSON: %s"):format(why)
   end
-  -- JSON writes such numbers as names.
+  -- JSON turns the numbers into strings.
   return true, is_mixed(output) and vim.json.decode(why) or output
 end
 
---- Tells the host how a call ended, whatever the tool returned.
+--- Sends a result for whatever the tool returned.
 ---@param run flemma.tools.Run
 ---@param result any
 local function report(run, result)
@@ -113,7 +111,7 @@ local function report(run, result)
   answer(run, ok, output)
 end
 
---- A call has ended; a second end is none.
+--- Ends a call; only the first end counts.
 ---@param run flemma.tools.Run
 ---@param result any
 local function finish(run, result)
@@ -122,23 +120,20 @@ local function finish(run, result)
   end
   run.over, running[run.call] = true, nil
   if vim.in_fast_event() then
-    vim.schedule(function()
-      report(run, result)
-    end)
-    return
+    return vim.schedule_wrap(report)(run, result)
   end
   report(run, result)
 end
 
----@param tool string
----@param why any
----@return flemma.tools.Result
-local function failure(tool, why)
-  local text = type(why) == "table" and vim.inspect(why) or tostring(why)
-  return { success = false, error = ("The tool %s raised an error: %s"):format(tool, text) }
+--- Ends a call with an error.
+---@param run flemma.tools.Run
+---@param why string A format.
+---@param ... any
+local function fail(run, why, ...)
+  finish(run, { success = false, error = why:format(...) })
 end
 
---- Whether a tool that returned nothing means to call back.
+--- Returns true if a tool that returned nothing will call back.
 ---@param message flemma.protocol.ToolCall
 ---@param execute function
 ---@return boolean
@@ -159,26 +154,21 @@ local function start(run, message)
   end
   local execute = callbacks.get(message["function"])
   if not execute then
-    return finish(run, { success = false, error = ("The tool %s is registered no more."):format(message.tool) })
+    return fail(run, "The tool %s is registered no more.", message.tool)
   end
   local context = require("flemma.tools.context").new(message)
-  local trace
-  local ok, result = xpcall(
-    execute,
-    function(why)
-      trace = debug.traceback(type(why) == "table" and vim.inspect(why) or tostring(why), 2)
-      return why
-    end,
-    message.input,
-    context,
-    function(result)
-      finish(run, result)
-    end,
-    run
-  )
+  local function callback(result)
+    finish(run, result)
+  end
+  local trace ---@type string?
+  local ok, result = xpcall(execute, function(why)
+    why = type(why) == "table" and vim.inspect(why) or tostring(why)
+    trace = debug.traceback(why, 2)
+    return why
+  end, message.input, context, callback, run)
   if not ok then
     host.log(("the tool %s: %s"):format(message.tool, trace or result))
-    return finish(run, failure(message.tool, result))
+    return fail(run, "The tool %s raised an error: %s", message.tool, tostring(result))
   end
   if type(result) == "function" then
     run.cancel = result
@@ -188,18 +178,13 @@ local function start(run, message)
   elseif result ~= nil then
     finish(run, result)
   elseif not run.over and not calls_back(message, execute) then
-    finish(run, {
-      success = false,
-      error = (
-        "The tool %s returned nothing; it must return { success = true, output = … }, or say `async = true` and "
-        .. "call its callback."
-      ):format(message.tool),
-    })
+    local why = "The tool %s returned nothing; it must return { success = true, output = … }, or say `async = true` and "
+      .. "call its callback."
+    fail(run, why, message.tool)
   end
 end
 
---- The host wants a call to run. It starts when Neovim can take it, as a change of
---- the chat would.
+--- Runs a call as soon as Neovim can take it.
 ---@param message flemma.protocol.ToolCall
 function M.tool_call(message)
   local run = { call = message.call, over = false, stopped = false, commands = {} }
@@ -214,7 +199,7 @@ function M.tool_call(message)
   end)
 end
 
---- A command of a call has ended.
+--- Passes the result of a command to its call.
 ---@param message flemma.protocol.CommandEnded
 function M.command_ended(message)
   local run = running[message.call]
@@ -228,7 +213,7 @@ function M.command_ended(message)
   end
 end
 
---- The host waits for a call no more.
+--- Cancels a call, for whose result the host no longer waits.
 ---@param message flemma.protocol.ToolStop
 function M.tool_stop(message)
   local run = running[message.call]
@@ -245,7 +230,7 @@ function M.tool_stop(message)
   end
 end
 
---- Stops everything: the host is gone.
+--- Cancels all calls after the host has exited.
 function M.stop_all()
   for call in pairs(running) do
     M.tool_stop({ call = call })

@@ -1,6 +1,4 @@
---- What a call may do to the machine, for tools that write files or start programs
---- themselves: `ctx.sandbox`. The policy comes with the call; without one nothing is
---- held.
+--- `ctx.sandbox`: the sandbox of a call, for tools that write files or start programs.
 ---@class flemma.tools.sandbox
 local M = {}
 
@@ -8,7 +6,7 @@ local M = {}
 ---@field is_path_writable fun(path: string): boolean Whether a file may be written there; it need not exist.
 ---@field wrap_command fun(argv: string[]): string[]?, string? The words that run it held; nil and why when it must not run.
 
---- Where a path leads, links followed as far as there is anything.
+--- Follows the links of a path, as far as it exists.
 ---@param path string Absolute.
 ---@return string
 local function leads_to(path)
@@ -24,8 +22,8 @@ local function leads_to(path)
   return real
 end
 
---- The namespace of a call.
----@param policy flemma.protocol.Held?
+--- Returns the functions for a call.
+---@param policy flemma.protocol.Held? Nil without a sandbox.
 ---@param resolve fun(path: string): string
 ---@return flemma.tools.Sandbox
 function M.new(policy, resolve)
@@ -35,12 +33,9 @@ function M.new(policy, resolve)
         return true
       end
       local real = leads_to(resolve(path))
-      for _, folder in ipairs(policy.writable) do
-        if folder == "/" or real == folder or vim.startswith(real, folder .. "/") then
-          return true
-        end
-      end
-      return false
+      return vim.iter(policy.writable):any(function(folder)
+        return folder == "/" or real == folder or vim.startswith(real, folder .. "/")
+      end)
     end,
     wrap_command = function(argv)
       if policy and policy.problem then

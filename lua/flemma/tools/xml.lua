@@ -1,5 +1,4 @@
---- Writes a table as XML, for prompts that show a call by an example. Nothing reads
---- this again.
+--- Writes tables as XML, for prompts that show an example of a call.
 ---@class flemma.tools.xml
 local M = {}
 
@@ -46,8 +45,8 @@ local function write(value, name, indent, lines)
   lines[#lines + 1] = ("%s</%s>"):format(indent, name)
 end
 
---- The XML of a table: `_attr` holds attributes, a list repeats its element, and
---- elements come in the order of their names.
+--- Converts a table to XML: `_attr` holds attributes, a list repeats its element, and
+--- elements are sorted by name.
 ---@param value table
 ---@param name string The outermost element.
 ---@return string
