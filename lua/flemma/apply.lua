@@ -267,7 +267,7 @@ M.append = answered(function(append)
   local last_row = row + #lines - 1
   local last_column = (#lines == 1 and column or 0) + #lines[#lines]
   place(buffer, append.anchor, last_row, last_column)
-  answer(append, "applied", { at_row = row, at_column = column, row = last_row, column = last_column })
+  answer(append, "applied", { at_row = row, at_column = column })
 end)
 
 ---@param anchor flemma.protocol.ReleaseAnchor

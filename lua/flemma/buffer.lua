@@ -14,7 +14,6 @@ local flemma = require("flemma")
 local follow = require("flemma.follow")
 local hidden = require("flemma.hidden")
 local highlights = require("flemma.highlights")
-local hint = require("flemma.hint")
 local host = require("flemma.host")
 local keys = require("flemma.keys")
 local lease = require("flemma.lease")
@@ -211,7 +210,6 @@ function M.configure()
     notices.notify({ level = "error", message = problem })
   end
   define_highlights()
-  hint.reset()
   send_options()
 end
 

@@ -72,10 +72,10 @@ function M.diagnostics(message)
     local fix = item.fix
     all[#all + 1] = {
       lnum = math.min(item.line, count - 1),
-      end_lnum = math.min(math.max(item.line, (item.end_line or item.line + 1) - 1), count - 1),
+      end_lnum = math.min(math.max(item.line, item.end_line - 1), count - 1),
       col = 0,
       message = fix and fix ~= "" and ("%s %s"):format(item.message, fix) or item.message,
-      severity = vim.diagnostic.severity[item.severity:upper():gsub("WARNING", "WARN")],
+      severity = vim.diagnostic.severity[item.severity == "error" and "ERROR" or "WARN"],
       source = "flemma",
       user_data = { fix = fix },
     }

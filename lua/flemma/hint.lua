@@ -32,28 +32,17 @@ local ACTIONS = {
   { "send", "runs all approved" },
 }
 
----@type string? For the current keymaps.
-local text
-
---- Drops the text after the options changed.
-function M.reset()
-  text = nil
-end
-
 --- Returns the keys for a pending call in one line, or the commands if there are no keymaps.
 ---@return string
 function M.text()
-  if not text then
-    local words, keymaps = {}, config.get().keymaps
-    for _, action in ipairs(keymaps.enabled and ACTIONS or {}) do
-      local key = keymaps.normal[action[1]]
-      if key and key ~= "" then
-        words[#words + 1] = M.name(key) .. " " .. action[2]
-      end
+  local words, keymaps = {}, config.get().keymaps
+  for _, action in ipairs(keymaps.enabled and ACTIONS or {}) do
+    local key = keymaps.normal[action[1]]
+    if key and key ~= "" then
+      words[#words + 1] = M.name(key) .. " " .. action[2]
     end
-    text = #words > 0 and table.concat(words, " · ") or ":Flemma approve [all] runs · :Flemma reject refuses"
   end
-  return text
+  return #words > 0 and table.concat(words, " · ") or ":Flemma approve [all] runs · :Flemma reject rejects"
 end
 
 --- Returns how to stop a request, to append to a label.

@@ -32,7 +32,6 @@ M.RECEIVERS = {
   replace_text = "flemma.files",
   check_files = "flemma.files",
   open = "flemma.report",
-  open_tutor = "flemma.report",
   report = "flemma.report",
   notify = "flemma.notices",
   event = "flemma.notices",
@@ -94,8 +93,8 @@ M.IN_ORDER =
 ---@alias flemma.protocol.Event { name: string, data: table } A `User` autocommand.
 ---@alias flemma.protocol.Statusline { buffer: integer, text: string }
 ---@alias flemma.protocol.Unfold { buffer: integer, lines: integer[] }
----@alias flemma.protocol.Report { title: string, lines: string[], filetype: string? }
----@alias flemma.protocol.Open { path: string?, name: string?, lines: string[]?, advance: boolean? }
+---@alias flemma.protocol.Report { title: string, lines: string[] }
+---@alias flemma.protocol.Open { name: string, lines: string[], advance: boolean }
 ---@alias flemma.protocol.Ask { ask: integer, calls: flemma.protocol.FunctionCall[] }
 ---@alias flemma.protocol.FunctionCall { functions: integer[], arguments: any[] }
 ---@alias flemma.protocol.KnownTools { items: { name: string, source: string, about: string }[] }
@@ -162,7 +161,7 @@ M.IN_ORDER =
 ---@field id string The call's id.
 ---@field line integer The opening fence, under which the preview is drawn.
 ---@field call_line integer? The header of a pending call.
----@field header_line integer The result's header, behind which the state is drawn.
+---@field header_line integer The result's header, after which the state is drawn.
 ---@field preview string?
 ---@field state "pending"|"running"|"asking"|"done"|"failed"|nil
 ---@field label string?
@@ -175,7 +174,6 @@ M.IN_ORDER =
 ---@field buffer integer
 ---@field state "idle"|"waiting"|"thinking"|"streaming"|"stalled"
 ---@field label string?
----@field anchor_line integer? Below the last line of the buffer when absent.
 ---@field elapsed_ms integer?
 
 ---@class flemma.protocol.Queued The model's tasks, and the user's words that are not in the chat yet.
@@ -205,7 +203,7 @@ M.IN_ORDER =
 
 ---@class flemma.protocol.Diagnostics
 ---@field buffer integer
----@field items { line: integer, end_line: integer?, message: string, severity: string, fix: string? }[]
+---@field items { line: integer, end_line: integer, message: string, severity: "error"|"warning", fix: string? }[]
 
 ---@class flemma.protocol.ToolCall
 ---@field buffer integer The chat's.

@@ -163,7 +163,7 @@ local function draw_request(buffer, request)
   if message.state == "stalled" then
     text = text .. hint.cancels()
   end
-  request.mark = set(buffer, message.anchor_line or math.huge, {
+  request.mark = set(buffer, math.huge, {
     id = request.mark,
     virt_text = { { text, "FlemmaSpinner" } },
     priority = PRIORITY.spinner,
@@ -180,7 +180,7 @@ local function animate(buffer)
     if placed.item.state == "running" and placed.state then
       -- The user may have moved the line since the host last looked.
       local at = api.nvim_buf_get_extmark_by_id(buffer, NAMESPACE, placed.state, {})
-      draw_state(buffer, placed, at[1] or placed.item.header_line or placed.item.line)
+      draw_state(buffer, placed, at[1] or placed.item.header_line)
       moving = true
     end
   end
@@ -225,7 +225,7 @@ local function place(buffer, item, old)
   placed.drawn = old and old.item.again == item.again and old.drawn or nil
   draw_below(buffer, placed)
   if item.state then
-    draw_state(buffer, placed, item.header_line or item.line)
+    draw_state(buffer, placed, item.header_line)
   else
     delete(buffer, placed.state)
     placed.state = nil

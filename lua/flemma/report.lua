@@ -22,29 +22,19 @@ function M.report(message)
   vim.bo[buffer].bufhidden = "wipe"
   vim.bo[buffer].modifiable = false
   pcall(api.nvim_buf_set_name, buffer, "flemma://" .. message.title)
-  if message.filetype then
-    vim.bo[buffer].filetype = message.filetype
-  end
   local height = math.min(#lines, MAX_HEIGHT)
   api.nvim_open_win(buffer, true, { split = "below", win = -1, height = height, style = "minimal" })
   vim.keymap.set("n", "q", "<Cmd>close<CR>", { buffer = buffer, nowait = true, desc = "Close the report" })
 end
 
---- Opens a chat in the current window: a file, or a new buffer with text.
+--- Opens a new chat in the current window.
 ---@param message flemma.protocol.Open
 function M.open(message)
-  local path = message.path
-  if path and path ~= "" then
-    vim.cmd.edit({ args = { path }, magic = { file = false, bar = false } })
-    return
-  end
   local buffer = api.nvim_create_buf(true, false)
   vim.bo[buffer].modeline = false
-  api.nvim_buf_set_lines(buffer, 0, -1, false, flat(message.lines or {}))
-  if message.name then
-    -- Fails if another buffer has the name; the chat then has none.
-    pcall(api.nvim_buf_set_name, buffer, message.name)
-  end
+  api.nvim_buf_set_lines(buffer, 0, -1, false, flat(message.lines))
+  -- Fails if another buffer has the name; the chat then has none.
+  pcall(api.nvim_buf_set_name, buffer, message.name)
   vim.bo[buffer].modified = false
   if not pcall(api.nvim_set_current_buf, buffer) then
     vim.cmd.sbuffer(buffer)
@@ -57,7 +47,5 @@ function M.open(message)
     require("flemma.buffer").command("advance")
   end
 end
-
-M.open_tutor = M.open
 
 return M

@@ -93,7 +93,10 @@ test("a host that dies is followed by another, which learns what ran", function(
   host.receive("lock", { buffer = buffer, locked = true })
   local at = { anchor = 1, line = 0, column = 0 }
   host.receive("apply", { buffer = buffer, edit = 1, seq = mirror.seq(buffer), changes = {}, anchor = at })
-  host.receive("marks", { buffer = buffer, items = { { id = "toolu_1", line = 0, state = "running" } } })
+  host.receive(
+    "marks",
+    { buffer = buffer, items = { { id = "toolu_1", line = 0, header_line = 0, state = "running" } } }
+  )
   local item = { text = "then this", when = "later" }
   host.receive("queued", { buffer = buffer, line = 0, items = { item }, tasks = {} })
   exit(137)
