@@ -122,7 +122,7 @@ local function write(edit, count, change)
     return queue.HOLD
   elseif not ok and made < count then
     if made > 0 then
-      -- The host was not told of the changes that were made, so it gets the whole text.
+      -- The host does not know the changes that were made, so it gets the whole text.
       mirror.snapshot(buffer)
     end
     return answer(edit, "failed", { message = why })

@@ -42,7 +42,7 @@ local started = false
 local reported = false
 
 --- Compares the text with what the file held. In a chat that was empty, all text counts as
---- typed unless some of it came in bulk before a host could be told.
+--- typed unless some of it came in bulk while no host was ready.
 ---@param buffer integer
 ---@return "empty"|"read"|"changed"
 local function came(buffer)

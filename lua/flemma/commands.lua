@@ -60,9 +60,9 @@ M.COMMANDS = {
     help = "Reject the call at the cursor, or the only one that waits, for this reason.",
     text = true,
   },
-  ["send"] = { help = "Send the conversation as it stands." },
+  ["send"] = { help = "Send the conversation as it is." },
   ["steer"] = {
-    help = "Speak up while the model works: what has not started is skipped.",
+    help = "Send a message while the model works: calls that have not started are skipped.",
     run = function(_, text)
       steer(text)
     end,
@@ -70,13 +70,13 @@ M.COMMANDS = {
   ["queue"] = { help = "Send this when the model is done; without words, list what waits.", text = true },
   ["queue!"] = { help = "Put what waits into the prompt, unsent." },
   ["cancel"] = { help = "Stop the request, or all running calls." },
-  ["fix"] = { help = "Mend what the diagnostic on this line says." },
+  ["fix"] = { help = "Apply the fix of the diagnostic on this line." },
   ["allow-file"] = { help = "Let this chat send the secret or the file outside the project that this line names." },
   ["trust"] = {
     help = "Agree to what this chat's frontmatter allows; with `tools`, to the project's tools.",
     words = { "tools" },
   },
-  ["trust!"] = { help = "Take that back.", words = { "tools" } },
+  ["trust!"] = { help = "Revoke that.", words = { "tools" } },
   ["status"] = { help = "Show provider, model and tools of this chat; with `verbose` every option." },
   ["switch"] = {
     help = "Send this chat to another provider, model or preset; without words, pick one.",
@@ -90,13 +90,13 @@ M.COMMANDS = {
   ["tool:list"] = { help = "List the running calls, and all tools." },
   ["autopilot:enable"] = { help = "Go on by itself after approved calls." },
   ["autopilot:disable"] = { help = "Stop after each step." },
-  ["autopilot:status"] = { help = "Say whether it goes on by itself." },
-  ["sandbox:enable"] = { help = "Hold commands to the folders that may be written." },
-  ["sandbox:disable"] = { help = "Let commands run with all of your rights." },
-  ["sandbox:status"] = { help = "Say what holds commands, or why nothing does." },
-  ["mcp"] = { help = "List the MCP servers, or say what a named one offers.", anywhere = true },
-  ["mcp:accept"] = { help = "Agree to what a server says of its tools now.", anywhere = true },
-  ["mcp:restart"] = { help = "End a server and start it again.", anywhere = true },
+  ["autopilot:status"] = { help = "Show whether it goes on by itself." },
+  ["sandbox:enable"] = { help = "Run commands in the sandbox." },
+  ["sandbox:disable"] = { help = "Run commands without the sandbox, with all of your rights." },
+  ["sandbox:status"] = { help = "Show which sandbox commands run in, or why there is none." },
+  ["mcp"] = { help = "List the MCP servers, or what a named one offers.", anywhere = true },
+  ["mcp:accept"] = { help = "Agree to the tools of a server as it describes them now.", anywhere = true },
+  ["mcp:restart"] = { help = "Restart a server.", anywhere = true },
   ["mcp:trust"] = { help = "Agree to the servers that the project's .mcp.json names.", anywhere = true },
   ["tutor"] = { help = "Open a chat that shows how this works, offline.", anywhere = true },
   ["run"] = {
@@ -110,7 +110,7 @@ M.COMMANDS = {
     end,
   },
   ["restart"] = {
-    help = "Start the host process again.",
+    help = "Restart the host process.",
     anywhere = true,
     run = function()
       require("flemma.buffer").start()

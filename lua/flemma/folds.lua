@@ -16,7 +16,7 @@ local LOG = 64
 local TIDY_KB = 400
 
 ---@class flemma.folds.Chat
----@field parts flemma.folds.Parts
+---@field parts flemma.folds.Part[]
 ---@field seq integer The text that they belong to.
 ---@field log flemma.folds.Change[] The last changes.
 
@@ -32,7 +32,7 @@ local scheduled = false
 local function current(buffer)
   local chat, seq = chats[buffer], mirror.seq(buffer)
   if chat and chat.seq ~= seq then
-    chat.parts, chat.seq, chat.log = shift.parts(), seq, {}
+    chat.parts, chat.seq, chat.log = {}, seq, {}
   end
   return chat
 end
@@ -68,7 +68,6 @@ local function take(id, buffer)
   if not copied then
     window.clear(id)
     local parts, updates = chats[buffer].parts, {}
-    shift.settle(parts)
     for index, part in ipairs(parts) do
       updates[index] = { part = part, old = {}, broken = false }
     end
@@ -130,7 +129,7 @@ function M.folds(message)
     switch_off(buffer)
     return
   end
-  chats[buffer] = chats[buffer] or { parts = shift.parts(), seq = mirror.seq(buffer), log = {} }
+  chats[buffer] = chats[buffer] or { parts = {}, seq = mirror.seq(buffer), log = {} }
   look()
   local chat = current(buffer) --[[@as flemma.folds.Chat]]
   local unseen = chat.seq - message.seq
@@ -189,7 +188,7 @@ mirror.on_change(function(buffer, first, last, new_last)
     return
   end
   if chat.seq ~= seq - 1 then
-    chat.parts, chat.log = shift.parts(), {}
+    chat.parts, chat.log = {}, {}
   end
   local before, change = chat.log[#chat.log], { first = first, last = last, new_last = new_last }
   chat.seq = seq

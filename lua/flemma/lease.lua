@@ -29,7 +29,7 @@ function M.before_typing(buffer)
   end
 end
 
---- Forgets what a host that has exited said.
+--- Forgets what an earlier host said.
 ---@param buffer integer
 function M.forget(buffer)
   elsewhere[buffer] = nil

@@ -176,7 +176,7 @@ M.IN_ORDER =
 ---@field label string?
 ---@field elapsed_ms integer?
 
----@class flemma.protocol.Queued The model's tasks, and the user's words that are not in the chat yet.
+---@class flemma.protocol.Queued The model's tasks, and the user's messages that are not in the chat yet.
 ---@field buffer integer
 ---@field line integer The last line of the chat.
 ---@field items flemma.protocol.QueuedItem[] In the order in which they are sent.

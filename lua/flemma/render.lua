@@ -338,7 +338,7 @@ function M.waiting(buffer)
   return found
 end
 
---- Returns the running calls, as far as the host said.
+--- Returns the calls that the host last described as running.
 ---@param buffer integer
 ---@return string[] ids
 function M.running(buffer)

@@ -26,27 +26,21 @@ local known = require("flemma.state").by_buffer()
 ---@param last integer
 ---@param new_last integer
 function M.shift(spans, first, last, new_last)
-  local grown = new_last - last
-  if grown == 0 or first >= spans.first + #spans.lines then
-    return
-  end
+  local grown, lines = new_last - last, spans.lines
+  local behind = spans.first + #lines
   if last <= spans.first then
     spans.first = spans.first + grown
-    return
-  end
-  local lines = {}
-  local start = math.min(first, spans.first)
-  local rest = math.max(0, spans.first + #spans.lines - last)
-  for row = start, new_last + rest - 1 do
-    local old = row
-    if row >= new_last then
-      old = row - grown
-    elseif row >= math.min(last, new_last) then
-      old = -1
+  elseif first < behind and grown > 0 then
+    for _ = 1, last <= behind and grown or 0 do
+      table.insert(lines, last - spans.first + 1, false)
     end
-    lines[#lines + 1] = spans.lines[old - spans.first + 1] or false
+  elseif first < behind then
+    local top = math.max(new_last, spans.first)
+    for _ = top + 1, math.min(last, behind) do
+      table.remove(lines, top - spans.first + 1)
+    end
+    spans.first = math.min(spans.first, new_last)
   end
-  spans.first, spans.lines = start, lines
 end
 
 ---@param buffer integer

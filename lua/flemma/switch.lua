@@ -2,7 +2,7 @@
 ---@class flemma.switch
 local M = {}
 
----@type flemma.protocol.Choices What the host last said.
+---@type flemma.protocol.Choices The last message of the host.
 local known = { ask = false, all = false, items = {}, commands = {} }
 
 --- Switches the chat from which the picker was opened, or every chat.

@@ -1,4 +1,4 @@
---- Edits of the host, at a known text.
+--- Edits of the host and streamed text.
 -- luacheck: globals test same
 
 local chat = require("chat")
@@ -16,7 +16,7 @@ local function apply(buffer, changes, more)
   chat.host("apply", vim.tbl_extend("force", edit, more or {}))
 end
 
---- Says where an answer will grow.
+--- Sets an anchor.
 ---@param buffer integer
 ---@param number integer
 ---@param line integer
@@ -32,7 +32,7 @@ local function outcome()
   return applied[#applied] and applied[#applied].outcome
 end
 
-test("all changes of an edit are one undo step and not told back", function()
+test("all changes of an edit are one undo step and are not sent back", function()
   local buffer = chat.new({ "a", "b", "c" })
   apply(buffer, { { 0, 1, { "A", "AA" } }, { 2, 3, { "C" } } })
   same(chat.lines(buffer), { "A", "AA", "b", "C" })
@@ -52,14 +52,14 @@ test("an edit for an older text changes nothing", function()
   same(outcome(), "stale")
 end)
 
-test("an edit with one wrong line changes nothing at all", function()
+test("an edit with one invalid line changes nothing at all", function()
   local buffer = chat.new({ "a", "b" })
   apply(buffer, { { 0, 1, { "A" } }, { 7, 8, { "Z" } } })
   same(chat.lines(buffer), { "a", "b" })
   same(outcome(), "failed")
 end)
 
-test("one undo takes back one host change and never the typing before it", function()
+test("one undo reverts one change of the host and never the typing before it", function()
   local buffer = chat.new({ "" })
   chat.keys("ityped<Esc>")
   apply(buffer, { { 1, 1, { "host" } } }, { join = true })
@@ -84,7 +84,7 @@ test("a hidden and locked buffer is written and stays locked", function()
   same(vim.bo[buffer].modifiable, false)
 end)
 
-test("the cursor goes where the host says, only in a window that follows or asked for it", function()
+test("the host moves the cursor only in a window that follows or asked for it", function()
   local buffer = chat.new({ "a", "b", "c" })
   local window = vim.api.nvim_get_current_win()
   local function cursor(line, more)
@@ -96,7 +96,7 @@ test("the cursor goes where the host says, only in a window that follows or aske
   same(cursor(2, { asked = true }), 0)
   follow.key(window, buffer)
   same(cursor(2, { asked = true }), 2)
-  -- At the end, and then where it was put from there.
+  -- At the end, and then where the host moved it.
   same(cursor(1), 1)
   same(cursor(0), 0)
   vim.api.nvim_win_set_cursor(window, { 2, 0 })
@@ -109,7 +109,7 @@ test("the cursor goes where the host says, only in a window that follows or aske
   same(vim.api.nvim_win_get_cursor(window), { 1, 0 })
 end)
 
-test("streamed text goes in at its anchor while the user types above it", function()
+test("streamed text is inserted at its anchor while the user types above it", function()
   local buffer = chat.new({ "@Assistant:", "", "below" })
   anchor(buffer, 7, 1, 0)
   chat.host("append", { buffer = buffer, edit = 2, anchor = 7, lines = { "one ", "tw" }, join = false })
@@ -151,7 +151,7 @@ test("an anchor for an older text is not set, and nothing is written there", fun
   same(chat.lines(buffer), { "above", "a", "bc" })
 end)
 
-test("an anchor is set with the marker that it stands behind", function()
+test("an anchor is set together with the marker before it", function()
   local buffer = chat.new({ "@You:", "Go." })
   apply(buffer, { { 2, 2, { "", "@Assistant:" } } }, { anchor = { anchor = 1, line = 3, column = 11 } })
   chat.keys("ggOabove<Esc>")
@@ -170,7 +170,7 @@ test("a window whose cursor is on the last line follows the stream", function()
   same(vim.api.nvim_win_get_cursor(0)[1], 1)
 end)
 
-test("a write refused under a textlock is made afterwards, in order", function()
+test("writes that a textlock refuses are made afterwards, in order", function()
   local buffer = chat.new({ "a" })
   anchor(buffer, 1, 0, 1)
   local during
@@ -203,7 +203,7 @@ local function with_api(name, other, action)
   assert(ok, why)
 end
 
-test("an interrupt that Neovim reports after a change is none", function()
+test("an interrupt that Neovim reports after a change is ignored", function()
   local buffer = chat.new({ "a", "b" })
   local function interrupted(real, ...)
     real(...)
@@ -223,7 +223,7 @@ test("an interrupt that Neovim reports after a change is none", function()
   same(chat.messages("snapshot"), {})
 end)
 
-test("an interrupt before a change leaves the text and says so", function()
+test("an interrupt before a change leaves the text and is reported", function()
   local buffer = chat.new({ "a" })
   with_api("nvim_buf_set_lines", function()
     error("Keyboard interrupt", 0)
@@ -234,7 +234,7 @@ test("an interrupt before a change leaves the text and says so", function()
   same(outcome(), "failed")
 end)
 
-test("an edit that ends in a fault is answered all the same, with the text as it is", function()
+test("an edit that raises an error is answered with the current text", function()
   local buffer = chat.new({ "a" })
   with_api("nvim_win_set_cursor", function()
     error("no such window", 0)
@@ -262,7 +262,7 @@ local function append_last(buffer)
   chat.host("append", { buffer = buffer, edit = 4, anchor = 7, lines = { ", three" }, join = true, expect = expect })
 end
 
-test("an undo that would tear a hole into an answer is taken back", function()
+test("an undo that would remove part of an arriving answer is reverted", function()
   for _, keys in ipairs({ "u", "uu", "u<C-r>", "9u", ":undo 0<CR>", "g-" }) do
     local buffer = half_answered()
     chat.keys(keys)
@@ -271,21 +271,21 @@ test("an undo that would tear a hole into an answer is taken back", function()
   end
 end)
 
-test("the user's own last change is undone in mid-stream", function()
+test("the user's own last change can be undone while an answer arrives", function()
   local buffer = half_answered()
   chat.keys("2GA more<Esc>u")
   append_last(buffer)
   same(chat.lines(buffer), { "@You:", "Go. typed", "", "@Assistant:", "one,", "two, three" })
 end)
 
-test("an answer that was undone and typed over is lost", function()
+test("an answer that was undone and overwritten is lost", function()
   local buffer = half_answered()
   chat.keys("uGAx<Esc>")
   append_last(buffer)
   same(outcome(), "lost")
 end)
 
-test("blanks that were trimmed before an anchor are no change", function()
+test("trimmed blanks before an anchor do not count as a change", function()
   local buffer = chat.new({ "abc " })
   anchor(buffer, 1, 0, 4)
   chat.keys(":s/ $//<CR>")

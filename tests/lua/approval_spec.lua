@@ -1,11 +1,11 @@
---- Who has a say about calls, as users register and see it.
+--- Approval resolvers, as users register and list them.
 -- luacheck: globals test same
 
 local approval = require("flemma.tools.approval")
 local callbacks = require("flemma.callbacks")
 local flemma = require("flemma")
 
---- Runs `body` with these options, and takes everything back.
+--- Runs `body` with these options, and restores everything.
 ---@param options table
 ---@param body fun()
 local function with(options, body)
@@ -36,7 +36,7 @@ end
 
 local function pass() end
 
-test("a resolver is registered at 50, found, replaced by its name, and taken away", function()
+test("a resolver is registered at 50, found, replaced by its name, and removed", function()
   with({}, function()
     approval.register("my_plugin:security_policy", { description = "Block", resolve = pass })
     local entry = approval.get("my_plugin:security_policy")
@@ -51,7 +51,7 @@ test("a resolver is registered at 50, found, replaced by its name, and taken awa
   end)
 end)
 
-test("all are listed by priority, then by name, with those of the options among them", function()
+test("resolvers are listed by priority, then by name, with those of the options", function()
   with({ tools = { require_approval = false, auto_approve = { "$default", "my.rules" } } }, function()
     approval.register("b", { resolve = pass })
     approval.register("a", { resolve = pass })
@@ -69,7 +69,7 @@ test("all are listed by priority, then by name, with those of the options among 
   end)
 end)
 
-test("what is listed are copies", function()
+test("listed resolvers are copies", function()
   with({}, function()
     approval.register("a", { resolve = pass })
     approval.get_all()[1].priority = 7
@@ -78,7 +78,7 @@ test("what is listed are copies", function()
   end)
 end)
 
-test("a list of modules alone leaves no config resolver, a function is one", function()
+test("a list of modules makes no config resolver, a function is one", function()
   with({ tools = { auto_approve = { "my.rules" } } }, function()
     same(list(), { "100 my.rules", "90 urn:flemma:approval:frontmatter" })
   end)
@@ -87,7 +87,7 @@ test("a list of modules alone leaves no config resolver, a function is one", fun
   end)
 end)
 
-test("a name with a dot is refused, unless it is one of ours", function()
+test("a name with a dot is refused, unless it is one of Flemma's own", function()
   assert(refused("my.plugin", { resolve = pass }):find('try "my:plugin"', 1, true))
   assert(refused("x", {}):find("needs a table with a function", 1, true))
   assert(refused("x", { resolve = pass, priority = 1.5 }):find("whole number", 1, true))
@@ -100,7 +100,7 @@ test("a name with a dot is refused, unless it is one of ours", function()
   end)
 end)
 
-test("one of ours can be taken away, and another setup() brings it back", function()
+test("Flemma's own resolvers can be removed, and setup() restores them", function()
   with({ tools = { require_approval = false } }, function()
     same(approval.unregister("urn:flemma:approval:catch-all"), true)
     same(approval.get("urn:flemma:approval:catch-all"), nil)
@@ -111,7 +111,7 @@ test("one of ours can be taken away, and another setup() brings it back", functi
   end)
 end)
 
-test("the host gets a number for each function, and an old number reaches nobody", function()
+test("the host gets a number for each function, and an old number reaches none", function()
   with({}, function()
     approval.register("a", {
       resolve = function()
@@ -128,7 +128,7 @@ test("the host gets a number for each function, and an old number reaches nobody
   end)
 end)
 
-test("a module is loaded when it is first asked, and by its own words", function()
+test("a module is loaded when it is first asked, and decides", function()
   local loads = 0
   package.preload["my.rules"] = function()
     loads = loads + 1
@@ -149,7 +149,7 @@ test("a module is loaded when it is first asked, and by its own words", function
   package.preload["my.rules"], package.loaded["my.rules"] = nil, nil
 end)
 
-test("a module that is nowhere is told, and its calls wait; one without rules passes", function()
+test("a missing module is reported and its calls wait; one without `resolve` passes", function()
   package.preload["no.rules"] = function()
     return {}
   end

@@ -1,5 +1,5 @@
---- A chat for tests: a watched buffer, a host that only listens, and the real
---- entry point for what the host says.
+--- A chat for tests: a watched buffer, a host that records messages, and the real entry
+--- point for messages from it.
 local M = {}
 
 local host = require("flemma.host")
@@ -25,7 +25,7 @@ function M.new(lines)
   return buffer
 end
 
---- Hears from the host.
+--- Receives a message of the host.
 ---@param method string
 ---@param payload table
 function M.host(method, payload)

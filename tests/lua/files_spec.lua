@@ -114,7 +114,7 @@ test("an open file of any form is read and replaced, byte for byte", function()
   end
 end)
 
-test("a whole new text is stored as it is, whatever the file was", function()
+test("a new text is stored unchanged, whatever the form of the file", function()
   for name, bytes in pairs(FORMS) do
     for _, new in ipairs({ "a\nB\nc\nd\n", "a\r\nb\r\n", "a\rb\n", "a", "", "\n", "\239\187\191x\n", "€\n", "a\0b\n" }) do
       with_open(bytes, function(path, buffer)
@@ -128,7 +128,7 @@ test("a whole new text is stored as it is, whatever the file was", function()
   end
 end)
 
-test("unsaved changes are what is read and replaced, and are not saved", function()
+test("unsaved changes are read and replaced, and are not saved", function()
   for name, bytes in pairs(FORMS) do
     for _, case in ipairs({ "open", "changed on disk" }) do
       with_open(bytes, function(path, buffer)
@@ -159,7 +159,7 @@ test("a text that the encoding cannot hold changes nothing", function()
   end)
 end)
 
-test("a read-only file is refused without a warning that waits", function()
+test("a read-only file is refused without a warning that blocks", function()
   with_open("one\n", function(path, buffer)
     vim.bo[buffer].readonly = true
     vim.v.warningmsg = ""
@@ -169,7 +169,7 @@ test("a read-only file is refused without a warning that waits", function()
   end)
 end)
 
-test("a change of a read-only buffer warns of nothing and leaves it read-only", function()
+test("a change of a read-only buffer shows no warning and leaves it read-only", function()
   with_open("one\n", function(_, buffer)
     vim.bo[buffer].readonly = true
     vim.v.warningmsg = ""
@@ -180,7 +180,7 @@ test("a change of a read-only buffer warns of nothing and leaves it read-only", 
   end)
 end)
 
-test("what the user's autocommands make of a text is reported", function()
+test("changes by the user's autocommands are reported", function()
   with_open("one\n", function(path, buffer)
     api.nvim_create_autocmd("BufWritePre", { group = group, buffer = buffer, command = [[%s/\s\+$//e]] })
     local answered = replace(path, "two  \nthree\n", "one\n")
@@ -189,7 +189,7 @@ test("what the user's autocommands make of a text is reported", function()
   end)
 end)
 
-test("a save that fails takes the change back", function()
+test("a save that fails reverts the change", function()
   with_open("one\n", function(path, buffer)
     api.nvim_create_autocmd("BufWritePre", {
       group = group,
@@ -223,7 +223,7 @@ test("a file that changes while the user's autocommands run is not overwritten",
   end)
 end)
 
-test("a path that leads to another file than the host found is not written", function()
+test("a path that leads to a file other than the host's is not written", function()
   with_open("one\n", function(path)
     local message = { path = path, file = { device = 1, inode = 1 }, text = "two\n", expected = "one\n" }
     local answered = ask(files.replace_text, message)
@@ -249,7 +249,7 @@ test("a save keeps the file itself, its mode and the link to it", function()
   end)
 end)
 
-test("a new file that is open is written, also when it was made meanwhile", function()
+test("a new file that is open is written, also if it was created meanwhile", function()
   for _, made in ipairs({ false, true }) do
     local path = vim.fn.tempname()
     vim.cmd("edit " .. path)
@@ -264,14 +264,14 @@ test("a new file that is open is written, also when it was made meanwhile", func
   end
 end)
 
-test("a file that is gone is no open file", function()
+test("a deleted file does not count as open", function()
   with_open("one\n", function(path)
     os.remove(path)
     same(ask(files.open_text, { path = path }).open, false)
   end)
 end)
 
-test("after a command, open files are read again and unsaved ones are reported once", function()
+test("after a command, open files are reloaded and conflicts are reported once", function()
   vim.o.autoread = false
   local told = {}
   local notify = vim.notify
@@ -295,7 +295,7 @@ test("after a command, open files are read again and unsaved ones are reported o
   assert(told[1]:find("has unsaved changes", 1, true), told[1])
 end)
 
-test("of a file that was made after it was opened, nothing is asked", function()
+test("a file that was created after its buffer is reloaded without a question", function()
   local path = vim.fn.tempname()
   disk.watch()
   vim.cmd("edit " .. path)

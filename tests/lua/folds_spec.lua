@@ -7,7 +7,7 @@ local shift = require("flemma.folds.shift")
 
 --- Messages of ten lines with two folds inside each.
 ---@param count integer
----@return flemma.folds.Parts
+---@return flemma.folds.Part[]
 local function chat(count)
   local items = {}
   for message = 0, count - 1 do
@@ -18,14 +18,13 @@ local function chat(count)
   return shift.read(items, {})
 end
 
----@param parts flemma.folds.Parts
+---@param parts flemma.folds.Part[]
 ---@return string
 local function lines(parts)
-  shift.settle(parts)
   local found = {}
   for _, part in ipairs(parts) do
     found[#found + 1] = ("%d-%d%s"):format(part.first, part.last, part.broken and "!" or "")
-    for _, fold in ipairs(part.folds) do
+    for _, fold in ipairs(shift.folds(part)) do
       found[#found + 1] = ("%d-%d"):format(fold.first, fold.last)
     end
   end
@@ -40,7 +39,7 @@ local function change(first, last, new_last)
   return { first = first, last = last, new_last = new_last }
 end
 
-test("folds are moved as Neovim moves them, and marked where it may cut them", function()
+test("folds move as in Neovim, and are marked where Neovim may cut them", function()
   for _, case in ipairs({
     { change(0, 2, 5), "13-23 13-23 14-17 18-21" },
     { change(12, 13, 13), "10-20 10-20 11-14 15-18" },
@@ -56,42 +55,43 @@ test("folds are moved as Neovim moves them, and marked where it may cut them", f
     { change(8, 22, 9), "9-10! 9-10 9-10 9-10" },
     { change(8, 22, 8), "8-9" },
   }) do
-    local parts = { chat(2)[2], from = 2, by = 0 }
+    local parts = { chat(2)[2] }
     shift.all(parts, case[1])
     same(lines(parts), case[2])
   end
 end)
 
-test("folds below a change are moved when they are needed", function()
+test("a fold is found by its first line wherever changes moved it", function()
   for seed = 1, 50 do
     math.randomseed(seed)
-    local lazy, eager, last = chat(8), chat(8), 80
+    local parts, last = chat(8), 80
     for _ = 1, 30 do
       local first = math.random(0, last)
       local gone = math.random() < 0.7 and 0 or math.random(0, math.min(3, last - first))
       local now = change(first, first + gone, first + math.random(0, 3))
       last = last + now.new_last - now.last
-      shift.all(lazy, now)
-      shift.all(eager, now)
-      shift.settle(eager)
-      local part = eager[math.random(#eager)]
-      local fold = part.folds[1] or { first = 1000 }
-      same(shift.at(lazy, fold.first) ~= nil, shift.at(eager, fold.first) ~= nil)
+      shift.all(parts, now)
+      for index, part in ipairs(parts) do
+        local next_part = parts[index + 1]
+        local fold = shift.folds(part)[1]
+        if fold and not (next_part and next_part.first == part.first) then
+          same(shift.at(parts, fold.first) ~= nil, true)
+        end
+      end
     end
-    same(lines(lazy), lines(eager))
   end
   local parts = chat(1000)
   shift.all(parts, change(2, 2, 3))
-  same({ parts[1000].first, shift.at(parts, 9991) ~= nil, shift.at(parts, 9990) }, { 9990, true })
+  same({ parts[1000].first, shift.at(parts, 9991) ~= nil, shift.at(parts, 9990) }, { 9991, true })
 end)
 
-test("parts replace those that begin in their lines", function()
+test("parts replace the parts that begin in their lines", function()
   local parts = chat(3)
   local updates = shift.replace(parts, { { first = 10, last = 25, folds = {} } })
   same({ #updates[1].old, updates[1].broken, lines(parts) }, { 6, false, "0-10 0-10 1-4 5-8 10-25" })
   parts = chat(3)
   parts[2].broken = true
-  -- Both are where it was.
+  -- Both are inside the broken part.
   updates = shift.replace(parts, { { first = 10, last = 14, folds = {} }, { first = 14, last = 20, folds = {} } })
   same({ updates[1].broken, updates[2].broken }, { true, true })
 end)
@@ -153,7 +153,7 @@ local function hide(buffer, action)
   vim.wait(10)
 end
 
-test("a window has the folds of a text that changed while it showed another", function()
+test("a window has the folds of a text that changed while it showed another buffer", function()
   local buffer = folded()
   same(levels(), "11111111##00")
   vim.cmd("normal! 2Gzc")
@@ -163,14 +163,14 @@ test("a window has the folds of a text that changed while it showed another", fu
     vim.api.nvim_buf_set_lines(buffer, 0, 0, false, { "", "" })
   end)
   same(levels(), "0011111111##00")
-  -- Until the host has seen it, a fold may have no lines.
+  -- Until the host knows the change, a fold may have no lines.
   hide(buffer, function()
     vim.api.nvim_buf_set_lines(buffer, 9, -1, false, { "" })
   end)
   same(levels(), "0011111111")
 end)
 
-test("a text that was read anew has no folds until the host says them", function()
+test("a text that was reloaded has no folds until the host sends them", function()
   local buffer = folded()
   local path = vim.fn.tempname()
   vim.fn.writefile({ "one" }, path)
@@ -181,7 +181,7 @@ test("a text that was read anew has no folds until the host says them", function
   same(levels(), "0")
 end)
 
-test("folds of the user stay in a message that gets another one", function()
+test("folds of the user stay in a message that gets another fold", function()
   local buffer = folded()
   send(buffer, false, { item(4, 10), item(8, 10, true, true) })
   vim.cmd("normal! 6GzfjzR")

@@ -6,7 +6,7 @@ local chat = require("chat")
 local config = require("flemma.config")
 local host = require("flemma.host")
 
-test("the user's functions answer in order, also when one of them fails", function()
+test("the user's functions answer in order, also if one of them fails", function()
   chat.new({ "" })
   local plain = config.wire({
     yes = function(name, input)
@@ -38,7 +38,7 @@ test("the user's functions answer in order, also when one of them fails", functi
   })
 end)
 
-test("functions are asked one after another until one of them says something", function()
+test("functions are called one after another until one returns something", function()
   chat.new({ "" })
   local asked = {}
   local function answering(name, answer)
@@ -63,7 +63,7 @@ test("functions are asked one after another until one of them says something", f
   })
 end)
 
-test("a number that reaches nobody is told as gone", function()
+test("a number without a function is answered as gone", function()
   chat.new({ "" })
   local id = callbacks.add(function() end)
   callbacks.drop({ id })
@@ -93,7 +93,7 @@ local function with_open_pickers(body)
   assert(ok, why)
 end
 
-test("an answer goes to the host that asked and to no other one", function()
+test("an answer goes only to the host that asked", function()
   with_open_pickers(function(open, to)
     chat.new({ "" })
     to(3)
@@ -112,7 +112,7 @@ test("an answer goes to the host that asked and to no other one", function()
   end)
 end)
 
-test("a question of a host that is gone is not shown", function()
+test("a question of a host that has exited is not shown", function()
   with_open_pickers(function(open, to)
     chat.new({ "" })
     to(3)
@@ -127,7 +127,7 @@ test("a question of a host that is gone is not shown", function()
   end)
 end)
 
-test("a function that answers too late answers no other host", function()
+test("a late answer of a function goes to no other host", function()
   with_open_pickers(function(_, to)
     chat.new({ "" })
     to(3)
@@ -141,7 +141,7 @@ test("a function that answers too late answers no other host", function()
   end)
 end)
 
-test("a file is replaced through its buffer, saved only if it was saved before", function()
+test("a file is replaced through its buffer, and saved only if the buffer was unmodified", function()
   local path = vim.fn.tempname()
   vim.fn.writefile({ "one", "two", "three" }, path)
   vim.cmd.edit(vim.fn.fnameescape(path))
@@ -162,7 +162,7 @@ test("a file is replaced through its buffer, saved only if it was saved before",
   os.remove(path)
 end)
 
-test("a message that nobody knows is logged and harms nothing", function()
+test("an unknown message is logged and has no effect", function()
   local log = vim.fn.tempname()
   config.load({ host = { log = log } })
   chat.host("frobnicate", {})

@@ -1,6 +1,5 @@
---- The host process comes, goes and is missing. The process is played here: its
---- start is recorded, its words go through `receive()`, its death through the
---- callback that Neovim would call.
+--- Starts, deaths, and absence of the host process. Starting it is recorded, its messages go
+--- through `receive()`, and its death through the callback that Neovim would call.
 -- luacheck: globals test same
 
 local host = require("flemma.host")
@@ -61,7 +60,7 @@ local function welcome(version)
   host.receive("welcome", { protocol = version or protocol.VERSION, version = "0.1.0" })
 end
 
-test("without a host program a chat is an ordinary buffer, and a key says what to do", function()
+test("without a host program a chat is an ordinary buffer, and a key shows what to do", function()
   vim.env.FLEMMA_HOST = "/nonexistent/flemma"
   local buffer = open({ "@You:" })
   require("flemma.buffer").command("advance")
@@ -73,7 +72,7 @@ test("without a host program a chat is an ordinary buffer, and a key says what t
   vim.cmd.bwipeout({ bang = true })
 end)
 
-test("nothing is said to a host before it answered hello; then it hears all, in order", function()
+test("a host gets nothing before it answers hello, and then everything, in order", function()
   forget()
   vim.env.FLEMMA_HOST = vim.v.progpath
   open({ "@You:", "hello" })
@@ -87,7 +86,7 @@ test("nothing is said to a host before it answered hello; then it hears all, in 
   same(told, {})
 end)
 
-test("a host that dies is followed by another, which learns what ran", function()
+test("a host that dies is restarted and learns what ran", function()
   forget()
   local buffer = vim.api.nvim_get_current_buf()
   host.receive("lock", { buffer = buffer, locked = true })
@@ -106,13 +105,13 @@ test("a host that dies is followed by another, which learns what ran", function(
     return message.method == "attach"
   end, said)[1].payload
   same({ attach.reason, attach.interrupted, attach.streaming }, { "restart", { "toolu_1" }, true })
-  -- Until the new host says what has become of it, it is kept.
+  -- It is kept until the new host answers.
   same({ attach.queued, require("flemma.queued").texts(buffer) }, { { "then this" }, { "then this" } })
   host.receive("queued", { buffer = buffer, line = 0, items = {}, tasks = {} })
   same(require("flemma.queued").texts(buffer), {})
 end)
 
-test("a host that keeps dying is started three times, then left with the way back", function()
+test("a host that keeps dying is restarted three times, then off with a hint", function()
   host.restart()
   forget()
   local before = starts
@@ -126,7 +125,7 @@ test("a host that keeps dying is started three times, then left with the way bac
   assert(told[#told]:find(":Flemma restart", 1, true), told[#told])
 end)
 
-test("a host of another protocol is stopped with the way to repair it", function()
+test("a host of another protocol is stopped with a message that names the fix", function()
   host.restart()
   forget()
   welcome(99)

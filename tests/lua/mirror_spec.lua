@@ -1,4 +1,4 @@
---- The host's copy of the text equals the buffer's.
+--- The host's copy of a text.
 -- luacheck: globals test same
 
 local chat = require("chat")
@@ -63,7 +63,7 @@ test("a command that changes thousands of lines one by one is sent in a few mess
   local changes = chat.messages("changed")
   assert(#changes <= 12, #changes)
   same(changes[#changes].seq, mirror.seq(buffer))
-  -- Undone from the end to the beginning.
+  -- Neovim undoes them from the end to the beginning.
   chat.sent, before = {}, chat.lines(buffer)
   vim.cmd("silent undo")
   same(mirrored(before), chat.lines(buffer))
@@ -90,7 +90,7 @@ test("changes of one turn are sent in order, whatever they are", function()
   end
 end)
 
-test("changes that are far apart do not carry what is between them", function()
+test("distant changes are sent without the lines between them", function()
   local before = numbered(500)
   local buffer = chat.new(before)
   for _, line in ipairs({ 1, 400, 100 }) do
@@ -101,7 +101,7 @@ test("changes that are far apart do not carry what is between them", function()
   same({ #changes, #changes[1].lines }, { 3, 1 })
 end)
 
-test("a change of the host's is sent after those that it follows", function()
+test("changes before a change of the host's are sent before it", function()
   local before = numbered(20)
   local buffer = chat.new(before)
   vim.api.nvim_buf_set_lines(buffer, 10, 11, false, { "new" })

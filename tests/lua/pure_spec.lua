@@ -1,4 +1,4 @@
---- What needs no buffer.
+--- Functions that need no buffer.
 -- luacheck: globals test same
 
 local callbacks = require("flemma.callbacks")
@@ -10,7 +10,7 @@ local notices = require("flemma.notices")
 local render = require("flemma.render")
 local spans = require("flemma.spans")
 
-test("a function in the options travels as its number and is found again", function()
+test("a function in the options is sent as a number and found by it", function()
   local policy = function() end
   local plain = config.wire({ tools = { auto_approve = policy, bash = { env = { A = "1" } } } })
   local id = plain.tools.auto_approve["function"]
@@ -28,7 +28,7 @@ test("an empty list stays empty and lists stay lists", function()
   })
 end)
 
-test("an option that is off travels as off, and is not left out", function()
+test("an option that is false is sent as false", function()
   same(config.wire({ tools = { require_approval = false, autopilot = { enabled = false } } }), {
     tools = { require_approval = false, autopilot = { enabled = false } },
   })
@@ -70,7 +70,7 @@ test("a change is cut at 500 lines and at 48 KB, and loses nothing", function()
   same(joined, lines)
 end)
 
-test("no lines are still one message", function()
+test("no lines are one message", function()
   same(mirror.chunks({}), { {} })
 end)
 
@@ -81,7 +81,7 @@ test("only marks that changed are drawn again", function()
   same(remove, { "b" })
 end)
 
-test("elapsed time is read in seconds, then minutes", function()
+test("elapsed time is shown in seconds, then minutes", function()
   same(render.elapsed(999), "0s")
   same(render.elapsed(61 * 1000), "1m01s")
 end)
@@ -92,7 +92,7 @@ test("spans move with the lines above them", function()
   same(table_, { first = 13, lines = { { 1 }, { 2 } } })
 end)
 
-test("a line inserted between spans has none, a deleted line takes its own away", function()
+test("an inserted line has no spans, and a deleted line removes its own", function()
   local table_ = { first = 10, lines = { { 1 }, { 2 }, { 3 } } }
   spans.shift(table_, 11, 11, 12)
   same(table_, { first = 10, lines = { { 1 }, false, { 2 }, { 3 } } })
@@ -100,7 +100,7 @@ test("a line inserted between spans has none, a deleted line takes its own away"
   same(table_, { first = 10, lines = { { 1 }, { 3 } } })
 end)
 
-test("control characters in a message are shown, not obeyed", function()
+test("control characters in a message are made visible", function()
   same(notices.escape("a\27[2Jb\r\n\127"), "a^[[2Jb^M^J^?")
 end)
 
@@ -119,7 +119,7 @@ test("a text is split at every line end of the format that fits it", function()
   same(parse("", "unix"), { {}, "unix", true })
 end)
 
-test("a number that JSON cannot hold travels as its spelling", function()
+test("a number that JSON cannot hold is sent as text", function()
   local itself = {}
   itself.itself = itself
   same(config.wire({ a = { math.huge, false }, b = { c = -math.huge } }), {
@@ -129,7 +129,7 @@ test("a number that JSON cannot hold travels as its spelling", function()
   assert(config.wire(itself))
 end)
 
-test("setup takes anything without a word and loads nothing", function()
+test("setup() accepts any value and loads nothing", function()
   local loaded = vim.tbl_count(package.loaded)
   for _, options in ipairs({ 3, "x", { keymaps = 3 }, { modle = "m", tools = { auto_aprove = {} } } }) do
     require("flemma").setup(options)
@@ -139,7 +139,7 @@ test("setup takes anything without a word and loads nothing", function()
   same(vim.tbl_count(package.loaded), loaded)
 end)
 
-test("what Neovim needs has its default where the option is wrong", function()
+test("the plugin uses the default of an invalid option", function()
   local wrong = {
     keymaps = { enabled = "yes", normal = { send = "<C-s>", cancel = false, reject = 3 }, insert = 7 },
     highlights = "red",
@@ -167,7 +167,7 @@ test("what Neovim needs has its default where the option is wrong", function()
   config.load({})
 end)
 
-test("a wrong command gets the nearest one, a group its members", function()
+test("an unknown command suggests the nearest one, a group its members", function()
   same(commands.unknown("stauts"), 'There is no command "stauts". Did you mean "status"?')
   same(commands.unknown("alow"), 'There is no command "alow". Did you mean "allow-file"?')
   same(commands.unknown("tool"), ":Flemma tool is a group. Its commands: tool:cancel, tool:cancel-all, tool:list.")

@@ -58,7 +58,7 @@ test("the short form of a message fits one line and is the start of it", functio
   same(wrap.first_line("The request was refused (400, messages.3: what it says)", 40), "The request was refused …")
 end)
 
-test("an error is shown in full below the prompt, and goes with the next key", function()
+test("an error is shown in full below the prompt until the next key", function()
   local buffer = chat.new({ "@You:", "hello", "", "" })
   local text = "Anthropic refused the key " .. ("(because of this) "):rep(9) .. "so nothing was sent."
   chat.host("notify", { buffer = buffer, level = "error", message = text })
@@ -74,7 +74,7 @@ test("an error is shown in full below the prompt, and goes with the next key", f
   same(below(buffer), {})
 end)
 
-test("what is said about a call stands below it, wherever the text moves it", function()
+test("a remark about a call is below it, wherever the text moves it", function()
   local buffer = chat.new({ "@You:", "**Tool Result:** `t`", "", "@You:", "end" })
   remarks.begin(buffer, 1)
   vim.api.nvim_buf_set_lines(buffer, 0, 0, false, { "above" })
@@ -82,7 +82,7 @@ test("what is said about a call stands below it, wherever the text moves it", fu
   same(below(buffer), { { 2, "! It runs already." } })
 end)
 
-test("a message that fits one line is no remark, unless it is an error", function()
+test("a message that fits into one line is no remark, unless it is an error", function()
   local buffer = chat.new({ "@You:" })
   chat.host("notify", { buffer = buffer, level = "info", message = "Cancelled." })
   same(below(buffer), {})
@@ -91,7 +91,7 @@ test("a message that fits one line is no remark, unless it is an error", functio
   same(below(buffer), { { 0, "✗ No." } })
 end)
 
-test("a message of a server cannot move the cursor of the terminal", function()
+test("a message of a server cannot control the terminal", function()
   local buffer = chat.new({ "@You:" })
   chat.host("notify", { buffer = buffer, level = "error", message = "it said \27[2J\nand more" })
   same(below(buffer), { { 0, "✗ it said ^[[2J" }, { 0, "  and more" } })

@@ -1,4 +1,4 @@
---- What is drawn beside the text.
+--- Virtual text of calls, requests, diagnostics, and queued messages.
 -- luacheck: globals test same
 
 local chat = require("chat")
@@ -30,7 +30,7 @@ test("a pending call shows its preview under the fence, and loses it when it run
   same(chat.lines(buffer)[3], "```flemma:tool status=pending")
 end)
 
-test("a field that the wire spells as nil is absent", function()
+test("a field that is nil in a message is absent", function()
   local buffer = chat.new({ "fence" })
   local item =
     { id = "t", line = 0, header_line = 0, preview = "read: a", state = vim.NIL, label = vim.NIL, output = {} }
@@ -69,7 +69,7 @@ test("diagnostics name the place and the fix, and go away", function()
   same(vim.diagnostic.get(buffer), {})
 end)
 
-test("what waits to be said stands below the end, and its bytes are harmless", function()
+test("queued messages are drawn below the end, with control characters made visible", function()
   local buffer = chat.new({ "@You:", "hello" })
   local space = vim.api.nvim_create_namespace("flemma.queued")
   ---@return table[]
@@ -86,7 +86,7 @@ test("what waits to be said stands below the end, and its bytes are harmless", f
   chat.host("queued", { buffer = buffer, line = 1, items = items, tasks = {} })
   local lines = { "⏵ next: one^[[31m", "        two", "        3 …", "⏵ then: five" }
   same(shown(), { { 1, lines } })
-  -- An answer that grows there takes it along.
+  -- It moves with an answer that is added there.
   vim.api.nvim_buf_set_text(buffer, 1, 5, 1, 5, { " you", "there" })
   same(shown(), { { 2, lines } })
   -- The model's tasks come first.

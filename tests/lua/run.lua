@@ -1,6 +1,6 @@
---- Runs the tests of the Lua front inside Neovim: `nvim --clean -l tests/lua/run.lua`.
---- There is no host: what Lua would send is recorded, what the host would say is
---- given to `require("flemma.host").receive()`.
+--- Runs the tests of the plugin's Lua inside Neovim: `nvim --clean -l tests/lua/run.lua`.
+--- There is no host: messages to it are recorded, and messages from it are passed to
+--- `require("flemma.host").receive()`.
 
 local root =
   vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(vim.fn.fnamemodify(debug.getinfo(1, "S").source:sub(2), ":p"))))

@@ -1,11 +1,11 @@
---- Tools as users register and see them, and what becomes of a call without a host.
+--- Tools, as users register and list them, and their calls.
 -- luacheck: globals test same
 
 local host = require("flemma.host")
 local tools = require("flemma.tools")
 local truncate = require("flemma.tools.truncate")
 
---- Runs `body`, in which nothing is registered but what it registers.
+--- Runs `body`, and removes the tools that it registers.
 ---@param body fun()
 local function clean(body)
   local ok, why = xpcall(body, debug.traceback)
@@ -34,7 +34,7 @@ local function names()
   return all
 end
 
-test("every form of register() takes its tools", function()
+test("every form of register() registers its tools", function()
   clean(function()
     package.preload["spec.definitions"] = function()
       return { definitions = { definition({ name = "m_1" }), definition({ name = "m_2" }) } }
@@ -75,7 +75,7 @@ test("every form of register() takes its tools", function()
   end)
 end)
 
-test("what is wrong with a definition is said where it was registered", function()
+test("an invalid definition is an error where it was registered", function()
   clean(function()
     for _, row in ipairs({
       { { "a b", definition() }, 'the name "a b" cannot be sent to models' },
@@ -107,7 +107,7 @@ test("what is wrong with a definition is said where it was registered", function
   end)
 end)
 
-test("a source that throws, fails or says it is done twice is told once", function()
+test("a source that raises an error, fails, or is done twice is reported once", function()
   clean(function()
     local told, notices = {}, require("flemma.notices")
     local notify = notices.notify
@@ -133,7 +133,7 @@ test("a source that throws, fails or says it is done twice is told once", functi
   end)
 end)
 
-test("a source is waited for until it is done, and then somebody is told", function()
+test("tools are ready once all sources are done", function()
   clean(function()
     local finish
     tools.register(function(_, done)
@@ -154,7 +154,7 @@ test("a source is waited for until it is done, and then somebody is told", funct
   end)
 end)
 
-test("a source that is never done is given up", function()
+test("a source that is never done is given up after its timeout", function()
   clean(function()
     local told, notices = "", require("flemma.notices")
     local notify = notices.notify
@@ -171,7 +171,7 @@ test("a source that is never done is given up", function()
   end)
 end)
 
-test("one that is not enabled is registered and not offered", function()
+test("a tool that is not enabled is registered and not offered", function()
   clean(function()
     require("flemma").options = { tools = { mine = { on = true } } }
     tools.register("off", definition({ enabled = false }))
@@ -215,7 +215,7 @@ test("head and tail are cut by the same cases as in the host", function()
   })
 end)
 
-test("a long output travels in pieces", function()
+test("a long output is sent in pieces", function()
   clean(function()
     local sent, send = {}, host.send
     host.send = function(method, payload)
@@ -243,7 +243,7 @@ test("a long output travels in pieces", function()
   end)
 end)
 
-test("a path is writable below the folders of the policy alone, wherever links lead", function()
+test("a path is writable only below the folders of the policy, wherever links lead", function()
   local root = assert(vim.uv.fs_realpath(vim.fn.tempname():match("(.*)/")))
   root = root .. "/sandbox_spec"
   vim.fn.mkdir(root .. "/in/deep", "p")

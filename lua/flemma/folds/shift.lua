@@ -4,7 +4,7 @@
 local M = {}
 
 ---@class flemma.folds.Fold
----@field first integer
+---@field first integer Inside a part, counted from its first line.
 ---@field last integer The line after its last.
 ---@field inner boolean Whether it is inside a message.
 ---@field closed boolean Whether it is created closed.
@@ -52,51 +52,25 @@ local function is_deleted(fold, change)
   return change.new_last == change.first and fold.first >= change.first and fold.last <= change.last
 end
 
---- Parts in order. Those at `from` and after it still have to be moved by `by` lines, because
---- a command such as `:g` makes thousands of changes above thousands of folds.
----@class flemma.folds.Parts: { [integer]: flemma.folds.Part }
----@field from integer
----@field by integer
-
----@return flemma.folds.Parts
-function M.parts()
-  return { from = 1, by = 0 }
-end
-
---- Moves parts so that those below `index` are up to date, and no others.
----@param parts flemma.folds.Parts
----@param index integer
-local function settle(parts, index)
-  local from, to, by = parts.from, index - 1, parts.by
-  if index < from then
-    from, to, by = index, from - 1, -by
-  end
-  for at = from, by == 0 and 0 or math.min(to, #parts) do
-    local part = parts[at]
-    part.first, part.last = part.first + by, part.last + by
-    for _, fold in ipairs(part.folds) do
-      fold.first, fold.last = fold.first + by, fold.last + by
-    end
-  end
-  parts.from = index
-end
-
---- Moves all parts so that they are up to date.
----@param parts flemma.folds.Parts
-function M.settle(parts)
-  settle(parts, #parts + 1)
-  parts.by = 0
+--- Returns the folds of a part with line numbers of the text.
+---@param part flemma.folds.Part
+---@return flemma.folds.Fold[]
+function M.folds(part)
+  return vim.tbl_map(function(fold)
+    local lines = { first = fold.first + part.first, last = fold.last + part.first }
+    return setmetatable(lines, { __index = fold })
+  end, part.folds)
 end
 
 --- Finds the first part that begins on a line or below.
----@param parts flemma.folds.Parts
+---@param parts flemma.folds.Part[]
 ---@param line integer
 ---@return integer index
 local function index_of(parts, line)
   local low, high = 1, #parts + 1
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if parts[middle].first + (middle >= parts.from and parts.by or 0) < line then
+    if parts[middle].first < line then
       low = middle + 1
     else
       high = middle
@@ -105,67 +79,72 @@ local function index_of(parts, line)
   return low
 end
 
+--- Moves a part, and the folds in it, along with a change that touches it.
+---@param part flemma.folds.Part Changed in place.
+---@param change flemma.folds.Change
+local function move_part(part, change)
+  local was, ends_there = part.first, part.last == change.first
+  part.broken = not move(part, change) and ends_there or part.broken
+  part.folds = vim.tbl_filter(function(fold)
+    fold.first, fold.last = fold.first + was, fold.last + was
+    local stays = not is_deleted(fold, change)
+    part.broken = stays and not move(fold, change) or part.broken
+    fold.first, fold.last = fold.first - part.first, fold.last - part.first
+    return stays
+  end, part.folds)
+end
+
 --- Moves folds along with a change.
----@param parts flemma.folds.Parts Changed in place.
+---@param parts flemma.folds.Part[] In order. Changed in place.
 ---@param change flemma.folds.Change
 function M.all(parts, change)
-  if change.last - change.first == 1 and change.new_last == change.last then
+  local grown = change.new_last - change.last
+  if change.last - change.first == 1 and grown == 0 then
     return
   end
-  local below = index_of(parts, change.last + 1)
-  settle(parts, below)
-  parts.by = parts.by + change.new_last - change.last
-  for index = below - 1, 1, -1 do
+  for index = #parts, 1, -1 do
     local part = parts[index]
     if part.last < change.first then
-      break
-    end
-    local ends_there = part.last == change.first
-    part.broken = not move(part, change) and ends_there or part.broken
-    for at = #part.folds, 1, -1 do
-      if is_deleted(part.folds[at], change) then
-        table.remove(part.folds, at)
-      else
-        part.broken = not move(part.folds[at], change) or part.broken
-      end
+      return
+    elseif part.first > change.last then
+      part.first, part.last = part.first + grown, part.last + grown
+    else
+      move_part(part, change)
     end
   end
 end
 
 --- Marks the parts around these lines as broken.
----@param parts flemma.folds.Parts Changed in place.
+---@param parts flemma.folds.Part[] Changed in place.
 ---@param first integer
 ---@param last integer
 function M.spoil(parts, first, last)
-  M.settle(parts)
   for _, part in ipairs(parts) do
     part.broken = part.broken or part.last >= first and part.first <= last
   end
 end
 
 --- Finds the fold that begins on a line.
----@param parts flemma.folds.Parts
+---@param parts flemma.folds.Part[]
 ---@param line integer
 ---@return flemma.folds.Fold?
 function M.at(parts, line)
-  local index = index_of(parts, line + 1) - 1
-  local part, by = parts[index], index >= parts.from and parts.by or 0
-  for _, fold in ipairs(part and part.folds or {}) do
-    if fold.first + by == line then
-      return fold
-    end
-  end
+  local part = parts[index_of(parts, line + 1) - 1]
+  return part and vim.iter(part.folds):find(function(fold)
+    return part.first + fold.first == line
+  end)
 end
 
 --- Reads the parts of a message, and moves them along with later changes.
 ---@param items flemma.protocol.FoldPart[]
 ---@param changes flemma.folds.Change[]
----@return flemma.folds.Parts
+---@return flemma.folds.Part[]
 function M.read(items, changes)
-  local parts = M.parts()
+  local parts = {}
   for index, item in ipairs(items) do
     local folds = vim.tbl_map(function(it)
       local first, last, inner, closed, group, label, text = unpack(it)
+      first, last = first - item.first, last - item.first
       return { first = first, last = last, inner = inner, closed = closed, group = group, label = label, text = text }
     end, item.items)
     parts[index] = { first = item.first, last = item.last, folds = folds }
@@ -173,21 +152,19 @@ function M.read(items, changes)
   for _, change in ipairs(changes) do
     M.all(parts, change)
   end
-  M.settle(parts)
   return parts
 end
 
 ---@class flemma.folds.Update
 ---@field part flemma.folds.Part
----@field old flemma.folds.Fold[] The former folds.
+---@field old flemma.folds.Fold[] The former folds, with line numbers of the text.
 ---@field broken boolean Whether Neovim may have other folds there.
 
 --- Replaces the parts that begin within the lines of new ones.
----@param parts flemma.folds.Parts Changed in place.
+---@param parts flemma.folds.Part[] Changed in place.
 ---@param new flemma.folds.Part[]
 ---@return flemma.folds.Update[]
 function M.replace(parts, new)
-  M.settle(parts)
   local updates = {}
   for number, part in ipairs(new) do
     local index = index_of(parts, part.first + 1) - 1
@@ -204,11 +181,10 @@ function M.replace(parts, new)
   for _, update in ipairs(updates) do
     local index = index_of(parts, update.part.first)
     while parts[index] and parts[index].first < update.part.last do
-      vim.list_extend(update.old, table.remove(parts, index).folds)
+      vim.list_extend(update.old, M.folds(table.remove(parts, index)))
     end
     table.insert(parts, index, update.part)
   end
-  parts.from = #parts + 1
   return updates
 end
 

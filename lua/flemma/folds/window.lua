@@ -7,6 +7,7 @@
 local M = {}
 
 local api = vim.api
+local shift = require("flemma.folds.shift")
 
 local TEXT = "v:lua.require'flemma.folds'.text()"
 --- Depth of our folds, and the 'foldlevel' at which all are open.
@@ -151,7 +152,7 @@ local function update(it, opening)
   -- A change that the host does not know yet may have removed lines of a fold.
   local folds = vim.tbl_filter(function(fold)
     return fold.last - fold.first > 1 and fold.last <= count
-  end, part.folds)
+  end, shift.folds(part))
   local had = by_line(old)
   redraw(had, folds)
   local stay = not it.broken and can_stay(old, by_line(folds))

@@ -155,8 +155,8 @@ end
 function M.enabled(definition)
   local enabled = definition.enabled
   if vim.is_callable(enabled) then
-    local ok, said = pcall(enabled, M.config(definition.name))
-    return ok and said ~= false and said ~= nil
+    local ok, result = pcall(enabled, M.config(definition.name))
+    return ok and result ~= false and result ~= nil
   end
   return enabled ~= false
 end

@@ -4,7 +4,7 @@ local M = {}
 
 ---@class flemma.tools.Sandbox
 ---@field is_path_writable fun(path: string): boolean Whether a file may be written there; it need not exist.
----@field wrap_command fun(argv: string[]): string[]?, string? The words that run it held; nil and why when it must not run.
+---@field wrap_command fun(argv: string[]): string[]?, string? The words that run it in the sandbox, or nil and why it must not run.
 
 --- Follows the links of a path, as far as it exists.
 ---@param path string Absolute.
