@@ -63,15 +63,13 @@ local function portable(value, add, depth)
 end
 
 --- Returns the option at a path, if it has this type.
----@param options any
+---@param options table
 ---@param kind string
 ---@param ... string
 ---@return any
 local function at(options, kind, ...)
-  for _, name in ipairs({ ... }) do
-    options = type(options) == "table" and options[name] or nil
-  end
-  return type(options) == kind and options or nil
+  local value = vim.tbl_get(options, ...)
+  return type(value) == kind and value or nil
 end
 
 --- Reads the options that the plugin itself needs.

@@ -70,13 +70,6 @@ local function give_up(why)
   tell("error", why)
 end
 
----@param path string
----@return number seconds Since the epoch; 0 when there is no such file.
-local function modified(path)
-  local stat = vim.uv.fs_stat(path)
-  return stat and stat.mtime.sec or 0
-end
-
 --- Finds the host binary: the option, $FLEMMA_HOST, the newest build in the plugin's
 --- folder, then PATH. A wrong value of the first two is reported, not replaced.
 ---@return string path Which need not exist.
@@ -88,7 +81,7 @@ function M.binary()
   local root = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, "S").source:sub(2))))
   local release = vim.fs.joinpath(root, "target", "release", "flemma")
   local debug_build = vim.fs.joinpath(root, "target", "debug", "flemma")
-  local newest = modified(debug_build) > modified(release) and debug_build or release
+  local newest = vim.fn.getftime(debug_build) > vim.fn.getftime(release) and debug_build or release
   if vim.fn.executable(newest) == 1 then
     return newest
   end
@@ -317,11 +310,8 @@ end
 function M.log(line)
   local path = config.get().host.log
   vim.fn.mkdir(vim.fs.dirname(path), "p")
-  local file = io.open(path, "a")
-  if file then
-    file:write(os.date("!%Y-%m-%dT%H:%M:%SZ"), " neovim: ", line, "\n")
-    file:close()
-  end
+  local text = ("%s neovim: %s"):format(os.date("!%Y-%m-%dT%H:%M:%SZ"), line)
+  pcall(vim.fn.writefile, vim.split(text, "\n"), path, "a")
 end
 
 --- Restarts the host, also after it was given up.

@@ -23,6 +23,12 @@ local states = require("flemma.state").by_buffer()
 ---@type fun(buffer: integer, first: integer, last: integer, new_last: integer)[]
 local listeners = {}
 
+---@param buffer integer
+---@return flemma.mirror.State state A new one for a buffer that was never watched.
+local function state_of(buffer)
+  return states[buffer] or { seq = 0, muted = false, ours = false, attached = false, unsent_bulk = false }
+end
+
 --- Finds the end of the piece of a text that fits into one message, and whether its lines
 --- can be joined: a NUL in Neovim is an LF inside a line.
 ---@param lines string[]
@@ -91,10 +97,11 @@ end
 ---@field typed integer? See `typed`.
 ---@field undone boolean? Whether it is an undo or a redo.
 
+--- Sends a change. If there is no host, notes whether it brought text in bulk.
 ---@param change flemma.mirror.Change
 ---@param lines string[]
----@return boolean sent
-local function send_change(change, lines)
+---@param old_size integer Bytes that were replaced.
+local function send_change(change, lines, old_size)
   local chunks = M.chunks(lines)
   local first, last, sent = change.first, change.last, true
   for index, chunk in ipairs(chunks) do
@@ -111,7 +118,12 @@ local function send_change(change, lines)
     first = first + #chunk
     last = first
   end
-  return sent
+  if not sent then
+    local size = #table.concat(lines, "\n") + math.min(#lines, 1)
+    local is_short = #lines <= change.last - change.first + 1 and size - old_size <= (change.typed or 0) + SLACK
+    local state = state_of(change.buffer)
+    state.unsent_bulk = state.unsent_bulk or not (is_writing() and is_short or size <= old_size)
+  end
 end
 
 --- Returns true during an undo or redo, and nil for changes that write no approval: reading
@@ -142,21 +154,6 @@ local GAP = 8
 ---@type flemma.mirror.Pending?
 local pending
 
---- Notes that a change could not be sent.
----@param buffer integer
----@param change flemma.mirror.Change
----@param lines string[]
----@param old_size integer
-local function note_unsent(buffer, change, lines, old_size)
-  local state = states[buffer]
-  if not state then
-    return
-  end
-  local size = #table.concat(lines, "\n") + math.min(#lines, 1)
-  local is_short = #lines <= change.last - change.first + 1 and size - old_size <= (change.typed or 0) + SLACK
-  state.unsent_bulk = state.unsent_bulk or not (is_writing() and is_short or size <= old_size)
-end
-
 --- Sends the pending changes. Called before any other message, which keeps their order.
 function M.flush()
   local change = pending
@@ -168,9 +165,7 @@ function M.flush()
   for line = change.first, change.last - 1 do
     lines[#lines + 1] = change.lines[line]
   end
-  if not send_change(change, lines) then
-    note_unsent(change.buffer, change, lines, change.old_size)
-  end
+  send_change(change, lines, change.old_size)
 end
 host.on_send(M.flush)
 
@@ -237,8 +232,8 @@ end
 ---@param new_last integer
 ---@param old_size integer Bytes of the lines that were replaced, with their ends.
 local function on_lines(buffer, first, last, new_last, old_size)
-  local state = states[buffer]
-  if not state or not state.attached then
+  local state = state_of(buffer)
+  if not state.attached then
     return true
   end
   state.seq = state.seq + 1
@@ -265,9 +260,7 @@ local function on_lines(buffer, first, last, new_last, old_size)
   typed = nil
   if not add(change, lines, old_size) then
     M.flush()
-    if not send_change(change, lines) then
-      note_unsent(buffer, change, lines, old_size)
-    end
+    send_change(change, lines, old_size)
   end
 end
 
@@ -275,11 +268,9 @@ end
 ---@param buffer integer
 ---@return boolean
 function M.take_unsent_bulk(buffer)
-  local state = states[buffer]
-  local bulk = state ~= nil and state.unsent_bulk
-  if state then
-    state.unsent_bulk = false
-  end
+  local state = state_of(buffer)
+  local bulk = state.unsent_bulk
+  state.unsent_bulk = false
   return bulk
 end
 
@@ -289,7 +280,7 @@ end
 ---@param on_detach fun(buffer: integer)
 ---@return boolean attached
 function M.attach(buffer, on_reload, on_detach)
-  local state = states[buffer] or { seq = 0, muted = false, ours = false, attached = false, unsent_bulk = false }
+  local state = state_of(buffer)
   states[buffer] = state
   if state.attached then
     return true
@@ -326,17 +317,12 @@ end
 ---@return boolean ok
 ---@return string? why
 function M.muted(buffer, change)
-  local state = states[buffer]
-  if not state then
-    return pcall(change)
-  end
+  local state = state_of(buffer)
   local before = state.seq
   state.muted = true
   local ok, why = pcall(change)
   state.muted = false
-  if state.seq ~= before then
-    state.ours = true
-  end
+  state.ours = state.ours or state.seq ~= before
   return ok, why
 end
 
@@ -344,30 +330,26 @@ end
 ---@param buffer integer
 ---@return boolean
 function M.is_muted(buffer)
-  local state = states[buffer]
-  return state ~= nil and state.muted
+  return state_of(buffer).muted
 end
 
 ---@param buffer integer
 ---@return integer seq Of the current text.
 function M.seq(buffer)
-  local state = states[buffer]
-  return state and state.seq or 0
+  return state_of(buffer).seq
 end
 
 --- Returns true if the last change of the text was the host's.
 ---@param buffer integer
 ---@return boolean
 function M.ours(buffer)
-  local state = states[buffer]
-  return state ~= nil and state.ours
+  return state_of(buffer).ours
 end
 
 ---@param buffer integer
 ---@return boolean
 function M.attached(buffer)
-  local state = states[buffer]
-  return state ~= nil and state.attached
+  return state_of(buffer).attached
 end
 
 return M

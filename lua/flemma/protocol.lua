@@ -134,12 +134,7 @@ M.IN_ORDER =
 ---@field from integer? A window on this line or below counts as one at the end.
 ---@field to integer? A line below that must be seen as well.
 
----@class flemma.protocol.Choices
----@field ask boolean Whether the user is asked what to switch to.
----@field all boolean Whether the choice is for every chat.
----@field items flemma.protocol.Choice[]
----@field commands string[] Folders of commands.
-
+---@alias flemma.protocol.Choices { ask: boolean, all: boolean, items: flemma.protocol.Choice[], commands: string[] }
 ---@alias flemma.protocol.Choice { name: string, models: string[], parameters: string[] }
 
 ---@class flemma.protocol.Usage
@@ -170,11 +165,8 @@ M.IN_ORDER =
 ---@field elapsed_ms integer?
 ---@field output string[]? The last lines of live output.
 
----@class flemma.protocol.Request
----@field buffer integer
----@field state "idle"|"waiting"|"thinking"|"streaming"|"stalled"
----@field label string?
----@field elapsed_ms integer?
+--- `state` is "idle", "waiting", "thinking", "streaming", or "stalled".
+---@alias flemma.protocol.Request { buffer: integer, state: string, label: string?, elapsed_ms: integer? }
 
 ---@class flemma.protocol.Queued The model's tasks, and the user's messages that are not in the chat yet.
 ---@field buffer integer
@@ -182,28 +174,27 @@ M.IN_ORDER =
 ---@field items flemma.protocol.QueuedItem[] In the order in which they are sent.
 ---@field tasks flemma.protocol.TaskItem[]
 
----@class flemma.protocol.Spans
----@field buffer integer
----@field seq integer
----@field first integer
----@field last integer
----@field lines table[] For each line from `first`: a list of { start, end, group }; end -1 is the whole line.
+--- `lines` has for each line from `first` a list of { start, end, group }. The end -1 means the whole line.
+---@alias flemma.protocol.Spans { buffer: integer, seq: integer, first: integer, last: integer, lines: table[] }
 
----@class flemma.protocol.Folds What can be folded, where that differs from what was sent before.
+---@class flemma.protocol.Folds The folds of all messages that changed.
 ---@field buffer integer
----@field seq integer The text that the lines are of.
+---@field seq integer The text that the lines belong to.
 ---@field enabled boolean Whether there are folds at all; otherwise all are deleted.
----@field opening boolean Whether all folds of the text are being sent, to be made anew.
+---@field opening boolean Whether the chat is being opened, so that all folds are created again.
 ---@field parts flemma.protocol.FoldPart[]
 
----@class flemma.protocol.FoldPart Lines, and all folds that begin in them.
----@field first integer
----@field last integer
----@field items table[] { first, last, inner, closed, group, label, text }, the outer one first.
+--- Each of `items` is { first, last, inner, closed, group, label, text }, the outer fold first.
+---@alias flemma.protocol.FoldPart { first: integer, last: integer, items: table[] }
 
----@class flemma.protocol.Diagnostics
----@field buffer integer
----@field items { line: integer, end_line: integer, message: string, severity: "error"|"warning", fix: string? }[]
+---@alias flemma.protocol.Diagnostics { buffer: integer, items: flemma.protocol.Diagnostic[] }
+
+---@class flemma.protocol.Diagnostic
+---@field line integer
+---@field end_line integer
+---@field message string
+---@field severity "error"|"warning"
+---@field fix string?
 
 ---@class flemma.protocol.ToolCall
 ---@field buffer integer The chat's.

@@ -144,8 +144,7 @@ end
 ---@param name string
 ---@return table? config A copy.
 function M.config(name)
-  local tools = require("flemma").options.tools
-  local config = type(tools) == "table" and tools[name]
+  local config = vim.tbl_get(require("flemma").options, "tools", name)
   return type(config) == "table" and vim.deepcopy(config) or nil
 end
 
