@@ -208,11 +208,11 @@ local function put(message, buffer, lines, form, old)
     replace_lines(buffer, lines)
   end)
   if ok and text.of(buffer) ~= message.text then
-    ok, why = false, "The editor did not take the text as it is. Nothing was changed."
+    ok, why = false, "The editor cannot hold this text unchanged. Nothing was changed."
   end
   if not ok then
     restore(buffer, old)
-    return why or "The editor did not take the text. Nothing was changed."
+    return why or "The editor refused the text. Nothing was changed."
   end
 end
 
@@ -233,7 +233,7 @@ local function save(message, buffer, old, before)
   if not saved then
     restore(buffer, old)
     local name = api.nvim_buf_get_name(buffer)
-    return refused(("%s was not saved: %s The change was taken back."):format(name, why))
+    return refused(("%s was not saved: %s The change was reverted."):format(name, why))
   end
   local now = text.of(buffer)
   local difference = now ~= message.text and vim.diff(message.text, now, { ctxlen = 1 }) or nil
@@ -258,7 +258,7 @@ local function replace(message, buffer)
   local name = api.nvim_buf_get_name(buffer)
   local before = disk.bytes_of(name)
   if not modified and not disk.sync(buffer) and before then
-    return refused(name .. " is not shown in the editor as it is on disk. Nothing was changed.")
+    return refused(name .. " differs between the editor and the disk. Nothing was changed.")
   end
   local lines, form = text.parse(message.text, text.form_of(buffer))
   form.encoding = message.encoding or form.encoding

@@ -53,7 +53,7 @@ function M.define(overrides)
     -- An invalid definition must not keep the chat from opening.
     local ok, why = pcall(vim.api.nvim_set_hl, 0, group_of(tostring(name)), definition)
     if not ok and fits then
-      local message = ("setup(): highlights.%s is no definition of a highlight group: %s"):format(name, why)
+      local message = ("setup(): highlights.%s does not define a highlight group: %s"):format(name, why)
       require("flemma.notices").notify({ level = "error", message = message })
     end
   end

@@ -230,7 +230,7 @@ function M.send(method, payload)
   end
   local ok, why = pcall(vim.rpcnotify, channel, method, payload)
   if not ok and method == "configure" then
-    tell("error", ("setup(): the options cannot be passed on, so the defaults hold. %s"):format(why))
+    tell("error", ("setup(): the options cannot be sent to the host, so the defaults apply. %s"):format(why))
   end
   return ok
 end
@@ -269,7 +269,7 @@ local function deliver(receive, method, payload)
     return result
   end
   M.log(("%s: %s"):format(method, result))
-  local message = "A message of the host (%s) could not be carried out. The log says why: %s"
+  local message = "A message of the host (%s) could not be carried out. See the log: %s"
   tell("error", message:format(method, config.get().host.log))
 end
 

@@ -171,7 +171,7 @@ function M.event(event)
   -- Errors of commands that they silence themselves are there as well.
   if problem:find("[Ll]ua callback") then
     local line = vim.split(problem:gsub("^.-[Ll]ua callback:%s*", ""), "\n")[1]
-    M.notify({ level = "error", message = ("An autocommand of yours for %s failed: %s"):format(event.name, line) })
+    M.notify({ level = "error", message = ("Your autocommand for %s failed: %s"):format(event.name, line) })
   end
 end
 

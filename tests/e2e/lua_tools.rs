@@ -359,7 +359,7 @@ fn whatever_a_tool_returns_ends_its_call_at_once() {
         (
             "{ success = true, output = { [true] = 1 } }",
             failed(
-                "The tool returned a table that is no JSON: Cannot serialise boolean: table key must be a number or string",
+                "The tool returned a table that JSON cannot hold: Cannot serialise boolean: table key must be a number or string",
             ),
         ),
         (

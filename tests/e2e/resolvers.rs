@@ -171,7 +171,7 @@ fn a_module_that_is_nowhere_is_told_and_makes_calls_wait() {
         let options =
             format!("tools = {{ auto_approve = {{ {list} }}, require_approval = false }}");
         let editor = ask_for_command(&provider, &options, "");
-        wait_message(&editor, "the module \"my.rules\", which is nowhere");
+        wait_message(&editor, "the module \"my.rules\", which is not in");
         wait_result(&editor, "t_b", PENDING);
     }
 }

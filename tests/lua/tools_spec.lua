@@ -86,7 +86,7 @@ test("an invalid definition is an error where it was registered", function()
       { { "t", {} }, '"t": it needs a description' },
       { { "t", definition({ name = "u" }) }, 'registered with the name "u" inside' },
       { { "t", definition({ input_schema = 7 }) }, "input_schema is a number; it must be a table" },
-      { { "t", definition({ input_schema = { f = print } }) }, "input_schema.f is a function, which is no JSON" },
+      { { "t", definition({ input_schema = { f = print } }) }, "input_schema.f is a function, which JSON cannot hold" },
       { { "t", definition({ execute = 7 }) }, "execute is a number; it must be a function" },
       { { "t", definition({ timeout = 0 }) }, "timeout is in seconds" },
       { { { definition({ name = "fine" }), definition() } }, "the tool at 2: a tool needs a name" },
@@ -102,7 +102,7 @@ test("an invalid definition is an error where it was registered", function()
     local endless = {}
     endless.properties = endless
     local why = refused("t", definition({ input_schema = endless }))
-    assert(why:find("holds itself", 1, true), why)
+    assert(why:find("contains itself", 1, true), why)
     same(names(), {})
   end)
 end)

@@ -149,7 +149,7 @@ local function write(buffer, before)
       if M.bytes_of(api.nvim_buf_get_name(buffer)) ~= before then
         problem = "Another program changed the file meanwhile."
       elseif not text.encode(text.of(buffer), form.encoding) then
-        problem = ("Your autocommands put text into it that %s cannot store."):format(form.encoding)
+        problem = ("Your autocommands inserted text that %s cannot store."):format(form.encoding)
       end
       if problem then
         error(problem, 0)
@@ -183,10 +183,10 @@ function M.save(buffer, before)
     return false, vim.split(tostring(why), "\n")[1]
   end
   if identity and not vim.deep_equal(identity, M.identity(path)) then
-    return false, "Its path led to another file meanwhile."
+    return false, "Its path leads to another file now."
   end
   if vim.bo[buffer].modified or not M.agrees(buffer) then
-    return false, "The file does not hold what the buffer holds."
+    return false, "The file differs from the buffer."
   end
   return true
 end

@@ -275,7 +275,7 @@ function M.problems()
     return not require("flemma.modules").exists(path)
   end, (configured()))
   return vim.tbl_map(function(path)
-    local message = "setup(): tools.auto_approve names the module \"%s\", which is nowhere in 'runtimepath', "
+    local message = "setup(): tools.auto_approve names the module \"%s\", which is not in 'runtimepath', "
       .. "so every call waits for you. Install it or correct the name."
     return message:format(path)
   end, missing)

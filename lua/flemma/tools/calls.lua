@@ -94,7 +94,7 @@ local function read(result)
   -- Values that JSON cannot hold would be lost on the way.
   local fits, why = pcall(vim.json.encode, output)
   if type(output) == "table" and not fits then
-    return false, ("The tool returned a table that is no JSON: %s"):format(why)
+    return false, ("The tool returned a table that JSON cannot hold: %s"):format(why)
   end
   -- JSON turns the numbers into strings.
   return true, is_mixed(output) and vim.json.decode(why) or output
@@ -154,7 +154,7 @@ local function start(run, message)
   end
   local execute = callbacks.get(message["function"])
   if not execute then
-    return fail(run, "The tool %s is registered no more.", message.tool)
+    return fail(run, "The tool %s is no longer registered.", message.tool)
   end
   local context = require("flemma.tools.context").new(message)
   local function callback(result)

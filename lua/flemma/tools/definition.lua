@@ -50,7 +50,7 @@ local function wrong_value(value, path, depth)
   local kind = type(value)
   if kind == "table" then
     if depth > DEEPEST then
-      return path .. " holds itself, or is nested too deeply"
+      return path .. " contains itself, or is nested too deeply"
     end
     for key, item in pairs(value) do
       local problem = wrong_value(item, ("%s.%s"):format(path, tostring(key)), depth + 1)
@@ -59,7 +59,7 @@ local function wrong_value(value, path, depth)
       end
     end
   elseif kind ~= "string" and kind ~= "number" and kind ~= "boolean" and value ~= vim.NIL then
-    return ("%s is a %s, which is no JSON"):format(path, kind)
+    return ("%s is a %s, which JSON cannot hold"):format(path, kind)
   end
 end
 
@@ -86,7 +86,7 @@ local function wrong_field(definition)
     end
   end
   if type(definition.description) ~= "string" or definition.description == "" then
-    return "it needs a description, which is how the model knows what it does"
+    return "it needs a description, which tells the model what it does"
   elseif definition.execute ~= nil and not vim.is_callable(definition.execute) then
     return ("execute is a %s; it must be a function"):format(type(definition.execute))
   elseif definition.timeout and (definition.timeout <= 0 or definition.timeout > 86400) then

@@ -86,7 +86,7 @@ local function ask(item, source)
     local problem = not item.cleared and receiver.add(name, definition)
     -- An invalid tool must not keep the others of the source away.
     if problem then
-      warn(("%s: %s. It is left out."):format(item.label, problem))
+      warn(("%s: %s. This tool was not registered."):format(item.label, problem))
     end
   end, function(problem)
     finish(item, problem)
