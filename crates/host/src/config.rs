@@ -82,7 +82,7 @@ pub fn registry(given: &Given) -> (Registry, Vec<String>) {
     add_tools(&mut options, given);
     let folder = std::env::current_dir().unwrap_or_default();
     let (mut registry, problems) = crate::scripts::registry(&options, &folder);
-    crate::mcp::add_known(&mut registry, &options, file(given).as_deref(), &folder);
+    crate::mcp_servers::add_known(&mut registry, &options, file(given).as_deref(), &folder);
     (registry, problems)
 }
 
@@ -143,7 +143,7 @@ pub fn read(given: &Given, registry: &Registry) -> Result<Config, Wrong> {
     }
     let bash = options.pointer("/tools/bash").cloned();
     let folder = std::env::current_dir().unwrap_or_default();
-    let servers = crate::mcp::server_names(&options, file(given).as_deref(), &folder);
+    let servers = crate::mcp_servers::server_names(&options, file(given).as_deref(), &folder);
     let approve = approved(given, presets, bash, registry, &servers)?;
     Ok(Config {
         options,

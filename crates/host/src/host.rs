@@ -13,13 +13,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use self::serve::run;
+use mcp::configured::Servers;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tools::Precedence;
 
 use crate::editor::Editor;
 use crate::lua_tools::{self, LuaTools};
-use crate::mcp::Servers;
 use crate::protocol::*;
 use crate::scripts::Scripts;
 use crate::session::{self, Input};
@@ -28,7 +28,7 @@ use crate::shared::Shared;
 use crate::sources::{Catalogue, Change, Sources};
 use crate::terminal;
 use crate::usage::Ledger;
-use crate::{logging, switch};
+use crate::{logging, mcp_servers, switch};
 
 /// What all chats of one front end share, and their sessions.
 pub struct Host {
@@ -57,7 +57,7 @@ impl Host {
         let shared = Shared::new(settings, &catalogue, Ledger::default(), scripts.clone());
         let shared = Arc::new(shared);
         Self {
-            servers: Servers::new(sources.clone(), editor.clone()),
+            servers: mcp_servers::servers(sources.clone(), editor.clone()),
             editor,
             catalogue,
             sources,

@@ -1,7 +1,6 @@
 //! Servers on this machine: whether one answers, which model it has, and the one that
 //! the host starts itself.
 
-pub mod guide;
 pub mod server;
 
 use std::time::Duration;

@@ -29,12 +29,13 @@ mod host;
 mod ids;
 mod lease;
 mod local;
+mod local_guide;
 mod log;
 mod logging;
 mod lua_calls;
 mod lua_tools;
-mod mcp;
 mod mcp_commands;
+mod mcp_servers;
 mod neovim;
 mod open_files;
 mod pending_replies;
@@ -94,7 +95,7 @@ fn main() -> ExitCode {
     match command {
         Command::Host if inner => host::run(collected),
         Command::Host => supervise::watch_host(start),
-        Command::Local => local::guide::print(),
+        Command::Local => local_guide::print(),
         Command::Health => health::print(),
         Command::Log { count, json } => log::print(count, json),
         Command::Tools(tools) => commands::tools(tools),

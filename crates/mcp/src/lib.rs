@@ -1,9 +1,9 @@
 //! The Model Context Protocol, both ways: our tools for other programs ([`serve`]),
-//! and the tools of other programs for our models.
+//! and the tools of other programs for our models, also of servers that the user
+//! configured ([`configured`]).
 //!
-//! The one crate that names the protocol's SDK, and no type of the SDK leaves it.
-//! Whether a call may run, where definitions are kept and what the user is told are
-//! known elsewhere.
+//! The only crate that refers to the protocol's SDK, and no type of the SDK leaves it.
+//! It does not know whether a call may run.
 
 mod client;
 mod content;
@@ -14,6 +14,7 @@ mod spec;
 mod surrogates;
 mod tool;
 
+pub mod configured;
 pub mod serve;
 
 pub use client::{Called, Caller, Http};

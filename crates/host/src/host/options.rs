@@ -34,7 +34,9 @@ impl Host {
         if !configure.reported {
             self.report_invalid(&problems, configure.caller.as_deref());
         }
-        self.servers.configure(&settings, configure.file.as_deref());
+        let mcp = &settings.mcp;
+        self.servers
+            .configure(&mcp.servers, mcp.project, configure.file.as_deref());
         self.options = Given {
             options: Some(configure.options),
             reported: BTreeSet::new(),

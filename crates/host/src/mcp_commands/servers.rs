@@ -4,16 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use mcp::configured::{Configured, Pins, Project, all, known, one};
 use mcp::{Server, Spec};
 
 use crate::commands::{configured, fail};
 use crate::config::Given;
 use crate::exit_code::Code;
-use crate::mcp::known::{known, specs_in};
-use crate::mcp::pins::Pins;
-use crate::mcp::project::Project;
-use crate::mcp::{report, servers};
-use crate::state_dir;
+use crate::mcp_servers::{Trusted, http, pins};
 use crate::{stdout, terminal};
 
 /// Prints how the servers are, or what one says of its tools; `start` asks them now.
@@ -22,11 +19,11 @@ pub fn list(name: Option<&str>, start: bool, file: Option<PathBuf>) -> ExitCode 
         Ok(found) => found,
         Err(code) => return code,
     };
-    let pins = Pins::open(&state_dir::path());
+    let pins = pins();
     let chosen = specs
         .into_iter()
         .filter(|it| name.is_none_or(|name| it.name == name));
-    let servers: Vec<Arc<Server>> = chosen.map(|spec| known(&pins, spec)).collect();
+    let servers: Vec<Arc<Server>> = chosen.map(|spec| known(&pins, spec, http)).collect();
     if let (Some(name), []) = (name, servers.as_slice()) {
         return fail(
             Code::Usage,
@@ -41,8 +38,8 @@ pub fn list(name: Option<&str>, start: bool, file: Option<PathBuf>) -> ExitCode 
             }
         }
         match (name, servers.as_slice()) {
-            (Some(_), [server]) => report::one(&server.spec, &server.status()),
-            _ => report::all(servers.iter().map(|it| (&it.spec, it.status()))),
+            (Some(_), [server]) => one(&server.spec, &server.status()),
+            _ => all(servers.iter().map(|it| (&it.spec, it.status()))),
         }
     });
     let lines = match shown {
@@ -62,14 +59,14 @@ pub fn accept(name: &str, file: Option<PathBuf>) -> ExitCode {
         Ok(found) => found,
         Err(code) => return code,
     };
-    let pins = Pins::open(&state_dir::path());
+    let pins = pins();
     let Some(spec) = specs.into_iter().find(|it| it.name == name) else {
         return fail(
             Code::Usage,
             &[format!("There is no MCP server \"{name}\".")],
         );
     };
-    let server = known(&pins, spec);
+    let server = known(&pins, spec, http);
     let started = block(start_all(std::slice::from_ref(&server)));
     let problems = started.unwrap_or_else(|problem| vec![problem]);
     if !problems.is_empty() {
@@ -94,7 +91,7 @@ pub fn trust() -> ExitCode {
         let nothing = "There is no .mcp.json here, nor above up to the folder with .git.";
         return fail(Code::Error, &[nothing.to_owned()]);
     };
-    if let Err(error) = project.trust() {
+    if let Err(error) = project.trust(&Trusted) {
         let problem = format!("What you agreed to cannot be kept: {error}.");
         return fail(Code::Error, &[problem]);
     }
@@ -110,13 +107,14 @@ fn specs(file: Option<PathBuf>) -> Result<(Vec<Spec>, Vec<String>), ExitCode> {
     };
     let settings = configured(&given)?.settings;
     let folder = std::env::current_dir().unwrap_or_default();
-    let origin = servers::origin(crate::config::file(&given).as_deref());
-    Ok(specs_in(
-        &settings.mcp.servers,
-        &origin,
-        settings.mcp.project,
-        &folder,
-    ))
+    let file = crate::config::file(&given);
+    let configured = Configured {
+        table: settings.mcp.servers,
+        with_project: settings.mcp.project,
+        file: file.as_deref(),
+        folder: &folder,
+    };
+    Ok(configured.specs(&Trusted))
 }
 
 /// Pins what a server said that was first met now.

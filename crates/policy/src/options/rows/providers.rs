@@ -184,3 +184,20 @@ Number of tokens for thinking; overrides `thinking`. A model that takes levels
 gets the nearest level.",
 )
 .scopes(ANYWHERE);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // What is no key by its name may be named by a project's `.mcp.json`.
+    #[test]
+    fn the_key_variable_of_each_provider_is_a_key_by_its_name() {
+        for row in PROVIDER_ROWS {
+            let name = row.key_variable;
+            assert!(
+                name.is_empty() || tools::is_provider_key(name.as_ref()),
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,9 +1,8 @@
 //! What is said about servers, to people: how each is, what it says of its tools, and
 //! what of that is new. Pure.
 
-use mcp::{Definition, Spec, State, Status};
-
 use super::project::Project;
+use crate::{Definition, Spec, State, Status};
 
 /// Why a server waits for a review although its pin says nothing of it.
 const LOST: &str = "The record of the tools that you agreed to can't be read (mcp.json in the \
@@ -75,7 +74,7 @@ fn tool(spec: &Spec, definition: &Definition) -> Vec<String> {
     let properties = definition.input_schema["properties"].as_object();
     for (name, property) in properties.into_iter().flatten() {
         let said = property["description"].as_str().unwrap_or_default();
-        let said = mcp::clean(&said.replace('\n', " "), 500);
+        let said = crate::clean(&said.replace('\n', " "), 500);
         lines.push(format!("    {name}: {said}"));
     }
     lines

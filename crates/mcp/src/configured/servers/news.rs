@@ -5,10 +5,10 @@ use std::sync::{Arc, Weak};
 
 use chat::Problem;
 use chat::cycle::Level;
-use mcp::{News, Server, ServerTool};
 use tools::Precedence;
 
 use super::{Inner, report, source};
+use crate::{News, Server, ServerTool};
 
 /// What a server says about itself.
 pub(super) fn hear(inner: &Weak<Inner>, name: &str, news: News) {
@@ -43,7 +43,7 @@ impl Inner {
         let name = &server.spec.name;
         let said = server.status().agreed.unwrap_or_default();
         let count = said.len();
-        match self.pins.meet(&server.spec, said) {
+        match self.parts.pins.meet(&server.spec, said) {
             Ok(agreed) => server.agreed_elsewhere(agreed),
             Err(error) => self.cannot_keep(name, &error),
         }
@@ -69,7 +69,7 @@ impl Inner {
     /// Pins what the user agreed to.
     pub(super) fn keep(&self, server: &Arc<Server>) {
         let agreed = server.status().agreed.unwrap_or_default();
-        if let Err(error) = self.pins.agree(&server.spec, agreed) {
+        if let Err(error) = self.parts.pins.agree(&server.spec, agreed) {
             self.cannot_keep(&server.spec.name, &error);
         }
     }
@@ -77,17 +77,16 @@ impl Inner {
     fn cannot_keep(&self, name: &str, error: &std::io::Error) {
         let problem =
             format!("What the MCP server \"{name}\" says of its tools cannot be kept: {error}.");
-        self.editor
-            .report_problem(&Problem::new(problem, "It is asked again next time."));
+        self.report_problem(&Problem::new(problem, "It is asked again next time."));
     }
 
     pub(super) fn publish(&self, server: &Arc<Server>) {
         let source = source(&server.spec.name);
         if server.status().agreed.is_some() {
             let tools = ServerTool::all(server);
-            self.sources.ready(&source, Precedence::Found, tools);
+            self.parts.sources.ready(&source, Precedence::Found, tools);
         } else {
-            self.sources.loading(&source);
+            self.parts.sources.loading(&source);
         }
     }
 
@@ -98,7 +97,7 @@ impl Inner {
                 "The MCP server \"{name}\" cannot be used: {why}. Its tools are left out until \
                  `:Flemma mcp:restart {name}`."
             );
-            self.sources.failed(&source(name), problem);
+            self.parts.sources.failed(&source(name), problem);
         }
     }
 }

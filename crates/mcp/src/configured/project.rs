@@ -5,10 +5,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use mcp::{Reach, Spec};
-
-use crate::state_dir;
-use crate::trust::Trust;
+use super::Consent;
+use crate::{Reach, Spec};
 
 const FILE: &str = ".mcp.json";
 /// Largest file that is read (1 MB).
@@ -49,11 +47,11 @@ impl Project {
             .map_err(|error| error.to_string());
         let table = match read {
             Ok(size) if size as u64 > LARGEST => Err("it is larger than 1 MB".to_owned()),
-            Ok(_) => mcp::project_table(&text),
+            Ok(_) => crate::project_table(&text),
             Err(error) => Err(error),
         };
         let (mut specs, problems) = match table {
-            Ok(table) => mcp::read_specs(&table, &path.to_string_lossy(), &variable),
+            Ok(table) => crate::read_specs(&table, &path.to_string_lossy(), &variable),
             Err(why) => {
                 let shown = path.display();
                 let problem = format!("{shown} cannot be read: {why}. Its servers are left out.");
@@ -75,18 +73,18 @@ impl Project {
         }
     }
 
-    /// Whether the user agreed to it as it stands.
-    pub fn is_trusted(&self) -> bool {
-        Trust::open(&state_dir::path()).is_trusted(&self.path, &self.text)
+    /// Returns true if the user agreed to its present text.
+    pub fn is_trusted(&self, consent: &dyn Consent) -> bool {
+        consent.is_trusted(&self.path, &self.text)
     }
 
-    /// The user agrees to it as it stands.
+    /// Remembers that the user agrees to its present text.
     ///
     /// # Errors
     ///
-    /// That cannot be remembered.
-    pub fn trust(&self) -> std::io::Result<()> {
-        Trust::open(&state_dir::path()).trust(&self.path, &self.text)
+    /// It cannot be remembered.
+    pub fn trust(&self, consent: &dyn Consent) -> std::io::Result<()> {
+        consent.trust(&self.path, &self.text)
     }
 
     /// What it would run or ask, for the user to agree to.
@@ -101,18 +99,4 @@ impl Project {
 fn variable(name: &str) -> Option<String> {
     let is_key = tools::is_provider_key(name.as_ref());
     (!is_key).then(|| tools::variable(name)).flatten()
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn no_key_of_a_provider_is_among_what_a_project_may_name() {
-        for spec in provider::providers::PROVIDERS {
-            let name = spec.key_variable;
-            assert!(
-                name.is_empty() || tools::is_provider_key(name.as_ref()),
-                "{name}"
-            );
-        }
-    }
 }

@@ -9,31 +9,37 @@ mod news;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use chat::Problem;
 use chat::cycle::{Level, Notice};
-use mcp::{Http, Server, Spec};
+use serde_json::{Map, Value};
+use tools::sources::Sources;
 
 use super::pins::Pins;
 use super::project::Project;
-use super::report;
-use crate::editor::Editor;
-use crate::settings::Settings;
-use crate::sources::Sources;
-use crate::state_dir;
-
-/// How long a connection to a server at an address may take to come about.
-const CONNECT: Duration = Duration::from_secs(10);
+use super::{Consent, HttpOf, report};
+use crate::{Server, Spec};
 
 /// The servers. Cheap to clone.
 #[derive(Clone)]
 pub struct Servers(Arc<Inner>);
 
+/// What the servers need of the program that uses them.
+pub struct Parts {
+    /// Gets their tools.
+    pub sources: Sources,
+    /// What the user agreed to of their tools.
+    pub pins: Pins,
+    /// Which projects count.
+    pub consent: Box<dyn Consent>,
+    /// How those at an address are reached.
+    pub http: HttpOf,
+    /// Shows the user a message.
+    pub notify: Box<dyn Fn(&Notice) + Send + Sync>,
+}
+
 struct Inner {
-    sources: Sources,
-    editor: Editor,
-    pins: Pins,
+    parts: Parts,
     state: Mutex<State>,
 }
 
@@ -54,25 +60,22 @@ struct State {
 }
 
 impl Servers {
-    /// None yet; `sources` hears of their tools, and `editor` of what goes wrong.
-    pub fn new(sources: Sources, editor: Editor) -> Self {
-        Self(Arc::new(Inner {
-            sources,
-            editor,
-            pins: Pins::open(&state_dir::path()),
-            state: Mutex::default(),
-        }))
+    /// None yet; [`Servers::configure`] names them.
+    pub fn new(parts: Parts) -> Self {
+        let state = Mutex::default();
+        Self(Arc::new(Inner { parts, state }))
     }
 
-    /// Replaces the user's servers. `file` is the configuration file of the options, `None`
-    /// for those of `setup()`.
-    pub fn configure(&self, settings: &Settings, file: Option<&Path>) {
+    /// Replaces the user's servers. `table` is `mcp.servers`, and `with_projects` says
+    /// whether those of projects count. `file` is the configuration file of the options,
+    /// `None` for those of `setup()`.
+    pub fn configure(&self, table: &Map<String, Value>, with_projects: bool, file: Option<&Path>) {
         let variable = |name: &str| tools::variable(name);
-        let (own, problems) = mcp::read_specs(&settings.mcp.servers, &origin(file), &variable);
+        let (own, problems) = crate::read_specs(table, &origin(file), &variable);
         {
             let mut state = self.0.state();
             state.own = own;
-            state.with_projects = settings.mcp.project;
+            state.with_projects = with_projects;
             if state.with_projects {
                 for folder in state.visited.clone() {
                     state.look(&folder);
@@ -121,15 +124,16 @@ impl Servers {
     pub fn trust(&self) {
         let waiting: Vec<Project> = {
             let state = self.0.state();
-            let waiting = state.projects.values().filter(|it| !it.is_trusted());
+            let waiting = state.projects.values();
+            let waiting = waiting.filter(|it| !it.is_trusted(self.consent()));
             waiting.cloned().collect()
         };
         for project in &waiting {
-            if let Err(error) = project.trust() {
+            if let Err(error) = project.trust(self.consent()) {
                 let path = project.path.display();
                 let problem =
                     format!("What you agreed to in {path} cannot be remembered: {error}.");
-                self.0.editor.report_problem(&Problem::new(problem, ""));
+                self.0.report_problem(&Problem::new(problem, ""));
             }
         }
         if waiting.is_empty() {
@@ -142,7 +146,7 @@ impl Servers {
     /// `:Flemma mcp:accept`: agrees to what a server says of its tools now.
     pub fn accept(&self, name: &str) {
         match self.named(name) {
-            Err(problem) => self.0.editor.report_problem(&problem),
+            Err(problem) => self.0.report_problem(&problem),
             Ok(server) if server.status().changes().need_review() => {
                 server.accept();
                 let inner = self.0.clone();
@@ -167,7 +171,7 @@ impl Servers {
     pub fn restart(&self, name: &str) {
         let server = match self.named(name) {
             Ok(server) => server,
-            Err(problem) => return self.0.editor.report_problem(&problem),
+            Err(problem) => return self.0.report_problem(&problem),
         };
         let inner = self.0.clone();
         tokio::spawn(async move {
@@ -190,12 +194,17 @@ impl Servers {
             Some(Err(problem)) => vec![problem.to_string()],
             None => {
                 let state = self.0.state();
-                let waiting = state.projects.values().filter(|it| !it.is_trusted());
+                let waiting = state.projects.values();
+                let waiting = waiting.filter(|it| !it.is_trusted(self.consent()));
                 let waiting = waiting.map(report::waiting);
                 let servers = state.live.values().map(|it| (&it.spec, it.status()));
                 report::all(servers).into_iter().chain(waiting).collect()
             }
         }
+    }
+
+    fn consent(&self) -> &dyn Consent {
+        &*self.0.parts.consent
     }
 
     fn named(&self, name: &str) -> Result<Arc<Server>, Problem> {
@@ -214,7 +223,7 @@ impl Servers {
     /// Brings what is live in line with what is wanted.
     fn settle(&self) {
         let mut state = self.0.state();
-        let (wanted, words) = state.wanted();
+        let (wanted, words) = state.wanted(self.consent());
         let is_wanted = |server: &Arc<Server>| wanted.get(&server.spec.name) == Some(&server.spec);
         let gone: Vec<Arc<Server>> = state
             .live
@@ -226,7 +235,7 @@ impl Servers {
             let name = &server.spec.name;
             state.live.remove(name);
             state.meeting.remove(name);
-            self.0.sources.gone(&source(name));
+            self.0.parts.sources.gone(&source(name));
             tokio::spawn(async move { server.stop().await });
         }
         for (name, spec) in wanted {
@@ -243,10 +252,10 @@ impl Servers {
     }
 
     fn add(&self, spec: Spec) -> Arc<Server> {
-        let agreed = self.0.pins.agreed(&spec);
+        let agreed = self.0.parts.pins.agreed(&spec);
         let inner = Arc::downgrade(&self.0);
         let name = spec.name.clone();
-        let client = http(&spec);
+        let client = (self.0.parts.http)(&spec);
         Server::new(spec, agreed, client, move |news| {
             news::hear(&inner, &name, news);
         })
@@ -261,14 +270,14 @@ impl State {
     }
 
     /// The servers there should be by name, and what to say about those that are not.
-    fn wanted(&self) -> (BTreeMap<String, Spec>, Vec<(Level, String)>) {
+    fn wanted(&self, consent: &dyn Consent) -> (BTreeMap<String, Spec>, Vec<(Level, String)>) {
         let own = self.own.iter().map(|it| (it.name.clone(), it.clone()));
         let mut wanted: BTreeMap<String, Spec> = own.collect();
         let mut words = Vec::new();
         for project in self.projects.values() {
             let problems = project.problems.iter().cloned();
             words.extend(problems.map(|it| (Level::Warning, it)));
-            if !project.is_trusted() {
+            if !project.is_trusted(consent) {
                 if !project.specs.is_empty() {
                     words.push((Level::Warning, report::waiting(project)));
                 }
@@ -293,25 +302,20 @@ impl State {
 }
 
 /// The configuration file that a server's identity names.
-pub fn origin(file: Option<&Path>) -> String {
+pub(super) fn origin(file: Option<&Path>) -> String {
     match file {
         Some(file) => file.to_string_lossy().into_owned(),
         None => "setup()".to_owned(),
     }
 }
 
-/// Gives the client for a server at an address.
-pub fn http(spec: &Spec) -> Http {
-    let address = spec.shown();
-    Arc::new(move || {
-        let client = agent::transport::client(&address, None, CONNECT);
-        client.map_err(|problem| problem.what)
-    })
-}
-
 impl Inner {
     fn tell(&self, level: Level, text: String) {
-        self.editor.notify(&Notice { level, text });
+        (self.parts.notify)(&Notice { level, text });
+    }
+
+    fn report_problem(&self, problem: &Problem) {
+        self.tell(Level::Error, problem.to_string());
     }
 
     fn tell_once(&self, level: Level, text: String) {

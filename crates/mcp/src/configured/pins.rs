@@ -11,10 +11,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use mcp::{Agreed, Definition, Spec};
 use serde::{Deserialize, Serialize};
+use tools::state_dir;
 
-use crate::state_dir;
+use crate::{Agreed, Definition, Spec};
 
 const FILE: &str = "mcp.json";
 const LOCK: &str = "mcp.lock";

@@ -1,7 +1,7 @@
 //! No pin vanishes by itself.
 
 use super::*;
-use mcp::Reach;
+use crate::Reach;
 use serde_json::{Map, json};
 use tempfile::TempDir;
 

@@ -1,0 +1,73 @@
+//! What the configured MCP servers get from this program: the trust store, HTTP clients,
+//! and the state folder.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp::configured::{Configured, Consent, Parts, Pins, Servers, source};
+use mcp::{Http, ServerTool, Spec};
+use serde_json::Value;
+use tools::{Precedence, Registry};
+
+use crate::editor::Editor;
+use crate::sources::Sources;
+use crate::state_dir;
+use crate::trust::Trust;
+
+/// How long connecting to a server at an address may take.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// The trust store, as far as it concerns projects that name servers.
+pub struct Trusted;
+
+impl Consent for Trusted {
+    fn is_trusted(&self, file: &Path, text: &str) -> bool {
+        Trust::open(&state_dir::path()).is_trusted(file, text)
+    }
+
+    fn trust(&self, file: &Path, text: &str) -> io::Result<()> {
+        Trust::open(&state_dir::path()).trust(file, text)
+    }
+}
+
+/// Returns the servers of a host; `sources` gets their tools, and `editor` shows messages.
+pub fn servers(sources: Sources, editor: Editor) -> Servers {
+    Servers::new(Parts {
+        sources,
+        pins: pins(),
+        consent: Box::new(Trusted),
+        http,
+        notify: Box::new(move |notice| editor.notify(notice)),
+    })
+}
+
+/// Returns the store of pinned tool definitions.
+pub fn pins() -> Pins {
+    Pins::open(&state_dir::path())
+}
+
+/// Returns what makes the HTTP client of a server.
+pub fn http(spec: &Spec) -> Http {
+    let address = spec.shown();
+    Arc::new(move || {
+        let client = agent::transport::client(&address, None, CONNECT);
+        client.map_err(|problem| problem.what)
+    })
+}
+
+/// Adds the tools of servers that were met before, without starting any. `file` is the
+/// configuration file of the options.
+pub fn add_known(registry: &mut Registry, options: &Value, file: Option<&Path>, folder: &Path) {
+    let configured = Configured::in_options(options, file, folder);
+    for server in configured.met(&Trusted, &pins(), http) {
+        let source = source(&server.spec.name);
+        registry.set_source(&source, Precedence::Found, ServerTool::all(&server));
+    }
+}
+
+/// Returns the names of the configured servers, met before or not.
+pub fn server_names(options: &Value, file: Option<&Path>, folder: &Path) -> Vec<String> {
+    Configured::in_options(options, file, folder).names(&Trusted)
+}

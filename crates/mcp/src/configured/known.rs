@@ -1,0 +1,80 @@
+//! The configured servers of a folder, without starting any: their names, and those that
+//! were met before.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::pins::Pins;
+use super::project::Project;
+use super::servers::origin;
+use super::{Consent, HttpOf, report};
+use crate::{Server, Spec};
+
+/// The servers that the options name, and the folder whose project may name more.
+#[derive(Debug, Clone)]
+pub struct Configured<'a> {
+    /// `mcp.servers`.
+    pub table: Map<String, Value>,
+    /// Whether those of the project count: `mcp.project`.
+    pub with_project: bool,
+    /// The configuration file of the options, `None` for those of `setup()`.
+    pub file: Option<&'a Path>,
+    /// A folder of the project.
+    pub folder: &'a Path,
+}
+
+impl<'a> Configured<'a> {
+    /// Reads options that may not be valid; what has the wrong type counts as absent.
+    pub fn in_options(options: &Value, file: Option<&'a Path>, folder: &'a Path) -> Self {
+        let table = options.pointer("/mcp/servers").and_then(Value::as_object);
+        Self {
+            table: table.cloned().unwrap_or_default(),
+            with_project: options.pointer("/mcp/project") != Some(&Value::Bool(false)),
+            file,
+            folder,
+        }
+    }
+
+    /// Returns the servers that count, and a sentence for each problem and for a project
+    /// that waits for the user.
+    pub fn specs(&self, consent: &dyn Consent) -> (Vec<Spec>, Vec<String>) {
+        let variable = |name: &str| tools::variable(name);
+        let (mut specs, mut words) = crate::read_specs(&self.table, &origin(self.file), &variable);
+        let Some(project) = Project::around(self.folder).filter(|_| self.with_project) else {
+            return (specs, words);
+        };
+        words.extend(project.problems.iter().cloned());
+        if project.is_trusted(consent) {
+            for spec in project.specs {
+                if specs.iter().all(|it| it.name != spec.name) {
+                    specs.push(spec);
+                }
+            }
+        } else if !project.specs.is_empty() {
+            words.push(report::waiting(&project));
+        }
+        (specs, words)
+    }
+
+    /// Returns the names of the servers, met before or not.
+    pub fn names(&self, consent: &dyn Consent) -> Vec<String> {
+        let (specs, _) = self.specs(consent);
+        specs.into_iter().map(|spec| spec.name).collect()
+    }
+
+    /// Returns the servers that were met before.
+    pub fn met(&self, consent: &dyn Consent, pins: &Pins, http: HttpOf) -> Vec<Arc<Server>> {
+        let (specs, _) = self.specs(consent);
+        let servers = specs.into_iter().map(|spec| known(pins, spec, http));
+        servers.filter(|it| it.status().agreed.is_some()).collect()
+    }
+}
+
+/// Returns a server that is not started, with what the user agreed to before.
+pub fn known(pins: &Pins, spec: Spec, http: HttpOf) -> Arc<Server> {
+    let agreed = pins.agreed(&spec);
+    let http = http(&spec);
+    Server::new(spec, agreed, http, |_| {})
+}
