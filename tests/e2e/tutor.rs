@@ -27,7 +27,7 @@ fn tour() -> Editor {
 fn an_approved_command_runs_and_the_tutor_quotes_its_output() {
     let editor = tour();
     alt_enter(&editor);
-    editor.wait_text("The command ran and I saw its output:");
+    editor.wait_text("The command ran, and I got its output:");
     wait_end(&editor, "@You:\n\n");
     let block = result(&editor, "tutor_2");
     let words = block.lines().nth(3).unwrap();

@@ -1,5 +1,5 @@
-//! The command line: what can be said, with the help that `--help`, the manual page
-//! and completions are made of.
+//! The arguments of the command line, and the help from which `--help`, the manual page,
+//! and completions are generated.
 
 mod mcp;
 
@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 pub use mcp::{Mcp, McpCommand};
 
-/// Talk to a language model, and let it use tools, in .chat files.
+/// Chat with a language model, and let it use tools, in .chat files.
 #[derive(Debug, Parser)]
 #[command(
     name = "flemma",
@@ -18,10 +18,10 @@ pub use mcp::{Mcp, McpCommand};
     max_term_width = 100
 )]
 pub struct Arguments {
-    /// Be the process that does the work; started by the one that watches it.
+    /// Run as the worker process; started by the watcher.
     #[arg(long, hide = true)]
     pub inner: bool,
-    /// The one that watches collects the orphans of what this one starts.
+    /// The watcher collects this process's orphans.
     #[arg(long, hide = true)]
     pub collected: bool,
     /// What to do.
@@ -32,50 +32,50 @@ pub struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Go on with a chat as Ctrl-] does in Neovim, until it rests.
+    /// Send a chat as Ctrl-] does in Neovim, and continue until the model is done.
     ///
-    /// The answer goes to standard output and the file is rewritten as the buffer
-    /// would be. A call that no rule approves is asked about: on a terminal, or
-    /// answered by the lines of standard input; where there is nobody, it is denied.
+    /// The answer goes to standard output, and the file is changed as the buffer would
+    /// be. If no rule approves a call, flemma asks: on a terminal you answer, otherwise
+    /// the lines of standard input do. Without an answer, the call is denied.
     ///
-    /// Exit codes: 0 done, 1 error, 2 wrong command line, 3 a limit was reached (too
-    /// many requests in a row, or an answer cut by its token limit), 4 a call was
-    /// denied, 130 cancelled.
+    /// Exit codes: 0 done, 1 error, 2 wrong command line, 3 limit reached (too many
+    /// requests in a row, the same failing call three times, or an answer cut off by
+    /// its token limit), 4 a call was denied, 130 cancelled.
     Send(Send),
-    /// Run one tool, by the same rules as in a chat, and print its result.
+    /// Run one tool with the same rules as in a chat, and print its result.
     ///
     /// Exit codes: 0 done, 1 the tool failed, 2 wrong command line, 4 denied,
     /// 130 cancelled.
     Tool(Tool),
     /// Run a command: a prompt with arguments, written as YAML.
     ///
-    /// Commands are NAME.yaml in `flemma/commands` beside the options, or in
-    /// `.flemma/commands` of the current folder; a path names a file. Without a name
-    /// they are listed. At most 5 requests are made unless --max-turns says so.
+    /// Commands are NAME.yaml in `flemma/commands` beside the options or in
+    /// `.flemma/commands` of the current folder. A path names a file. Without a name,
+    /// all commands are listed. At most 5 requests are made unless --max-turns is given.
     ///
-    /// Exit codes: as of `send`.
+    /// Exit codes: the same as `send`.
     Run(Run),
-    /// Tools of other programs over the Model Context Protocol, and ours for them.
+    /// Use MCP servers, or serve Flemma's tools over the Model Context Protocol.
     Mcp(Mcp),
-    /// List the tools, and whether each runs, asks or is denied.
+    /// List the tools, and whether each runs, asks, or is denied.
     Tools(Tools),
-    /// Let the tools run that came with a project, in its folder `.flemma/tools`; or,
-    /// of a chat, let its frontmatter loosen your options.
+    /// Trust a project's tools in `.flemma/tools`, or a chat's frontmatter that loosens
+    /// your options.
     ///
-    /// What that is is listed and you are asked; what you agree to is what stands there
-    /// now, here and in Neovim. Each call goes by the rules all the same.
+    /// Lists what would be trusted and asks. Trust holds for the current content, here
+    /// and in Neovim. The rules still decide about each call.
     ///
-    /// Exit codes: 0 done, 1 error, 2 wrong command line, 4 not agreed to.
+    /// Exit codes: 0 done, 1 error, 2 wrong command line, 4 not trusted.
     Trust(Trust),
-    /// List the providers: where each is, its model, and whether somebody answers.
+    /// List the providers: address, model, and whether each one answers.
     ///
-    /// Nothing is asked of a model and no key is sent.
+    /// Sends nothing to a model, and no key.
     Backends {
         /// Read the options from this file instead of `flemma/config.toml`.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         config: Option<PathBuf>,
     },
-    /// Print the completions of a shell, for it to read.
+    /// Print completions for a shell.
     Completions {
         /// Which shell.
         shell: clap_complete::Shell,
@@ -85,17 +85,17 @@ pub enum Command {
         /// The page of one command.
         command: Option<String>,
     },
-    /// Serve a Neovim over standard input and output; the plugin starts this.
+    /// Serve Neovim over standard input and output; the plugin starts this.
     Host,
     /// Report on options and providers for `:checkhealth`, with the options as JSON on
     /// standard input.
     #[command(hide = true)]
     Health,
-    /// Say how to get a server and a model for the provider `local`.
+    /// Explain how to get a server and a model for the provider `local`.
     Local,
-    /// Show what was decided lately, what ran, and how it ended.
+    /// Show recent decisions and calls, and how the calls ended.
     Log {
-        /// How many records.
+        /// Number of records.
         #[arg(default_value_t = crate::log::USUAL_COUNT)]
         count: usize,
         /// Print JSON lines.
@@ -110,26 +110,26 @@ pub struct Send {
     /// The chat.
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// Write this message into the chat first; begins the chat if there is none.
+    /// Add this message to the chat first; creates the chat if it does not exist.
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub message: Option<String>,
-    /// Add what comes on standard input to the message, as a block of text.
+    /// Add standard input to the message, as a block of text.
     #[arg(long)]
     pub stdin: bool,
-    /// Say this when the model is done, as a message of its own; again and again, in
-    /// order. What cannot be sent any more stands at the end of the chat.
+    /// Send this message when the model is done; can be repeated. A message that cannot
+    /// be sent is written to the end of the chat.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub follow_up: Vec<String>,
-    /// Show what would be sent and run, and change nothing.
+    /// Show what would be sent and run; change nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Print only the words of the last answer, at the end.
+    /// Print only the text of the last answer.
     #[arg(long)]
     pub last: bool,
-    /// Whom to send to, and how often.
+    /// Provider, model, and number of requests.
     #[command(flatten)]
     pub model: Model,
-    /// How it goes about it.
+    /// Approval, output, and options.
     #[command(flatten)]
     pub options: Options,
 }
@@ -137,34 +137,34 @@ pub struct Send {
 /// `flemma run`
 #[derive(Debug, Args)]
 pub struct Run {
-    /// Its name, or its file.
+    /// Name or file of the command.
     pub command: Option<String>,
-    /// What it takes: values in order, or name=value.
+    /// Arguments: values in order, or name=value.
     pub arguments: Vec<String>,
-    /// Keep the conversation in this file, which must not exist.
+    /// Keep the conversation in this file, which must not exist yet.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub chat: Option<PathBuf>,
-    /// Show what would be sent, and send nothing.
+    /// Show what would be sent; send nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Whom to send to, and how often.
+    /// Provider, model, and number of requests.
     #[command(flatten)]
     pub model: Model,
-    /// How it goes about it.
+    /// Approval, output, and options.
     #[command(flatten)]
     pub options: Options,
 }
 
-/// Whom to send to, and how often.
+/// Provider, model, and number of requests.
 #[derive(Debug, Args)]
 pub struct Model {
-    /// Whom to send to, instead of the option `provider`.
+    /// Provider, instead of the option `provider`.
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
-    /// The model, instead of the option `model`.
+    /// Model, instead of the option `model`.
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
-    /// Most requests in a row.
+    /// Maximum number of requests in a row.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turns: Option<u32>,
 }
@@ -174,16 +174,16 @@ pub struct Model {
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(disable_help_subcommand = true)]
 pub struct Tool {
-    /// What else can be done with tools.
+    /// Other commands for tools.
     #[command(subcommand)]
     pub other: Option<OtherThanRun>,
-    /// Its name.
+    /// Name of the tool.
     #[arg(required = true)]
     pub name: Option<String>,
-    /// Its arguments, as a JSON object.
+    /// Arguments of the tool, as a JSON object.
     #[arg(default_value = "{}")]
     pub json: String,
-    /// How it goes about it.
+    /// Approval, output, and options.
     #[command(flatten)]
     pub options: Options,
 }
@@ -191,10 +191,10 @@ pub struct Tool {
 /// `flemma tools`
 #[derive(Debug, Args)]
 pub struct Tools {
-    /// Only those that fit these words, the best first.
+    /// Only tools that match these words, best first.
     #[arg(long, value_name = "WORDS")]
     pub search: Option<String>,
-    /// A folder with tools of yours, beside those of the options.
+    /// Folder with script tools, in addition to those of the options.
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub tools_dir: Vec<PathBuf>,
     /// Read the options from this file instead of `flemma/config.toml`.
@@ -205,13 +205,13 @@ pub struct Tools {
 /// `flemma trust`
 #[derive(Debug, Args)]
 pub struct Trust {
-    /// The project, instead of the current folder; or a chat.
+    /// Project (default: the current folder) or chat.
     #[arg(value_hint = ValueHint::AnyPath)]
     pub path: Option<PathBuf>,
-    /// Take it back.
+    /// Revoke the trust.
     #[arg(long)]
     pub revoke: bool,
-    /// Agree without being asked.
+    /// Trust without asking.
     #[arg(short, long, conflicts_with = "revoke")]
     pub yes: bool,
     /// Read the options from this file instead of `flemma/config.toml`.
@@ -219,55 +219,55 @@ pub struct Trust {
     pub config: Option<PathBuf>,
 }
 
-/// What can be done with tools beside running them.
+/// Commands for tools other than running one.
 #[derive(Debug, Subcommand)]
 pub enum OtherThanRun {
-    /// Write a tool of your own that works at once, to go on from: a folder with a
-    /// `tool.toml` and a script.
+    /// Create a script tool that works at once: a folder with a `tool.toml` and a
+    /// script.
     New(NewTool),
 }
 
 /// `flemma tool new`
 #[derive(Debug, Args)]
 pub struct NewTool {
-    /// Its name.
+    /// Name of the tool.
     pub name: String,
-    /// What its script is written in.
+    /// Language of the script.
     #[arg(long, value_name = "LANGUAGE", default_value = "python")]
     pub lang: Language,
-    /// The folder of tools it is written to, instead of `flemma/tools` beside the options.
+    /// Folder for the tool, instead of `flemma/tools` beside the options.
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub tools_dir: Option<PathBuf>,
 }
 
-/// What a script is written in.
+/// Language of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Language {
-    /// With the modules `llmr.mcp` and `llmr.ai`.
+    /// Python, with the modules `llmr.mcp` and `llmr.ai`.
     Python,
-    /// With its arguments in variables.
+    /// Bash, with the arguments in variables.
     Bash,
 }
 
-/// What all commands have in common that run tools.
+/// Options of all commands that run tools.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Tools and presets that run without asking, beside those of the options.
+    /// Tools and presets that run without asking, in addition to those of the options.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub approve: Vec<String>,
-    /// Answer every question with yes.
+    /// Answer all questions with yes.
     #[arg(short, long)]
     pub yes: bool,
-    /// A folder with tools of yours, beside those of the options.
+    /// Folder with script tools, in addition to those of the options.
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub tools_dir: Vec<PathBuf>,
-    /// Refuse shell commands that are not on the list of those that only read.
+    /// Refuse shell commands that do more than read.
     #[arg(long)]
     pub restricted: bool,
-    /// Print everything that happens, in this form.
-    #[arg(long, value_name = "FORM")]
+    /// Print all events in this format.
+    #[arg(long, value_name = "FORMAT")]
     pub events: Option<Events>,
-    /// Show what the model asks for and gets, in full, on standard error.
+    /// Show each call and result in full on standard error.
     #[arg(long, env = "FLEMMA_DEBUG", value_parser = clap::builder::FalseyValueParser::new())]
     pub debug: bool,
     /// Read the options from this file instead of `flemma/config.toml`.
@@ -275,10 +275,10 @@ pub struct Options {
     pub config: Option<PathBuf>,
 }
 
-/// A form of events.
+/// A format of events.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Events {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Jsonl,
 }
 

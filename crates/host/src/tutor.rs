@@ -1,10 +1,10 @@
-//! A provider inside the host that needs neither network nor key: it walks a
-//! newcomer through the real thing.
+//! The built-in provider `tutor`, which needs neither network nor key and explains
+//! Flemma to new users.
 //!
-//! Honest and deterministic: what it says follows from the conversation alone,
-//! it says that it is no model, and its calls go through the same approval and
-//! the same tools as any model's. It is a [`chat::prompt::Prompt`] in and
-//! [`provider::StreamEvent`]s out, like every other provider.
+//! It is deterministic: its text follows from the conversation alone. It says that it
+//! is not a model, and its calls have the same approval and the same tools as any
+//! model's. It turns a [`chat::prompt::Prompt`] into
+//! [`provider::StreamEvent`]s, like every other provider.
 
 use std::time::Duration;
 
@@ -119,9 +119,9 @@ fn call(prompt: &Prompt, name: &str, input: serde_json::Value) -> Option<ToolUse
 fn greeting() -> Reply {
     let text = format!(
         "Hello! I am the built-in tutor: a fixed script inside Flemma, not a language model, and nothing leaves this \
-         machine. What happens next is real, though.\n\nThis file is the whole conversation. I will now ask for a \
-         tool: `read`, on the file `{NOTES}` beside this chat. Reading is approved by the default policy \
-         (`$default`), so it runs by itself and its result appears below."
+         machine. The tools are real, though.\n\nThis file is the whole conversation. I will now call a tool: \
+         `read`, on the file `{NOTES}` beside this chat. The default preset (`$default`) approves reading, so the \
+         call runs without asking, and its result appears below."
     );
     let input =
         json!({"label": "looking at the notes", "path": NOTES, "offset": null, "limit": null});
@@ -137,10 +137,10 @@ fn after_read(prompt: &Prompt, content: &str) -> Reply {
     let lines = content.lines().count();
     let first = content.lines().next().unwrap_or_default();
     let text = format!(
-        "I read {lines} lines; the first one says: \"{first}\"\n\nNow I ask for something that could do harm: a shell \
-         command. Commands wait for you. The cursor goes to the waiting block, and the line below it shows what would \
-         run. You can:\n\n- press **Alt-Enter** to run it,\n- or **Alt-r** to reject it with a reason.\n\nTry \
-         either; undo (`u`) brings you back."
+        "I read {lines} lines; the first one says: \"{first}\"\n\nNow I call something that could do harm: a shell \
+         command. Such a call needs your approval. The cursor moves to the pending call, and the line below it shows \
+         what would run. You can:\n\n- press **Alt-Enter** to run it,\n- or **Alt-r** to reject it with a \
+         reason.\n\nTry either; undo (`u`) brings you back."
     );
     Reply {
         text,
@@ -150,9 +150,9 @@ fn after_read(prompt: &Prompt, content: &str) -> Reply {
 
 fn after_failed_read(prompt: &Prompt, content: &str) -> Reply {
     let text = format!(
-        "That did not work, and I was told why: \"{}\" A failed tool is an answer like any other, so we go on.\n\nNow I \
-         ask for a shell command. Commands wait for you: press **Alt-Enter** on the waiting block to run it, or **Alt-r** \
-         to reject it with a reason.",
+        "That did not work, and I got the reason: \"{}\" A failed call is a result like any other, so we continue.\n\n\
+         Now I call a shell command, which needs your approval: press **Alt-Enter** on the pending call to run it, or \
+         **Alt-r** to reject it with a reason.",
         content.lines().next().unwrap_or_default()
     );
     Reply {
@@ -172,9 +172,9 @@ fn ask_for_command(prompt: &Prompt) -> Option<ToolUse> {
 
 fn after_command(content: &str) -> Reply {
     let text = format!(
-        "The command ran and I saw its output: `{}`. With autopilot on, the result was sent to me by itself.\n\nThat is \
-         all there is to it: you write below a `@You:` line and press **Ctrl-]**; calls run or wait by your rules; \
-         everything stands in this file, and `u` undoes any step. To talk to a real model, set `ANTHROPIC_API_KEY` (or \
+        "The command ran, and I got its output: `{}`. Because autopilot is on, the result was sent to me \
+         automatically.\n\nThat is all: you write below a `@You:` line and press **Ctrl-]**; calls run or ask by your \
+         rules; everything is in this file, and `u` undoes any step. To talk to a real model, set `ANTHROPIC_API_KEY` (or \
          run llama.cpp or Ollama) and see `:help flemma`.",
         content.lines().next().unwrap_or_default().trim()
     );
@@ -183,9 +183,9 @@ fn after_command(content: &str) -> Reply {
 
 fn after_refusal(content: &str) -> Reply {
     let text = format!(
-        "Understood: the command did not run. What you wrote reached me as the call's error: \"{}\"\n\nA model would now \
-         look for another way. I am only the tutor, so this is the end of the tour: you write below a `@You:` line and \
-         press **Ctrl-]**; calls run or wait by your rules. To talk to a real model, set `ANTHROPIC_API_KEY` (or run \
+        "Understood: the command did not run. I got your text as the call's error: \"{}\"\n\nA model would now try \
+         another way. I am only the tutor, so this is the end of the tour: you write below a `@You:` line and \
+         press **Ctrl-]**; calls run or ask by your rules. To talk to a real model, set `ANTHROPIC_API_KEY` (or run \
          llama.cpp or Ollama) and see `:help flemma`.",
         content.trim()
     );
@@ -193,8 +193,8 @@ fn after_refusal(content: &str) -> Reply {
 }
 
 fn goodbye() -> Reply {
-    let text = "I have shown you all I know; I am a fixed script and not a model. Open a new chat (`:edit my.chat`), set \
-                a provider as `:help flemma` says, and press **Ctrl-]** there. `:Flemma tutor` starts me again."
+    let text = "That is all I can show: I am a fixed script, not a model. Open a new chat (`:edit my.chat`), choose a \
+                provider (`:help flemma-providers`), and press **Ctrl-]** there. `:Flemma tutor` starts me again."
         .to_owned();
     Reply { text, call: None }
 }

@@ -1,4 +1,4 @@
-//! What can be said behind `flemma mcp`.
+//! The arguments of `flemma mcp`.
 
 use std::path::PathBuf;
 
@@ -12,52 +12,52 @@ pub struct Mcp {
     pub command: McpCommand,
 }
 
-/// What `flemma mcp` does.
+/// Commands of `flemma mcp`.
 #[derive(Debug, Subcommand)]
 pub enum McpCommand {
-    /// Serve our tools to another program.
+    /// Serve Flemma's tools to another program.
     ///
-    /// Without --http to the one that started this, over standard input and output. A
-    /// call runs when the options or --approve approve its tool; any other ends in an
-    /// error that says so, as nobody is there to ask. Servers that the options name
-    /// are not served on.
+    /// Without --http, serves the program that started this, over standard input and
+    /// output. A call runs if the options or --approve approve its tool. All other calls
+    /// end in an error that says so, because there is no one to ask. Tools of configured
+    /// MCP servers are not offered.
     ///
-    /// Whoever can reach the address can call the tools. With $FLEMMA_MCP_TOKEN set,
-    /// requests have to name it as `Authorization: Bearer TOKEN`; without it, only
-    /// addresses of this machine are served.
+    /// Any program that can reach the address can call the tools. With
+    /// $FLEMMA_MCP_TOKEN set, requests must have the header `Authorization: Bearer
+    /// TOKEN`; without it, only addresses of this machine are served.
     Serve {
-        /// Serve at this address and port, at the path /mcp.
+        /// Serve over HTTP at this address and port, under the path /mcp.
         #[arg(long, value_name = "ADDRESS:PORT")]
         http: Option<std::net::SocketAddr>,
-        /// Tools and presets that run, beside those of the options.
+        /// Tools and presets that run, in addition to those of the options.
         #[arg(long, value_name = "LIST", value_delimiter = ',')]
         approve: Vec<String>,
-        /// Serve the tools of this folder as well.
+        /// Also serve the script tools in this folder.
         #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
         tools_dir: Vec<PathBuf>,
         /// Read the options from this file instead of `flemma/config.toml`.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         config: Option<PathBuf>,
     },
-    /// List the servers that the options or a trusted project name.
+    /// List the MCP servers of the options and of a trusted project.
     List {
-        /// Say what this one offers, in full.
+        /// Describe this server and its tools in full.
         server: Option<String>,
-        /// Start them, and ask for their tools.
+        /// Start the servers and request their tools.
         #[arg(long)]
         start: bool,
         /// Read the options from this file instead of `flemma/config.toml`.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         config: Option<PathBuf>,
     },
-    /// Agree to what a server says of its tools now.
+    /// Accept a server's current tools.
     Accept {
-        /// Its name.
+        /// Name of the server.
         server: String,
         /// Read the options from this file instead of `flemma/config.toml`.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         config: Option<PathBuf>,
     },
-    /// Agree to the servers that the project's `.mcp.json` names, as it stands.
+    /// Trust the servers in the project's `.mcp.json`, with its current content.
     Trust,
 }
