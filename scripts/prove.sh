@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# The long forms of the tests: property tests with many cases, tests named
-# `prove_…` that are ignored otherwise, and a sample of mutants. Every step has a
-# time limit; all steps run, and a table at the end says how each ended.
+# Runs the long forms of the tests: property tests with many cases, ignored tests named
+# `prove_…`, and a sample of mutants. Each step has a time limit. All steps run, and a
+# table at the end shows their results.
 #
-#   FLEMMA_PROVE_SEED   the seed of everything random (default: a fixed one)
+#   FLEMMA_PROVE_SEED   seed of all random choices (default: a fixed one)
 #   FLEMMA_PROVE_CASES  cases per property (default 20000)
-#   FLEMMA_PROVE_MUTANTS  size of the sample of mutants (default 200)
-#   FLEMMA_PROVE_LIMIT  time limits in percent of the usual ones (default 100)
-#   FLEMMA_PROVE_STEPS  only steps whose name matches this regular expression; it has to
-#                       contain "prove_" for tests of that name to run
+#   FLEMMA_PROVE_MUTANTS  number of mutants in the sample (default 200)
+#   FLEMMA_PROVE_LIMIT  time limits in percent of the defaults (default 100)
+#   FLEMMA_PROVE_STEPS  run only steps whose names match this regular expression, which
+#                       must contain "prove_" to include tests with that name
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.tools/bin:$PATH"
@@ -18,7 +18,7 @@ CASES="${FLEMMA_PROVE_CASES:-20000}"
 MUTANTS="${FLEMMA_PROVE_MUTANTS:-200}"
 LIMIT="${FLEMMA_PROVE_LIMIT:-100}"
 STEPS="${FLEMMA_PROVE_STEPS:-.}"
-# Of the mutants that compile, in percent.
+# Minimum share of caught mutants among those that compile, in percent.
 LEAST_CAUGHT=95
 
 logs=target/prove
@@ -27,7 +27,7 @@ mkdir -p "$logs"
 rows=()
 failed=0
 
-# step NAME SECONDS COMMAND...: runs a command; its last line `prove: …` is its summary.
+# step NAME SECONDS COMMAND...: runs a command. Its last line `prove: …` is the summary.
 step() {
   local name="$1" seconds=$(($2 * LIMIT / 100)) log code summary ended start=$SECONDS
   shift 2
@@ -36,7 +36,7 @@ step() {
   printf '== %s (at most %s s)\n' "$name" "$seconds"
   timeout --kill-after 10 "$seconds" "$@" </dev/null >"$log" 2>&1
   code=$?
-  # A test's harness may print its own words on the same line before.
+  # The test harness may print its own text before it on the same line.
   summary=$(grep -o 'prove: .*' "$log" | tail -n 1 | cut -c 8-)
   case "$code" in
     0) ended=ok ;;
@@ -50,28 +50,28 @@ step() {
   rows+=("$(printf '%-9s %6s s  %s%s' "$ended" $((SECONDS - start)) "$name" "${summary:+: $summary}")")
 }
 
-# Property tests of a crate, with more cases than `make test` runs. Those of real
-# programs are left to tests of their own.
+# Property tests of a crate, with more cases than in `make test`. Property tests that
+# start real programs have their own `prove_` tests.
 properties() {
   PROPTEST_CASES="$CASES" PROPTEST_RNG_SEED="$FLEMMA_PROVE_SEED" \
     cargo test -q -p "$1" --lib --tests -- "${@:2}" &&
     echo "prove: $CASES cases per property, seed $FLEMMA_PROVE_SEED"
 }
 
-# None when no test of that name is wanted: listing them compiles everything.
+# Empty if no such test is selected, because listing the tests compiles everything.
 packages() {
   [[ "$STEPS" = . || "$STEPS" = *prove_* ]] || return 0
   cargo tree --workspace --depth 0 --prefix none --format '{p}' | awk 'NF { print $1 }' | sort -u
 }
 
-# The ignored tests of a package that are named prove_…, as paths.
+# The paths of a package's ignored tests named prove_….
 proofs() {
   cargo test -q -p "$1" --lib --bins --tests -- --ignored --list 2>/dev/null |
     sed -n -E 's/^((.*::)?prove_[A-Za-z0-9_]*): test$/\1/p' | sort -u
 }
 
-# A sample of the mutants of the two pure crates: every n-th, from one that the seed
-# chooses. cargo-mutants changes a copy of the tree and no other crate.
+# A sample of the mutants of the two pure crates: every n-th, starting at one that the
+# seed selects. cargo-mutants changes only a copy of the tree.
 mutants() {
   local crates=(-p flemma-chat -p flemma-provider) all n caught missed share
   all=$(cargo mutants --list "${crates[@]}" | wc -l)
@@ -79,7 +79,7 @@ mutants() {
   [ "$n" -gt 0 ] || n=1
   cargo mutants "${crates[@]}" --jobs 1 --sharding round-robin \
     --shard "$((FLEMMA_PROVE_SEED % n))/$n" --no-shuffle --colors never --output "$logs"
-  # Its exit code says whether any mutant was missed; what counts is how many.
+  # The exit code only says whether any mutant was missed, so count them.
   count() { cat "${@/#/$logs/mutants.out/}" 2>/dev/null | wc -l; }
   caught=$(count caught.txt timeout.txt)
   missed=$(count missed.txt)
@@ -113,7 +113,7 @@ step mutants 10800 bash -c mutants
 printf '\nseed %s\n' "$FLEMMA_PROVE_SEED"
 printf '%s\n' "${rows[@]}"
 if [ "$failed" -gt 0 ]; then
-  echo "prove: $failed of ${#rows[@]} steps failed; their output is in $logs" >&2
+  echo "prove: $failed of ${#rows[@]} steps failed; see their output in $logs" >&2
   exit 1
 fi
 echo "prove: all ${#rows[@]} steps passed"

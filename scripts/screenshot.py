@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Draws doc/screenshot.svg: the tutor's chat in a real terminal, at the first call that waits.
+"""Draws doc/screenshot.svg: the tutor's chat in a real terminal, at the first pending call.
 
     scripts/screenshot.py [--check]
 
-Needs tmux, and a host that was built (`make demo` does that). Starts what `make demo`
-starts, presses Ctrl-], waits for the preview, and draws what the terminal shows. With
---check it prints the screen and writes nothing.
+Needs tmux and a built host (`make demo` builds it). Runs the same session as `make demo`,
+presses Ctrl-], waits for the preview, and draws the terminal's screen. With --check, it
+prints the screen and writes no file.
 """
 
 import html
@@ -30,7 +30,7 @@ BASIC = [
 
 
 class Terminal:
-    """A tmux server of its own, with one pane."""
+    """A private tmux server with one pane."""
 
     def __init__(self, folder):
         self.socket = os.path.join(folder, "tmux")

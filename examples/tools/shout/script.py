@@ -1,5 +1,5 @@
 import llmr.mcp
-import string_utils  # Loaded from libraries_path/string_utils.py
+import string_utils  # Found in ../lib
 
 def main():
     text = llmr.mcp.get("text")
