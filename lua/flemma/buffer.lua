@@ -218,18 +218,6 @@ function M.announce_resolvers()
   host.send("resolvers", approval.wire())
 end
 
---- Returns the ids of pending calls that are folded away in the current window.
----@param buffer integer
----@return string[] ids
-local function folded(buffer)
-  local waiting = render.waiting(buffer)
-  return vim.tbl_filter(function(id)
-    return vim.iter(waiting[id]):any(function(line)
-      return vim.fn.foldclosed(line + 1) ~= -1
-    end)
-  end, vim.tbl_keys(waiting))
-end
-
 --- Sends a key or a `:Flemma` command to the host.
 ---@param name string
 ---@param arguments? table
@@ -247,8 +235,7 @@ function M.command(name, arguments)
     lease.refresh(buffer)
     remarks.begin(buffer, vim.list_contains(AT_CURSOR, name) and line or nil)
   end
-  local shown = render.shown_again(buffer)
-  local closed, drawn = folded(buffer), render.drawn_ms(buffer)
+  local shown, hidden_calls, drawn_ms = render.seen(buffer)
   host.when_ready(function()
     -- Tools and files that were added a moment ago count for this key.
     local tools = package.loaded["flemma.tools"]
@@ -266,8 +253,8 @@ function M.command(name, arguments)
       line = line,
       window = window,
       shown = shown,
-      hidden = closed,
-      drawn_ms = drawn,
+      hidden = hidden_calls,
+      drawn_ms = drawn_ms,
       arguments = arguments and next(arguments) and arguments or vim.empty_dict(),
     })
   end)

@@ -1,5 +1,5 @@
 --- Sends every change of a chat's text to the host, and counts them. The count, `seq`,
---- identifies the text that an edit of the host was computed for; 'changedtick' would not,
+--- identifies the text that an edit of the host was computed for; `b:changedtick` would not,
 --- because `:write` changes it as well.
 ---@class flemma.mirror
 local M = {}

@@ -296,46 +296,39 @@ function M.drawn(buffer, first, last)
   end
 end
 
---- Returns the last call that had to be shown again, once it is on screen.
+--- Returns true if a line of a pending call is folded away in the current window.
 ---@param buffer integer
----@return flemma.protocol.ShownAgain?
-function M.shown_again(buffer)
-  local again = agains[buffer]
-  if again and again.drawn then
-    return { again = again.again, for_ms = math.max(0, vim.uv.now() - again.drawn) }
-  end
+---@param placed flemma.render.Placed
+---@return boolean
+local function is_folded(buffer, placed)
+  local item = placed.item
+  local mark = placed.state or placed.below
+  local line = placed.state and item.header_line or item.line
+  -- The user may have moved the lines since the host last looked.
+  local now = mark and api.nvim_buf_get_extmark_by_id(buffer, NAMESPACE, mark, {})[1] or line
+  return vim.iter({ item.call_line, item.header_line, item.line }):any(function(of)
+    return vim.fn.foldclosed(of + now - line + 1) ~= -1
+  end)
 end
 
---- Returns for how long the pending calls have been on screen.
----@param buffer integer
----@return table<string, integer> milliseconds By the id of the mark. Calls that were not drawn are absent.
-function M.drawn_ms(buffer)
-  local found = vim.empty_dict()
+--- Returns what is on screen of pending calls.
+---@param buffer integer The current one.
+---@return flemma.protocol.ShownAgain? shown The last call that had to be shown again, once it is drawn.
+---@return string[] hidden Ids of calls that are folded away in the current window.
+---@return table<string, integer> drawn_ms For how long each call has been drawn, by id.
+function M.seen(buffer)
+  local now, hidden, drawn_ms = vim.uv.now(), {}, vim.empty_dict()
   for id, placed in pairs(marks[buffer] or {}) do
     if placed.drawn then
-      found[id] = math.max(0, vim.uv.now() - placed.drawn)
+      drawn_ms[id] = math.max(0, now - placed.drawn)
+    end
+    if placed.item.call_line and is_folded(buffer, placed) then
+      hidden[#hidden + 1] = id
     end
   end
-  return found
-end
-
---- Returns the pending calls, each with the lines of its call and its placeholder.
----@param buffer integer
----@return table<string, integer[]> lines By the id of the mark.
-function M.waiting(buffer)
-  local found = {}
-  for id, placed in pairs(marks[buffer] or {}) do
-    local item = placed.item
-    if item.call_line then
-      -- The user may have moved the lines since the host last looked.
-      local mark = placed.state or placed.below
-      local line = placed.state and item.header_line or item.line
-      local now = mark and api.nvim_buf_get_extmark_by_id(buffer, NAMESPACE, mark, {})[1] or line
-      local moved = now - line
-      found[id] = { item.call_line + moved, item.header_line + moved, item.line + moved }
-    end
-  end
-  return found
+  local again = agains[buffer]
+  local shown = again and again.drawn and { again = again.again, for_ms = math.max(0, now - again.drawn) } or nil
+  return shown, hidden, drawn_ms
 end
 
 --- Returns the calls that the host last described as running.
