@@ -101,11 +101,10 @@ const HOSTED: ProviderSpec = ProviderSpec {
 };
 
 const GEMINI_THINKING: &str = "\
-Gemini 2.5 takes a number of tokens, within the model's limits. Gemini 3 takes a level; \
-the nearest that it supports is sent. `false` turns thinking off, or down to the minimum \
-of a model that always thinks.";
-const OLLAMA_THINKING: &str = "\
-`reasoning_effort`: \"low\", \"medium\", or \"high\". With Ollama, `false` sends \"none\".";
+Gemini 2.5 takes a number of tokens, Gemini 3 the nearest level that it supports. `false` \
+turns thinking off, or down to the minimum of a model that always thinks.";
+const OLLAMA_THINKING: &str =
+    "`reasoning_effort`: low, medium, or high. With Ollama, `false` sends \"none\".";
 const DEEPSEEK_THINKING: &str = "\
 On or off; DeepSeek also takes an effort. The chat marks the thinking of these providers \
 with their name, and it is sent back to them, as they require.";
@@ -123,10 +122,9 @@ pub const PROVIDERS: &[ProviderSpec] = &[
         thinking: "\
 Models up to 4.5 take a number of tokens, at least 1024. Later models take an effort \
 and decide themselves how much to think; 4.6 also takes a number. No temperature is sent \
-with thinking, or to models after 4.6. `max_tokens` limits thinking and answer together: \
-thinking gets at most three quarters of it, or none if that is less than 1024 tokens. \
-Without `max_tokens`, the limit is 32000 tokens (8192 for models that are not in the \
-catalogue) plus those for thinking.",
+with thinking, or to models after 4.6. Thinking gets at most three quarters of \
+`max_tokens`, or none if that is less than 1024. Without `max_tokens`, the limit is 32000 \
+tokens (8192 for models that are not in the catalogue) plus those for thinking.",
         ..HOSTED
     },
     ProviderSpec {
@@ -306,9 +304,7 @@ without reasoning get no effort, models with reasoning get no temperature.",
         base_url: "https://api.x.ai/v1",
         base_url_variable: "XAI_BASE_URL",
         key_variable: "XAI_API_KEY",
-        thinking: "\
-An effort. Of the models before 4.3 only grok-3-mini takes one; from 4.5 on the lowest \
-is \"low\".",
+        thinking: "An effort. Before 4.3 only grok-3-mini takes one; from 4.5 the lowest is low.",
         dialects: &[
             ("grok-4.3", EFFORT_OR_NONE),
             // These refuse a request that says how much to think.
