@@ -155,22 +155,6 @@ fn a_function_that_throws_makes_calls_wait_and_leaves_a_line_in_the_log() {
 }
 
 #[test]
-fn a_denied_call_is_told_to_the_model_and_the_conversation_goes_on() {
-    let call = Answer::new().tool_use("t_b", "bash", command("touch ran"));
-    let provider = Provider::anthropic([call, Answer::says("Well.")]);
-    let options = json!({"tools": {
-        "presets": {"$no-bash": {"deny": ["bash"]}}, "auto_approve": ["$no-bash"],
-    }});
-    let editor = ask_with(&provider, options);
-    editor.keys("<C-]>");
-    editor.wait_text("@Assistant:\nWell.");
-    let sent = &provider.requests()[1].body["messages"][2]["content"][0];
-    assert_eq!(sent["content"], "The tool was denied by a policy.");
-    assert_eq!(sent["is_error"], true);
-    assert!(!editor.dir().join("ran").exists());
-}
-
-#[test]
 fn options_set_again_hold_from_then_on() {
     let call = |id| Answer::new().tool_use(id, "calculator", json!({"expression": "1"}));
     let provider = Provider::anthropic([call("t_1"), Answer::says("Well."), call("t_2")]);

@@ -12,71 +12,9 @@ fn approving(mut tools: Json) -> Json {
     json!({"tools": tools})
 }
 
-/// An answer that calls the calculator.
-fn calculates(id: &str) -> Answer {
-    Answer::new().tool_use(id, "calculator", json!({"expression": "1 + 1"}))
-}
-
 /// An answer that runs a command.
 fn runs(id: &str, text: &str) -> Answer {
     Answer::new().tool_use(id, "bash", command(text))
-}
-
-#[test]
-fn calls_run_at_the_same_time_and_their_results_stand_in_call_order() {
-    let waits = |name: &str| {
-        command(&format!(
-            "until [ -e {name} ]; do sleep 0.02; done; cat {name}"
-        ))
-    };
-    let calls = Answer::new()
-        .tool_use("t_1", "bash", waits("one"))
-        .tool_use("t_2", "bash", waits("two"))
-        .tool_use("t_3", "bash", command("echo 3"));
-    let provider = Provider::anthropic([calls]);
-    let editor = ask_with(&provider, approving(json!({})));
-    editor.keys("<C-]>");
-    wait_event(&editor, "FlemmaToolFinished t_3");
-    std::fs::write(editor.dir().join("two"), "2").unwrap();
-    wait_event(&editor, "FlemmaToolFinished t_2");
-    std::fs::write(editor.dir().join("one"), "1").unwrap();
-    editor.wait_text("@Assistant:\nDone.");
-    assert!(editor.text().contains(
-        "@You:\n**Tool Result:** `t_1`\n\n```\n1\n```\n\n**Tool Result:** `t_2`\n\n```\n2\n```\n\n\
-         **Tool Result:** `t_3`\n\n```\n3\n```\n\n@Assistant:"
-    ));
-    let sent = provider.requests()[1].body["messages"][2]["content"].clone();
-    let ids: Vec<&Json> = (0..3).map(|at| &sent[at]["tool_use_id"]).collect();
-    assert_eq!(ids, ["t_1", "t_2", "t_3"]);
-}
-
-#[test]
-fn one_at_a_time_means_in_order() {
-    let calls = Answer::new()
-        .tool_use("t_1", "bash", command("sleep 0.05; echo 1 >> log"))
-        .tool_use("t_2", "bash", command("echo 2 >> log"))
-        .tool_use("t_3", "bash", command("cat log"));
-    let provider = Provider::anthropic([calls]);
-    let editor = ask_with(&provider, approving(json!({"max_concurrent": 1})));
-    editor.keys("<C-]>");
-    editor.wait_text("@Assistant:\nDone.");
-    assert_eq!(
-        result(&editor, "t_3"),
-        "**Tool Result:** `t_3`\n\n```\n1\n2\n```"
-    );
-    let tools: Vec<String> = events(&editor)
-        .into_iter()
-        .filter(|event| event.starts_with("FlemmaTool"))
-        .collect();
-    let expected: Vec<String> = (1..4)
-        .flat_map(|id| {
-            [
-                format!("FlemmaToolStarted t_{id}"),
-                format!("FlemmaToolFinished t_{id}"),
-            ]
-        })
-        .collect();
-    assert_eq!(tools, expected);
 }
 
 #[test]
@@ -94,42 +32,6 @@ fn while_a_tool_runs_the_text_is_locked_and_keys_change_nothing() {
     std::fs::write(editor.dir().join("go"), "").unwrap();
     editor.wait_text("@Assistant:\nDone.");
     editor.wait_for("no lock", |editor| modifiable(editor) == json!(true));
-}
-
-#[test]
-fn it_stops_after_as_many_answers_as_allowed_and_counts_anew_for_each_message() {
-    let script = ["t_1", "t_2", "t_3", "t_4", "t_5"].map(calculates);
-    let provider = Provider::anthropic(script);
-    let options = approving(json!({"autopilot": {"max_turns": 2}}));
-    let editor = ask_with(&provider, options);
-    editor.keys("<C-]>");
-    wait_message(&editor, "in a row");
-    expect_requests(&editor, 2);
-    assert!(result(&editor, "t_2").contains("\n2\n"));
-
-    editor.keys("<C-]>");
-    editor.wait_for("two more", |editor| result(editor, "t_4").contains("\n2\n"));
-    expect_requests(&editor, 4);
-}
-
-#[test]
-fn after_ctrl_c_nothing_is_sent_by_itself() {
-    let provider = Provider::anthropic([runs("t_1", "sleep 60")]);
-    let editor = ask_with(&provider, approving(json!({})));
-    editor.keys("<C-]>");
-    wait_event(&editor, "FlemmaToolStarted t_1");
-    editor.keys("<C-c>");
-    wait_event(&editor, "FlemmaToolFinished t_1");
-    editor.wait_for("the result", |editor| {
-        result(editor, "t_1").starts_with("**Tool Result:** `t_1` (error)")
-    });
-    assert!(result(&editor, "t_1").to_lowercase().contains("cancelled"));
-    expect_requests(&editor, 1);
-
-    editor.keys("<C-]>");
-    editor.wait_text("@Assistant:\nDone.");
-    let sent = &provider.requests()[1].body["messages"][2]["content"][0];
-    assert_eq!(sent["is_error"], true);
 }
 
 #[test]

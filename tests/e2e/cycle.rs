@@ -105,28 +105,6 @@ fn a_call_approved_by_hand_runs_and_its_result_is_sent() {
 }
 
 #[test]
-fn without_autopilot_each_step_waits_for_the_key() {
-    let provider = Provider::anthropic([one_command(), Answer::says("Well.")]);
-    let options = json!({"tools": {"autopilot": {"enabled": false}}});
-    let editor = ask_with(&provider, options);
-    editor.keys("<C-]>");
-    wait_event(&editor, "FlemmaRequestFinished success");
-    expect_requests(&editor, 1);
-    assert_eq!(result(&editor, "t_b"), "");
-
-    editor.keys("<C-]>");
-    wait_result(&editor, "t_b", PENDING);
-    wait_cursor(&editor, "**Tool Result:** `t_b`");
-    editor.keys(APPROVE);
-    editor.keys("<C-]>");
-    wait_result(&editor, "t_b", "**Tool Result:** `t_b`\n\n```\nout\n```");
-    expect_requests(&editor, 1);
-
-    editor.keys("<C-]>");
-    editor.wait_text("@Assistant:\nWell.");
-}
-
-#[test]
 fn a_rejection_reaches_the_model_as_an_error_with_the_users_reason() {
     let provider = Provider::anthropic([one_command()]);
     let editor = bash_waits(&provider, json!({}));
@@ -198,56 +176,6 @@ fn alt_enter_works_on_the_call_itself_and_on_an_approved_block() {
 }
 
 #[test]
-fn alt_enter_turns_rejected_and_denied_blocks_into_their_error() {
-    for (word, sentence) in [
-        ("rejected", "The user rejected this call."),
-        ("denied", "The tool was denied by a policy."),
-    ] {
-        let provider = Provider::anthropic([one_command(), Answer::says("Well.")]);
-        let editor = bash_waits(&provider, json!({}));
-        editor.keys(&format!("/pending<CR>cw{word}<Esc><M-CR>"));
-        editor.wait_text("@Assistant:\nWell.");
-        let expected = format!("**Tool Result:** `t_b` (error)\n\n```\n{sentence}\n```");
-        assert_eq!(result(&editor, "t_b"), expected);
-        assert!(!ran(&editor));
-    }
-}
-
-#[test]
-fn alt_enter_away_from_any_call_says_so_and_changes_nothing() {
-    let provider = Provider::anthropic([one_command()]);
-    let editor = bash_waits(&provider, json!({}));
-    let before = editor.text();
-    editor.keys("gg<M-CR>");
-    wait_message(&editor, "There is no tool call under the cursor.");
-    assert_eq!(editor.text(), before);
-}
-
-#[test]
-fn text_typed_into_a_waiting_block_is_the_result_and_the_next_key_sends_it() {
-    for approve in ["", "cwapproved<Esc>"] {
-        let provider = Provider::anthropic([one_command(), Answer::says("Well.")]);
-        let editor = bash_waits(&provider, json!({}));
-        editor.keys(&format!(
-            "/pending<CR>{approve}oI ran it: ok<CR>  {{{{ x }}}}<Esc><C-]>"
-        ));
-        wait_message(&editor, "You wrote in the block of \"t_b\"");
-        wait_result(
-            &editor,
-            "t_b",
-            "**Tool Result:** `t_b`\n\n```\nI ran it: ok\n  {{ x }}\n```",
-        );
-        expect_requests(&editor, 1);
-        assert!(!ran(&editor));
-
-        editor.keys("<C-]>");
-        let sent = &provider.wait_requests(2)[1].body["messages"][2]["content"][0];
-        assert_eq!(sent["content"], "I ran it: ok\n  {{ x }}");
-        assert_eq!(sent.get("is_error"), None);
-    }
-}
-
-#[test]
 fn a_key_on_a_chat_that_only_waits_moves_the_cursor_back_and_nothing_else() {
     let provider = Provider::anthropic([one_command()]);
     let editor = bash_waits(&provider, json!({}));
@@ -256,14 +184,4 @@ fn a_key_on_a_chat_that_only_waits_moves_the_cursor_back_and_nothing_else() {
     wait_cursor(&editor, "**Tool Result:** `t_b`");
     assert_eq!(editor.text(), before);
     expect_requests(&editor, 1);
-}
-
-#[test]
-fn a_misspelled_status_waits_and_is_explained() {
-    let provider = Provider::anthropic([one_command()]);
-    let editor = bash_waits(&provider, json!({}));
-    editor.keys("/pending<CR>cwaproved<Esc><C-]>");
-    expect_requests(&editor, 1);
-    assert!(!ran(&editor));
-    wait_diagnostic(&editor, "\"aproved\" is not a status");
 }

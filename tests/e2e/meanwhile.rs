@@ -15,25 +15,6 @@ fn waits_for(name: &str) -> serde_json::Value {
 }
 
 #[test]
-fn a_key_while_an_answer_streams_changes_nothing_and_says_so() {
-    let gate = Gate::new();
-    let provider = Provider::anthropic([Answer::says("Once").gate(&gate).text(" upon a time.")]);
-    let editor = ask_with(&provider, json!({}));
-    editor.keys("<C-]>");
-    editor.wait_text("Once");
-    let before = editor.text();
-    for keys in ["<C-]>", "<M-CR>", ":Flemma send<CR>"] {
-        editor.command("messages clear");
-        editor.keys(keys);
-        wait_message(&editor, "An answer is arriving, so nothing was changed.");
-        assert_eq!(editor.text(), before);
-    }
-    gate.open();
-    wait_end(&editor, "@Assistant:\nOnce upon a time.\n\n@You:\n\n");
-    assert_eq!(provider.requests().len(), 1);
-}
-
-#[test]
 fn a_request_that_is_cancelled_before_its_first_word_leaves_no_trace() {
     let provider = Provider::anthropic([Answer::new().stall(), Answer::says("Now.")]);
     let editor = ask_with(&provider, json!({}));
@@ -79,26 +60,6 @@ fn ctrl_c_is_not_lost_while_neovim_has_much_to_do() {
     editor.wait_text("Once\n\n<!-- flemma:aborted: cancelled by the user -->");
     at_rest(&editor);
     assert_eq!(editor.text().matches("flemma:aborted").count(), 1);
-}
-
-#[test]
-fn a_second_call_is_run_by_hand_while_the_first_one_runs() {
-    let calls = Answer::new()
-        .tool_use("t_1", "bash", waits_for("go"))
-        .tool_use("t_2", "bash", command("touch go; echo two"));
-    let provider = Provider::anthropic([calls, Answer::says("Well.")]);
-    let editor = ask_with(&provider, json!({}));
-    editor.keys("<C-]>");
-    wait_cursor(&editor, "**Tool Result:** `t_1`");
-    editor.keys("<M-CR>");
-    wait_event(&editor, "FlemmaToolStarted t_1");
-    wait_cursor(&editor, "**Tool Result:** `t_2`");
-    editor.keys("<M-CR>");
-    editor.wait_text("@Assistant:\nWell.");
-    let text = |id: &str| result(&editor, id);
-    assert!(text("t_1").contains("\ngo is there\n") && text("t_2").contains("\ntwo\n"));
-    assert_eq!(provider.requests().len(), 2);
-    expect_valid_messages(&provider.requests()[1].body);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use crate::processes::{host, next_host, signal};
 use crate::shell::Shell;
 use crate::stage::{QUESTION, ask_with, command, open, result, wait_end, wait_message};
-use crate::traces::{gate, open_gate, press_cancel, settle, wait_gate, wait_review};
+use crate::traces::{gate, open_gate, press_cancel, settle, wait_gate};
 
 /// One call at a time, none of which asks.
 fn one_at_a_time() -> Json {
@@ -115,18 +115,6 @@ fn stop_while_the_first_of_three_calls_runs_skips_the_others_and_is_sent() {
 }
 
 #[test]
-fn words_that_look_like_structure_are_words() {
-    let provider = Provider::anthropic([three_calls(), Answer::says("Stopped.")]);
-    let editor = first_of_three_runs(&provider);
-    editor.keys(":Flemma steer @Assistant:  I   may | \"all\" %<CR>");
-    editor.wait_text("\\@Assistant:  I   may | \"all\" %");
-    open_gate(&editor, "gate");
-    wait_end(&editor, "Stopped.\n\n@You:\n\n");
-    let parts = last_parts(&provider.requests()[1].body);
-    assert_eq!(parts[3], "@Assistant:  I   may | \"all\" %");
-}
-
-#[test]
 fn words_that_look_like_references_are_words() {
     let answers = [three_calls(), Answer::says("Stopped."), Answer::says("Ok.")];
     let provider = Provider::anthropic(answers);
@@ -144,19 +132,6 @@ fn words_that_look_like_references_are_words() {
     assert_eq!(last_parts(&requests[2].body), ["Then {{ 1 + 1 }}."]);
     let all = requests[2].body.to_string();
     assert!(all.contains(words), "{all}");
-}
-
-#[test]
-fn a_call_that_waits_for_review_is_skipped() {
-    let answer = Answer::new().tool_use("t_1", "bash", command("echo >> ran"));
-    let provider = Provider::anthropic([answer, Answer::says("Ok.")]);
-    let editor = open(&provider, QUESTION);
-    editor.keys("<C-]>");
-    wait_review(&editor);
-    editor.keys(":Flemma steer Use read.<CR>");
-    wait_end(&editor, "Use read.\n\n@Assistant:\nOk.\n\n@You:\n\n");
-    assert!(result(&editor, "t_1").contains("Skipped due to queued user message"));
-    assert!(!editor.dir().join("ran").exists());
 }
 
 #[test]
@@ -240,36 +215,6 @@ fn a_cancel_puts_the_words_into_the_prompt_and_sends_nothing() {
     wait_queued(&editor, &[]);
     settle(&editor);
     assert_eq!(provider.requests().len(), 1);
-}
-
-#[test]
-fn taken_back_words_stand_in_the_prompt() {
-    let gate = Gate::new();
-    let answer = Answer::new().text("Well").gate(&gate).text(".");
-    let provider = Provider::anthropic([answer]);
-    let editor = answering(&provider);
-    editor.keys(":Flemma queue One.<CR>:Flemma queue Two.<CR>");
-    wait_queued(&editor, &["then: One.", "then: Two."]);
-    editor.keys(":Flemma queue!<CR>");
-    wait_queued(&editor, &["next: One.", "next: Two."]);
-    gate.open();
-    wait_end(&editor, "Well.\n\n@You:\nOne.\n\nTwo.\n");
-    settle(&editor);
-    assert_eq!(provider.requests().len(), 1);
-    editor.keys(":Flemma queue<CR>");
-    wait_message(&editor, "No message is queued.");
-}
-
-#[test]
-fn a_request_that_fails_leaves_the_words_in_the_prompt() {
-    let gate = Gate::new();
-    let answer = Answer::new().text("Well").gate(&gate).stop("refusal");
-    let provider = Provider::anthropic([answer]);
-    let editor = answering(&provider);
-    editor.keys(":Flemma steer Shorter.<CR>:Flemma queue Next.<CR>");
-    wait_queued(&editor, &["next: Shorter.", "then: Next."]);
-    gate.open();
-    wait_end(&editor, "-->\n\n@You:\nShorter.\n\nNext.\n");
 }
 
 #[test]

@@ -36,6 +36,7 @@ mod lua_calls;
 mod lua_tools;
 mod mcp_commands;
 mod mcp_servers;
+mod models;
 mod neovim;
 mod open_files;
 mod pending_replies;

@@ -39,6 +39,8 @@ mod show;
 mod steps;
 mod switching;
 mod tasks;
+#[cfg(test)]
+mod tests;
 mod trusting;
 mod usage;
 mod view;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tools::Registry;
 
+use crate::models::{Models, Providers};
 use crate::rules::Rules;
 use crate::scripts::Scripts;
 use crate::settings::Settings;
@@ -25,6 +26,8 @@ pub struct Shared {
     pub ledger: Ledger,
     /// The folders of tools, which are looked at before each key's work.
     pub scripts: Scripts,
+    /// What answers requests.
+    pub models: Arc<dyn Models>,
 }
 
 impl Shared {
@@ -44,6 +47,7 @@ impl Shared {
             plain,
             ledger,
             scripts,
+            models: Arc::new(Providers),
         }
     }
 
@@ -56,6 +60,7 @@ impl Shared {
             loading: self.loading,
             ledger: self.ledger.clone(),
             scripts: self.scripts.clone(),
+            models: self.models.clone(),
         }
     }
 }

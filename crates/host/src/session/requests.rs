@@ -2,6 +2,7 @@
 //!
 //! How the answer gets into the buffer is in `answer`.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agent::answer::{Answer, Ids};
@@ -17,14 +18,14 @@ use super::answer::Open;
 use super::build_request::Expansion;
 use super::dry_run::report_request;
 use super::{Input, Session};
-use crate::credentials::Keyed;
 use crate::digest::sha256;
 use crate::editor::Editor;
 use crate::endpoint::{self, Destination};
 use crate::frontend::SessionEvent;
+use crate::models::{Models, Note};
 use crate::settings::Settings;
 use crate::usage::Tariff;
-use crate::{route, status, tutor};
+use crate::{route, status};
 
 /// A pause of an answer in which a cancel can have been pressed.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -50,6 +51,7 @@ impl Session {
         let sending = Sending {
             number,
             settings: self.rules.settings.clone(),
+            models: self.shared.models.clone(),
             editor: self.editor.clone(),
             is_tutor: status::is_tutor_chat(self.path.as_deref()),
             cache_key: self.cache_key(),
@@ -109,6 +111,7 @@ impl Session {
 struct Sending {
     number: u64,
     settings: Settings,
+    models: Arc<dyn Models>,
     editor: Editor,
     is_tutor: bool,
     cache_key: Option<String>,
@@ -143,7 +146,15 @@ impl Sending {
             drop(events.send(vec![StreamEvent::Error(problem)]));
         } else {
             let note = self.note();
-            tokio::spawn(exchange(destination, prompt, events, note, cancel));
+            let models = self.models.clone();
+            tokio::spawn(exchange(
+                models,
+                destination,
+                prompt,
+                events,
+                Box::new(note),
+                cancel,
+            ));
         }
         self.relay(batches, calls).await;
     }
@@ -250,19 +261,20 @@ fn calls_in_words(destination: &Destination, prompt: &Prompt) -> Option<String> 
     })
 }
 
-/// Asks whoever it is, until the answer ends.
+/// Sends the prompt and passes on the answer, or why there is none.
 async fn exchange(
+    models: Arc<dyn Models>,
     destination: Result<Destination, Problem>,
     prompt: Result<Prompt, Problem>,
     events: transport::Events,
-    note: impl Fn(String) + Send + Sync,
+    note: Note,
     cancel: CancellationToken,
 ) {
     match (destination, prompt) {
-        (Ok(Destination::Tutor), Ok(prompt)) => tutor::send(prompt, events, cancel).await,
-        (Ok(Destination::Server(endpoint, parameters)), Ok(prompt)) => {
-            let asker = Keyed(note);
-            transport::send(prompt, endpoint, *parameters, events, &asker, cancel).await;
+        (Ok(destination), Ok(prompt)) => {
+            models
+                .answer(destination, prompt, events, note, cancel)
+                .await;
         }
         (Err(problem), _) | (_, Err(problem)) => {
             drop(events.send(vec![StreamEvent::Error(problem)]))

@@ -1,0 +1,103 @@
+//! Edits that the editor does not take as they are.
+
+use serde_json::json;
+
+use super::script::{begins, calls, echo, ends, says};
+use super::{QUESTION, Stage};
+use crate::protocol::Outcome;
+
+/// The marker and the call of an answer go through; the edit behind them comes to this.
+fn third_edit(outcome: Outcome) -> Stage {
+    let stage = Stage::of(QUESTION).answers([calls([echo("t_1")])]);
+    stage.record().refuse.extend([None, None, Some(outcome)]);
+    stage.key("advance");
+    stage
+}
+
+#[test]
+fn a_stale_edit_is_decided_on_again() {
+    let stage = third_edit(Outcome::Stale);
+    stage.wait_rest();
+    stage.expect_result("t_1", "\n\n```flemma:tool status=pending\n```");
+    let applied = Outcome::Applied;
+    let expected = [applied, applied, Outcome::Stale, applied];
+    assert_eq!(stage.record().edits, expected);
+}
+
+#[test]
+fn typing_while_an_edit_is_on_its_way_loses_neither() {
+    let stage = Stage::of(QUESTION).answers([says("Hi.")]);
+    stage.key("advance");
+    // The session has not seen this when it writes the marker.
+    stage.types("Go.", "Go on.").wait_rest();
+    stage.expect_text("@You:\nGo on.\n\n@Assistant:\nHi.\n\n@You:\n\n");
+}
+
+#[test]
+fn an_edit_that_the_editor_refuses_is_reported_and_the_next_key_tries_again() {
+    let stage = third_edit(Outcome::Failed);
+    stage.wait_notice(
+        "Neovim refused a change of this buffer (it is locked), so nothing was written.",
+    );
+    assert_eq!(stage.result("t_1"), "");
+    stage.press("advance");
+    stage.expect_result("t_1", "\n\n```flemma:tool status=pending\n```");
+}
+
+#[test]
+fn an_answer_whose_marker_is_refused_ends_with_a_message() {
+    let stage = Stage::of(QUESTION).answers([says("Hi.")]);
+    stage.record().refuse.push_back(Some(Outcome::Failed));
+    stage.press("advance");
+    stage.expect_notice("The buffer could not be written, so the answer ends here.");
+    stage.expect_text(QUESTION);
+}
+
+#[test]
+fn an_answer_whose_place_is_lost_ends_and_is_marked() {
+    let stage = Stage::of(QUESTION).answers([begins("One,")]);
+    stage.key("advance").wait_text("One,");
+    stage.record().refuse.push_back(Some(Outcome::Lost));
+    stage.goes_on(begins(" two.")).wait_rest();
+    stage.expect_notice("The place where the answer was being written is gone");
+    stage.expect_end("One,\n\n<!-- flemma:aborted: its place in the chat was lost -->\n");
+}
+
+#[test]
+fn an_answer_goes_on_in_a_new_line_where_its_line_changed() {
+    let stage = Stage::of(QUESTION).answers([begins("One,")]);
+    stage.key("advance").wait_text("One,");
+    stage.record().refuse.push_back(Some(Outcome::Moved));
+    stage
+        .goes_on(begins(" @You: two."))
+        .goes_on(ends())
+        .settle();
+    stage.press("autopilot:status");
+    assert!(stage.record().edits.contains(&Outcome::Moved));
+}
+
+#[test]
+fn a_chat_that_is_only_opened_is_not_changed() {
+    let text = "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `echo` (`t_1`)\n\n```json\n{\"text\":\"x\"}\n```\n";
+    let stage = Stage::unasked(text);
+    stage.press("autopilot:status");
+    stage.expect_text(text);
+    assert_eq!(stage.record().edits, []);
+    stage.expect_requests(0);
+}
+
+#[test]
+fn fix_mends_what_a_diagnostic_names() {
+    let stage = Stage::of(QUESTION).answers([calls([echo("t_1")])]);
+    stage.press("advance");
+    stage.types("status=pending", "status=aproved");
+    stage.key_at("fix", "status=", json!({}));
+    stage.wait_text("status=approved");
+}
+
+#[test]
+fn fix_with_nothing_to_mend_says_so() {
+    let stage = Stage::of(QUESTION);
+    stage.press("fix");
+    stage.expect_notice("There is nothing on this line that can be mended by itself.");
+}

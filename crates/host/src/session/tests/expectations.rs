@@ -1,0 +1,110 @@
+//! What a test does to the text of its chat, and what it expects of it.
+
+use std::fmt::Write as _;
+
+use chat::text::Lines;
+use serde_bytes::ByteBuf;
+
+use super::script::Answer;
+use super::{BUFFER, Input, Stage};
+use crate::protocol::Changed;
+
+impl Stage {
+    /// Lets one call of `wait` end.
+    pub(super) fn open_gate(&self) -> &Self {
+        self.gate.add_permits(1);
+        self
+    }
+
+    /// Goes on with the open answer.
+    pub(super) fn goes_on(&self, more: Answer) -> &Self {
+        self.script.goes_on(more);
+        self
+    }
+
+    /// Changes the text as a user who types.
+    pub(super) fn types(&self, old: &str, new: &str) -> &Self {
+        self.changes(old, new, Some(usize::MAX))
+    }
+
+    /// Changes the text as a paste or a plugin does.
+    pub(super) fn pastes(&self, old: &str, new: &str) -> &Self {
+        self.changes(old, new, None)
+    }
+
+    /// Replaces `old`, which is in one line, by `new`.
+    pub(super) fn changes(&self, old: &str, new: &str, typed: Option<usize>) -> &Self {
+        let text = self.text();
+        let at = text.lines().position(|it| it.contains(old)).unwrap();
+        let line = text.lines().nth(at).unwrap().replacen(old, new, 1);
+        let lines: Vec<String> = line.split('\n').map(str::to_owned).collect();
+        self.replaces(at..at + 1, &lines, typed)
+    }
+
+    pub(super) fn replaces(&self, lines: Lines, new: &[String], typed: Option<usize>) -> &Self {
+        let mut record = self.record();
+        record.buffer.splice(lines.clone(), new);
+        self.send(Input::Changed(Changed {
+            buffer: BUFFER,
+            seq: record.buffer.seq(),
+            first: lines.start,
+            last: lines.end,
+            lines: new.iter().map(|it| ByteBuf::from(it.as_str())).collect(),
+            more: false,
+            typed,
+            undone: false,
+        }));
+        drop(record);
+        self
+    }
+
+    /// The block of a result, header to fence.
+    pub(super) fn result(&self, id: &str) -> String {
+        let text = self.text();
+        let header = format!("**Tool Result:** `{id}`");
+        let Some(start) = text.find(&header) else {
+            return String::new();
+        };
+        let rest = &text[start..];
+        let fence = rest.match_indices("\n```").nth(1).unwrap().0;
+        rest[..fence + 4].to_owned()
+    }
+
+    #[track_caller]
+    pub(super) fn expect_text(&self, expected: &str) {
+        assert_eq!(self.text(), expected, "{}", self.story());
+    }
+
+    #[track_caller]
+    pub(super) fn expect_end(&self, expected: &str) {
+        assert!(self.text().ends_with(expected), "{}", self.story());
+    }
+
+    #[track_caller]
+    pub(super) fn expect_result(&self, id: &str, expected: &str) {
+        let expected = format!("**Tool Result:** `{id}`{expected}");
+        assert_eq!(self.result(id), expected, "{}", self.story());
+    }
+
+    #[track_caller]
+    pub(super) fn expect_requests(&self, count: usize) {
+        assert_eq!(self.script.requests(), count, "{}", self.story());
+    }
+
+    #[track_caller]
+    pub(super) fn expect_notice(&self, part: &str) {
+        let notices = self.record().notices.clone();
+        assert!(notices.iter().any(|it| it.contains(part)), "{notices:#?}");
+    }
+
+    /// All that was recorded, for a test that fails.
+    pub(super) fn story(&self) -> String {
+        let record = self.record();
+        let mut story = format!("{}\n", record.text());
+        for event in &record.events {
+            writeln!(story, "{event:?}").unwrap();
+        }
+        writeln!(story, "{:#?}\n{:?}", record.notices, record.edits).unwrap();
+        story
+    }
+}

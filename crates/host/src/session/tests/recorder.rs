@@ -1,0 +1,163 @@
+//! A front end that records what the session asks of it, and plays the editor for one
+//! buffer: applies edits, and answers questions from a script.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use chat::cycle::Notice;
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use crate::frontend::buffer::TextBuffer;
+use crate::frontend::{Capabilities, Frontend, SessionEvent};
+use crate::protocol::*;
+use crate::session::Input;
+
+/// What the session did with its front end so far.
+#[derive(Debug)]
+pub struct Record {
+    /// The buffer, with all edits applied.
+    pub buffer: TextBuffer,
+    /// The edits and pieces of answers, with what became of them.
+    pub edits: Vec<Outcome>,
+    /// Messages to the user.
+    pub notices: Vec<String>,
+    /// What happened.
+    pub events: Vec<SessionEvent>,
+    /// What was shown beside the text.
+    pub shown: Vec<Display>,
+    /// What was asked.
+    pub asked: Vec<EditorQuestion>,
+    /// Outcomes of the next edits, which are then not applied; `None` applies one.
+    pub refuse: VecDeque<Option<Outcome>>,
+    /// What the user answers to the next prompts.
+    pub prompted: VecDeque<Prompted>,
+}
+
+impl Record {
+    /// Number of times that everything rested.
+    pub fn rests(&self) -> usize {
+        let rested = |it: &&SessionEvent| matches!(it, SessionEvent::Rested(_));
+        self.events.iter().filter(rested).count()
+    }
+
+    /// The text of the buffer, as its file would hold it.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(self.buffer.text().bytes()).into_owned() + "\n"
+    }
+
+    /// The marks that were shown last.
+    pub fn marks(&self) -> Vec<MarkItem> {
+        let marks = self.shown.iter().rev().find_map(|it| match it {
+            Display::Marks(marks) => Some(marks.items.clone()),
+            _ => None,
+        });
+        marks.unwrap_or_default()
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Recorder {
+    capabilities: Capabilities,
+    inbox: mpsc::WeakUnboundedSender<Input>,
+    record: Arc<Mutex<Record>>,
+    changed: Arc<Notify>,
+}
+
+impl Recorder {
+    pub fn new(
+        capabilities: Capabilities,
+        buffer: TextBuffer,
+        inbox: &mpsc::UnboundedSender<Input>,
+    ) -> (Self, Arc<Mutex<Record>>, Arc<Notify>) {
+        let record = Record {
+            buffer,
+            edits: Vec::new(),
+            notices: Vec::new(),
+            events: Vec::new(),
+            shown: Vec::new(),
+            asked: Vec::new(),
+            refuse: VecDeque::new(),
+            prompted: VecDeque::new(),
+        };
+        let record = Arc::new(Mutex::new(record));
+        let changed = Arc::new(Notify::new());
+        let recorder = Self {
+            capabilities,
+            inbox: inbox.downgrade(),
+            record: record.clone(),
+            changed: changed.clone(),
+        };
+        (recorder, record, changed)
+    }
+
+    fn record(&self) -> MutexGuard<'_, Record> {
+        self.changed.notify_waiters();
+        self.record.lock().unwrap()
+    }
+
+    /// Refuses an edit if the script says so; otherwise applies it.
+    fn write(&self, edit: u64, apply: impl FnOnce(&mut TextBuffer) -> Applied) {
+        let mut record = self.record();
+        let applied = match record.refuse.pop_front().flatten() {
+            Some(outcome) => Applied {
+                buffer: super::BUFFER,
+                edit,
+                outcome,
+                seq: record.buffer.seq(),
+                message: Some("it is locked".to_owned()),
+                at_row: None,
+                at_column: None,
+            },
+            None => apply(&mut record.buffer),
+        };
+        record.edits.push(applied.outcome);
+        if let Some(inbox) = self.inbox.upgrade() {
+            drop(inbox.send(Input::Applied(applied)));
+        }
+    }
+}
+
+impl Frontend for Recorder {
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    fn apply(&self, edit: BufferEdit) {
+        self.write(edit.edit, |buffer| buffer.apply(&edit));
+    }
+
+    fn append(&self, chunk: AnswerChunk) {
+        self.write(chunk.edit, |buffer| buffer.append(&chunk));
+    }
+
+    fn release_anchor(&self, anchor: ReleaseAnchor) {
+        self.record().buffer.release_anchor(anchor.anchor);
+    }
+
+    fn show(&self, display: Display) {
+        self.record().shown.push(display);
+    }
+
+    fn ask(&self, question: EditorQuestion) -> oneshot::Receiver<EditorReply> {
+        let (sender, reply) = oneshot::channel();
+        let mut record = self.record();
+        let prompted = match &question {
+            EditorQuestion::Prompt(_) => record.prompted.pop_front(),
+            _ => None,
+        };
+        record.asked.push(question);
+        if let Some(prompted) = prompted {
+            drop(sender.send(EditorReply::Prompted(prompted)));
+        }
+        reply
+    }
+
+    fn notify(&self, _buffer: Option<BufferId>, notice: &Notice) {
+        self.record().notices.push(notice.text.clone());
+    }
+
+    fn emit(&self, event: SessionEvent) {
+        self.record().events.push(event);
+    }
+}
