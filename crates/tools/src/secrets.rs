@@ -208,6 +208,9 @@ impl Secrets {
         if let Some(kind) = kind.or_else(|| self.linked(metadata.as_ref()?)) {
             return Some(found(kind, &real));
         }
+        if spelled == real {
+            return None;
+        }
         let kind = self.unrevealed(&spelled, is_folder)?;
         Some(found(kind, &spelled))
     }

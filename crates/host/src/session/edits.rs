@@ -176,6 +176,9 @@ impl Session {
     }
 
     fn splice(&mut self, changes: &[Change], source: ChangeSource) {
+        if source == ChangeSource::Host {
+            return self.change_by_host(changes);
+        }
         for change in changes.iter().rev() {
             self.change_text(change.first..change.last, &change.lines, source);
         }

@@ -10,7 +10,7 @@ use chat::origin::ChangeSource;
 use chat::text::{Lines, Text};
 use chat::tool::ToolUseId;
 
-use super::Session;
+use super::{Change, Session};
 use crate::protocol::{Attach, Changed, Snapshot};
 
 /// The text, and what was read in it.
@@ -135,14 +135,7 @@ impl Session {
         new: &[L],
         source: ChangeSource,
     ) {
-        for event in &mut self.waiting {
-            if let Event::Resolve { line } | Event::CancelTool { line } = event {
-                *line = moved(*line, &lines, new.len());
-            }
-        }
-        self.move_answer(&lines, new.len());
-        self.folds.changed(&lines, new.len());
-        self.cycle.changing(self.text.text(), &lines, new, source);
+        self.announce_change(&lines, new, source);
         if self.cycle.has_change() {
             self.cycle.stands(&self.text.document());
         }
@@ -150,6 +143,33 @@ impl Session {
         if self.cycle.has_change() {
             self.cycle.changed(&self.text.document());
         }
+    }
+
+    /// Makes changes of the host, which are sorted and disjoint. None of them is an approval
+    /// by hand, so the document is read once after all of them: each reading takes as long
+    /// as its last messages.
+    pub(super) fn change_by_host(&mut self, changes: &[Change]) {
+        let mut has_change = false;
+        for Change { first, last, lines } in changes.iter().rev() {
+            self.announce_change(&(*first..*last), lines, ChangeSource::Host);
+            has_change |= self.cycle.has_change();
+            self.text.splice(*first..*last, lines);
+        }
+        if has_change {
+            self.cycle.changed(&self.text.document());
+        }
+    }
+
+    /// Moves what refers to lines, and has the cycle note what is about to change.
+    fn announce_change<L: AsRef<[u8]>>(&mut self, lines: &Lines, new: &[L], source: ChangeSource) {
+        for event in &mut self.waiting {
+            if let Event::Resolve { line } | Event::CancelTool { line } = event {
+                *line = moved(*line, lines, new.len());
+            }
+        }
+        self.move_answer(lines, new.len());
+        self.folds.changed(lines, new.len());
+        self.cycle.changing(self.text.text(), lines, new, source);
     }
 
     pub(super) fn snapshot(&mut self, snapshot: Snapshot) {
