@@ -1,10 +1,10 @@
-//! What happens next: the three phases, as a state machine without side effects.
+//! The state machine that decides what happens next in a chat. It has no side effects.
 //!
-//! The phase is read off the document: a call without a result block is
-//! categorized, an approved placeholder runs, and when every call has a result
-//! the conversation can be sent. [`Cycle`] holds only what cannot be in the text:
-//! what is running, which decisions were made here, how many requests went out
-//! without the user. [`step`] returns what is to be done as data; it does nothing.
+//! The phase follows from the document: a call without a result block is categorized, an
+//! approved placeholder runs, and once every call has a result, the conversation can be
+//! sent. [`Cycle`] stores only what the text cannot: the running calls, the decisions made
+//! in this session, and the number of requests since the user last sent one. [`step`]
+//! returns effects as data and performs none.
 
 mod blocked;
 mod cancel;
@@ -42,46 +42,46 @@ pub use decided::{Decided, Ruling, is_by_hand};
 pub use event::{AnswerEnd, CursorAfterResult, Effect, Event, Level, Notice, Options};
 pub use messages::SKIPPED;
 
-/// What is alive in one buffer and cannot be in its text.
+/// Runtime state of one chat that its text cannot hold.
 #[derive(Debug, Default)]
 pub struct Cycle {
     /// Whether a request is open.
     request: bool,
-    /// Calls that run, oldest first.
+    /// Running calls, oldest first.
     running: Vec<CallKey>,
-    /// Calls that were decided on and wait for a slot.
+    /// Approved calls that wait for a free slot.
     queue: VecDeque<CallKey>,
-    /// Calls that ended and whose result is not in the document yet.
+    /// Finished calls whose results are not in the document yet.
     finished: Vec<(CallKey, ToolOutcome)>,
-    /// What the last key started and what is left of it.
+    /// The rest of the work that the last key started.
     batch: Option<Batch>,
-    /// Whether Ctrl-C was pressed and Ctrl-] was not since: nothing is sent by itself.
+    /// Set by Ctrl-C and cleared by Ctrl-]: nothing is sent automatically.
     disarmed: bool,
     /// Requests since the user last sent one.
     turns: u32,
-    /// Whether the last thing that was to be sent was one request too many.
+    /// Whether the last request was refused because it would exceed `max_turns`.
     limited: bool,
-    /// Whether it rests because the model made the same failing call again and again.
+    /// Whether autopilot stopped because the model kept repeating a failing call.
     stuck: bool,
-    /// Where decisions and calls come from.
+    /// The origin of calls and approvals.
     provenance: Provenance,
-    /// Which lines of the text were typed here.
+    /// Which lines were typed in this session.
     origins: Origins,
-    /// The last change of the text, when it touched a placeholder.
+    /// The last text change, if it touched a placeholder.
     change: Option<change::StatusChange>,
-    /// The text in which approvals were looked for last.
+    /// The text that was last searched for approvals.
     observed: Weak<Parsed>,
-    /// What function resolvers said in this batch.
+    /// Answers of function resolvers in this batch.
     answers: Answers,
-    /// What was decided, for a log.
+    /// Decisions to be logged.
     ledger: Ledger,
-    /// What tools have to say to the model when their calls are refused.
+    /// Messages to the model for calls the user refuses, as defined by their tools.
     refusals: BTreeMap<CallKey, String>,
-    /// What the user said while the model worked, until it stands in the document.
+    /// Messages the user queued while the model was working.
     messages: QueuedMessages,
 }
 
-/// The work that one key, or one answer under autopilot, started.
+/// The work started by one key, or by one answer under autopilot.
 #[derive(Debug)]
 struct Batch {
     goal: Goal,
@@ -89,49 +89,48 @@ struct Batch {
     worked: bool,
     /// Whether the conversation may be sent at the end.
     may_send: bool,
-    /// The user's own words behind the calls when the batch began. What was typed
-    /// since then is not sent without another key.
+    /// The user's text below the calls when the batch began. Text typed since then is not
+    /// sent without another key.
     words: Option<String>,
-    /// Whether fences were just closed, which changes the words.
+    /// Whether open fences were just closed, which changes `words`.
     mended: bool,
-    /// Whether the user spoke up: that is sent with autopilot or without.
+    /// Whether the user steered: that is sent with or without autopilot.
     steered: bool,
-    /// The call whose result the cursor goes to.
+    /// The call to whose result the cursor moves.
     shown: Option<CallKey>,
-    /// Whether the cursor was put on the first pending call.
+    /// Whether the cursor was moved to the first pending call.
     reviewed: bool,
-    /// Whether a key began it, and no answer since then.
+    /// Whether a key started the batch, rather than an answer.
     by_key: bool,
 }
 
 /// Which calls a batch is about.
 #[derive(Debug, Clone, PartialEq)]
 enum Goal {
-    /// All of them.
+    /// All calls.
     All,
-    /// These, by the user's own act, as a log names it.
+    /// These calls, chosen by the user; the string names the act for the log.
     Chosen(Vec<CallKey>, &'static str),
-    /// One is refused, by the user's own act, with this reason or none.
+    /// One call, refused by the user, with a reason or an empty string.
     Refused(CallKey, String),
-    /// All of them, and those that did not start yet never will.
+    /// All calls; those that have not started are skipped.
     Skip,
-    /// None are left to look at; those that were decided run to their end.
+    /// None: nothing is left to decide, and approved calls still run.
     Settled,
 }
 
 impl Cycle {
-    /// Calls that run now, oldest first.
+    /// Running calls, oldest first.
     pub fn running(&self) -> &[CallKey] {
         &self.running
     }
 
-    /// Whether calls ended whose results may not stand in the document yet, and others
-    /// still run, so that more results are to come.
+    /// Whether results are waiting to be written while other calls still run.
     pub fn collects_results(&self) -> bool {
         !self.finished.is_empty() && !self.running.is_empty()
     }
 
-    /// Whether calls that were decided on wait for others to end.
+    /// Whether approved calls wait for a free slot.
     pub fn has_queue(&self) -> bool {
         !self.queue.is_empty()
     }
@@ -141,23 +140,23 @@ impl Cycle {
         self.request
     }
 
-    /// Whether nothing goes on: no request, no call, and no question to anybody.
+    /// Whether there is no open request, running call, or open question.
     pub fn is_idle(&self) -> bool {
         let idle = self.running.is_empty() && self.queue.is_empty() && self.finished.is_empty();
         idle && !self.request && self.batch.is_none()
     }
 
-    /// Whether it rests because the most requests in a row have been made.
+    /// Whether autopilot stopped at `max_turns` requests.
     pub fn reached_limit(&self) -> bool {
         self.limited
     }
 
-    /// Whether it rests because the model made the same failing call again and again.
+    /// Whether autopilot stopped because the model kept repeating a failing call.
     pub fn is_stuck(&self) -> bool {
         self.stuck
     }
 
-    /// Does what [`Event::Recorded`] asks for, which is the same whatever the text.
+    /// Handles [`Event::Recorded`], which does not depend on the text.
     pub fn record(&mut self, call: CallKey) {
         self.provenance.record(call);
     }
@@ -168,7 +167,7 @@ impl Cycle {
     }
 }
 
-/// Decides what follows from an event. `document` is the text as it is now.
+/// Returns the effects of an event. `document` is the current text.
 pub fn step(
     cycle: &mut Cycle,
     event: Event,
@@ -189,6 +188,7 @@ fn follow(
     document: &Document<'_>,
     options: &Options,
 ) -> Vec<Effect> {
+    // `Loaded` replaces what `observe` compares with, so it must come first.
     if let Event::Loaded { interrupted } = event {
         cycle.provenance.loaded(document);
         cycle.interrupted(document, &interrupted);
@@ -231,7 +231,7 @@ fn follow(
 }
 
 impl Cycle {
-    /// Notes approvals that came and went with the text.
+    /// Records approvals that appeared in or disappeared from the text.
     fn observe(&mut self, document: &Document<'_>) {
         let parsed = document.parsed();
         if !std::ptr::eq(self.observed.as_ptr(), Arc::as_ptr(&parsed)) {
@@ -267,10 +267,10 @@ impl Cycle {
         options: &Options,
     ) -> Vec<Effect> {
         for (call, outcome) in ended {
-            // A call that is not running was ended before; a second end is ignored.
+            // A call that is not running has already ended; ignore the second end.
             if let Some(at) = self.running.iter().position(|running| *running == call) {
                 self.running.remove(at);
-                // A call that a policy approved never had the user's attention.
+                // Only a call that the user reviewed may move the cursor to its result.
                 let waited = is_by_hand(&self.provenance.approved_by(&call));
                 if let Some(batch) = self.batch.as_mut().filter(|_| waited) {
                     batch.shown = Some(call.clone());
@@ -278,7 +278,8 @@ impl Cycle {
                 self.finished.push((call, outcome));
             }
         }
-        // A free slot is used at once; what ended is written with what ends soon.
+        // Fill the free slot at once, and write the results of calls that end soon
+        // together.
         if Self::blocked(document, options).is_none() {
             let effects = self.start(document, options);
             if !self.running.is_empty() {
@@ -298,6 +299,7 @@ impl Cycle {
         if end != AnswerEnd::Complete {
             return self.answer_broke_off(end, document, options);
         }
+        // A steering message is sent even if autopilot is off.
         if self.messages.steers() {
             return self.speak(document, options);
         }
@@ -306,6 +308,7 @@ impl Cycle {
             .iter()
             .rposition(|message| message.role == crate::document::Role::Assistant);
         let calls = last.and_then(|at| document.turn(at)).is_some();
+        // A complete answer without calls ends the run of requests.
         if !calls {
             self.turns = 0;
             self.batch = None;
@@ -333,7 +336,7 @@ impl Cycle {
         self.batch = None;
         self.messages.put_back(Vec::new());
         let effects = self.settle(document, options);
-        // A text that was only too long can be answered at once.
+        // Without calls there is nothing to repair, so offer a prompt right away.
         let is_text = document.unanswered_turns().next().is_none();
         if end == AnswerEnd::Limited && is_text && effects.is_empty() {
             return idle::fresh_prompt(document);
@@ -361,7 +364,7 @@ fn find_at<'d>(
     })
 }
 
-/// What the user has written behind the last turn's calls.
+/// The user's text below the last turn's calls.
 fn words_behind_calls(document: &Document<'_>) -> Option<String> {
     let last = document
         .messages

@@ -1,11 +1,11 @@
-//! Why a key can do nothing now: something goes on, or the document cannot be acted
-//! on. What the key wanted is not known here.
+//! Reasons for which a key does nothing: other work is in progress, or the document is
+//! invalid. Does not know which key was pressed.
 
 use super::{Cycle, Effect, Level, Notice, Options};
 use crate::document::Document;
 
 impl Cycle {
-    /// Why no key can do anything now.
+    /// Returns a notice if a request or a call is in progress.
     pub(super) fn busy(&self) -> Option<Effect> {
         if self.request {
             return Some(Effect::warn(
@@ -23,7 +23,7 @@ impl Cycle {
         }
     }
 
-    /// Why this document cannot be acted on at all.
+    /// Returns a notice if the document must not be acted on at all.
     pub(super) fn blocked(document: &Document<'_>, options: &Options) -> Option<Effect> {
         if let Some(fence) = document.open_fences.iter().find(|it| it.below_header) {
             return Some(Effect::Notify(Notice {
@@ -41,7 +41,7 @@ impl Cycle {
             (Some(problem), _) => problem.clone(),
             (None, Some(Err(problem))) => format!("{problem} Nothing was run or sent."),
             (None, Some(Ok(read))) if *read == document.frontmatter_text() => return None,
-            // A rule that is not read must not mean a laxer one.
+            // The new rules may be stricter, so the old ones must not be applied.
             (None, _) => "The frontmatter was changed and not read yet, so nothing was run or sent. Press the key again."
                 .to_owned(),
         };

@@ -1,12 +1,12 @@
-//! Stopping what goes on, by the user's own act or because a host ended. What is
-//! stopped still ends with a result of its own.
+//! Cancels requests and calls: at the user's request, or because the host ended. Each
+//! cancelled call still gets a result.
 
 use super::{Cycle, Decided, Effect, Goal, Options, classify, find_at};
 use crate::approval::CallKey;
 use crate::document::{Document, Status};
 use crate::tool::{ToolOutcome, ToolUseId};
 
-/// The result of a call that ran when its host ended.
+/// Result of a call that was running when its host ended.
 pub const INTERRUPTED: &str = "The host stopped, or the chat was closed, while this call was running. It may have \
      had effects; nobody saw its end.";
 
@@ -26,8 +26,7 @@ impl Cycle {
         }
     }
 
-    /// Keeps of the calls that ended before the text was read those whose placeholders
-    /// are there.
+    /// Keeps those recovered results whose placeholders are in the document.
     pub(super) fn recover(&mut self, document: &Document<'_>) {
         let turns: Vec<_> = document.unanswered_turns().collect();
         self.finished.retain(|(ended, _)| {
@@ -44,11 +43,14 @@ impl Cycle {
             batch.may_send = false;
         }
         let queued = self.messages.put_back(Vec::new());
+        // While a request is open, Ctrl-C stops only the request.
         if self.request {
             return vec![Effect::CancelRequest];
         }
         let waiting = self.cancellable(document);
         let idle = self.running.is_empty() && self.queue.is_empty() && waiting.is_empty();
+        // Nothing to stop, but queued messages must not be lost: write them into the
+        // prompt.
         if queued && idle {
             let mut effects = self.settle(document, options);
             if effects.is_empty() {
@@ -64,7 +66,7 @@ impl Cycle {
         self.cancel_calls(waiting, document, options)
     }
 
-    /// Stops the calls that run, and ends those that wait or are queued.
+    /// Stops running calls and ends the waiting and queued ones.
     fn cancel_calls(
         &mut self,
         waiting: Vec<CallKey>,
@@ -72,7 +74,7 @@ impl Cycle {
         options: &Options,
     ) -> Vec<Effect> {
         if let Some(batch) = &mut self.batch {
-            // What is not decided yet is not decided by itself any more.
+            // Undecided calls stay undecided until the next key.
             batch.goal = Goal::Settled;
         }
         let mut never: Vec<CallKey> = std::mem::take(&mut self.queue).into();
@@ -91,8 +93,8 @@ impl Cycle {
         effects
     }
 
-    /// The calls whose placeholders wait for the user or for a key. One in which the user
-    /// wrote has a result already.
+    /// Calls whose placeholders are undecided. A placeholder that contains the user's text
+    /// already has a result.
     fn cancellable(&self, document: &Document<'_>) -> Vec<CallKey> {
         let mut waiting: Vec<CallKey> = Vec::new();
         for turn in document.unanswered_turns() {

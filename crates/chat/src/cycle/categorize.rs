@@ -1,4 +1,4 @@
-//! Asks the policy about a call, and says what is written for its decision.
+//! Applies the policy to a call and returns the block to write.
 
 use super::decided::{CYCLE, POINTED_AT};
 use super::plan::{Candidate, Plan};
@@ -8,8 +8,8 @@ use crate::document::Status;
 use crate::write::{self, BlockLines};
 
 impl Cycle {
-    /// Asks the policy about a call. A call that the user chose runs unless the policy
-    /// denies it.
+    /// Returns the block to write for the policy's decision. A call chosen by the user runs
+    /// unless the policy denies it.
     pub(super) fn categorize(
         &self,
         candidate: Candidate<'_>,
@@ -18,6 +18,7 @@ impl Cycle {
     ) -> Option<BlockLines> {
         let (meant, input) = approval::meant(&candidate.key, &candidate.input);
         let verdict = match candidate.by_user {
+            // The user's choice replaces the guards that only automatic approvals need.
             true => approval::decide(&options.chain, &meant, &self.answers),
             false => classify::verdict(&meant, &self.answers, options),
         };
@@ -46,7 +47,7 @@ impl Cycle {
         }
     }
 
-    /// Approves a call that the user chose, if its target is still as it was shown.
+    /// Approves a call chosen by the user if its target still is as it was shown.
     fn run_chosen(
         &self,
         candidate: Candidate<'_>,
@@ -60,6 +61,7 @@ impl Cycle {
             sight::looked_at_again(key.clone(), plan);
             return Some(write::placeholder(key.id.as_str(), Status::Pending, &words));
         }
+        // Its placeholder already says `approved`, so there is nothing to write.
         if self.provenance.is_approved(&key) {
             plan.approve(key);
             return None;
@@ -69,8 +71,8 @@ impl Cycle {
         Some(block)
     }
 
-    /// The placeholder of a call that the policy approves. One that came with a file and
-    /// that the user did not see before waits all the same.
+    /// Returns the placeholder of a call that the policy approves. A call that was loaded
+    /// from a file and never reviewed stays pending.
     fn approve(
         &self,
         candidate: Candidate<'_>,
@@ -93,7 +95,7 @@ impl Cycle {
         block
     }
 
-    /// The user's act that this batch is about.
+    /// Name of the user's act that started this batch.
     fn hand(&self) -> &'static str {
         match self.batch.as_ref().map(|batch| &batch.goal) {
             Some(Goal::Chosen(_, by)) => by,
@@ -102,7 +104,7 @@ impl Cycle {
     }
 }
 
-/// The placeholder of a call that waits for the user.
+/// Returns the placeholder of a pending call.
 fn wait(key: CallKey, by: &str, reason: Option<&'static str>, plan: &mut Plan) -> BlockLines {
     let block = write::placeholder(key.id.as_str(), Status::Pending, "");
     plan.rule(key, Ruling::Waits, by, reason);

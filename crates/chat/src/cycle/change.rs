@@ -1,5 +1,5 @@
-//! Changes of the text, each noted as it is made: which lines were typed here, and which
-//! placeholders got their status by hand.
+//! Records each text change: which lines were typed in this session, and which placeholders
+//! the user decided by hand.
 
 use std::sync::Arc;
 
@@ -8,43 +8,43 @@ use crate::document::Document;
 use crate::origin::{ChangeSource, Origins};
 use crate::text::{Lines, Text};
 
-/// What a line of a placeholder's fence contains.
+/// Marks the opening line of a placeholder's fence.
 const STATUS: &[u8] = b"flemma:tool";
 
-/// What a result begins with; the status may stand behind it.
+/// Start of a result's header; the status may follow it.
 const HEADER: &[u8] = b"**Tool Result:**";
 
-/// A change that touched the fence of a placeholder.
+/// A change to the fence of a placeholder.
 #[derive(Debug)]
 pub(super) struct StatusChange {
-    /// The lines that are new, in the text after the change.
+    /// The new lines, numbered as after the change.
     pub(super) lines: Vec<Lines>,
-    /// Whether it came from the editor, and from no undo or redo.
+    /// Whether it came from the editor and was neither undo nor redo.
     pub(super) by_hand: bool,
     /// Whether keys typed it.
     pub(super) typed: bool,
-    /// Whether it begins and ends with lines that differ, as `:s` makes it; a block that
-    /// arrives whole brings lines that stood there before.
+    /// Whether its first and last lines differ from the old ones, as after `:s`. A block
+    /// that arrives whole repeats lines that were there before.
     pub(super) tight: bool,
 }
 
-/// Whether a line opens the fence of a placeholder.
+/// Returns true if a line opens a placeholder's fence.
 pub(super) fn is_fence(line: &[u8]) -> bool {
     line.windows(STATUS.len()).any(|it| it == STATUS)
 }
 
 impl Cycle {
-    /// The text was read from a file: what it says about itself is not trusted.
+    /// Marks the whole text as read from a file: nothing it says about itself is trusted.
     pub fn text_read(&mut self, text: &Text) {
         self.origins = Origins::read(text);
     }
 
-    /// The text was written here, all of it by the user.
+    /// Marks the whole text as typed by the user.
     pub fn text_typed(&mut self) {
         self.origins = Origins::default();
     }
 
-    /// Notes that `lines` of `text` are about to be replaced by `new`; see
+    /// Announces that `new` is about to replace `lines` of `text`; see
     /// [`Cycle::has_change`].
     pub fn changing<L: AsRef<[u8]>>(
         &mut self,
@@ -75,19 +75,19 @@ impl Cycle {
         });
     }
 
-    /// Whether the announced change touches a placeholder. Then [`Cycle::stands`] has to be
-    /// called before it is made, and [`Cycle::changed`] after it.
+    /// Returns true if the announced change touches a placeholder. Call [`Cycle::stands`]
+    /// before such a change is made and [`Cycle::changed`] after it.
     pub fn has_change(&self) -> bool {
         self.change.is_some()
     }
 
-    /// The document as it stands before the announced change: what is undecided in it.
+    /// Records which calls are undecided before the announced change.
     pub fn stands(&mut self, document: &Document<'_>) {
         self.provenance.stands(document);
     }
 
-    /// The change that was announced is made. An approval counts for the arguments that
-    /// stand beside it at this moment, not for what becomes of them later.
+    /// Completes the announced change. An approval applies to the arguments at this moment,
+    /// not to later ones.
     pub fn changed(&mut self, document: &Document<'_>) {
         let change = self.change.take();
         let change = change.as_ref().map(|it| (it, &self.origins));
@@ -95,12 +95,12 @@ impl Cycle {
         self.observed = Arc::downgrade(&document.parsed());
     }
 
-    /// Whether all of these lines were typed here or agreed to.
+    /// Returns true if all of these lines were typed in this session or agreed to.
     pub fn are_typed(&self, text: &Text, lines: Lines) -> bool {
         self.origins.are_typed(text, lines)
     }
 
-    /// The user agreed to these lines: from now on they count as typed.
+    /// Treats these lines as typed from now on, because the user agreed to them.
     pub fn agree(&mut self, text: &Text, lines: Lines) {
         self.origins.agree(text, lines);
     }

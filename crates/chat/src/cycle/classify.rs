@@ -1,4 +1,4 @@
-//! What becomes of one call: its answer, its placeholder, or that it runs.
+//! Classifies a call by its blocks: answered, ended, new, or waiting.
 
 use serde_json::Value;
 
@@ -9,12 +9,12 @@ use crate::json;
 use crate::prompt::aborted_call;
 use crate::tool::{MALFORMED_CALL, ToolDefinition};
 
-/// What the model is told about a call that a policy refused.
+/// Result of a call that a policy denied.
 pub const DENIED: &str = "The tool was denied by a policy.";
-/// What the model is told when the user refused without a reason.
+/// Result of a call that the user rejected without a reason.
 pub const REJECTED: &str = "The user rejected this call.";
 
-/// What the model is told when a policy refused and said why.
+/// Returns the result of a call that a policy denied, with the policy's reason.
 pub(super) fn denied(why: Option<String>) -> String {
     match why {
         Some(why) => format!("{DENIED} {why}"),
@@ -22,12 +22,12 @@ pub(super) fn denied(why: Option<String>) -> String {
     }
 }
 
-/// The identity of a call. Arguments that cannot be read stand for themselves.
+/// Returns a call's identity. Arguments that are not valid JSON are compared as text.
 pub fn key(document: &Document<'_>, call: &ToolUse) -> CallKey {
     read(document, call).0
 }
 
-/// The identity of a call and its arguments, which are read once for both.
+/// Returns a call's identity and arguments, parsed once.
 pub(crate) fn read(document: &Document<'_>, call: &ToolUse) -> (CallKey, Option<Value>) {
     let input = document.input(call).ok();
     let key = CallKey {
@@ -41,26 +41,26 @@ pub(crate) fn read(document: &Document<'_>, call: &ToolUse) -> (CallKey, Option<
     (key, input)
 }
 
-/// Whether this is the call of `key`. Its arguments are read only when the rest
-/// fits: in a long chat that is the cost of a look.
+/// Returns true if the call has this identity. Parses the arguments only if ID and name
+/// match: comparing many calls in a long chat must stay cheap.
 pub(super) fn is(document: &Document<'_>, call: &ToolUse, key_of: &CallKey) -> bool {
     call.id == key_of.id && *call.name == *key_of.name && key(document, call) == *key_of
 }
 
-/// What a call's blocks say, without any policy.
+/// State of a call according to its blocks, before any policy.
 #[derive(Debug, PartialEq)]
 pub(super) enum CallState {
-    /// It has its result.
+    /// The call has its result.
     Answered,
-    /// It ends now, without running.
+    /// The call ends now without running.
     Ends(CallEnd),
-    /// It can run, and nothing stands for it yet.
+    /// The call can run and has no placeholder yet.
     New(Value),
-    /// It can run, and waits with this status.
+    /// The call can run; its placeholder has this status.
     Waits(Status, Value),
 }
 
-/// How a call ends that does not run.
+/// End of a call that does not run.
 #[derive(Debug, PartialEq)]
 pub(super) struct CallEnd {
     /// The result's text.
@@ -73,7 +73,8 @@ pub(super) struct CallEnd {
     pub reason: Option<&'static str>,
 }
 
-/// ArgumentRules a call. Whatever cannot run ends here, so that nothing can loop on it.
+/// Classifies a call. A call that can't run always ends with a result here, so that the
+/// cycle can't loop on it.
 pub(super) fn classify(
     document: &Document<'_>,
     turn: &Turn<'_>,
@@ -109,7 +110,8 @@ pub(super) fn classify(
     }
 }
 
-/// What the user made of a placeholder by writing in it or by its status.
+/// Returns the end that the user gave a call by its status or by writing into its
+/// placeholder.
 fn end_by_hand(status: Status, text: &str) -> Option<CallState> {
     let blank = text.trim().is_empty();
     let (ruling, content) = match status {
@@ -128,8 +130,8 @@ fn end_by_hand(status: Status, text: &str) -> Option<CallState> {
     }))
 }
 
-/// The arguments, when the call can run at all; else why not, in a few words for a
-/// log, and what the model is told.
+/// Returns the arguments of a call that can run. Otherwise returns why not: a phrase for
+/// the log and a message to the model.
 fn runnable(
     document: &Document<'_>,
     turn: &Turn<'_>,
@@ -157,7 +159,8 @@ fn runnable(
     fits.map_err(|told| ("its arguments do not fit", told))
 }
 
-/// Why a call can't run whichever tools there are, for a log and for the model.
+/// Returns why a call can't run whatever tools there are: a phrase for the log and a
+/// message to the model.
 fn defect(
     document: &Document<'_>,
     turn: &Turn<'_>,
@@ -193,7 +196,7 @@ fn unknown(name: &str, options: &Options) -> String {
     )
 }
 
-/// Completes and checks arguments.
+/// Fills in defaults and checks the arguments against the tool's schema.
 fn fits(tool: &ToolDefinition, input: Value, options: &Options) -> Result<Value, String> {
     let name = &tool.name;
     let fits = options.checks.fit(tool, input);
@@ -204,7 +207,7 @@ fn fits(tool: &ToolDefinition, input: Value, options: &Options) -> Result<Value,
     })
 }
 
-/// Whether the call inside another one can run at all.
+/// Checks the call inside an `execute_tool` call.
 fn inside(name: &str, input: &Value, options: &Options) -> Result<(), String> {
     match approval::inside(name, input) {
         Some((inner, _)) if inner == approval::EXECUTE_TOOL => Err(format!(
@@ -215,11 +218,11 @@ fn inside(name: &str, input: &Value, options: &Options) -> Result<(), String> {
     }
 }
 
-/// Completes and checks the arguments of a call that no document holds.
+/// Fills in and checks the arguments of a call that is in no document.
 ///
 /// # Errors
 ///
-/// There is no such tool here or the arguments do not fit; in words for the model.
+/// The tool does not exist or the arguments do not fit; the message is for the model.
 pub fn callable(name: &str, input: Value, options: &Options) -> Result<Value, String> {
     let tool = options
         .tools
@@ -230,8 +233,8 @@ pub fn callable(name: &str, input: Value, options: &Options) -> Result<Value, St
     Ok(input)
 }
 
-/// The rules' word on a call. One that starts programs is approved without the user only
-/// where something holds them, or where it was found to only read.
+/// Returns the decision of the rules. A call that starts programs is approved automatically
+/// only if a sandbox confines it or if it only reads.
 pub fn verdict(key: &CallKey, answers: &Answers, options: &Options) -> Verdict {
     let verdict = guarded(key, answers, options);
     let is_free =
@@ -246,8 +249,8 @@ pub fn verdict(key: &CallKey, answers: &Answers, options: &Options) -> Verdict {
     }
 }
 
-/// The chain's word. Where it approves a tool that reads or writes files, or a command
-/// because it only reads, the guard's word counts, too: it looks at the machine.
+/// Returns the chain's decision. If the chain approves a tool that accesses files, or a
+/// command because it only reads, the guard, which inspects the machine, must approve too.
 fn guarded(key: &CallKey, answers: &Answers, options: &Options) -> Verdict {
     let verdict = approval::decide(&options.chain, key, answers);
     let Verdict::Decided(Decision::Approve, by) = &verdict else {
@@ -268,7 +271,7 @@ fn guarded(key: &CallKey, answers: &Answers, options: &Options) -> Verdict {
     if looked == Decision::Deny || !approval::only_reads(by) {
         return guarded;
     }
-    // Another rule may approve the call for another reason.
+    // The call only reads, but another rule may approve it anyway.
     match approval::decide_by(&options.chain, key, answers, false) {
         Verdict::Decided(Decision::RequireApproval, _) => guarded,
         other => other,

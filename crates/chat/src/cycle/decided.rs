@@ -1,45 +1,45 @@
-//! What was decided about calls, each decision once and when it is made, for a log.
+//! Decisions about calls, each logged once, when it is made.
 //!
-//! Where it is written, and what a call does afterwards, is not known here.
+//! Knows neither the log nor what a call does afterwards.
 
 use std::collections::BTreeMap;
 
 use crate::approval::CallKey;
 
-/// What was decided about a call.
+/// Kind of a decision about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ruling {
-    /// It may run, once.
+    /// The call may run once.
     Approved,
-    /// It waits for the user.
+    /// The call waits for the user.
     Waits,
-    /// It was refused by a policy.
+    /// A policy denied the call.
     Denied,
-    /// The user refused it.
+    /// The user rejected the call.
     Rejected,
-    /// The user wrote the result in its place.
+    /// The user wrote the result by hand.
     Answered,
-    /// It cannot run, whatever anybody decides.
+    /// The call can't run at all, for example because of invalid arguments.
     Unfit,
-    /// The user stopped it, or it before it ran.
+    /// The user cancelled the call while or before it ran.
     Cancelled,
 }
 
-/// A decision.
+/// A decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decided {
     /// The call.
     pub call: CallKey,
-    /// What.
+    /// The decision.
     pub ruling: Ruling,
-    /// A resolver's name, or the user's act.
+    /// Name of the resolver, or the user's act.
     pub by: String,
-    /// Why, where that does not follow from who; never text from outside.
+    /// The reason, unless `by` implies it; never foreign text.
     pub reason: Option<&'static str>,
 }
 
 impl Decided {
-    /// By the user's own act.
+    /// A call cancelled by the user.
     pub(super) fn cancelled(call: &CallKey) -> Self {
         Self {
             call: call.clone(),
@@ -50,39 +50,38 @@ impl Decided {
     }
 }
 
-/// Who decides when no resolver has an opinion.
+/// `by` if no resolver has an opinion.
 pub(super) const DEFAULT: &str = "default";
-/// Who decides what no resolver may.
+/// `by` of decisions that no resolver may make.
 pub(super) const CYCLE: &str = "flemma";
-/// What the words of the chat decide, whoever wrote them.
+/// `by` of decisions written in the chat's text, whatever their author.
 pub(super) const CHAT: &str = "written in the chat";
 
-/// Who approves when the word is typed into the document.
+/// `by` of a status typed into the document.
 pub(super) const TYPED: &str = "user: typed";
-/// Who approves by a key on the call.
+/// `by` of an approval by key on the call.
 pub(super) const POINTED_AT: &str = "user: Alt-Enter";
-/// Who approves by a command on all calls that wait.
+/// `by` of an approval of all pending calls.
 pub(super) const APPROVED_ALL: &str = "user: approve all";
-/// Who refuses by a key or a command on the call.
+/// `by` of a rejection by key or command.
 pub(super) const REFUSED: &str = "user: reject";
 
-/// Whether it was the user who approved, and no rule of theirs; `by` as in
-/// [`Decided::by`].
+/// Returns true if the user approved, rather than a rule; `by` as in [`Decided::by`].
 pub fn is_by_hand(by: &str) -> bool {
     [TYPED, POINTED_AT, APPROVED_ALL].contains(&by)
 }
 
-/// The decisions of a step.
+/// Decisions of a step, without repetitions.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     fresh: Vec<Decided>,
-    /// The last word on each call of this batch: a stale edit is decided on again,
-    /// and that is the same decision.
+    /// The last decision about each call of this batch. A stale edit is planned again,
+    /// which must not log its decision twice.
     last: BTreeMap<CallKey, (Ruling, String)>,
 }
 
 impl Ledger {
-    /// Notes a decision, unless it is the last one on its call.
+    /// Records a decision unless it equals the last one about its call.
     pub(super) fn note(&mut self, decided: Decided) {
         let word = (decided.ruling, decided.by.clone());
         let known = self.last.insert(decided.call.clone(), word.clone());
@@ -91,12 +90,12 @@ impl Ledger {
         }
     }
 
-    /// A batch begins: only about the calls that go on the last word is known.
+    /// Starts a batch: forgets all calls except those still in progress.
     pub(super) fn begin(&mut self, goes_on: impl Fn(&CallKey) -> bool) {
         self.last.retain(|call, _| goes_on(call));
     }
 
-    /// The decisions since the last look.
+    /// Takes the decisions recorded since the last call.
     pub(super) fn take(&mut self) -> Vec<Decided> {
         std::mem::take(&mut self.fresh)
     }

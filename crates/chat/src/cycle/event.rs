@@ -1,4 +1,4 @@
-//! What the cycle is told and what it answers, as data.
+//! Inputs and outputs of the cycle: events, effects, and the options it uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,45 +10,44 @@ use crate::schema::Checks;
 use crate::tool::{ToolDefinition, ToolOutcome, ToolUseId};
 use crate::write::TextEdit;
 
-/// The part of the options that the cycle goes by.
+/// The options that the cycle uses.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Who decides about calls.
+    /// The resolvers that decide about calls.
     pub chain: ResolverChain,
     /// Every tool that can run, by name, offered to the model or not.
     pub tools: BTreeMap<String, ToolDefinition>,
-    /// The schemas of the tools, made ready when they are needed.
+    /// Compiled schemas of the tools, compiled on first use.
     pub checks: Checks,
-    /// Whether the phases chain by themselves.
+    /// Whether one phase starts the next automatically.
     pub autopilot: bool,
-    /// Most requests in a row without the user; at least one.
+    /// Maximum number of consecutive requests without the user; at least one.
     pub max_turns: u32,
-    /// Most calls that run at the same time; 0 means any number.
+    /// Maximum number of concurrent calls; 0 means unlimited.
     pub max_concurrent: usize,
-    /// Where the cursor goes when a call that waited gets its result.
+    /// Where the cursor moves when a reviewed call gets its result.
     pub cursor_after_result: CursorAfterResult,
-    /// Whether a policy may approve calls that were in the file when it was opened
+    /// Whether a policy may approve calls that were loaded from a file
     /// (`trust.unrecognized_calls = "policy"`).
     pub trust_loaded_calls: bool,
-    /// Tools that change files: their automatic approval is looked at once more, see
-    /// [`crate::approval::GUARD`], and one by hand counts for the file as it was shown.
+    /// Tools that change files. An automatic approval needs [`crate::approval::GUARD`]'s
+    /// consent; a manual one applies to the file as it was shown.
     pub guarded: BTreeSet<String>,
-    /// Tools that read files: their automatic approval is looked at once more, because a
+    /// Tools that read files. An automatic approval needs the guard's consent because a
     /// file may be secret.
     pub reading: BTreeSet<String>,
-    /// Tools whose every automatic approval is looked at once more: the user allows only
-    /// calls of them that read.
+    /// Tools of which the user allows only calls that read. Every automatic approval needs
+    /// the guard's consent.
     pub inspected: BTreeSet<String>,
-    /// Tools that start programs: before an automatic approval counts, it is looked whether
-    /// anything holds them.
+    /// Tools that start programs. An automatic approval requires that a sandbox confines
+    /// them.
     pub commands: BTreeSet<String>,
-    /// The frontmatter that these options were made with: its text, or why it could
-    /// not be read. None when there was none.
+    /// The frontmatter these options were computed from: its text, or why it could not be
+    /// read. `None` without frontmatter.
     pub frontmatter: Option<Result<String, String>>,
 }
 
-/// Where the cursor goes when a call that waited for the user gets its result, and
-/// autopilot does not go on.
+/// Where the cursor moves when a reviewed call gets its result and autopilot stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CursorAfterResult {
@@ -61,31 +60,31 @@ pub enum CursorAfterResult {
     Next,
 }
 
-/// Something that happened.
+/// Something that happened in the editor, a tool, or a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The text came from a file: opened, reloaded or recovered. `interrupted`
     /// names calls that were running when the host died.
     Loaded {
-        /// Ids of calls whose end nobody saw.
+        /// IDs of calls whose end was not recorded.
         interrupted: Vec<ToolUseId>,
     },
-    /// Calls of these ids ran under a host that ended before they did.
+    /// Calls with these IDs were still running when their host ended.
     Interrupted(Vec<ToolUseId>),
-    /// Calls ended in this way before the text was read, which may lack their results.
+    /// Calls that ended before the text was read; the text may lack their results.
     Recovered(Vec<(CallKey, ToolOutcome)>),
     /// The user changed the text.
     Changed,
     /// Ctrl-].
     Advance,
-    /// `:Flemma send`: the third phase alone.
+    /// `:Flemma send`: runs only the third phase.
     Send,
     /// Alt-Enter on a buffer line.
     Resolve {
         /// The cursor's line, zero-based.
         line: usize,
     },
-    /// `:Flemma approve all`: the user approves every call that waits.
+    /// `:Flemma approve all`: approves every pending call.
     ApproveAll,
     /// `:Flemma reject` on a buffer line.
     Reject {
@@ -94,29 +93,26 @@ pub enum Event {
         /// The text for the model; empty for no reason.
         reason: String,
     },
-    /// The edit of the last step was applied, or it was stale and is to be made anew,
-    /// or results are to be written.
+    /// The last edit was applied or was stale, or results are ready to be written.
     Continue,
     /// Function resolvers answered.
     ResolverAnswered(Answers),
-    /// Calls ended, each in its way. As long as others run, what waits for a slot is
-    /// started and nothing is written: [`Event::Continue`] writes, and may come for
-    /// several ends at once.
+    /// Calls ended. While others run, this only fills free slots; [`Event::Continue`]
+    /// writes the results, possibly of several calls at once.
     ToolsFinished(Vec<(CallKey, ToolOutcome)>),
-    /// The provider issued this call in the answer that is being written.
+    /// The provider issued this call in the current answer.
     Recorded(CallKey),
     /// The open request ended, and its answer is in the document.
     AnswerEnded(AnswerEnd),
     /// Ctrl-C.
     Cancel,
-    /// `:Flemma steer`: the user speaks up. Calls that run end by themselves, all
-    /// others are skipped, and the text is sent. Where nothing goes on it is a message.
+    /// `:Flemma steer`: sends the text as soon as the running calls end, and skips all
+    /// others. If the chat is idle, it is an ordinary message.
     Steer(String),
-    /// `:Flemma queue`: the text is a message of its own, sent when the model is done
-    /// with all that came before.
+    /// `:Flemma queue`: sends the text as a separate message when the model is done.
     FollowUp(String),
-    /// `:Flemma queue!`: what waits is put into the prompt, and these texts with it;
-    /// none of it is sent.
+    /// `:Flemma queue!`: moves queued messages and these texts into the prompt without
+    /// sending them.
     TakeBack(Vec<String>),
     /// `:Flemma tool:cancel` on a buffer line: the call there, else the oldest.
     CancelTool {
@@ -128,21 +124,21 @@ pub enum Event {
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerEnd {
-    /// The model said all it wanted to say.
+    /// The model completed its answer.
     Complete,
-    /// It was cut off, refused or failed; what arrived stays.
+    /// The answer was cut off, refused, or failed; the received part stays.
     Failed,
-    /// It reached a limit of tokens and is cut there; what arrived stays.
+    /// The answer reached its token limit; the received part stays.
     Limited,
     /// The user cancelled it.
     Cancelled,
 }
 
-/// Something to do. Effects are performed in order; after an [`Effect::Edit`] the
-/// rest waits until the edit is applied, and is dropped when it is stale.
+/// Something for the host to do. Effects are performed in order. After an [`Effect::Edit`],
+/// the rest waits until the edit is applied and is dropped if it is stale.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Write these decisions into a log, before any of these calls starts.
+    /// Log these decisions before any of these calls starts.
     Record(Vec<Decided>),
     /// Change the document, then step with [`Event::Continue`].
     Edit(Vec<TextEdit>),
@@ -150,10 +146,10 @@ pub enum Effect {
     Cursor {
         /// Zero-based.
         line: usize,
-        /// Whether to be ready for typing there.
+        /// Whether to enter Insert mode there.
         insert: bool,
-        /// Whether this answers a key directly; otherwise only a window that follows
-        /// the chat is moved.
+        /// Whether this is the direct response to a key. Otherwise only windows that follow
+        /// the chat move.
         asked: bool,
     },
     /// Ask functions, then step with [`Event::ResolverAnswered`].
@@ -164,7 +160,7 @@ pub enum Effect {
         call: CallKey,
         /// Its arguments.
         input: Value,
-        /// Who approved it: a resolver's name, or an act of the user.
+        /// Name of the resolver that approved it, or the user's act.
         by: String,
     },
     /// Stop calls; each still ends with [`Event::ToolsFinished`].
@@ -180,18 +176,18 @@ pub enum Effect {
 /// A message to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// How much it matters.
+    /// Severity.
     pub level: Level,
     /// Full sentences.
     pub text: String,
 }
 
-/// How much a message matters.
+/// Severity of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// Good to know.
+    /// Information.
     Info,
-    /// Something did not happen as the user may expect.
+    /// Something did not happen that the user may expect.
     Warning,
     /// Something went wrong.
     Error,

@@ -1,5 +1,4 @@
-//! Coming to rest: where the cursor goes, and whether the conversation is sent.
-//! Which calls run was decided before; nothing here starts one.
+//! Decides what happens when no call runs: move the cursor, wait, or send. Starts no calls.
 
 use super::{Cycle, Effect, Goal, Options, stuck};
 use crate::approval::CallKey;
@@ -8,8 +7,8 @@ use crate::prompt;
 use crate::tool::MALFORMED_CALL;
 use crate::write::{self, TextEdit};
 
-/// Whether the last answer has a call that cannot be read, as the one before had:
-/// the model was told once, and would be told again for ever.
+/// Returns true if each of the last two answers has an unreadable call. The model got the
+/// error once; sending it again could loop forever.
 pub(super) fn is_malformed_again(document: &Document<'_>) -> bool {
     let answers = document.messages.iter().rev();
     let mut answers = answers.filter(|it| it.role == Role::Assistant);
@@ -21,7 +20,7 @@ pub(super) fn is_malformed_again(document: &Document<'_>) -> bool {
     has_one(answers.next()) && has_one(answers.next())
 }
 
-/// What the user is told then.
+/// The notice for [`is_malformed_again`].
 pub(super) fn malformed_again(document: &Document<'_>) -> Option<Effect> {
     is_malformed_again(document).then(|| {
         Effect::warn(
@@ -31,7 +30,7 @@ pub(super) fn malformed_again(document: &Document<'_>) -> Option<Effect> {
     })
 }
 
-/// What the user is told who sends a chat in which calls have no result.
+/// Warns about calls without a result when the user sends anyway.
 pub(super) fn unanswered(document: &Document<'_>) -> Option<Effect> {
     let turns = document.unanswered_turns();
     let calls: Vec<String> = turns
@@ -48,7 +47,7 @@ pub(super) fn unanswered(document: &Document<'_>) -> Option<Effect> {
 }
 
 impl Cycle {
-    /// Moves the cursor to what wants the user's attention.
+    /// Moves the cursor to the first pending call, or to the result of a reviewed one.
     pub(super) fn show(&mut self, document: &Document<'_>, options: &Options) -> Option<Effect> {
         let busy = !self.running.is_empty() || !self.queue.is_empty();
         let batch = self.batch.as_mut()?;
@@ -69,14 +68,16 @@ impl Cycle {
         cursor_for(document, &shown, options)
     }
 
-    /// Nothing runs any more: wait for the user, or send.
+    /// Waits for the user or sends, now that nothing runs.
     pub(super) fn when_idle(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         let Some(batch) = self.batch.take() else {
             return Vec::new();
         };
+        // Calls without a result wait for the user's decision.
         if document.unanswered_turns().next().is_some() {
             return Vec::new();
         }
+        // Nothing was left to do, so the key meant "send": the user is here.
         if !batch.worked {
             self.turns = 0;
             return self.send(document, options);
@@ -84,12 +85,13 @@ impl Cycle {
         if !(options.autopilot || batch.steered) || !batch.may_send {
             return Vec::new();
         }
+        // The user is still typing; sending would cut the message off.
         if super::words_behind_calls(document) != batch.words {
             return vec![Effect::inform(
                 "What you wrote meanwhile is not sent by itself. Press Ctrl-] to send it.",
             )];
         }
-        // Words of the user's may change what the model does next.
+        // A steering message may break the loop, so don't stop at it.
         if !batch.steered
             && let Some(tool) = stuck::repeated_failure(document, self.turns)
         {
@@ -105,7 +107,7 @@ impl Cycle {
         self.send(document, options)
     }
 
-    /// Sends, when there is something to send and a turn left.
+    /// Sends the conversation if it ends with the user and a turn is left.
     pub(super) fn send(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         let ends = prompt::ends(document);
         if ends.is_none_or(|(_, last)| last == prompt::PromptRole::Assistant)
@@ -142,7 +144,7 @@ impl Cycle {
         vec![Effect::Send]
     }
 
-    /// Says why nothing more is sent by itself; what the user queued goes into the prompt.
+    /// Stops autopilot with a notice and moves queued messages into the prompt.
     fn stop(&mut self, why: String, document: &Document<'_>) -> Vec<Effect> {
         let mut effects = vec![Effect::warn(why)];
         self.messages.put_back(Vec::new());
@@ -150,8 +152,8 @@ impl Cycle {
         effects
     }
 
-    /// The last word is the model's. An answer that was cut off is taken up again,
-    /// visibly; a complete one waits for the user's words.
+    /// Handles a conversation that ends with the model. Continues an answer that was cut
+    /// off, with a visible message; after a complete one, waits for the user.
     fn after_assistant(&mut self, document: &Document<'_>) -> Vec<Effect> {
         let last = document
             .messages
@@ -194,7 +196,7 @@ fn write_continue(document: &Document<'_>) -> TextEdit {
     }
 }
 
-/// An empty `@You:` at the end, ready for typing, unless one stands there.
+/// Returns an empty `@You:` at the end, in Insert mode, unless there is one.
 pub(super) fn fresh_prompt(document: &Document<'_>) -> Vec<Effect> {
     match document.messages.last() {
         Some(last) if last.role == Role::You => {

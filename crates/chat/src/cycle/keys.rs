@@ -1,5 +1,5 @@
-//! The user's keys: which calls each of them is about, and the work that it begins.
-//! What becomes of that work is in `settle`.
+//! Handles keys: selects the calls that each key applies to and starts a batch, which
+//! `settle` carries out.
 
 use super::decided::{APPROVED_ALL, POINTED_AT};
 use super::{Cycle, Effect, Goal, Options, classify, find_at, idle, words_behind_calls};
@@ -17,7 +17,7 @@ impl Cycle {
         self.settle(document, options)
     }
 
-    /// Begins the work of a key.
+    /// Starts a batch for a key.
     fn begin_by_key(&mut self, goal: Goal, words: Option<String>) {
         self.begin(goal, words);
         if let Some(batch) = &mut self.batch {
@@ -46,7 +46,7 @@ impl Cycle {
         effects
     }
 
-    /// Returns why no call can be run or refused now. Running tools don't prevent it.
+    /// Returns why no call can be run or rejected now. Running tools don't prevent it.
     fn cannot_choose(&self, document: &Document<'_>, options: &Options) -> Option<Effect> {
         if self.request {
             return self.busy();
@@ -114,7 +114,7 @@ impl Cycle {
         self.settle(document, options)
     }
 
-    /// The calls that wait for the user, in order.
+    /// Pending calls, in order.
     fn waiting<'d>(&self, document: &'d Document<'_>) -> Vec<Call<'d>> {
         let calls = document.unanswered_turns().flat_map(|turn| turn.calls);
         let waits = |call: &Call<'_>| {
@@ -130,19 +130,19 @@ impl Cycle {
         calls.filter(waits).collect()
     }
 
-    /// The tools whose calls wait for the user, in order.
+    /// Tools of the pending calls, in order.
     pub fn waiting_tools(&self, document: &Document<'_>) -> Vec<String> {
         let calls = self.waiting(document);
         let names = calls.iter().map(|call| call.tool_use.name.to_string());
         names.collect()
     }
 
-    /// The line of the call that a command without a call under the cursor means: the
-    /// only one that waits.
+    /// Returns the line of the only pending call, for a command used without a call under
+    /// the cursor.
     ///
     /// # Errors
     ///
-    /// How many calls wait, when that is not one.
+    /// The number of pending calls, if it is not one.
     pub fn meant(&self, line: usize, document: &Document<'_>) -> Result<usize, usize> {
         if find_at(document, line).is_some() {
             return Ok(line);

@@ -1,7 +1,8 @@
-//! What the user says while the model works: at once, when the model is done, or not
-//! after all. Until the words stand in the document they are here, and nowhere lost.
+//! Messages that the user sends while the model works: steering messages, follow-ups, and
+//! messages taken back. They stay here until they are in the document, so that none is
+//! lost.
 //!
-//! How words are spelled in a document is `say`'s concern.
+//! `say` formats them for the document.
 
 use std::collections::VecDeque;
 
@@ -13,29 +14,29 @@ use crate::prompt::{self, PromptRole};
 use crate::say;
 use crate::write::{self, BlockLines};
 
-/// The result of a call that had not started when the user spoke up. The words of the
-/// tool trait's specification, "Tool Execution Flow".
+/// Result of a call that had not started when the user steered. The text is from the tool
+/// trait's specification, "Tool Execution Flow".
 pub const SKIPPED: &str = "Skipped due to queued user message";
 
-/// Words that were given to the cycle and do not stand in the document yet.
+/// Messages that are not in the document yet.
 #[derive(Debug, Default)]
 pub(super) struct QueuedMessages {
-    /// For the prompt, as soon as it can be written.
+    /// Messages to write into the prompt as soon as possible.
     now: Vec<String>,
-    /// Whether those are sent, too.
+    /// Whether to send the conversation after writing `now`.
     steer: bool,
-    /// Each a message of its own, when the model is done with what came before.
+    /// Follow-ups, each sent as a separate message when the model is done.
     later: VecDeque<String>,
 }
 
 impl QueuedMessages {
-    /// Whether something is to be said as soon as the answer is complete.
+    /// Whether a message is to be sent as soon as the answer is complete.
     pub(super) fn steers(&self) -> bool {
         self.steer
     }
 
-    /// Nothing of it is sent by itself any more: it goes into the prompt, and `more`
-    /// behind it. Whether there is anything.
+    /// Stops automatic sending: all messages, then `more`, go into the prompt. Returns true
+    /// if there are any.
     pub(super) fn put_back(&mut self, more: Vec<String>) -> bool {
         self.steer = false;
         self.now.extend(self.later.drain(..));
@@ -44,7 +45,7 @@ impl QueuedMessages {
     }
 }
 
-/// The result of a call that is not to start any more.
+/// Returns the result of a skipped call.
 pub(super) fn skip(call: CallKey, plan: &mut Plan) -> BlockLines {
     let block = write::tool_result(call.id.as_str(), SKIPPED, true);
     plan.rule(call, Ruling::Cancelled, "user: steer", None);
@@ -52,12 +53,12 @@ pub(super) fn skip(call: CallKey, plan: &mut Plan) -> BlockLines {
 }
 
 impl Cycle {
-    /// What the user said and is said to the model next, as soon as that is possible.
+    /// Steering messages to be written next.
     pub fn steering(&self) -> &[String] {
         &self.messages.now
     }
 
-    /// What the user said and is sent when the model is done, in order.
+    /// Follow-ups that wait for the model to be done, in order.
     pub fn follow_ups(&self) -> impl ExactSizeIterator<Item = &str> {
         self.messages.later.iter().map(String::as_str)
     }
@@ -73,7 +74,7 @@ impl Cycle {
         }
         self.messages.now.push(text);
         self.messages.steer = true;
-        // The end of the document belongs to the answer until that is complete.
+        // The answer is being appended at the end of the document.
         if self.request {
             return Vec::new();
         }
@@ -115,7 +116,7 @@ impl Cycle {
         self.settle(document, options)
     }
 
-    /// The model is done: the user speaks next, with words that wait or at a prompt.
+    /// Sends the next queued message, or offers a fresh prompt.
     pub(super) fn done(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         if !self.messages.now.is_empty() {
             return self.settle(document, options);
@@ -124,7 +125,7 @@ impl Cycle {
             .unwrap_or_else(|| idle::fresh_prompt(document))
     }
 
-    /// Says the first of the words that wait for the model to be done, if it is.
+    /// Sends the first follow-up if the model is done.
     pub(super) fn next_words(
         &mut self,
         document: &Document<'_>,
@@ -135,8 +136,8 @@ impl Cycle {
         Some(self.speak(document, options))
     }
 
-    /// Has what is to be said written and sent: the user's own act, whatever the
-    /// autopilot would do. What has not started is skipped for it.
+    /// Writes and sends the messages, with or without autopilot. Skips calls that have not
+    /// started.
     pub(super) fn speak(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         if self.is_idle() && is_done(document) {
             self.turns = 0;
@@ -158,12 +159,12 @@ impl Cycle {
         self.settle(document, options)
     }
 
-    /// Whether calls that have not started are skipped.
+    /// Whether this batch skips calls that have not started.
     pub(super) fn skips(&self) -> bool {
         self.batch.as_ref().is_some_and(|it| it.goal == Goal::Skip)
     }
 
-    /// Writes what is to be said, unless it stands there.
+    /// Writes the pending messages unless they are already in the document.
     pub(super) fn say(&mut self, document: &Document<'_>) -> Vec<Effect> {
         if self.messages.now.is_empty() || self.request {
             return Vec::new();
@@ -183,7 +184,7 @@ impl Cycle {
         if !closing.is_empty() {
             return vec![Effect::Edit(closing)];
         }
-        // Behind a fence that cannot be closed the words would be part of it.
+        // Text below an unclosed fence would become part of it.
         let broken = document.frontmatter.as_ref();
         if !document.open_fences.is_empty() || broken.is_some_and(|it| it.problem.is_some()) {
             return Vec::new();
@@ -200,7 +201,7 @@ impl Cycle {
     }
 }
 
-/// Whether the model has had the last word, and all of its calls their results.
+/// Returns true if the conversation ends with the model and every call has a result.
 fn is_done(document: &Document<'_>) -> bool {
     let last = prompt::ends(document).map(|(_, last)| last);
     last != Some(PromptRole::User) && document.unanswered_turns().next().is_none()

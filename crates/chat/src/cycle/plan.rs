@@ -1,4 +1,4 @@
-//! What one look at the document asks for, before anything of it is done.
+//! The plan of one step, computed before any part of it is carried out.
 
 use serde_json::Value;
 
@@ -9,25 +9,25 @@ use crate::document::Call;
 use crate::tool::ToolUseId;
 use crate::write::TextEdit;
 
-/// What one look at the document asks for.
+/// What one step is going to do.
 #[derive(Default)]
 pub(super) struct Plan {
     pub(super) edits: Vec<TextEdit>,
     pub(super) notices: Vec<Effect>,
     pub(super) questions: Vec<Question>,
-    /// Calls that are decided and may run.
+    /// Approved calls that may run.
     pub(super) ready: Vec<CallKey>,
-    /// Calls whose decision was made just now.
+    /// Calls approved in this step, with the approver's name.
     pub(super) decided: Vec<(CallKey, String)>,
-    /// Whether the user wrote a result by hand, which pauses the cycle.
+    /// Whether the user wrote a result by hand, which stops automatic sending.
     pub(super) by_hand: bool,
-    /// Calls that get a placeholder again because theirs was removed.
+    /// Calls whose removed placeholder is written again.
     pub(super) replaced: Vec<ToolUseId>,
-    /// What was decided about calls that do not run.
+    /// Decisions about calls that do not run.
     pub(super) rulings: Vec<Decided>,
 }
 
-/// A call that can run, and what the user did with it.
+/// A call that can run.
 pub(super) struct Candidate<'a> {
     /// The call's identity.
     pub key: CallKey,
@@ -35,21 +35,21 @@ pub(super) struct Candidate<'a> {
     pub call: Call<'a>,
     /// Its arguments, completed and checked.
     pub input: Value,
-    /// The words behind `flemma:tool` in its placeholder; empty without one.
+    /// The text after `flemma:tool` in its placeholder; empty without one.
     pub words: String,
-    /// Whether the user chose this very call.
+    /// Whether the user chose this particular call.
     pub by_user: bool,
 }
 
 impl Plan {
-    /// The call may run, once: calls with equal keys are the same act.
+    /// Marks a call as ready to run, once: calls with equal keys are the same call.
     pub(super) fn approve(&mut self, call: CallKey) {
         if !self.ready.contains(&call) {
             self.ready.push(call);
         }
     }
 
-    /// Something was decided by which the call does not run now.
+    /// Records a decision after which the call does not run now.
     pub(super) fn rule(
         &mut self,
         call: CallKey,

@@ -1,9 +1,9 @@
-//! Where calls and approvals come from: this session, or a file.
+//! Tracks whether calls and approvals come from this session or from a file.
 //!
-//! The act counts, not the text. An approval by hand is a change, seen in this session,
-//! of the status of a placeholder that stood here undecided. An `approved` that arrives
-//! in any other way approves nothing, a decision is spent once, and one that was made
-//! for other arguments is none.
+//! What counts is the user's action, not the text. A manual approval is an observed change
+//! of an undecided placeholder's status. An `approved` that appears in any other way
+//! approves nothing. Each decision is used once and applies only to the arguments it was
+//! made for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,44 +15,43 @@ use crate::document::{Call, Document, Status, ToolUse};
 use crate::origin::Origins;
 use crate::tool::ToolUseId;
 
-/// What this session knows about calls and approvals.
+/// Origin of the calls and approvals in a chat.
 #[derive(Debug, Default)]
 pub(super) struct Provenance {
     /// Calls that a provider issued to this session.
     recorded: BTreeSet<CallKey>,
     /// Calls whose placeholder was undecided right before the last change.
     undecided: BTreeSet<ToolUseId>,
-    /// Approvals that stand in the text, and for what they were given.
+    /// Approvals in the text, by call.
     approved: BTreeMap<ToolUseId, Approval>,
-    /// Calls that ran; their approval is spent.
+    /// Calls that ran and whose approval is used up.
     spent: BTreeSet<CallKey>,
-    /// Unanswered calls whose placeholder is in the text, or was there and
-    /// removed.
+    /// Unanswered calls that have a placeholder, or had one that was removed.
     placed: BTreeSet<ToolUseId>,
 }
 
 /// An `approved` in the text.
 #[derive(Debug)]
 struct Approval {
-    /// The call as it was when the word first stood there.
+    /// The call as it was when the approval was first seen.
     call: CallKey,
-    /// Whether the word was written in this session and not spent since.
+    /// Whether the approval was made in this session and not used since.
     valid: bool,
-    /// Who approved: a resolver's name, or an act of the user.
+    /// Name of the resolver, or the user's act.
     by: String,
 }
 
 /// Why a policy may not approve a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unrecognized {
-    /// Neither a model made it in this session, nor did the user type it.
+    /// Neither issued by a provider nor typed by the user in this session.
     Foreign,
-    /// A model made it with other arguments.
+    /// Issued by a provider with other arguments.
     Altered,
 }
 
 impl Unrecognized {
-    /// The message to the user about such a call.
+    /// Returns the notice for the user.
     pub(super) fn notice(self, id: &ToolUseId) -> String {
         match self {
             Self::Foreign => format!(
@@ -65,7 +64,7 @@ impl Unrecognized {
         }
     }
 
-    /// The same for a log.
+    /// Returns the reason for the log.
     pub(super) fn reason(self) -> &'static str {
         match self {
             Self::Foreign => "it was neither made in this session nor typed here",
@@ -75,13 +74,13 @@ impl Unrecognized {
 }
 
 impl Provenance {
-    /// The text was read from a file: no approval in it counts.
+    /// Resets the state after a file was read: no approval in the text counts.
     pub(super) fn loaded(&mut self, document: &Document<'_>) {
         self.approved.clear();
         self.observe(document, None);
     }
 
-    /// Notes which placeholders are undecided before a change.
+    /// Records which placeholders are undecided before a change.
     pub(super) fn stands(&mut self, document: &Document<'_>) {
         let turns = document.unanswered_turns();
         let calls = turns.flat_map(|turn| turn.calls);
@@ -89,8 +88,8 @@ impl Provenance {
         self.undecided = undecided.map(|call| call.tool_use.id.clone()).collect();
     }
 
-    /// The text is as it is now: notes approvals that came and went. Only `change` can
-    /// have brought one that counts.
+    /// Records approvals that appeared or disappeared. Only `change` can have brought one
+    /// that counts.
     pub(super) fn observe(
         &mut self,
         document: &Document<'_>,
@@ -101,7 +100,7 @@ impl Provenance {
         let turns = document.unanswered_turns();
         for call in turns.flat_map(|turn| turn.calls) {
             let id = &call.tool_use.id;
-            // A call whose result was deleted is to run again, which is no surprise.
+            // If the user deleted the whole result, running the call again is expected.
             if call.status().is_some() || call.result.is_none() && self.placed.contains(id) {
                 placed.insert(id.clone());
             }
@@ -121,18 +120,18 @@ impl Provenance {
         self.placed = placed;
     }
 
-    /// Whether the placeholder of this call, which has none, was removed.
+    /// Returns true if this call had a placeholder that was removed.
     pub(super) fn lost_placeholder(&self, id: &ToolUseId) -> bool {
         self.placed.contains(id)
     }
 
-    /// The user has had the message that the placeholder of this call was removed.
+    /// Forgets a removed placeholder once the user has been notified.
     pub(super) fn forget_placeholder(&mut self, id: &ToolUseId) {
         self.placed.remove(id);
     }
 
-    /// Whether a change is the user's act on the status of a call: it is in the place of an
-    /// undecided one, or was typed.
+    /// Returns true if a change is the user's decision about a call: it replaces an
+    /// undecided status, or was typed.
     fn is_by_hand(
         &self,
         change: &StatusChange,
@@ -144,7 +143,7 @@ impl Provenance {
             return false;
         };
         let fence = result.body.start.saturating_sub(1);
-        // Other tools write the status behind the header.
+        // Other tools write the status after the header instead of into the fence.
         let status = match super::change::is_fence(document.text().line(fence)) {
             true => fence,
             false => result.lines.start,
@@ -156,7 +155,8 @@ impl Provenance {
         if change.typed && !origins.is_foreign(&(status..status + 1)) {
             return true;
         }
-        // The text in the fence decides nothing; the placeholder must have been there.
+        // Text inside the fence may change too, but the placeholder must have existed
+        // before.
         let mut others = (result.lines.start..fence + 1).chain(call.tool_use.lines.clone());
         let in_place = change.tight && !others.any(|it| it != status && changed(it));
         in_place && self.undecided.contains(&call.tool_use.id)
@@ -172,8 +172,8 @@ impl Provenance {
         self.recorded.insert(call);
     }
 
-    /// Why a policy may not approve this call; nothing when it may, because it was
-    /// issued to this session or typed in it.
+    /// Returns why a policy may not approve this call; `None` if it was issued or typed in
+    /// this session.
     pub(super) fn unrecognized(
         &self,
         key: &CallKey,
@@ -191,21 +191,21 @@ impl Provenance {
         })
     }
 
-    /// Whether the `approved` that stands for this call counts.
+    /// Returns true if the `approved` of this call counts.
     pub(super) fn is_approved(&self, call: &CallKey) -> bool {
         self.approved
             .get(&call.id)
             .is_some_and(|approval| approval.valid && approval.call == *call)
     }
 
-    /// Who approved the call.
+    /// Returns the approver of the call.
     pub(super) fn approved_by(&self, call: &CallKey) -> String {
         self.approved
             .get(&call.id)
             .map_or_else(String::new, |approval| approval.by.clone())
     }
 
-    /// A decision was made now, by policy or by the user: it counts once.
+    /// Records a decision by a policy or the user, valid for one run.
     pub(super) fn decide(&mut self, call: &CallKey, by: &str) {
         self.spent.remove(call);
         self.approved.insert(
@@ -218,13 +218,13 @@ impl Provenance {
         );
     }
 
-    /// The call starts: its decision is spent.
+    /// Marks the call's approval as used.
     pub(super) fn spend(&mut self, call: &CallKey) {
         self.spent.insert(call.clone());
     }
 
-    /// Whether the call ran and no decision was made about it since. A new
-    /// `approved` in the text is none: undo writes that as well.
+    /// Returns true if the call ran and was not decided on since. A new `approved` in the
+    /// text is no decision: undo restores it too.
     pub(super) fn is_spent(&self, call: &CallKey) -> bool {
         self.spent.contains(call)
     }

@@ -1,8 +1,7 @@
-//! One step towards rest: write what is decided, start what may start, then wait,
-//! ask or send.
+//! Takes a batch one step further: write decisions, start calls, then wait, ask, or send.
 //!
-//! Everything here is computed anew from the document each time, so a stale edit
-//! is simply made again.
+//! Everything is recomputed from the document each time, so a stale edit is simply planned
+//! again.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +17,7 @@ use crate::tool::ToolOutcome;
 use crate::write::{self, BlockLines};
 
 impl Cycle {
-    /// What the model is told when the user refuses this call without a word.
+    /// Sets the result that the model gets if the user rejects this call without a reason.
     pub fn word_refusal(&mut self, call: CallKey, words: String) {
         self.refusals.insert(call, words);
     }
@@ -32,6 +31,7 @@ impl Cycle {
             return effects;
         }
         let mut plan = self.plan(document, options);
+        // Ask before writing anything: the answers may change the plan.
         if !plan.questions.is_empty() {
             effects.push(Effect::Ask(plan.questions));
             return effects;
@@ -43,6 +43,7 @@ impl Cycle {
             effects.extend(plan.notices);
             return effects;
         }
+        // Queued messages must be below all results, so they come after the edits.
         let said = self.say(document);
         if !said.is_empty() {
             effects.extend(plan.notices);
@@ -59,7 +60,7 @@ impl Cycle {
         effects
     }
 
-    /// Ends a batch that the document or the options forbid, and says why.
+    /// Ends the batch if the document or the options forbid it, and returns a notice.
     fn end_if_blocked(&mut self, document: &Document<'_>, options: &Options) -> Option<Effect> {
         self.batch.as_ref()?;
         let no = Self::blocked(document, options)?;
@@ -68,8 +69,8 @@ impl Cycle {
         Some(no)
     }
 
-    /// Closes open fences before anything is written below them. Words behind the calls are
-    /// read again once that is done: some were inside a fence.
+    /// Closes open fences before anything is written below them, then reads the user's text
+    /// again: part of it was inside a fence.
     fn close_fences(&mut self, document: &Document<'_>) -> Option<Effect> {
         let closing = write::close_fences(document);
         if (self.batch.is_some() || !self.finished.is_empty()) && !closing.is_empty() {
@@ -85,7 +86,7 @@ impl Cycle {
         None
     }
 
-    /// Takes note of what a plan decided, and returns what the user is to know of it.
+    /// Records the decisions of a plan and returns notices for the user.
     fn note_plan(&mut self, plan: &mut Plan) -> Vec<Effect> {
         for ruling in plan.rulings.drain(..) {
             self.ledger.note(ruling);
@@ -100,7 +101,7 @@ impl Cycle {
         }
         let replaced = plan.replaced.iter();
         let said = replaced.map(|id| {
-            // Once: a stale edit is planned again.
+            // Notify once: a stale edit is planned again.
             self.provenance.forget_placeholder(id);
             Effect::inform(format!(
                 "The placeholder of \"{id}\" was removed, so the call was decided on again. To refuse the call, use \
@@ -110,8 +111,8 @@ impl Cycle {
         said.collect()
     }
 
-    /// Forgets outcomes whose result stands in the document, and those whose call
-    /// is gone: a result is never put anywhere else.
+    /// Drops outcomes that are written or whose call is gone. A result is never written
+    /// anywhere else.
     fn drop_written(&mut self, document: &Document<'_>) -> Vec<Effect> {
         if self.finished.is_empty() {
             return Vec::new();
@@ -127,7 +128,7 @@ impl Cycle {
             .partition::<Vec<_>, _>(|(call, _)| waiting.contains(call));
         self.finished = open;
         let gone = absent(document, closed.into_iter().map(|(call, _)| call).collect());
-        // Without the calls that it was about the conversation is another one.
+        // The calls were deleted, so don't auto-send.
         if let Some(batch) = self.batch.as_mut().filter(|_| !gone.is_empty()) {
             batch.may_send = false;
         }
@@ -140,14 +141,14 @@ impl Cycle {
         .collect()
     }
 
-    /// Whether an outcome may be this call's, going by its id.
+    /// Returns true if a finished call has this ID.
     fn has_ended(&self, call: &Call<'_>) -> bool {
         self.finished
             .iter()
             .any(|(finished, _)| finished.id == call.tool_use.id)
     }
 
-    /// Whether the batch may be about this call, going by its id.
+    /// Returns true if the batch may apply to this call, judging by its ID.
     fn is_wanted(&self, call: &Call<'_>) -> bool {
         match self.batch.as_ref().map(|batch| &batch.goal) {
             Some(Goal::All | Goal::Skip) => true,
@@ -184,7 +185,7 @@ impl Cycle {
         plan
     }
 
-    /// The placeholders of calls that ended into which the user typed while they ran.
+    /// Placeholders of finished calls into which the user typed while they ran.
     fn typed_meanwhile<'d>(&self, document: &Document<'_>, turn: &Turn<'d>) -> Vec<&'d ToolResult> {
         let ended = turn.calls.iter().filter(|call| {
             let key = classify::key(document, call.tool_use);
@@ -196,7 +197,7 @@ impl Cycle {
             .collect()
     }
 
-    /// The block to write for a call, if any; what else follows goes to `plan`.
+    /// Returns the block to write for a call, if any. Everything else goes to `plan`.
     fn plan_call(
         &self,
         document: &Document<'_>,
@@ -209,6 +210,7 @@ impl Cycle {
         if let Some((_, outcome)) = self.finished.iter().find(|(finished, _)| *finished == key) {
             return Some(outcome_block(&key, outcome));
         }
+        // Already decided; its result follows when it ends.
         if self.running.contains(&key) || self.queue.contains(&key) {
             return None;
         }
@@ -279,7 +281,7 @@ impl Cycle {
         }
     }
 
-    /// The result of a call that ends without running.
+    /// Returns the result of a call that ends without running.
     fn end(&self, key: CallKey, end: CallEnd, plan: &mut Plan) -> BlockLines {
         if end.ruling == Ruling::Answered {
             plan.by_hand = true;
@@ -301,7 +303,7 @@ impl Cycle {
         block
     }
 
-    /// The placeholder of a call whose approval does not count: it waits.
+    /// Returns a pending placeholder for a call whose approval does not count.
     fn ask_again(&self, candidate: Candidate<'_>, plan: &mut Plan) -> BlockLines {
         let Candidate { key, words, .. } = candidate;
         plan.notices.push(self.no_approval(&key));
@@ -315,8 +317,8 @@ impl Cycle {
         block
     }
 
-    /// The result of a call that the user refuses. What they wrote in its block is a
-    /// reason, too.
+    /// Returns the result of a rejected call. Text in its placeholder is part of the
+    /// reason.
     fn refuse(
         &self,
         document: &Document<'_>,
@@ -340,7 +342,7 @@ impl Cycle {
         block
     }
 
-    /// Why an `approved` that stands there does not count.
+    /// Returns a notice about an `approved` that does not count.
     fn no_approval(&self, key: &CallKey) -> Effect {
         let id = &key.id;
         Effect::warn(if self.provenance.is_spent(key) {
@@ -363,7 +365,8 @@ impl Cycle {
     }
 }
 
-/// Those of `calls` that stand nowhere in the document. Most stand near its end.
+/// Returns those of `calls` that are not in the document. Searches from the end, where most
+/// of them are.
 fn absent(document: &Document<'_>, mut calls: Vec<CallKey>) -> Vec<CallKey> {
     for turn in document.turns().rev() {
         if calls.is_empty() {
@@ -376,7 +379,7 @@ fn absent(document: &Document<'_>, mut calls: Vec<CallKey>) -> Vec<CallKey> {
     calls
 }
 
-/// What stands behind `flemma:tool` in a call's placeholder.
+/// Returns the text after `flemma:tool` in a call's placeholder.
 fn placeholder_words(document: &Document<'_>, call: &Call<'_>) -> String {
     let fence = call
         .result

@@ -1,7 +1,7 @@
-//! Whether what a call would change is still as the user saw it when they let it run.
+//! Checks that the target of a call is unchanged since the user saw it.
 //!
-//! Nothing is looked at here: the host is asked, which knows what was shown. A policy
-//! approves without a look, so its approvals are not asked about.
+//! The host compares the file with what was shown; this module only asks. A policy approves
+//! without looking at the file, so its approvals are not checked.
 
 use serde_json::Value;
 
@@ -12,21 +12,21 @@ use crate::approval::{CallKey, Decision, Function, FunctionId, Question};
 use crate::document::Status;
 use crate::write::{self, BlockLines};
 
-/// Why a call waits once more, for a log.
+/// Log reason for a call that becomes pending again.
 const CHANGED: &str = "what it would change is not as it was shown";
 
-/// What is known of a call's target.
+/// State of a call's target.
 enum Sight {
-    /// It is as it was shown.
+    /// Unchanged since it was shown.
     Same,
-    /// It is another one now.
+    /// Changed since it was shown.
     Changed,
-    /// Somebody has to look first.
+    /// Not compared yet.
     Asked,
 }
 
 impl Cycle {
-    /// What follows from the user's approval of a call that stands in the document.
+    /// Runs a call that the document approves, if its target is unchanged.
     pub(super) fn run_approved(
         &self,
         candidate: Candidate<'_>,
@@ -46,8 +46,8 @@ impl Cycle {
         Some(block)
     }
 
-    /// Whether the user's approval of this call is one of what they saw; nothing as
-    /// long as nobody looked, which is then asked for.
+    /// Returns true if the target is as it was shown. `None` if the host has to compare it
+    /// first; the question goes to `plan`.
     pub(super) fn is_as_shown(
         &self,
         key: &CallKey,
@@ -83,7 +83,7 @@ impl Cycle {
     }
 }
 
-/// The ruling on a call that is to be looked at once more.
+/// Records that a call must be reviewed again.
 pub(super) fn looked_at_again(key: CallKey, plan: &mut Plan) {
     plan.rule(key, Ruling::Waits, CYCLE, Some(CHANGED));
 }

@@ -1,5 +1,4 @@
-//! Starting what was decided: as many calls as have a slot, in the order of the
-//! document. What becomes of their ends is not known here.
+//! Starts approved calls, as many as there are free slots, in document order.
 
 use super::classify::{self, CallState};
 use super::{Cycle, Decided, Effect, Options, Ruling};
@@ -7,7 +6,7 @@ use crate::approval::CallKey;
 use crate::document::{Document, Status, Turn};
 
 impl Cycle {
-    /// Starts what has a slot, in the order of the document.
+    /// Starts queued calls while there are free slots.
     pub(super) fn start(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         let limit = match options.max_concurrent {
             0 => usize::MAX,
@@ -21,7 +20,7 @@ impl Cycle {
         while self.running.len() < limit
             && let Some(call) = self.queue.pop_front()
         {
-            // Between decision and start the text may have changed.
+            // The text may have changed since the decision.
             let Some(input) = self.still_approved(document, &turns, &call, options) else {
                 continue;
             };

@@ -1,5 +1,4 @@
-//! A model that makes the same failing call again and again: found in the document, so
-//! that the autopilot stops.
+//! Detects a model that repeats the same failing call, so that autopilot can stop.
 
 use serde_json::Value;
 
@@ -9,14 +8,13 @@ use crate::json;
 use crate::outcome;
 use crate::prompt;
 
-/// Requests after which the same failing call stops the autopilot.
+/// Number of requests with the same failing call after which autopilot stops.
 const MOST_FAILURES: usize = 3;
-/// Requests that are compared. A model that alternates between failing calls is found
-/// as well.
+/// Number of recent requests compared; more than [`MOST_FAILURES`], so that a model
+/// alternating between failing calls is detected.
 const WINDOW: usize = 12;
 
-/// A call and its result, without what differs each time: its id, and the label that
-/// only the user reads.
+/// A call and its result without its ID and label, which differ each time.
 #[derive(PartialEq)]
 struct Attempt {
     name: String,
@@ -48,8 +46,8 @@ impl Attempt {
     }
 }
 
-/// The tool whose call failed in the same way in the last requests while nothing else in
-/// them brought anything new. `turns` is the number of requests since the user's last.
+/// Returns the tool whose call kept failing in the same way while no other call brought
+/// anything new. `turns` is the number of requests since the user's last.
 pub(super) fn repeated_failure(document: &Document<'_>, turns: u32) -> Option<String> {
     let most = WINDOW.min(usize::try_from(turns).unwrap_or(WINDOW));
     let mut rounds: Vec<Vec<Attempt>> = Vec::new();
@@ -59,7 +57,7 @@ pub(super) fn repeated_failure(document: &Document<'_>, turns: u32) -> Option<St
         }
         let calls = turn.calls.iter();
         let round: Vec<Attempt> = calls.filter_map(|it| Attempt::of(document, it)).collect();
-        // Most rounds end here.
+        // Fast path: the last round had no failure.
         if rounds.is_empty() && !round.iter().any(|it| it.failed) {
             return None;
         }
@@ -80,7 +78,7 @@ pub(super) fn repeated_failure(document: &Document<'_>, turns: u32) -> Option<St
         .map(|it| it.name.clone())
 }
 
-/// Whether the user wrote something beside the results.
+/// Returns true if the user wrote text next to the results.
 fn is_answered_in_words(document: &Document<'_>, turn: &Turn<'_>) -> bool {
     let answers = turn.answers.and_then(|at| document.messages.get(at));
     answers.is_some_and(|it| prompt::own_text(document, it).is_some())
