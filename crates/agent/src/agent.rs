@@ -1,4 +1,4 @@
-//! A model with tools, and the conversation with it: what a program sets up once.
+//! An agent: a model with tools, its settings, and its conversation.
 //!
 //! `run` answers one prompt.
 
@@ -24,14 +24,15 @@ use crate::remote::{Input, Remote};
 
 pub use run::Run;
 
-/// Most requests in a row without a new prompt, as in the editor.
+/// Maximum consecutive requests per prompt, as in the editor.
 const MAX_TURNS: u32 = 100;
-/// Most calls that run at the same time, as in the editor.
+/// Maximum concurrent calls, as in the editor.
 const MAX_CONCURRENT: usize = 4;
 
 /// A conversation with a model that calls tools.
 ///
-/// The conversation goes on from prompt to prompt. See the crate for an example.
+/// The conversation continues from prompt to prompt. The crate documentation has an
+/// example.
 pub struct Agent {
     provider: Provider,
     registry: Registry,
@@ -39,18 +40,18 @@ pub struct Agent {
     context: ToolContext,
     max_turns: u32,
     max_concurrent: usize,
-    /// What is wrong with what was set up.
+    /// A setup error, reported by the next prompt.
     problem: Option<Problem>,
     conversation: Conversation,
     cycle: Cycle,
-    /// How many requests were made.
+    /// Number of requests so far, also used as request IDs.
     requests: u64,
     inbox: mpsc::UnboundedSender<Input>,
     inputs: mpsc::UnboundedReceiver<Input>,
 }
 
 impl Agent {
-    /// A conversation with this provider, without tools so far.
+    /// Creates an agent without tools.
     pub fn new(provider: Provider) -> Self {
         let (inbox, inputs) = mpsc::unbounded_channel();
         let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
@@ -70,14 +71,14 @@ impl Agent {
         }
     }
 
-    /// Offers these tools to the model, in place of those before. Two tools of one name
-    /// are a mistake, which the next prompt ends with.
+    /// Sets the tools offered to the model. Two tools with the same name are an error,
+    /// which the next prompt reports.
     #[must_use]
     pub fn with_tools(self, tools: Vec<Box<dyn Tool>>) -> Self {
         self.with_shared_tools(tools.into_iter().map(Arc::from).collect())
     }
 
-    /// [`Agent::with_tools`], for tools that others have as well.
+    /// Like [`Agent::with_tools`], for shared tools.
     #[must_use]
     pub fn with_shared_tools(mut self, tools: Vec<Arc<dyn Tool>>) -> Self {
         let clashes = self.registry.set_source("agent", Precedence::Own, tools);
@@ -93,14 +94,14 @@ impl Agent {
         self
     }
 
-    /// Tells the model how to behave, before everything else it is told.
+    /// Sets the system prompt.
     #[must_use]
     pub fn with_system(mut self, words: &str) -> Self {
         self.conversation.instruct(words);
         self
     }
 
-    /// Puts an earlier message into the conversation, before what is prompted next.
+    /// Appends an earlier message to the conversation.
     #[must_use]
     pub fn with_said(mut self, role: PromptRole, words: &str) -> Self {
         match role {
@@ -115,35 +116,36 @@ impl Agent {
         self
     }
 
-    /// Approves calls of these tools, beside those of `$readonly`, which is approved from
-    /// the start. A name may be that of a preset: `$readonly` (`read`), `$default`
-    /// (`read`, `write`, `edit`) or `$standard` (those and what looks around).
+    /// Approves calls of these tools, in addition to the preset `$readonly`, which is
+    /// approved by default. A name may be a preset: `$readonly` (`read`), `$default`
+    /// (`read`, `write`, `edit`), or `$standard` (those and the tools that list and search
+    /// files).
     ///
-    /// A call that nothing approves does not run; the model is told so.
+    /// A call that is not approved does not run; its result tells the model.
     #[must_use]
     pub fn approve(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.approval.approve(names);
         self
     }
 
-    /// Refuses calls of these tools, whatever approves them.
+    /// Denies calls of these tools, whatever approves them.
     #[must_use]
     pub fn deny(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.approval.deny(names);
         self
     }
 
-    /// Approves every call that [`Agent::deny`] does not refuse, except of tools that
-    /// ask always: those want their own name. A model can then do with this machine
-    /// what its tools can.
+    /// Approves every call that [`Agent::deny`] does not deny, except calls of tools that
+    /// always ask: those must be approved by name. The model can then do anything to this
+    /// machine that its tools can.
     #[must_use]
     pub fn approve_all(mut self) -> Self {
         self.approval.approve_all();
         self
     }
 
-    /// Asks a function about each call that no name approves or refuses, and waits for it
-    /// as long as it takes: `true` runs the call. A function that panics refuses.
+    /// Sets a function that decides about calls that no name approves or denies: `true`
+    /// runs the call. The run waits for it without a time limit. A panic denies the call.
     #[must_use]
     pub fn ask<F>(mut self, ask: impl Fn(Call) -> F + Send + Sync + 'static) -> Self
     where
@@ -153,41 +155,39 @@ impl Agent {
         self
     }
 
-    /// Makes at most so many requests in a row without a new prompt; at least one.
-    /// Without this it is 100.
+    /// Limits consecutive requests per prompt; at least one. Default: 100.
     #[must_use]
     pub fn with_max_turns(mut self, requests: u32) -> Self {
         self.max_turns = requests.max(1);
         self
     }
 
-    /// Runs at most so many calls at the same time: 1 runs them strictly in their order,
-    /// 0 means any number. Without this it is 4.
+    /// Limits concurrent calls: 1 runs them strictly in order, 0 means unlimited. Default:
+    /// 4.
     #[must_use]
     pub fn with_max_concurrent(mut self, calls: usize) -> Self {
         self.max_concurrent = calls;
         self
     }
 
-    /// Runs calls in this: their folder, time limit, sandbox, the tools of others that
-    /// they may call, and where long output goes.
-    /// Without this it is the current folder, 30 seconds, no sandbox, and
-    /// `flemma/outputs` in the user's folder for states.
+    /// Sets the context of calls: folder, time limit, sandbox, nested tools, and where long
+    /// output is stored. Default: the current folder, 30 seconds, no sandbox, and
+    /// `flemma/outputs` in the user's state folder.
     #[must_use]
     pub fn with_context(mut self, context: ToolContext) -> Self {
         self.context = context;
         self
     }
 
-    /// A handle for whoever steers or cancels while a prompt is answered.
+    /// Returns a handle that can steer or cancel while a prompt is answered.
     pub fn remote(&self) -> Remote {
         Remote(self.inbox.clone())
     }
 
-    /// Says something to the model, and gives the run that answers it: nothing happens
-    /// until [`Run::next`] is called.
+    /// Appends a prompt and returns the run that answers it. Nothing happens until
+    /// [`Run::next`] is called.
     pub fn prompt(&mut self, words: &str) -> Run<'_> {
-        // What was cancelled before this prompt was another one.
+        // A cancellation sent before this prompt was meant for an earlier one.
         let mut early = VecDeque::new();
         while let Ok(input) = self.inputs.try_recv() {
             if let Input::Steer(words) | Input::FollowUp(words) = input {
@@ -197,23 +197,23 @@ impl Agent {
         Run::start(self, words, early)
     }
 
-    /// The conversation so far, as the text of a `.chat` file.
+    /// Returns the conversation as the text of a `.chat` file.
     pub fn chat(&self) -> String {
         self.conversation.text()
     }
 
-    /// What the cycle goes by.
+    /// Returns the options of the cycle.
     ///
     /// # Errors
     ///
-    /// What was set up makes no sense.
+    /// The settings are invalid.
     fn options(&self) -> Result<Options, Problem> {
         if let Some(problem) = &self.problem {
             return Err(problem.clone());
         }
         let asking = self.registry.iter().filter(|tool| tool.asks_always());
         let asking: BTreeSet<String> = asking.map(|tool| tool.name().to_owned()).collect();
-        // Those of others can be called where a tool is offered that calls them.
+        // Nested tools are callable only through a tool that runs them.
         let others = self.context.nested.tools().into_iter();
         let own = self.registry.iter().map(|tool| tool.definition());
         let tools = others.chain(own).map(|tool| (tool.name.clone(), tool));
@@ -228,7 +228,7 @@ impl Agent {
     }
 }
 
-/// Where long outputs go: the XDG base directory specification's folder for states.
+/// Folder for long outputs, in the state folder of the XDG base directory specification.
 fn outputs() -> PathBuf {
     tools::state_home().join("flemma/outputs")
 }

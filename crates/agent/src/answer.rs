@@ -1,7 +1,6 @@
-//! An answer that arrives: what of it goes into a document, the calls in it, and how it
-//! ended.
+//! Turns the event stream of an answer into document text and calls.
 //!
-//! Knows no connection, and not where the document is.
+//! Knows neither the connection nor the document's location.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,62 +12,62 @@ use chat::tool::ToolUseId;
 use chat::{Problem, json, write};
 use provider::{StopReason, StreamEvent, ToolUse};
 
-/// The answer to one request, taken in event by event.
+/// Builds the answer to one request, event by event.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub struct AnswerBuilder {
     writer: AnswerWriter,
-    /// Whose signatures stand at its thinking.
+    /// Provider that signs the thinking.
     provider: String,
     calls: usize,
     ids: Ids,
 }
 
-/// The ids of the calls in a document, and in an answer so far. Digests of them: a long
-/// chat has thousands, and the ids themselves would take as many pieces of memory.
+/// IDs of the calls in a document and in the current answer, stored as digests: a long chat
+/// has thousands of them.
 #[derive(Debug, Default, Clone)]
 pub struct Ids(HashSet<u64>);
 
 impl Ids {
-    /// Those of a document. Takes a while in a long one.
+    /// Collects the IDs of a document. Slow for a long one.
     pub fn of(document: &Document<'_>) -> Self {
         let ids = document.calls().map(|call| digest(call.id.as_str()));
         Self(ids.collect())
     }
 }
 
-/// What an event of an answer says, beyond text that [`Answer::text`] gives.
+/// Outcome of a stream event, beyond the text returned by [`AnswerBuilder::text`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
-    /// A call, with the id that it has in the document.
+pub enum AnswerEvent {
+    /// A complete call with its ID in the document.
     Call(ToolUse),
     /// The answer is complete.
     Complete,
-    /// It reached a limit of tokens and is cut there: none of its calls may run.
+    /// The answer reached its token limit: none of its calls may run.
     Limited(Problem),
-    /// It broke off or cannot be taken as an answer: none of its calls may run.
+    /// The answer failed: none of its calls may run.
     Failed(Problem),
 }
 
-impl Answer {
-    /// An answer to what this document says.
+impl AnswerBuilder {
+    /// Creates a builder for an answer to this document.
     pub fn to(document: &Document<'_>) -> Self {
         let mut answer = Self::default();
         answer.set_ids(Ids::of(document));
         answer
     }
 
-    /// Says which ids the document has. To be told before the first call of the answer.
+    /// Sets the IDs used in the document. Call this before the first call of the answer.
     pub fn set_ids(&mut self, ids: Ids) {
         self.ids = ids;
     }
 
-    /// Says who answers, for the signatures of its thinking.
+    /// Sets the provider that signs the thinking.
     pub fn set_provider(&mut self, name: &str) {
         name.clone_into(&mut self.provider);
     }
 
-    /// Takes an event in.
-    pub fn take(&mut self, event: StreamEvent) -> Option<Said> {
+    /// Handles an event.
+    pub fn take(&mut self, event: StreamEvent) -> Option<AnswerEvent> {
         match event {
             StreamEvent::Text(text) => self.writer.text(&text),
             StreamEvent::Thinking(text) => self.writer.thinking(&text),
@@ -82,38 +81,35 @@ impl Answer {
                 self.make_distinct(&mut call);
                 self.calls += 1;
                 self.writer.tool_use(&call.name, &call.id, &call.input);
-                return Some(Said::Call(call));
+                return Some(AnswerEvent::Call(call));
             }
             StreamEvent::Stop(reason) => return Some(self.stopped(reason)),
-            StreamEvent::Error(problem) => return Some(Said::Failed(problem)),
+            StreamEvent::Error(problem) => return Some(AnswerEvent::Failed(problem)),
             StreamEvent::ToolUseStart { .. } | StreamEvent::Usage(_) => {}
         }
         None
     }
 
-    /// The text that can be put behind the answer's marker line, and behind what was
-    /// given before.
+    /// Takes the new text, to be appended to the document.
     pub fn text(&mut self) -> String {
         self.writer.take()
     }
 
-    /// How many characters of thinking have arrived that were not written yet.
+    /// Number of characters of thinking received and not written yet.
     pub fn thinking_len(&self) -> usize {
         self.writer.thinking_len()
     }
 
-    /// What arrived stays, with the reason why there is no more. An answer without a
-    /// word stays empty.
+    /// Ends the answer early with a reason. An empty answer stays empty.
     pub fn break_off(&mut self, reason: &str) {
         if !self.writer.is_empty() {
             self.writer.finish(Some(reason));
         }
     }
 
-    /// Gives a call another id when the document has one of that id: servers that send
-    /// none number the calls of each answer anew, and one approval must never be
-    /// taken for two calls. Should two digests ever be alike by chance, it gets another
-    /// id for nothing.
+    /// Makes the ID of a call unique in the document. Servers that send no IDs number the
+    /// calls of each answer from 1, and an approval must never apply to two calls. If two
+    /// digests collide, a call is renamed needlessly.
     fn make_distinct(&mut self, call: &mut ToolUse) {
         let given = call.id.clone();
         let mut count = 1;
@@ -123,31 +119,31 @@ impl Answer {
         }
     }
 
-    /// Decides what the provider's reason to stop makes of the answer.
+    /// Maps the provider's stop reason to an outcome.
     ///
-    /// Only the documented good endings let the calls of an answer run.
-    fn stopped(&mut self, reason: StopReason) -> Said {
+    /// Calls may run only after a stop reason that is documented as normal.
+    fn stopped(&mut self, reason: StopReason) -> AnswerEvent {
         match reason {
-            StopReason::MaxTokens => Said::Limited(self.token_limit()),
+            StopReason::MaxTokens => AnswerEvent::Limited(self.token_limit()),
             StopReason::EndTurn | StopReason::ToolUse if self.writer.is_empty() => {
-                Said::Failed(Problem::new(
+                AnswerEvent::Failed(Problem::new(
                     "The model sent an empty answer.",
                     "Press Ctrl-] to ask again; the conversation is unchanged.",
                 ))
             }
             StopReason::EndTurn | StopReason::ToolUse => {
                 self.writer.finish(None);
-                Said::Complete
+                AnswerEvent::Complete
             }
-            StopReason::ContextFull => Said::Failed(Problem::new(
+            StopReason::ContextFull => AnswerEvent::Failed(Problem::new(
                 "Question and answer fill the model's context window, so the answer ends there and none of its calls runs.",
                 "Delete earlier turns or large results, or choose a model with a larger context window.",
             )),
-            StopReason::Refusal => Said::Failed(Problem::new(
+            StopReason::Refusal => AnswerEvent::Failed(Problem::new(
                 "The model declined to go on.",
                 "Reword your message and press Ctrl-].",
             )),
-            StopReason::Other(word) => Said::Failed(ended_early(&word, self.calls > 0)),
+            StopReason::Other(word) => AnswerEvent::Failed(ended_early(&word, self.calls > 0)),
         }
     }
 
@@ -165,7 +161,7 @@ impl Answer {
     }
 }
 
-/// Describes an end for a reason that no documentation calls a good one.
+/// Describes an undocumented stop reason.
 fn ended_early(word: &str, has_calls: bool) -> Problem {
     let calls = if has_calls {
         ", so none of its calls runs"
@@ -178,15 +174,15 @@ fn ended_early(word: &str, has_calls: bool) -> Problem {
     )
 }
 
-/// Eight bytes for an id.
+/// Returns a 64-bit digest of an ID.
 fn digest(id: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
     hasher.finish()
 }
 
-/// A call that a provider issued, as it will stand in the document; `None` when its
-/// arguments are no JSON object.
+/// Returns the identity that a provider's call will have in the document; `None` if its
+/// arguments are not a JSON object.
 pub fn key(call: &ToolUse) -> Option<CallKey> {
     let input = json::parse_object(&call.input).ok()?;
     Some(CallKey {

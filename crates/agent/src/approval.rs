@@ -1,7 +1,6 @@
-//! Which calls run: what a program approves and refuses by name, and whom it asks about
-//! the rest.
+//! Decides which calls run: by name, or by asking the program.
 //!
-//! The rules themselves are the chat crate's, the same as in an editor.
+//! The rules are those of the `chat` crate, as in the editor.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,18 +16,18 @@ use chat::approval::{
 
 use crate::event::Call;
 
-/// The number of the function that a program has given.
+/// ID of the program's function.
 const ASK: u64 = 1;
 
-type Answer = Pin<Box<dyn Future<Output = bool> + Send>>;
+type MayRun = Pin<Box<dyn Future<Output = bool> + Send>>;
 
-/// See the module.
+/// The program's approval settings.
 #[derive(Clone)]
 pub(crate) struct Approval {
     names: BTreeSet<String>,
     denied: BTreeSet<String>,
     all: bool,
-    ask: Option<Arc<dyn Fn(Call) -> Answer + Send + Sync>>,
+    ask: Option<Arc<dyn Fn(Call) -> MayRun + Send + Sync>>,
 }
 
 impl Default for Approval {
@@ -62,15 +61,15 @@ impl Approval {
         self.ask = Some(Arc::new(move |call| Box::pin(ask(call))));
     }
 
-    /// Asks the program whether a call may run; without a function of its own none may.
-    pub(crate) fn may_run(&self, call: Call) -> Answer {
+    /// Asks the program whether a call may run; false without a function.
+    pub(crate) fn may_run(&self, call: Call) -> MayRun {
         match &self.ask {
             Some(ask) => ask(call),
             None => Box::pin(std::future::ready(false)),
         }
     }
 
-    /// What the program's word on a call is to the chain.
+    /// Converts the program's decision into a resolver's answer.
     pub(crate) fn answers(call: CallKey, may_run: bool) -> Answers {
         let word = match may_run {
             true => Decision::Approve,
@@ -79,12 +78,12 @@ impl Approval {
         Answers::from([((call, FunctionId::Editor(ASK)), Some(word))])
     }
 
-    /// Who is asked about a call, in order. `asking` are the tools that only their own
-    /// name approves.
+    /// Returns the resolvers in order. `asking` are the tools that must be approved by
+    /// name.
     ///
     /// # Errors
     ///
-    /// A preset has a name that there is none of.
+    /// A preset does not exist.
     pub(crate) fn chain(&self, asking: BTreeSet<String>) -> Result<ResolverChain, Problem> {
         let policy = Policy {
             approve: expanded(&self.names)?,
@@ -100,14 +99,14 @@ impl Approval {
             let asked = Source::Function(Function::resolver(ASK, OnError::Deny));
             links.push(Resolver::new("program", 50, asked));
         }
-        // Nobody is there to review a call that waits.
+        // No user can review a pending call.
         let rest = Source::Always(Decision::Deny);
         links.push(Resolver::new("nobody asked", 0, rest));
         Ok(ResolverChain::new(links))
     }
 }
 
-/// Names of tools with what presets stand for.
+/// Returns the names with presets replaced by their tools.
 fn expanded(names: &BTreeSet<String>) -> Result<BTreeSet<String>, Problem> {
     let mut names_of_tools = BTreeSet::new();
     for name in names {

@@ -1,7 +1,7 @@
-//! The conversation as a document in memory: the text of a `.chat` file, changed as an
-//! editor would change its buffer.
+//! The conversation as an in-memory `.chat` document, edited as an editor would edit its
+//! buffer.
 //!
-//! Decides nothing; what is written and where is known in the chat crate.
+//! Decides nothing; the `chat` crate decides what is written and where.
 
 use chat::document::{Document, Role};
 use chat::prompt::{self, Prompt, PromptMessage, PromptRole};
@@ -10,11 +10,11 @@ use chat::tool::{ToolDefinition, ToolUseId};
 use chat::write::{self, TextEdit};
 use chat::{escape, references, say};
 
-/// See the module.
+/// An in-memory `.chat` document.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
     text: Text,
-    /// How many messages of it were told of.
+    /// Number of messages already reported to the program.
     told: usize,
 }
 
@@ -23,7 +23,7 @@ impl Conversation {
         Document::parse(&self.text)
     }
 
-    /// The text, as it would stand in a file.
+    /// Returns the text as a `.chat` file would contain it.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(self.text.bytes()).into_owned()
     }
@@ -34,7 +34,7 @@ impl Conversation {
         }
     }
 
-    /// Says how the model is to behave.
+    /// Sets the system prompt.
     pub(crate) fn instruct(&mut self, words: &str) {
         let words = words.trim_end();
         let words = references::escaped("", words).unwrap_or_else(|| words.to_owned());
@@ -45,20 +45,20 @@ impl Conversation {
         self.apply(write::close_fences(&self.document()));
     }
 
-    /// Puts the user's words at the end.
+    /// Appends a message of the user.
     pub(crate) fn say(&mut self, words: &str) {
         let edit = say::say(&self.document(), &[words]);
         self.apply(vec![edit]);
     }
 
-    /// Puts an answer at the end; `text` is what [`crate::answer::Answer`] gave.
+    /// Appends an answer; `text` comes from [`crate::answer::AnswerBuilder`].
     pub(crate) fn answer(&mut self, text: &str) {
         let lines: Vec<&str> = text.split('\n').skip(1).collect();
         let edit = write::append_message(&self.document(), Role::Assistant, &lines);
         self.apply(vec![edit]);
     }
 
-    /// The result of a call as it stands there, when it does.
+    /// Returns the result of a call, if the document has one.
     pub(crate) fn result(&self, id: &ToolUseId) -> Option<String> {
         let document = self.document();
         let mut calls = document.turns().rev().flat_map(|turn| turn.calls);
@@ -67,20 +67,20 @@ impl Conversation {
         Some(document.lossy(result.body.clone()).into_owned())
     }
 
-    /// The request that it makes, with these tools on offer.
+    /// Returns the request for this conversation with these tools.
     pub(crate) fn prompt(&self, tools: &[ToolDefinition]) -> Prompt {
         prompt::build(&self.document(), tools)
     }
 
-    /// The messages of a request that were not told of yet.
+    /// Returns the messages of a request that were not reported before.
     pub(crate) fn tell(&mut self, prompt: &Prompt) -> Vec<PromptMessage> {
         let new = prompt.messages.get(self.told..).unwrap_or_default();
         self.told = prompt.messages.len();
         new.to_vec()
     }
 
-    /// The answer that was just written, as a message. What stands behind it in a
-    /// request is made up: its calls have no results yet.
+    /// Returns the answer just written, as a message. Later messages of the request are
+    /// left out: its calls have no results yet.
     pub(crate) fn tell_answer(&mut self) -> Option<PromptMessage> {
         let mut prompt = self.prompt(&[]);
         let is_answer = |message: &PromptMessage| message.role == PromptRole::Assistant;

@@ -1,4 +1,4 @@
-//! What a run tells whoever reads it, in the order in which it happens.
+//! Events of a run, in the order in which they happen.
 
 use chat::Problem;
 use chat::prompt::PromptMessage;
@@ -10,96 +10,95 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A message of the conversation stands as it will be sent: the user's, with the
-    /// results of tools first, or the model's.
+    /// A message of the conversation in its final form: the user's, with tool results
+    /// first, or the model's.
     Message(PromptMessage),
-    /// The model is asked.
+    /// A request was sent.
     RequestStarted {
         /// Its number in this run, from 1.
         number: u32,
     },
-    /// The request waits before its answer begins, such as for an overloaded server.
+    /// The request is waiting, for example for an overloaded server.
     Waiting(String),
-    /// More of the answer's text.
+    /// A piece of the answer's text.
     Text(String),
-    /// More of what the model thinks.
+    /// A piece of the model's thinking.
     Thinking(String),
-    /// The model calls a tool. Whether it runs is decided when the answer is complete.
+    /// The model called a tool. Whether it runs is decided when the answer is complete.
     ToolUse(Call),
     /// The answer ended.
     RequestFinished {
-        /// What it took, as far as the provider says.
+        /// Token usage, as far as the provider reports it.
         usage: Usage,
     },
-    /// A call is approved and runs now.
+    /// A call was approved and started.
     ToolStarted {
         /// The call.
         call: Call,
-        /// The tool's name for people.
+        /// The tool's display name.
         label: String,
     },
-    /// A call that runs has written something.
+    /// Output of a running call.
     ToolOutput {
-        /// The call's id.
+        /// The call's ID.
         id: ToolUseId,
-        /// What is new.
+        /// The new output.
         text: String,
     },
-    /// A call that ran has ended.
+    /// A running call ended.
     ToolFinished {
-        /// The call's id.
+        /// The call's ID.
         id: ToolUseId,
         /// The tool's name.
         name: String,
-        /// The tool's name for people.
+        /// The tool's display name.
         label: String,
-        /// What the model reads.
+        /// The result for the model.
         content: String,
-        /// Whether the model is told that it failed.
+        /// Whether the result is an error.
         is_error: bool,
-        /// What the tool has to say beyond that; no provider gets it.
+        /// Details that are not sent to the provider.
         details: Option<Value>,
     },
-    /// A call did not run: nobody approved it, it makes no sense, or the user had
-    /// something to say first.
+    /// A call did not run: it was not approved, was invalid, or was skipped by steering.
     ToolNotRun {
-        /// The call's id.
+        /// The call's ID.
         id: ToolUseId,
         /// The tool's name.
         name: String,
-        /// What the model is told.
+        /// The result for the model.
         why: String,
     },
-    /// The model was asked as often as it may be without a new prompt; the results of
-    /// its last calls wait for one.
+    /// The request limit was reached; the results of the last calls are sent with the next
+    /// prompt.
     TurnLimit {
-        /// How often.
+        /// Number of requests.
         requests: u32,
     },
-    /// Nothing goes on any more. The last event of a run.
+    /// The run ended. This is its last event.
     Finished(Ended),
 }
 
-/// A call of a model's.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// Its id.
+    /// The call's ID.
     pub id: ToolUseId,
     /// The tool's name.
     pub name: String,
-    /// The arguments; text where they are no JSON.
+    /// The arguments; a string if they are not valid JSON.
     pub input: Value,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// The model has said what it wanted to say.
+    /// The model completed its answer.
     Done,
     /// The limit of requests was reached, see [`Event::TurnLimit`].
     TurnLimit,
     /// It was cancelled.
     Cancelled,
-    /// The request failed, or nothing could be sent.
+    /// A request failed or could not be sent.
     Failed(Problem),
 }

@@ -1,8 +1,7 @@
-//! Whom a conversation is with: one of the providers that are known, its model, and
-//! where and with which key it is asked.
+//! A model provider: its model, address, key, and request parameters.
 //!
-//! Keys and addresses that are not given come from the environment, under the names that
-//! each provider's manual uses.
+//! Missing keys and addresses come from the environment variables that each provider
+//! documents.
 
 use ::provider::providers::{self, PROVIDERS, ProviderSpec};
 use ::provider::{Endpoint, Parameters, Patience, Secret, Thinking, catalogue};
@@ -26,30 +25,30 @@ use crate::transport::Asker;
 /// ```
 #[derive(Clone)]
 pub struct Provider {
-    place: Place,
+    source: ProviderSource,
     base_url: Option<String>,
     api_key: Option<Secret>,
     parameters: Parameters,
-    /// Who may have another key when one is refused.
+    /// Supplies another key if the provider rejects the current one.
     pub(crate) asker: Option<Arc<dyn Asker>>,
 }
 
-/// Where a provider is.
+/// Source of a provider's address and key.
 #[derive(Debug, Clone)]
-enum Place {
-    /// Where its manual says, or the program, or the environment.
+enum ProviderSource {
+    /// A built-in provider; the program or the environment may override its address.
     Known(&'static ProviderSpec),
-    /// Where somebody else has found out.
+    /// An endpoint resolved by the caller.
     Found(Endpoint),
 }
 
 impl Provider {
-    /// The provider of that name: `anthropic`, `openai`, `gemini`, `ollama`,
-    /// `openai_compatible` and so on, with the model that is usual for it, if one is.
+    /// Returns the provider with this name, such as `anthropic`, `openai`, `gemini`,
+    /// `ollama`, or `openai_compatible`, with its default model, if it has one.
     ///
     /// # Errors
     ///
-    /// None has that name; the message lists them.
+    /// There is no provider with this name; the message lists them.
     pub fn named(name: &str) -> Result<Self, Problem> {
         let offered = || PROVIDERS.iter().filter(|it| it.name != providers::LOCAL);
         let Some(known) = offered().find(|known| known.name == name) else {
@@ -63,18 +62,17 @@ impl Provider {
             model: known.model.to_owned(),
             ..Parameters::default()
         };
-        Ok(Self::at(Place::Known(known), parameters))
+        Ok(Self::at(ProviderSource::Known(known), parameters))
     }
 
-    /// A provider whose address, key and parameters were found out elsewhere; they are
-    /// taken as they are.
+    /// Returns a provider with an address, key, and parameters resolved by the caller.
     pub fn found(endpoint: Endpoint, parameters: Parameters) -> Self {
-        Self::at(Place::Found(endpoint), parameters)
+        Self::at(ProviderSource::Found(endpoint), parameters)
     }
 
-    fn at(place: Place, parameters: Parameters) -> Self {
+    fn at(source: ProviderSource, parameters: Parameters) -> Self {
         Self {
-            place,
+            source,
             base_url: None,
             api_key: None,
             parameters,
@@ -82,11 +80,11 @@ impl Provider {
         }
     }
 
-    /// The first provider whose key, or address, is in the environment.
+    /// Returns the first provider whose key or address is set in the environment.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// The environment names no provider.
     pub fn from_environment() -> Result<Self, Problem> {
         match providers::set_up(&variable) {
             Some(name) => Self::named(name),
@@ -97,29 +95,29 @@ impl Provider {
         }
     }
 
-    /// Asks this model.
+    /// Sets the model.
     #[must_use]
     pub fn with_model(mut self, model: impl Into<String>) -> Self {
         self.parameters.model = model.into();
         self
     }
 
-    /// Asks at this address instead of the provider's own: for Chat Completions and
-    /// OpenAI with `/v1`, for Anthropic and Gemini without.
+    /// Sets the base URL: with `/v1` for Chat Completions and OpenAI, without it for
+    /// Anthropic and Gemini.
     #[must_use]
     pub fn with_base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = Some(url.into());
         self
     }
 
-    /// Sends this key. It is never printed.
+    /// Sets the API key, which is never printed.
     #[must_use]
     pub fn with_api_key(mut self, key: impl Into<String>) -> Self {
         self.api_key = Some(Secret::new(key));
         self
     }
 
-    /// Lets an answer have at most so many tokens, thinking included.
+    /// Limits the tokens of an answer, thinking included.
     #[must_use]
     pub fn with_max_tokens(mut self, tokens: u32) -> Self {
         self.parameters.max_tokens = Some(tokens);
@@ -133,42 +131,53 @@ impl Provider {
         self
     }
 
-    /// Says how much the model is to think.
+    /// Sets how much the model thinks.
     #[must_use]
     pub fn with_thinking(mut self, thinking: Thinking) -> Self {
         self.parameters.thinking = Some(thinking);
         self
     }
 
-    /// Says how long and how often to wait for an answer.
+    /// Sets time limits and retries.
     #[must_use]
     pub fn with_patience(mut self, patience: Patience) -> Self {
         self.parameters.patience = patience;
         self
     }
 
-    /// Asks this for another key when one is refused.
+    /// Sets the source of another key if the provider rejects the current one.
     #[must_use]
     pub fn with_asker(mut self, asker: Arc<dyn Asker>) -> Self {
         self.asker = Some(asker);
         self
     }
 
-    /// Where a request goes and what goes with it.
+    /// Returns the endpoint and parameters of a request.
     ///
     /// # Errors
     ///
-    /// The key, the address or the model is missing.
+    /// The key, the address, or the model is missing.
     pub(crate) fn target(&self) -> Result<(Endpoint, Parameters), Problem> {
-        let known = match &self.place {
-            Place::Known(known) => known,
-            Place::Found(endpoint) => {
+        let known = match &self.source {
+            ProviderSource::Known(known) => known,
+            ProviderSource::Found(endpoint) => {
                 let mut endpoint = endpoint.clone();
                 endpoint.api_key = self.api_key.clone().or(endpoint.api_key);
                 endpoint.base_url = self.base_url.clone().unwrap_or(endpoint.base_url);
                 return Ok((endpoint, self.parameters.clone()));
             }
         };
+        let endpoint = self.known_endpoint(known)?;
+        let mut parameters = self.parameters.clone();
+        let about = catalogue::model(known.name, &parameters.model, None);
+        // Models without tool calling get the tools in the prompt instead.
+        parameters.text_tools = about.tools == Some(false);
+        parameters.about = Box::new(about);
+        Ok((endpoint, parameters))
+    }
+
+    /// Returns the endpoint of a built-in provider, completed from the environment.
+    fn known_endpoint(&self, known: &ProviderSpec) -> Result<Endpoint, Problem> {
         let given = self.base_url.clone();
         let base_url = given
             .or_else(|| variable(known.base_url_variable))
@@ -191,26 +200,21 @@ impl Provider {
             let fix = "Call with_model with one that it offers.".to_owned();
             return Err(missing("model", fix));
         }
-        let mut parameters = self.parameters.clone();
-        let about = catalogue::model(known.name, &parameters.model, None);
-        parameters.text_tools = about.tools == Some(false);
-        parameters.about = Box::new(about);
-        let endpoint = Endpoint {
+        Ok(Endpoint {
             provider: known.name.to_owned(),
             protocol: known.protocol,
             base_url,
             api_key,
             key_source: format!("${}", known.key_variable),
             ca_file: None,
-        };
-        Ok((endpoint, parameters))
+        })
     }
 }
 
 impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Provider")
-            .field("place", &self.place)
+            .field("source", &self.source)
             .field("base_url", &self.base_url)
             .field("parameters", &self.parameters)
             .finish_non_exhaustive()

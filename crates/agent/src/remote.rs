@@ -1,6 +1,6 @@
-//! What reaches a run from outside while it goes on.
+//! Inputs that reach a run while it is in progress.
 //!
-//! Decides nothing: what follows from it is the cycle's business.
+//! Decides nothing; the cycle handles them.
 
 use chat::approval::CallKey;
 use chat::tool::ToolUseId;
@@ -8,51 +8,51 @@ use provider::StreamEvent;
 use tokio::sync::mpsc::UnboundedSender;
 use tools::Ran;
 
-/// Something that a run has to know.
+/// An input to a run.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// The request of this number said something.
+    /// Events of the request with this number.
     Stream(u64, Vec<StreamEvent>),
-    /// The request of this number waits for something.
+    /// What the request with this number is waiting for.
     Waiting(u64, String),
-    /// A call wrote something.
+    /// Output of a running call.
     Output(ToolUseId, String),
     /// A call ended.
     Ended(CallKey, Ran),
-    /// The program decided about a call.
+    /// The program's decision about a call.
     Decided(CallKey, bool),
-    /// The user speaks up.
+    /// A steering message.
     Steer(String),
-    /// The user has more to say when the model is done.
+    /// A message to send when the model is done.
     FollowUp(String),
-    /// Nothing of it is wanted any more.
+    /// The run is to be cancelled.
     Cancel,
 }
 
-/// Steers and cancels a conversation from anywhere, also while its run is being read.
+/// A handle to steer and cancel a conversation from any task.
 #[derive(Debug, Clone)]
 pub struct Remote(pub(crate) UnboundedSender<Input>);
 
 impl Remote {
-    /// Speaks up: calls that run end by themselves, those that did not start are skipped,
-    /// and the model reads this next.
+    /// Steers the model: running calls finish, calls that have not started are skipped, and
+    /// the model reads this message next.
     pub fn steer(&self, words: impl Into<String>) {
         self.send(Input::Steer(words.into()));
     }
 
-    /// Says this when the model is done with all that came before.
+    /// Queues a message that is sent when the model is done.
     pub fn follow_up(&self, words: impl Into<String>) {
         self.send(Input::FollowUp(words.into()));
     }
 
-    /// Ends the request or the calls that go on; each call still gets a result. Where
-    /// nothing goes on, nothing happens.
+    /// Cancels the open request or the running calls; each call still gets a result. Does
+    /// nothing if the conversation is idle.
     pub fn cancel(&self) {
         self.send(Input::Cancel);
     }
 
     fn send(&self, input: Input) {
-        // An agent that is gone has nothing to do.
+        // If the agent was dropped, there is nothing left to do.
         drop(self.0.send(input));
     }
 }

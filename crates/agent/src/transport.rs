@@ -1,8 +1,7 @@
-//! Sends a request over HTTP and hands on what the stream says.
+//! Sends a request over HTTP and forwards the events of its answer.
 //!
-//! Knows no document, and of keys only that whoever asks may have another one. What is
-//! tried again and when is decided by [`provider::Patience`]; here it is waited for. A
-//! request ends with exactly one terminal event, however the connection ends.
+//! Knows no document. [`provider::Patience`] decides about retries; this module waits for
+//! them. A request ends with exactly one terminal event, however the connection ends.
 
 mod attempt;
 mod client;
@@ -12,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chat::Problem;
 use chat::prompt::Prompt;
-use provider::{Endpoint, Failure, Parameters, Secret, StreamEvent, Tries, Verdict};
+use provider::{Endpoint, Failure, HttpRequest, Parameters, Secret, StreamEvent, Tries, Verdict};
 use reqwest::Client;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -21,29 +20,28 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::client::client;
 
-/// Where the events of an answer go, those that arrive together together.
+/// Receives the events of an answer; those that arrive together are sent together.
 pub type Events = mpsc::UnboundedSender<Vec<StreamEvent>>;
 
-/// A server on this machine says at once which models it has, or not at all.
+/// Time limit for listing models: a server on this machine answers at once or not at all.
 const MODELS_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Who sends a request, as far as the request asks for them.
+/// The sender of a request, as seen by the request.
 #[async_trait]
 pub trait Asker: Send + Sync {
-    /// Is told what the request waits for before its answer begins.
+    /// Reports what the request is waiting for before its answer begins.
     fn note(&self, _text: String) {}
 
-    /// The provider refused its key: another one, if there may be one by now. It is
-    /// asked for once in a request.
+    /// Returns another key after the provider rejected one. Called at most once per
+    /// request.
     async fn renew_key(&self, _provider: &str) -> Option<Secret> {
         None
     }
 }
 
-/// The first model that a server lists at `/models`; `None` when it does not say.
+/// Returns the first model listed at `/models`, if there is one.
 ///
-/// `key` is sent as a request for an answer sends it. A server elsewhere gets as long as a
-/// connection may take.
+/// `key` is sent as for an answer. A remote server gets the time limit for connecting.
 pub async fn first_model(
     client: &Client,
     base_url: &str,
@@ -64,7 +62,7 @@ pub async fn first_model(
     models.pointer("/data/0/id")?.as_str().map(str::to_owned)
 }
 
-/// Sends `prompt` and passes on events until a terminal one, or until `cancel`.
+/// Sends `prompt` and forwards events until a terminal one or until `cancel`.
 pub async fn send(
     prompt: Prompt,
     mut endpoint: Endpoint,
@@ -84,7 +82,7 @@ pub async fn send(
     }
 }
 
-/// Tries until an answer has begun, or until it makes no sense any more.
+/// Retries until an answer has begun or another attempt is pointless.
 async fn answer(
     prompt: Prompt,
     endpoint: &mut Endpoint,
@@ -97,33 +95,26 @@ async fn answer(
     let client = client(&endpoint.base_url, ca_file, patience.connect)?;
     if parameters.model.is_empty() {
         let key = endpoint.api_key.as_ref();
-        parameters.model = first_model(&client, &endpoint.base_url, key, patience.connect)
-            .await
-            .unwrap_or_else(|| "default".to_owned());
+        let first = first_model(&client, &endpoint.base_url, key, patience.connect).await;
+        parameters.model = first.unwrap_or_else(|| "default".to_owned());
     }
     let mut request = Some(provider::encode(&prompt, endpoint, &parameters)?);
     let mut prompt = Some(prompt);
     let begun = Instant::now();
     let mut tries = Tries::default();
     loop {
-        // It is let go only at a word of the answer, after which nothing is tried again.
-        let Some(again) = &request else {
+        let tried = try_once(
+            &client,
+            &mut prompt,
+            &mut request,
+            endpoint,
+            patience.idle,
+            events,
+        );
+        let Err(failed) = tried.await else {
             return Ok(());
         };
-        let started = attempt::make(&client, again, endpoint, patience.idle).await;
-        let ended = match started {
-            Ok(response) => {
-                // It is not spelled again, and not sent again once there is a word.
-                free(prompt.take());
-                let begins = || free(request.take());
-                attempt::read(response, endpoint, patience.idle, events, begins).await
-            }
-            Err(failed) => Err(failed),
-        };
-        let Err(failed) = ended else {
-            return Ok(());
-        };
-        // Asked for once in a request, and not for one whose key was taken already.
+        // `prompt` is gone if the server accepted the key, or if another key was tried.
         let asked = prompt.take_if(|_| is_refused_key(failed.failure));
         if let Some(asked) = asked
             && renew_key(endpoint, asker).await
@@ -137,11 +128,32 @@ async fn answer(
     }
 }
 
-/// Waits before the next try, with a visible countdown.
+/// Makes one attempt and passes on its events.
+///
+/// Frees `prompt` when the server answers, and `request` at the first word of the answer,
+/// after which nothing is tried again.
+async fn try_once(
+    client: &Client,
+    prompt: &mut Option<Prompt>,
+    request: &mut Option<HttpRequest>,
+    endpoint: &Endpoint,
+    idle: Duration,
+    events: &Events,
+) -> Result<(), attempt::Failed> {
+    let Some(again) = request.as_ref() else {
+        return Ok(());
+    };
+    let response = attempt::make(client, again, endpoint, idle).await?;
+    free(prompt.take());
+    let begins = || free(request.take());
+    attempt::read(response, endpoint, idle, events, begins).await
+}
+
+/// Waits before the next attempt, with a visible countdown.
 ///
 /// # Errors
 ///
-/// No other try makes sense.
+/// Another attempt is pointless.
 async fn wait_for_next_try(
     failed: attempt::Failed,
     tries: &mut Tries,
@@ -176,9 +188,8 @@ async fn wait_for_next_try(
     Ok(())
 }
 
-/// Lets go of what is as large as the chat. Thousands of parts take milliseconds to free,
-/// and the pages of one long body some tenths of one: not on a thread that others wait for,
-/// least of all when the answer ends.
+/// Frees a value as large as the chat on another thread. This takes milliseconds and must
+/// not delay the thread that handles keys.
 fn free(it: Option<impl Send + 'static>) {
     if let Some(it) = it {
         tokio::task::spawn_blocking(move || drop(it));
@@ -189,8 +200,8 @@ fn is_refused_key(failure: Failure) -> bool {
     matches!(failure, Failure::Status { code: 401, .. })
 }
 
-/// A key that was kept in memory may have been replaced since: it is asked for once
-/// more. Whether there is another one.
+/// Asks for another key, because the cached one may be outdated. Returns true if it
+/// differs.
 async fn renew_key(endpoint: &mut Endpoint, asker: &dyn Asker) -> bool {
     let Some(key) = asker.renew_key(&endpoint.provider).await else {
         return false;
@@ -200,7 +211,7 @@ async fn renew_key(endpoint: &mut Endpoint, asker: &dyn Asker) -> bool {
     is_new
 }
 
-/// Waits, and says every second how long it still takes.
+/// Waits and reports the remaining time every second.
 async fn count_down(wait: Duration, asker: &dyn Asker, text: impl Fn(u64) -> String) {
     let end = Instant::now() + wait;
     loop {
@@ -214,13 +225,14 @@ async fn count_down(wait: Duration, asker: &dyn Asker, text: impl Fn(u64) -> Str
     }
 }
 
-/// A number from 0 to 1 that nobody can foretell; it need not be a good one.
+/// Returns a random number from 0 to 1, good enough for jitter.
 fn dice() -> f64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(0) as f64 / u64::MAX as f64
 }
 
-/// `out_of_time` says that there were tries left and no time for them.
+/// Adds the number of attempts to a problem. `out_of_time`: attempts were left, but no
+/// time.
 fn given_up(problem: Problem, tries: Tries, took: Duration, out_of_time: bool) -> Problem {
     if tries.made < 2 {
         return problem;

@@ -57,7 +57,7 @@ pub struct Connection {
 }
 
 /// What came back for a call.
-enum Answer {
+enum CallReply {
     /// A result, which need not be the last one.
     Result(Value),
     /// Addresses that the user has to go to before the call is made again.
@@ -214,8 +214,8 @@ impl Connection {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for _ in 0..ROUNDS {
             let result = match self.try_call(params.clone(), caller, questions).await {
-                Ok(Answer::Result(result)) => result,
-                Ok(Answer::Visit(addresses)) => {
+                Ok(CallReply::Result(result)) => result,
+                Ok(CallReply::Visit(addresses)) => {
                     let went = visits::ask(&self.peer, &addresses, questions);
                     tokio::select! {
                         () = caller.cancel.cancelled() => return Called::Cancelled,
@@ -249,7 +249,7 @@ impl Connection {
         params: CallToolRequestParams,
         caller: &Caller,
         questions: &Arc<Questions>,
-    ) -> Result<Answer, Called> {
+    ) -> Result<CallReply, Called> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let (server, progress) = (self.running.peer(), &caller.progress);
         let sent = self.peer.follow(server, request, progress, questions);
@@ -267,15 +267,15 @@ impl Connection {
         mut handle: RequestHandle<RoleClient>,
         caller: &Caller,
         questions: &Questions,
-    ) -> Result<Answer, Called> {
+    ) -> Result<CallReply, Called> {
         let (why, called) = tokio::select! {
             biased;
             answer = &mut handle.rx => {
                 let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
                 return match value(answer) {
-                    Ok(result) => Ok(Answer::Result(result)),
+                    Ok(result) => Ok(CallReply::Result(result)),
                     Err(error) => match visits::wanted(&error) {
-                        Some(addresses) => Ok(Answer::Visit(addresses)),
+                        Some(addresses) => Ok(CallReply::Visit(addresses)),
                         None => Err(Called::Failed(self.explain(&error).await)),
                     },
                 };

@@ -20,6 +20,6 @@ pub mod serve;
 pub use client::{Called, Caller, Http};
 pub use definition::{Changes, Definition, clean};
 pub use elicit::defaults;
-pub use server::{Agreed, News, Server, State, Status};
+pub use server::{Agreed, Server, ServerEvent, State, Status};
 pub use spec::{Identity, Reach, Spec, project_table, read as read_specs};
 pub use tool::ServerTool;

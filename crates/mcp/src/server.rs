@@ -22,7 +22,7 @@ const WITHIN: Duration = Duration::from_secs(60);
 
 /// What the user or the registry should know of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum News {
+pub enum ServerEvent {
     /// What models are told of its tools has changed; to be kept.
     Agreed,
     /// It says something else than was agreed.
@@ -103,7 +103,7 @@ pub struct Server {
     /// How it is reached.
     pub spec: Spec,
     http: Http,
-    news: Box<dyn Fn(News) + Send + Sync>,
+    news: Box<dyn Fn(ServerEvent) + Send + Sync>,
     status: Mutex<Status>,
     live: tokio::sync::Mutex<Live>,
     this: Weak<Self>,
@@ -121,7 +121,7 @@ impl Server {
         spec: Spec,
         agreed: Agreed,
         http: Http,
-        news: impl Fn(News) + Send + Sync + 'static,
+        news: impl Fn(ServerEvent) + Send + Sync + 'static,
     ) -> Arc<Self> {
         let mut status = Status::default();
         status.agree(agreed);
@@ -237,7 +237,7 @@ impl Server {
                 Ok(connection)
             }
             Err(why) => {
-                (self.news)(News::Failed(why.clone()));
+                (self.news)(ServerEvent::Failed(why.clone()));
                 Err(why)
             }
         }
@@ -257,7 +257,7 @@ impl Server {
 
     fn hear(self: Arc<Self>, event: Event) {
         match event {
-            Event::Declined(asked) => (self.news)(News::Declined(asked)),
+            Event::Declined(asked) => (self.news)(ServerEvent::Declined(asked)),
             Event::ToolsChanged => drop(tokio::spawn(async move {
                 let connection = self.live.lock().await.connection.clone();
                 if let Some(connection) = connection
@@ -279,9 +279,9 @@ impl Server {
             status.said = Some(offered.definitions);
             if status.agreed.is_none() {
                 status.agreed = status.said.clone();
-                Some(News::Agreed)
+                Some(ServerEvent::Agreed)
             } else {
-                (is_new && status.changes().need_review()).then_some(News::Differs)
+                (is_new && status.changes().need_review()).then_some(ServerEvent::Differs)
             }
         };
         if let Some(news) = news {

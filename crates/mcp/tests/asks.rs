@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp::{Agreed, Called, Caller, News, Reach, Server, Spec};
+use mcp::{Agreed, Called, Caller, Reach, Server, ServerEvent, Spec};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -48,7 +48,7 @@ impl Person for Thinker {
     }
 }
 
-type Heard = Arc<Mutex<Vec<News>>>;
+type Heard = Arc<Mutex<Vec<ServerEvent>>>;
 
 fn fake(how: &str) -> (Arc<Server>, Heard) {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp/fake.py");
@@ -124,7 +124,7 @@ async fn a_question_reaches_whoever_called_and_the_answer_the_server() {
     assert_eq!(asked[0].by, "The MCP server \"fake\"");
     assert_eq!(asked[0].message, "Who are you?");
     assert!(matches!(&asked[0].wanted, Wanted::Fields(fields) if fields[0].required));
-    assert_eq!(*heard.lock().unwrap(), [News::Agreed]);
+    assert_eq!(*heard.lock().unwrap(), [ServerEvent::Agreed]);
 }
 
 #[tokio::test]
@@ -157,7 +157,7 @@ async fn where_nobody_is_a_question_is_declined_and_told() {
     let (server, heard) = fake("well");
     let called = ask(&server, Arc::new(NoPerson), Value::Null).await;
     assert_eq!(called, answered(&json!({"action": "decline"})));
-    let declined = News::Declined("Your password?".to_owned());
+    let declined = ServerEvent::Declined("Your password?".to_owned());
     assert!(heard.lock().unwrap().contains(&declined));
 }
 
@@ -165,7 +165,7 @@ async fn where_nobody_is_a_question_is_declined_and_told() {
 async fn a_server_that_nobody_called_asks_nobody() {
     let (server, heard) = fake("unasked");
     server.start().await.unwrap();
-    let declined = News::Declined("Your password?".to_owned());
+    let declined = ServerEvent::Declined("Your password?".to_owned());
     while !heard.lock().unwrap().contains(&declined) {
         tokio::task::yield_now().await;
     }
@@ -244,7 +244,7 @@ async fn a_call_that_needs_the_user_at_an_address_fails_without_them_and_not_wit
     );
     let nobody = call(&server, "login", Arc::new(NoPerson), json!(99)).await;
     assert!(failed(nobody).contains("and nobody is here who could: Log in"));
-    let declined = News::Declined("Log in to go on".to_owned());
+    let declined = ServerEvent::Declined("Log in to go on".to_owned());
     assert!(heard.lock().unwrap().contains(&declined));
     let ann = Somebody::who_says(Reply::Given(Map::new()));
     let endless = failed(call(&server, "login", ann.clone(), json!(99)).await);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp::{Agreed, Called, Caller, News, Reach, Server, Spec};
+use mcp::{Agreed, Called, Caller, Reach, Server, ServerEvent, Spec};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use tools::{NoPerson, Progress};
@@ -16,7 +16,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 struct Fake {
     server: Arc<Server>,
-    news: Arc<Mutex<Vec<News>>>,
+    news: Arc<Mutex<Vec<ServerEvent>>>,
     folder: tempfile::TempDir,
 }
 
@@ -61,7 +61,7 @@ impl Fake {
         self.server.call(tool, arguments, &caller).await
     }
 
-    fn news(&self) -> Vec<News> {
+    fn news(&self) -> Vec<ServerEvent> {
         self.news.lock().unwrap().clone()
     }
 }
@@ -112,7 +112,7 @@ async fn a_tool_is_called_and_its_server_started_for_it() {
              [link to file:///etc/passwd (passwords); it was not fetched]"
         )
     );
-    assert_eq!(fake.news(), [News::Agreed]);
+    assert_eq!(fake.news(), [ServerEvent::Agreed]);
 }
 
 /// The clock runs ahead while nothing happens.
@@ -125,7 +125,7 @@ async fn a_server_that_never_answers_is_given_up() {
     };
     assert_eq!(why, "it did not answer within 30 seconds");
     assert!(began.elapsed() < Duration::from_secs(40));
-    assert_eq!(fake.news(), [News::Failed(why)]);
+    assert_eq!(fake.news(), [ServerEvent::Failed(why)]);
 }
 
 #[tokio::test]
@@ -280,7 +280,7 @@ async fn a_tool_that_says_something_else_does_nothing_until_the_user_agrees() {
             "fail: gone",
         ]
     );
-    assert_eq!(fake.news(), [News::Agreed, News::Differs]);
+    assert_eq!(fake.news(), [ServerEvent::Agreed, ServerEvent::Differs]);
     fake.server.accept();
     assert_eq!(fake.call("echo", json!(1)).await, answered("1"));
 }
@@ -290,7 +290,7 @@ async fn a_server_that_cannot_start_says_why() {
     let exit = fake("exit");
     let why = exit.server.start().await.unwrap_err();
     assert_eq!(why, "it ended; its last words were \"the fake has no key\"");
-    assert_eq!(exit.news(), [News::Failed(why)]);
+    assert_eq!(exit.news(), [ServerEvent::Failed(why)]);
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ const JSON: &str = "application/json";
 
 /// How a call of a tool is answered.
 #[derive(Clone)]
-struct Answer {
+struct CannedResponse {
     kind: &'static str,
     /// `ID` is replaced by the number of the request.
     bytes: Vec<u8>,
@@ -27,14 +27,14 @@ struct Answer {
 
 struct Fake {
     server: Arc<Server>,
-    answer: Arc<Mutex<Answer>>,
+    answer: Arc<Mutex<CannedResponse>>,
 }
 
 /// A server in front of which nothing waits.
 async fn fake() -> Fake {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let answer = Answer {
+    let answer = CannedResponse {
         kind: JSON,
         bytes: Vec::new(),
         stays: false,
@@ -60,7 +60,7 @@ async fn fake() -> Fake {
 impl Fake {
     /// Calls a tool, for an hour at most.
     async fn call(&self, kind: &'static str, bytes: impl Into<Vec<u8>>, stays: bool) -> Called {
-        *self.answer.lock().unwrap() = Answer {
+        *self.answer.lock().unwrap() = CannedResponse {
             kind,
             bytes: bytes.into(),
             stays,
@@ -76,7 +76,7 @@ impl Fake {
 }
 
 /// Reads one request and answers it.
-async fn respond(stream: TcpStream, answer: Arc<Mutex<Answer>>) {
+async fn respond(stream: TcpStream, answer: Arc<Mutex<CannedResponse>>) {
     let mut stream = BufReader::new(stream);
     let (mut length, mut posted) = (0, true);
     loop {

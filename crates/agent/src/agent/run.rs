@@ -1,7 +1,7 @@
-//! The answering of one prompt: requests and tool calls until the model is done.
+//! A run: the requests and tool calls that answer one prompt.
 //!
-//! [`cycle::step`] of the crate `chat` decides, as in the editor. This module performs
-//! the effects and reports them as events. It makes progress only while
+//! [`cycle::step`] of the crate `chat` decides what happens, as in the editor. This module
+//! performs the effects and reports them as events. It makes progress only while
 //! [`Run::next`] is awaited.
 
 mod calls;
@@ -24,27 +24,27 @@ use crate::remote::{Input, Remote};
 use self::calls::Running;
 use self::requests::Open;
 
-/// The answering of a prompt. Dropping it cancels what goes on.
+/// The run that answers a prompt. Dropping it cancels requests and calls.
 #[must_use = "nothing happens until its events are read"]
 pub struct Run<'a> {
     agent: &'a mut Agent,
-    /// What the cycle goes by.
+    /// Options of the cycle.
     options: Options,
-    /// Whom it asks.
+    /// Endpoint and parameters of requests; `None` if the setup failed.
     target: Option<(Endpoint, Parameters)>,
-    /// What the model is offered.
+    /// Tools offered to the model.
     offered: Vec<ToolDefinition>,
-    /// What happened and is not decided on yet.
+    /// Events that the cycle has not handled yet.
     waiting: VecDeque<cycle::Event>,
-    /// What was not told yet.
+    /// Events that the program has not read yet.
     told: VecDeque<Event>,
     request: Option<Open>,
-    /// Requests of this run.
+    /// Number of requests in this run.
     requests: u32,
     running: HashMap<CallKey, Running>,
-    /// Calls that the program is asked about.
+    /// Calls that wait for the program's decision.
     asked: HashMap<CallKey, AbortHandle>,
-    /// Calls that do not run, until it was told why.
+    /// Calls that do not run and whose reason was not reported yet.
     refused: Vec<CallKey>,
     cancelled: bool,
     problem: Option<Problem>,
@@ -92,8 +92,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Waits for the next thing that happens; `None` after [`Event::Finished`]. Can be
-    /// dropped and called again. Needs the runtime of tokio.
+    /// Waits for the next event; `None` after [`Event::Finished`]. Cancel-safe. Requires a
+    /// tokio runtime.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.told.pop_front() {
@@ -115,11 +115,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Reads all of it, and gives the text of the last answer.
+    /// Runs to the end and returns the text of the last answer.
     ///
     /// # Errors
     ///
-    /// It did not end with the model's last word.
+    /// The run ended in any way other than [`Ended::Done`].
     pub async fn answer(mut self) -> Result<String, Ended> {
         let mut text = String::new();
         while let Some(event) = self.next().await {
@@ -134,22 +134,22 @@ impl<'a> Run<'a> {
         Ok(text)
     }
 
-    /// A handle to steer or cancel it, also from elsewhere.
+    /// Returns a handle that can steer or cancel the run from another task.
     pub fn remote(&self) -> Remote {
         self.agent.remote()
     }
 
-    /// Speaks up, see [`Remote::steer`].
+    /// Steers the model, see [`Remote::steer`].
     pub fn steer(&self, words: impl Into<String>) {
         self.remote().steer(words);
     }
 
-    /// Says this when the model is done, see [`Remote::follow_up`].
+    /// Queues a message, see [`Remote::follow_up`].
     pub fn follow_up(&self, words: impl Into<String>) {
         self.remote().follow_up(words);
     }
 
-    /// Ends what goes on, see [`Remote::cancel`].
+    /// Cancels the run, see [`Remote::cancel`].
     pub fn cancel(&self) {
         self.remote().cancel();
     }
@@ -172,7 +172,7 @@ impl<'a> Run<'a> {
         self.told.push_back(event);
     }
 
-    /// Decides until something has to be waited for.
+    /// Handles events until the run has to wait.
     fn go_on(&mut self) {
         while let Some(event) = self.waiting.pop_front() {
             let document = self.agent.conversation.document();
@@ -203,8 +203,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Tells why calls did not run, once their results stand in the conversation. Those
-    /// that ran and were cancelled have told their own end.
+    /// Reports why calls did not run, once their results are in the conversation. Cancelled
+    /// calls that were running report their own end.
     fn tell_refused(&mut self) {
         for call in std::mem::take(&mut self.refused) {
             match self.agent.conversation.result(&call.id) {
@@ -219,7 +219,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The program cancels.
+    /// Cancels the run.
     fn stop(&mut self) {
         if self.is_over() {
             return;
@@ -230,7 +230,7 @@ impl<'a> Run<'a> {
         self.stop_asking();
     }
 
-    /// Whether nothing goes on, and nothing is left that could follow.
+    /// Returns true if nothing is in progress and no event is left to handle.
     fn is_over(&self) -> bool {
         let idle = self.running.is_empty() && self.asked.is_empty() && self.request.is_none();
         idle && self.waiting.is_empty()
@@ -255,7 +255,7 @@ impl<'a> Run<'a> {
             let fix = "Prompt it with what it should do instead.";
             Ended::Failed(Problem::new(what, fix))
         } else if says_last == Some(PromptRole::User) {
-            // The cycle does not send the same error for ever.
+            // The cycle stops here rather than send the same error forever.
             let what = "The model wrote calls that cannot be read twice in a row, so it was not asked again.";
             Ended::Failed(Problem::new(what, "Prompt it again."))
         } else {
@@ -266,7 +266,8 @@ impl<'a> Run<'a> {
 }
 
 impl Drop for Run<'_> {
-    /// Ends what goes on, so that the conversation can go on: each call has a result.
+    /// Cancels what is in progress and gives each call a result, so that the conversation
+    /// can continue.
     fn drop(&mut self) {
         if self.finished || self.is_over() {
             return;

@@ -1,7 +1,7 @@
-//! One request and its answer, from connecting to the last byte.
+//! One HTTP request and its answer, from connecting to the last byte.
 //!
-//! Tries nothing again: a failure before the first word of an answer is handed
-//! back, whatever comes later is part of the answer.
+//! Retries nothing: a failure before the first word of an answer is returned; anything
+//! later is part of the answer.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,24 +13,24 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Events;
 
-/// Most bytes of an error body that are read.
+/// Maximum bytes read of an error body.
 const ERROR_BODY: usize = 64 * 1024;
-/// Bytes without a line end that count as a sign of life.
+/// Bytes without a line end that count as progress.
 const ENOUGH: usize = 16 * 1024;
-/// How long the next piece of an error body may take: the status says enough.
+/// Time limit for each piece of an error body. The status already says enough.
 const ERROR_BODY_PATIENCE: Duration = Duration::from_secs(10);
 
-/// An attempt that failed before its answer began.
+/// A failure before the answer began.
 pub(super) struct Failed {
-    /// Its kind.
+    /// Kind of failure, which decides whether to retry.
     pub failure: Failure,
-    /// What the user is told when nothing is tried again.
+    /// The error shown to the user if there is no retry.
     pub problem: Problem,
-    /// The same in few words, behind the provider's name.
+    /// Short description, shown after the provider's name.
     pub short: String,
 }
 
-/// Makes one attempt: the answer's head, when it is one of success.
+/// Sends a request and returns a successful response.
 pub(super) async fn make(
     client: &Client,
     request: &HttpRequest,
@@ -44,8 +44,8 @@ pub(super) async fn make(
     }
 }
 
-/// Passes on what an answer says, and calls `begins` at its first word. `Ok` when it has
-/// begun, also if it broke off later: then its terminal event has been passed on.
+/// Forwards the events of an answer and calls `begins` at its first word. Returns `Ok` once
+/// it has begun, even if it failed later: then a terminal event was forwarded.
 pub(super) async fn read(
     response: Response,
     endpoint: &Endpoint,
@@ -53,7 +53,7 @@ pub(super) async fn read(
     events: &Events,
     begins: impl FnOnce(),
 ) -> Result<(), Failed> {
-    let mut answer = Answer {
+    let mut answer = IncomingAnswer {
         endpoint,
         events,
         begun: false,
@@ -73,6 +73,7 @@ pub(super) async fn read(
                 silence.hears(&chunk, decoder.take_growth());
                 batch
             }
+            // Not an error yet: the decoder may already have a complete answer.
             Some(Err(error)) => {
                 tracing::info!(%error, "the connection broke");
                 broke = true;
@@ -80,8 +81,8 @@ pub(super) async fn read(
             }
             None => break,
         };
-        let passing = decoder.failed_transiently();
-        if answer.pass_on(batch, passing)? {
+        let transient = decoder.failed_transiently();
+        if answer.pass_on(batch, transient)? {
             return Ok(());
         }
         if let Some(begins) = begins.take_if(|_| answer.begun) {
@@ -92,14 +93,14 @@ pub(super) async fn read(
     Ok(())
 }
 
-/// How long nothing has arrived that says something: a ping or a byte now and then is no
-/// answer, an event that adds to it is, and so is a good part of a long line.
+/// Idle timer of an answer. Pings and single bytes don't reset it; events that extend the
+/// answer do, and so does a large piece of a long line.
 struct Silence {
     idle: Duration,
     end: Instant,
     /// Bytes since the last line end.
     bytes: usize,
-    /// Whether lines came that said nothing.
+    /// Whether lines arrived that did not extend the answer.
     pings: bool,
 }
 
@@ -113,14 +114,14 @@ impl Silence {
         }
     }
 
-    /// Takes note of a chunk; `says` tells whether the answer has grown by it.
+    /// Handles a chunk; `says` is true if it extended the answer.
     fn hears(&mut self, chunk: &[u8], says: bool) {
         let line_end = chunk.iter().rposition(|byte| matches!(byte, b'\n' | b'\r'));
         self.bytes = match line_end {
             Some(at) => chunk.len() - at - 1,
             None => self.bytes + chunk.len(),
         };
-        // Lines that come with an event, such as the end of its block, are no pings.
+        // A line that arrives together with an event is part of it, not a ping.
         self.pings |= line_end.is_some() && Instant::now() + self.idle / 2 > self.end;
         if says || self.bytes >= ENOUGH {
             *self = Self::starts(self.idle);
@@ -128,37 +129,37 @@ impl Silence {
     }
 }
 
-/// An answer that arrives.
-struct Answer<'a> {
+/// An answer being received.
+struct IncomingAnswer<'a> {
     endpoint: &'a Endpoint,
     events: &'a Events,
-    /// Whether there was a word of it.
+    /// Whether the answer has begun.
     begun: bool,
 }
 
-impl Answer<'_> {
-    /// Whether the stream is over, by its own word or because nobody listens. An
-    /// error before the first word is not passed on: `passing` says whether it
-    /// passes by itself.
-    fn pass_on(&mut self, mut batch: Vec<StreamEvent>, passing: bool) -> Result<bool, Failed> {
+impl IncomingAnswer<'_> {
+    /// Forwards events and returns true if the stream is over or its receiver is gone. An
+    /// error before the first word is returned instead of forwarded; `transient` says
+    /// whether a retry may help.
+    fn pass_on(&mut self, mut batch: Vec<StreamEvent>, transient: bool) -> Result<bool, Failed> {
         if batch.is_empty() {
             return Ok(false);
         }
         self.begun |= batch.iter().any(is_word);
         for event in &mut batch {
             if let StreamEvent::Error(problem) = event {
-                let problem_there = self.endpoint.redact(problem.clone());
+                let redacted = self.endpoint.redact(problem.clone());
                 if !self.begun {
-                    return Err(broken_off(problem_there, passing));
+                    return Err(broken_off(redacted, transient));
                 }
-                *problem = problem_there;
+                *problem = redacted;
             }
         }
         let ended = batch.iter().any(StreamEvent::is_terminal);
         Ok(self.events.send(batch).is_err() || ended)
     }
 
-    /// Nothing has arrived for too long.
+    /// Ends the answer because the idle time is over.
     fn silent(&self, heard: &Silence) -> Result<(), Failed> {
         let failed = silence(self.endpoint, heard.idle, heard.pings);
         if self.begun {
@@ -169,13 +170,13 @@ impl Answer<'_> {
     }
 }
 
-/// Whether the user has seen something of the answer.
+/// Returns true if the user sees this event.
 fn is_word(event: &StreamEvent) -> bool {
     !matches!(event, StreamEvent::Usage(_) | StreamEvent::Error(_))
 }
 
-fn broken_off(problem: Problem, passing: bool) -> Failed {
-    let failure = if passing {
+fn broken_off(problem: Problem, transient: bool) -> Failed {
+    let failure = if transient {
         Failure::Broken
     } else {
         Failure::Final
@@ -221,7 +222,7 @@ fn header(
     Ok(value)
 }
 
-/// An answer without success, explained.
+/// Reads and explains an error response.
 async fn refusal(response: Response, endpoint: &Endpoint) -> Failed {
     let status = response.status().as_u16();
     let headers = response.headers().clone();
@@ -244,8 +245,8 @@ async fn refusal(response: Response, endpoint: &Endpoint) -> Failed {
     }
 }
 
-/// Never tried again by itself: who thinks for long would think anew.
-/// `pings` tells whether the connection was kept alive meanwhile.
+/// Never retried: the server would start over. `pings` says whether it kept the connection
+/// alive.
 fn silence(endpoint: &Endpoint, idle: Duration, pings: bool) -> Failed {
     let but = if pings { " but pings" } else { "" };
     Failed {
@@ -262,7 +263,7 @@ fn silence(endpoint: &Endpoint, idle: Duration, pings: bool) -> Failed {
     }
 }
 
-/// No answer came, for a reason below HTTP.
+/// Explains a failure below HTTP.
 fn no_answer(error: &reqwest::Error, endpoint: &Endpoint) -> Failed {
     let cause = cause(error);
     let who = format!("{} at {}", endpoint.provider, endpoint.shown_base());
@@ -298,21 +299,21 @@ fn no_answer(error: &reqwest::Error, endpoint: &Endpoint) -> Failed {
     }
 }
 
-/// The innermost of an error's causes, which says most.
+/// Returns the innermost cause of an error, which is the most specific one.
 fn cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;
     }
     let text = cause.to_string();
-    // rustls ends with where programmers read on.
+    // rustls appends a link to its documentation.
     text.split(": https://")
         .next()
         .unwrap_or_default()
         .to_owned()
 }
 
-/// Whether the other side's certificate is not one that we trust.
+/// Returns true if the server's certificate is not trusted.
 fn distrusts(error: &reqwest::Error) -> bool {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
@@ -324,8 +325,7 @@ fn distrusts(error: &reqwest::Error) -> bool {
     false
 }
 
-/// What an I/O error was made of: it does not call that its source, and may be made of
-/// another one.
+/// Unwraps nested I/O errors, whose inner error `source()` skips.
 fn innermost<'a>(
     mut error: &'a (dyn std::error::Error + 'static),
 ) -> &'a (dyn std::error::Error + 'static) {

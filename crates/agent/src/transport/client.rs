@@ -1,7 +1,7 @@
-//! HTTP clients: what they trust, and whom they ask on the way.
+//! HTTP clients with their certificates and proxies.
 //!
 //! Proxies come from the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`,
-//! `NO_PROXY`), certificates from the system, `SSL_CERT_FILE` or a file of the user's.
+//! `NO_PROXY`), certificates from the system, `SSL_CERT_FILE`, or a file set by the user.
 //! Knows no provider.
 
 use std::collections::HashMap;
@@ -20,19 +20,18 @@ const PROXIES: [[&str; 2]; 4] = [
     ["NO_PROXY", "no_proxy"],
 ];
 
-/// How a server is reached.
+/// Connection settings that need a client of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Way {
-    /// How long a connection may take to come about.
+    /// Time limit for connecting.
     connect: Duration,
-    /// Authorities that are trusted beside those of the system.
+    /// Certificate authorities trusted in addition to the system's.
     ca_file: Option<CaFile>,
-    /// Whether no proxy is asked: none can reach this machine for us.
+    /// Whether to bypass proxies, which cannot reach this machine for us.
     direct: bool,
 }
 
-/// A file of certificates, as it is at this moment: what was read of one that is written
-/// anew does not count any more.
+/// A certificate file with its modification time: a changed file is read again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct CaFile {
     path: PathBuf,
@@ -51,13 +50,13 @@ impl CaFile {
     }
 }
 
-/// The client for what is at `base_url`, whose connections may take `connect` to come
-/// about. It trusts the authorities in `ca_file` as well. It is made when it is first
-/// needed, because its certificates cost memory, and kept.
+/// Returns a client for `base_url` that connects within `connect` and also trusts the
+/// authorities in `ca_file`. It is created on first use, because certificates cost memory,
+/// and then reused.
 ///
 /// # Errors
 ///
-/// The file has no certificates, or no client can be made on this machine.
+/// The file contains no certificates, or no client can be created on this machine.
 pub fn client(
     base_url: &str,
     ca_file: Option<&Path>,
@@ -76,7 +75,7 @@ pub fn client(
     }
     let client = make(&way)?;
     let path = |way: &Way| way.ca_file.as_ref().map(|file| file.path.clone());
-    // Those with an earlier content of the file serve nobody any more.
+    // Clients for an earlier version of the file are no longer used.
     clients.retain(|it, _| {
         it.ca_file.is_none() || it.ca_file == way.ca_file || path(it) != path(&way)
     });
@@ -84,7 +83,7 @@ pub fn client(
     Ok(client)
 }
 
-/// Whether a server is on this machine by its address alone.
+/// Returns true if the address names this machine.
 pub(super) fn is_this_machine(base_url: &str) -> bool {
     let Some(host) = Url::parse(base_url)
         .ok()
@@ -97,7 +96,7 @@ pub(super) fn is_this_machine(base_url: &str) -> bool {
 }
 
 fn make(way: &Way) -> Result<Client, Problem> {
-    // A provider that was installed before is as good.
+    // An error means that a provider is already installed, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
         .connect_timeout(way.connect)
@@ -119,9 +118,9 @@ fn make(way: &Way) -> Result<Client, Problem> {
     })
 }
 
-/// Has a client ask the proxies that `variable` names, by the rules of `reqwest`, which
-/// itself reads nothing but the environment block: the address of a proxy with a password
-/// is not in there (see [`tools::variables`]).
+/// Adds the proxies named by `variable`, by the rules of `reqwest`. `reqwest` itself reads
+/// only the process environment, which does not contain a proxy with a password (see
+/// [`tools::variables`]).
 fn with_proxies(
     builder: ClientBuilder,
     variable: &dyn Fn(&str) -> Option<String>,
@@ -135,7 +134,7 @@ fn with_proxies(
             true => address,
             false => format!("http://{address}"),
         };
-        // One that cannot be read is left out, as `reqwest` does.
+        // An invalid proxy is ignored, as `reqwest` does.
         let proxy = make(address).ok()?;
         Some(proxy.no_proxy(NoProxy::from_string(&none)))
     };

@@ -7,7 +7,7 @@ mod writing;
 
 use std::time::Duration;
 
-use agent::answer::{self, Answer, Ids, Said};
+use agent::answer::{self, AnswerBuilder, AnswerEvent, Ids};
 use chat::Problem;
 use chat::cycle::{AnswerEnd, Event, Level, Notice, Options};
 use provider::StreamEvent;
@@ -32,7 +32,7 @@ pub(super) struct Open {
     cancel: CancellationToken,
     /// Who is asked, for the spinner and for signatures.
     pub(super) label: String,
-    answer: Answer,
+    answer: AnswerBuilder,
     /// Text that was decided on and is not in the buffer.
     unwritten: String,
     /// What it takes.
@@ -75,7 +75,7 @@ pub(super) enum Doing {
 
 impl Open {
     /// A request of which nothing is known yet.
-    pub(super) fn new(number: u64, cancel: CancellationToken, answer: Answer) -> Self {
+    pub(super) fn new(number: u64, cancel: CancellationToken, answer: AnswerBuilder) -> Self {
         Self {
             number,
             cancel,
@@ -200,19 +200,19 @@ impl Session {
             open.doing = Doing::Thinking(open.answer.thinking_len());
         }
         match said {
-            Some(Said::Call(call)) => {
+            Some(AnswerEvent::Call(call)) => {
                 let recorded = answer::key(&call).map(Event::Recorded);
                 self.waiting.extend(recorded);
             }
-            Some(Said::Complete) => open.end = Some(AnswerEnd::Complete),
-            Some(Said::Limited(problem)) => {
+            Some(AnswerEvent::Complete) => open.end = Some(AnswerEnd::Complete),
+            Some(AnswerEvent::Limited(problem)) => {
                 self.editor.notify(&Notice {
                     level: Level::Warning,
                     text: problem.to_string(),
                 });
                 self.end_request(&problem.what, AnswerEnd::Limited);
             }
-            Some(Said::Failed(problem)) => self.failed(&problem),
+            Some(AnswerEvent::Failed(problem)) => self.failed(&problem),
             None => {}
         }
         if let Some(open) = &mut self.request {
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     fn pieces(text: &str) -> Vec<String> {
-        let mut open = Open::new(1, CancellationToken::new(), Answer::default());
+        let mut open = Open::new(1, CancellationToken::new(), AnswerBuilder::default());
         open.unwritten = text.to_owned();
         let piece = std::iter::from_fn(|| Some(open.take_piece()).filter(|it| !it.is_empty()));
         piece.collect()
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn the_next_piece_of_much_text_waits_for_no_frame() {
-        let mut open = Open::new(1, CancellationToken::new(), Answer::default());
+        let mut open = Open::new(1, CancellationToken::new(), AnswerBuilder::default());
         open.unwritten = "line\n".repeat(PIECE / 4);
         open.last_write = Some(Instant::now());
         open.take_piece();

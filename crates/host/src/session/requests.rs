@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agent::answer::{Answer, Ids};
+use agent::answer::{AnswerBuilder, Ids};
 use agent::transport;
 use chat::Problem;
 use chat::cycle::{Level, Notice};
@@ -42,7 +42,7 @@ impl Session {
         self.note_request();
         let number = self.number();
         let cancel = CancellationToken::new();
-        self.request = Some(Open::new(number, cancel.clone(), Answer::default()));
+        self.request = Some(Open::new(number, cancel.clone(), AnswerBuilder::default()));
         let buffer = self.buffer;
         self.editor.emit(SessionEvent::RequestStarted { buffer });
         let Some(inbox) = self.inbox.upgrade() else {

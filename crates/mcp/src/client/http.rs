@@ -241,21 +241,26 @@ impl MendingClient {
                 let Some(id) = sent.id.clone() else {
                     return Ok(StreamableHttpPostResponse::Accepted);
                 };
-                let message = match mend::line(body.trim_ascii()) {
-                    Line::Mended(text) => serde_json::from_str(&text),
-                    Line::Unreadable(wrong) => Ok(unreadable(id.clone(), &wrong)),
-                    Line::Whole | Line::Foreign => serde_json::from_slice(&body),
-                };
-                let message = message.map_err(|error| {
-                    let said = format!("no message of the protocol: {error}");
-                    StreamableHttpError::UnexpectedServerResponse(said.into())
-                })?;
-                let message = answer_to(id, message);
+                let message = json_answer(id, &body)?;
                 Ok(StreamableHttpPostResponse::Json(message, session))
             }
             kind => Err(StreamableHttpError::UnexpectedContentType(kind)),
         }
     }
+}
+
+/// Reads the JSON body that answers the request `id`.
+fn json_answer(id: RequestId, body: &[u8]) -> Result<ServerJsonRpcMessage, Failure> {
+    let message = match mend::line(body.trim_ascii()) {
+        Line::Mended(text) => serde_json::from_str(&text),
+        Line::Unreadable(wrong) => Ok(unreadable(id.clone(), &wrong)),
+        Line::Whole | Line::Foreign => serde_json::from_slice(body),
+    };
+    let message = message.map_err(|error| {
+        let said = format!("no message of the protocol: {error}");
+        StreamableHttpError::UnexpectedServerResponse(said.into())
+    })?;
+    Ok(answer_to(id, message))
 }
 
 /// Reads an answer whose status is no success.

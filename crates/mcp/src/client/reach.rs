@@ -10,7 +10,7 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
-use tokio::process::ChildStderr;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tools::Program;
 
 use super::http::MendingClient;
@@ -67,16 +67,9 @@ async fn open_as(
     match &spec.reach {
         Reach::Program { argv, env, cwd } => {
             let env: Vec<_> = env.clone().into_iter().collect();
-            let mut program = Program::converse(argv, &env, cwd.as_deref())
+            let program = Program::converse(argv, &env, cwd.as_deref())
                 .map_err(|error| format!("{:?} cannot be started: {error}", argv[0]))?;
-            let (stdin, stdout) = (program.stdin.take(), program.stdout.take());
-            let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
-                return Err("its streams are gone".to_owned().into());
-            };
-            if let Some(stderr) = program.stderr.take() {
-                tokio::spawn(keep_log(spec.name.clone(), stderr, trouble.clone()));
-            }
-            let stdout = Limited::new(stdout, LONGEST, trouble.clone());
+            let (program, stdout, stdin) = streams(program, &spec.name, &trouble)?;
             let running = peer.serve_with_lifecycle((stdout, stdin), lifecycle);
             match running.await {
                 Ok(running) => Ok((running, Some(program))),
@@ -95,6 +88,23 @@ async fn open_as(
             }
         }
     }
+}
+
+/// Takes a program's streams and logs its standard error.
+fn streams(
+    mut program: Program,
+    name: &str,
+    trouble: &Trouble,
+) -> Result<(Program, Limited<ChildStdout>, ChildStdin), String> {
+    let (stdin, stdout) = (program.stdin.take(), program.stdout.take());
+    let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
+        return Err("its streams are gone".to_owned());
+    };
+    if let Some(stderr) = program.stderr.take() {
+        tokio::spawn(keep_log(name.to_owned(), stderr, trouble.clone()));
+    }
+    let stdout = Limited::new(stdout, LONGEST, trouble.clone());
+    Ok((program, stdout, stdin))
 }
 
 /// The newest era first; a server that does not know it is greeted in the older way.

@@ -28,8 +28,8 @@ struct Waiting {
     by_turn: BTreeMap<u64, CancellationToken>,
 }
 
-/// One connection's place, given back when it is dropped.
-pub(super) struct Place {
+/// One connection's slot, released back when it is dropped.
+pub(super) struct Slot {
     /// Ends the connection.
     pub(super) ended: CancellationToken,
     all: Connections,
@@ -48,7 +48,7 @@ impl Connections {
 
     /// A place for a new connection. Where there is none, the connection that has waited
     /// for longest is ended; where all of them work, one has to end first.
-    pub(super) async fn place(&self) -> Arc<Place> {
+    pub(super) async fn slot(&self) -> Arc<Slot> {
         let places = self.places.clone();
         let permit = match places.clone().try_acquire_owned() {
             Ok(permit) => permit,
@@ -60,14 +60,14 @@ impl Connections {
                 places.acquire_owned().await.expect("an open semaphore")
             }
         };
-        let place = Arc::new(Place {
+        let slot = Arc::new(Slot {
             ended: CancellationToken::new(),
             all: self.clone(),
             turn: Mutex::default(),
             _permit: permit,
         });
-        place.waits();
-        place
+        slot.waits();
+        slot
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
@@ -75,7 +75,7 @@ impl Connections {
     }
 }
 
-impl Place {
+impl Slot {
     /// A whole request is there. The connection is left alone until the guard is dropped.
     pub(super) fn works(self: &Arc<Self>) -> Working {
         self.leave();
@@ -102,14 +102,14 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.leave();
     }
 }
 
 /// A connection works on a request, or on its answer.
-pub(super) struct Working(Arc<Place>);
+pub(super) struct Working(Arc<Slot>);
 
 impl Drop for Working {
     fn drop(&mut self) {
@@ -152,8 +152,8 @@ mod tests {
     #[tokio::test]
     async fn a_new_connection_takes_the_place_of_the_one_that_waited_longest() {
         let all = Connections::new(2);
-        let (first, second) = (all.place().await, all.place().await);
-        let mut third = Box::pin(all.place());
+        let (first, second) = (all.slot().await, all.slot().await);
+        let mut third = Box::pin(all.slot());
         assert!((&mut third).now_or_never().is_none());
         assert!(first.ended.is_cancelled() && !second.ended.is_cancelled());
         drop(first);
@@ -163,18 +163,18 @@ mod tests {
     #[tokio::test]
     async fn a_connection_that_works_is_left_alone_until_its_answer_is_sent() {
         let all = Connections::new(2);
-        let (first, second) = (all.place().await, all.place().await);
+        let (first, second) = (all.slot().await, all.slot().await);
         let working = first.works();
-        let mut third = Box::pin(all.place());
+        let mut third = Box::pin(all.slot());
         assert!((&mut third).now_or_never().is_none());
         assert!(second.ended.is_cancelled() && !first.ended.is_cancelled());
         drop(second);
         let third = third.await;
         let both = third.works();
-        assert!(all.place().now_or_never().is_none());
+        assert!(all.slot().now_or_never().is_none());
         assert!(!first.ended.is_cancelled() && !third.ended.is_cancelled());
         drop((working, both));
-        assert!(all.place().now_or_never().is_none());
+        assert!(all.slot().now_or_never().is_none());
         assert!(first.ended.is_cancelled());
     }
 }

@@ -22,7 +22,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 use super::admission::{Guard, Refusal, check_method, hosts, origins};
-use super::connections::{Answering, Connections, Place};
+use super::connections::{Answering, Connections, Slot};
 use super::handler::Handler;
 use super::{Offer, messages};
 
@@ -37,7 +37,7 @@ const RECEIVE: Duration = Duration::from_secs(30);
 
 type Service = StreamableHttpService<Handler, LocalSessionManager>;
 type Sent = Answering<Infallible>;
-type Answer = <Service as tower_service::Service<Request<Full<Bytes>>>>::Response;
+type HttpResponse = <Service as tower_service::Service<Request<Full<Bytes>>>>::Response;
 
 /// Serves whoever connects, until the listener fails.
 ///
@@ -61,16 +61,16 @@ pub async fn serve_http(
                 continue;
             }
         };
-        let place = connections.place().await;
-        tokio::spawn(serve_connection(served.clone(), stream, place));
+        let slot = connections.slot().await;
+        tokio::spawn(serve_connection(served.clone(), stream, slot));
     }
 }
 
-async fn serve_connection(served: Arc<Served>, stream: TcpStream, place: Arc<Place>) {
-    let of_requests = place.clone();
+async fn serve_connection(served: Arc<Served>, stream: TcpStream, slot: Arc<Slot>) {
+    let of_requests = slot.clone();
     let answer = service_fn(move |request| {
-        let (served, place) = (served.clone(), of_requests.clone());
-        async move { Ok::<_, Infallible>(served.answer(request, &place).await) }
+        let (served, slot) = (served.clone(), of_requests.clone());
+        async move { Ok::<_, Infallible>(served.answer(request, &slot).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
@@ -80,7 +80,7 @@ async fn serve_connection(served: Arc<Served>, stream: TcpStream, place: Arc<Pla
         ended = connection => if let Err(error) = ended {
             tracing::debug!(%error, "a connection ended");
         },
-        () = place.ended.cancelled() => {
+        () = slot.ended.cancelled() => {
             tracing::debug!("a connection made room for another one");
         }
     }
@@ -115,10 +115,10 @@ impl Served {
         })
     }
 
-    async fn answer(&self, request: Request<Incoming>, place: &Arc<Place>) -> Response<Sent> {
+    async fn answer(&self, request: Request<Incoming>, slot: &Arc<Slot>) -> Response<Sent> {
         let (answer, working) = match self.receive(request).await {
             Ok(request) => {
-                let working = place.works();
+                let working = slot.works();
                 (self.respond(request).await, Some(working))
             }
             Err(refusal) => (refused(&refusal), None),
@@ -149,7 +149,7 @@ impl Served {
         }
     }
 
-    async fn respond(&self, request: Request<Bytes>) -> Answer {
+    async fn respond(&self, request: Request<Bytes>) -> HttpResponse {
         let (mut parts, body) = request.into_parts();
         let mut begins_session = false;
         if parts.method == Method::POST {
@@ -178,7 +178,7 @@ impl Served {
     }
 }
 
-fn refused(refusal: &Refusal) -> Answer {
+fn refused(refusal: &Refusal) -> HttpResponse {
     let mut response = said(
         refusal.status,
         "text/plain; charset=utf-8",
@@ -193,7 +193,7 @@ fn refused(refusal: &Refusal) -> Answer {
     response
 }
 
-fn said(status: u16, kind: &'static str, body: String) -> Answer {
+fn said(status: u16, kind: &'static str, body: String) -> HttpResponse {
     let mut response = Response::new(Full::new(Bytes::from(body)).boxed());
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::FORBIDDEN);
     let kind = HeaderValue::from_static(kind);

@@ -1,4 +1,4 @@
-//! The calls of a run: asked about, started, ended.
+//! Tool calls of a run: approval, start, and end.
 
 use chat::approval::{self, CallKey, Question};
 use chat::cycle;
@@ -12,14 +12,14 @@ use crate::approval::Approval;
 use crate::event::{Call, Event};
 use crate::remote::Input;
 
-/// A call that runs.
+/// A running call.
 pub(super) struct Running {
     cancel: CancellationToken,
     label: String,
 }
 
 impl Run<'_> {
-    /// Asks the program about a call.
+    /// Asks the program whether a call may run.
     pub(super) fn ask(&mut self, question: Question) {
         let Question { call, input, .. } = question;
         let asked = self.agent.approval.may_run(Call {
@@ -31,13 +31,13 @@ impl Run<'_> {
         let asking = tokio::spawn(asked);
         self.asked.insert(call.clone(), asking.abort_handle());
         tokio::spawn(async move {
-            // Who panics has not approved.
+            // A panic in the program's function counts as a refusal.
             let may_run = asking.await.unwrap_or_default();
             drop(inbox.send(Input::Decided(call, may_run)));
         });
     }
 
-    /// The program decided about a call.
+    /// Handles the program's decision about a call.
     pub(super) fn call_decided(&mut self, call: CallKey, may_run: bool) {
         if self.asked.remove(&call).is_some() {
             let answers = Approval::answers(call, may_run);
@@ -46,7 +46,7 @@ impl Run<'_> {
         }
     }
 
-    /// Nobody is waited for any more: what was asked about does not run.
+    /// Stops waiting for decisions; undecided calls do not run.
     pub(super) fn stop_asking(&mut self) {
         let asked: Vec<CallKey> = self.asked.keys().cloned().collect();
         for call in asked {
@@ -57,14 +57,14 @@ impl Run<'_> {
         }
     }
 
-    /// Starts a call that was approved.
+    /// Starts an approved call.
     pub(super) fn run_call(&mut self, call: CallKey, input: Value) {
         let (name, input) = match approval::inside(&call.name, &input) {
-            // What was decided about is what runs.
+            // Approval was decided for the inner call, so run that one.
             Some((inner, arguments)) if self.agent.registry.get(inner).is_some() => {
                 (inner.to_owned(), arguments)
             }
-            // A call that others carry out.
+            // The inner tool is nested; the outer tool runs it.
             _ => (call.name.clone(), input),
         };
         let Some(tool) = self.agent.registry.get(&name) else {
@@ -112,7 +112,7 @@ impl Run<'_> {
             is_error,
             details: ran.details,
         });
-        // It ran, so it has told its end.
+        // `ToolFinished` has reported its end.
         self.refused.retain(|refused| *refused != call);
         let ended = vec![(call, ran.outcome)];
         self.waiting.push_back(cycle::Event::ToolsFinished(ended));

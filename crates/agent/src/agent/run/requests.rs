@@ -1,4 +1,4 @@
-//! The requests of a run, and the answers that arrive.
+//! Requests of a run and their answers.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Run;
-use crate::answer::{self, Answer, Said};
+use crate::answer::{self, AnswerBuilder, AnswerEvent};
 use crate::event::{Call, Event};
 use crate::remote::Input;
 use crate::transport::{self, Asker};
 
-/// A request that is open.
+/// An open request.
 pub(super) struct Open {
     number: u64,
-    answer: Answer,
-    /// What came of it so far.
+    answer: AnswerBuilder,
+    /// Text received so far.
     text: String,
     usage: Usage,
-    /// Stops it, also when nobody waits for it any more.
+    /// Cancels the request when dropped.
     _stop: DropGuard,
 }
 
-/// Hands on what a request waits for, and asks who may have another key.
+/// Forwards a request's notes to the run, and key renewals to the program.
 struct Notes {
     number: u64,
     inbox: mpsc::UnboundedSender<Input>,
@@ -44,12 +44,30 @@ impl Asker for Notes {
     }
 }
 
+/// Forwards the events of a request to the run.
+async fn forward(
+    number: u64,
+    mut batches: mpsc::UnboundedReceiver<Vec<StreamEvent>>,
+    mut text_calls: Option<TextCalls>,
+    inbox: mpsc::UnboundedSender<Input>,
+) {
+    while let Some(mut batch) = batches.recv().await {
+        if let Some(calls) = &mut text_calls {
+            batch = calls.read(batch);
+        }
+        drop(inbox.send(Input::Stream(number, batch)));
+    }
+    // Only used if the stream closes without a terminal event.
+    let gone = Problem::new("The request ended without an answer.", "Prompt again.");
+    drop(inbox.send(Input::Stream(number, vec![StreamEvent::Error(gone)])));
+}
+
 impl Run<'_> {
     pub(super) fn is_open(&self, number: u64) -> bool {
         self.request.as_ref().is_some_and(|it| it.number == number)
     }
 
-    /// Sends the conversation.
+    /// Sends the conversation as a new request.
     pub(super) fn send(&mut self) {
         let Some((endpoint, parameters)) = self.target.clone() else {
             return;
@@ -62,7 +80,7 @@ impl Run<'_> {
         (self.problem, self.cancelled) = (None, false);
         let number = self.agent.requests;
         let cancel = CancellationToken::new();
-        let mut answer = Answer::to(&self.agent.conversation.document());
+        let mut answer = AnswerBuilder::to(&self.agent.conversation.document());
         answer.set_provider(&endpoint.provider);
         self.request = Some(Open {
             number,
@@ -75,10 +93,10 @@ impl Run<'_> {
             number: self.requests,
         });
         let inbox = self.agent.inbox.clone();
-        let mut calls = parameters
+        let text_calls = parameters
             .text_tools
             .then(|| TextCalls::new(prompt.tools.clone()));
-        let (events, mut batches) = mpsc::unbounded_channel();
+        let (events, batches) = mpsc::unbounded_channel();
         let notes = Notes {
             number,
             inbox: inbox.clone(),
@@ -87,20 +105,11 @@ impl Run<'_> {
         tokio::spawn(async move {
             transport::send(prompt, endpoint, parameters, events, &notes, cancel).await;
         });
-        tokio::spawn(async move {
-            while let Some(mut batch) = batches.recv().await {
-                if let Some(calls) = &mut calls {
-                    batch = calls.read(batch);
-                }
-                drop(inbox.send(Input::Stream(number, batch)));
-            }
-            // Nobody reads this unless the request ended without an end.
-            let gone = Problem::new("The request ended without an answer.", "Prompt again.");
-            drop(inbox.send(Input::Stream(number, vec![StreamEvent::Error(gone)])));
-        });
+        tokio::spawn(forward(number, batches, text_calls, inbox));
     }
 
-    /// The request of that number said something.
+    /// Handles events of the request with this number. Events of an older request are
+    /// ignored.
     pub(super) fn stream(&mut self, number: u64, events: Vec<StreamEvent>) {
         for event in events {
             if !self.is_open(number) {
@@ -123,7 +132,7 @@ impl Run<'_> {
         let said = open.answer.take(event);
         open.text.push_str(&open.answer.text());
         match said {
-            Some(Said::Call(issued)) => {
+            Some(AnswerEvent::Call(issued)) => {
                 let input = chat::json::parse_object(&issued.input);
                 let key = answer::key(&issued);
                 key.into_iter().for_each(|it| self.agent.cycle.record(it));
@@ -133,14 +142,14 @@ impl Run<'_> {
                     input: input.unwrap_or_else(|_| issued.input.into()),
                 }));
             }
-            Some(Said::Complete) => self.end_answer(AnswerEnd::Complete),
-            Some(Said::Limited(problem)) => self.cut_off(problem, AnswerEnd::Limited),
-            Some(Said::Failed(problem)) => self.cut_off(problem, AnswerEnd::Failed),
+            Some(AnswerEvent::Complete) => self.end_answer(AnswerEnd::Complete),
+            Some(AnswerEvent::Limited(problem)) => self.cut_off(problem, AnswerEnd::Limited),
+            Some(AnswerEvent::Failed(problem)) => self.cut_off(problem, AnswerEnd::Failed),
             None => {}
         }
     }
 
-    /// Ends the answer early; what arrived stays, with the reason.
+    /// Ends the answer early, keeping the received part with the reason.
     fn cut_off(&mut self, problem: Problem, end: AnswerEnd) {
         if let Some(open) = &mut self.request {
             open.answer.break_off(&problem.what);
@@ -149,7 +158,7 @@ impl Run<'_> {
         self.end_answer(end);
     }
 
-    /// The request is not wanted any more.
+    /// Cancels the open request.
     pub(super) fn break_off(&mut self) {
         if let Some(open) = &mut self.request {
             open.answer.break_off("cancelled by the user");

@@ -121,6 +121,13 @@ impl Mender {
                 None => vec![event],
             };
         };
+        self.settle(&head, data);
+        vec![event]
+    }
+
+    /// Marks the request that a message answers as answered. An error without an ID
+    /// becomes the answer to this stream's request.
+    fn settle(&self, head: &Head, data: &mut String) {
         match (head, &self.id) {
             // A server that could not read the number leaves it out.
             (
@@ -133,9 +140,9 @@ impl Mender {
             ) => {
                 if let Ok(message) = serde_json::from_str(data)
                     && self.unanswered.remove(id)
-                    && let Some(answer) = as_event(&answer_to(id.clone(), message))
+                    && let Ok(answer) = serde_json::to_string(&answer_to(id.clone(), message))
                 {
-                    event.data = answer.data;
+                    *data = answer;
                 }
             }
             (
@@ -146,11 +153,10 @@ impl Mender {
                 },
                 _,
             ) => {
-                self.unanswered.remove(&id);
+                self.unanswered.remove(id);
             }
             _ => {}
         }
-        vec![event]
     }
 
     /// As [`Mender::fail`], and where to go on is still known.

@@ -8,10 +8,10 @@ use chat::cycle::Level;
 use tools::Precedence;
 
 use super::{Inner, report, source};
-use crate::{News, Server, ServerTool};
+use crate::{Server, ServerEvent, ServerTool};
 
 /// What a server says about itself.
-pub(super) fn hear(inner: &Weak<Inner>, name: &str, news: News) {
+pub(super) fn hear(inner: &Weak<Inner>, name: &str, news: ServerEvent) {
     let Some(inner) = inner.upgrade() else {
         return;
     };
@@ -21,15 +21,15 @@ pub(super) fn hear(inner: &Weak<Inner>, name: &str, news: News) {
 }
 
 impl Inner {
-    fn take(&self, name: &str, news: News) {
+    fn take(&self, name: &str, news: ServerEvent) {
         let Some(server) = self.state().live.get(name).cloned() else {
             return;
         };
         match news {
-            News::Agreed => self.met(&server),
-            News::Differs => self.differs(&server),
-            News::Failed(why) => self.failed(name, &server, &why),
-            News::Declined(asked) => {
+            ServerEvent::Agreed => self.met(&server),
+            ServerEvent::Differs => self.differs(&server),
+            ServerEvent::Failed(why) => self.failed(name, &server, &why),
+            ServerEvent::Declined(asked) => {
                 let text = format!(
                     "The MCP server \"{name}\" asked you for something and got a refusal, as it cannot be answered here: {asked}"
                 );
