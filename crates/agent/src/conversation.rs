@@ -79,8 +79,8 @@ impl Conversation {
         new.to_vec()
     }
 
-    /// Returns the answer just written, as a message. Later messages of the request are
-    /// left out: its calls have no results yet.
+    /// Returns the answer just written, as a message. Leaves out what follows it in the
+    /// request: placeholder results, because its calls have none yet.
     pub(crate) fn tell_answer(&mut self) -> Option<PromptMessage> {
         let mut prompt = self.prompt(&[]);
         let is_answer = |message: &PromptMessage| message.role == PromptRole::Assistant;

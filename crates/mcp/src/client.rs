@@ -1,7 +1,7 @@
-//! One connection to a server: its tools, and calls of them.
+//! One connection to a server: lists its tools and calls them.
 //!
-//! Together with `client/` the only place that names the SDK for using servers. Knows
-//! no registry and no user; a server is believed in nothing.
+//! Only this module and `client/` refer to the SDK for using servers. Knows no registry and
+//! no user, and trusts nothing a server says.
 
 mod explain;
 mod http;
@@ -34,21 +34,21 @@ use peer::Peer;
 pub use questions::PATIENCE;
 use questions::Questions;
 
-/// How long a server may take until it is ready: RELIABILITY F136.
+/// Time limit for a server to become ready.
 const READY: Duration = Duration::from_secs(30);
-/// How long one may take that did not end a call in time, to show that it lives.
+/// Time limit for a ping to a server that missed a call's time limit.
 const ALIVE: Duration = Duration::from_secs(2);
-/// Most pages of a list of tools.
+/// Maximum pages of a tool list.
 const PAGES: usize = 100;
-/// Most times that a server gives questions instead of a result.
+/// Maximum rounds of questions before a result.
 const ROUNDS: usize = 10;
-/// Longest text of a server in a message of ours, in bytes.
+/// Maximum bytes of a server's text quoted in our messages.
 const SAID: usize = 500;
 
-/// Gives the client for HTTP, made when it is first needed.
+/// Returns the HTTP client, created on first use.
 pub type Http = Arc<dyn Fn() -> Result<reqwest::Client, String> + Send + Sync>;
 
-/// A server that answers. Dropping it ends its program.
+/// A connected server. Dropping it ends its program.
 pub struct Connection {
     running: RunningService<RoleClient, Peer>,
     peer: Peer,
@@ -56,24 +56,24 @@ pub struct Connection {
     _program: Option<Program>,
 }
 
-/// What came back for a call.
+/// Reply to a call.
 enum CallReply {
-    /// A result, which need not be the last one.
+    /// A result, possibly an intermediate one with questions.
     Result(Value),
-    /// Addresses that the user has to go to before the call is made again.
+    /// Addresses the user must visit before the call is repeated.
     Visit(Vec<Value>),
 }
 
-/// Who calls, and for how long.
+/// The context of a call.
 #[derive(Clone)]
 pub struct Caller {
-    /// Hears how far the call is.
+    /// Receives progress.
     pub progress: Progress,
-    /// Is asked what the server asks the user meanwhile.
+    /// Answers the server's questions to the user.
     pub person: Arc<dyn Person>,
-    /// Ends the call.
+    /// Cancels the call.
     pub cancel: CancellationToken,
-    /// How long it may take, without the time that the user takes.
+    /// Time limit, excluding the time the user takes to answer.
     pub limit: Duration,
 }
 
@@ -87,28 +87,28 @@ pub enum Called {
         /// Whether the server says that it failed.
         is_error: bool,
     },
-    /// There is no result; the text says why.
+    /// There is no result; the text is the reason.
     Failed(String),
     /// It was cancelled.
     Cancelled,
 }
 
-/// What a server offers, and what of it cannot be offered on, a sentence each.
+/// Tools of a server.
 #[derive(Debug, Default)]
 pub struct Offered {
     /// The tools, sorted by name.
     pub definitions: Vec<Definition>,
-    /// Tools that are left out, and why.
+    /// Tools that can't be offered, one sentence each.
     pub left_out: Vec<String>,
 }
 
 impl Connection {
-    /// Reaches a server and agrees with it on a version. `events` hears what it says by
-    /// itself.
+    /// Connects to a server and negotiates a protocol version. `events` receives what the
+    /// server reports on its own.
     ///
     /// # Errors
     ///
-    /// It cannot be reached, or it is not ready after 30 seconds; a part of a sentence.
+    /// The server can't be reached or is not ready after 30 seconds; a phrase.
     pub async fn open(
         spec: &Spec,
         http: &Http,
@@ -132,16 +132,16 @@ impl Connection {
         })
     }
 
-    /// Whether nothing can be asked any more.
+    /// Returns true if the connection is closed.
     pub fn is_closed(&self) -> bool {
         self.running.is_closed() || self.running.peer().is_transport_closed()
     }
 
-    /// Asks for the tools.
+    /// Requests the list of tools.
     ///
     /// # Errors
     ///
-    /// There is no list that can be read; a part of a sentence.
+    /// The list can't be read; a phrase.
     pub async fn definitions(&self) -> Result<Offered, String> {
         let listed = timeout(READY, self.list()).await;
         let tools =
@@ -193,9 +193,8 @@ impl Connection {
         Err(format!("its list of tools has more than {PAGES} pages"))
     }
 
-    /// Calls a tool and waits for at most `caller.limit`. A call that is cancelled or
-    /// takes too long is told to the server, and one that then shows no sign of life is
-    /// closed.
+    /// Calls a tool with the time limit `caller.limit`. Reports cancellation and timeout to
+    /// the server, and closes the connection if the server then does not respond.
     pub async fn call(&self, tool: &str, arguments: Map<String, Value>, caller: &Caller) -> Called {
         let questions = Arc::new(Questions::new(caller.person.clone()));
         let called = self.call_and_answer(tool, arguments, caller, &questions);
@@ -227,6 +226,7 @@ impl Connection {
                 }
                 Err(called) => return called,
             };
+            // Anything else is final.
             if result["resultType"] != "input_required" {
                 return answered(&result);
             }
@@ -243,7 +243,7 @@ impl Connection {
         ))
     }
 
-    /// Calls once; what came back, which need not be a result yet.
+    /// Makes one call and returns the reply, which may be intermediate.
     async fn try_call(
         &self,
         params: CallToolRequestParams,
@@ -288,7 +288,7 @@ impl Connection {
             }
         };
         let told = handle.cancel(Some(why.to_owned()));
-        // One that reads nothing cannot be told.
+        // A server that no longer reads its input can't be notified.
         let is_told = timeout(ALIVE, told).await.is_ok_and(|it| it.is_ok());
         if !is_told || (called != Called::Cancelled && !self.lives().await) {
             self.running.cancellation_token().cancel();
@@ -296,7 +296,7 @@ impl Connection {
         Err(called)
     }
 
-    /// The same call again, with the user's answers to what it asks.
+    /// Returns the parameters of the next round, with the user's answers.
     async fn answer(
         &self,
         result: &Value,
@@ -325,7 +325,7 @@ impl Connection {
     async fn lives(&self) -> bool {
         let ping = ClientRequest::PingRequest(PingRequest::default());
         let answer = timeout(ALIVE, self.running.peer().send_request(ping)).await;
-        // An error is a sign of life as well.
+        // An error response shows that the server is alive.
         !matches!(
             answer,
             Err(_)
@@ -335,7 +335,7 @@ impl Connection {
         )
     }
 
-    /// What went wrong, as a part of a sentence.
+    /// Describes an error as a phrase.
     async fn explain(&self, error: &ServiceError) -> String {
         match error {
             ServiceError::McpError(error) => {
@@ -361,7 +361,7 @@ fn answered(result: &Value) -> Called {
     }
 }
 
-/// A result as it came, whatever the SDK takes it for.
+/// Returns the result as sent, whatever type the SDK takes it for.
 fn value(result: Result<ServerResult, ServiceError>) -> Result<Value, ServiceError> {
     serde_json::to_value(result?).map_err(|_| ServiceError::UnexpectedResponse)
 }

@@ -1,4 +1,4 @@
-//! What a call gave, as text for a model. Pictures, sound and links are described;
+//! Converts a call's result to text for the model. Images, audio, and links are described;
 //! nothing is fetched because a server names it.
 
 use chat::truncate::floor_char_boundary;
@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::definition::clean;
 
-/// Most parts of a result that are looked at.
+/// Maximum parts of a result.
 const PARTS: usize = 1000;
-/// Largest text of a result, in bytes.
+/// Maximum size of a result's text in bytes.
 const LARGEST: usize = 50 * 1024;
 
-/// The text of a result, from its parts and its structured form.
+/// Returns the text of a result from its parts and its structured content.
 pub fn text(parts: &[Value], structured: Option<&Value>) -> String {
     let mut pieces: Vec<String> = parts.iter().take(PARTS).map(part).collect();
     if parts.len() > PARTS {
@@ -82,12 +82,12 @@ fn link(part: &Value) -> String {
     format!("[link to {uri} ({}); it was not fetched]", words.join(", "))
 }
 
-/// One line of a server's, short.
+/// Shortens foreign text to one line.
 fn word(text: &str) -> String {
     clean(&text.replace(['\n', '\t'], " "), 300)
 }
 
-/// The size of what base64 stands for.
+/// Returns the decoded size of base64 text.
 fn bytes(base64: &str) -> String {
     shown(base64.trim_end_matches('=').len() as u64 * 3 / 4)
 }

@@ -1,5 +1,5 @@
-//! What a server says of its tools: cleaned, named so that every provider takes it,
-//! and compared with what it said before. Pure.
+//! Tool definitions of a server: cleaned, named so that every provider accepts them, and
+//! compared with earlier ones. Pure.
 
 use std::collections::BTreeMap;
 
@@ -8,32 +8,32 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-/// Longest description that models get, in bytes. A longer one is cut.
+/// Maximum size of a description in bytes. A longer one is cut.
 const DESCRIPTION: usize = 4096;
-/// Largest schema, in bytes of JSON. A tool with a larger one is left out.
+/// Maximum size of a schema in bytes of JSON. A tool with a larger one is left out.
 const SCHEMA: usize = 64 * 1024;
-/// Longest name that all providers take.
+/// Maximum name length accepted by all providers.
 const NAME: usize = 64;
-/// Most tools of one server.
+/// Maximum number of tools of one server.
 pub const MOST_TOOLS: usize = 500;
 
-/// One tool, in its server's words.
+/// A tool as its server defines it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Definition {
-    /// Its name at the server.
+    /// The server's name for it.
     pub name: String,
-    /// What it says it does.
+    /// The description.
     pub description: String,
-    /// What it takes, an object schema.
+    /// The schema of its arguments, an object.
     pub input_schema: Value,
 }
 
 impl Definition {
-    /// Takes over what a server said.
+    /// Cleans and checks a definition.
     ///
     /// # Errors
     ///
-    /// The tool cannot be offered to a model; the text says why.
+    /// The tool can't be offered to a model; the text is the reason.
     pub fn new(name: &str, description: &str, schema: Map<String, Value>) -> Result<Self, String> {
         if name.is_empty() || name.len() > 256 {
             return Err("its name is empty or longer than 256 bytes".to_owned());
@@ -46,15 +46,15 @@ impl Definition {
         })
     }
 
-    /// A digest of all that a model is told of the tool.
+    /// Returns a digest of everything the model gets about the tool.
     pub fn digest(&self) -> String {
         let said = json!([self.name, self.description, self.input_schema]);
         let digest = Sha256::digest(said.to_string());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// What models call it: `server__tool`. A name that not every provider takes gets
-    /// other characters and a digest, so that no two become one.
+    /// Returns the name for models, `server__tool`. If providers would reject it,
+    /// characters are replaced and a digest is appended to keep names distinct.
     pub fn public_name(&self, server: &str) -> String {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let plain = format!("{server}__{}", self.name);
@@ -86,8 +86,8 @@ fn object_schema(mut schema: Map<String, Value>) -> Result<Value, String> {
     }
 }
 
-/// Text of a server without what could hide in it or act on a terminal: control
-/// characters, marks of direction, tags. At most `most` bytes.
+/// Removes everything from a server's text that could hide in it or affect a terminal:
+/// control, bidirectional, and tag characters. Returns at most `most` bytes.
 pub fn clean(text: &str, most: usize) -> String {
     let mut cleaned: String = text.chars().filter(|c| !is_hidden(*c)).collect();
     if cleaned.len() > most {
@@ -104,19 +104,19 @@ fn is_hidden(c: char) -> bool {
         | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// What became of a server's tools since the user last agreed to them.
+/// Differences from the definitions the user accepted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Tools that say something else, each with what.
+    /// Changed tools, each with a description of its changes.
     pub changed: BTreeMap<String, Vec<String>>,
-    /// Tools that are new.
+    /// New tools.
     pub added: Vec<String>,
-    /// Tools that are gone.
+    /// Removed tools.
     pub removed: Vec<String>,
 }
 
 impl Changes {
-    /// Compares what a server says `now` with what it said `then`.
+    /// Compares the definitions `then` and `now`.
     pub fn between(then: &[Definition], now: &[Definition]) -> Self {
         let then = by_name(then);
         let now = by_name(now);
@@ -136,12 +136,12 @@ impl Changes {
         changes
     }
 
-    /// Whether the user has anything to agree to.
+    /// Returns true if the user has to review the changes.
     pub fn need_review(&self) -> bool {
         !self.changed.is_empty() || !self.added.is_empty()
     }
 
-    /// The changes, a line each, for the user.
+    /// Describes the changes for the user, one line each.
     pub fn lines(&self) -> Vec<String> {
         let changed = self.changed.iter();
         let changed = changed.map(|(name, what)| format!("{name}: {}", what.join("; ")));

@@ -1,29 +1,29 @@
-//! What a server asks the user, from the protocol's words into ours and back. Pure.
+//! Converts a server's questions to the user between the protocol's types and ours. Pure.
 //!
-//! A server's words are shown and do nothing: they are cleaned, and of its schema only
-//! the flat forms that the specification has are read.
+//! A server's text is shown but never acted on: it is cleaned, and only the flat schemas of
+//! the specification are supported.
 
 use serde_json::{Map, Value, json};
 use tools::{Choice, Field, Form, Kind, Reply, Wanted};
 
 use crate::definition::clean;
 
-/// Longest text of a question, in bytes.
+/// Maximum size of a question in bytes.
 const SAID: usize = 2000;
-/// Longest text about a field, in bytes.
+/// Maximum size of a field's text in bytes.
 const ABOUT: usize = 300;
-/// Longest address, in bytes: a longer one cannot be looked over.
+/// Maximum length of an address in bytes: users can't check a longer one.
 const ADDRESS: usize = 2000;
-/// Most values of one question.
+/// Maximum number of fields.
 const FIELDS: usize = 30;
-/// Most choices of one value.
+/// Maximum number of choices of a field.
 const CHOICES: usize = 200;
 
-/// What the parameters of `elicitation/create` ask for.
+/// Converts the parameters of `elicitation/create` to a form.
 ///
 /// # Errors
 ///
-/// It cannot be asked here; a part of a sentence.
+/// The question is not supported; a phrase.
 pub fn form(server: &str, params: &Value) -> Result<Form, String> {
     let wanted = match params["mode"].as_str() {
         Some("url") => Wanted::Visit(address(&params["url"])?),
@@ -37,12 +37,12 @@ pub fn form(server: &str, params: &Value) -> Result<Form, String> {
     })
 }
 
-/// What it asks for, in a few words, for a message.
+/// Returns a short summary of a question.
 pub fn summary(params: &Value) -> String {
     line(text(params, "message"), ABOUT)
 }
 
-/// The protocol's result for what became of a question with these parameters.
+/// Converts the user's reply to the protocol's result.
 pub fn result(reply: Reply, params: &Value) -> Value {
     match reply {
         Reply::Given(_) if params["mode"] == "url" => json!({"action": "accept"}),
@@ -117,8 +117,7 @@ fn kind(property: &Value) -> Option<Kind> {
     }
 }
 
-/// The values that there are to choose from: with titles of their own, with names beside
-/// them, or bare.
+/// Returns the choices of a field: with titles, with a parallel list of names, or bare.
 fn choices(property: &Value) -> Option<Vec<Choice>> {
     let titled = property["oneOf"]
         .as_array()
@@ -144,7 +143,7 @@ fn choice(value: &str, title: Option<&str>) -> Option<Choice> {
     })
 }
 
-/// Whether a default is a value that the user could give.
+/// Returns true if a default is a valid value of the field.
 fn takes(kind: &Kind, value: &Value) -> bool {
     let is_there = |choices: &[Choice], value: &Value| {
         choices.iter().any(|it| value.as_str() == Some(&it.value))
@@ -171,7 +170,7 @@ fn line(text: &str, most: usize) -> String {
     clean(&words.join(" "), most)
 }
 
-/// The values that the fields have unless the user says otherwise.
+/// Returns the default values of the fields.
 pub fn defaults(form: &Form) -> Map<String, Value> {
     let Wanted::Fields(fields) = &form.wanted else {
         return Map::new();

@@ -1,9 +1,8 @@
-//! The Model Context Protocol, both ways: our tools for other programs ([`serve`]),
-//! and the tools of other programs for our models, also of servers that the user
-//! configured ([`configured`]).
+//! The Model Context Protocol, as a server for other programs ([`serve`]) and as a client
+//! of their tools, including the servers that the user configured ([`configured`]).
 //!
-//! The only crate that refers to the protocol's SDK, and no type of the SDK leaves it.
-//! It does not know whether a call may run.
+//! The only crate that refers to the protocol's SDK; none of the SDK's types leave it.
+//! Does not decide whether a call may run.
 
 mod client;
 mod content;

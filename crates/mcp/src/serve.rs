@@ -1,6 +1,6 @@
-//! Our tools for other programs: what is offered, and the ways it is reached.
+//! Serves our tools to other programs, over stdio or HTTP.
 //!
-//! What a call may do is decided by whoever implements [`Offer`].
+//! The implementation of [`Offer`] decides what a call may do.
 
 mod admission;
 mod connections;
@@ -20,29 +20,28 @@ pub use admission::{Guard, Token, check_address};
 pub use handler::serve_streams;
 pub use http::serve_http;
 
-/// What other programs can use.
+/// The tools offered to other programs.
 #[async_trait]
 pub trait Offer: Send + Sync + 'static {
-    /// Looks whether the tools are still the same. Called before they are listed and
-    /// before a call.
+    /// Updates the tools if they changed. Called before listing and before each call.
     async fn look(&self);
 
     /// The tools, sorted by name, as a model sees them.
     fn tools(&self) -> Vec<ToolDefinition>;
 
-    /// Changes whenever the tools do.
+    /// Returns a counter that increases whenever the tools change.
     fn changes(&self) -> watch::Receiver<u64>;
 
-    /// Carries out one call, or says why not. Ends soon after `call.cancel`.
+    /// Runs a call or returns why not. Ends soon after `call.cancel`.
     async fn call(&self, call: Call) -> ToolOutcome;
 }
 
-/// One call that another program makes.
+/// A call by another program.
 #[derive(Debug)]
 pub struct Call {
     /// The tool's name; it was offered when the call arrived.
     pub name: String,
-    /// Its arguments, an object that nobody has checked.
+    /// The arguments, an object that is not validated yet.
     pub input: Value,
     /// Where live output goes.
     pub progress: Progress,

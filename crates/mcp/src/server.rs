@@ -1,8 +1,8 @@
-//! A server over time: started when it is needed, agreed with on its tools, started
-//! again when it ended, though not for ever.
+//! A configured server over its lifetime: started on demand, restarted when it ends (a
+//! limited number of times), and checked for changed tools.
 //!
-//! What it said of its tools when the user first met it is what models are told. When
-//! it says something else, a tool does nothing until the user agrees.
+//! Models get the tool definitions the user first accepted. A tool whose definition changes
+//! is disabled until the user accepts the change.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -15,67 +15,67 @@ use crate::client::{Called, Caller, Connection, Event, Http};
 use crate::definition::{Changes, Definition};
 use crate::spec::Spec;
 
-/// Most starts in [`WITHIN`]; a server that ends sooner is left alone.
+/// Maximum starts within [`WITHIN`]; a server that ends sooner is not restarted.
 const STARTS: usize = 4;
 /// See [`STARTS`].
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// What the user or the registry should know of a server.
+/// An event that the user or the registry should know about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerEvent {
-    /// What models are told of its tools has changed; to be kept.
+    /// The accepted definitions changed and must be saved.
     Agreed,
-    /// It says something else than was agreed.
+    /// The server's definitions differ from the accepted ones.
     Differs,
-    /// It could not be started; why.
+    /// The server could not be started; the reason.
     Failed(String),
-    /// It asked the user for something and got no for an answer; what.
+    /// The user declined a question of the server; its summary.
     Declined(String),
 }
 
-/// What the user agreed to of a server's tools, as far as that is known.
+/// Accepted tool definitions of a server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Agreed {
-    /// The server was never met: what it says first is agreed to.
+    /// The server is new: its first definitions are accepted.
     #[default]
     Never,
-    /// These tools.
+    /// These definitions.
     To(Vec<Definition>),
-    /// Something that can't be read any more: every tool waits for a review.
+    /// Accepted definitions that can't be read any more: every tool needs a review.
     Lost,
 }
 
-/// Where a server is.
+/// Connection state of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum State {
     /// Not started, or ended by itself.
     #[default]
     Resting,
-    /// Being reached.
+    /// Connecting.
     Starting,
-    /// It answers.
+    /// Connected.
     Running,
-    /// It could not be reached; why.
+    /// The server can't be reached; the reason.
     Failed(String),
 }
 
-/// How a server is, for people.
+/// Status of a server, for display.
 #[derive(Debug, Clone, Default)]
 pub struct Status {
-    /// Where it is.
+    /// Connection state.
     pub state: State,
-    /// What is agreed on; none before it was met.
+    /// Accepted definitions; `None` for a new server.
     pub agreed: Option<Vec<Definition>>,
-    /// Whether what was agreed on is lost, and nothing was agreed on since.
+    /// Whether the accepted definitions were lost and not replaced.
     pub is_lost: bool,
-    /// What it says now, when that is known.
+    /// Current definitions, if known.
     pub said: Option<Vec<Definition>>,
-    /// Tools that are left out, a sentence each.
+    /// Tools that can't be offered, one sentence each.
     pub left_out: Vec<String>,
 }
 
 impl Status {
-    /// Whether it has to be started to know what it says of its tools.
+    /// Returns true if the server must be started to learn its tools.
     pub fn is_unmet(&self) -> bool {
         self.said.is_none() && (self.agreed.is_none() || self.is_lost)
     }
@@ -89,7 +89,7 @@ impl Status {
         };
     }
 
-    /// What it says now that is not agreed on.
+    /// Returns the differences from the accepted definitions.
     pub fn changes(&self) -> Changes {
         match (&self.agreed, &self.said) {
             (Some(agreed), Some(said)) => Changes::between(agreed, said),
@@ -98,9 +98,9 @@ impl Status {
     }
 }
 
-/// A server that the user named.
+/// A server configured by the user.
 pub struct Server {
-    /// How it is reached.
+    /// How to connect to it.
     pub spec: Spec,
     http: Http,
     news: Box<dyn Fn(ServerEvent) + Send + Sync>,
@@ -116,7 +116,7 @@ struct Live {
 }
 
 impl Server {
-    /// A server that was not started yet. `agreed` is what the user agreed to.
+    /// Creates a server without starting it. `agreed` holds the accepted definitions.
     pub fn new(
         spec: Spec,
         agreed: Agreed,
@@ -135,7 +135,7 @@ impl Server {
         })
     }
 
-    /// How it is.
+    /// Returns the status.
     pub fn status(&self) -> Status {
         let mut status = self.lock().clone();
         let ended = self
@@ -148,16 +148,16 @@ impl Server {
         status
     }
 
-    /// Starts it if it does not run, and asks for its tools.
+    /// Starts the server unless it runs, and requests its tools.
     ///
     /// # Errors
     ///
-    /// It cannot be reached; a part of a sentence.
+    /// The server can't be reached; a phrase.
     pub async fn start(&self) -> Result<(), String> {
         self.connection().await.map(drop)
     }
 
-    /// Ends it. The next call starts it again.
+    /// Stops the server. The next call restarts it.
     pub async fn stop(&self) {
         let mut live = self.live.lock().await;
         live.connection = None;
@@ -165,7 +165,7 @@ impl Server {
         self.lock().state = State::Resting;
     }
 
-    /// Takes what it says now as agreed on, because the user does.
+    /// Accepts the current definitions on the user's behalf.
     pub fn accept(&self) {
         let mut status = self.lock();
         if let Some(said) = status.said.clone() {
@@ -173,12 +173,12 @@ impl Server {
         }
     }
 
-    /// Replaces what is agreed on, because another program met the server meanwhile.
+    /// Replaces the accepted definitions after another process changed them.
     pub fn agreed_elsewhere(&self, agreed: Agreed) {
         self.lock().agree(agreed);
     }
 
-    /// Calls a tool, and starts the server for it when it does not run.
+    /// Calls a tool, starting the server if necessary.
     pub async fn call(&self, tool: &str, arguments: Map<String, Value>, caller: &Caller) -> Called {
         let connection = tokio::select! {
             () = caller.cancel.cancelled() => return Called::Cancelled,
@@ -269,7 +269,7 @@ impl Server {
         }
     }
 
-    /// Asks for the tools and compares them with what was agreed on.
+    /// Requests the tools and compares them with the accepted ones.
     async fn learn(&self, connection: &Connection) -> Result<(), String> {
         let offered = connection.definitions().await?;
         let news = {

@@ -1,5 +1,5 @@
-//! Servers as users write them: in `mcp.servers`, or in the `mcpServers` of a
-//! project's `.mcp.json`. Pure; the caller has the text and the environment.
+//! Server configurations: `mcp.servers`, and `mcpServers` in a project's `.mcp.json`. Pure;
+//! the caller supplies the text and the environment.
 
 mod expand;
 mod identity;
@@ -13,41 +13,41 @@ use serde_json::{Map, Value};
 use expand::expand;
 pub use identity::Identity;
 
-/// A server, and how it is reached.
+/// Configuration of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
-    /// What the user calls it; the first half of its tools' names.
+    /// The user's name for it; the first half of its tools' names.
     pub name: String,
-    /// What it is recognized by when its tools are compared with earlier ones.
+    /// Identity used to find its accepted tools.
     pub identity: Identity,
-    /// How it is reached.
+    /// How to connect to it.
     pub reach: Reach,
-    /// Seconds a call may take, where the user said so.
+    /// Time limit of a call in seconds, if set.
     pub timeout: Option<u64>,
 }
 
-/// How a server is reached.
+/// How to connect to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reach {
-    /// A program that speaks over its standard streams.
+    /// A program that uses its standard streams.
     Program {
         /// The program, and its arguments.
         argv: Vec<String>,
-        /// Added to its environment.
+        /// Additional environment variables.
         env: BTreeMap<String, String>,
-        /// Where it runs; where the host does when absent.
+        /// Working directory; the host's if absent.
         cwd: Option<PathBuf>,
     },
-    /// A server that is there already.
+    /// A running server.
     Http {
         /// Its address.
         url: String,
-        /// Sent with each request; values may be secrets.
+        /// Headers of each request; values may be secrets.
         headers: BTreeMap<String, String>,
     },
 }
 
-/// The forms that are in use: ours, and that of `.mcp.json`.
+/// A configuration as written: our form, or that of `.mcp.json`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -65,7 +65,7 @@ struct Written {
     headers: BTreeMap<String, String>,
     #[serde(default)]
     timeout: Option<u64>,
-    /// `stdio`, `http`; told by the other fields as well.
+    /// `stdio` or `http`; redundant, because the other fields imply it.
     #[serde(default, rename = "type")]
     kind: Option<String>,
 }
@@ -77,8 +77,8 @@ enum Command {
     Argv(Vec<String>),
 }
 
-/// Reads a table of servers by name. What is wrong with one is a sentence that names
-/// it, and leaves the others as they are. `origin` names the configuration file.
+/// Reads a table of servers. An invalid server yields a sentence that names it and does not
+/// affect the others. `origin` is the configuration file.
 pub fn read(
     table: &Map<String, Value>,
     origin: &str,
@@ -94,13 +94,13 @@ pub fn read(
     (specs, problems)
 }
 
-/// The servers of a `.mcp.json`.
+/// Returns the servers of a `.mcp.json`.
 ///
 /// # Errors
 ///
-/// It is no JSON object with a table `mcpServers`; the text says what is wrong.
+/// The text is not a JSON object with a table `mcpServers`.
 pub fn project_table(text: &str) -> Result<Map<String, Value>, String> {
-    // Editors on Windows begin files with a byte order mark.
+    // Some Windows editors write a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let file: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     match file.get("mcpServers") {
@@ -124,7 +124,7 @@ fn one(
     }
     let expanded = expand(written.clone(), variable)?;
     let read = |value| serde_json::from_value::<Written>(value).map_err(|error| error.to_string());
-    // By what the user wrote: a token that is new each day is the same server.
+    // Hash the unexpanded text: a rotating token must not make the server new.
     let unexpanded = read(written.clone())?;
     let url = unexpanded.url.clone();
     let identity = Identity::new(origin, name, &unexpanded.argv(), url.as_deref());
@@ -181,7 +181,7 @@ fn check_kind(kind: Option<&str>, reach: &Reach) -> Result<(), String> {
 }
 
 impl Written {
-    /// The program and its arguments, in either form.
+    /// Returns the program and its arguments, from either form.
     fn argv(self) -> Vec<String> {
         let mut argv = match self.command {
             None => Vec::new(),
@@ -194,8 +194,8 @@ impl Written {
 }
 
 impl Spec {
-    /// A server of the configuration file `origin` that is reached as it says, without
-    /// variables, with the usual time limit.
+    /// Creates a server of the configuration file `origin`, without variables and with the
+    /// default time limit.
     pub fn new(origin: &str, name: &str, reach: Reach) -> Self {
         let identity = match &reach {
             Reach::Program { argv, .. } => Identity::new(origin, name, argv, None),
@@ -209,11 +209,11 @@ impl Spec {
         }
     }
 
-    /// What runs or whom it asks, for people; no value of a variable or a header.
+    /// Returns the command or URL for display, without values of variables or headers.
     pub fn shown(&self) -> String {
         match &self.reach {
             Reach::Program { argv, .. } => argv.join(" "),
-            // What stands before an `@` may be a password, what follows a `?` a key.
+            // User info may contain a password, and the query a key.
             Reach::Http { url, .. } => {
                 let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
                 let rest = rest.split(['?', '#']).next().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Halves of characters in JSON, as programs write them that cut strings as JavaScript
-//! does: `"\\ud83d"` alone, which no JSON parser takes. Pure.
+//! Replaces lone surrogates in JSON escapes, such as `"\\ud83d"`, which programs that cut
+//! strings in JavaScript send and JSON parsers reject. Pure.
 
-/// A JSON text in which the escape of every half of a character is that of U+FFFD.
+/// Replaces each escaped lone surrogate with an escaped U+FFFD.
 pub(crate) fn without(json: &str) -> String {
     let mut mended = String::with_capacity(json.len());
     let mut rest = json;
@@ -15,7 +15,7 @@ pub(crate) fn without(json: &str) -> String {
                 rest = &rest[6..];
                 continue;
             }
-            // The character behind a backslash is no backslash that escapes.
+            // The escaped character itself does not start an escape.
             (None, _) => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
         };
         mended.push_str(&rest[..length]);
@@ -24,7 +24,7 @@ pub(crate) fn without(json: &str) -> String {
     mended + rest
 }
 
-/// The code of the surrogate whose escape a text begins with.
+/// Returns the surrogate whose escape the text starts with.
 fn surrogate(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     let code = u32::from_str_radix(digits, 16).ok()?;

@@ -1,4 +1,4 @@
-//! A tool of a server, as every other tool.
+//! Adapter from a server's tool to our `Tool` trait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::client::{Called, Caller, PATIENCE};
 use crate::definition::Definition;
 use crate::server::Server;
 
-/// On top of a call's time limit, for a server that has to be started first.
+/// Added to a call's time limit for starting the server.
 const START: Duration = Duration::from_secs(40);
 
-/// One tool of a server.
+/// A tool of a server.
 pub struct ServerTool {
     server: Arc<Server>,
     definition: Definition,
@@ -25,8 +25,8 @@ pub struct ServerTool {
 }
 
 impl ServerTool {
-    /// The tools that are agreed on with a server. Those that it describes otherwise
-    /// now are not offered.
+    /// Returns the accepted tools of a server. Tools with changed definitions are not
+    /// offered.
     pub fn all(server: &Arc<Server>) -> Vec<Arc<dyn Tool>> {
         let status = server.status();
         let changes = status.changes();

@@ -31,7 +31,8 @@ struct Way {
     direct: bool,
 }
 
-/// A certificate file with its modification time: a changed file is read again.
+/// A certificate file, identified by time and size too, so that a changed file is read
+/// again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct CaFile {
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! Why a server can't be reached, in words for the user.
+//! Explains to the user why a server can't be reached.
 
 use std::error::Error;
 
@@ -13,18 +13,18 @@ use crate::definition::clean;
 
 /// Longest text of an error, in bytes.
 const SAID: usize = 500;
-/// What a server gets that asks for a login.
+/// The message for a server that requires a login.
 const LOGIN: &str = "it wants a login (OAuth), which Flemma doesn't do. Put a token of yours into \
                      its headers, for instance Authorization = \"Bearer ${TOKEN}\"";
 
 type Http = StreamableHttpError<reqwest::Error>;
 
-/// Why something was not sent, as a part of a sentence.
+/// Explains a failed request as a phrase.
 pub(super) fn sending(error: &(dyn Error + 'static)) -> String {
     let mut shown = String::new();
     let mut next = Some(error);
     while let Some(error) = next {
-        // Wrappers, which show names of types.
+        // Skip wrappers, whose text consists of type names.
         if let Some(wrapper) = error.downcast_ref::<DynamicTransportError>() {
             next = Some(wrapper.error.as_ref());
             continue;
@@ -48,14 +48,14 @@ pub(super) fn sending(error: &(dyn Error + 'static)) -> String {
     format!("it cannot be reached: {}", clean(&shown, SAID))
 }
 
-/// What one error says, without names of types.
+/// Returns the text of an error, without type names.
 fn said(error: &(dyn Error + 'static)) -> String {
     match error.downcast_ref::<Http>() {
         Some(Http::UnexpectedContentType(kind)) => {
             let kind = kind.as_deref().unwrap_or("nothing that has a type");
             format!("it answered with {kind} instead of JSON")
         }
-        // The SDK's words for what it made of the JSON.
+        // The SDK's own text about invalid JSON.
         Some(Http::UnexpectedServerResponse(said)) if !said.starts_with("HTTP ") => {
             "its answer is no message of the protocol".to_owned()
         }
@@ -66,7 +66,7 @@ fn said(error: &(dyn Error + 'static)) -> String {
 fn wants_login(error: &(dyn Error + 'static)) -> bool {
     let is_refused = |error: &Http| match error {
         Http::AuthRequired(_) | Http::InsufficientScope(_) => true,
-        // A refusal that doesn't say how to log in.
+        // A refusal without login instructions.
         Http::UnexpectedServerResponse(said) => said.starts_with("HTTP 401"),
         _ => false,
     };
@@ -75,8 +75,7 @@ fn wants_login(error: &(dyn Error + 'static)) -> bool {
         || error.downcast_ref::<Http>().is_some_and(is_refused)
 }
 
-/// Why a server that answered was not greeted, as a part of a sentence; `None` where the
-/// error says so itself.
+/// Explains a failed handshake as a phrase; `None` if the error's own text is clear.
 pub(super) fn greeting(error: &ClientInitializeError) -> Option<&'static str> {
     use ClientInitializeError as E;
     match error {

@@ -1,7 +1,7 @@
-//! Messages to servers at an address, and theirs, mended as those of programs are.
+//! HTTP transport that repairs a server's messages, as for programs.
 //!
-//! The SDK's own client passes over an event that it can't read, and the call that it
-//! answers would wait until its time limit. Everything else is as the SDK does it.
+//! The SDK's client skips an event it can't parse, so the call it answers would wait for
+//! its time limit. Everything else works as in the SDK.
 
 mod events;
 mod response;
@@ -34,10 +34,10 @@ const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
-/// Longest body of a refusal that is read, in bytes.
+/// Maximum size of an error body in bytes.
 const REFUSAL: usize = 64 * 1024;
 
-/// Sends messages over HTTP.
+/// HTTP client that repairs messages.
 #[derive(Clone)]
 pub(super) struct MendingClient {
     http: reqwest::Client,
@@ -53,7 +53,7 @@ impl MendingClient {
     }
 }
 
-/// The requests that have no answer yet.
+/// Requests without an answer.
 #[derive(Clone, Default)]
 struct Unanswered(Arc<Mutex<Vec<RequestId>>>);
 
@@ -62,7 +62,7 @@ impl Unanswered {
         self.lock().push(id);
     }
 
-    /// Returns whether there was no answer before.
+    /// Returns true if the request had no answer yet.
     fn remove(&self, id: &RequestId) -> bool {
         let mut ids = self.lock();
         let count = ids.len();
@@ -79,16 +79,15 @@ impl Unanswered {
     }
 }
 
-/// The answer to a request whose true answer can't be read; `wrong` is a part of a
-/// sentence.
+/// Returns an error answer for an unreadable one; `wrong` is a phrase.
 fn unreadable(id: RequestId, wrong: &str) -> ServerJsonRpcMessage {
     let said = format!("it sent a message {wrong}");
     let error = ErrorData::new(ErrorCode::INTERNAL_ERROR, said, None);
     ServerJsonRpcMessage::error(error, Some(id))
 }
 
-/// A message that came as the one answer to the request `id`, with that number. Servers
-/// leave it out of errors; with any other the request would stay without an answer.
+/// Returns a message as the answer to the request `id`. Servers often omit the ID of
+/// errors; with any other ID the request would never be answered.
 fn answer_to(id: RequestId, message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
     match message {
         ServerJsonRpcMessage::Response(it) if it.id == id => ServerJsonRpcMessage::Response(it),
@@ -98,8 +97,8 @@ fn answer_to(id: RequestId, message: ServerJsonRpcMessage) -> ServerJsonRpcMessa
     }
 }
 
-// The variants of these methods that take a limit for events are left at their defaults,
-// which call these: the limit is the same for everything that a server sends.
+// The variants of these methods that take an event limit keep their defaults, which call
+// these: the limit is the same for everything a server sends.
 impl StreamableHttpClient for MendingClient {
     type Error = reqwest::Error;
 
@@ -128,7 +127,7 @@ impl StreamableHttpClient for MendingClient {
             Ok(response) => self.read(response, &sent).await,
             Err(error) => Err(error.into()),
         };
-        // The answer to one that opened a stream comes later.
+        // The answer arrives on the opened stream.
         if !matches!(answer, Ok(StreamableHttpPostResponse::Sse(..)))
             && let Some(id) = &sent.id
         {
@@ -176,15 +175,15 @@ impl StreamableHttpClient for MendingClient {
             Some(kind) if kind.starts_with(EVENTS) || kind.starts_with(JSON) => {}
             kind => return Err(StreamableHttpError::UnexpectedContentType(kind)),
         }
-        // Which requests are answered here is not known.
+        // This stream may answer any request.
         let unanswered = self.unanswered.clone();
         Ok(events::read(response, LONGEST, unanswered, None))
     }
 }
 
-/// What was sent, as far as its answer depends on it.
+/// Properties of the sent message that affect its answer.
 struct Sent {
-    /// Of a request; nothing else is answered.
+    /// ID of a request; other messages get no answer.
     id: Option<RequestId>,
     asks_for_versions: bool,
     in_session: bool,
@@ -263,7 +262,7 @@ fn json_answer(id: RequestId, body: &[u8]) -> Result<ServerJsonRpcMessage, Failu
     Ok(answer_to(id, message))
 }
 
-/// Reads an answer whose status is no success.
+/// Reads an error response.
 async fn refused(response: Response, sent: &Sent) -> Result<StreamableHttpPostResponse, Failure> {
     let status = response.status();
     let is_json = kind(&response).is_some_and(|it| it.starts_with(JSON));
@@ -285,8 +284,8 @@ async fn refused(response: Response, sent: &Sent) -> Result<StreamableHttpPostRe
         _ => None,
     };
     let is_login = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    // A server of an older era: the greeting is tried in the older way, so the answer
-    // needs the number of the question, which not all of them give.
+    // The server supports only the older handshake, which the SDK tries next if it gets an
+    // error with the request's ID. Not all servers send the ID.
     if sent.asks_for_versions && !sent.in_session && status.is_client_error() && !is_login {
         let error = said.map_or_else(
             || ErrorData::invalid_request(format!("HTTP {status}: {text}"), None),

@@ -1,6 +1,6 @@
-//! A stream of lines of JSON, each of which can be read: none is without end, so that a
-//! server cannot fill our memory with one, and none is a message that the SDK would pass
-//! over, because the call it answers would wait until its time limit.
+//! A line reader that ends the stream at a line that is too long or unreadable. Without it,
+//! a server could exhaust memory, and the SDK would skip the line, so that the call it
+//! answers would wait for its time limit.
 
 use std::io;
 use std::pin::Pin;
@@ -13,14 +13,14 @@ use tokio::time::timeout;
 
 use super::mend::{self, Line};
 
-/// How long the reason of an end may take that is told elsewhere.
+/// How long to wait for a more specific reason.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// Longest line, in bytes.
+/// Maximum line length in bytes.
 pub(super) const LONGEST: usize = 16 * 1024 * 1024;
-/// Bytes that are read at a time.
+/// Size of a read in bytes.
 const CHUNK: usize = 16 * 1024;
 
-/// Why a connection ended, when that is known better than the SDK knows it.
+/// The reason why a connection ended, if we know it better than the SDK.
 #[derive(Debug, Clone)]
 pub(super) struct Trouble(watch::Sender<Option<String>>);
 
@@ -29,7 +29,7 @@ impl Trouble {
         Self(watch::Sender::new(None))
     }
 
-    /// Says why; the first reason stays.
+    /// Sets the reason; the first one wins.
     pub(super) fn set(&self, why: String) {
         self.0.send_if_modified(|trouble| {
             let is_first = trouble.is_none();
@@ -38,7 +38,7 @@ impl Trouble {
         });
     }
 
-    /// The reason, which may be told a moment after the end; `otherwise` when none is.
+    /// Returns the reason, waiting a moment for it, or `otherwise`.
     pub(super) async fn known(&self, otherwise: &str) -> String {
         let mut told = self.0.subscribe();
         let known = timeout(PATIENCE, told.wait_for(Option::is_some)).await;
@@ -49,16 +49,16 @@ impl Trouble {
     }
 }
 
-/// Reads `inner` until a line is longer than `most`, or is a message that can't be read.
+/// Reads `inner` up to the first line that is longer than `most` or unreadable.
 pub(super) struct Limited<R> {
     inner: R,
     most: usize,
-    /// What was read of the line that has no end yet.
+    /// The incomplete last line.
     line: Vec<u8>,
-    /// Whole lines that wait to be taken, from `taken` on.
+    /// Complete lines not yet read, starting at `taken`.
     lines: Vec<u8>,
     taken: usize,
-    /// Whether nothing comes behind `lines`.
+    /// Whether the stream ends after `lines`.
     failed: bool,
     trouble: Trouble,
 }
@@ -76,7 +76,7 @@ impl<R> Limited<R> {
         }
     }
 
-    /// Takes more bytes, and sorts out the lines that end in them.
+    /// Adds bytes and checks the lines they complete.
     fn take(&mut self, mut new: &[u8]) {
         while let Some(end) = new.iter().position(|&byte| byte == b'\n') {
             self.line.extend_from_slice(&new[..end]);
@@ -133,7 +133,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Limited<R> {
             let mut chunk = ReadBuf::new(&mut chunk);
             ready!(Pin::new(&mut self.inner).poll_read(context, &mut chunk))?;
             if chunk.filled().is_empty() {
-                // Half a line at the end is no message.
+                // Drop an incomplete line at the end of the stream.
                 return Poll::Ready(Ok(()));
             }
             self.take(chunk.filled());

@@ -1,31 +1,31 @@
-//! Messages of servers that are not quite JSON-RPC, made readable. Pure.
+//! Repairs messages of servers that are not quite JSON-RPC. Pure.
 //!
-//! The SDK passes over what it can't read, and the call it answers would wait until its
-//! time limit.
+//! The SDK skips messages it can't parse, and the call they answer would wait for its time
+//! limit.
 
 use serde_json::{Map, Value, json};
 
 /// JSON-RPC's code for an error of the server.
 const INTERNAL: i64 = -32603;
-/// Longest text of an odd error that is quoted, in bytes.
+/// Maximum bytes quoted of a malformed error.
 const QUOTED: usize = 200;
 
-/// What can be made of one line.
+/// Result of checking a line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Line {
-    /// It can be read as it is.
+    /// Valid as it is.
     Whole,
-    /// This can be read in its place.
+    /// Repaired text.
     Mended(String),
-    /// No message: a server that writes its log where only messages belong.
+    /// Not a message: the server writes its log to standard output.
     Foreign,
-    /// A message that can't be read; a part of a sentence.
+    /// An unreadable message; the reason as a phrase.
     Unreadable(String),
 }
 
-/// Reads a line without its end.
+/// Checks a line without its line end.
 pub(super) fn line(bytes: &[u8]) -> Line {
-    // A byte order mark, as some programs write one before all they say.
+    // Some programs write a byte order mark before their first message.
     if let Some(rest) = bytes.strip_prefix("\u{feff}".as_bytes()) {
         return match line(rest) {
             Line::Whole => Line::Mended(String::from_utf8_lossy(rest).into_owned()),
@@ -56,7 +56,7 @@ fn explain(error: &serde_json::Error) -> String {
     }
 }
 
-/// An answer in the form that the SDK reads; `None` when it has that form already.
+/// Returns an answer in the form the SDK expects; `None` if it already has that form.
 fn response(value: Value) -> Option<String> {
     let Value::Object(mut message) = value else {
         return None;
@@ -83,7 +83,7 @@ fn response(value: Value) -> Option<String> {
     (message != before).then(|| Value::Object(message).to_string())
 }
 
-/// An error with a whole number as its code and a text as its message.
+/// Returns an error with an integer code and a text message.
 fn well_formed(error: &Value) -> Value {
     let code = error["code"]
         .as_i64()

@@ -1,5 +1,5 @@
-//! What a server says and asks by itself. It gets no file and no model; what it asks the
-//! user, the user answers who made the call that runs.
+//! Handles what a server sends on its own: notifications and questions. The server gets no
+//! files and no model; its questions go to the user whose call is running.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,15 +22,15 @@ use super::questions::Questions;
 use crate::definition::clean;
 use crate::elicit;
 
-/// Longest text that a server can show by itself, in bytes.
+/// Maximum bytes of a server's text shown outside a call.
 const SAID: usize = 300;
 
-/// What a server did by itself.
+/// Something a server did on its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Its tools are others now.
+    /// Its tools changed.
     ToolsChanged,
-    /// It asked the user for something, and got no for an answer. What it asked.
+    /// The user declined a question; its summary.
     Declined(String),
 }
 
@@ -40,11 +40,11 @@ pub(super) struct Peer {
     /// The server's name.
     name: String,
     events: Arc<dyn Fn(Event) + Send + Sync>,
-    /// The calls that run, by number: the last is the newest.
+    /// Running calls by number; the last one is the newest.
     calls: Arc<Mutex<BTreeMap<u64, Running>>>,
 }
 
-/// A call that runs.
+/// A running call.
 struct Running {
     token: String,
     progress: Progress,
@@ -60,8 +60,7 @@ impl Peer {
         }
     }
 
-    /// Sends a request whose progress `progress` hears of, and `questions` what is asked
-    /// meanwhile. Gives its number as well.
+    /// Sends a request and registers its progress and questions. Returns its number too.
     pub(super) async fn follow(
         &self,
         server: &rmcp::service::Peer<RoleClient>,
@@ -69,7 +68,8 @@ impl Peer {
         progress: &Progress,
         questions: &Arc<Questions>,
     ) -> Result<(u64, RequestHandle<RoleClient>), ServiceError> {
-        // Held until the token is known: what the server says of it waits that long.
+        // Hold the lock until the progress token is known, so that early progress waits for
+        // it.
         let mut calls = self.calls.lock().await;
         let options = PeerRequestOptions::no_options();
         let handle = server.send_cancellable_request(request, options).await?;
@@ -83,12 +83,12 @@ impl Peer {
         Ok((number, handle))
     }
 
-    /// The call is over.
+    /// Unregisters a call.
     pub(super) async fn forget(&self, number: u64) {
         self.calls.lock().await.remove(&number);
     }
 
-    /// Asks the user what a server asks during a call of theirs.
+    /// Asks the user a server's question during their call.
     pub(super) async fn ask(&self, params: &Value, questions: &Questions) -> Reply {
         let reply = match elicit::form(&self.name, params) {
             Ok(form) => questions.ask(form).await,
@@ -103,13 +103,13 @@ impl Peer {
         reply
     }
 
-    /// A question of the server's to the user was answered with no.
+    /// Reports that a question was declined.
     pub(super) fn declined(&self, asked: &str) {
         (self.events)(Event::Declined(asked.to_owned()));
     }
 
-    /// Whoever made the newest call. The protocol does not say for which of several calls
-    /// a server asks.
+    /// Returns the questions of the newest call. The protocol does not say which of several
+    /// calls a question belongs to.
     async fn newest(&self) -> Option<Arc<Questions>> {
         let calls = self.calls.lock().await;
         calls.last_key_value().map(|(_, it)| it.questions.clone())
@@ -120,7 +120,7 @@ fn key(token: &ProgressToken) -> String {
     format!("{token:?}")
 }
 
-/// What an unfinished result asks for, in words.
+/// Summarizes what an intermediate result asks for.
 pub(super) fn asked_for(requests: &Value) -> String {
     let requests = requests.as_object().into_iter().flatten();
     let words: Vec<String> = requests
@@ -136,15 +136,15 @@ pub(super) fn asked_for(requests: &Value) -> String {
 impl ClientHandler for Peer {
     fn get_info(&self) -> ClientConfig {
         let us = Implementation::new("flemma", env!("CARGO_PKG_VERSION"));
-        // Neither files nor models. Questions also where nobody is: a server says the
-        // same of its tools wherever it is used.
+        // Offer neither files nor models. Offer questions even in headless mode, so that
+        // servers describe their tools the same way everywhere.
         let mut abilities = ClientCapabilities::default();
         let elicitation = ElicitationCapability::new()
             .with_form(FormElicitationCapability::new())
             .with_url(UrlElicitationCapability::new());
         abilities.elicitation = Some(elicitation);
         let config = ClientConfig::new(abilities, us);
-        // What a server is greeted with that is only greeted in the older way.
+        // Version offered to servers that support only the older handshake.
         config.with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
 
@@ -159,7 +159,7 @@ impl ClientHandler for Peer {
                 reply = self.ask(&params, &questions) => reply,
                 () = context.ct.cancelled() => Reply::Dismissed,
             },
-            // Whoever calls nothing is asked nothing.
+            // Without a running call there is no user to ask.
             None => {
                 self.declined(&elicit::summary(&params));
                 Reply::Declined

@@ -1,5 +1,5 @@
-//! The questions of a server to the user during one call: one after another, not
-//! without end, and the time that they take is not the call's.
+//! A server's questions to the user during one call: one at a time, limited in number.
+//! Their time does not count towards the call's time limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,20 +10,20 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tools::{Form, Person, Reply};
 
-/// How long the questions of one call may wait for the user, all together.
+/// Total time that the questions of one call may wait for the user.
 pub const PATIENCE: Duration = Duration::from_secs(600);
-/// Most questions of one call.
+/// Maximum number of questions per call.
 const MOST: usize = 20;
 
-/// See the module.
+/// The questions of one call.
 pub(super) struct Questions {
     person: Arc<dyn Person>,
     asked: AtomicUsize,
-    /// How long more may be waited; held while a question stands.
+    /// Remaining time; locked while a question is open.
     left: Mutex<Duration>,
-    /// How many stand.
+    /// Number of open questions.
     standing: watch::Sender<usize>,
-    /// When nobody waits for the call any more.
+    /// Cancelled when the call is over.
     over: CancellationToken,
 }
 
@@ -38,12 +38,12 @@ impl Questions {
         }
     }
 
-    /// The call is over, and with it what it asked.
+    /// Closes all questions because the call is over.
     pub(super) fn end(&self) {
         self.over.cancel();
     }
 
-    /// Asks the user. Nobody's answer in time is that the question was put aside.
+    /// Asks the user. Without an answer in time, the question counts as dismissed.
     pub(super) async fn ask(&self, form: Form) -> Reply {
         if self.asked.fetch_add(1, Ordering::Relaxed) >= MOST {
             return Reply::Declined;
@@ -59,12 +59,12 @@ impl Questions {
         reply
     }
 
-    /// Waits for as long as a call may take, without the time in which a question stands.
+    /// Waits for a call's time limit, excluding the time when a question is open.
     pub(super) async fn time_out(&self, limit: Duration) {
         let mut standing = self.standing.subscribe();
         let mut left = limit;
         loop {
-            // Its sender lives as long as we do.
+            // Can't fail: the sender is a field of `self`.
             drop(standing.wait_for(|count| *count == 0).await);
             let began = Instant::now();
             tokio::select! {
@@ -76,7 +76,7 @@ impl Questions {
     }
 }
 
-/// Counts a question for as long as it stands.
+/// Guard that counts an open question.
 struct Stands<'a>(&'a watch::Sender<usize>);
 
 impl<'a> Stands<'a> {

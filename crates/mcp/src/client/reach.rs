@@ -1,4 +1,4 @@
-//! Reaches a server: starts its program, or opens its address.
+//! Connects to a server: starts its program or opens its URL.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use super::{Http, explain};
 use crate::definition::clean;
 use crate::spec::{Reach, Spec};
 
-/// Longest line of a server's log that is kept, in bytes.
+/// Maximum bytes logged of a line of the server's standard error.
 const LOG_LINE: usize = 2000;
 /// Longest text of an error, in bytes.
 const SAID: usize = 500;
@@ -34,7 +34,7 @@ pub(super) async fn open(
     trouble: Trouble,
 ) -> Result<Opened, String> {
     match open_as(spec, http, peer.clone(), trouble.clone(), lifecycle()).await {
-        // It said something to a question of the newer era that is no answer.
+        // The server gave an invalid answer to the newer handshake; try the older one.
         Err(Unopened { odd: true, .. }) => {
             let older = ClientLifecycleMode::Initialize;
             let opened = open_as(spec, http, peer, trouble, older).await;
@@ -44,10 +44,10 @@ pub(super) async fn open(
     }
 }
 
-/// Why a server was not opened.
+/// Why connecting failed.
 struct Unopened {
     why: String,
-    /// Whether it answered, and not as the protocol has it.
+    /// Whether the server answered, but not according to the protocol.
     odd: bool,
 }
 
@@ -107,7 +107,7 @@ fn streams(
     Ok((program, stdout, stdin))
 }
 
-/// The newest era first; a server that does not know it is greeted in the older way.
+/// Tries the newest protocol first and falls back to the older handshake.
 fn lifecycle() -> ClientLifecycleMode {
     ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
@@ -161,8 +161,7 @@ async fn not_opened(error: &ClientInitializeError, trouble: &Trouble) -> Unopene
     Unopened { why, odd }
 }
 
-/// Keeps what a server writes on standard error, in our log. Its last line before it
-/// ends says most often why.
+/// Logs a server's standard error. The last line before it ends usually says why.
 async fn keep_log(name: String, stderr: ChildStderr, trouble: Trouble) {
     let mut reader = BufReader::new(stderr);
     let mut last = String::new();

@@ -1,8 +1,8 @@
-//! A call that a server refuses until the user was at an address: error -32042 of the
-//! protocol, "URL elicitation required".
+//! Handles error -32042, "URL elicitation required": the server refuses a call until the
+//! user has visited an address.
 //!
-//! The user is asked as for any address of a server's, and nothing opens it. When they
-//! have said of each that they went there, the call is made again.
+//! The user is asked about each address; nothing opens it. Once the user has confirmed all
+//! of them, the call is repeated.
 
 use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
@@ -15,13 +15,13 @@ use crate::elicit;
 
 /// The error's code.
 const NEEDED: i32 = -32042;
-/// Most addresses of one refusal.
+/// Maximum number of addresses per error.
 const MOST: usize = 5;
 /// Longest text of a server in a message of ours, in bytes.
 const SAID: usize = 300;
 
-/// Where the user has to go, as parameters of `elicitation/create`. Nothing when an error
-/// is another one, or names no address.
+/// Returns the addresses as parameters of `elicitation/create`; `None` for any other error
+/// or without an address.
 pub(super) fn wanted(error: &ServiceError) -> Option<Vec<Value>> {
     let ServiceError::McpError(error) = error else {
         return None;
@@ -31,7 +31,8 @@ pub(super) fn wanted(error: &ServiceError) -> Option<Vec<Value>> {
     is_needed.then(|| listed.iter().take(MOST).map(address).collect())
 }
 
-/// Nothing but an address can be asked for in this way.
+/// Builds the parameters from scratch, so that the server can ask for nothing else this
+/// way.
 fn address(listed: &Value) -> Value {
     let mut asked: Map<String, Value> = listed.as_object().cloned().unwrap_or_default();
     asked.insert("mode".to_owned(), "url".into());
@@ -42,7 +43,7 @@ fn address(listed: &Value) -> Value {
 ///
 /// # Errors
 ///
-/// They do not go to one of them; a part of a sentence.
+/// The user declined one of them; a phrase.
 pub(super) async fn ask(peer: &Peer, all: &[Value], questions: &Questions) -> Result<(), String> {
     for asked in all {
         let why = match peer.ask(asked, questions).await {

@@ -1,25 +1,25 @@
-//! Whose HTTP requests are heard: pure rules over addresses and headers.
+//! Decides which HTTP requests are accepted, by address and headers. Pure.
 
 use std::net::{IpAddr, SocketAddr};
 
 use http::Method;
 use sha2::{Digest, Sha256};
 
-/// Where programs find us.
+/// Path of the endpoint.
 pub(super) const PATH: &str = "/mcp";
 
-/// A secret that a program must name. It does not print.
+/// A secret that clients must send. Never printed.
 #[derive(Clone)]
 pub struct Token([u8; 32]);
 
 impl Token {
-    /// A token of this text; `None` when it is empty, which would protect nothing.
+    /// Creates a token; `None` for empty text, which would protect nothing.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(Sha256::digest(text).into()))
     }
 
-    /// Compares digests, so that the time it takes says nothing of the secret.
+    /// Compares digests, so that timing reveals nothing about the secret.
     fn is(&self, given: &str) -> bool {
         <[u8; 32]>::from(Sha256::digest(given)) == self.0
     }
@@ -31,14 +31,14 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// What is asked of each request.
+/// Requirements for each request.
 #[derive(Debug, Clone, Default)]
 pub struct Guard {
-    /// What its `Authorization` must name, when there is one.
+    /// Token required in `Authorization`, if any.
     pub token: Option<Token>,
 }
 
-/// Why a request is not heard, with the status that says so.
+/// Reason and HTTP status of a refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: u16,
@@ -46,11 +46,11 @@ pub(super) struct Refusal {
 }
 
 impl Guard {
-    /// Looks at a request before its body. `authorization` is the header's value.
+    /// Checks a request before its body is read. `authorization` is the header's value.
     ///
     /// # Errors
     ///
-    /// It is for another path, or names no or another token.
+    /// The path is wrong, or the token is missing or wrong.
     pub(super) fn admit(&self, path: &str, authorization: Option<&str>) -> Result<(), Refusal> {
         if path != PATH {
             return Err(Refusal {
@@ -79,11 +79,11 @@ fn bearer(value: &str) -> Option<&str> {
         .then_some(token.trim())
 }
 
-/// Whether a request of this method can be answered.
+/// Checks the method.
 ///
 /// # Errors
 ///
-/// There is nothing to get or delete outside a session.
+/// Outside a session there is nothing to get or delete.
 pub(super) fn check_method(method: &Method, in_session: bool) -> Result<(), Refusal> {
     let is_fine = match *method {
         Method::POST => true,
@@ -99,11 +99,11 @@ pub(super) fn check_method(method: &Method, in_session: bool) -> Result<(), Refu
     })
 }
 
-/// The names under which we may be addressed when we listen on `address`; none means any.
+/// Returns the host names allowed when listening on `address`; none means any.
 ///
-/// Pages of other sites can point their own name at us, and are turned away by it. They
-/// don't know the token, so where there is one the name says nothing: other machines use
-/// names that aren't known here.
+/// This prevents DNS rebinding: a web page can point its own host name at this machine.
+/// Pages don't know the token, so with a token any name is allowed; other machines use
+/// names that are unknown here.
 pub(super) fn hosts(address: SocketAddr, guard: &Guard) -> Vec<String> {
     if guard.token.is_some() {
         return Vec::new();
@@ -119,16 +119,16 @@ pub(super) fn hosts(address: SocketAddr, guard: &Guard) -> Vec<String> {
     hosts
 }
 
-/// The pages that may ask: those of this machine.
+/// Returns the allowed origins: those of this machine.
 pub(super) fn origins() -> [&'static str; 3] {
     ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"]
 }
 
-/// Whether we may listen there.
+/// Checks that listening on this address is safe.
 ///
 /// # Errors
 ///
-/// Others could reach it and nothing would be asked of them; the text says what to do.
+/// Other machines could connect without a token; the text says what to do.
 pub fn check_address(address: IpAddr, guard: &Guard) -> Result<(), String> {
     if address.is_loopback() || guard.token.is_some() {
         return Ok(());

@@ -1,8 +1,7 @@
-//! The connections of a server: how many there are, and which one ends when there are too
-//! many.
+//! Limits a server's connections and closes the longest idle one if there are too many.
 //!
-//! A connection that works on a request is left alone. One that waits for the other side,
-//! be it for the rest of a request, can be ended for one that has more to say.
+//! A connection that is handling a request is never closed. One that waits for the client,
+//! even for the rest of a request, may be.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -14,21 +13,21 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-/// All connections. Cheap to clone.
+/// All connections of a server. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Connections {
     places: Arc<Semaphore>,
     waiting: Arc<Mutex<Waiting>>,
 }
 
-/// The connections that wait for the other side, the longest waiting one first.
+/// Idle connections, the longest idle first.
 #[derive(Default)]
 struct Waiting {
     next: u64,
     by_turn: BTreeMap<u64, CancellationToken>,
 }
 
-/// One connection's slot, released back when it is dropped.
+/// Slot of one connection, released when dropped.
 pub(super) struct Slot {
     /// Ends the connection.
     pub(super) ended: CancellationToken,
@@ -38,7 +37,7 @@ pub(super) struct Slot {
 }
 
 impl Connections {
-    /// Room for `most` connections.
+    /// Allows at most `most` connections.
     pub(super) fn new(most: usize) -> Self {
         Self {
             places: Arc::new(Semaphore::new(most)),
@@ -46,8 +45,8 @@ impl Connections {
         }
     }
 
-    /// A place for a new connection. Where there is none, the connection that has waited
-    /// for longest is ended; where all of them work, one has to end first.
+    /// Returns a slot for a new connection. If none is free, closes the longest idle
+    /// connection; if all are busy, waits.
     pub(super) async fn slot(&self) -> Arc<Slot> {
         let places = self.places.clone();
         let permit = match places.clone().try_acquire_owned() {
@@ -76,7 +75,7 @@ impl Connections {
 }
 
 impl Slot {
-    /// A whole request is there. The connection is left alone until the guard is dropped.
+    /// Marks the connection as busy until the guard is dropped.
     pub(super) fn works(self: &Arc<Self>) -> Working {
         self.leave();
         Working(self.clone())
@@ -108,7 +107,7 @@ impl Drop for Slot {
     }
 }
 
-/// A connection works on a request, or on its answer.
+/// Guard that keeps a connection marked as busy.
 pub(super) struct Working(Arc<Slot>);
 
 impl Drop for Working {
@@ -117,7 +116,7 @@ impl Drop for Working {
     }
 }
 
-/// The body of an answer, during which its connection works.
+/// Response body that keeps its connection busy until it is sent.
 pub(super) struct Answering<E> {
     pub(super) body: BoxBody<Bytes, E>,
     pub(super) _working: Option<Working>,

@@ -1,8 +1,7 @@
-//! The protocol as the SDK has it, on top of an [`Offer`].
+//! Implements the SDK's server handler on top of an [`Offer`].
 //!
-//! Together with `http` the only place that names the SDK for serving. Both eras
-//! are served: sessions that begin with `initialize`, and requests that say
-//! themselves which version they speak.
+//! Only this module and `http` refer to the SDK for serving. Both protocol eras are
+//! supported: sessions that begin with `initialize`, and requests that name their version.
 
 use std::io;
 use std::sync::Arc;
@@ -27,15 +26,14 @@ use tools::Progress;
 use super::stdio::Lines;
 use super::{Call, Offer};
 
-/// Pieces of live output that wait to be sent; more are left out, because only the
-/// newest matter.
+/// Maximum queued pieces of live output. More are dropped, because only the newest matter.
 const WAITING: usize = 32;
-/// Longest piece of live output that is sent, in bytes.
+/// Maximum size of a piece of live output in bytes.
 const PIECE: usize = 2000;
 
-/// Serves one program over two streams, a message a line, until it closes `reader`.
+/// Serves one program over two streams, one message per line, until it closes `reader`.
 ///
-/// Calls that run then have a few seconds to answer; after that they are cancelled.
+/// Running calls then have a few seconds to finish before they are cancelled.
 ///
 /// # Errors
 ///
@@ -48,7 +46,7 @@ where
     let (lines, writing) = Lines::new(reader, writer);
     let served = match serve_server(Handler(offer), lines).await {
         Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
-        // Whoever asks nothing and leaves has done nothing wrong.
+        // Disconnecting without a request is not an error.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(io::Error::other(error)),
     };
@@ -56,7 +54,7 @@ where
     served
 }
 
-/// Answers for an offer.
+/// The SDK's handler for an offer.
 #[derive(Clone)]
 pub(super) struct Handler(pub(super) Arc<dyn Offer>);
 
@@ -133,7 +131,7 @@ impl ServerHandler for Handler {
     }
 }
 
-/// Tells a session whenever the tools change, for as long as it is there.
+/// Notifies a session of changed tools until it ends.
 async fn tell_of_changes(offer: Arc<dyn Offer>, peer: Peer<RoleServer>) {
     let mut changes = offer.changes();
     while changes.changed().await.is_ok() {
@@ -151,7 +149,7 @@ fn described(tool: ToolDefinition) -> Tool {
     Tool::new(tool.name, tool.description, schema)
 }
 
-/// Who hears of live output: the program, when it asked to.
+/// Returns where live output goes: to the client if it asked for progress.
 fn progress(context: &RequestContext<RoleServer>) -> (Progress, mpsc::Receiver<String>) {
     let (sender, pieces) = mpsc::channel(WAITING);
     let progress = if context.meta.get_progress_token().is_some() {
@@ -162,12 +160,12 @@ fn progress(context: &RequestContext<RoleServer>) -> (Progress, mpsc::Receiver<S
     (progress, pieces)
 }
 
-/// The end of a text, cut at a character.
+/// Returns the end of a text, cut at a character boundary.
 fn tail(text: &str) -> &str {
     &text[ceil_char_boundary(text, text.len().saturating_sub(PIECE))..]
 }
 
-/// Waits for a call and passes on its output meanwhile; none is sent after its end.
+/// Waits for a call and forwards its live output, none of it after the call's end.
 async fn follow(
     call: impl Future<Output = ToolOutcome>,
     mut pieces: mpsc::Receiver<String>,

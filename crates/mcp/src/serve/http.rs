@@ -1,8 +1,8 @@
-//! The same over HTTP: one path that takes requests and answers with JSON, or with a
-//! stream when there is something to say on the way.
+//! Transport over HTTP: one path that takes requests and answers with JSON, or with an
+//! event stream if there is progress to report.
 //!
-//! A request that names no session and does not begin one is answered by itself, so
-//! that one `curl` is enough to use a tool.
+//! A request outside a session is answered on its own, so a single `curl` command can use a
+//! tool.
 
 use std::convert::Infallible;
 use std::io;
@@ -26,20 +26,20 @@ use super::connections::{Answering, Connections, Slot};
 use super::handler::Handler;
 use super::{Offer, messages};
 
-/// The header that names a session.
+/// Header with the session ID.
 const SESSION: &str = "mcp-session-id";
-/// Largest request, in bytes.
+/// Maximum size of a request in bytes.
 const LARGEST: usize = 4 * 1024 * 1024;
-/// Most connections at a time.
+/// Maximum number of connections.
 const CONNECTIONS: usize = 256;
-/// How long the headers of a request may take, and its body again.
+/// Time limit for a request's headers, and again for its body.
 const RECEIVE: Duration = Duration::from_secs(30);
 
 type Service = StreamableHttpService<Handler, LocalSessionManager>;
 type Sent = Answering<Infallible>;
 type HttpResponse = <Service as tower_service::Service<Request<Full<Bytes>>>>::Response;
 
-/// Serves whoever connects, until the listener fails.
+/// Serves connections until the listener fails.
 ///
 /// # Errors
 ///
@@ -55,7 +55,7 @@ pub async fn serve_http(
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // One that left before it was accepted, or too many open files.
+                // The client disconnected early, or too many files are open.
                 tracing::warn!(%error, "a connection was not accepted");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
@@ -86,12 +86,12 @@ async fn serve_connection(served: Arc<Served>, stream: TcpStream, slot: Arc<Slot
     }
 }
 
-/// What answers requests.
+/// The services that answer requests.
 struct Served {
     guard: Guard,
-    /// Those that belong to a session, or say themselves which version they speak.
+    /// For requests that belong to a session or name a protocol version.
     proper: Service,
-    /// Those that do neither.
+    /// For all other requests.
     plain: Service,
 }
 
@@ -129,7 +129,7 @@ impl Served {
         })
     }
 
-    /// A whole request that is to be answered.
+    /// Receives and checks a whole request.
     async fn receive(&self, request: Request<Incoming>) -> Result<Request<Bytes>, Refusal> {
         let headers = request.headers();
         let authorization = headers.get(AUTHORIZATION).and_then(|it| it.to_str().ok());
@@ -167,7 +167,8 @@ impl Served {
             && !parts.headers.contains_key("mcp-protocol-version")
             && !begins_session;
         if is_plain {
-            // Nothing is streamed that was not asked for, so any program can read it.
+            // Without an `Accept` header the answer is plain JSON, which any program can
+            // read.
             let both = HeaderValue::from_static("application/json, text/event-stream");
             parts.headers.insert(ACCEPT, both);
         }

@@ -1,28 +1,28 @@
-//! What is wrong with a message before the protocol looks at it, as JSON-RPC says it. Pure.
+//! Validates a message before the SDK sees it and returns JSON-RPC errors. Pure.
 //!
-//! The SDK takes a request whose parameters don't fit for one of an unknown method, and
-//! says nothing about what is no JSON.
+//! The SDK treats a request with invalid parameters as an unknown method and does not
+//! answer invalid JSON at all.
 
 use serde_json::{Value, json};
 
-/// It is no JSON.
+/// JSON-RPC error code: parse error.
 const PARSE: i64 = -32700;
-/// It is no message.
+/// JSON-RPC error code: invalid request.
 const INVALID: i64 = -32600;
-/// Its parameters don't fit its method.
+/// JSON-RPC error code: invalid parameters.
 const PARAMS: i64 = -32602;
 
-/// Reads a message.
+/// Parses and validates a message.
 ///
 /// # Errors
 ///
-/// The answer that says what is wrong; `None` when no answer is expected, because it
-/// is a notification or an answer itself.
+/// The error answer, or `None` if none is expected because the message is a notification or
+/// an answer.
 pub(super) fn read(bytes: &[u8]) -> Result<Value, Option<Value>> {
     let text = String::from_utf8_lossy(bytes);
     let message: Value = match serde_json::from_str(&text) {
         Ok(message) => message,
-        // Halves of characters come from programs that cut strings as JavaScript does.
+        // Programs that cut strings in JavaScript send lone surrogates.
         Err(error) => serde_json::from_str(&crate::surrogates::without(&text)).map_err(|_| {
             Some(failure(
                 &Value::Null,
@@ -37,9 +37,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Value, Option<Value>> {
     }
 }
 
-/// The HTTP status of an answer that says what is wrong.
+/// Returns the HTTP status of an error answer.
 pub(super) fn status(answer: &Value) -> u16 {
-    // A request with wrong parameters is one all the same.
+    // With invalid parameters it is still a well-formed request.
     if answer["error"]["code"] == PARAMS {
         200
     } else {
@@ -47,8 +47,8 @@ pub(super) fn status(answer: &Value) -> u16 {
     }
 }
 
-/// The answer to a message that fits its method by all that is known here, and that the
-/// SDK can't read all the same; `None` when no answer is expected.
+/// Returns the answer to a valid message that the SDK can't parse; `None` if no answer is
+/// expected.
 pub(super) fn unreadable(message: &Value) -> Option<Value> {
     let is_request = message.get("id").is_some() && message.get("method").is_some();
     is_request.then(|| failure(id(message), PARAMS, "Invalid params"))
@@ -83,11 +83,10 @@ fn problem(message: &Value) -> Option<(i64, String)> {
     Some((PARAMS, format!("Invalid params: {why}")))
 }
 
-/// A field of a method's parameters: its name, whether a value fits, and what it has
-/// to be.
+/// A parameter of a method: name, validity check, and expected type.
 type Field = (&'static str, fn(&Value) -> bool, &'static str);
 
-/// What is wrong with the parameters of a method that we have.
+/// Returns what is wrong with the parameters of a method we know.
 fn wrong_params(method: &str, params: &Value) -> Option<String> {
     let needs = |fields: &[Field]| {
         if !params.is_object() {

@@ -1,4 +1,4 @@
-//! Messages over two streams, one a line.
+//! Transport over two streams, one message per line.
 
 use std::io;
 
@@ -13,23 +13,24 @@ use tokio_util::codec::{AnyDelimiterCodec, FramedRead};
 
 use super::messages;
 
-/// Longest line, in bytes.
+/// Maximum line length in bytes.
 const LONGEST: usize = 16 * 1024 * 1024;
 
-/// The other side's lines, and ours.
+/// Reads the client's lines and writes ours.
 pub(super) struct Lines<R> {
     lines: FramedRead<R, AnyDelimiterCodec>,
     out: mpsc::UnboundedSender<Out>,
 }
 
-/// A line that is to be written, and who waits for that.
+/// A line to write, and the sender notified once it is written.
 struct Out {
     line: Vec<u8>,
     written: Option<oneshot::Sender<io::Result<()>>>,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    /// The lines, and a task that writes; it ends with the last line once they are dropped.
+    /// Returns the transport and its writer task, which ends after the last line once the
+    /// transport is dropped.
     pub(super) fn new<W>(reader: R, writer: W) -> (Self, JoinHandle<()>)
     where
         W: AsyncWrite + Send + Unpin + 'static,
@@ -41,7 +42,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         (Self { lines, out }, writing)
     }
 
-    /// The message of a line; what is wrong with it is answered here.
+    /// Parses a line. An invalid message is answered here.
     fn message(&self, line: &[u8]) -> Option<RxJsonRpcMessage<RoleServer>> {
         let line = line.trim_ascii();
         if line.is_empty() {
@@ -88,7 +89,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
             .map_err(io::Error::from)
             .map(|line| {
                 let written = Some(done);
-                // Where the writer has ended, `written` says so.
+                // If the writer has ended, `written` reports it.
                 let _ = self.out.send(Out { line, written });
             });
         async move {
@@ -98,7 +99,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
         }
     }
 
-    /// Can be dropped while it waits: what was read of a line stays in `lines`.
+    /// Cancel-safe: a partly read line stays in `lines`.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             match self.lines.next().await? {

@@ -1,8 +1,8 @@
-//! Variables of the environment in what users write. Pure.
+//! Expands environment variables in server configurations. Pure.
 
 use serde_json::{Map, Value};
 
-/// Puts variables of the environment in the place of `${NAME}` and `${NAME:-else}`.
+/// Replaces `${NAME}` and `${NAME:-default}` with environment variables.
 pub(super) fn expand(
     value: Value,
     variable: &dyn Fn(&str) -> Option<String>,

@@ -1,19 +1,20 @@
-//! What a server is recognized by. Pure.
+//! Stable identity of a configured server. Pure.
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-/// SHA-256, in hexadecimal, of a server's configuration file, its name, and its command
-/// line or URL before variables are expanded.
+/// SHA-256, in hexadecimal, of a server's configuration file, name, and command line or URL
+/// before variables are expanded.
 ///
-/// `env`, `headers` and the values of variables are left out on purpose: a server that is
-/// new is met without a question, so whatever changes by itself must not make one new.
+/// `env`, `headers`, and the values of variables are left out on purpose: the tools of a
+/// new server are accepted without a question, so a rotating secret must not make a server
+/// new.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity(String);
 
 impl Identity {
-    /// The identity of the server `name` of the configuration file `origin`, whose command
-    /// line or URL is as it was written.
+    /// Returns the identity of the server `name` in the configuration file `origin`, from
+    /// its command line or URL as written.
     pub fn new(origin: &str, name: &str, argv: &[String], url: Option<&str>) -> Self {
         let written = json!([origin, name, argv, url]);
         let digest = Sha256::digest(written.to_string());

@@ -1,4 +1,4 @@
-//! Events of a server, each of which can be read.
+//! Reads a server's event stream and repairs events that the SDK would skip.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,9 +15,9 @@ use sse_stream::{Sse, SseStream};
 use super::super::mend::{self, Line};
 use super::{Events, Unanswered, answer_to, unreadable};
 
-/// The events of a response, none of them longer than `most` bytes. One that can't be
-/// read becomes an error as the answer to the request `id`, or to all that are
-/// `unanswered` where that is `None`.
+/// Returns the events of a response, each at most `most` bytes long. An unreadable event
+/// becomes an error answer to the request `id`, or to all `unanswered` requests if `id` is
+/// `None`.
 pub(super) fn read(
     response: reqwest::Response,
     most: usize,
@@ -72,13 +72,13 @@ fn is_too_long(error: &AnyError) -> bool {
     matches!(error.downcast_ref(), Some(Broken::TooLong(_)))
 }
 
-/// Mends events and knows whose answers they are.
+/// Repairs events and tracks which requests they answer.
 struct Mender {
     unanswered: Unanswered,
     id: Option<RequestId>,
 }
 
-/// What tells an answer from other messages.
+/// The fields that distinguish answers from other messages.
 #[derive(Deserialize)]
 struct Head {
     id: Option<RequestId>,
@@ -86,7 +86,7 @@ struct Head {
     error: Option<IgnoredAny>,
 }
 
-/// What servers send in place of a comment, so that a connection is not taken for dead.
+/// Keep-alive events that servers send instead of comments.
 const PINGS: [&str; 6] = [
     "ping",
     "pong",
@@ -97,7 +97,7 @@ const PINGS: [&str; 6] = [
 ];
 
 impl Mender {
-    /// The events in place of one.
+    /// Returns the events that replace an event.
     fn mend(&self, mut event: Sse) -> Vec<Sse> {
         let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
         let Some(data) = event.data.as_mut().filter(|_| is_message) else {
@@ -111,7 +111,7 @@ impl Mender {
             Line::Whole => {}
             Line::Mended(text) => *data = text,
             Line::Unreadable(wrong) => return self.fail_at(event.id, &wrong),
-            // It answers nothing that is known.
+            // No particular request waits for it, so skip it.
             Line::Foreign if self.id.is_none() => return vec![event],
             Line::Foreign => return self.fail_at(event.id, "that is no JSON"),
         }
@@ -129,7 +129,7 @@ impl Mender {
     /// becomes the answer to this stream's request.
     fn settle(&self, head: &Head, data: &mut String) {
         match (head, &self.id) {
-            // A server that could not read the number leaves it out.
+            // A server that could not parse the request can't know its ID.
             (
                 Head {
                     id: None,
@@ -159,7 +159,7 @@ impl Mender {
         }
     }
 
-    /// As [`Mender::fail`], and where to go on is still known.
+    /// Like [`Mender::fail`], keeping the event ID for resumption.
     fn fail_at(&self, id: Option<String>, wrong: &str) -> Vec<Sse> {
         let mut failed = self.fail(wrong);
         if let Some(first) = failed.first_mut() {
@@ -168,7 +168,7 @@ impl Mender {
         failed
     }
 
-    /// Answers what waits for a message that can't be read.
+    /// Returns error answers to the requests that wait for an unreadable message.
     fn fail(&self, wrong: &str) -> Vec<Sse> {
         let ids = match &self.id {
             Some(id) if self.unanswered.remove(id) => vec![id.clone()],
@@ -207,7 +207,7 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// Reads events; bytes that are no UTF-8 become U+FFFD.
+/// Parses events, replacing invalid UTF-8 with U+FFFD.
 fn parse(bytes: impl Stream<Item = Result<Bytes, Broken>> + Send + 'static, most: usize) -> Events {
     let (mut text, mut length) = (Text::default(), Length::new(most));
     let text = bytes.map(move |chunk| {
@@ -218,10 +218,10 @@ fn parse(bytes: impl Stream<Item = Result<Bytes, Broken>> + Send + 'static, most
     SseStream::from_bytes_stream(text).boxed()
 }
 
-/// Bytes of UTF-8 that come in pieces.
+/// Decodes UTF-8 that arrives in pieces.
 #[derive(Default)]
 struct Text {
-    /// The beginning of a character whose end did not come yet.
+    /// Incomplete character at the end of the last chunk.
     begun: Vec<u8>,
 }
 
@@ -246,7 +246,7 @@ impl Text {
     }
 }
 
-/// Counts the bytes of an event.
+/// Counts the bytes of the current event.
 struct Length {
     most: usize,
     event: usize,

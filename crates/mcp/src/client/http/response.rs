@@ -1,4 +1,4 @@
-//! What a response says besides its message: its type and session, and why it is none.
+//! Reads a response's metadata: content type, session, and errors.
 
 use futures::StreamExt;
 use http::StatusCode;
@@ -10,7 +10,7 @@ use rmcp::transport::streamable_http_client::{
 
 use super::{Failure, SESSION};
 
-/// Fails when the server wants the user to log in.
+/// Fails if the server requires a login.
 pub(super) fn wants_login(response: &Response) -> Result<(), Failure> {
     let challenge = response.headers().get(WWW_AUTHENTICATE);
     match (response.status(), challenge) {
@@ -23,7 +23,7 @@ pub(super) fn wants_login(response: &Response) -> Result<(), Failure> {
     }
 }
 
-/// The error of a server that is overloaded or broken.
+/// Returns the error of an overloaded or broken server.
 pub(super) fn busy(response: &Response) -> Option<HttpStatusError> {
     let status = response.status();
     if status != StatusCode::TOO_MANY_REQUESTS && !status.is_server_error() {
@@ -34,19 +34,19 @@ pub(super) fn busy(response: &Response) -> Option<HttpStatusError> {
     Some(HttpStatusError::new(status.as_u16(), after))
 }
 
-/// The type of a body.
+/// Returns the content type.
 pub(super) fn kind(response: &Response) -> Option<String> {
     let kind = response.headers().get(CONTENT_TYPE)?;
     Some(String::from_utf8_lossy(kind.as_bytes()).into_owned())
 }
 
-/// The session that a server began.
+/// Returns the session ID.
 pub(super) fn session(response: &Response) -> Option<String> {
     let session = response.headers().get(SESSION)?;
     session.to_str().ok().map(str::to_owned)
 }
 
-/// A whole body of at most that many bytes.
+/// Reads a body of at most `most` bytes.
 pub(super) async fn body(response: Response, most: usize) -> Result<Vec<u8>, Failure> {
     let too_large = || StreamableHttpError::ResponseBodyTooLarge { max_size: most };
     let mut body = Vec::new();
