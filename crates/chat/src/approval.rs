@@ -1,9 +1,9 @@
-//! Who decides about a call: a chain of resolvers, asked from the highest
-//! priority down, of which the first that answers decides.
+//! Approval of calls: a chain of resolvers, asked in order of priority; the first one with
+//! an opinion decides.
 //!
-//! Pure: a resolver that is a function of somebody else's is not called here;
-//! [`decide`] says that its answer is needed and is called again with it. What
-//! such an answer means is in `function`.
+//! Pure: resolvers that are functions are not called here. [`decide`] returns the function
+//! whose answer it needs and is called again with the answer. `function` interprets such
+//! answers.
 
 mod argument_rules;
 mod function;
@@ -17,58 +17,58 @@ pub use function::{Form, Function, FunctionId, OnError, Returned};
 
 use crate::tool::ToolUseId;
 
-/// The resolver that goes by the user's own options.
+/// Name of the resolver that applies the user's options.
 pub const CONFIG: &str = "urn:flemma:approval:config";
-/// The resolver that goes by the frontmatter of the chat.
+/// Name of the resolver that applies the chat's frontmatter.
 pub const FRONTMATTER: &str = "urn:flemma:approval:frontmatter";
-/// The resolver that approves what no other has an opinion on.
+/// Name of the resolver that approves calls on which no other has an opinion.
 pub const CATCH_ALL: &str = "urn:flemma:approval:catch-all";
 
-/// The resolver that approves built-in tools that can do no harm. It is asked last.
+/// Name of the resolver that approves harmless built-in tools. It is asked last.
 pub const HARMLESS: &str = "urn:flemma:approval:harmless";
 
-/// What keeps some files from being written, and secrets from being read, on an automatic
-/// approval.
+/// Name of the guard, which blocks automatic approval of writes to protected files and of
+/// reads of secrets.
 pub const GUARD: &str = "urn:flemma:approval:protected";
 
-/// Approves shell commands that only read, as the preset `$shell-safe` does. A call that it
-/// approves may do no more than that, see [`only_reads`].
+/// Name of the resolver behind the preset `$shell-safe`, which approves shell commands that
+/// only read. A call approved by it must do nothing else, see [`only_reads`].
 pub const SHELL_SAFE: &str = "urn:flemma:approval:shell-safe";
 
-/// Whether a call that `by` approved was approved because it only reads.
+/// Returns true if `by` approves calls because they only read.
 pub fn only_reads(by: &str) -> bool {
     by == SHELL_SAFE
 }
 
-/// What a resolver can answer; "no opinion" is `None` beside it.
+/// A resolver's decision; "no opinion" is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// Run without asking.
     Approve,
     /// Ask the user.
     RequireApproval,
-    /// Refuse; the model is told.
+    /// Refuse, with a result for the model.
     Deny,
 }
 
-/// A link of the chain.
+/// A resolver in the chain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolver {
     /// Unique, such as `urn:flemma:approval:config`.
     pub name: String,
-    /// Higher is asked first; equal priorities go by name.
+    /// Higher is asked first; equal priorities are sorted by name.
     pub priority: i32,
     /// Where its answers come from.
     pub source: Source,
-    /// Whether it approves nothing in a chat whose frontmatter sets `auto_approve`, so
-    /// that a chat can be stricter than the options. What it denies stays denied.
+    /// Whether it approves nothing in a chat whose frontmatter sets `auto_approve`, so that
+    /// a chat can be stricter than the options. It still denies.
     pub yields: bool,
-    /// Whether it is in such a chat.
+    /// Whether the chat's frontmatter sets `auto_approve`.
     yielded: bool,
 }
 
 impl Resolver {
-    /// A link that yields to nobody.
+    /// Creates a resolver that does not yield.
     pub fn new(name: impl Into<String>, priority: i32, source: Source) -> Self {
         Self {
             name: name.into(),
@@ -79,7 +79,7 @@ impl Resolver {
         }
     }
 
-    /// A link that approves nothing where the frontmatter has an `auto_approve` of its own.
+    /// Creates a resolver that approves nothing if the frontmatter sets `auto_approve`.
     pub fn yielding(name: impl Into<String>, priority: i32, source: Source) -> Self {
         Self {
             yields: true,
@@ -87,8 +87,8 @@ impl Resolver {
         }
     }
 
-    /// What counts of an opinion. A link that yielded still denies, and what a function
-    /// wants to be asked about is asked about.
+    /// Drops opinions that a yielded resolver must not have. It still denies, and a
+    /// function may still require approval.
     fn limited(&self, opinion: Option<Decision>) -> Option<Decision> {
         let holds = |decision: &Decision| match decision {
             Decision::Approve => false,
@@ -100,8 +100,8 @@ impl Resolver {
         opinion.filter(|it| !self.yielded || holds(it))
     }
 
-    /// Its opinion on a call, and the name of the rule that has it where that is not the
-    /// link's own. Of a function it is the answer, which has to be there.
+    /// Returns the opinion on a call, with the rule's name if it differs from the
+    /// resolver's. Fails with the function whose answer is missing.
     fn opinion(&self, call: &CallKey, answers: &Answers) -> Result<Option<Opinion>, Function> {
         let opinion = match &self.source {
             Source::List(policy) => policy.opinion(call),
@@ -122,36 +122,34 @@ impl Resolver {
 /// A decision, and the name of the rule that made it.
 type Opinion = (Decision, Option<&'static str>);
 
-/// Where a resolver's answers come from.
+/// Source of a resolver's opinions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
     /// Lists of tool names.
     List(Policy),
-    /// A function of somebody else's.
+    /// A function, for example of a plugin.
     Function(Function),
-    /// Rules of our own that look at the arguments.
+    /// Built-in rules that inspect the arguments.
     ArgumentRules(ArgumentRules),
     /// The same answer for every call.
     Always(Decision),
-    /// The same answer for every call but those of tools with these names, on which it
-    /// has no opinion.
+    /// The same answer for every call except those of the named tools.
     Unless(Decision, BTreeSet<String>),
 }
 
-/// Tool names to approve and to deny, and rules that look closer at those it does not
-/// name. Deny wins.
+/// Tool names to approve and to deny, and rules for all other tools. Deny wins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// Names that run without asking.
+    /// Tools approved without asking.
     pub approve: BTreeSet<String>,
-    /// Names that are refused.
+    /// Tools denied.
     pub deny: BTreeSet<String>,
-    /// Who is asked about calls of tools that are in neither.
+    /// Rules for tools in neither list.
     pub argument_rules: ArgumentRules,
 }
 
 impl Policy {
-    /// The list's opinion on a tool.
+    /// Returns the lists' opinion on a tool.
     pub fn decide(&self, name: &str) -> Option<Decision> {
         if self.deny.contains(name) {
             Some(Decision::Deny)
@@ -160,15 +158,15 @@ impl Policy {
         }
     }
 
-    /// The list's opinion on a call, and the name of the rule that has it where that is
-    /// not the list itself.
+    /// Returns the opinion on a call, with the rule's name if a rule decides.
     pub fn opinion(&self, call: &CallKey) -> Option<Opinion> {
         let listed = self.decide(&call.name).map(|it| (it, None));
+        // The lists are the user's explicit choice, so they come before rules.
         listed.or_else(|| self.argument_rules.opinion(call))
     }
 }
 
-/// Resolvers in the order in which they are asked.
+/// Resolvers, in the order in which they are asked.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ResolverChain(Vec<Resolver>);
 
@@ -188,15 +186,15 @@ impl ResolverChain {
         &self.0
     }
 
-    /// The chain of a chat whose frontmatter sets `auto_approve`, also to an empty
-    /// list: the [`FRONTMATTER`] link has that opinion, and those that yield approve
-    /// nothing. A chain from which that link was taken goes on without it.
+    /// Returns the chain for a chat whose frontmatter sets `auto_approve`, even to an empty
+    /// list. Its opinion replaces the [`FRONTMATTER`] resolver, and yielding resolvers
+    /// approve nothing. If that resolver was removed, it is not added again.
     pub fn with_frontmatter(&self, source: Source) -> Self {
         Self(
             self.0
                 .iter()
                 .map(|resolver| match &resolver.source {
-                    // A function of that name is somebody's replacement for it.
+                    // A function with this name replaces the built-in resolver.
                     Source::List(_) if resolver.name == FRONTMATTER => Resolver {
                         source: source.clone(),
                         ..resolver.clone()
@@ -210,7 +208,7 @@ impl ResolverChain {
         )
     }
 
-    /// What the link of that name says to the model about a call that it denies.
+    /// Returns the named resolver's reason for denying a call, for the model.
     pub fn reason(&self, name: &str, call: &CallKey) -> Option<String> {
         let mut links = self.0.iter();
         match &links.find(|link| link.name == name)?.source {
@@ -219,9 +217,9 @@ impl ResolverChain {
         }
     }
 
-    /// `first` and the functions that are asked next should it pass, as far as they
-    /// live where it does and nothing else may decide in between: whoever carries a
-    /// question there can take all of them along. `name` is the tool's.
+    /// Returns `first` and the functions that follow it if it passes, as long as they run
+    /// in the same place and no other resolver can decide in between. One message can carry
+    /// all their questions. `name` is the tool's.
     pub fn asked_together(&self, first: FunctionId, name: &str) -> Vec<Function> {
         let is_first = |resolver: &&Resolver| matches!(&resolver.source, Source::Function(it) if it.id == first);
         let links = self.0.iter().skip_while(|it| !is_first(it));
@@ -239,36 +237,36 @@ impl ResolverChain {
     }
 }
 
-/// What a decision is about. Two calls with equal keys are the same act.
+/// Identity of a call. Calls with equal keys are the same call.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallKey {
-    /// The call's id.
+    /// The call's ID.
     pub id: ToolUseId,
     /// The tool's name.
     pub name: String,
-    /// The arguments in canonical spelling, see [`crate::json::canonical`].
+    /// The arguments in canonical form, see [`crate::json::canonical`].
     pub input: String,
 }
 
-/// Answers of function resolvers, as far as they are known; `None` passes.
+/// Known answers of function resolvers; `None` means no opinion.
 pub type Answers = BTreeMap<(CallKey, FunctionId), Option<Decision>>;
 
-/// The chain's word on a call.
+/// Result of asking the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Decided, by the resolver of that name; empty when none had an opinion.
+    /// A decision and the resolver's name; empty if none had an opinion.
     Decided(Decision, String),
-    /// This function has to answer first.
+    /// The answer of this function is needed first.
     Ask(Function),
 }
 
-/// Asks the chain. Without any opinion the user is asked.
+/// Asks the chain about a call. Without any opinion, approval is required.
 pub fn decide(chain: &ResolverChain, call: &CallKey, answers: &Answers) -> Verdict {
     decide_by(chain, call, answers, true)
 }
 
-/// As [`decide`]; without `reads`, no call is approved because it only reads: a look at
-/// the machine said otherwise.
+/// Like [`decide`]. If `reads` is false, no call is approved for only reading, because the
+/// guard found otherwise.
 pub fn decide_by(chain: &ResolverChain, call: &CallKey, answers: &Answers, reads: bool) -> Verdict {
     for resolver in &chain.0 {
         match resolver.opinion(call, answers) {
@@ -284,14 +282,14 @@ pub fn decide_by(chain: &ResolverChain, call: &CallKey, answers: &Answers, reads
     Verdict::Decided(Decision::RequireApproval, String::new())
 }
 
-/// A call to show to a function resolver.
+/// A question to a function resolver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     /// The call.
     pub call: CallKey,
     /// Its arguments.
     pub input: Value,
-    /// Who is asked.
+    /// The function to ask.
     pub function: Function,
 }
 

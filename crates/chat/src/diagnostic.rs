@@ -1,37 +1,37 @@
-//! What does not fit the grammar, where, and how to mend it.
+//! Diagnostics: text that does not fit the grammar, with fixes.
 
 use crate::text::Lines;
 
-/// How much a diagnostic matters.
+/// Severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Something will not happen as written.
     Error,
-    /// Something is probably not meant as written.
+    /// A probable mistake.
     Warning,
 }
 
-/// A remark on some lines of the document.
+/// A diagnostic about some lines of the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The lines it is about.
     pub lines: Lines,
-    /// How much it matters.
+    /// Its severity.
     pub severity: Severity,
-    /// A sentence that names the fact and its consequence.
+    /// A sentence with the fact and its consequence.
     pub message: String,
-    /// A change that mends it.
+    /// A change that fixes the problem.
     pub fix: Option<Fix>,
 }
 
 /// A change of whole lines that the user can apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fix {
-    /// What it does, as a command: `Write "approved"`.
+    /// Title as a command: `Write "approved"`.
     pub title: String,
     /// The lines it replaces.
     pub lines: Lines,
-    /// What stands there afterwards.
+    /// The new lines.
     pub replacement: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl Diagnostic {
         }
     }
 
-    /// Something is probably not meant as written.
+    /// A probable mistake.
     pub fn warning(lines: Lines, message: impl Into<String>) -> Self {
         Self {
             lines,
@@ -56,7 +56,7 @@ impl Diagnostic {
         }
     }
 
-    /// Adds the change that mends it.
+    /// Adds a fix.
     pub fn with_fix(mut self, fix: Fix) -> Self {
         self.fix = Some(fix);
         self

@@ -1,10 +1,10 @@
-//! The `.chat` document as data: its messages, tool calls, results, and the
-//! buffer lines each one covers.
+//! The parsed `.chat` document: its messages, tool calls, and results, and the buffer lines
+//! each one covers.
 //!
-//! A [`Document`] is a function of the buffer's text and of nothing else. It is
-//! rebuilt after every change and never stored, so a `.chat` file carries its
-//! whole state with it. Parsing cannot fail: what does not fit the grammar stays
-//! in the document as text. Nothing here decides what happens next.
+//! A [`Document`] is a pure function of the buffer's text. It is rebuilt after every change
+//! and never stored, so a `.chat` file contains its whole state. Parsing cannot fail: text
+//! that does not match the grammar stays in the document as text. Nothing here decides what
+//! happens next.
 
 mod block;
 mod own;
@@ -27,82 +27,81 @@ pub use crate::role::Role;
 pub use crate::status::Status;
 use crate::text::{Lines, Text};
 
-/// A text and what was read in it. Every byte belongs to exactly one of
-/// frontmatter, prelude, message marker and block.
+/// A text with its parse result. Every byte belongs to exactly one frontmatter, prelude,
+/// message marker, or block.
 #[derive(Debug)]
 pub struct Document<'t> {
     text: &'t Text,
     parsed: Arc<Parsed>,
 }
 
-/// What was read in a text: where its parts are, and nothing of the text itself.
-/// It is shared, so that one reading serves until the text changes.
+/// Parse result: the location of each part, without the text itself. Shared, so that one
+/// parse serves until the text changes.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Parsed {
     /// The code fence on line 0, when there is one.
     pub frontmatter: Option<Frontmatter>,
-    /// What stands before the first role marker; kept and never sent.
+    /// Lines before the first role marker; kept and never sent.
     pub prelude: Lines,
     /// The messages, in order, without gaps between them.
     pub messages: Vec<Message>,
-    /// The pieces of all messages, in order: one list, because there are thousands.
+    /// The blocks of all messages, in one list because there are thousands.
     pub(crate) blocks: Vec<Block>,
-    /// Code fences in text that never close, in order.
+    /// Code fences without a closing line, in order.
     pub open_fences: Vec<OpenFence>,
-    /// What does not fit the grammar, in the order of the text.
+    /// Diagnostics, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
     /// Assistant messages with a call that has no result yet, in order.
     pub(crate) unanswered: Vec<usize>,
 }
 
-/// A code fence that never closes: it ends at the next role marker.
+/// A code fence without a closing line. It ends at the next role marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenFence {
     /// Its opening line through the line before the next marker.
     pub lines: Lines,
-    /// The line that would close it.
+    /// The missing closing line.
     pub closing: String,
-    /// Whether a tool header stands above it, which closing it would complete.
+    /// Whether it belongs to a tool header, which closing it would complete.
     pub below_header: bool,
 }
 
-/// Options of this document, written in a language.
+/// The options at the top of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frontmatter {
     /// The fence's info string, `lua` or `json` when it is valid.
     pub language: String,
     /// Opening fence through closing fence; empty when it never closes.
     pub lines: Lines,
-    /// Why it cannot be read. Anything here stops the whole cycle, because a
-    /// restrictive setting that failed to load must never mean a laxer one.
+    /// Why it can't be read. Any problem stops the cycle, because a restrictive option that
+    /// failed to load must not be ignored.
     pub problem: Option<String>,
 }
 
 /// A role marker and what follows it, up to the next one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// Who speaks.
+    /// The speaker.
     pub role: Role,
     /// Marker line through the last line before the next marker.
     pub lines: Lines,
     /// Byte column at which content starts on the marker line, if any does.
     pub inline: Option<usize>,
-    /// Which blocks are its content, see [`Parsed::blocks_of`].
+    /// Indexes of its blocks, see [`Parsed::blocks_of`].
     pub(crate) blocks: Range<usize>,
-    /// Whether `@` or `{{` stands in prose that is not the model's, as they do where a
-    /// tool is addressed or a file referred to. Most messages need not be looked at
-    /// again for that.
+    /// Whether prose not written by the model contains `@` or `{{`, which may address a
+    /// tool or refer to a file. Most messages need no further search.
     pub may_refer: bool,
 }
 
 impl Parsed {
-    /// The content of a message, in order. The first block starts on the marker line
-    /// when there is content on it, on the line after it otherwise.
+    /// Returns the blocks of a message, in order. The first one starts on the marker line
+    /// if there is content on it, otherwise on the next line.
     pub fn blocks_of(&self, message: &Message) -> &[Block] {
         &self.blocks[message.blocks.clone()]
     }
 
-    /// Every call, in order.
+    /// Returns every call, in order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolUse> {
         self.blocks.iter().filter_map(|block| match block {
             Block::ToolUse(call) => Some(call),
@@ -120,14 +119,13 @@ impl Deref for Document<'_> {
 }
 
 impl<'t> Document<'t> {
-    /// Reads a text. Linear in its length.
+    /// Parses a text in linear time.
     pub fn parse(text: &'t Text) -> Self {
         Self::paired(text, parse::parse(text), 0)
     }
 
-    /// Reads a text again of which nothing before the line `changed` is different
-    /// from the text that `parsed` was read in. Gives what [`Document::parse`] gives,
-    /// at a cost that goes by how much follows the change.
+    /// Parses a text that equals the one of `parsed` before line `changed`. Gives the
+    /// result of [`Document::parse`] at a cost proportional to the text after the change.
     pub fn parse_again(text: &'t Text, parsed: Arc<Parsed>, changed: usize) -> Self {
         let Some(first) = parse::first_to_read(&parsed, changed) else {
             return Self::parse(text);
@@ -137,7 +135,7 @@ impl<'t> Document<'t> {
         Self::paired(text, parsed, first)
     }
 
-    /// Adds what calls and results make together, from the message `first` on.
+    /// Pairs calls with results, from the message `first` on.
     fn paired(text: &'t Text, parsed: Parsed, first: usize) -> Self {
         let mut document = Self::of(text, Arc::new(parsed));
         let (unanswered, unpaired) = pairing::look(&document, first);
@@ -152,22 +150,22 @@ impl<'t> Document<'t> {
         document
     }
 
-    /// A text together with what was read in it before.
+    /// Combines a text with its earlier parse result.
     pub fn of(text: &'t Text, parsed: Arc<Parsed>) -> Self {
         Self { text, parsed }
     }
 
-    /// What was read, to be kept until the text changes.
+    /// Returns the parse result, to be kept until the text changes.
     pub fn parsed(&self) -> Arc<Parsed> {
         self.parsed.clone()
     }
 
-    /// The text this was read from.
+    /// Returns the text.
     pub fn text(&self) -> &'t Text {
         self.text
     }
 
-    /// The bytes again, put together from the document's parts.
+    /// Reassembles the bytes from the document's parts.
     pub fn print(&self) -> Vec<u8> {
         let mut lines: Vec<&[u8]> = Vec::new();
         let mut take = |range: Lines| lines.extend(range.map(|line| self.text.line(line)));
@@ -178,7 +176,7 @@ impl<'t> Document<'t> {
         );
         take(self.prelude.clone());
         for message in &self.messages {
-            // The marker's line is printed once, whether a block starts on it or not.
+            // Print the marker line once, even if a block starts on it.
             take(message.lines.start..message.lines.start + 1);
             for block in self.blocks_of(message) {
                 let block = block.lines();
@@ -188,12 +186,12 @@ impl<'t> Document<'t> {
         lines.join(&b'\n')
     }
 
-    /// The arguments of a call.
+    /// Returns the arguments of a call.
     ///
     /// # Errors
     ///
-    /// Why the call cannot run: its fence is in another language, or what stands
-    /// there is not one JSON object with each key once.
+    /// The fence is in another language, or its content is not one JSON object without
+    /// duplicate keys.
     pub fn input(&self, call: &ToolUse) -> Result<Value, String> {
         if let Some(language) = &call.other_language {
             return Err(format!(
@@ -203,7 +201,7 @@ impl<'t> Document<'t> {
         json::parse_object(&self.lossy(call.body.clone()))
     }
 
-    /// What stands between the frontmatter's fences; empty when there is none.
+    /// Returns the text inside the frontmatter's fence; empty without one.
     pub fn frontmatter_text(&self) -> String {
         match &self.frontmatter {
             Some(it) if !it.lines.is_empty() => self
@@ -213,13 +211,13 @@ impl<'t> Document<'t> {
         }
     }
 
-    /// Lines as UTF-8, joined by LF, nothing unescaped: for fence bodies.
+    /// Returns lines as UTF-8, joined by LF, without unescaping: for fence bodies.
     pub fn lossy(&self, lines: Lines) -> Cow<'t, str> {
         String::from_utf8_lossy(self.text.slice(lines))
     }
 
-    /// Prose lines as the model wrote or reads them: each without its escape.
-    /// `column` is where the content starts on the first line.
+    /// Returns prose lines as the model wrote or reads them, unescaped. `column` is where
+    /// the content starts on the first line.
     pub fn prose(&self, lines: Lines, column: usize) -> String {
         let mut text = String::new();
         let end = self.carriage_return();
@@ -235,7 +233,7 @@ impl<'t> Document<'t> {
         text
     }
 
-    /// What stands in a fence, as the model reads it.
+    /// Returns the text inside a fence, as the model reads it.
     pub fn content(&self, lines: Lines) -> Cow<'t, str> {
         let text = self.lossy(lines);
         if self.carriage_return().is_empty() || !text.contains('\r') {
@@ -245,9 +243,9 @@ impl<'t> Document<'t> {
         Cow::Owned(text.replace("\r\n", "\n"))
     }
 
-    /// What lines may end in besides their LF. Some programs leave a file with CRLF at
-    /// most lines and not at all, which editors take for one with LF; the first marker
-    /// tells, because nobody types a CR behind it.
+    /// Returns the bytes before each LF. Some programs write CRLF on most lines but not
+    /// all, and editors treat such a file as LF. The first marker decides, because users
+    /// never type a CR after it.
     fn carriage_return(&self) -> &'static [u8] {
         let first = self.messages.first().map(|first| first.lines.start);
         match first {
@@ -256,8 +254,8 @@ impl<'t> Document<'t> {
         }
     }
 
-    /// What mends the line, or else the block that it is in: after a key the cursor stands
-    /// on a block's first line, whichever of its lines is to be mended.
+    /// Returns the fix for a line, or for any line of its block: keys put the cursor on a
+    /// block's first line.
     pub fn fix_at(&self, line: usize) -> Option<&Fix> {
         let fix_in = |lines: Lines| {
             let mut all = self.diagnostics.iter().filter_map(|it| it.fix.as_ref());
@@ -270,12 +268,12 @@ impl<'t> Document<'t> {
         })
     }
 
-    /// Whether every one of `lines` is blank.
+    /// Returns true if all of `lines` are blank.
     pub fn is_blank(&self, mut lines: Lines) -> bool {
         lines.all(|line| self.text.line(line).trim_ascii().is_empty())
     }
 
-    /// The message that covers a line.
+    /// Returns the index of the message that covers a line.
     pub fn message_at(&self, line: usize) -> Option<usize> {
         let at = self
             .messages

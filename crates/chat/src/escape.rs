@@ -1,13 +1,13 @@
-//! What a line must not look like, and the one backslash that prevents it.
+//! Escapes foreign prose so that no line is parsed as structure.
 //!
-//! Prose from outside (a model's text, its thinking, an imported conversation)
-//! is written line by line. A line that starts like structure gets one leading
-//! backslash, inside a fence or not, and reading takes exactly one off again.
+//! Foreign prose (a model's text or thinking, an imported conversation) is written line by
+//! line. A line that starts like structure gets one leading backslash, even in a fence, and
+//! parsing removes exactly one.
 
 use std::borrow::Cow;
 
-/// How structure starts, at column 0. The parser recognises nothing that does not
-/// start with one of these, so escaping them is enough.
+/// Prefixes of structure at column 0. The parser recognizes nothing else, so escaping these
+/// is enough.
 const STARTS: [&str; 8] = [
     "@System:",
     "@You:",
@@ -19,18 +19,18 @@ const STARTS: [&str; 8] = [
     "<!-- flemma:aborted",
 ];
 
-/// What the start of a line that is still being written can become.
+/// Classification of the start of a line that is still being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineStart {
-    /// It starts like structure, whatever follows.
+    /// Structure, whatever follows.
     Structure,
-    /// It may yet become structure; wait for more.
+    /// Possibly structure; wait for more.
     Open,
-    /// It never will.
+    /// Never structure.
     Prose,
 }
 
-/// Judges a line by its first bytes.
+/// Classifies a line by its first bytes.
 pub fn line_start(so_far: &[u8]) -> LineStart {
     let rest = &so_far[so_far.iter().take_while(|b| **b == b'\\').count()..];
     if STARTS
@@ -48,7 +48,7 @@ pub fn line_start(so_far: &[u8]) -> LineStart {
     }
 }
 
-/// A whole line of foreign prose, so that it is no structure.
+/// Escapes a whole line of foreign prose.
 pub fn escape_line(line: &str) -> Cow<'_, str> {
     match line_start(line.as_bytes()) {
         LineStart::Structure => Cow::Owned(format!("\\{line}")),
@@ -56,7 +56,7 @@ pub fn escape_line(line: &str) -> Cow<'_, str> {
     }
 }
 
-/// The line that [`escape_line`] was given.
+/// Reverses [`escape_line`].
 pub fn unescape_line(line: &[u8]) -> &[u8] {
     match line {
         [b'\\', rest @ ..] if line_start(rest) == LineStart::Structure => rest,

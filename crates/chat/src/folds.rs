@@ -1,9 +1,9 @@
-//! What of a document can be folded, and what then stands there in one line.
+//! Folds of a document and the text of closed folds.
 //!
-//! A message is one fold, and so are thinking, calls and results inside it, and the
-//! frontmatter. Only what is whole: not the last message, in which text is still
-//! being written, not a call that waits for its result, and nothing that reaches the
-//! end of the text. Who folds what away, and when, is not known here.
+//! Folds are: each message; thinking, calls, and results inside it; and the frontmatter.
+//! Incomplete parts have no fold: the last message, which may still grow, calls without a
+//! result, and anything that reaches the end of the text. Does not know which folds are
+//! closed.
 
 use std::borrow::Cow;
 
@@ -12,18 +12,18 @@ use crate::outcome::{self, Run, outcome};
 use crate::preview::{Describe, arguments, one_line, preview};
 use crate::text::Lines;
 
-/// Most columns of the words of a fold; a window may show fewer.
+/// Maximum columns of a fold's text; a window may show fewer.
 const WIDTH: usize = 120;
-/// Most lines that are looked at for the first words of a text.
+/// Maximum lines searched for the first words of a text.
 const LINES: usize = 10;
-/// Most bytes that are looked at of each.
+/// Maximum bytes read of each line.
 const BYTES: usize = 1000;
-/// Most columns of the name of a tool.
+/// Maximum columns of a tool's name.
 const LABEL: usize = 40;
-/// Calls that are named for a message of calls alone.
+/// Number of calls listed for a message that consists of calls.
 const CALLS: usize = 2;
 
-/// What can be folded.
+/// Kind of a fold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoldKind {
     /// The options of the chat.
@@ -39,7 +39,7 @@ pub enum FoldKind {
 }
 
 impl FoldKind {
-    /// As options spell it.
+    /// Name used in options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Frontmatter => "frontmatter",
@@ -50,56 +50,56 @@ impl FoldKind {
         }
     }
 
-    /// Whether it is inside a message.
+    /// Returns true if it is inside a message.
     pub fn is_inner(self) -> bool {
         !matches!(self, Self::Frontmatter | Self::Message)
     }
 }
 
-/// Lines that can be folded: two at least.
+/// A fold of at least two lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fold {
     /// What they are.
     pub kind: FoldKind,
     /// Which.
     pub lines: Lines,
-    /// Whether there is something that the user must see: an error, an answer that
-    /// was cut off, a call that waits.
+    /// Whether it contains something the user must see: an error, an answer that was cut
+    /// off, or a pending call.
     pub must_show: bool,
 }
 
-/// Lines and the folds that begin in them, in order: the outer one first.
+/// A range of lines and the folds that start in it, outer ones first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     /// All lines, whether they can be folded or not.
     pub lines: Lines,
-    /// None of them reaches further.
+    /// Folds, none of which extends beyond `lines`.
     pub folds: Vec<Fold>,
 }
 
-/// What stands in the place of folded lines.
+/// Text of a closed fold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoldText {
     /// What is folded, such as `thinking`.
     pub label: Cow<'static, str>,
     /// The highlight group of the label.
     pub group: &'static str,
-    /// Its first words, on one line in which nothing is hidden.
+    /// Its first words on one line, with invisible characters spelled out.
     pub text: String,
 }
 
-/// How many parts there are: what stands before the first message, and each message.
+/// Number of parts: the lines before the first message, and each message.
 pub fn part_count(document: &Document<'_>) -> usize {
     document.messages.len() + 1
 }
 
-/// The part that a line is in.
+/// Returns the part that contains a line.
 pub fn part_at(document: &Document<'_>, line: usize) -> usize {
     let messages = &document.messages;
     messages.partition_point(|message| message.lines.start <= line)
 }
 
-/// A part of the document; empty where there is none.
+/// Returns a part of the document; empty if out of range.
 pub fn part(document: &Document<'_>, part: usize) -> Part {
     let messages = &document.messages;
     let Some(at) = part.checked_sub(1) else {
@@ -155,7 +155,7 @@ fn must_show(document: &Document<'_>, block: &Block) -> bool {
     }
 }
 
-/// A block that starts beside the marker is as long as its message: it has no fold.
+/// A block that starts on the marker line covers the whole message, so it needs no fold.
 fn inner_fold(
     document: &Document<'_>,
     message: &Message,
@@ -179,8 +179,8 @@ fn inner_fold(
     })
 }
 
-/// The text shown for a closed fold of this document. `run` says what is known of a
-/// call's run beyond its result, and `tools` describe what the calls do.
+/// Returns the text of a closed fold. `run` returns what is known about a call's run beyond
+/// its result; `tools` describe calls.
 pub fn fold_text(
     document: &Document<'_>,
     fold: &Fold,
@@ -254,7 +254,7 @@ fn said(document: &Document<'_>, call: &ToolUse, tools: &dyn Describe) -> String
     )
 }
 
-/// A result is known by its call; what an error says comes first.
+/// Describes a result by its call, or an error by its content.
 fn of_result(
     document: &Document<'_>,
     result: &ToolResult,
@@ -305,7 +305,7 @@ fn of_message(document: &Document<'_>, message: &Message, tools: &dyn Describe) 
     (message.role.marker().into(), group, text)
 }
 
-/// The first calls of a message, and how many more there are.
+/// Lists the first calls of a message and the number of others.
 fn calls(document: &Document<'_>, blocks: &[Block], tools: &dyn Describe) -> Vec<String> {
     let calls = blocks.iter().filter_map(|block| match block {
         Block::ToolUse(call) => Some(call),
@@ -336,7 +336,7 @@ fn results(blocks: &[Block]) -> Option<String> {
     }
 }
 
-/// The words of the first lines that hold any, the first from `column` on.
+/// Returns the first words of some lines, starting at `column` of the first.
 fn first_words(document: &Document<'_>, lines: Lines, column: usize) -> String {
     let mut words = String::new();
     for line in lines.clone().take(LINES) {

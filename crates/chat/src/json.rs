@@ -1,19 +1,19 @@
-//! The arguments of a call: one JSON object, read strictly.
+//! Strict parsing of a call's arguments: one JSON object.
 //!
-//! A key that stands twice is an error, because what is previewed and what is
-//! executed could then differ; so is nesting past serde_json's limit of 128.
+//! A duplicate key is an error, because preview and execution could then differ. So is
+//! nesting beyond serde_json's limit of 128.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// Reads `text` as one JSON object.
+/// Parses `text` as one JSON object.
 ///
 /// # Errors
 ///
-/// A sentence part that says what is wrong, for the model and the user: not
-/// JSON, not an object, a key twice, or nested deeper than 128.
+/// A phrase for the model and the user: not JSON, not an object, a duplicate key, or nested
+/// deeper than 128.
 pub fn parse_object(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Err("it is empty; a JSON object is needed".to_owned());
@@ -34,8 +34,8 @@ fn fits_64_bits(number: &str) -> bool {
     number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
 }
 
-/// The integers of a JSON text as they are written, each with its place in bytes. Numbers
-/// with a fraction or an exponent are none.
+/// Returns the integers of a JSON text as written, with their byte offsets. Numbers with a
+/// fraction or an exponent are skipped.
 pub fn integers(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_of_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
     let bytes = text.as_bytes();
@@ -64,8 +64,8 @@ pub fn integers(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The same value in one spelling: keys sorted, no blanks. Two inputs are the
-/// same call exactly when these texts are equal.
+/// Returns the canonical form of a value: sorted keys, no blanks. Two inputs are the same
+/// call exactly if these texts are equal.
 pub fn canonical(value: &Value) -> String {
     match value {
         Value::Object(map) => {
@@ -98,7 +98,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// A [`Value`] whose objects had every key once.
+/// A [`Value`] without duplicate keys.
 struct Strict(Value);
 
 impl<'de> Deserialize<'de> for Strict {

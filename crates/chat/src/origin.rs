@@ -1,33 +1,33 @@
-//! The origin of each line of a text: typed here, or from elsewhere.
+//! Tracks which lines of a text were typed by the user.
 //!
-//! Lines from a file, from the host, from an undo, and lines that arrive in bulk (a
-//! paste, `:read`, another plugin) are foreign. Lines typed by keys are not. Typing in a
-//! foreign line leaves it foreign, so completing or unescaping another author's text does
-//! not make it the user's.
+//! Lines from a file, the host, an undo, or in bulk (a paste, `:read`, another plugin) are
+//! foreign. Typing into a foreign line leaves it foreign, so completing or unescaping
+//! another author's text does not make it the user's.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::text::{Lines, Text};
 
-/// Bytes that a change may bring beyond the typed keys: `r`, Ctrl-A, `~`.
+/// Bytes that a change may add beyond the typed keys: `r`, Ctrl-A, `~`.
 const SLACK: usize = 4;
-/// Closing brackets and quotes that a change without a key may bring.
+/// Closing brackets and quotes that a change may add without a key.
 const CLOSING: usize = 2;
-/// Longest word that one key may complete, in bytes.
+/// Maximum length of a word that one key may complete, in bytes.
 const LONGEST_WORD: usize = 80;
-/// Lines from the top in which removed lines are remembered: no frontmatter is longer.
+/// Number of lines from the top in which removed lines are remembered: no frontmatter is
+/// longer.
 const TOP: usize = 300;
 
-/// What made a change of the text.
+/// Source of a text change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeSource {
     /// The host.
     Host,
     /// Keys, Ex commands, or plugins.
     Editor {
-        /// Bytes of text that keys typed in Insert or Replace mode since the change before;
-        /// absent when no key was pressed since then.
+        /// Bytes typed in Insert or Replace mode since the previous change; `None` if no
+        /// key was pressed.
         typed: Option<usize>,
     },
     /// Undo or redo.
@@ -35,36 +35,36 @@ pub enum ChangeSource {
 }
 
 impl ChangeSource {
-    /// A change that is the user's whatever its size: made on the command line.
+    /// A change by the user, whatever its size: made on the command line.
     pub const USER: Self = Self::Editor {
         typed: Some(usize::MAX),
     };
-    /// A change that no key made.
+    /// A change without typed keys.
     pub const BULK: Self = Self::Editor { typed: None };
 }
 
-/// The lines that a change really replaced.
+/// The lines that a change actually replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Old lines and the new ones in their place; both are absolute, the new ones in the
-    /// text after the change.
+    /// Old lines and their replacements, both absolute; the replacements are numbered as
+    /// after the change.
     pub hunks: Vec<(Lines, Lines)>,
     /// Whether keys typed it.
     pub typed: bool,
 }
 
-/// Which lines of a text are foreign. Blank lines never are.
+/// The foreign lines of a text. Blank lines are never foreign.
 #[derive(Debug, Clone, Default)]
 pub struct Origins {
     /// Sorted, without overlaps, none empty.
     foreign: Vec<Lines>,
-    /// Hashes of typed lines near the top that were replaced or removed: moving one's own
-    /// lines does not make them foreign.
+    /// Hashes of typed lines near the top that were replaced or removed, so that moving
+    /// one's own lines does not make them foreign.
     typed: HashSet<u64>,
 }
 
 impl Origins {
-    /// The origins of a text that was read from a file.
+    /// Marks all lines of a text as read from a file.
     pub fn read(text: &Text) -> Self {
         let mut origins = Self::default();
         for line in 0..text.line_count() {
@@ -75,7 +75,7 @@ impl Origins {
         origins
     }
 
-    /// Whether one of these lines is foreign.
+    /// Returns true if any of these lines is foreign.
     pub fn is_foreign(&self, lines: &Lines) -> bool {
         if lines.is_empty() {
             return false;
@@ -84,7 +84,7 @@ impl Origins {
         self.foreign.get(at).is_some_and(|it| it.start < lines.end)
     }
 
-    /// Whether all of these lines were typed here, in this order or another.
+    /// Returns true if all of these lines were typed in this session, in any order.
     pub fn are_typed(&self, text: &Text, lines: Lines) -> bool {
         let is_foreign = |line: usize| self.is_foreign(&(line..line + 1));
         let hash = |line: usize| hash(text.line(line));
@@ -100,14 +100,14 @@ impl Origins {
             .all(|it| own.contains(&it) || self.typed.contains(&it))
     }
 
-    /// The user agreed to these lines: from now on they are as good as typed.
+    /// Treats these lines as typed from now on, because the user agreed to them.
     pub fn agree(&mut self, text: &Text, lines: Lines) {
         self.typed
             .extend(lines.clone().filter_map(|line| hash(text.line(line))));
         self.clear(lines);
     }
 
-    /// Notes that `lines` of `text` are about to be replaced by `new`.
+    /// Records that `new` is about to replace `lines` of `text`.
     pub fn splice<L: AsRef<[u8]>>(
         &mut self,
         text: &Text,
@@ -160,12 +160,11 @@ impl Origins {
         }
     }
 
-    /// Forgets what is known of `lines` and moves what is below, as `count` others take
-    /// their place.
+    /// Forgets `lines` and shifts what is below, as `count` lines replace them.
     fn resize(&mut self, lines: Lines, count: usize) {
         self.clear(lines.clone());
         let below = self.foreign.partition_point(|it| it.start < lines.end);
-        // A mark around an insertion is parted by it.
+        // An insertion splits the mark around it.
         if let Some(at) = below.checked_sub(1)
             && self.foreign[at].end > lines.end
         {
@@ -194,7 +193,7 @@ impl Origins {
     }
 
     fn mark(&mut self, lines: Lines) {
-        // Neighbors become one, so that a text that streams in is one mark.
+        // Merge neighbors, so that streamed text is one mark.
         let first = self.foreign.partition_point(|it| it.end < lines.start);
         let last = self.foreign.partition_point(|it| it.start <= lines.end);
         let mut whole = lines;
@@ -206,8 +205,8 @@ impl Origins {
     }
 }
 
-/// The parts of a change that differ: line by line when the count stays, so that
-/// `:%s` is a change of the lines it matched, else one part in the middle.
+/// Returns the differing parts of a change: per line if the count is unchanged, so that
+/// `:%s` affects only the lines it matched; otherwise one part in the middle.
 fn hunks(old: &[&[u8]], new: &[&[u8]]) -> Vec<(Lines, Lines)> {
     if old.len() == new.len() {
         let differing = (0..old.len()).filter(|at| old[*at] != new[*at]);
@@ -220,7 +219,7 @@ fn hunks(old: &[&[u8]], new: &[&[u8]]) -> Vec<(Lines, Lines)> {
     vec![(top..old.len() - bottom, top..new.len() - bottom)]
 }
 
-/// Whether keys can have made the change: it brings no more text than was typed.
+/// Returns true if typed keys can explain the change: it adds no more text than was typed.
 fn is_typed(hunks: &[(Lines, Lines)], old: &[&[u8]], new: &[&[u8]], source: ChangeSource) -> bool {
     let ChangeSource::Editor { typed } = source else {
         return false;
@@ -238,13 +237,13 @@ fn is_typed(hunks: &[(Lines, Lines)], old: &[&[u8]], new: &[&[u8]], source: Chan
     };
     let bytes = text().count();
     let Some(typed) = typed else {
-        // Plugins close a bracket after the key that opened it.
+        // Plugins close a bracket after its opening key.
         return bytes <= CLOSING && text().all(|it| b")]}>\"'`".contains(it));
     };
     if bytes <= typed.saturating_add(SLACK) {
         return true;
     }
-    // One key completes a word, which says nothing by itself.
+    // One key may complete a word, which is harmless on its own.
     let is_word =
         |part: &Vec<u8>| part.len() <= LONGEST_WORD && part.trim_ascii().iter().all(is_in_word);
     parts.len() == 1 && parts.iter().all(is_word)
@@ -254,7 +253,7 @@ fn is_in_word(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"_.-$:/@".contains(byte)
 }
 
-/// What is new between the beginning and the end that both have.
+/// Returns the new text between the common prefix and suffix.
 fn inserted<'a>(old: &[u8], new: &'a [u8]) -> &'a [u8] {
     let top = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let ends = old[top..].iter().rev().zip(new[top..].iter().rev());
@@ -266,7 +265,7 @@ fn is_blank(line: &[u8]) -> bool {
     line.trim_ascii().is_empty()
 }
 
-/// Nothing for a line that says nothing by itself, such as `}` or `end`.
+/// Hashes a line; `None` for lines without meaning of their own, such as `}` or `end`.
 fn hash(line: &[u8]) -> Option<u64> {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');

@@ -1,48 +1,48 @@
-//! How a call ended, in a few words for the line of its result.
+//! Summaries of finished calls, for display next to their results.
 //!
-//! Pure: the document says which call it was and whether it failed; how long it took is
-//! known only to the session that ran it.
+//! Pure: the document contains the call and whether it failed; only the session that ran it
+//! knows the duration.
 
 use core::time::Duration;
 
 use crate::document::{Document, ResultKind, ToolResult, ToolUse};
 use crate::preview;
 
-/// What a failed command's result ends with, as the tool `bash` writes it.
+/// Last line of a failed command's result, as written by the tool `bash`.
 const EXITS: [(&str, &str); 2] = [
     ("Command exited with code ", "exit "),
     ("Command was killed by ", ""),
 ];
-/// Longest exit code or signal name, in bytes: what is longer is other text.
+/// Maximum length of an exit code or signal name in bytes; anything longer is other text.
 const LONGEST_EXIT: usize = 16;
-/// Most columns of a tool's name.
+/// Maximum columns of a tool's name.
 const NAME: usize = 40;
 
-/// One run of a call, as the session saw it.
+/// A run of a call, as observed by the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
     /// Whether the tool or its command failed.
     pub failed: bool,
-    /// How long it ran.
+    /// Its duration.
     pub took: Duration,
 }
 
-/// How a call ended.
+/// Summary of a finished call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// Whether it failed: the result is an error, or the command's exit code is not zero.
+    /// Whether the result is an error or the exit code is not zero.
     pub failed: bool,
-    /// The tool's name, then exit code and duration as far as they are known.
+    /// Tool name, then exit code and duration if known.
     pub summary: String,
 }
 
 impl Outcome {
-    /// Its sign on the screen.
+    /// Sign shown on screen.
     pub fn sign(&self) -> &'static str {
         if self.failed { "✗" } else { "✓" }
     }
 
-    /// The highlight group of the sign and the summary.
+    /// Highlight group of sign and summary.
     pub fn group(&self) -> &'static str {
         match self.failed {
             true => "FlemmaToolError",
@@ -51,8 +51,8 @@ impl Outcome {
     }
 }
 
-/// How a call ended whose result is in the document. `run` is what is known of it
-/// beyond that.
+/// Returns the summary of a call whose result is in the document. `run` is the observed
+/// run, if any.
 pub fn outcome(
     document: &Document<'_>,
     call: &ToolUse,
@@ -60,7 +60,7 @@ pub fn outcome(
     run: Option<Run>,
 ) -> Outcome {
     let exit = match run {
-        // A command may print such a line, too.
+        // The command itself may have printed such a line.
         Some(run) if !run.failed => None,
         _ => exit(document, result).filter(|_| runs_commands(&call.name)),
     };
@@ -73,7 +73,7 @@ pub fn outcome(
     Outcome { failed, summary }
 }
 
-/// The exit code or signal that a result ends with, if its command failed.
+/// Returns the exit code or signal at the end of a failed command's result.
 pub fn exit(document: &Document<'_>, result: &ToolResult) -> Option<String> {
     let last = result.body.clone().next_back()?;
     let line = std::str::from_utf8(document.text().line(last))
@@ -85,12 +85,12 @@ pub fn exit(document: &Document<'_>, result: &ToolResult) -> Option<String> {
     })
 }
 
-/// Whether results of this tool end with how its command exited.
+/// Returns true if this tool's results end with an exit status.
 fn runs_commands(name: &str) -> bool {
     matches!(name, "bash" | "shell")
 }
 
-/// A duration as people read it: `4ms`, `2.3s`, `12s`, `2m05s`.
+/// Formats a duration: `4ms`, `2.3s`, `12s`, `2m05s`.
 pub fn duration(took: Duration) -> String {
     let (millis, seconds) = (took.as_millis(), took.as_secs());
     match seconds {

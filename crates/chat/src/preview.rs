@@ -1,9 +1,9 @@
-//! One line that says what a waiting call would do, for the user to judge.
+//! One-line previews of pending calls, for review by the user.
 //!
-//! Pure: it sees a tool's name and its arguments, never files or the editor. Tools describe
-//! their own calls ([`Describe`]); every other call gets a list of its arguments. What a
-//! model wrote is untrusted, so nothing in it may hide: invisible characters are spelled
-//! out, and a cut says that it is one.
+//! Pure: sees a tool's name and arguments, never files or the editor. Tools describe their
+//! own calls ([`Describe`]); all others get a list of their arguments. The model's text is
+//! untrusted, so nothing in it may hide: invisible characters are spelled out, and a cut is
+//! visible.
 
 mod visible;
 
@@ -11,13 +11,13 @@ use serde_json::{Map, Value};
 
 use crate::approval::inside;
 
-/// Names of an object argument that are shown, before `+N more`.
+/// Number of an object argument's keys shown before `+N more`.
 const KEYS_SHOWN: usize = 3;
 
-/// The tools, as far as they say what calls of them would do.
+/// Describes calls of tools.
 pub trait Describe {
-    /// What a call of `tool` would do, as long as it takes. `None` when that tool has no
-    /// form of its own, or the arguments don't fit it.
+    /// Describes a call of `tool`, in any length. `None` if the tool has no form of its own
+    /// or the arguments don't fit.
     fn describe(&self, tool: &str, input: &Value) -> Option<String>;
 }
 
@@ -44,13 +44,13 @@ pub fn preview(tools: &dyn Describe, name: &str, input: &Value, width: usize) ->
     visible::fit(&text, width)
 }
 
-/// The preview of a call without the name of the tool, on one line of at most `width`
-/// display columns.
+/// Returns the preview without the tool's name, on one line of at most `width` display
+/// columns.
 pub fn arguments(tools: &dyn Describe, name: &str, input: &Value, width: usize) -> String {
     visible::fit(&body(tools, name, input), width)
 }
 
-/// What a preview says after the name of the tool, uncut.
+/// Returns the part of a preview after the tool's name, uncut.
 fn body(tools: &dyn Describe, name: &str, input: &Value) -> String {
     if let Some((inner, arguments)) = inside(name, input) {
         return format!("{inner}: {}", body(tools, inner, &arguments));
@@ -59,13 +59,13 @@ fn body(tools: &dyn Describe, name: &str, input: &Value) -> String {
     described.unwrap_or_else(|| generic(input))
 }
 
-/// Any text on one line of at most `width` display columns: what would not show is
-/// spelled out, and what does not fit is cut visibly.
+/// Fits any text on one line of at most `width` display columns. Invisible characters are
+/// spelled out, and a cut is visible.
 pub fn one_line(text: &str, width: usize) -> String {
     visible::fit(text, width)
 }
 
-/// `key="value"` pairs: scalars first, then arrays and objects, each by name.
+/// Formats `key="value"` pairs: scalars first, then arrays and objects, each sorted by key.
 fn generic(input: &Value) -> String {
     let Value::Object(input) = input else {
         return argument(input);

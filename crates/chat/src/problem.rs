@@ -1,22 +1,21 @@
-//! What a user is told when something went wrong.
+//! Errors for the user.
 
 use std::fmt;
 
-/// An error for the user: what went wrong, and what to do next.
+/// An error for the user, with its fix.
 ///
-/// Both are full sentences. `what` names the place, the fact and its consequence
-/// and quotes what the user wrote; `fix` is the next step, or empty when there is
-/// nothing to do.
+/// Both are full sentences. `what` names the place, the fact, and its consequence, and
+/// quotes the user's text. `fix` is the next step, or empty if there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// What went wrong and what follows from it.
+    /// What went wrong, and the consequence.
     pub what: String,
-    /// What the user can do about it.
+    /// The next step.
     pub fix: String,
 }
 
 impl Problem {
-    /// A problem with its way out.
+    /// Creates a problem with its fix.
     pub fn new(what: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             what: what.into(),

@@ -1,7 +1,7 @@
-//! One request to a model, in no provider's spelling.
+//! A request to a model, independent of the provider.
 //!
-//! The provider crate turns a [`Prompt`] into bytes; what is in it, and in which
-//! order, is decided here, from the document alone.
+//! The provider crate encodes a [`Prompt`]; its content and order are derived from the
+//! document here.
 
 mod attachment;
 mod build;
@@ -11,13 +11,13 @@ pub use build::{NO_RESULT, Own, aborted_call, build, build_with, ends, own_text}
 
 use crate::tool::{ToolDefinition, ToolUseId};
 
-/// A conversation, ready to be spelled for a provider.
+/// A conversation, ready to be encoded for a provider.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
     /// All `@System:` text, joined by a blank line; absent when there is none.
     pub system: Option<String>,
-    /// Alternating messages, none empty. The cycle sends only what begins and ends
-    /// with the user's.
+    /// Alternating messages, none empty. The cycle sends a prompt only if it begins and
+    /// ends with the user.
     pub messages: Vec<PromptMessage>,
     /// The tools on offer, sorted by name.
     pub tools: Vec<ToolDefinition>,
@@ -26,13 +26,13 @@ pub struct Prompt {
 /// One message of a [`Prompt`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptMessage {
-    /// Who speaks.
+    /// The speaker.
     pub role: PromptRole,
-    /// What is said, never empty. In a user message the tool results come first.
+    /// Parts, never empty. In a user message, tool results come first.
     pub parts: Vec<Part>,
 }
 
-/// Who speaks in a [`PromptMessage`].
+/// Speaker of a [`PromptMessage`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptRole {
     /// The user, including tool results.
@@ -41,18 +41,18 @@ pub enum PromptRole {
     Assistant,
 }
 
-/// A piece of a message: the providers' content blocks.
+/// A part of a message, like the providers' content blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
     /// Text of any number of lines, never blank.
     Text(String),
     /// A file that the user refers to, in a user message.
     File(Attachment),
-    /// What the model thought.
+    /// The model's thinking.
     Thinking {
         /// The thinking, or a provider's opaque data when `redacted`.
         text: String,
-        /// The provider's proof, to be sent back only to that provider.
+        /// The provider's signature, sent back only to that provider.
         signature: Option<Signature>,
         /// Whether `text` is opaque data.
         redacted: bool,
@@ -63,14 +63,14 @@ pub enum Part {
         id: ToolUseId,
         /// The tool's name.
         name: String,
-        /// The arguments: a JSON object, in the bytes that stand in the document.
+        /// The arguments: a JSON object, byte for byte as in the document.
         input: String,
     },
-    /// The answer to a call of the message before.
+    /// The result of a call in the previous message.
     ToolResult {
         /// The call it answers.
         tool_use_id: ToolUseId,
-        /// The tool's name, which some providers want again.
+        /// The tool's name, which some providers require.
         name: String,
         /// The text the model sees.
         content: String,

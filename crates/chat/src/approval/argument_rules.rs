@@ -1,7 +1,7 @@
-//! Rules that look at the arguments of a call, and the call that is meant by one that
-//! only names another.
+//! Rules that inspect the arguments of a call, and the inner call of `execute_tool`.
 //!
-//! Pure: a rule is a function of the call's text and is asked where it stands.
+//! Pure: a rule depends only on the call's text and is evaluated directly, unlike function
+//! resolvers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,50 +10,50 @@ use serde_json::Value;
 
 use super::{CallKey, Decision};
 
-/// A rule of our own that looks at a call's arguments.
+/// A built-in rule that inspects a call's arguments.
 pub trait ArgumentRule: fmt::Debug + Send + Sync {
-    /// Its opinion.
+    /// Returns the rule's decision, or `None` without an opinion.
     fn decide(&self, call: &CallKey) -> Option<Decision>;
 
-    /// The name under which it decides; that of its link when there is none.
+    /// Returns the name to log; `None` means the resolver's.
     fn name(&self) -> Option<&'static str> {
         None
     }
 
-    /// Why it denies, in sentences for the model.
+    /// Returns the reason for a denial, for the model.
     fn reason(&self, _call: &CallKey) -> Option<String> {
         None
     }
 }
 
-/// Some rules, of whom the first with an opinion decides. Two are the same when they
-/// hold the same ones.
+/// A list of rules; the first one with an opinion decides. Lists are equal if they share
+/// the same rules.
 #[derive(Debug, Clone, Default)]
 pub struct ArgumentRules(Vec<Arc<dyn ArgumentRule>>);
 
 impl ArgumentRules {
-    /// Adds one, behind the others.
+    /// Appends a rule.
     pub fn add(&mut self, rule: Arc<dyn ArgumentRule>) {
         self.0.push(rule);
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no rules.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The first opinion.
+    /// Returns the first opinion.
     pub fn decide(&self, call: &CallKey) -> Option<Decision> {
         self.0.iter().find_map(|rule| rule.decide(call))
     }
 
-    /// The first opinion, and the name under which it is held.
+    /// Returns the first opinion with the rule's name.
     pub fn opinion(&self, call: &CallKey) -> Option<(Decision, Option<&'static str>)> {
         let mut opinions = self.0.iter();
         opinions.find_map(|rule| Some((rule.decide(call)?, rule.name())))
     }
 
-    /// The first reason.
+    /// Returns the first reason.
     pub fn reason(&self, call: &CallKey) -> Option<String> {
         self.0.iter().find_map(|rule| rule.reason(call))
     }
@@ -68,11 +68,11 @@ impl PartialEq for ArgumentRules {
 
 impl Eq for ArgumentRules {}
 
-/// The tool that runs another one, which its arguments name.
+/// Name of the tool that runs another tool.
 pub const EXECUTE_TOOL: &str = "execute_tool";
 
-/// The call that is decided about, and its arguments: of [`EXECUTE_TOOL`] it is the
-/// one inside, by whose name and arguments all rules go.
+/// Returns the call to decide about and its arguments: for [`EXECUTE_TOOL`], the inner
+/// call, to which all rules apply.
 pub fn meant(call: &CallKey, input: &Value) -> (CallKey, Value) {
     let Some((name, inner)) = inside(&call.name, input) else {
         return (call.clone(), input.clone());
@@ -85,7 +85,7 @@ pub fn meant(call: &CallKey, input: &Value) -> (CallKey, Value) {
     (key, inner)
 }
 
-/// The tool and the arguments inside a call of [`EXECUTE_TOOL`].
+/// Returns the tool and arguments inside a call of [`EXECUTE_TOOL`].
 pub fn inside<'a>(name: &str, input: &'a Value) -> Option<(&'a str, Value)> {
     if name != EXECUTE_TOOL {
         return None;

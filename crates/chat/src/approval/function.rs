@@ -1,46 +1,45 @@
-//! Functions that have a say about calls, and what their answers mean.
+//! Function-based approval resolvers and the interpretation of their answers.
 //!
-//! Knows the two forms that answers come in, and neither calls a function nor
-//! knows in what language it is written.
+//! Knows the two answer formats, but neither calls a function nor knows its language.
 
 use serde_json::Value;
 
 use super::Decision;
 
-/// Names a function, and says where it lives.
+/// Identifies a function and where it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FunctionId {
-    /// In the user's editor, by the number it goes by there.
+    /// In the editor, with this ID.
     Editor(u64),
     /// In the frontmatter of the chat.
     Frontmatter,
-    /// The host's own, see [`super::GUARD`].
+    /// In the host: the guard, see [`super::GUARD`].
     Guard,
-    /// The host's own: whether anything holds the programs of a call.
+    /// In the host: checks that a sandbox confines the call's programs.
     Held,
-    /// The host's own: whether what a call would change is as the user saw it.
+    /// In the host: checks that the call's target is as it was shown.
     Sight,
 }
 
 impl FunctionId {
-    /// Whether the user's editor has to be asked.
+    /// Returns true if the function runs in the editor.
     pub fn is_editor(self) -> bool {
         matches!(self, Self::Editor(_))
     }
 }
 
-/// A function that has a say.
+/// A function that decides about calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Function {
-    /// Which.
+    /// Its identity.
     pub id: FunctionId,
-    /// How its answers are to be read.
+    /// Format of its answers.
     pub form: Form,
-    /// What it means when it fails.
+    /// Meaning of a failure.
     pub on_error: OnError,
 }
 
-/// The words of an answer; no value at all always passes.
+/// Format of an answer; no value always means no opinion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// `auto_approve`: `true`, `false`, `"deny"`.
@@ -49,30 +48,30 @@ pub enum Form {
     Resolver,
 }
 
-/// What a function that fails, or answers with a word that means nothing, has said.
+/// Meaning of a failed or invalid answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnError {
-    /// Nothing: the next link is asked.
+    /// No opinion: ask the next resolver.
     Pass,
-    /// That the user has to look.
+    /// The user must decide.
     RequireApproval,
-    /// That the call must not run: `fail = "closed"`.
+    /// The call is denied: `fail = "closed"`.
     Deny,
 }
 
-/// What became of asking a function.
+/// Outcome of calling a function.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Returned<'a> {
-    /// It returned this; nil is null.
+    /// The returned value; nil is null.
     Value(&'a Value),
-    /// It raised this error.
+    /// The raised error.
     Error(&'a str),
-    /// It is not there any more, or nobody answered for it.
+    /// The function no longer exists or did not answer.
     Gone,
 }
 
 impl Function {
-    /// The `auto_approve` of the user's options. Doubt never approves.
+    /// The `auto_approve` function of the user's options. An error never approves.
     pub fn auto_approve(id: u64) -> Self {
         Self {
             id: FunctionId::Editor(id),
@@ -81,7 +80,7 @@ impl Function {
         }
     }
 
-    /// The `auto_approve` of a chat's frontmatter.
+    /// The `auto_approve` function of a chat's frontmatter.
     pub fn frontmatter() -> Self {
         Self {
             id: FunctionId::Frontmatter,
@@ -89,7 +88,7 @@ impl Function {
         }
     }
 
-    /// The host's own look at what a call would write.
+    /// The host's guard for files.
     pub fn guard() -> Self {
         Self {
             id: FunctionId::Guard,
@@ -97,7 +96,7 @@ impl Function {
         }
     }
 
-    /// The host's own look at whether a sandbox holds what a call starts.
+    /// The host's check that a sandbox confines a call.
     pub fn held() -> Self {
         Self {
             id: FunctionId::Held,
@@ -105,7 +104,7 @@ impl Function {
         }
     }
 
-    /// The host's own look at whether a file is still as it was shown.
+    /// The host's check that a file is as it was shown.
     pub fn sight() -> Self {
         Self {
             id: FunctionId::Sight,
@@ -113,7 +112,7 @@ impl Function {
         }
     }
 
-    /// A resolver that somebody registered.
+    /// A registered resolver.
     pub fn resolver(id: u64, on_error: OnError) -> Self {
         Self {
             id: FunctionId::Editor(id),
@@ -122,7 +121,7 @@ impl Function {
         }
     }
 
-    /// The function as a message names it, at the start of a sentence.
+    /// Describes the function at the start of a sentence.
     pub fn subject(&self) -> &'static str {
         match self.form {
             Form::AutoApprove => "The function tools.auto_approve",
@@ -130,9 +129,9 @@ impl Function {
         }
     }
 
-    /// What it said; `None` passes the question on. With it comes a sentence for
-    /// the log when it did not say anything that means something. A function that
-    /// is gone had rules that nobody knows now, so the user has to look.
+    /// Interprets an outcome: a decision or `None` for no opinion, and a sentence for the
+    /// log if the answer was invalid. If the function no longer exists, its rules are
+    /// unknown, so the user must decide.
     pub fn read(&self, returned: Returned<'_>) -> (Option<Decision>, Option<String>) {
         let what = match returned {
             Returned::Value(Value::Null) => return (None, None),

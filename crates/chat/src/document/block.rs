@@ -1,6 +1,6 @@
-//! The pieces of a message, and the lines that each covers.
+//! The blocks of a message and the lines they cover.
 //!
-//! What stands in those lines is the text's; how they are recognised is `parse`'s concern.
+//! Does not hold the text of those lines; `parse` recognizes them.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::status::Status;
 use crate::text::Lines;
 use crate::tool::ToolUseId;
 
-/// A piece of a message.
+/// A block of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
     /// Text, blank lines included.
@@ -24,7 +24,7 @@ pub enum Block {
 }
 
 impl Block {
-    /// The lines the block covers.
+    /// Returns the lines the block covers.
     pub fn lines(&self) -> Lines {
         match self {
             Block::Prose(lines) => lines.clone(),
@@ -39,16 +39,15 @@ impl Block {
 /// A `**Tool Use:**` block whose fence is closed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolUse {
-    /// What answers refer to; need not be unique.
+    /// ID that results refer to; need not be unique.
     pub id: ToolUseId,
-    /// The tool's name, byte for byte; one for all calls of a tool.
+    /// The tool's name, shared by all calls of a tool.
     pub name: Arc<str>,
-    /// The fence's language when it is neither absent nor `json`: the call is not
-    /// valid then.
+    /// The fence's language if it is neither absent nor `json`; the call is then invalid.
     pub other_language: Option<Box<str>>,
     /// Header through closing fence.
     pub lines: Lines,
-    /// What stands in the fence.
+    /// The lines inside the fence.
     pub body: Lines,
 }
 
@@ -61,11 +60,11 @@ pub struct ToolResult {
     pub kind: ResultKind,
     /// Header through closing fence.
     pub lines: Lines,
-    /// What stands in the fence.
+    /// The lines inside the fence.
     pub body: Lines,
 }
 
-/// What a tool result's fence says.
+/// Contents of a tool result's fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultKind {
     /// A `flemma:tool` fence: the call has a status and no result yet.
@@ -90,11 +89,11 @@ pub struct Thinking {
     pub redacted: bool,
 }
 
-/// The comment that ends an answer which was cut off.
+/// The comment at the end of an answer that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Aborted {
     /// One line.
     pub lines: Lines,
-    /// Why, without `-->`.
+    /// The reason, without `-->`.
     pub reason: String,
 }

@@ -1,7 +1,7 @@
-//! Which result answers which call.
+//! Pairs results with calls.
 //!
-//! A call is answered in the `@You:` message right after its assistant message
-//! and nowhere else, so an id that an earlier turn used means nothing here.
+//! A call is answered only in the `@You:` message right after its assistant message, so IDs
+//! used in earlier turns don't matter.
 
 use std::collections::HashMap;
 
@@ -44,7 +44,7 @@ impl<'d> Call<'d> {
         }
     }
 
-    /// The status, when a placeholder stands for the answer.
+    /// Returns the status, if the result is a placeholder.
     pub fn status(&self) -> Option<Status> {
         match self.result?.kind {
             ResultKind::Placeholder(status) => Some(status),
@@ -52,7 +52,7 @@ impl<'d> Call<'d> {
         }
     }
 
-    /// Whether a real result stands there.
+    /// Returns true if there is a real result.
     pub fn is_answered(&self) -> bool {
         self.result
             .is_some_and(|result| matches!(result.kind, ResultKind::Final { .. }))
@@ -60,24 +60,24 @@ impl<'d> Call<'d> {
 }
 
 impl<'t> Document<'t> {
-    /// Every turn with calls, in order; from the end with `rev()`.
+    /// Returns all turns with calls, in order.
     pub fn turns(&self) -> impl DoubleEndedIterator<Item = Turn<'_>> {
         (0..self.messages.len()).filter_map(|at| self.turn(at))
     }
 
-    /// The turns with a call that has no result yet, in order. There are few of
-    /// them, however long the chat is.
+    /// Returns the turns with unanswered calls, in order. There are few, however long the
+    /// chat is.
     pub fn unanswered_turns(&self) -> impl Iterator<Item = Turn<'_>> {
         self.unanswered.iter().filter_map(|at| self.turn(*at))
     }
 
-    /// The turn whose answer or results cover a line.
+    /// Returns the turn whose answer or results cover a line.
     pub fn turn_at(&self, line: usize) -> Option<Turn<'_>> {
         let at = self.message_at(line)?;
         self.turn(at).or_else(|| self.turn(at.checked_sub(1)?))
     }
 
-    /// The turn of an assistant message, if it has calls.
+    /// Returns the turn of an assistant message, if it has calls.
     pub fn turn(&self, assistant: usize) -> Option<Turn<'_>> {
         let message = self
             .messages
@@ -129,13 +129,12 @@ impl<'t> Document<'t> {
     }
 }
 
-/// Gives each call its result, the first of an id to the first of that id, and
-/// returns the results that are left, in order.
+/// Gives each call its result, in order for each ID, and returns the remaining results.
 fn pair<'d>(
     calls: &mut [Call<'d>],
     results: impl Iterator<Item = &'d ToolResult>,
 ) -> Vec<&'d ToolResult> {
-    // The calls of each id that have no result yet, the last one first.
+    // Unanswered calls by ID, the last one first.
     let mut waiting: HashMap<&ToolUseId, Vec<usize>> = HashMap::new();
     for (at, call) in calls.iter().enumerate().rev() {
         waiting.entry(&call.tool_use.id).or_default().push(at);
@@ -156,12 +155,12 @@ fn pair<'d>(
     orphans
 }
 
-/// The assistant messages with unanswered calls, and what is wrong with the
-/// pairing, both from the message `first` on; its answers are not before it.
+/// Returns the assistant messages with unanswered calls and the pairing diagnostics, from
+/// the message `first` on.
 pub(super) fn look(document: &Document<'_>, first: usize) -> (Vec<usize>, Vec<Diagnostic>) {
     let (mut unanswered, mut found) = (Vec::new(), Vec::new());
     let last = document.messages.len().saturating_sub(1);
-    // The message whose results were looked at together with the calls before it.
+    // The message whose results were checked together with the preceding calls.
     let mut seen = None;
     for (at, message) in document.messages.iter().enumerate().skip(first) {
         if message.role != Role::Assistant {

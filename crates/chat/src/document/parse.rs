@@ -1,7 +1,7 @@
-//! From lines to a [`Parsed`] document: which lines belong together.
+//! Groups lines into a [`Parsed`] document.
 //!
-//! Total and linear. Whatever is not exactly structure stays prose, with a
-//! diagnostic where somebody may have meant structure.
+//! Never fails; takes linear time. Text that is not exactly structure stays prose, with a
+//! diagnostic if it may have been meant as structure.
 
 mod blocks;
 mod near;
@@ -11,10 +11,10 @@ use crate::diagnostic::{Diagnostic, Fix};
 use crate::scan::{self, Fence, Kind, Scan};
 use crate::text::{Lines, Text};
 
-/// U+FEFF, as some editors begin a file.
+/// U+FEFF, which some editors write at the start of a file.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Reads a text. What a call and its result make together is added later.
+/// Parses a text, without pairing calls with results.
 pub(super) fn parse(text: &Text) -> Parsed {
     let mut parser = Parser::new(text, 0);
     let mut parsed = Parsed {
@@ -27,11 +27,11 @@ pub(super) fn parse(text: &Text) -> Parsed {
     parsed
 }
 
-/// The first message that has to be read again when nothing before the line
-/// `changed` is different; `None` when that is the whole text.
+/// Returns the first message to parse again if nothing before line `changed` differs;
+/// `None` if all must be.
 ///
-/// Only a fence that never closes makes earlier lines depend on later ones. An
-/// answer and the results of its calls are read together.
+/// Earlier lines depend on later ones only through an unclosed fence. An answer and its
+/// results are parsed together.
 pub(super) fn first_to_read(parsed: &Parsed, changed: usize) -> Option<usize> {
     let messages = &parsed.messages;
     let before = messages.partition_point(|message| message.lines.start < changed);
@@ -45,7 +45,7 @@ pub(super) fn first_to_read(parsed: &Parsed, changed: usize) -> Option<usize> {
     (first > 0 && open.is_none_or(|fence| fence.lines.start >= line)).then_some(first)
 }
 
-/// Reads a text again from the message `first` on, see [`first_to_read`].
+/// Parses a text again from the message `first` on, see [`first_to_read`].
 pub(super) fn parse_from(text: &Text, parsed: &mut Parsed, first: usize) {
     let line = parsed.messages[first].lines.start;
     parsed.messages.truncate(first);
@@ -67,24 +67,24 @@ struct Parser<'t> {
     scan: Scan,
     diagnostics: Vec<Diagnostic>,
     open_fences: Vec<OpenFence>,
-    /// Where the fence of the last tool header would be, when it is not complete.
+    /// Line where the fence of an incomplete tool header is expected.
     incomplete_header: Option<usize>,
-    /// Before this line no thinking tag is closed: searched once.
+    /// No closing thinking tag exists before this line; avoids repeated searches.
     unclosed_thinking: usize,
     /// The blocks of the messages so far.
     blocks: Vec<Block>,
 }
 
-/// The message that is being read, the last one so far.
+/// The current message.
 struct Open {
     role: Role,
-    /// First line that no block covers yet.
+    /// First line not covered by a block yet.
     next: usize,
     first_block: usize,
 }
 
 impl<'t> Parser<'t> {
-    /// Nothing before `line` is looked at.
+    /// Starts at `line`.
     fn new(text: &'t Text, line: usize) -> Self {
         Self {
             text,
@@ -97,7 +97,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Hands over what was noted on the way.
+    /// Moves the collected blocks and diagnostics to `parsed`.
     fn finish(mut self, parsed: &mut Parsed) {
         self.diagnostics.sort_by_key(|it| it.lines.start);
         parsed.diagnostics.append(&mut self.diagnostics);
@@ -196,14 +196,14 @@ impl<'t> Parser<'t> {
         inline.map_or(line, |column| self.inline(line, column, opened))
     }
 
-    /// A byte order mark is no part of the text, so a marker may stand behind it.
+    /// A byte order mark is not part of the text, so a marker may follow it.
     fn first_marker_behind_bom(&self, start: usize) -> Option<(usize, Kind)> {
         let behind = self.text.line(0).strip_prefix(BYTE_ORDER_MARK)?;
         let (role, _) = scan::marker(behind).filter(|_| start == 0)?;
         Some((0, Kind::Marker(role)))
     }
 
-    /// The column of the content on the line of a marker.
+    /// Returns the column of the content on a marker's line.
     fn inline_at(&self, line: usize, role: Role) -> Option<usize> {
         let bytes = self.text.line(line);
         let skipped = match line {
@@ -222,14 +222,14 @@ impl<'t> Parser<'t> {
         parsed.prelude = lines;
     }
 
-    /// Content on the marker's own line. Other tools write headers there; a fence
-    /// counts at column 0 only.
+    /// Parses content on the marker's own line. Other tools write headers there; a fence
+    /// counts only at column 0.
     fn inline(&mut self, line: usize, column: usize, open: &mut Open) -> usize {
         let content = &self.text.line(line)[column..];
         self.header(line, content, open).unwrap_or(line + 1)
     }
 
-    /// Reads what starts at column 0 of `line`; returns the line to go on with.
+    /// Parses structure at column 0 of `line`. Returns the next line to look at.
     fn structure(&mut self, line: usize, kind: Kind, open: Option<&mut Open>) -> usize {
         let bytes = self.text.line(line);
         if kind == Kind::Fence
@@ -285,7 +285,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Where the message that holds `line` ends at the latest.
+    /// Returns an upper bound for the end of the message at `line`.
     fn next_message(&self, line: usize) -> usize {
         self.scan
             .next_marker(line + 1)
@@ -293,7 +293,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Whether `@` or `{{` stands in a message's prose, beside the `@` of its marker.
+/// Returns true if a message's prose contains `@` or `{{`, apart from its marker.
 fn may_refer(text: &Text, message: &Message, blocks: &[Block]) -> bool {
     let marker = message.lines.start;
     blocks.iter().any(|block| {

@@ -8,12 +8,12 @@ use std::str::Chars;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Longest run of blanks that is shown as it is; longer ones become `␣×N`.
+/// Maximum run of blanks shown as is; longer ones become `␣×N`.
 const BLANKS_SHOWN: usize = 8;
-/// Most marks shown on one base character; more are spelled out.
+/// Maximum combining marks shown on a base character; others are spelled out.
 const MARKS_SHOWN: usize = 4;
 
-/// `text` on one line of at most `width` columns; see [`super::preview`].
+/// Fits `text` on one line of at most `width` columns; see [`super::preview`].
 pub(super) fn fit(text: &str, width: usize) -> String {
     let whole = pieces(text, width);
     if !whole.cut {
@@ -35,13 +35,13 @@ pub(super) fn fit(text: &str, width: usize) -> String {
 
 struct Shown {
     shown: String,
-    /// Line breaks of the input that `shown` stands for.
+    /// Number of line breaks of the input in `shown`.
     breaks: usize,
     /// Whether the end of the input is missing.
     cut: bool,
 }
 
-/// As many whole pieces of `text` as fit into `width` columns.
+/// Returns as many whole pieces of `text` as fit into `width` columns.
 fn pieces(text: &str, width: usize) -> Shown {
     let mut chars = text.chars().peekable();
     let mut shown = String::new();
@@ -52,8 +52,8 @@ fn pieces(text: &str, width: usize) -> Shown {
         let before = shown.len();
         shown.push_str(&piece.shown);
         is_plain = is_plain && piece.shown.is_ascii();
-        // The width of the whole, as a mark or a selector can widen what precedes it. What
-        // is plain has nothing of the kind, and no control character is shown as it is.
+        // Measure the whole text, because a mark or variation selector can widen the
+        // preceding character. Plain text contains neither.
         let columns = match is_plain {
             true => shown.len(),
             false => shown.width(),
@@ -80,7 +80,7 @@ struct Piece {
     breaks: usize,
 }
 
-/// Takes one character, or one run of blanks or line breaks.
+/// Takes one character or one run of blanks or line breaks.
 fn next_piece(chars: &mut Peekable<Chars<'_>>, marks: &mut usize) -> Option<Piece> {
     let first = chars.next()?;
     if first == '\r' && chars.peek() == Some(&'\n') {
@@ -141,7 +141,7 @@ fn spell(character: char, shown: &mut String) {
     let _ = write!(shown, "<{:02x}>", u32::from(character));
 }
 
-/// Whether a character shows nothing, or changes how its neighbours show.
+/// Returns true if a character is invisible or affects how its neighbors are shown.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character,

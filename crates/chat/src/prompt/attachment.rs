@@ -1,22 +1,22 @@
-//! Files that go with the user's words.
+//! Files attached to a message.
 //!
-//! Read by whoever can read; here they are bytes with a name.
+//! The host reads them; here they are bytes with a name.
 
 /// A file that a message refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
-    /// How the message names it, such as `@./plan.pdf`.
+    /// Name in the message, such as `@./plan.pdf`.
     pub name: String,
-    /// What is in it.
+    /// Its content.
     pub content: Content,
 }
 
-/// What is in an [`Attachment`].
+/// Content of an [`Attachment`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
-    /// A picture.
+    /// An image.
     Image {
-        /// Its type, such as `image/png`.
+        /// MIME type, such as `image/png`.
         mime: String,
         /// Its bytes in Base64.
         base64: String,
@@ -31,8 +31,8 @@ pub enum Content {
 }
 
 impl Attachment {
-    /// The attachment where only text can be sent: a text file's name and content in
-    /// a fence that no line of it closes, and of any other file its name.
+    /// Returns the attachment for servers that accept only text: a text file's name and
+    /// content in a fence, otherwise only its name.
     pub fn as_text(&self) -> String {
         let Content::Text(text) = &self.content else {
             return self.name.clone();

@@ -1,9 +1,9 @@
-//! From a document to the [`Prompt`] that is sent.
+//! Builds the [`Prompt`] of a document.
 //!
-//! The result is valid for every provider whatever stands in the file, because a
-//! conversation that cannot be sent any more is lost work: ids are made unique,
-//! every call has a result, roles alternate. The earlier part of the prompt never
-//! changes when a turn is appended, so that providers can cache it.
+//! The result is valid for every provider whatever the file contains, because a
+//! conversation that can't be sent any more is lost work: IDs are made unique, every call
+//! has a result, and roles alternate. Appending a turn never changes the earlier part of
+//! the prompt, so that providers can cache it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,19 +13,19 @@ use crate::references;
 use crate::text::Lines;
 use crate::tool::{ToolDefinition, ToolUseId};
 
-/// What the model is told about a call that nobody answered.
+/// Result sent for a call that has none.
 pub const NO_RESULT: &str = "No result was given for this call.";
 
-/// What is sent in place of the own text of some messages, by their place in the
-/// document: text whose expressions were evaluated, and files. No part is blank.
+/// Replacements for the user's text of some messages, by message index: evaluated
+/// expressions and files. No part is blank.
 pub type Own = BTreeMap<usize, Vec<Part>>;
 
-/// Puts the request together, own text as it stands. `tools` are those on offer.
+/// Builds a prompt with the user's text as written, offering `tools`.
 pub fn build(document: &Document<'_>, tools: &[ToolDefinition]) -> Prompt {
     build_with(document, tools, &Own::new())
 }
 
-/// Puts the request together with the own text of some messages replaced.
+/// Builds a prompt with the user's text of some messages replaced.
 pub fn build_with(document: &Document<'_>, tools: &[ToolDefinition], own: &Own) -> Prompt {
     let mut builder = Builder::new(document, own);
     let mut index = 0;
@@ -42,8 +42,8 @@ pub fn build_with(document: &Document<'_>, tools: &[ToolDefinition], own: &Own) 
     }
 }
 
-/// Who speaks first and last in the request, when anybody does. Reads no more of the
-/// document than that takes.
+/// Returns the first and last speaker of the prompt, if any. Reads no more of the document
+/// than necessary.
 pub fn ends(document: &Document<'_>) -> Option<(PromptRole, PromptRole)> {
     let own = Own::new();
     let said = |index: usize| {
@@ -60,7 +60,7 @@ pub fn ends(document: &Document<'_>) -> Option<(PromptRole, PromptRole)> {
         }
         index += more;
     };
-    // A message that holds results alone adds nothing: they are read with their calls.
+    // A message with only results is read together with its calls.
     let mut behind = (index..count).rev();
     let last = behind.find_map(|index| Some(said(index).0.last()?.role))?;
     Some((first, last))
@@ -71,7 +71,7 @@ struct Builder<'b, 't> {
     own: &'b Own,
     messages: Vec<PromptMessage>,
     system: Vec<String>,
-    /// Ids that are taken, also those of earlier turns.
+    /// IDs used so far, including those of earlier turns.
     ids: BTreeSet<String>,
 }
 
@@ -86,7 +86,7 @@ impl<'b, 't> Builder<'b, 't> {
         }
     }
 
-    /// Adds a message; returns how many messages of the document that took.
+    /// Adds a message. Returns the number of document messages consumed.
     fn message(&mut self, index: usize, message: &Message) -> usize {
         match message.role {
             Role::System => {
@@ -103,8 +103,8 @@ impl<'b, 't> Builder<'b, 't> {
         }
     }
 
-    /// Adds an assistant message and the answers to its calls; returns how many
-    /// messages of the document that took.
+    /// Adds an assistant message and its results. Returns the number of document messages
+    /// consumed.
     fn assistant(&mut self, index: usize, message: &Message) -> usize {
         let Some(turn) = self.document.turn(index) else {
             let parts = self.assistant_parts(message, &[]);
@@ -157,8 +157,8 @@ impl<'b, 't> Builder<'b, 't> {
             .collect()
     }
 
-    /// Model text as it came: of the blank lines around it exactly the one that
-    /// the host wrote as a separator is taken off.
+    /// Returns the model's text as it was received: removes only the blank line that the
+    /// host wrote as a separator.
     fn model_text(
         &self,
         message: &Message,
@@ -186,7 +186,7 @@ impl<'b, 't> Builder<'b, 't> {
             .unwrap_or(0)
     }
 
-    /// The user's own words in a message, and the files they refer to.
+    /// Returns the user's text in a message and the files it refers to.
     fn own(&self, index: usize, message: &Message) -> Vec<Part> {
         match self.own.get(&index) {
             Some(parts) => parts.clone(),
@@ -225,7 +225,7 @@ impl<'b, 't> Builder<'b, 't> {
         }
     }
 
-    /// An id that no earlier call of the prompt has.
+    /// Returns an ID that no earlier call of the prompt has.
     fn unique(&mut self, id: &ToolUseId) -> ToolUseId {
         let mut unique = id.as_str().to_owned();
         let mut count = 1;
@@ -247,7 +247,7 @@ impl<'b, 't> Builder<'b, 't> {
     }
 }
 
-/// Parts of a `@System:` message, which is only text for every provider.
+/// Joins the parts of a `@System:` message, which all providers take as text.
 fn as_text(parts: &[Part]) -> Option<String> {
     let text: String = parts
         .iter()
@@ -260,14 +260,13 @@ fn as_text(parts: &[Part]) -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
 
-/// What the model is told about a call of an answer that was cut off.
+/// Returns the result of a call whose answer was cut off.
 pub fn aborted_call(reason: &str) -> String {
     format!("The answer was cut off ({reason}), so this call was not run.")
 }
 
-/// The user's own words in a `@System:` or `@You:` message as they are sent, without the
-/// blank lines around them and with references as they are written; `None` when there are
-/// none.
+/// Returns the user's text of a `@System:` or `@You:` message as sent, trimmed, with
+/// references as written; `None` if there is none.
 pub fn own_text(document: &Document<'_>, message: &Message) -> Option<String> {
     let texts: Vec<String> = document
         .own_paragraphs(message)

@@ -1,7 +1,8 @@
-//! Blocks of a message: calls, results, thinking, the comment of a cut-off answer.
+//! Parses the blocks of a message: calls, results, thinking, and the comment of a cut-off
+//! answer.
 //!
-//! A block is recognised whole or not at all; which lines belong to which message
-//! is the parent's concern.
+//! A block is recognized as a whole or not at all; the parent module assigns lines to
+//! messages.
 
 use super::{Open, Parser};
 use crate::diagnostic::{Diagnostic, Fix};
@@ -12,7 +13,7 @@ use crate::text::Lines;
 use crate::tool::ToolUseId;
 
 impl<'t> Parser<'t> {
-    /// Reads a block that starts with `content` on `line`; returns the line after it.
+    /// Parses a block that starts with `content` on `line`. Returns the line after it.
     pub(super) fn header(&mut self, line: usize, content: &[u8], open: &mut Open) -> Option<usize> {
         let block = match (open.role, content.first()?) {
             (Role::Assistant, b'*') => Block::ToolUse(self.tool_use(line, content)?),
@@ -69,7 +70,7 @@ impl<'t> Parser<'t> {
         None
     }
 
-    /// The closed fence below a header, blank lines between them allowed.
+    /// Returns the closed fence below a header; blank lines may precede it.
     fn body(&mut self, header: usize) -> Option<(Fence<'t>, Lines)> {
         let line = scan::skip_blank(self.text, header + 1..self.text.line_count());
         let opener = scan::fence(self.text.line(line))?;
@@ -126,7 +127,7 @@ impl<'t> Parser<'t> {
         self.placeholder(reading, fence, words)
     }
 
-    /// Says what is wrong with a status, and offers what was probably meant.
+    /// Reports an invalid status, with a fix if the intended one is clear.
     fn placeholder(&mut self, reading: StatusReading, line: usize, words: &str) -> ResultKind {
         if let Some(problem) = reading.problem {
             let mut diagnostic = Diagnostic::warning(line..line + 1, problem);
@@ -146,8 +147,8 @@ impl<'t> Parser<'t> {
         ResultKind::Placeholder(reading.status)
     }
 
-    /// The line with this status in place of its own: a placeholder's fence, or a header
-    /// with a word in brackets.
+    /// Returns the line with another status: a placeholder's fence, or a header with a word
+    /// in brackets.
     fn with_word(&self, line: usize, words: &str, meant: Status) -> Option<String> {
         if let Some(fence) = scan::fence(self.text.line(line)) {
             return Some(fence.marks() + &status::with_status(words, meant));
@@ -183,7 +184,7 @@ impl<'t> Parser<'t> {
         }))
     }
 
-    /// The line of the closing tag, before the next role marker.
+    /// Returns the line of the closing tag before the next role marker.
     fn closing_tag(&mut self, line: usize) -> Option<usize> {
         let end = self.next_message(line);
         if line >= self.unclosed_thinking {

@@ -1,4 +1,4 @@
-//! Lines that are role markers but for a slip, and what was probably meant.
+//! Diagnostics for misspelled role markers.
 
 use super::Parser;
 use crate::diagnostic::{Diagnostic, Fix};
@@ -7,14 +7,14 @@ use crate::scan;
 use crate::suggest;
 
 impl Parser<'_> {
-    /// Remarks on a line of a `role`'s message that starts with `@` and is no marker.
+    /// Checks a line of a `role`'s message that starts with `@` and is not a marker.
     pub(super) fn near_marker(&mut self, line: usize, role: Option<Role>) {
         let text = self.text.line_str(line);
         let Some(word) = scan::near_marker(&text) else {
             return;
         };
         let meant = nearest(word);
-        // Models write "@param:" and the like; only what looks like a marker is worth a remark there.
+        // Models write "@param:" and the like, so warn only about near misses.
         if meant.is_none() && role == Some(Role::Assistant) {
             return;
         }
