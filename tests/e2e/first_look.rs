@@ -56,7 +56,8 @@ fn alt_enter_on_a_call_that_has_been_on_the_screen_runs_it() {
     editor.keys("<C-]>");
     wait_review(&editor);
     let drawn = "local buffer = vim.api.nvim_get_current_buf()
-                 return require('flemma.render').drawn_ms(buffer).t_1 or 0";
+                 local _, _, drawn_ms = require('flemma.render').seen(buffer)
+                 return drawn_ms.t_1 or 0";
     editor.wait_for("the call to be on the screen for a while", |editor| {
         editor.lua(drawn, json!([])).as_u64() >= Some(50)
     });
