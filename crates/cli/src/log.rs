@@ -1,15 +1,11 @@
-//! `flemma log` and `:Flemma log`: the end of the log of decisions.
+//! `flemma log`: prints the end of the log of decisions.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::audit::{self, Audit, Log};
-use crate::protocol::Report;
 use crate::state_dir;
 use crate::terminal;
-
-/// How many records are shown when no number is given.
-pub const USUAL_COUNT: usize = 50;
 
 /// Prints the last `count` records, as text or as JSON lines, and reports damaged lines
 /// on standard error. The exit code is 1 if there are any, or if the log cannot be read.
@@ -46,20 +42,4 @@ fn write_records(log: &Log, as_json: bool) -> io::Result<()> {
         }
     }
     out.flush()
-}
-
-/// What `:Flemma log` shows.
-pub fn report() -> Report {
-    let lines = match Audit::open(&state_dir::path()).read_last(USUAL_COUNT) {
-        Ok(log) => {
-            let mut lines = log.problems;
-            lines.extend(audit::lines(&log.records));
-            lines
-        }
-        Err(error) => vec![format!("The log cannot be read: {error}.")],
-    };
-    Report {
-        title: "log",
-        lines,
-    }
 }

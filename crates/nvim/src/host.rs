@@ -15,6 +15,7 @@ use std::sync::Arc;
 pub use self::serve::run;
 use mcp::configured::Servers;
 use serde_json::Value;
+use session::Input;
 use tokio::sync::mpsc;
 use tools::Precedence;
 
@@ -22,11 +23,9 @@ use crate::editor::Editor;
 use crate::lua_tools::{self, LuaTools};
 use crate::protocol::*;
 use crate::scripts::Scripts;
-use crate::session::{self, Input};
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::sources::{Catalogue, Change, Sources};
-use crate::terminal;
 use crate::usage::Ledger;
 use crate::{logging, mcp_servers, switch};
 
@@ -184,9 +183,7 @@ impl Host {
         if let Some(path) = &hello.log
             && let Err(error) = logging::start(Path::new(path))
         {
-            terminal::tell(&format!(
-                "There is no log, because {path} cannot be written: {error}."
-            ));
+            eprintln!("flemma: There is no log, because {path:?} cannot be written: {error}.");
         }
         tracing::info!(plugin = hello.version, protocol = hello.protocol, "hello");
         self.editor.show(Display::Welcome(Welcome {

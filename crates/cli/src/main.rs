@@ -6,57 +6,21 @@
 mod agree;
 mod agreeing;
 mod arguments;
-mod audit;
 mod backends;
-mod buffers;
-mod call_environment;
 mod commands;
-mod completion;
 mod config;
-mod config_dir;
-mod credentials;
 mod direct;
-mod editor;
-mod endpoint;
 mod exit_code;
-mod form;
-mod frontend;
-mod half_done;
 mod handover;
 mod headless;
 mod health;
-mod host;
-mod ids;
-mod lease;
-mod local;
 mod local_guide;
 mod log;
-mod logging;
-mod lua_calls;
-mod lua_tools;
 mod mcp_commands;
-mod mcp_servers;
-mod models;
-mod neovim;
-mod open_files;
-mod pending_replies;
-mod protocol;
-mod resolver_calls;
-mod route;
-mod rpc;
 mod scaffold;
-mod scripts;
-mod session;
-mod shared;
-mod spec;
-mod status;
 mod stdout;
 mod supervise;
-mod switch;
 mod terminal;
-mod tutor;
-mod unsaid;
-mod usage;
 mod written;
 
 use std::ffi::OsString;
@@ -65,10 +29,13 @@ use std::process::ExitCode;
 use clap::Parser;
 
 // Modules of other crates, under the names that this crate uses.
-use policy::{
-    digest, frontmatter, options, protected, references, rules, sandbox, settings, trust,
+use nvim::host;
+use policy::{frontmatter, options, rules, sandbox, settings, trust};
+use session::{
+    audit, call_environment, config_dir, credentials, editor, endpoint, frontend, lease,
+    mcp_servers, protocol, resolver_calls, scripts, shared, spec,
 };
-use tools::{sources, state_dir};
+use tools::state_dir;
 
 use arguments::{Arguments, Command, OtherThanRun, Tool};
 
@@ -94,7 +61,7 @@ fn main() -> ExitCode {
         command,
     } = Arguments::parse_from(name.into_iter().chain(words));
     match command {
-        Command::Host if inner => host::run(collected),
+        Command::Host if inner => serve_neovim(collected),
         Command::Host => supervise::watch_host(start),
         Command::Local => local_guide::print(),
         Command::Health => health::print(),
@@ -136,8 +103,15 @@ fn for_neovim(words: &[OsString]) -> Option<fn(supervise::Start) -> ExitCode> {
     let words: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
     match *words?.as_slice() {
         ["host"] => Some(supervise::watch_host),
-        ["--inner", "host"] => Some(|_| host::run(false)),
-        ["--inner", "--collected", "host"] => Some(|_| host::run(true)),
+        ["--inner", "host"] => Some(|_| serve_neovim(false)),
+        ["--inner", "--collected", "host"] => Some(|_| serve_neovim(true)),
         _ => None,
     }
+}
+
+/// Serves the Neovim at our standard streams. `collected` is whether the watcher collects
+/// orphans.
+fn serve_neovim(collected: bool) -> ExitCode {
+    supervise::follow_watcher(collected);
+    host::run()
 }

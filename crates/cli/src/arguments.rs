@@ -96,7 +96,7 @@ pub enum Command {
     /// Show recent decisions and calls, and how the calls ended.
     Log {
         /// Number of records.
-        #[arg(default_value_t = crate::log::USUAL_COUNT)]
+        #[arg(default_value_t = session::log::USUAL_COUNT)]
         count: usize,
         /// Print JSON lines.
         #[arg(long)]

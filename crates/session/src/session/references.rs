@@ -23,7 +23,7 @@ pub(super) struct References {
 }
 
 /// A reference that could not be sent, where it stands.
-pub(crate) struct Place {
+pub struct Place {
     trouble: Trouble,
     /// Its line as it was: what is said about it holds for nothing else.
     text: Vec<u8>,

@@ -211,6 +211,7 @@ pub fn known_tools(registry: &Registry) -> impl Iterator<Item = KnownTool> {
     })
 }
 
+/// Returns a line per tool for `:Flemma tool:list`: name, whether it is offered, source, and use.
 pub fn tool_lines(rules: &Rules, registry: &Registry) -> Vec<String> {
     let is_offered = |name: &str| rules.offered.iter().any(|it| it.name == name);
     let known: Vec<KnownTool> = known_tools(registry).collect();

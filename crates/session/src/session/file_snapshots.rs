@@ -52,7 +52,7 @@ enum Sight {
 
 /// Somebody looked.
 #[derive(Debug)]
-pub(crate) enum Look {
+pub enum Look {
     /// At the file of a call that is to be shown.
     First(CallKey, Standing),
     /// At those of calls that the user approved.

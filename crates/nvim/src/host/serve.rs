@@ -9,11 +9,10 @@ use super::Host;
 use crate::editor::Editor;
 use crate::neovim::Neovim;
 use crate::protocol::FromEditor;
-use crate::{rpc, supervise};
+use crate::rpc;
 
-/// Serves the Neovim at our standard streams until it is gone. `collected` is whether
-/// the watcher collects orphans.
-pub fn run(collected: bool) -> ExitCode {
+/// Serves the Neovim at our standard streams until it is gone.
+pub fn run() -> ExitCode {
     // One thread for the channel and all chats: a second one would want a processor just
     // when Neovim draws what the first one said. What takes long has threads of its own.
     let runtime = match tokio::runtime::Builder::new_multi_thread()
@@ -29,7 +28,7 @@ pub fn run(collected: bool) -> ExitCode {
     };
     // On the runtime's threads, as the chats are: what Neovim says is handled where it
     // is read, and is not handed from thread to thread.
-    let served = runtime.block_on(async { tokio::spawn(serve(collected)).await });
+    let served = runtime.block_on(async { tokio::spawn(serve()).await });
     // Before the commands: a session that saw one of them killed would take that
     // for its result. Not waited for, as the thread that reads standard input may
     // be blocked for ever.
@@ -44,10 +43,9 @@ pub fn run(collected: bool) -> ExitCode {
     }
 }
 
-async fn serve(collected: bool) {
+async fn serve() {
     let (incoming, messages) = mpsc::unbounded_channel();
     let (sender, channel) = rpc::connect(incoming);
-    supervise::follow_watcher(collected);
     live(Neovim::new(sender), |_| {}, messages, channel).await;
 }
 

@@ -1,0 +1,45 @@
+//! One open chat: its text as the front end has it, its cycle, what runs for it, and what
+//! of it is on disk.
+//!
+//! A [`frontend::Frontend`] shows the chat and reports what the user does; which one it is
+//! does not matter here.
+
+pub mod audit;
+mod buffers;
+pub mod call_environment;
+mod completion;
+pub mod config_dir;
+pub mod credentials;
+pub mod editor;
+pub mod endpoint;
+mod form;
+pub mod frontend;
+mod half_done;
+mod ids;
+pub mod lease;
+mod local;
+pub mod log;
+pub mod lua_calls;
+pub mod mcp_servers;
+pub mod models;
+mod open_files;
+pub mod protocol;
+pub mod resolver_calls;
+mod route;
+pub mod scripts;
+mod session;
+pub mod shared;
+pub mod spec;
+pub mod status;
+pub mod switch;
+pub mod tutor;
+mod unsaid;
+pub mod usage;
+
+// Modules of other crates, under the names that this crate uses.
+use policy::{
+    digest, frontmatter, options, protected, references, rules, sandbox, settings, trust,
+};
+use tools::{sources, state_dir};
+
+pub use session::{Input, start};

@@ -1,0 +1,24 @@
+//! `:Flemma log`: the end of the log of decisions.
+
+use crate::audit::{self, Audit};
+use crate::protocol::Report;
+use crate::state_dir;
+
+/// How many records are shown when no number is given.
+pub const USUAL_COUNT: usize = 50;
+
+/// What `:Flemma log` shows.
+pub fn report() -> Report {
+    let lines = match Audit::open(&state_dir::path()).read_last(USUAL_COUNT) {
+        Ok(log) => {
+            let mut lines = log.problems;
+            lines.extend(audit::lines(&log.records));
+            lines
+        }
+        Err(error) => vec![format!("The log cannot be read: {error}.")],
+    };
+    Report {
+        title: "log",
+        lines,
+    }
+}
