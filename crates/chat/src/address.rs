@@ -1,8 +1,8 @@
-//! Tools that the user's own text addresses, as in `@calculator what is 2*2?`: from
-//! then on they are the chat's, whatever else it is offered.
+//! Tools addressed in the user's text, as in `@calculator what is 2*2?`: from then on they
+//! are offered in the chat.
 //!
-//! Knows no tool: whether a name is one's is asked. A name that is none is text, and in
-//! code, by Markdown's rules, nothing is addressed.
+//! Knows no tools: the caller says whether a name is a tool. Any other name is text, and so
+//! is everything in Markdown code.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,25 +11,25 @@ use crate::document::{Document, Role};
 use crate::markdown;
 use crate::text::Lines;
 
-/// A tool that is addressed.
+/// A mention of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
     /// The tool's name.
     pub name: String,
     /// The line, zero-based.
     pub line: usize,
-    /// Its bytes there, the `@` included.
+    /// Byte columns, including the `@`.
     pub columns: Range<usize>,
 }
 
-/// The names that the user's messages address.
+/// Returns the tools addressed in the user's messages.
 pub fn names(document: &Document<'_>, is_tool: impl Fn(&str) -> bool) -> BTreeSet<String> {
     let whole = 0..document.text().line_count();
     let mentions = mentions(document, &whole, is_tool);
     mentions.into_iter().map(|it| it.name).collect()
 }
 
-/// Where they are addressed in messages that have some of `lines`.
+/// Returns the mentions in messages that overlap `lines`.
 pub fn mentions(
     document: &Document<'_>,
     lines: &Lines,
@@ -50,7 +50,7 @@ pub fn mentions(
     found
 }
 
-/// The names behind an `@` that stands where a word begins, and where it stands.
+/// Returns the names after an `@` at the start of a word, with their offsets.
 fn in_text(text: &str) -> impl Iterator<Item = (&str, usize)> {
     let code = markdown::code(text);
     text.match_indices('@').filter_map(move |(at, _)| {
@@ -64,7 +64,7 @@ fn in_text(text: &str) -> impl Iterator<Item = (&str, usize)> {
         let name = &rest[..end.unwrap_or(rest.len())];
         let mut after = rest[name.len()..].chars();
         let goes_on = match after.next() {
-            // An address of another kind, as of a mailbox or a path.
+            // Part of an email address or a path.
             Some('@' | '/' | '\\') => true,
             Some('.' | ':') => after.next().is_some_and(char::is_alphanumeric),
             next => next.is_some_and(char::is_alphanumeric),
@@ -73,7 +73,8 @@ fn in_text(text: &str) -> impl Iterator<Item = (&str, usize)> {
     })
 }
 
-/// Where it is in the document: a message's first line may begin behind its marker.
+/// Converts an offset to a position in the document. A message's first line may begin after
+/// its marker.
 fn place(
     document: &Document<'_>,
     text: &str,

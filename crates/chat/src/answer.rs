@@ -1,42 +1,42 @@
-//! A model's answer as it is written into the buffer, delta by delta.
+//! Writes a model's answer into the buffer, delta by delta.
 //!
-//! Append-only: what has been handed out is final, so every decision (does this
-//! line start like structure?) is made before its bytes leave. Knows no provider
-//! and no buffer; it is given pieces and returns text for the end of the message.
+//! Append-only: returned text is final, so each decision (does this line start like
+//! structure?) is made before its bytes are returned. Knows neither provider nor buffer.
 
 use crate::escape::{LineStart, escape_line, line_start};
 use crate::scan::fence;
 use crate::write;
 
-/// Spells one assistant message below its marker line.
+/// Writes one assistant message below its marker line.
 #[derive(Debug, Default)]
 pub struct AnswerWriter {
-    /// What has been decided and not been taken.
+    /// Final text that was not taken yet.
     out: String,
     block: Block,
-    /// Whether the message has a block already.
+    /// Whether the message has a block.
     started: bool,
-    /// Whether nothing more comes.
+    /// Whether the answer is complete.
     finished: bool,
-    /// Start of a line that may yet become structure, or blanks before any text.
+    /// Start of a line that may become structure, or blanks before any text.
     held: String,
     /// Whether `held` is the start of a line.
     at_line_start: bool,
-    /// The current line, while it can still be a fence.
+    /// The current line, while it may be a fence.
     fence_line: Option<String>,
     /// The open fence: mark and length.
     open_fence: Option<(u8, usize)>,
-    /// Thinking that has arrived; it is written whole, because its signature
-    /// stands in the opening tag and comes last.
+    /// Received thinking. It is written as a whole, because its signature is in the opening
+    /// tag but arrives last.
     thinking: String,
-    /// Length of `thinking` in characters, counted as it arrives: it is drawn each frame.
+    /// Length of `thinking` in characters, counted incrementally because it is drawn every
+    /// frame.
     thinking_len: usize,
 }
 
-/// The block that is being written.
+/// The current block.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Block {
-    /// None; blanks that arrive are held and dropped unless text follows.
+    /// None. Blanks are held, and dropped unless text follows.
     #[default]
     None,
     /// Text.
@@ -46,14 +46,14 @@ enum Block {
 }
 
 impl AnswerWriter {
-    /// An answer of which nothing is written yet.
+    /// Creates a writer for an empty answer.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the text that can be appended to the message now. It starts with a
-    /// line end: the marker's line stays alone. Blanks at its end stay here until more
-    /// of the line comes, because editors trim them when they save.
+    /// Takes the text to append to the message. It starts with a line end, because the
+    /// marker's line stays separate. Trailing blanks stay here until more of the line
+    /// arrives, because editors trim them when saving.
     pub fn take(&mut self) -> String {
         let whole = self.out.len();
         let end = match self.finished {
@@ -64,12 +64,12 @@ impl AnswerWriter {
         std::mem::replace(&mut self.out, rest)
     }
 
-    /// Whether something was written or is held back.
+    /// Returns true if nothing was written or held.
     pub fn is_empty(&self) -> bool {
         !self.started && self.thinking.is_empty()
     }
 
-    /// How many characters of thinking have arrived for the open block.
+    /// Number of characters of thinking in the open block.
     pub fn thinking_len(&self) -> usize {
         self.thinking_len
     }
@@ -108,8 +108,8 @@ impl AnswerWriter {
         }
     }
 
-    /// Ends the open thinking with the provider's signature, if it has one. A
-    /// signature without thinking is kept as well.
+    /// Ends the open thinking with the provider's signature, if any. A signature without
+    /// thinking is kept too.
     pub fn end_thinking(&mut self, signature: Option<(&str, &str)>) {
         self.close_text();
         let signature = signature.filter(|(_, value)| !value.contains(['"', '<', '>', '\n']));
@@ -126,7 +126,7 @@ impl AnswerWriter {
         }
     }
 
-    /// Adds a provider's opaque thinking.
+    /// Adds opaque thinking.
     pub fn redacted_thinking(&mut self, opaque: &str) {
         self.close();
         self.thinking_block(" redacted", opaque);
@@ -138,7 +138,7 @@ impl AnswerWriter {
         self.lines(write::tool_use(name, id, input));
     }
 
-    /// Ends the answer; with a reason when it was cut off.
+    /// Ends the answer, with a reason if it was cut off.
     pub fn finish(&mut self, aborted: Option<&str>) {
         self.close();
         if let Some(reason) = aborted {
@@ -172,7 +172,7 @@ impl AnswerWriter {
         self.close_text();
     }
 
-    /// Ends the open text: what was held back is decided, an open fence closed.
+    /// Ends the open text: writes held text and closes an open fence.
     fn close_text(&mut self) {
         let held = std::mem::take(&mut self.held);
         if self.block != Block::Text {
@@ -228,7 +228,7 @@ impl AnswerWriter {
         self.at_line_start = false;
     }
 
-    /// Follows fences exactly as the parser does.
+    /// Tracks fences exactly as the parser does.
     fn end_line(&mut self) {
         let Some(line) = self.fence_line.take() else {
             return;

@@ -1,10 +1,9 @@
-//! What a user's own text refers to: template expressions `{{ … }}` and files
-//! `@./path`. The text becomes a list of pieces; putting them together again as
-//! they were written gives the text.
+//! References in the user's text: template expressions `{{ … }}` and files `@./path`. A
+//! text is split into pieces; joining the pieces as written gives the text.
 //!
-//! Neither evaluates nor reads anything, and is never used on results or answers.
-//! In code, by Markdown's rules, nothing is a reference. Elsewhere one backslash before
-//! a reference makes it text, and is not sent.
+//! Evaluates and reads nothing, and is never applied to results or answers. Markdown code
+//! contains no references. Elsewhere, a backslash before a reference makes it text and is
+//! not sent.
 
 mod expression;
 mod file;
@@ -18,39 +17,39 @@ use crate::markdown;
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// Text that stays as it is, never empty.
+    /// Plain text, never empty.
     Text(String),
     /// `{{ code }}`
     Expression {
-        /// What stands between the braces, without blanks around it; never empty.
+        /// The trimmed text between the braces, never empty.
         code: String,
         /// The line it starts on.
         line: usize,
-        /// How it is written, braces included.
+        /// The source text, including the braces.
         written: String,
     },
     /// `@./path`
     File {
         /// `./…`, `../…`, `~/…` or `/…`, percent-decoded.
         path: String,
-        /// What `;type=` says it is.
+        /// MIME type given by `;type=`.
         mime: Option<String>,
-        /// The line it stands on.
+        /// Its line.
         line: usize,
-        /// How it is written.
+        /// The source text.
         written: String,
     },
     /// `\{{ code }}` or `\@./path`: text that would be a reference.
     Escaped {
         /// The text, without the backslash.
         text: String,
-        /// How it is written, backslash included.
+        /// The source text, including the backslash.
         written: String,
     },
 }
 
 impl Piece {
-    /// The text that the piece was read from.
+    /// Returns the source text.
     pub fn written(&self) -> &str {
         match self {
             Self::Text(text) => text,
@@ -60,15 +59,14 @@ impl Piece {
         }
     }
 
-    /// Whether it refers to something other than itself.
+    /// Returns true for an expression or a file.
     pub fn refers(&self) -> bool {
         matches!(self, Self::Expression { .. } | Self::File { .. })
     }
 }
 
-/// The own text of the messages that refer to something, by their place in the
-/// document: the keys and values that [`crate::prompt::Own`] wants, unresolved.
-/// Lines are those of the buffer, counted from 0.
+/// Returns the user's text of messages with references, by message index: the unresolved
+/// form of [`crate::prompt::Own`]. Lines are buffer lines, zero-based.
 pub fn in_document(document: &Document<'_>) -> BTreeMap<usize, Vec<Piece>> {
     let mut found = BTreeMap::new();
     for (index, message) in document.messages.iter().enumerate() {
@@ -89,8 +87,7 @@ pub fn in_document(document: &Document<'_>) -> BTreeMap<usize, Vec<Piece>> {
     found
 }
 
-/// Takes a text apart. `first_line` is the line that the text starts on, in
-/// whatever counting the pieces shall have.
+/// Splits a text into pieces. `first_line` is the number of its first line.
 pub fn pieces(text: &str, first_line: usize) -> Vec<Piece> {
     let mut reader = Reader {
         text,
@@ -98,7 +95,7 @@ pub fn pieces(text: &str, first_line: usize) -> Vec<Piece> {
         pieces: Vec::new(),
         plain: 0,
     };
-    // Most messages refer to nothing; they are not read as Markdown at all.
+    // Fast path: most messages contain no references and need no Markdown parsing.
     if may_refer(text) {
         reader.read(&markdown::code(text));
     }
@@ -106,8 +103,8 @@ pub fn pieces(text: &str, first_line: usize) -> Vec<Piece> {
     reader.pieces
 }
 
-/// A text as it is sent when nothing in it is resolved: without the backslashes of
-/// escaped references.
+/// Returns a text as sent without resolving references: removes the backslashes of escaped
+/// ones.
 pub fn unescaped(text: String) -> String {
     if !may_escape(&text) {
         return text;
@@ -135,8 +132,7 @@ pub fn escaped(above: &str, text: &str) -> Option<String> {
         false => format!("{above}{PARAGRAPH_BREAK}"),
     };
     let mut escaped = text.to_owned();
-    // A backslash can make Markdown read something as text that was code, which can hold
-    // references in turn.
+    // A backslash can turn Markdown code into text, which may contain more references.
     for round in 0..MOST_ROUNDS {
         let whole = format!("{above}{escaped}");
         let mut found = Vec::new();
@@ -144,7 +140,7 @@ pub fn escaped(above: &str, text: &str) -> Option<String> {
         for piece in pieces(&whole, 0) {
             let start = at;
             at += piece.written().len();
-            // Those that `text` escapes itself are escaped once more.
+            // In the first round, escape references that `text` itself escapes once more.
             let counts = piece.refers() || (round == 0 && matches!(piece, Piece::Escaped { .. }));
             if !counts || at <= above.len() {
                 continue;
@@ -159,10 +155,10 @@ pub fn escaped(above: &str, text: &str) -> Option<String> {
     None
 }
 
-/// More rounds than any text needs that was seen.
+/// Maximum number of rounds; more than any known text needs.
 const MOST_ROUNDS: usize = 8;
 
-/// Returns false for most texts, which need not be read as Markdown then.
+/// Returns false for most texts, which then need no Markdown parsing.
 fn may_refer(text: &str) -> bool {
     text.contains("{{") || file::STARTS.iter().any(|start| text.contains(start))
 }
@@ -175,7 +171,7 @@ struct Reader<'t> {
     text: &'t str,
     first_line: usize,
     pieces: Vec<Piece>,
-    /// Where the text starts that belongs to no piece yet.
+    /// Start of the text not assigned to a piece yet.
     plain: usize,
 }
 
@@ -189,7 +185,7 @@ impl Reader<'_> {
         self.prose(start..self.text.len());
     }
 
-    /// Reads a stretch between code.
+    /// Parses a range outside code.
     fn prose(&mut self, range: Range<usize>) {
         let mut at = range.start;
         while let Some(found) = self
@@ -239,7 +235,7 @@ impl Reader<'_> {
         Some((piece, found.length))
     }
 
-    /// A reference behind a backslash; `length` counts that.
+    /// Returns a reference after a backslash, which `length` includes.
     fn escaped(&self, at: usize, length: usize) -> Piece {
         let written = &self.text[at..at + length];
         Piece::Escaped {

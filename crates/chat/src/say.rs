@@ -1,6 +1,5 @@
-//! The user's words from outside the buffer: put in the document as the user would
-//! have typed them. Text never becomes structure by that, whatever it looks like.
-//! When they are put there is not known here.
+//! Inserts text that the user sends from outside the buffer, as if they had typed it. The
+//! text never becomes structure. Does not decide when it is inserted.
 
 use crate::document::{Block, Document, Message, Role};
 use crate::escape::{self, LineStart, escape_line};
@@ -8,11 +7,11 @@ use crate::references;
 use crate::scan::{self, Fence};
 use crate::write::{self, TextEdit};
 
-/// Puts texts at the end of the document, a blank line between them: in the last
-/// `@You:` if the conversation stands there, behind what it holds, else in a new one.
-/// They are sent as they are: what would be a reference in them is escaped.
+/// Returns an edit that appends texts to the document, separated by blank lines: to the
+/// last `@You:` if it is the last message, otherwise to a new one. References in them are
+/// escaped, so they are sent as written.
 ///
-/// A fence that is open would swallow the marker: [`write::close_fences`] comes first.
+/// Call [`write::close_fences`] first: an open fence would swallow the marker.
 pub fn say<T: AsRef<str>>(document: &Document<'_>, texts: &[T]) -> TextEdit {
     let lines = lines_of(texts);
     let last = open_prompt(document);
@@ -26,7 +25,7 @@ pub fn say<T: AsRef<str>>(document: &Document<'_>, texts: &[T]) -> TextEdit {
     }
 }
 
-/// Puts a text at the end of the document likewise, with its references.
+/// Like [`say`], for one text whose references are kept.
 pub fn say_with_references(document: &Document<'_>, text: &str) -> TextEdit {
     let lines = without_structure(&lines_of(&[text]));
     match open_prompt(document) {
@@ -51,7 +50,7 @@ fn append(document: &Document<'_>, lines: &[String]) -> TextEdit {
     write::append_message(document, Role::You, &lines)
 }
 
-/// Whether the document ends with what [`say`] would put there.
+/// Returns true if the document ends with the text that [`say`] would append.
 pub fn is_said<T: AsRef<str>>(document: &Document<'_>, texts: &[T]) -> bool {
     let lines = lines_of(texts);
     let Some(last) = document.messages.last().filter(|it| it.role == Role::You) else {
@@ -71,8 +70,8 @@ pub fn is_said<T: AsRef<str>>(document: &Document<'_>, texts: &[T]) -> bool {
     })
 }
 
-/// The user's text above a line of a message, as far as text on that line would be read
-/// together with it.
+/// Returns the user's text above a line that would be parsed together with text on that
+/// line.
 fn text_above(document: &Document<'_>, message: &Message, line: usize) -> String {
     let Some(Block::Prose(lines)) = document.blocks_of(message).last() else {
         return String::new();
@@ -83,15 +82,15 @@ fn text_above(document: &Document<'_>, message: &Message, line: usize) -> String
     above.trim_end().to_owned()
 }
 
-/// Lines as they are written below `above`: no structure and no references. `None` when a
-/// reference that begins above would end in them.
+/// Escapes lines to be written below `above`. `None` if a reference that begins above would
+/// end in them.
 fn spelled(above: &str, lines: &[String]) -> Option<Vec<String>> {
     let text = references::escaped(above, &lines.join("\n"))?;
     let lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
     Some(without_structure(&lines))
 }
 
-/// Likewise, for lines that are all of their message.
+/// Escapes lines that make up a whole message.
 fn spelled_alone(lines: &[String]) -> Vec<String> {
     spelled("", lines).unwrap_or_else(|| without_structure(lines))
 }
@@ -101,8 +100,8 @@ fn without_structure(lines: &[String]) -> Vec<String> {
     lines.map(|line| escape_line(line).into_owned()).collect()
 }
 
-/// The last message, when it is the user's and text can follow in it: below a header
-/// without its fence a fence of the text would become a result.
+/// Returns the last message if it is the user's and text can be appended. Below a header
+/// without its fence, a fence in the text would become a result.
 fn open_prompt<'d>(document: &'d Document<'_>) -> Option<&'d Message> {
     let last = document.messages.last().filter(|it| it.role == Role::You)?;
     let end = end_of_content(document, last);
@@ -112,16 +111,16 @@ fn open_prompt<'d>(document: &'d Document<'_>) -> Option<&'d Message> {
     (!is_header).then_some(last)
 }
 
-/// The line behind the last one of a message's own lines that is not blank.
+/// Returns the line after the last non-blank line of a message.
 fn end_of_content(document: &Document<'_>, message: &Message) -> usize {
-    // The marker's line is not blank.
+    // The search always ends at the marker's line, which is not blank.
     let mut lines = message.lines.clone().rev();
     let last = lines.find(|line| !document.is_blank(*line..*line + 1));
     last.unwrap_or(message.lines.start) + 1
 }
 
-/// The lines of the texts, each fence closed: what is put behind them later must not
-/// close it.
+/// Returns the lines of the texts with all fences closed, so that later text can't close
+/// them.
 fn lines_of<T: AsRef<str>>(texts: &[T]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (at, text) in texts.iter().enumerate() {
@@ -137,7 +136,7 @@ fn lines_of<T: AsRef<str>>(texts: &[T]) -> Vec<String> {
     lines
 }
 
-/// What would close the fence that is open behind these lines.
+/// Returns the line that closes the fence left open by these lines.
 fn open_fence(lines: &[String]) -> Option<String> {
     let fences = lines.iter().filter_map(|line| scan::fence(line.as_bytes()));
     let open = fences.fold(None, |open: Option<Fence<'_>>, fence| match open {

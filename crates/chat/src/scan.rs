@@ -1,10 +1,8 @@
-//! Lines that may mean something: the column-0 rules, one line at a time, and
-//! where fences close.
+//! Line scanner for structure: the column-0 rules, line by line, and where fences close.
 //!
-//! A line scanner and not a Markdown parser is the authority on structure: it
-//! knows closed from unclosed fences, it cannot be led astray by HTML or lists,
-//! and it is fast enough to read the whole file after every change. What the
-//! lines make up together is `parse`'s concern.
+//! Structure is defined by this scanner rather than a Markdown parser: it distinguishes
+//! closed from unclosed fences, is not affected by HTML or lists, and is fast enough to
+//! read the whole file after every change. `parse` combines the lines.
 
 use crate::role::Role;
 use crate::text::{Lines, Text};
@@ -14,26 +12,26 @@ use crate::text::{Lines, Text};
 pub struct Fence<'t> {
     /// Backtick or tilde.
     pub mark: u8,
-    /// How many of them, at least three.
+    /// Number of marks, at least three.
     pub length: usize,
-    /// What follows them, without blanks at its ends. A closing fence has none.
+    /// The trimmed text after the marks; empty for a closing fence.
     pub info: &'t [u8],
 }
 
 impl Fence<'_> {
-    /// Its backticks or tildes: the line that closes it.
+    /// Returns its marks, which are also the line that closes it.
     pub fn marks(&self) -> String {
         char::from(self.mark).to_string().repeat(self.length)
     }
 
-    /// Whether this line closes the fence that `opener` opens.
+    /// Returns true if this line closes the fence opened by `opener`.
     pub fn closes(&self, opener: &Fence<'_>) -> bool {
         self.info.is_empty() && self.mark == opener.mark && self.length >= opener.length
     }
 }
 
-/// Reads a line as a fence. Only column 0 counts, so that what is indented or
-/// quoted never hides structure.
+/// Parses a fence. Only column 0 counts, so that indented or quoted fences never hide
+/// structure.
 pub fn fence(line: &[u8]) -> Option<Fence<'_>> {
     let mark = *line.first().filter(|mark| matches!(mark, b'`' | b'~'))?;
     let length = line.iter().take_while(|byte| **byte == mark).count();
@@ -45,9 +43,10 @@ pub fn fence(line: &[u8]) -> Option<Fence<'_>> {
     (!inline_code).then_some(Fence { mark, length, info })
 }
 
-/// A role marker: the role, and the column of the content on its line.
+/// Parses a role marker: the role, and the column of the content on its line.
 pub fn marker(line: &[u8]) -> Option<(Role, Option<usize>)> {
-    // Known when this is compiled: a comparison that is a call takes longer than the rest.
+    // Constants, so that the comparison is inlined: a call would take longer than
+    // everything else here.
     const SYSTEM: &[u8] = Role::System.marker().as_bytes();
     const YOU: &[u8] = Role::You.marker().as_bytes();
     const ASSISTANT: &[u8] = Role::Assistant.marker().as_bytes();
@@ -60,21 +59,21 @@ pub fn marker(line: &[u8]) -> Option<(Role, Option<usize>)> {
     matches!(rest, [] | [b' ' | b'\t' | b'\r', ..]).then(|| (role, inline(line, role)))
 }
 
-/// The column of the content on the line of a marker.
+/// Returns the column of the content on a marker's line.
 pub fn inline(line: &[u8], role: Role) -> Option<usize> {
     let content = line[role.marker().len()..].trim_ascii_start();
     (!content.is_empty()).then(|| line.len() - content.len())
 }
 
-/// A line that is a role marker but for a slip: the whole `@word:`.
+/// Returns the whole `@word:` of a line that may be a misspelled role marker.
 pub fn near_marker(line: &str) -> Option<&str> {
     let rest = line.strip_prefix('@')?;
     let word = rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '-')?;
     (word > 0 && rest[word..].starts_with(':')).then(|| &line[..word + 2])
 }
 
-/// The name and the id in a `**Tool Use:**` header. Those that are no UTF-8 cannot come
-/// from a provider.
+/// Parses the name and the ID in a `**Tool Use:**` header. Providers never send invalid
+/// UTF-8.
 pub fn tool_use_header(line: &[u8]) -> Option<(&str, &str)> {
     let rest = str::from_utf8(line).ok()?.strip_prefix("**Tool Use:** `")?;
     let (name, rest) = split_at_tick(rest)?;
@@ -82,7 +81,7 @@ pub fn tool_use_header(line: &[u8]) -> Option<(&str, &str)> {
     (rest.trim_ascii_end() == ")").then_some((name, id))
 }
 
-/// The id in a `**Tool Result:**` header, and the word in brackets behind it.
+/// Parses the ID in a `**Tool Result:**` header and the word in parentheses after it.
 pub fn tool_result_header(line: &[u8]) -> Option<(&str, Option<&str>)> {
     let rest = str::from_utf8(line)
         .ok()?
@@ -112,7 +111,7 @@ pub struct ThinkingTag {
     pub self_closing: bool,
 }
 
-/// Reads a line as an opening thinking tag.
+/// Parses an opening thinking tag.
 pub fn thinking_tag(line: &[u8]) -> Option<ThinkingTag> {
     let rest = line.strip_prefix(b"<thinking")?;
     let rest = std::str::from_utf8(rest)
@@ -148,7 +147,7 @@ pub fn thinking_tag(line: &[u8]) -> Option<ThinkingTag> {
     }
 }
 
-/// The reason in the comment of a cut-off answer.
+/// Parses the reason in the comment of a cut-off answer.
 pub fn aborted(line: &[u8]) -> Option<String> {
     let rest = line.strip_prefix(b"<!-- flemma:aborted")?.trim_ascii_end();
     let reason = rest.strip_suffix(b"-->")?;
@@ -156,31 +155,31 @@ pub fn aborted(line: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(reason).into_owned())
 }
 
-/// What a line can be, by its first bytes.
+/// Classification of a line by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// It reads as a role marker.
+    /// A role marker.
     Marker(Role),
-    /// It reads as a fence.
+    /// A fence.
     Fence,
-    /// It begins as a header, a tag or a slip of a marker does.
+    /// Possibly a header, a tag, or a misspelled marker.
     Other,
 }
 
-/// Lines of interest in a text, found in one pass over it.
+/// The lines of a text that may be structure, found in one pass.
 #[derive(Debug, Default)]
 pub struct Scan {
-    /// Lines whose first byte can begin structure.
+    /// Lines that may be structure.
     candidates: Vec<(usize, Kind)>,
-    /// Lines that read as role markers, in or out of fences.
+    /// Role markers, inside or outside fences.
     markers: Vec<usize>,
-    /// Lines that can close a fence.
+    /// Lines that may close a fence.
     closers: Vec<Closer>,
     /// For each closer, and the end, the longest backtick and tilde run from it on.
     longest: Vec<[usize; 2]>,
 }
 
-/// A line that can close a fence.
+/// A line that may close a fence.
 #[derive(Debug)]
 struct Closer {
     line: usize,
@@ -236,7 +235,7 @@ impl Scan {
         scan
     }
 
-    /// The lines whose first byte can begin structure; they are given once.
+    /// Takes the lines that may be structure.
     pub fn take_candidates(&mut self) -> Vec<(usize, Kind)> {
         std::mem::take(&mut self.candidates)
     }
@@ -253,7 +252,7 @@ impl Scan {
         self.closers[first..].iter().find(closes).map(|it| it.line)
     }
 
-    /// How many lines read as role markers.
+    /// Number of role markers.
     pub fn marker_count(&self) -> usize {
         self.markers.len()
     }
@@ -266,7 +265,7 @@ impl Scan {
     }
 }
 
-/// Where the blank lines from `line` on end.
+/// Returns the end of the blank lines at the start of `lines`.
 pub fn skip_blank(text: &Text, lines: Lines) -> usize {
     lines
         .clone()

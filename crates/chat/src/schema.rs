@@ -1,5 +1,5 @@
-//! Whether arguments fit a tool's schema, once what was left out is completed. The one
-//! place that names `jsonschema`, whose releases break often.
+//! Completes and validates arguments against a tool's schema. The only module that refers
+//! to `jsonschema`, whose API changes often.
 
 mod complete;
 
@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::tool::ToolDefinition;
 
-/// The schemas that were asked for so far, ready for use: making one ready takes
-/// longer than checking a call. Clones share them.
+/// Cache of compiled schemas: compiling one takes longer than checking a call. Clones share
+/// the cache.
 #[derive(Debug, Clone, Default)]
 pub struct Checks(Arc<Mutex<HashMap<String, Arc<Validator>>>>);
 
@@ -37,7 +37,7 @@ impl Checks {
     /// Makes the schema of the tool of this name ready, if it is none yet. That takes
     /// milliseconds, the first one of a process most of all.
     pub fn prepare(&self, tool: &str, schema: &Value) {
-        // What is wrong with it is said where it is needed.
+        // An invalid schema is reported when it is used.
         drop(self.ready(tool, schema));
     }
 
@@ -85,7 +85,7 @@ fn findings(validator: &Validator, input: &Value) -> Result<(), String> {
     }
 }
 
-/// What is wrong, in words that say first what to do about it.
+/// Describes a finding, starting with what to change.
 fn finding(error: &ValidationError<'_>) -> String {
     let words = shorten(&error.to_string());
     match error.kind() {
@@ -97,7 +97,7 @@ fn finding(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// Findings quote the value, which may be megabytes long.
+/// Shortens a finding: it quotes the value, which may be megabytes long.
 fn shorten(finding: &str) -> String {
     if finding.chars().count() <= 300 {
         return finding.to_owned();

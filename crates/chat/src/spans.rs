@@ -1,25 +1,25 @@
-//! What is highlighted on the lines that are visible.
+//! Highlights of the visible lines.
 //!
-//! Plain: one group for a line of structure. Only the lines asked for are looked
-//! at, whatever the length of the document.
+//! One group per line of structure. Reads only the given lines, however long the document
+//! is.
 
 use crate::document::{Block, Document, ResultKind, Role, Status, ToolResult, ToolUse};
 use crate::text::Lines;
 
-/// A highlighted stretch of one line.
+/// A highlighted range of one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
     /// The line, zero-based.
     pub line: usize,
     /// First byte.
     pub start: usize,
-    /// Byte behind the last, or none for the whole rest of the line.
+    /// End byte, exclusive; `None` for the rest of the line.
     pub end: Option<usize>,
     /// The highlight group, such as `FlemmaUser`.
     pub group: &'static str,
 }
 
-/// The spans of `lines`, sorted.
+/// Returns the spans of `lines`, sorted.
 pub fn spans(document: &Document<'_>, lines: Lines) -> Vec<Span> {
     let mut painter = Painter {
         lines,

@@ -1,18 +1,18 @@
-//! The status of a placeholder, and how forgivingly it is read.
+//! Status of a placeholder, with tolerant parsing.
 //!
-//! A slip of the keyboard can delay a call and never run it: only the exact word
-//! `approved` approves, and of two words the stricter one counts.
+//! A typo can delay a call but never run it: only the exact word `approved` approves, and
+//! of two statuses the stricter one counts.
 
 use crate::suggest;
 
-/// Where a call stands in the approval cycle.
+/// Approval status of a call.
 ///
-/// The order is strictness: of two, the greater one counts.
+/// Ordered by strictness: of two, the greater one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// Will run.
     Approved,
-    /// Waits for review.
+    /// Awaits review.
     Pending,
     /// The user refused it.
     Rejected,
@@ -38,7 +38,7 @@ impl Status {
         }
     }
 
-    /// Exactly the four words, and the two short forms that only make stricter.
+    /// Parses exactly the four words and the two short forms that only make it stricter.
     pub fn from_word(word: &str) -> Option<Self> {
         match word {
             "deny" => Some(Status::Denied),
@@ -56,21 +56,21 @@ impl Status {
 /// A status as read from an info string, and what was wrong with it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StatusReading {
-    /// What counts.
+    /// The status that applies.
     pub status: Status,
-    /// A sentence for the user when the text was not exactly a status.
+    /// A sentence for the user if the text was not exactly a status.
     pub problem: Option<String>,
-    /// The word that was probably meant.
+    /// The status probably meant.
     pub suggestion: Option<Status>,
 }
 
-/// What follows `flemma:tool` in a fence's info string, when that is its first word.
+/// Returns the text after `flemma:tool` in a fence's info string, if it is the first word.
 pub fn placeholder_words(info: &str) -> Option<&str> {
     info.strip_prefix("flemma:tool")
         .filter(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
 }
 
-/// Reads what follows `flemma:tool` in a fence's info string.
+/// Parses the text after `flemma:tool` in a fence's info string.
 pub fn read_status(info: &str) -> StatusReading {
     let words = key_values(info);
     let mut found = words
@@ -81,7 +81,7 @@ pub fn read_status(info: &str) -> StatusReading {
     found.fold(first, |reading, word| stricter(reading, read_word(word)))
 }
 
-/// What counts when two statuses stand for one call.
+/// Returns the stricter of two statuses of one call.
 pub fn stricter(one: StatusReading, other: StatusReading) -> StatusReading {
     if one.status == other.status {
         return one;
@@ -97,7 +97,7 @@ pub fn stricter(one: StatusReading, other: StatusReading) -> StatusReading {
     }
 }
 
-/// Reads one status word, as it stands behind `status=` or in a header's brackets.
+/// Parses one status word, as after `status=` or in a header's parentheses.
 pub fn read_word(word: &str) -> StatusReading {
     match Status::from_word(word) {
         Some(status) => StatusReading {
@@ -124,7 +124,7 @@ fn unreadable(problem: String, suggestion: Option<Status>) -> StatusReading {
     }
 }
 
-/// An info string with its status replaced and every other word kept.
+/// Replaces the status in an info string, keeping all other words.
 pub fn with_status(info: &str, status: Status) -> String {
     let others = key_values(info)
         .into_iter()
@@ -141,8 +141,8 @@ pub fn with_status(info: &str, status: Status) -> String {
     text
 }
 
-/// The words of an info string; `=` may have blanks around it. A value reaches to
-/// the next blank, so that `==` or `a=b=c` never leaves a word that means more.
+/// Splits an info string into keys and values; blanks around `=` are allowed. A value ends
+/// at the next blank, so that `==` or `a=b=c` can't produce a meaningful word.
 fn key_values(info: &str) -> Vec<(String, String)> {
     let mut joined = String::new();
     for word in info.split_ascii_whitespace() {

@@ -1,8 +1,7 @@
-//! Text by lines: what Neovim's API speaks and what the mirror holds.
+//! Line-based text, as in Neovim's API.
 //!
-//! One contiguous run of bytes with an index of line starts, because the whole
-//! text is scanned after every change and scanning wants it contiguous. Knows
-//! nothing of encodings and nothing of the `.chat` format.
+//! Stored as contiguous bytes with an index of line starts, because the whole text is
+//! scanned after every change. Knows nothing about encodings or the `.chat` format.
 
 use std::ops::Range;
 
@@ -60,12 +59,12 @@ impl Text {
         &self.bytes
     }
 
-    /// How many lines there are, at least one.
+    /// Number of lines, at least one.
     pub fn line_count(&self) -> usize {
         self.starts.len()
     }
 
-    /// Each line from `line` on with its first byte: LF or none when it is empty.
+    /// Returns each line from `line` on with its first byte; LF or none for an empty line.
     pub fn first_bytes(&self, line: usize) -> impl Iterator<Item = (usize, Option<u8>)> {
         let starts = self.starts.iter().enumerate().skip(line);
         starts.map(|(line, start)| (line, self.bytes.get(*start).copied()))
@@ -79,7 +78,7 @@ impl Text {
         }
     }
 
-    /// A line as UTF-8, with U+FFFD for what is none.
+    /// Returns a line as UTF-8, with U+FFFD for invalid bytes.
     pub fn line_str(&self, line: usize) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(self.line(line))
     }
@@ -103,7 +102,7 @@ impl Text {
         let mut starts = Vec::with_capacity(new.len());
         let mut from = self.starts.get(first).copied().unwrap_or(self.bytes.len());
         let to = self.starts.get(last).copied().unwrap_or(self.bytes.len());
-        // At the end of the text the separator stands before a line, elsewhere behind it.
+        // At the end of the text, the separator precedes the line; elsewhere it follows it.
         let before = at_end && first > 0;
         if before && (first == count || new.is_empty()) {
             from = if first == count { from } else { from - 1 };
@@ -137,7 +136,7 @@ impl Text {
     }
 }
 
-/// Neovim spells NUL as LF inside a line; a line must not break in two here.
+/// Neovim represents NUL as LF inside a line, which must not split the line here.
 fn push_line(bytes: &mut Vec<u8>, line: &[u8]) {
     bytes.extend(line.iter().map(|&b| if b == b'\n' { 0 } else { b }));
 }

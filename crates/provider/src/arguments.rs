@@ -1,21 +1,21 @@
-//! The arguments of a call as JSON text.
+//! Arguments of a call as JSON text.
 //!
-//! The text is never rewritten: it goes out in the bytes in which it came in.
-//! Whether it fits the tool's schema is not known here.
+//! The text is never rewritten: it is sent byte for byte as received. Does not check it
+//! against the tool's schema.
 
 use serde_json::value::RawValue;
 
-/// What stands for arguments that are absent or unusable.
+/// Replacement for missing or invalid arguments.
 pub(crate) const NONE: &str = "{}";
 
-/// Most bytes of calls and signatures held for one answer (16 MiB), the cap of a
-/// line: a peer must not be able to fill the memory in small pieces either.
+/// Maximum bytes of calls and signatures buffered per answer (16 MiB), the limit of a line:
+/// a peer must not be able to exhaust memory in small pieces either.
 pub(crate) const MAX_HELD_BYTES: usize = 16 * 1024 * 1024;
 
-/// `text` if it is a whole JSON object, without the blanks around it.
+/// Returns `text`, trimmed, if it is a complete JSON object.
 ///
-/// No proper beginning of an object is one, so this also tells whether the
-/// arguments of a call arrived whole.
+/// No proper prefix of an object is one, so this also tells whether a call's arguments are
+/// complete.
 pub(crate) fn whole_object(text: &str) -> Option<&RawValue> {
     serde_json::from_str::<&RawValue>(text)
         .ok()

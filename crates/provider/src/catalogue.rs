@@ -1,11 +1,11 @@
-//! What is known of models: their limits, prices and abilities.
+//! Facts about models: limits, prices, and abilities.
 //!
-//! Pure lookup in a data file, `catalogue/models.json`, with what the user knows
-//! better laid over it. A model that stands nowhere is a model all the same: what is
-//! not known of it is `None`, and nobody may refuse it. Knows no request.
+//! Pure lookup in `catalogue/models.json`, overridden by the user's own entries. Facts
+//! about unlisted models are `None`, and such models must not be rejected. Knows no
+//! request.
 //!
-//! Sources of the figures: the providers' model and price lists as of May 2026. They
-//! are what a request costs without discounts and without tools of the provider's.
+//! Sources: the providers' model and price lists as of May 2026, without discounts and
+//! without the providers' own tools.
 
 mod cost;
 
@@ -21,76 +21,76 @@ pub use cost::Cost;
 
 const FILE: &str = include_str!("catalogue/models.json");
 
-/// What is known of one model. Every field may be unknown.
+/// Facts about one model. Every field may be unknown.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default)]
 pub struct Model {
-    /// Tokens that question and answer may have together.
+    /// Context size in tokens, prompt and answer together.
     pub context: Option<u64>,
-    /// Most tokens of an answer.
+    /// Maximum tokens of an answer.
     pub output: Option<u32>,
-    /// What tokens cost.
+    /// Prices of tokens.
     pub price: Option<Price>,
-    /// How it is told how much to think.
+    /// How its thinking is controlled.
     pub thinking: Option<ThinkingKind>,
-    /// The levels it knows when `thinking` is [`ThinkingKind::Levels`], the least
-    /// first, in the provider's words.
+    /// Its levels if `thinking` is [`ThinkingKind::Levels`], the lowest first, in the
+    /// provider's terms.
     pub levels: Vec<String>,
-    /// Least tokens of a budget.
+    /// Minimum thinking budget in tokens.
     pub thinking_min: Option<u32>,
-    /// Most tokens of a budget.
+    /// Maximum thinking budget in tokens.
     pub thinking_max: Option<u32>,
-    /// Whether thinking can be turned off; `None` means that it can.
+    /// Whether thinking can be turned off; `None` means yes.
     pub thinking_off: Option<bool>,
-    /// Whether it shows what it thinks without being asked; `None` means that it does.
+    /// Whether it shows its thinking by default; `None` means yes.
     pub thinking_shown: Option<bool>,
-    /// Whether it takes a temperature; `None` means that it does.
+    /// Whether it accepts a temperature; `None` means yes.
     pub temperature: Option<bool>,
-    /// Whether it can call tools. `false` turns the text protocol on.
+    /// Whether it can call tools; `false` enables the text protocol.
     pub tools: Option<bool>,
-    /// Whether it sees pictures.
+    /// Whether it accepts images.
     pub images: Option<bool>,
-    /// Whether it reads PDF documents.
+    /// Whether it accepts PDF documents.
     pub pdf: Option<bool>,
 }
 
-/// How a model is told how much to think.
+/// How a model's thinking is controlled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkingKind {
     /// It does not think.
     None,
-    /// By a number of tokens.
+    /// By a token budget.
     Budget,
-    /// By a word.
+    /// By a named level.
     Levels,
 }
 
-/// Dollars for a million tokens.
+/// Prices in dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct Price {
-    /// Read by the model, without those from or into a cache.
+    /// Input tokens, excluding cache reads and writes.
     pub input: f64,
-    /// Written by the model, thinking included.
+    /// Output tokens, including thinking.
     pub output: f64,
-    /// Read from the cache; as `input` when absent.
+    /// Cache reads; defaults to `input`.
     #[serde(default)]
     pub cache_read: Option<f64>,
-    /// Written into the cache for minutes; as `input` when absent.
+    /// Short-lived cache writes; defaults to `input`.
     #[serde(default)]
     pub cache_write: Option<f64>,
-    /// Written into the cache for an hour; as `cache_write` when absent.
+    /// Cache writes kept for an hour; defaults to `cache_write`.
     #[serde(default)]
     pub cache_write_long: Option<f64>,
-    /// What a long prompt costs, as a whole.
+    /// Prices of a long prompt, which apply to all its tokens.
     #[serde(default)]
     pub above: Option<Above>,
 }
 
-/// The prices of a request whose prompt is longer than `tokens`.
+/// Prices of a request whose prompt exceeds `tokens`.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct Above {
-    /// Tokens of the prompt, those from the cache included.
+    /// Prompt tokens, including cached ones.
     pub tokens: u64,
     /// See [`Price::input`].
     pub input: f64,
@@ -101,11 +101,11 @@ pub struct Above {
     pub cache_read: Option<f64>,
 }
 
-/// Models that are reached in the same way.
+/// The models of one provider or protocol.
 #[derive(Debug, Deserialize)]
 struct Group {
     providers: Vec<String>,
-    /// What the beginning of a name tells about a model that is not listed.
+    /// Facts about unlisted models, by the beginning of their names.
     families: BTreeMap<String, Map<String, Value>>,
     models: BTreeMap<String, Map<String, Value>>,
 }
@@ -113,8 +113,8 @@ struct Group {
 static GROUPS: LazyLock<Vec<Group>> =
     LazyLock::new(|| serde_json::from_str(FILE).unwrap_or_default());
 
-/// What is known of `name` at `provider`. `own` is what the user says about this
-/// model, in the same fields as [`Model`]; what does not fit them is passed over.
+/// Returns the facts about `name` at `provider`. `own` contains the user's values for
+/// fields of [`Model`]; invalid ones are ignored.
 pub fn model(provider: &str, name: &str, own: Option<&Value>) -> Model {
     let mut facts = listed(provider, name).unwrap_or_default();
     for (field, value) in own.and_then(Value::as_object).into_iter().flatten() {
@@ -131,7 +131,7 @@ pub fn model(provider: &str, name: &str, own: Option<&Value>) -> Model {
     read(facts)
 }
 
-/// Every field that can be read; one that cannot is not known.
+/// Reads all valid fields; invalid ones are unknown.
 fn read(facts: Map<String, Value>) -> Model {
     match serde_json::from_value(Value::Object(facts.clone())) {
         Ok(model) => model,
@@ -146,7 +146,7 @@ fn read(facts: Map<String, Value>) -> Model {
     }
 }
 
-/// The models that are listed for a provider, for those who choose one.
+/// Returns the listed models of a provider, for selection.
 pub fn names(provider: &str) -> Vec<&'static str> {
     let of = |group: &&Group| group.providers.iter().any(|it| it == provider);
     let groups = GROUPS.iter().filter(of);
@@ -170,8 +170,8 @@ fn listed(provider: &str, name: &str) -> Option<Map<String, Value>> {
     longest.map(|(_, facts)| facts.clone())
 }
 
-/// Whether `name` is `listed` with a date, a number of three digits or `latest`
-/// behind it, as providers name one and the same model.
+/// Returns true if `name` is `listed` followed by a date, a three-digit number, or
+/// `latest`, by which providers name versions of the same model.
 fn is_dated(name: &str, listed: &str) -> bool {
     let Some(rest) = name.strip_prefix(listed) else {
         return false;
@@ -185,8 +185,8 @@ fn is_dated(name: &str, listed: &str) -> bool {
 }
 
 impl Model {
-    /// The model's own word for a level: the same, or the nearest that it knows.
-    /// `None` when it goes by no levels.
+    /// Returns the model's name for a level, or the nearest one it knows. `None` if it has
+    /// no levels.
     pub fn level(&self, wanted: Level) -> Option<&str> {
         let known = self.levels.iter().filter_map(|it| {
             let level = Level::named(it)?;
@@ -197,7 +197,7 @@ impl Model {
             .map(|(_, word)| word)
     }
 
-    /// A thinking budget within what the model takes.
+    /// Limits a thinking budget to the model's range.
     pub fn clamp_budget(&self, tokens: u32) -> u32 {
         let least = self.thinking_min.unwrap_or(1);
         tokens.clamp(least, self.thinking_max.unwrap_or(u32::MAX).max(least))

@@ -1,8 +1,7 @@
-//! Bytes of an answer to events, for every protocol and every chunking.
+//! Decodes the bytes of an answer into events, for every protocol and any chunking.
 //!
-//! Total: any bytes give events, and [`Decoder::finish`] ends them with exactly
-//! one terminal event. What an event means is the protocols' own; HTTP status
-//! and content type are not seen here.
+//! Accepts any bytes; [`Decoder::finish`] guarantees exactly one terminal event. The
+//! protocol modules interpret events; HTTP status and content type are not used here.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,27 +16,27 @@ use crate::{
     whole,
 };
 
-/// Reads one answer.
+/// Decodes one answer.
 #[derive(Debug)]
 pub struct Decoder {
     protocol: Protocol,
     sse: SseDecoder,
     reader: ProtocolReader,
-    /// Puts characters together that were cut in two.
+    /// Joins characters that were split between events.
     joiner: Joiner,
-    /// Ids of the calls so far, so that no two calls of an answer share one.
+    /// IDs of the calls so far, used to make IDs unique in an answer.
     ids: HashSet<String>,
-    /// Whether an event has come: if not, the answer may be a page.
+    /// Whether an event was received; if not, the body may be an error page.
     is_stream: bool,
-    /// Whether the terminal event has been given out.
+    /// Whether the terminal event was returned.
     ended: bool,
-    /// Whether the answer broke off by what passes by itself.
+    /// Whether the answer failed with a temporary error.
     transient: bool,
-    /// Whether an event has said something since this was asked last.
+    /// Whether the answer has grown since the last [`Decoder::take_growth`].
     has_grown: bool,
 }
 
-/// The answer so far, in the protocol's own terms.
+/// Decoder state of each protocol.
 #[derive(Debug)]
 enum ProtocolReader {
     Anthropic(anthropic::StreamReader),
@@ -47,19 +46,19 @@ enum ProtocolReader {
 }
 
 impl ProtocolReader {
-    /// Bytes of calls and signatures that are held until they are whole.
+    /// Bytes of incomplete calls and signatures.
     fn bytes_held(&self) -> usize {
         match self {
             Self::Anthropic(reader) => reader.bytes_held(),
             Self::ChatCompletions(reader) => reader.bytes_held(),
-            // Every event of Gemini's is whole.
+            // Gemini's events are always complete.
             Self::Gemini(_) => 0,
             Self::Responses(reader) => reader.bytes_held(),
         }
     }
 }
 
-/// An event whose text holds no lone surrogate.
+/// Replaces lone surrogates in an event.
 fn repaired(mut event: SseEvent) -> SseEvent {
     if let Cow::Owned(text) = surrogates::repair(&event.text) {
         event.text = text;
@@ -68,12 +67,12 @@ fn repaired(mut event: SseEvent) -> SseEvent {
 }
 
 impl Decoder {
-    /// A decoder for one answer of this endpoint.
+    /// Creates a decoder for one answer of this endpoint.
     pub fn of(endpoint: &Endpoint) -> Self {
         let mut decoder = Self::new(endpoint.protocol);
         let is_chat = endpoint.protocol == Protocol::ChatCompletions;
         if is_chat {
-            // What it thought is marked as this provider's own if it takes it back.
+            // A provider that takes its thinking back needs it marked as its own.
             let returns = providers::dialect(&endpoint.provider, "").returns;
             decoder.reader =
                 ProtocolReader::ChatCompletions(chat_completions::StreamReader::of(returns));
@@ -81,7 +80,7 @@ impl Decoder {
         decoder
     }
 
-    /// A decoder for one answer.
+    /// Creates a decoder for one answer.
     pub fn new(protocol: Protocol) -> Self {
         let reader = match protocol {
             Protocol::AnthropicMessages => {
@@ -107,22 +106,22 @@ impl Decoder {
         }
     }
 
-    /// Whether the answer has grown since this was asked last.
+    /// Returns true if the answer has grown since the last call.
     ///
-    /// Comments, pings, empty deltas and figures keep a connection alive and say nothing.
+    /// Comments, pings, empty deltas, and usage figures keep a connection alive but don't
+    /// count.
     pub fn take_growth(&mut self) -> bool {
         std::mem::take(&mut self.has_grown)
     }
 
-    /// Whether the answer broke off with an error that passes by itself, such as
-    /// an overload.
+    /// Returns true if the answer failed with a temporary error, such as an overload.
     pub fn failed_transiently(&self) -> bool {
         self.transient
     }
 
-    /// Reads the next bytes, cut anywhere, and gives the events they complete.
+    /// Decodes the next bytes, split anywhere, and returns the completed events.
     ///
-    /// After a terminal event, bytes are ignored.
+    /// Bytes after a terminal event are ignored.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<StreamEvent> {
         let mut events = Vec::new();
         if self.ended {
@@ -139,17 +138,18 @@ impl Decoder {
         events
     }
 
-    /// Ends the answer, because no more bytes come.
+    /// Ends the answer.
     ///
-    /// Gives the terminal event if [`push`](Self::push) has not: an error, unless
-    /// the answer's end was announced.
+    /// Returns the terminal event unless [`push`](Self::push) did: an error unless the
+    /// protocol announced the end.
     pub fn finish(mut self) -> Vec<StreamEvent> {
         let mut events = Vec::new();
         if self.ended {
             return events;
         }
         if let Some(last) = self.sse.finish() {
-            // It may be cut inside. Then what came before it says whether the answer is whole.
+            // The last event may be incomplete; the events before it then decide whether
+            // the answer is complete.
             let _ = self.read(&repaired(last), &mut events);
         }
         if !self.is_stream {
@@ -161,7 +161,7 @@ impl Decoder {
         events
     }
 
-    /// Reads an event; one that is not JSON ends the answer.
+    /// Handles an event. One that is not JSON ends the answer.
     fn accept(&mut self, event: SseEvent, events: &mut Vec<StreamEvent>) {
         let event = &repaired(event);
         let read = self.read(event, events);
@@ -170,7 +170,7 @@ impl Decoder {
         }
     }
 
-    /// Reads an answer that came as one piece of JSON.
+    /// Decodes an answer sent as one JSON document.
     fn accept_whole(&mut self, events: &mut Vec<StreamEvent>) {
         let body = String::from_utf8_lossy(self.sse.stray());
         let whole = whole::events(self.protocol, &surrogates::repair(&body));
@@ -183,7 +183,7 @@ impl Decoder {
     }
 
     fn read(&mut self, event: &SseEvent, events: &mut Vec<StreamEvent>) -> Result<(), NotJson> {
-        // The first event tells that the model has been asked.
+        // The first event shows that the request reached the model, which counts as growth.
         if !std::mem::replace(&mut self.is_stream, true) {
             self.has_grown = true;
         }
@@ -215,7 +215,7 @@ impl Decoder {
         if self.ended {
             return;
         }
-        // Lines beside the events are worth a word only if they are an error.
+        // Report lines outside events only if they contain an error.
         let problem = match (self.is_stream, ErrorBody::read(self.sse.stray())) {
             (false, body) => failure::no_stream(&body),
             (true, ErrorBody::Message(message)) => failure::reported(&message),
@@ -236,8 +236,8 @@ impl Decoder {
         self.settle(start, events);
     }
 
-    /// Mends and checks the events from `start` on: calls get distinct ids, and nothing
-    /// follows a terminal event.
+    /// Repairs the events from `start` on: makes call IDs unique and drops everything after
+    /// a terminal event.
     fn settle(&mut self, start: usize, events: &mut Vec<StreamEvent>) {
         self.joiner.join(start, events);
         for event in &mut events[start..] {

@@ -1,14 +1,13 @@
-//! Where a request goes, with which key and parameters, and what it is made of.
+//! Endpoint of requests: address, key, and protocol.
 //!
-//! Knows no protocol's body and no environment: who resolved the key and the URL,
-//! and from where, is the caller's business.
+//! Knows neither a protocol's body nor the environment; the caller resolves key and URL.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use chat::Problem;
 
-/// A way of spelling requests and streams.
+/// Wire format of requests and streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// Anthropic's Messages API, version 2023-06-01.
@@ -21,30 +20,30 @@ pub enum Protocol {
     Responses,
 }
 
-/// Where and with what a request goes.
+/// Address, key, and protocol of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// The provider's name in the configuration, such as `anthropic`.
     pub provider: String,
-    /// How the provider is spoken to.
+    /// The wire format.
     pub protocol: Protocol,
     /// For Anthropic without `/v1` (`https://api.anthropic.com`), for Chat
     /// Completions and Responses with it (`http://127.0.0.1:8080/v1`), for Gemini
     /// without `/v1beta`, and on Vertex AI up to and with `/publishers/google`.
     pub base_url: String,
-    /// The key, when the provider wants one.
+    /// The key, if the provider needs one.
     pub api_key: Option<Secret>,
-    /// Where the key comes from or would, for messages: `$ANTHROPIC_API_KEY`.
+    /// Source of the key, for messages: `$ANTHROPIC_API_KEY`.
     pub key_source: String,
     /// A file of certificate authorities in PEM that are trusted for this address.
     pub ca_file: Option<PathBuf>,
 }
 
 impl Endpoint {
-    /// `problem` without the key, should a server have echoed it.
+    /// Removes the key from `problem`, in case a server echoed it.
     ///
-    /// [`crate::explain`] does this itself; an error inside a stream needs it,
-    /// since a [`crate::Decoder`] knows no key.
+    /// [`crate::explain`] does this itself; an error inside a stream needs it because a
+    /// [`crate::Decoder`] knows no key.
     #[must_use]
     pub fn redact(&self, problem: Problem) -> Problem {
         Problem::new(
@@ -53,8 +52,7 @@ impl Endpoint {
         )
     }
 
-    /// `text` with every occurrence of the key replaced, and with what is left of
-    /// it before the mark of a cut.
+    /// Replaces every occurrence of the key in `text`, including a cut one at its end.
     pub(crate) fn redact_text(&self, text: &str) -> String {
         let key = self.api_key.as_ref().map_or("", Secret::expose);
         if key.len() < MIN_SECRET_BYTES {
@@ -125,8 +123,8 @@ impl Endpoint {
 }
 
 const REDACTED: &str = "[redacted]";
-/// Shorter keys are placeholders for servers that want none, such as `x`; without
-/// them every other word would be redacted.
+/// Shorter keys are placeholders for servers without keys, such as `x`; redacting them
+/// would make messages unreadable.
 const MIN_SECRET_BYTES: usize = 4;
 
 /// A key, which `Debug` does not print; it has no `Display`.
@@ -151,7 +149,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// One POST, ready to be sent.
+/// A POST request, ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpRequest {
     /// The whole address.
@@ -181,7 +179,7 @@ impl HeaderValue {
     }
 }
 
-/// The headers that every request has.
+/// Returns the headers of every request.
 pub(crate) fn stream_headers() -> Vec<(String, HeaderValue)> {
     let plain = |value: &str| HeaderValue::Plain(value.to_owned());
     vec![

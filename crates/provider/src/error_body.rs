@@ -1,22 +1,22 @@
-//! What a server said in place of an answer: the message in an error's JSON, or
-//! the beginning of a page.
+//! Reads the body of an error response: the message of a JSON error, or the beginning of a
+//! page.
 //!
-//! The text is foreign: it is shortened and freed of control characters, and it
-//! knows neither key nor status.
+//! The text is foreign: it is shortened and stripped of control characters. Knows neither
+//! key nor status.
 
 use serde_json::Value;
 
 use crate::{page::words, surrogates};
 
-/// Most bytes of a page or another foreign text that a user is shown.
+/// Maximum bytes quoted of a page or other foreign text.
 pub(crate) const MAX_EXCERPT_BYTES: usize = 200;
-/// Most bytes of a server's own error message: they end in the useful part.
+/// Maximum bytes quoted of a server's error message, whose end is often the useful part.
 const MAX_MESSAGE_BYTES: usize = 600;
 
-/// A body that is no event stream.
+/// A response body that is not an event stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ErrorBody {
-    /// Nothing but blanks.
+    /// Blank.
     Nothing,
     /// JSON with an error message.
     Message(String),
@@ -58,7 +58,7 @@ fn is_html(text: &str) -> bool {
     start.starts_with("<!doctype html") || start.starts_with("<html") || start.starts_with("<head")
 }
 
-/// The message of an error object, wherever the server put it.
+/// Returns the message of an error object, in any of the usual places.
 pub(crate) fn error_message(json: &Value) -> Option<String> {
     let json = json.get(0).unwrap_or(json);
     let places = [
@@ -67,7 +67,7 @@ pub(crate) fn error_message(json: &Value) -> Option<String> {
         &json["message"],
         &json["errors"][0]["message"],
         &json["detail"],
-        // Some say only what kind of error it is.
+        // Some servers send only the kind of error.
         &json["error"]["type"],
     ];
     let found = places
@@ -76,7 +76,7 @@ pub(crate) fn error_message(json: &Value) -> Option<String> {
     found.map(str::to_owned)
 }
 
-/// What a page says, fit to stand inside a sentence.
+/// Quotes a page inside a sentence.
 pub(crate) fn page_excerpt(page: &str) -> String {
     let words = excerpt(&words(page), MAX_EXCERPT_BYTES);
     if words.is_empty() {
@@ -86,15 +86,15 @@ pub(crate) fn page_excerpt(page: &str) -> String {
     }
 }
 
-/// A server's message, fit to stand inside a sentence.
+/// Quotes a server's message inside a sentence.
 pub(crate) fn message_excerpt(text: &str) -> String {
     excerpt(text, MAX_MESSAGE_BYTES)
         .trim_end_matches('.')
         .to_owned()
 }
 
-/// At most `max_bytes` of `text` on one line, without control characters and
-/// without those that turn the direction of writing.
+/// Returns at most `max_bytes` of `text` on one line, without control and bidirectional
+/// characters.
 pub(crate) fn excerpt(text: &str, max_bytes: usize) -> String {
     let mut kept = String::new();
     for word in text

@@ -1,7 +1,6 @@
-//! What a stream says, in no provider's spelling.
+//! Stream events, independent of the provider.
 //!
-//! Knows no bytes and no buffer: where an event's text goes is decided by the
-//! document.
+//! The document decides where an event's text goes.
 
 use chat::Problem;
 
@@ -10,36 +9,36 @@ use chat::Problem;
 /// A stream ends with exactly one [`Stop`](Self::Stop) or [`Error`](Self::Error).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamEvent {
-    /// More of the answer's text, never empty.
+    /// A piece of the answer's text, never empty.
     Text(String),
-    /// More of what the model thinks, never empty.
+    /// A piece of the model's thinking, never empty.
     Thinking(String),
-    /// Closes the thinking block that was streamed, before anything else is said.
-    /// It may come without text when the provider shows only the signature.
+    /// Ends the streamed thinking block before any other event. Comes without text if the
+    /// provider shows only the signature.
     ThinkingEnd {
-        /// The provider's proof, when the block has one and arrived whole.
+        /// The provider's signature, if there is one and the block is complete.
         signature: Option<String>,
     },
-    /// A thinking block of opaque bytes, whole.
+    /// A complete thinking block of opaque data.
     RedactedThinking(String),
-    /// A call has begun; its [`ToolUse`](Self::ToolUse) follows unless the answer
-    /// is cut off inside it.
+    /// A call began; its [`ToolUse`](Self::ToolUse) follows unless the answer is cut off
+    /// inside it.
     ToolUseStart {
         /// The tool's name.
         name: String,
     },
-    /// A call that arrived whole.
+    /// A complete call.
     ToolUse(ToolUse),
-    /// What the answer has cost so far: each figure replaces an earlier one.
+    /// Token usage so far; each figure replaces an earlier one.
     Usage(Usage),
     /// The answer is complete.
     Stop(StopReason),
-    /// The answer broke off; what came before it is all there is.
+    /// The answer failed; nothing follows.
     Error(Problem),
 }
 
 impl StreamEvent {
-    /// Whether nothing follows.
+    /// Returns true for the last event of a stream.
     pub fn is_terminal(&self) -> bool {
         matches!(self, Self::Stop(_) | Self::Error(_))
     }
@@ -48,33 +47,33 @@ impl StreamEvent {
 /// A call as the provider sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolUse {
-    /// The provider's id, distinct within the answer; `call_<n>` if it sent none.
-    /// Nothing here knows whether an earlier answer used the same.
+    /// The provider's ID, unique in the answer; `call_<n>` if it sent none. Earlier answers
+    /// may have used the same ID.
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// The arguments' text as it was sent, `{}` if there was none. It need not be
-    /// JSON: the document decides what becomes of a call that is not.
+    /// The arguments as sent, or `{}`. Not necessarily JSON: the document decides what
+    /// happens to an invalid call.
     pub input: String,
 }
 
 /// Tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Read by the model, without those from or into a cache.
+    /// Input tokens, excluding cache reads and writes.
     pub input: Option<u64>,
-    /// Written by the model, thinking included.
+    /// Output tokens, including thinking.
     pub output: Option<u64>,
-    /// Of `output`, spent on thinking.
+    /// Tokens of `output` spent on thinking.
     pub thoughts: Option<u64>,
-    /// Read from the provider's cache.
+    /// Tokens read from the provider's cache.
     pub cache_read: Option<u64>,
-    /// Written into the provider's cache.
+    /// Tokens written to the provider's cache.
     pub cache_creation: Option<u64>,
 }
 
 impl Usage {
-    /// Takes newer figures over; those that it does not name stay.
+    /// Replaces the figures that are set in `newer`.
     pub fn replace(&mut self, newer: Self) {
         self.input = newer.input.or(self.input);
         self.output = newer.output.or(self.output);
@@ -87,16 +86,16 @@ impl Usage {
 /// Why an answer is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StopReason {
-    /// The model has said what it wanted to say.
+    /// The model completed its answer.
     EndTurn,
     /// The model waits for the results of its calls.
     ToolUse,
     /// The answer reached its token limit; a call being written was dropped.
     MaxTokens,
-    /// Question and answer fill the model's context; a call being written was dropped.
+    /// Prompt and answer fill the model's context; a call being written was dropped.
     ContextFull,
-    /// The model or the provider declined to go on.
+    /// The model or the provider refused to continue.
     Refusal,
-    /// Another reason, in the provider's word.
+    /// Another reason, in the provider's terms.
     Other(String),
 }

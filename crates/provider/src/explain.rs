@@ -1,6 +1,6 @@
-//! An answer that is no event stream, as a sentence for the user.
+//! Explains error responses, and answers that are not event streams, to the user.
 //!
-//! Knows statuses and what servers write beside them. Decides no retry.
+//! Knows statuses and error bodies. Does not decide about retries.
 
 use chat::Problem;
 
@@ -9,8 +9,7 @@ use crate::{
     error_body::{ErrorBody, MAX_EXCERPT_BYTES, excerpt, message_excerpt, page_excerpt},
 };
 
-/// What servers write when a conversation is too long for the model, in lower
-/// case.
+/// Phrases that servers use if a conversation is too long for the model, in lower case.
 const TOO_LONG: [&str; 10] = [
     "too long",
     "exceeds context window",
@@ -24,10 +23,10 @@ const TOO_LONG: [&str; 10] = [
     "token limit exceeded",
 ];
 
-/// Says what a non-2xx answer, or a 2xx one that is no event stream, means.
+/// Explains a response that is not a successful event stream.
 ///
-/// `retry_after` is that header's value, in seconds or as a date. The key never
-/// stands in the result, also if the server echoed it.
+/// `retry_after` is the value of that header, in seconds or as a date. The result never
+/// contains the key, even if the server echoed it.
 pub fn explain(
     endpoint: &Endpoint,
     status: u16,
@@ -64,7 +63,7 @@ pub fn explain(
     endpoint.redact(problem)
 }
 
-/// What stands in the parentheses: the status and the server's own words.
+/// Text in parentheses: the status and the server's message.
 struct Reason(String);
 
 impl std::fmt::Display for Reason {
@@ -89,7 +88,7 @@ impl Reason {
     }
 }
 
-/// Who answered, at the start of a sentence.
+/// Names the provider at the start of a sentence.
 fn name(endpoint: &Endpoint) -> String {
     match endpoint.provider.as_str() {
         "anthropic" => "Anthropic".to_owned(),
@@ -151,7 +150,7 @@ fn failed(who: &str, reason: &Reason, retry_after: Option<&str>) -> Problem {
     )
 }
 
-/// The next step when time alone can cure.
+/// The fix for a temporary failure.
 fn again(retry_after: Option<&str>) -> String {
     let when = match retry_after.map(str::trim).filter(|value| !value.is_empty()) {
         Some(seconds) if seconds.parse::<f64>().is_ok() => format!("in {seconds} s"),
@@ -168,7 +167,7 @@ fn is_too_long(status: u16, body: &ErrorBody) -> bool {
             let counts_tokens = text.contains("input token count") && text.contains("exceeds");
             counts_tokens || TOO_LONG.iter().any(|phrase| text.contains(phrase))
         }
-        // A proxy that names no reason has met a large body.
+        // A proxy that gives no reason rejected a large body.
         ErrorBody::Nothing | ErrorBody::Page(_) => status == 413,
     }
 }

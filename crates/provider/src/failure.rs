@@ -1,4 +1,4 @@
-//! How a stream can fail, as sentences for the user.
+//! Error messages for failed streams.
 //!
 //! Knows neither the provider's name nor its key: see `Endpoint::redact`.
 
@@ -11,28 +11,28 @@ use crate::error_body::{
 use crate::event::StreamEvent;
 use crate::sse::SseEvent;
 
-/// The next step after every broken answer.
+/// The fix for every broken answer.
 const TRY_AGAIN: &str = "Press Ctrl-] to try again.";
 
-/// An event whose text is not JSON, although the protocol demands it.
+/// An event that is not JSON, in violation of the protocol.
 #[derive(Debug)]
 pub(crate) struct NotJson;
 
-/// Reads an event whose text is not JSON: the error that it reports, if it reports one.
+/// Handles an event that is not JSON: returns the error it reports, if any.
 ///
 /// # Errors
 ///
-/// The text is neither an error nor one of those that servers and gateways add.
+/// The text is neither an error nor one of the known exceptions.
 pub(crate) fn not_json(event: &SseEvent) -> Result<Option<StreamEvent>, NotJson> {
     match event.text.trim() {
-        // Gateways add Chat Completions' end mark, and blank events keep alive.
+        // Gateways add Chat Completions' end mark, and blank events are pings.
         "" | "[DONE]" => Ok(None),
         text if event.name == "error" => Ok(Some(StreamEvent::Error(reported(text)))),
         _ => Err(NotJson),
     }
 }
 
-/// The stream ended before its end was announced.
+/// The stream ended without an end event.
 pub(crate) fn cut() -> Problem {
     Problem::new(
         "The connection ended before the answer was complete; what arrived of it is kept.",
@@ -57,7 +57,7 @@ pub(crate) fn reported_in(json: &Value<'_>) -> Problem {
     reported(&message.unwrap_or_else(|| "without a message".to_owned()))
 }
 
-/// An event of the stream is not what the protocol says.
+/// An event violates the protocol.
 pub(crate) fn malformed(text: &str) -> Problem {
     let text = excerpt(text, MAX_EXCERPT_BYTES);
     Problem::new(
@@ -68,7 +68,7 @@ pub(crate) fn malformed(text: &str) -> Problem {
     )
 }
 
-/// A line, or the calls of one answer, are larger than we hold.
+/// A line or the calls of one answer exceed the limit.
 pub(crate) fn too_large() -> Problem {
     Problem::new(
         "The provider sent a line or a call of more than 16 MB, so its answer was ended there.",
@@ -76,7 +76,7 @@ pub(crate) fn too_large() -> Problem {
     )
 }
 
-/// The answer is no event stream at all.
+/// The answer is not an event stream.
 pub(crate) fn no_stream(body: &ErrorBody) -> Problem {
     let what = match body {
         ErrorBody::Nothing => "The provider's answer has no content.".to_owned(),

@@ -1,8 +1,8 @@
-//! Fields of streamed JSON, read leniently.
+//! Lenient access to fields of streamed JSON.
 
 use serde_json_borrow::Value;
 
-/// The text of a field; `None` when it is empty, absent or of another type.
+/// Returns the text of a field; `None` if it is empty, absent, or of another type.
 pub(crate) fn text(field: &Value<'_>) -> Option<String> {
     field
         .as_str()
@@ -10,9 +10,9 @@ pub(crate) fn text(field: &Value<'_>) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// The word that a field holds, such as a reason to stop; `None` when it is absent.
+/// Returns the word in a field, such as a stop reason; `None` if it is absent.
 ///
-/// A value of another type is shown as JSON, so that it is never taken for none.
+/// A value of another type is returned as JSON, so that it isn't taken for an absent one.
 pub(crate) fn word(field: &Value<'_>) -> Option<String> {
     let word = match field {
         Value::Null => return None,

@@ -1,13 +1,11 @@
-//! How each provider spells a request and a stream.
+//! Encodes requests and decodes streams for each provider.
 //!
-//! [`encode`] turns a [`chat::prompt::Prompt`] into an [`HttpRequest`], a
-//! [`Decoder`] turns the bytes of the answer into [`StreamEvent`]s, and
-//! [`explain`] turns an answer that is no stream into a sentence for the user.
+//! [`encode`] turns a [`chat::prompt::Prompt`] into an [`HttpRequest`], a [`Decoder`] turns
+//! the bytes of the answer into [`StreamEvent`]s, and [`explain`] describes an answer that
+//! is not a stream. [`Patience`] decides about retries.
 //!
-//! Whether a request is made again is in [`Patience`].
-//!
-//! Pure: no I/O, no clock, no async. It knows neither the buffer nor the tools,
-//! sends nothing, waits for nothing, and does not decide what a call may do.
+//! Pure: no I/O, no clock, no async. Knows neither the buffer nor the tools, sends nothing,
+//! and does not decide what a call may do.
 
 mod anthropic;
 mod arguments;
@@ -46,16 +44,15 @@ pub use thinking::{Level, Thinking};
 
 use chat::{Problem, prompt::Prompt};
 
-/// Spells `prompt` as one streaming request to `endpoint`.
+/// Encodes `prompt` as one streaming request to `endpoint`.
 ///
-/// The same prompt gives the same bytes, and a prompt with a turn appended gives
-/// bytes that begin alike, up to the cache mark of the last user message, so that
-/// a provider's prompt cache hits.
+/// The same prompt gives the same bytes. Appending a turn keeps the preceding bytes up to
+/// the cache mark of the last user message, so that the provider's prompt cache hits.
 ///
 /// # Errors
 ///
-/// The base URL is no `http://` or `https://` address, no model is named, or the
-/// key holds a character that no header can carry.
+/// The base URL is not an `http://` or `https://` address, no model is set, or the key
+/// contains a character that is invalid in a header.
 pub fn encode(
     prompt: &Prompt,
     endpoint: &Endpoint,

@@ -1,12 +1,11 @@
-//! What a web page says to who reads it, without its markup: a proxy or a router
-//! answers with one where a model's answer was expected.
+//! Extracts the text of a web page, which a proxy or router may send instead of an answer.
 //!
-//! Reads any text and trusts none of it: no page can be so broken that this fails.
+//! Never fails, whatever the page contains.
 
-/// Elements whose content is nothing to read.
+/// Elements without readable content.
 const HIDDEN: [&str; 3] = ["script", "style", "template"];
 
-/// The page's title, else its words.
+/// Returns the page's title, or else its text.
 pub(crate) fn words(page: &str) -> String {
     let title = element(page, "title").map(text);
     title
@@ -14,14 +13,14 @@ pub(crate) fn words(page: &str) -> String {
         .unwrap_or_else(|| text(page))
 }
 
-/// What stands between the tags of the first element of this name.
+/// Returns the content of the first element with this name.
 fn element<'p>(page: &'p str, name: &str) -> Option<&'p str> {
     let start = find(page, &format!("<{name}"))?;
     let inside = &page[start + page[start..].find('>')? + 1..];
     Some(&inside[..find(inside, "</")?])
 }
 
-/// The text outside all tags, with a blank for each of them.
+/// Returns the text outside tags, with a blank for each tag.
 fn text(page: &str) -> String {
     let mut words = String::new();
     let mut rest = page;
@@ -39,10 +38,10 @@ fn text(page: &str) -> String {
     plain(&words)
 }
 
-/// What follows an element of this name that starts here, or nothing when it does
-/// not end.
+/// Returns the text after an element with this name that starts here; empty if it does not
+/// end.
 fn behind<'p>(tag: &'p str, name: &str) -> Option<&'p str> {
-    // Only the start is compared: a search of the rest at every tag is quadratic.
+    // Compare only the start: searching the rest at every tag would be quadratic.
     let start = tag.as_bytes().get(1..=name.len())?;
     if !start.eq_ignore_ascii_case(name.as_bytes()) {
         return None;
@@ -55,7 +54,7 @@ fn behind<'p>(tag: &'p str, name: &str) -> Option<&'p str> {
     }))
 }
 
-/// Where ASCII text stands, in either case.
+/// Finds ASCII text, ignoring case.
 fn find(page: &str, text: &str) -> Option<usize> {
     let (page, text) = (page.as_bytes(), text.as_bytes());
     page.windows(text.len())

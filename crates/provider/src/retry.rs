@@ -1,8 +1,8 @@
-//! Whether a request that failed before its answer began is made again, and after
-//! how long a wait.
+//! Decides whether to retry a request that failed before its answer began, and after what
+//! delay.
 //!
-//! A table, and nothing else: it has no clock and no dice, both are given. Once a
-//! word of an answer has arrived nobody asks here: a broken answer is kept as it is.
+//! A pure table: clock and random numbers are supplied by the caller. Once a word of an
+//! answer has arrived, nothing is retried; a broken answer is kept.
 
 mod when;
 
@@ -10,22 +10,21 @@ use core::time::Duration;
 
 use when::{retry_after, retry_after_ms};
 
-/// The first wait of ours; each later one is twice as long.
+/// The first delay; each later one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// Where doubling ends.
+/// Maximum delay of our own.
 const LAST_WAIT: Duration = Duration::from_secs(16);
 
-/// How long and how often a user wants to wait.
+/// The user's limits for waiting and retrying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// How long a connection may take, and how long the waits for a server that
-    /// cannot be reached may be together.
+    /// Time limit for connecting, and for all delays while a server is unreachable.
     pub connect: Duration,
-    /// How long nothing may arrive.
+    /// Idle time limit.
     pub idle: Duration,
-    /// How often a request is made again at most.
+    /// Maximum number of retries.
     pub retries: u32,
-    /// The longest wait that a server may ask for.
+    /// Maximum delay that a server may request.
     pub longest_wait: Duration,
 }
 
@@ -40,49 +39,49 @@ impl Default for Patience {
     }
 }
 
-/// How a request failed before its answer began.
+/// A failure before the answer began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// No connection came about: refused, no such name, no route, out of time.
+    /// No connection: refused, unknown host, no route, or timeout.
     Unreachable,
-    /// A connection broke, or an answer ended, before its first word.
+    /// The connection or the answer ended before its first word.
     Broken,
-    /// The server answered with a status that is no success.
+    /// The server answered with an error status.
     Status {
         /// The HTTP status.
         code: u16,
-        /// What the server asks for in `Retry-After` or `retry-after-ms`.
+        /// Delay requested in `Retry-After` or `retry-after-ms`.
         retry_after: Option<Duration>,
-        /// What it says in `x-should-retry`, which knows better than the status.
+        /// Value of `x-should-retry`, which overrides the status.
         should_retry: Option<bool>,
     },
-    /// Whatever is the same the next time.
+    /// A failure that a retry can't fix.
     Final,
 }
 
-/// What was tried so far.
+/// Attempts so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tries {
-    /// Requests that were made and failed.
+    /// Number of failed requests.
     pub made: u32,
-    /// The waits between them, together.
+    /// Sum of the delays.
     pub waited: Duration,
 }
 
-/// What to do about a failure.
+/// Reaction to a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The user is told.
+    /// Report the failure.
     GiveUp,
-    /// Likewise, and that the server wants a longer wait than is allowed.
+    /// Report it, and that the server requests a longer delay than allowed.
     TooLong(Duration),
-    /// The request is made again after this time.
+    /// Retry after this delay.
     Wait(Duration),
 }
 
 impl Patience {
-    /// Decides. `dice` is a random number from 0 to 1: the waits of many clients
-    /// that a server sent away together must not end together.
+    /// Decides about a retry. `dice` is a random number from 0 to 1, which spreads the
+    /// retries of many clients.
     pub fn decide(&self, failure: Failure, tries: Tries, dice: f64) -> Verdict {
         if !failure.may_pass() || tries.made > self.retries {
             return Verdict::GiveUp;
@@ -111,20 +110,19 @@ impl Patience {
 }
 
 impl Failure {
-    /// What an answer without success means: its status, its headers by name, and
-    /// the beginning of its body. `now` is our clock in seconds since 1970, for
-    /// servers that do not say what time it is.
+    /// Classifies an error response by its status, its headers by name, and the beginning
+    /// of its body. `now` is our clock in seconds since 1970, for servers without a `Date`.
     pub fn of_answer<'a>(
         code: u16,
         header: impl Fn(&str) -> Option<&'a str>,
         body: &[u8],
         now: u64,
     ) -> Self {
-        // Money comes back no sooner than the user acts.
+        // Only the user can restore the quota, so a retry is pointless.
         if String::from_utf8_lossy(body).contains("insufficient_quota") {
             return Self::Final;
         }
-        // OpenAI's own, more exact header comes beside the standard one.
+        // OpenAI sends a more precise header in addition to the standard one.
         let exact = header("retry-after-ms").and_then(retry_after_ms);
         let standard = || retry_after(header("retry-after")?, header("date"), now);
         let asked = exact.or_else(standard);
@@ -135,7 +133,7 @@ impl Failure {
         }
     }
 
-    /// Whether time alone can cure it.
+    /// Returns true if waiting may help.
     fn may_pass(self) -> bool {
         match self {
             Self::Unreachable | Self::Broken => true,
@@ -144,7 +142,7 @@ impl Failure {
                 should_retry: Some(should_retry),
                 ..
             } => should_retry,
-            // 501 and 505 say what the server cannot do, now or later.
+            // 501 and 505 mean that the server lacks a feature.
             Self::Status { code, .. } => {
                 matches!(code, 408 | 409 | 425 | 429) || (code >= 500 && !matches!(code, 501 | 505))
             }
@@ -160,8 +158,8 @@ fn share(dice: f64) -> f64 {
     }
 }
 
-/// Whether an error that a server reported inside a stream passes by itself: the
-/// words for it in the errors of Anthropic, OpenAI and their like.
+/// Returns true if an error reported inside a stream is temporary, judging by the terms of
+/// Anthropic, OpenAI, and similar servers.
 pub(crate) fn is_transient(error: &str) -> bool {
     const WORDS: [&str; 6] = [
         "overloaded_error",

@@ -1,18 +1,18 @@
-//! Server-sent events: bytes to events, in linear time, for every chunking.
+//! Decoder for server-sent events, in linear time and for any chunking.
 //!
-//! Follows "9.2 Server-sent events" of the HTML standard, with three additions:
-//! an event at the end of the stream needs no blank line, `error:` is read as an
-//! event named so (llama.cpp sends it), and lines that are no field are kept, for
-//! they may be an error page. Knows nothing of JSON.
+//! Follows "9.2 Server-sent events" of the HTML standard, with three additions: the last
+//! event needs no blank line; `error:` is read as an event with that name (llama.cpp sends
+//! it); and lines that are not fields are kept, because they may be an error page. Knows
+//! nothing of JSON.
 
 use std::mem;
 
 use memchr::memchr2;
 
-/// Most bytes of one line, and of all lines of one event (16 MiB).
+/// Maximum bytes of one line, and of all lines of one event (16 MiB).
 pub(crate) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
-/// Most bytes kept of lines that are no field, unless they are JSON: more than any error
-/// message.
+/// Maximum bytes kept of lines that are not fields, unless they are JSON; more than any
+/// error message.
 const MAX_STRAY_BYTES: usize = 64 * 1024;
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
@@ -25,29 +25,29 @@ pub(crate) struct SseEvent {
     pub text: String,
 }
 
-/// A line or an event is over [`MAX_LINE_BYTES`].
+/// A line or an event exceeds [`MAX_LINE_BYTES`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooLarge;
 
-/// The state between two chunks.
+/// Decoder state between two chunks.
 #[derive(Debug, Default)]
 pub(crate) struct SseDecoder {
     /// The line so far, without its end.
     line: Vec<u8>,
-    /// A line feed that comes next belongs to the carriage return before it.
+    /// Whether a line feed that follows belongs to the preceding carriage return.
     after_cr: bool,
-    /// The first line is over, so no byte order mark follows.
+    /// Whether the first line is complete, so that no byte order mark can follow.
     past_first_line: bool,
     name: String,
-    /// The event's text so far; absent before its first `data:`.
+    /// The event's text so far; `None` before its first `data:`.
     text: Option<String>,
     stray: Vec<u8>,
 }
 
 impl SseDecoder {
-    /// Reads on in a chunk, up to the end of the next event.
+    /// Decodes a chunk up to the end of the next event.
     ///
-    /// What was read is taken off `chunk`. `None` when the chunk is used up.
+    /// Removes the decoded part from `chunk`. Returns `None` at the end of the chunk.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl SseDecoder {
         Ok(None)
     }
 
-    /// The event that stands at the end of the stream without a blank line.
+    /// Returns the last event if the stream ends without a blank line.
     pub(crate) fn finish(&mut self) -> Option<SseEvent> {
         if !self.line.is_empty() {
             self.end_held_line();
@@ -88,12 +88,12 @@ impl SseDecoder {
         self.dispatch()
     }
 
-    /// The lines that were no field of an event, or their beginning.
+    /// Returns the beginning of the lines that are not fields.
     pub(crate) fn stray(&self) -> &[u8] {
         &self.stray
     }
 
-    /// Whether so many more bytes may be held.
+    /// Checks that `more` bytes fit into the limit.
     fn check_size(&self, more: usize) -> Result<(), TooLarge> {
         let held = self.line.len() + self.text.as_ref().map_or(0, String::len);
         match held + more > MAX_LINE_BYTES {
@@ -108,11 +108,11 @@ impl SseDecoder {
         Ok(())
     }
 
-    /// Ends a line that came in pieces.
+    /// Ends a line that arrived in pieces.
     fn end_held_line(&mut self) -> Option<SseEvent> {
         let mut line = mem::take(&mut self.line);
         let event = self.end_line(&line);
-        // The allocation serves the next line.
+        // Reuse the allocation for the next line.
         line.clear();
         self.line = line;
         event
@@ -143,14 +143,14 @@ impl SseDecoder {
                 self.name = "error".to_owned();
                 self.append_text(value);
             }
-            // A comment, or fields for reconnecting, which we never do.
+            // Comments, and fields for reconnecting, which we never do.
             b"" | b"id" | b"retry" => {}
             _ => self.keep_stray(line),
         }
     }
 
     fn append_text(&mut self, value: &[u8]) {
-        // A line is whole, so no character is split here.
+        // The line is complete, so no character is split.
         let value = String::from_utf8_lossy(value);
         match &mut self.text {
             None => self.text = Some(value.into_owned()),
@@ -163,7 +163,7 @@ impl SseDecoder {
 
     fn keep_stray(&mut self, line: &[u8]) {
         let first = self.stray.first().or(line.first());
-        // It may be a whole answer in JSON.
+        // The body may be a complete answer in JSON.
         let most = match first {
             Some(b'{' | b'[') => MAX_LINE_BYTES,
             _ => MAX_STRAY_BYTES,

@@ -1,14 +1,15 @@
-//! An answer that came in one piece of JSON although a stream was asked for, as the events
-//! that a stream of it would have.
+//! Converts an answer sent as one JSON document, although a stream was requested, to the
+//! events of an equivalent stream.
 //!
-//! Servers that know no streaming answer so, and proxies that collect it. Knows the four
-//! shapes and nothing of what they mean.
+//! Servers without streaming and buffering proxies answer this way. Knows the four document
+//! shapes but not their meaning.
 
 use serde_json::{Value, json};
 
 use crate::Protocol;
 
-/// The events of a whole answer, in the protocol's own JSON; `None` when the body is none.
+/// Returns the events of a complete answer, in the protocol's own JSON; `None` if the body
+/// is not one.
 pub(crate) fn events(protocol: Protocol, body: &str) -> Option<Vec<String>> {
     let body = body.trim_start_matches('\u{feff}').trim();
     let json: Value = serde_json::from_str(body).ok()?;
@@ -33,7 +34,7 @@ fn anthropic(message: &Value) -> Option<Vec<Value>> {
     }
     let reason = &message["stop_reason"];
     events.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}}));
-    // A message that names no reason may have been cut.
+    // A message without a stop reason may be incomplete.
     if !reason.is_null() {
         events.push(json!({"type": "message_stop"}));
     }
@@ -49,7 +50,7 @@ fn chat_completions(mut completion: Value) -> Option<Vec<Value>> {
 
 fn gemini(answer: Value) -> Option<Vec<Value>> {
     let chunks = match answer {
-        // Without `alt=sse`, which a proxy may drop, the chunks are a list.
+        // If a proxy drops `alt=sse`, the chunks are a list.
         Value::Array(chunks) => chunks,
         chunk => vec![chunk],
     };

@@ -1,9 +1,9 @@
-//! Where a `{{ … }}` ends: not at braces in a string, a comment or a table.
+//! Finds the end of a `{{ … }}`, ignoring braces in strings, comments, and tables.
 //!
-//! Knows Lua's words and none of its meaning.
+//! Knows only Lua's lexical rules.
 
-/// The expression at the start of a text: its code, and the length of the whole.
-/// Nothing when there is none, when it is empty, or when it does not end.
+/// Returns the code and total length of the expression at the start of a text. `None` if
+/// there is none, or if it is empty or unclosed.
 pub fn at_start(text: &str) -> Option<(&str, usize)> {
     let inner = text.strip_prefix("{{")?;
     let end = end(inner)?;
@@ -11,7 +11,7 @@ pub fn at_start(text: &str) -> Option<(&str, usize)> {
     (!code.is_empty()).then_some((code, end + 4))
 }
 
-/// The offset of the closing braces.
+/// Returns the offset of the closing braces.
 fn end(code: &str) -> Option<usize> {
     let bytes = code.as_bytes();
     let (mut at, mut depth) = (0, 0_usize);
@@ -36,7 +36,7 @@ fn end(code: &str) -> Option<usize> {
     None
 }
 
-/// Length of a quoted string; nothing when its line ends first.
+/// Returns the length of a quoted string; `None` if it is unclosed.
 fn string(text: &[u8]) -> Option<usize> {
     let quote = *text.first()?;
     let mut at = 1;
@@ -50,13 +50,14 @@ fn string(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Length of what follows two dashes: to the end of the line, or a long bracket.
+/// Returns the length of a comment after its dashes.
 fn comment(text: &[u8]) -> usize {
     let line = || text.iter().position(|&byte| byte == b'\n');
     long_bracket(text).unwrap_or_else(|| line().unwrap_or(text.len()))
 }
 
-/// Length of `[[ … ]]` or `[=[ … ]=]`; nothing when there is none, or no end.
+/// Returns the length of `[[ … ]]` or `[=[ … ]=]`; `None` if there is none or it is
+/// unclosed.
 fn long_bracket(text: &[u8]) -> Option<usize> {
     let level = text.get(1..)?.iter().take_while(|&&b| b == b'=').count();
     if text.first() != Some(&b'[') || text.get(level + 1) != Some(&b'[') {

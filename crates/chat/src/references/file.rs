@@ -1,30 +1,30 @@
-//! A file reference and where it ends.
+//! Parses a file reference.
 //!
-//! It starts at `@` with no letter, digit or part of an address before it, so that
-//! `me@./x` is none, and ends at white space. Punctuation at its end belongs to the
-//! sentence: `see @./x.` names `x`. A closing bracket does unless it was opened in
-//! the path. Blanks and such are written as `%20`.
+//! It starts at an `@` not preceded by a letter, a digit, or part of an address (so
+//! `me@./x` is none) and ends at white space. Trailing punctuation belongs to the sentence:
+//! `see @./x.` names `x`. So does a closing bracket, unless the path contains the opening
+//! one. Blanks and the like are written as `%20`.
 
-/// How a reference starts.
+/// Prefixes of a reference.
 pub const STARTS: [&str; 4] = ["@./", "@../", "@~/", "@//"];
-/// What a sentence may add to the end of a path.
+/// Punctuation that may follow a path in a sentence.
 const PUNCTUATION: &[char] = &[
     '.', ',', ';', ':', '!', '?', '\'', '"', '*', '>', '|', '…', '’', '”', '»', '。', '，', '、',
     '！', '？',
 ];
 const BRACKETS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
-/// What stands between a path and its type.
+/// Separator between a path and its type.
 const TYPE: &str = ";type=";
 
-/// A reference that was found.
+/// A parsed reference.
 pub struct Found {
     pub path: String,
     pub mime: Option<String>,
-    /// Bytes of the text that it takes.
+    /// Length in bytes.
     pub length: usize,
 }
 
-/// The reference at the start of a text, `before` being the character before it.
+/// Returns the reference at the start of a text; `before` is the preceding character.
 pub fn at_start(text: &str, before: Option<char>) -> Option<Found> {
     let start = STARTS.iter().find(|start| text.starts_with(**start))?;
     if before.is_some_and(continues_a_word) {
@@ -38,7 +38,7 @@ pub fn at_start(text: &str, before: Option<char>) -> Option<Found> {
             (path, None, path.len())
         }
     };
-    // A folder alone is no file: `@../`.
+    // `@../` alone is a folder.
     let name = written.get(start.len()..)?;
     if name.is_empty() || name.ends_with('/') {
         return None;
@@ -53,13 +53,13 @@ pub fn at_start(text: &str, before: Option<char>) -> Option<Found> {
     })
 }
 
-/// Letters of scripts without case do not count: they write no blanks between
-/// words, and no addresses.
+/// Letters of scripts without case don't count: such scripts put no blanks between words
+/// and are not used in addresses.
 fn continues_a_word(c: char) -> bool {
     c.is_lowercase() || c.is_uppercase() || c.is_numeric() || "._%+-/@\\".contains(c)
 }
 
-/// The path and type of `path;type=a/b`, and the length of both.
+/// Returns path, type, and total length of `path;type=a/b`.
 fn typed(word: &str) -> Option<(&str, &str, usize)> {
     let (path, rest) = word.rsplit_once(TYPE)?;
     let is_mime = |c: char| c.is_ascii_alphanumeric() || "!#$&^_.+-/".contains(c);
@@ -68,7 +68,7 @@ fn typed(word: &str) -> Option<(&str, &str, usize)> {
     let (kind, subtype) = mime.split_once('/')?;
     let is_valid = !kind.is_empty() && !subtype.is_empty() && !subtype.contains('/');
     let length = path.len() + TYPE.len() + mime.len();
-    // What follows the type may only be punctuation; else it is part of a name.
+    // Only punctuation may follow the type; otherwise it is part of the name.
     let rest = &word[length..];
     (is_valid && without_punctuation(rest).is_empty()).then_some((path, mime, length))
 }
@@ -86,8 +86,7 @@ fn without_punctuation(mut path: &str) -> &str {
     path
 }
 
-/// `%20` and its like as the bytes they stand for. What is no such pair of digits,
-/// is NUL, or leads to what is not UTF-8 stays as it is written.
+/// Decodes `%20` and the like. Invalid escapes, NUL, and invalid UTF-8 stay as written.
 fn decoded(path: &str) -> String {
     let bytes = path.as_bytes();
     let digit = |at: usize| {

@@ -116,6 +116,7 @@ impl StreamableHttpClient for MendingClient {
         if let Some(id) = &sent.id {
             self.unanswered.add(id.clone());
         }
+        // A cancelled request gets no answer.
         if let ClientJsonRpcMessage::Notification(it) = &message
             && let ClientNotification::CancelledNotification(it) = &it.notification
         {
@@ -163,6 +164,7 @@ impl StreamableHttpClient for MendingClient {
         }
         let request = with_headers(request, session_id.as_deref(), auth_header, custom_headers)?;
         let response = request.send().await?;
+        // Servers may support only answers, not a stream of their own.
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
@@ -218,6 +220,7 @@ impl MendingClient {
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
+        // The protocol uses 404 for an expired session.
         if status == StatusCode::NOT_FOUND && sent.in_session {
             return Err(StreamableHttpError::SessionExpired);
         }

@@ -1,8 +1,7 @@
-//! The event stream of `POST /v1/messages`.
+//! Decoder for the event stream of `POST /v1/messages`.
 //!
-//! Reads JSON leniently: a field that is missing or of another type is absent,
-//! and events and blocks that are not known are passed over. Bytes and chunks are
-//! not seen here, nor is what a call does.
+//! Lenient: a field that is missing or of another type counts as absent, and unknown events
+//! and blocks are skipped.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +17,13 @@ use crate::{
     sse::SseEvent,
 };
 
-/// The documented reasons of a complete answer.
+/// Stop reasons documented for complete answers.
 const GOOD: [&str; 3] = ["end_turn", "stop_sequence", "tool_use"];
 
-/// An answer that is being streamed.
+/// Decoder state of one streamed answer.
 #[derive(Debug, Default)]
 pub(crate) struct StreamReader {
-    /// Blocks that have begun and not stopped, by their index.
+    /// Open blocks by index.
     open: BTreeMap<u64, Block>,
     /// The last call, when its block has stopped without whole arguments: it may have
     /// none. A block also stops when the token limit cuts it, which only the stop reason
@@ -32,7 +31,7 @@ pub(crate) struct StreamReader {
     held: Option<ToolUse>,
     stop_reason: Option<String>,
     called: bool,
-    /// Bytes of calls, signatures and starts of blocks so far.
+    /// Bytes of calls, signatures, and block starts so far.
     bytes_held: usize,
 }
 
@@ -40,7 +39,7 @@ pub(crate) struct StreamReader {
 enum Block {
     Thinking {
         signature: String,
-        /// Whether any thinking has been given out.
+        /// Whether any thinking was returned.
         shown: bool,
     },
     ToolUse(ToolUse),
@@ -76,6 +75,7 @@ impl StreamReader {
         };
         let index = json.get("index").as_u64().unwrap_or_default();
         match json.get("type").as_str().unwrap_or(&event.name) {
+            // Input tokens are reported here, output tokens in `message_delta`.
             "message_start" => events.extend(usage(json.get("message").get("usage"))),
             "content_block_start" => self.start_block(index, &json, &event.text, events),
             "content_block_delta" => self.extend_block(index, json.get("delta"), events),
@@ -83,9 +83,11 @@ impl StreamReader {
             "message_delta" => self.accept_message_delta(&json, events),
             "message_stop" => self.stop(events),
             "error" => self.fail(&json, events),
+            // Gateways send errors without a type.
             _ if !json.get("error").is_null() => self.fail(&json, events),
             _ => {}
         }
+        // A call that exceeds the limit must not be returned, even if it is complete.
         if self.bytes_held > MAX_HELD_BYTES {
             self.held = None;
             self.abandon(events);
@@ -94,14 +96,14 @@ impl StreamReader {
         Ok(())
     }
 
-    /// Bytes of what is held until it is whole.
+    /// Bytes buffered until they are complete.
     pub(crate) fn bytes_held(&self) -> usize {
         self.bytes_held
     }
 
-    /// Closes what is open, because the answer breaks off.
+    /// Closes open blocks because the answer failed.
     ///
-    /// A call counts only if its block stopped and its arguments are whole.
+    /// A call counts only if its block stopped and its arguments are complete.
     pub(crate) fn abandon(&mut self, events: &mut Vec<StreamEvent>) {
         self.close_thinking(events);
         self.held = None;
@@ -114,6 +116,7 @@ impl StreamReader {
         raw: &str,
         events: &mut Vec<StreamEvent>,
     ) {
+        // A new block ends the previous one, even if its stop event is missing.
         self.close_thinking(events);
         self.release_held(events);
         self.bytes_held += raw.len();
@@ -247,6 +250,7 @@ impl StreamReader {
                 }
                 false
             }
+            // An open call is incomplete; it stays until its block stops.
             Block::ToolUse(_) => true,
         });
     }

@@ -1,7 +1,6 @@
-//! The event stream of `POST /chat/completions`.
+//! Decoder for the event stream of `POST /chat/completions`.
 //!
-//! Reads JSON leniently: a field that is missing or of another type is absent.
-//! Bytes and chunks are not seen here, nor is what a call does.
+//! Lenient: a field that is missing or of another type counts as absent.
 
 use std::mem;
 
@@ -31,10 +30,10 @@ const GOOD: [&str; 7] = [
     "stop_sequence",
 ];
 
-/// An answer that is being streamed.
+/// Decoder state of one streamed answer.
 #[derive(Debug, Default)]
 pub(crate) struct StreamReader {
-    /// Thinking has been given out and not closed.
+    /// Thinking was returned and not closed.
     thinks: bool,
     /// How thinking goes back to the provider: then it is marked as its own.
     returns: Returns,
@@ -43,7 +42,7 @@ pub(crate) struct StreamReader {
     /// Bytes of all details.
     bytes_thought: usize,
     calls: Calls,
-    /// The model declined in words; the finish reason does not say so.
+    /// The model refused in its text; the finish reason does not report it.
     refused: bool,
     /// Why the answer is complete. Usage still follows it, then `[DONE]`.
     stop: Option<StopReason>,
@@ -85,14 +84,14 @@ impl StreamReader {
         Ok(())
     }
 
-    /// Bytes of what is held until it is whole.
+    /// Bytes buffered until they are complete.
     pub(crate) fn bytes_held(&self) -> usize {
         self.calls.bytes_held + self.bytes_thought
     }
 
-    /// Closes what is open, because the answer breaks off.
+    /// Closes open thinking and calls because the answer failed.
     pub(crate) fn abandon(&mut self, events: &mut Vec<StreamEvent>) {
-        // What has not come whole proves nothing.
+        // Incomplete details are not a valid signature.
         self.details.clear();
         self.close_thinking(events);
         events.extend(self.calls.take_whole());
@@ -116,7 +115,7 @@ impl StreamReader {
         match event.text.trim() {
             "" => {}
             "[DONE]" => {
-                // An end mark without a finish reason ends a whole answer too.
+                // `[DONE]` without a finish reason still ends a complete answer.
                 if self.stop.is_none() && self.calls.are_whole() {
                     self.complete("stop", events);
                 }
@@ -174,12 +173,14 @@ impl StreamReader {
         }
     }
 
-    /// Gives out the calls and keeps the reason until the stream ends.
+    /// Returns the calls and stores the reason until the stream ends.
     fn complete(&mut self, reason: &str, events: &mut Vec<StreamEvent>) {
         self.close_thinking(events);
         let has_calls = !self.calls.is_empty();
         let is_good = GOOD.contains(&reason);
         let calls = match reason {
+            // "model_length" => self.calls.take_all_but_last(), | The token limit may have
+            // cut the last call.
             "length" | "model_length" => self.calls.take_all_but_last(),
             _ => self.calls.take_all(),
         };

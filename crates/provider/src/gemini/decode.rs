@@ -1,7 +1,7 @@
-//! The event stream of `streamGenerateContent?alt=sse`.
+//! Decoder for the event stream of `streamGenerateContent?alt=sse`.
 //!
-//! Reads JSON leniently: a field that is missing or of another type is absent, and
-//! parts that are not known are passed over. Bytes and chunks are not seen here.
+//! Lenient: a field that is missing or of another type counts as absent, and unknown parts
+//! are skipped.
 
 use chat::Problem;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use crate::{
     sse::SseEvent,
 };
 
-/// An answer that is being streamed.
+/// Decoder state of one streamed answer.
 #[derive(Debug, Default)]
 pub(crate) struct StreamReader {
     /// What was given out last.
@@ -92,6 +92,7 @@ impl StreamReader {
         let candidate = json.get("candidates").get(0);
         let parts = candidate.get("content").get("parts").as_array();
         let calls = |part: &Value<'_>| part.get("functionCall").is_object();
+        // Only calls need their arguments' exact bytes, so parse most events once.
         let raw = parts.filter(|parts| parts.iter().any(calls));
         let raw = raw.and_then(|_| serde_json::from_str::<Raw<'_>>(text).ok());
         for (at, part) in parts.into_iter().flatten().enumerate() {
@@ -106,7 +107,7 @@ impl StreamReader {
         Ok(())
     }
 
-    /// Closes what is open, because the answer breaks off.
+    /// Closes open thinking because the answer failed.
     pub(crate) fn abandon(&mut self, events: &mut Vec<StreamEvent>) {
         if self.last == Last::Thinking {
             self.close(None, events);
@@ -228,7 +229,7 @@ fn blocked_prompt(reason: &str) -> Problem {
     )
 }
 
-/// What it means that an answer ended for `reason`, in the provider's word.
+/// Explains why an answer ended early; `reason` is the provider's term.
 fn broken_off(reason: &str, message: Option<&str>) -> Problem {
     let shown = match message {
         Some(message) => message_excerpt(&format!("{reason}: {message}")),

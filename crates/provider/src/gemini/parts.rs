@@ -1,7 +1,6 @@
-//! The parts of an answer as they go back to the model, each with its signature.
+//! Encodes the parts of an earlier answer with their signatures.
 //!
-//! Which signature belongs to which part is said in the module's description. Knows
-//! nothing of the rest of a request.
+//! The module `gemini` describes which signature belongs to which part.
 
 use std::borrow::Cow;
 
@@ -10,19 +9,19 @@ use chat::prompt::{Part as PromptPart, PromptMessage};
 use super::encode::Part;
 use crate::catalogue::{Model, ThinkingKind};
 
-/// Stands for a signature that nobody has, because another provider made the call or
-/// somebody wrote it. Models that check signatures want one on the first call of an
-/// answer; this one is documented for conversations that came from elsewhere.
+/// Placeholder for a missing signature, because another provider or the user wrote the
+/// call. Models that check signatures require one on the first call of an answer; this
+/// value is documented for imported conversations.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// The parts of an answer. `signer` is the provider whose signatures are sent back.
+/// Returns the parts of an answer. `signer` is the provider whose signatures are sent back.
 pub(super) fn model_parts<'a>(
     message: &'a PromptMessage,
     signer: &str,
     about: &Model,
 ) -> Vec<Part<'a>> {
     let mut parts: Vec<Part<'a>> = Vec::new();
-    // The signature of the part that follows.
+    // Signature of the next part.
     let mut next: Option<&str> = None;
     let take = |next: &mut Option<&'a str>| next.take().filter(|it| !it.is_empty());
     for said in &message.parts {
@@ -59,13 +58,13 @@ fn signature_alone(signature: &str) -> Part<'_> {
     part
 }
 
-/// Whether the thinking stands behind the calls, where chats that were written by
-/// other programs have it; its signature is the first call's.
+/// Returns true if the thinking follows the calls, as in chats written by other programs;
+/// its signature then belongs to the first call.
 fn ends_as_older_files(message: &PromptMessage) -> bool {
     matches!(message.parts.last(), Some(PromptPart::Thinking { text, .. }) if !text.is_empty())
 }
 
-/// Signs the first call, if it has no signature.
+/// Signs the first call unless it has a signature.
 fn sign_first_call<'a>(parts: &mut [Part<'a>], signature: &'a str) {
     let first = parts.iter_mut().find(|part| part.function_call.is_some());
     if let Some(call) = first {

@@ -1,18 +1,18 @@
-//! Dialects of Chat Completions: how servers that speak it differ.
+//! Dialects of Chat Completions: differences between its servers.
 //!
-//! The row of a provider names its dialects. Sources: the reasoning and tool pages of
-//! each provider's manual.
+//! A provider's row names its dialects. Sources: the reasoning and tool pages of each
+//! provider's manual.
 
-/// How a server is asked to think.
+/// Request fields that control a server's thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ThinkingStyle {
-    /// It cannot be asked, or refuses to be.
+    /// None: the server has none or rejects them.
     Never,
-    /// `reasoning_effort`, in these words.
+    /// `reasoning_effort` with these names.
     Effort(EffortNames),
-    /// Likewise, and its thinking is to come apart from its text.
+    /// `reasoning_effort`, and thinking is requested separately from the text.
     EffortApart(EffortNames),
-    /// `thinking`, on or off, and an effort where there are words for it.
+    /// `thinking`, on or off, and an effort if there are names for it.
     Toggle(Option<EffortNames>),
     /// `reasoning` with an effort or a number of tokens.
     Reasoning(EffortNames),
@@ -22,38 +22,38 @@ pub(crate) enum ThinkingStyle {
     Template(EffortNames),
 }
 
-/// The words for off and for the five levels, the least first. Off may have none.
+/// Names for "off" and for the five levels, the lowest first. There may be none for "off".
 pub(crate) type EffortNames = (Option<&'static str>, [&'static str; 5]);
 
 pub(crate) const THREE: [&str; 5] = ["low", "low", "medium", "high", "high"];
 pub(crate) const FIVE: [&str; 5] = ["minimal", "low", "medium", "high", "max"];
 pub(crate) const XHIGH: [&str; 5] = ["minimal", "low", "medium", "high", "xhigh"];
 
-/// How what a model thought goes back to its server.
+/// How the model's thinking is sent back to its server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Returns {
-    /// It does not.
+    /// Not at all.
     #[default]
     Never,
     /// As text, in `reasoning_content`.
     Text,
-    /// With the proof of who made it, in `reasoning_details`.
+    /// With signatures, in `reasoning_details`.
     Details,
 }
 
-/// How one server is spoken to.
+/// Dialect of a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dialect {
     pub thinking: ThinkingStyle,
-    /// How what its model thought goes back to it.
+    /// How its thinking is sent back.
     pub returns: Returns,
     /// Whether a tool may be marked as strict.
     pub strict: bool,
-    /// Whether it must be allowed to call several tools at once.
+    /// Whether parallel calls must be requested explicitly.
     pub asks_parallel: bool,
 }
 
-/// Plain Chat Completions, which is what the oldest servers understand.
+/// Plain Chat Completions, as supported by the oldest servers.
 pub(crate) const PLAIN: Dialect = Dialect {
     thinking: ThinkingStyle::Effort((None, THREE)),
     returns: Returns::Never,
@@ -65,17 +65,16 @@ pub(crate) const PLAIN: Dialect = Dialect {
 pub(crate) const EFFORT_OR_NONE: Dialect =
     with_thinking(ThinkingStyle::Effort((Some("none"), THREE)));
 
-/// `reasoning_effort` of a model that cannot be kept from thinking.
+/// `reasoning_effort` of a model that always thinks.
 pub(crate) const EFFORT_OR_LOW: Dialect =
     with_thinking(ThinkingStyle::Effort((Some("low"), THREE)));
 
-/// Plain Chat Completions but for how the server is asked to think.
+/// Plain Chat Completions with another thinking style.
 pub(crate) const fn with_thinking(thinking: ThinkingStyle) -> Dialect {
     Dialect { thinking, ..PLAIN }
 }
 
-/// A server that refuses a conversation unless it gets back what its model thought before
-/// it called tools.
+/// A server that rejects a conversation without the thinking that preceded tool calls.
 pub(crate) const fn returning_text(thinking: ThinkingStyle) -> Dialect {
     Dialect {
         thinking,

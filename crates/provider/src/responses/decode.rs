@@ -1,8 +1,7 @@
-//! The event stream of `POST /responses`.
+//! Decoder for the event stream of `POST /responses`.
 //!
-//! Reads JSON leniently: a field that is missing or of another type is absent,
-//! and events and items that are not known are passed over. Bytes and chunks are
-//! not seen here, nor is what a call does.
+//! Lenient: a field that is missing or of another type counts as absent, and unknown events
+//! and items are skipped.
 
 use std::mem;
 
@@ -18,7 +17,7 @@ use crate::{
     sse::SseEvent,
 };
 
-/// An answer that is being streamed.
+/// Decoder state of one streamed answer.
 #[derive(Debug, Default)]
 pub(crate) struct StreamReader {
     calls: Calls,
@@ -27,22 +26,22 @@ pub(crate) struct StreamReader {
     /// tells for certain.
     held: Option<ToolUse>,
     thinking: Thinking,
-    /// Text has come in deltas, so an item's whole text is a repetition.
+    /// Text arrived in deltas, so an item's full text is a repetition.
     streams_text: bool,
     /// An item was seen, so those of the whole answer at the end are repetitions.
     has_items: bool,
     called: bool,
-    /// The model declined in words; the end of the answer does not say so.
+    /// The model refused in its text; the end of the answer does not report it.
     refused: bool,
     bytes_held: usize,
 }
 
-/// The thinking that is being streamed.
+/// State of streamed thinking.
 #[derive(Debug, Default)]
 struct Thinking {
-    /// Some has been given out and not closed.
+    /// Thinking was returned and not closed.
     open: bool,
-    /// Some came in deltas, so an item's whole text is a repetition.
+    /// Thinking arrived in deltas, so an item's full text is a repetition.
     streamed: bool,
     /// Which kind of text is shown, when a server sends both.
     kind: String,
@@ -105,14 +104,14 @@ impl StreamReader {
         }
     }
 
-    /// Bytes of what is held until it is whole.
+    /// Bytes buffered until they are complete.
     pub(crate) fn bytes_held(&self) -> usize {
         self.bytes_held
     }
 
-    /// Closes what is open, because the answer breaks off.
+    /// Closes open items because the answer failed.
     ///
-    /// A call counts only if its item is done and its arguments are whole.
+    /// A call counts only if its item is done and its arguments are complete.
     pub(crate) fn abandon(&mut self, events: &mut Vec<StreamEvent>) {
         self.close_thinking(None, events);
         self.held = None;
@@ -133,6 +132,7 @@ impl StreamReader {
         };
         self.release_held(events);
         let thinking = &mut self.thinking;
+        // Some servers send both the summary and the full text; show only the first kind.
         if thinking.open && thinking.kind != kind {
             return;
         }
@@ -207,7 +207,7 @@ impl StreamReader {
         self.close_thinking(reasoning::signature(&item.into()), events);
     }
 
-    /// The text of a message that came without deltas.
+    /// Returns the text of a message sent without deltas.
     fn say_whole(&mut self, item: &Value<'_>, events: &mut Vec<StreamEvent>) {
         for part in item.get("content").as_array().into_iter().flatten() {
             self.refused |= part.get("type").as_str() == Some("refusal");
@@ -219,6 +219,7 @@ impl StreamReader {
     }
 
     fn stop(&mut self, response: &Value<'_>, kind: &str, events: &mut Vec<StreamEvent>) {
+        // Some servers send only the final response, with all items in it.
         if !self.has_items {
             for item in response.get("output").as_array().into_iter().flatten() {
                 let alone = Value::Object(vec![("item", item.clone())].into());
@@ -228,6 +229,7 @@ impl StreamReader {
         self.close_thinking(None, events);
         events.extend(usage(response.get("usage")));
         let cut = cut(response, kind);
+        // An incomplete answer may have cut the last call's arguments.
         if cut.is_some() {
             self.held
                 .take_if(|call| whole_object(&call.input).is_none());
@@ -271,7 +273,7 @@ impl StreamReader {
     }
 }
 
-/// Why an answer is not complete, in the provider's word.
+/// Returns why an answer is incomplete, in the provider's terms.
 fn cut(response: &Value<'_>, kind: &str) -> Option<String> {
     let reason = word(response.get("incomplete_details").get("reason"));
     let status = word(response.get("status")).unwrap_or_default();

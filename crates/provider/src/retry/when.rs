@@ -1,14 +1,14 @@
-//! `Retry-After`: seconds, or the date of RFC 9110's section 5.6.7.
+//! `Retry-After`: seconds, or a date as in RFC 9110, section 5.6.7.
 //!
-//! Knows no clock: what time it is is given, best by the server's own `Date`.
+//! Has no clock: the caller supplies the time, preferably the server's own `Date`.
 
 use core::time::Duration;
 
-/// The longest that is believed, so that sums cannot overflow: a year.
+/// Maximum accepted value, a year, so that sums can't overflow.
 const LONGEST: u64 = 366 * 24 * 3600;
 
-/// How long a server asks to wait. `value` is its `Retry-After`, `date` its `Date`,
-/// `now` our own clock in seconds since 1970, for servers without one.
+/// Returns how long a server asks to wait. `value` is its `Retry-After`, `date` its `Date`,
+/// and `now` our clock in seconds since 1970, for servers without a `Date`.
 pub(super) fn retry_after(value: &str, date: Option<&str>, now: u64) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<f64>() {
@@ -20,15 +20,15 @@ pub(super) fn retry_after(value: &str, date: Option<&str>, now: u64) -> Option<D
     Some(Duration::from_secs(then.saturating_sub(now).min(LONGEST)))
 }
 
-/// How long a server asks to wait in a header of milliseconds.
+/// Returns how long a server asks to wait, from a header in milliseconds.
 pub(super) fn retry_after_ms(value: &str) -> Option<Duration> {
     let seconds = value.trim().parse::<f64>().ok()? / 1000.0;
     let is_usable = seconds.is_finite() && seconds >= 0.0;
     is_usable.then(|| Duration::from_secs_f64(seconds.min(LONGEST as f64)))
 }
 
-/// Seconds since 1970 of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`, the only
-/// form that a server may send.
+/// Parses a date such as `Sun, 06 Nov 1994 08:49:37 GMT`, the only form that servers may
+/// send, to seconds since 1970.
 fn http_date(text: &str) -> Option<u64> {
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
@@ -52,7 +52,7 @@ fn http_date(text: &str) -> Option<u64> {
     Some(days * 86_400 + hour * 3600 + minute * 60 + second)
 }
 
-/// Years begin in March here, so that the leap day is the last of a year.
+/// Years start in March here, so that the leap day is the last day of a year.
 fn days_since_1970(year: u64, month: u64, day: u64) -> u64 {
     const MARCH_0_TO_1970: u64 = 719_468;
     let (year, month) = if month > 2 {

@@ -1,7 +1,7 @@
-//! Finds the calls in the text of an answer, delta by delta.
+//! Finds calls in the text of an answer, delta by delta.
 //!
-//! What may yet become a call waits; all other text passes at once. An answer that
-//! was cut makes no call of what it was cut in.
+//! Text that may become a call is held; all other text passes at once. An answer that was
+//! cut off inside a call yields no call.
 
 use chat::tool::ToolDefinition;
 
@@ -18,7 +18,7 @@ const XML_FENCE: &str = "```xml";
 pub struct TextCalls {
     tools: Vec<ToolDefinition>,
     state: ScanState,
-    /// What waits: the start of a line, or of a call.
+    /// Held text: the start of a line or of a call.
     held: String,
     /// Up to where `held` was searched for the end of its call.
     searched: usize,
@@ -30,7 +30,7 @@ pub struct TextCalls {
 enum ScanState {
     /// At the start of a line, outside of any fence.
     Start,
-    /// In a line that is no call, outside of any fence.
+    /// In a line that is not a call, outside any fence.
     Line,
     /// In a fence of this mark and length.
     Fence(char, usize),
@@ -54,7 +54,8 @@ impl TextCalls {
         }
     }
 
-    /// What events of the answer come to; text that may yet become a call waits.
+    /// Returns the events with calls in place of their text. Text that may become a call is
+    /// held.
     pub fn read(&mut self, received: Vec<StreamEvent>) -> Vec<StreamEvent> {
         let mut events = Vec::with_capacity(received.len());
         for event in received {
@@ -84,6 +85,7 @@ impl TextCalls {
                 self.release(events);
                 events.push(event);
             }
+            // Usage may come between two deltas of one line.
             StreamEvent::Usage(_) => events.push(event),
             other => {
                 // A thought between two pieces of text ends the first.
@@ -94,7 +96,7 @@ impl TextCalls {
         }
     }
 
-    /// Decides on the start of what is held. Whether there is more to decide on.
+    /// Handles the start of the held text. Returns true if there may be more to handle.
     fn step(&mut self, events: &mut Vec<StreamEvent>) -> bool {
         if self.held.is_empty() {
             return false;
@@ -164,7 +166,7 @@ impl TextCalls {
         self.pass(end, next, events)
     }
 
-    /// Where the first line that is held ends, its line end included.
+    /// Returns the end of the first held line, including its line end.
     fn end_of_line(&self) -> Option<usize> {
         self.held.find('\n').map(|end| end + 1)
     }
@@ -245,7 +247,7 @@ impl TextCalls {
         !self.held.is_empty()
     }
 
-    /// Lets all that is held pass as text.
+    /// Passes all held text on.
     fn release(&mut self, events: &mut Vec<StreamEvent>) {
         self.pass(self.held.len(), self.state, events);
     }
