@@ -17,7 +17,7 @@ use crate::headless::ChatFile;
 use crate::rules::{self, Reading, Rules};
 use crate::state_dir;
 use crate::terminal;
-use crate::trust::{Loosening, Trust};
+use crate::trust::{Escalation, Trust};
 
 /// Agrees to the frontmatter of `file` as it stands. Without `yes` the user is asked;
 /// where nobody answers, nothing is agreed to.
@@ -95,7 +95,7 @@ fn read(file: &Path) -> Result<(std::path::PathBuf, Source), String> {
 }
 
 /// What it would allow beyond the options.
-fn loosened(source: Source, config: &Config, tools: &Registry) -> Result<Vec<Loosening>, String> {
+fn loosened(source: Source, config: &Config, tools: &Registry) -> Result<Vec<Escalation>, String> {
     let known = rules::known(&config.settings, tools);
     let result = frontmatter::evaluate(&source, &known);
     let reading = Reading {

@@ -18,7 +18,7 @@ use tools::{FileAccess, Registry};
 use crate::frontmatter::{AutoApprove, Evaluated, Failure, Known, Overrides};
 use crate::options::{self, Loosens};
 use crate::settings::{FrontmatterTrust, Settings, Target, Unlisted, UnrecognizedCalls, searching};
-use crate::trust::{Loosening, loosening, overruled};
+use crate::trust::{Escalation, escalations, overruled};
 
 /// What a chat goes by until its next key.
 #[derive(Clone)]
@@ -32,7 +32,7 @@ pub struct Rules {
     /// The engine of the frontmatter, for its policy function and expressions.
     pub evaluated: Option<Arc<Evaluated>>,
     /// What the frontmatter asks for and does not get, because nobody trusts it.
-    pub withheld: Vec<Loosening>,
+    pub withheld: Vec<Escalation>,
     /// Tools that the frontmatter approves and the options deny: they stay denied.
     pub overruled: Vec<String>,
     /// The line of a frontmatter that could not be read, and why.
@@ -90,7 +90,7 @@ impl Rules {
         let trusted = reading.trusted || settings.trust.frontmatter == FrontmatterTrust::Always;
         let withheld = match trusted {
             true => Vec::new(),
-            false => loosening(overrides, settings),
+            false => escalations(overrides, settings),
         };
         let is_withheld = |option: &str| withheld.iter().any(|it| it.option == option);
         let settings = match chosen_model(settings, overrides, is_withheld) {

@@ -2,12 +2,12 @@
 //! frontmatter that was read, and files outside the project that it may send. And
 //! folders of programs, by the digest of what is in them.
 //!
-//! Knows nothing of what a frontmatter says; [`loosening`] does.
+//! Knows nothing of what a frontmatter says; [`escalation`] does.
 
+mod escalation;
 mod folders;
-mod loosening;
 
-pub use loosening::{Loosening, loosening, overruled};
+pub use escalation::{Escalation, escalations, overruled};
 
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -7,7 +7,7 @@ use super::{Trust, Trusted, real_path};
 
 impl Trust {
     /// The digest of what the user agreed to in this folder.
-    pub fn agreed(&self, folder: &Path) -> Option<String> {
+    pub fn trusted_digest(&self, folder: &Path) -> Option<String> {
         let folder = real_path(folder).ok()?;
         let (store, _) = self.read();
         let mut folders = store.folders.into_iter();
@@ -19,7 +19,7 @@ impl Trust {
     /// # Errors
     ///
     /// As [`Trust::trust`].
-    pub fn agree(&self, folder: &Path, digest: &str) -> io::Result<()> {
+    pub fn trust_folder(&self, folder: &Path, digest: &str) -> io::Result<()> {
         let entry = Trusted::now(folder, digest.to_owned())?;
         self.change(|store| entry.replace_in(&mut store.folders))
     }
@@ -29,7 +29,7 @@ impl Trust {
     /// # Errors
     ///
     /// As [`Trust::trust`].
-    pub fn disagree(&self, folder: &Path) -> io::Result<bool> {
+    pub fn revoke_folder(&self, folder: &Path) -> io::Result<bool> {
         let path = real_path(folder)?;
         let mut found = false;
         self.change(|store| {
@@ -52,14 +52,18 @@ mod tests {
         let trust = Trust::open(&folder.path().join("state"));
         let tools = folder.path().join("tools");
         std::fs::create_dir(&tools).unwrap();
-        assert_eq!(trust.agreed(&tools), None);
-        trust.agree(&tools, "one").unwrap();
-        trust.agree(&tools, "two").unwrap();
-        assert_eq!(trust.agreed(&tools).as_deref(), Some("two"));
+        assert_eq!(trust.trusted_digest(&tools), None);
+        trust.trust_folder(&tools, "one").unwrap();
+        trust.trust_folder(&tools, "two").unwrap();
+        assert_eq!(trust.trusted_digest(&tools).as_deref(), Some("two"));
         trust.trust(&folder.path().join("a.chat"), "x").unwrap();
-        assert_eq!(trust.agreed(&tools).as_deref(), Some("two"), "it stays");
-        assert!(trust.disagree(&tools).unwrap());
-        assert!(!trust.disagree(&tools).unwrap());
-        assert_eq!(trust.agreed(&tools), None);
+        assert_eq!(
+            trust.trusted_digest(&tools).as_deref(),
+            Some("two"),
+            "it stays"
+        );
+        assert!(trust.revoke_folder(&tools).unwrap());
+        assert!(!trust.revoke_folder(&tools).unwrap());
+        assert_eq!(trust.trusted_digest(&tools), None);
     }
 }

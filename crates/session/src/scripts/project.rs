@@ -43,7 +43,7 @@ pub fn standing(root: &Path, trust: &Trust) -> Result<Standing, String> {
             root.display()
         )
     })?;
-    Ok(match trust.agreed(root) {
+    Ok(match trust.trusted_digest(root) {
         Some(agreed) if agreed == digest => Standing::Trusted(digest),
         Some(_) => Standing::Changed(digest),
         None => Standing::New(digest),
@@ -95,7 +95,7 @@ pub fn agree(root: &Path) -> Result<String, String> {
     let trust = Trust::open(&state_dir::path());
     let (Standing::Trusted(digest) | Standing::Changed(digest) | Standing::New(digest)) =
         standing(root, &trust)?;
-    trust.agree(root, &digest).map_err(kept_no_trust)?;
+    trust.trust_folder(root, &digest).map_err(kept_no_trust)?;
     let folder = looked_at(root);
     let tools = folder.tools();
     let names: Vec<&str> = tools.iter().map(|it| it.name()).collect();
@@ -114,7 +114,7 @@ pub fn agree(root: &Path) -> Result<String, String> {
 /// Nothing can be remembered.
 pub fn disagree(root: &Path) -> Result<String, String> {
     let trust = Trust::open(&state_dir::path());
-    let was = trust.disagree(root).map_err(kept_no_trust)?;
+    let was = trust.revoke_folder(root).map_err(kept_no_trust)?;
     let what = if was { "are no longer" } else { "were not" };
     Ok(format!(
         "The tools in {} {what} trusted, and do not run.",

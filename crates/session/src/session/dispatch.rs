@@ -170,13 +170,13 @@ impl Session {
         }
         // Autopilot reads it anew for each turn; one message is enough.
         let said = self.rules.withheld == rules.withheld;
-        for loosening in rules.withheld.iter().filter(|_| !said) {
+        for escalation in rules.withheld.iter().filter(|_| !said) {
             self.editor.notify(&Notice {
                 level: Level::Warning,
                 text: format!(
                     "Line {} of the frontmatter {}. Not all of it was typed here, so that does not apply until \
                      you read it and agree with :Flemma trust.",
-                    loosening.line, loosening.what
+                    escalation.line, escalation.what
                 ),
             });
         }

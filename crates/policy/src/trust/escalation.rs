@@ -13,7 +13,7 @@ use crate::settings::Settings;
 
 /// A setting that allows more than the user's own options do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loosening {
+pub struct Escalation {
     /// Its path, such as `tools.auto_approve`.
     pub option: String,
     /// Line of the file where it is set, counted from 1.
@@ -23,11 +23,11 @@ pub struct Loosening {
 }
 
 /// The settings of a frontmatter that loosen `base`, in the order of their lines.
-pub fn loosening(overrides: &Overrides, base: &Settings) -> Vec<Loosening> {
+pub fn escalations(overrides: &Overrides, base: &Settings) -> Vec<Escalation> {
     let mut found = Vec::new();
     let mut add = |option: String, what: Option<String>| {
         let line = overrides.lines.get(&option).copied().unwrap_or(1);
-        found.extend(what.map(|what| Loosening { option, line, what }));
+        found.extend(what.map(|what| Escalation { option, line, what }));
     };
     let approval = overrides.auto_approve.as_ref();
     add(
@@ -174,7 +174,7 @@ mod tests {
     }
 
     fn what(overrides: &Overrides, given: Value) -> Vec<String> {
-        let found = loosening(overrides, &settings(given));
+        let found = escalations(overrides, &settings(given));
         found.into_iter().map(|it| it.what).collect()
     }
 
@@ -247,8 +247,8 @@ mod tests {
 
     #[test]
     fn it_says_where_and_which() {
-        let found = loosening(&list(&["bash"], &[]), &settings(json!({})));
-        let expected = Loosening {
+        let found = escalations(&list(&["bash"], &[]), &settings(json!({})));
+        let expected = Escalation {
             option: "tools.auto_approve".to_owned(),
             line: 3,
             what: "would run bash without asking".to_owned(),
@@ -304,7 +304,7 @@ mod tests {
         assert_eq!(what(&values(harmless), json!({})).len(), 0);
         let vertex = json!({"project_id": "x", "thinking_budget": 3});
         let overrides = values(json!({"parameters": {"vertex": vertex}}));
-        let found = loosening(&overrides, &settings(json!({})));
+        let found = escalations(&overrides, &settings(json!({})));
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].option, "parameters.vertex.project_id");
     }
