@@ -7,41 +7,38 @@ use serde_json::json;
 use crate::folds::opened;
 use crate::stage::*;
 
-/// How deep each line is folded, wherever it is closed.
-fn levels(editor: &Editor) -> String {
-    let code = "local levels = {}
-      for line = 1, vim.fn.line('$') do levels[line] = vim.fn.foldlevel(line) end
-      return table.concat(levels)";
-    let levels = editor.lua(code, json!([]));
-    levels.as_str().unwrap_or_default().to_owned()
+/// Returns the fold level of each line in the previous window and in the current one. The
+/// latter is empty until its folds have arrived, which is when its 'foldtext' is set.
+fn both_levels(editor: &Editor) -> (String, String) {
+    let code = "local function levels(number)
+        return vim.api.nvim_win_call(vim.fn.win_getid(number), function()
+          return vim.iter(vim.fn.range(1, vim.fn.line('$'))):map(vim.fn.foldlevel):join('')
+        end)
+      end
+      local arrived = vim.wo.foldtext ~= 'foldtext()'
+      return { levels(vim.fn.winnr('#')), arrived and levels(vim.fn.winnr()) or '' }";
+    let both = editor.lua(code, json!([]));
+    let text = |at: usize| both[at].as_str().unwrap_or_default().to_owned();
+    (text(0), text(1))
 }
 
-/// That there are those folds that the text has when it is opened.
+/// Waits until the chat has the same folds as a second chat that is opened with its text.
 #[track_caller]
 fn expect_folds_of_the_text(editor: &Editor, after: &str) {
     at_rest(editor);
-    std::fs::write(editor.dir().join("fresh.chat"), editor.text()).unwrap();
-    editor.command("tabedit fresh.chat");
-    at_rest(editor);
-    let is_empty = editor.text().matches("\n@").count() < 2;
-    editor.wait_for("its folds", |editor| {
-        is_empty || levels(editor).contains('1')
+    let text = editor.text();
+    std::fs::write(editor.dir().join("fresh.chat"), &text).unwrap();
+    editor.command("vsplit fresh.chat");
+    let mut last = (String::new(), String::new());
+    editor.wait_for(&format!("the folds after {after:?} of\n{text}"), |editor| {
+        let now = both_levels(editor);
+        if now != last {
+            eprintln!("folds: {}\nfresh: {}", now.0, now.1);
+        }
+        last = now;
+        last.0 == last.1
     });
-    at_rest(editor);
-    let (text, fresh) = (editor.text(), levels(editor));
     editor.command("bwipeout!");
-    let mut last = String::new();
-    editor.wait_for(
-        &format!("the folds after {after:?} of\n{text}\n{fresh}"),
-        |editor| {
-            let now = levels(editor);
-            if now != last {
-                eprintln!("folds: {}", &now[..now.len().min(200)]);
-            }
-            last = now;
-            last == fresh
-        },
-    );
 }
 
 #[test]
