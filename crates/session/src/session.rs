@@ -7,12 +7,15 @@
 
 mod answer;
 mod await_tools;
+mod buffer;
 mod build_request;
+mod calls;
 mod chat_lock;
 mod cut;
 mod decide;
 mod destination;
 mod details;
+mod disk;
 mod dispatch;
 mod dry_run;
 mod edits;
@@ -29,10 +32,12 @@ mod mirror;
 mod outcomes;
 mod pace;
 mod previews;
+mod queue;
 mod record;
 mod references;
 mod refusals;
 mod reports;
+mod request;
 mod requests;
 mod running;
 mod show;
@@ -46,24 +51,25 @@ mod usage;
 mod view;
 mod words;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use chat::approval::CallKey;
-use chat::cycle::{Cycle, Decided, Event, Level, Notice};
-use chat::tool::ToolOutcome;
+use chat::cycle::{Cycle, Event, Level, Notice};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
-use tools::Sandbox;
 
+use self::buffer::Buffer;
+use self::calls::Calls;
+use self::disk::Disk;
+use self::dispatch::Policy;
 pub use self::input::Input;
-use self::mirror::{Loading, Mirror};
+use self::mirror::Loading;
+use self::queue::Queue;
+use self::record::Decisions;
+use self::view::View;
 use crate::audit::Audit;
 use crate::editor::Editor;
 use crate::protocol::*;
-use crate::rules::Rules;
 use crate::shared::Shared;
 use crate::state_dir;
 
@@ -83,124 +89,38 @@ pub fn start(
     inbox: mpsc::UnboundedSender<Input>,
     inputs: mpsc::UnboundedReceiver<Input>,
 ) {
-    let rules = shared.plain.clone();
     let session = Session {
-        buffer,
         editor: editor.of_chat(buffer),
-        shared,
-        is_switched: false,
-        rules,
-        rule: dispatch::Rule::default(),
-        reading: 0,
-        sandbox: OnceLock::new(),
-        audit: Audit::open(&state_dir::path()),
-        decided: Vec::new(),
-        approved: BTreeSet::new(),
-        remarks: BTreeSet::new(),
-        references: references::References::default(),
-        has_origin: false,
-        partial: None,
-        ends: Vec::new(),
         inbox: inbox.downgrade(),
-        text: Mirror::default(),
-        seq: 0,
-        loading: None,
-        path: None,
-        chat_lock: chat_lock::ChatLock::default(),
-        kept: kept::Kept::default(),
-        cwd: PathBuf::from("/"),
-        window: None,
-        insert: false,
+        policy: Policy::new(shared.plain.clone()),
+        shared,
         cycle: Cycle::default(),
-        waiting: VecDeque::new(),
-        told_waiting: false,
-        edit: None,
-        last_number: 0,
-        request: None,
-        running: HashMap::new(),
-        pace: pace::Pace::default(),
-        view: view::View::default(),
-        folds: folding::Folding::default(),
-        previews: previews::Previews::default(),
-        refusals: refusals::Refusals::default(),
-        file_snapshots: file_snapshots::FileSnapshots::default(),
-        first_look: first_look::FirstLook::default(),
-        cut: cut::Cut::default(),
-        interrupted: None,
-        unsettled: false,
-        gone: false,
+        buffer: Buffer::new(buffer),
+        calls: Calls::default(),
+        request: request::Request::default(),
+        view: View::default(),
+        queue: Queue::default(),
+        decisions: Decisions::new(Audit::open(&state_dir::path())),
+        disk: Disk::default(),
     };
     tokio::spawn(session.run(inputs));
 }
 
 /// See the module.
 pub(crate) struct Session {
-    buffer: BufferId,
     editor: Editor,
     shared: Arc<Shared>,
-    /// Whether `:Flemma switch` chose this chat's provider or model.
-    is_switched: bool,
-    /// What the chat goes by since the last key.
-    rules: Arc<Rules>,
-    rule: dispatch::Rule,
-    /// The last reading of the frontmatter: what an earlier one finds is of no use.
-    reading: u64,
-    /// What holds the chat's calls, until the next key.
-    sandbox: OnceLock<Arc<Sandbox>>,
-    /// The log of decisions.
-    audit: Audit,
-    /// Decisions that are not in the log yet.
-    decided: Vec<Decided>,
-    /// Calls whose approval is in the log and that did not start since.
-    approved: BTreeSet<CallKey>,
-    /// What was said about requests, so that it is said once.
-    remarks: BTreeSet<String>,
-    references: references::References,
-    /// Whether it is known which lines of the text were typed here.
-    has_origin: bool,
-    /// A change whose last pieces are on their way.
-    partial: Option<Changed>,
-    /// Calls that ended and are not in the log yet.
-    ends: Vec<(CallKey, ToolOutcome)>,
     /// Weak: the session ends when the host lets go of it.
     inbox: mpsc::WeakUnboundedSender<Input>,
-    text: Mirror,
-    /// The number of `text`, in the editor's count.
-    seq: u64,
-    /// Where the text came from and its lines so far, while it arrives.
-    loading: Option<Loading>,
-    path: Option<PathBuf>,
-    chat_lock: chat_lock::ChatLock,
-    kept: kept::Kept,
-    cwd: PathBuf,
-    /// Where the user last pressed a key of ours, and in which mode.
-    window: Option<WindowId>,
-    insert: bool,
     cycle: Cycle,
-    /// What happened and is not decided on yet.
-    waiting: VecDeque<Event>,
-    /// Whether it was said that a key waits for tools.
-    told_waiting: bool,
-    /// The edit that is on its way.
-    edit: Option<edits::InFlight>,
-    /// Numbers edits, anchors and requests.
-    last_number: u64,
-    request: Option<answer::Open>,
-    running: HashMap<CallKey, running::Call>,
-    pace: pace::Pace,
-    view: view::View,
-    folds: folding::Folding,
-    previews: previews::Previews,
-    refusals: refusals::Refusals,
-    file_snapshots: file_snapshots::FileSnapshots,
-    first_look: first_look::FirstLook,
-    cut: cut::Cut,
-    /// Why the last answer was cut off, until the text says so.
-    interrupted: Option<&'static str>,
-    /// Whether a key was pressed and it was not said since that everything rests.
-    unsettled: bool,
-    /// Whether the buffer is gone.
-    gone: bool,
+    buffer: Buffer,
+    calls: Calls,
+    request: request::Request,
+    view: View,
+    queue: Queue,
+    policy: Policy,
+    decisions: Decisions,
+    disk: Disk,
 }
 
 impl Session {
@@ -209,7 +129,7 @@ impl Session {
             let deadline = self.deadline();
             tokio::select! {
                 // What comes after a key that waits is taken after it.
-                input = inputs.recv(), if self.chat_lock.next_try().is_none() => match input {
+                input = inputs.recv(), if self.disk.lock.next_try().is_none() => match input {
                     Some(input) => self.handle(input),
                     None => break,
                 },
@@ -221,8 +141,8 @@ impl Session {
             // is decided on the text it made, before what was done to that, as an undo.
             let (mut others, mut changes) = (0, 0);
             while others < AT_A_LOOK && changes < CHANGES_AT_A_LOOK {
-                if self.waiting.front() == Some(&Event::Continue)
-                    || self.chat_lock.next_try().is_some()
+                if self.queue.first() == Some(&Event::Continue)
+                    || self.disk.lock.next_try().is_some()
                 {
                     break;
                 }
@@ -239,7 +159,7 @@ impl Session {
             }
             self.keep_words();
             self.keep_half_done();
-            if self.gone {
+            if self.buffer.is_gone {
                 break;
             }
             self.go_on();
@@ -256,7 +176,7 @@ impl Session {
 
     fn handle(&mut self, input: Input) {
         match input {
-            Input::Attach(attach) => self.loading = Some(Loading::of(attach)),
+            Input::Attach(attach) => self.buffer.loading = Some(Loading::of(attach)),
             Input::Snapshot(snapshot) => self.snapshot(snapshot),
             Input::Changed(changed) => self.changed(changed),
             Input::Saved(seq) => self.saved(seq),
@@ -264,17 +184,17 @@ impl Session {
             Input::Viewport(viewport) => self.view.look_at(viewport),
             Input::Applied(applied) => self.applied(applied),
             Input::Command(command) => self.command(command),
-            Input::Detached => self.gone = true,
+            Input::Detached => self.buffer.is_gone = true,
             Input::Looked => self.looked(),
             Input::Settings(shared) => self.settings_changed(self.with_own_target(shared)),
-            Input::SwitchedBack => self.is_switched = false,
+            Input::SwitchedBack => self.policy.set_switched(false),
             Input::Rules(reading, rules) => self.rules_made(reading, *rules),
             Input::Remark(text) => self.remark(text),
             Input::Unresolved(places) => self.unresolved(places),
-            Input::Functions(answers) => self.waiting.push_back(Event::ResolverAnswered(answers)),
+            Input::Functions(answers) => self.queue.push(Event::ResolverAnswered(answers)),
             Input::Inspected(answers, told) => {
                 told.iter().for_each(|it| self.inform(it));
-                self.waiting.push_back(Event::ResolverAnswered(answers));
+                self.queue.push(Event::ResolverAnswered(answers));
             }
             Input::ToolOutput(call, output) => self.tool_output(&call, &output),
             Input::Asked(call, news) => self.asked(call, news),
@@ -292,18 +212,20 @@ impl Session {
 
     /// Decides and writes until the editor has to answer.
     fn go_on(&mut self) {
-        while self.edit.is_none() && self.loading.is_none() && self.rule != dispatch::Rule::Reading
+        while self.buffer.in_flight.is_none()
+            && self.buffer.loading.is_none()
+            && !self.policy.is_reading()
         {
             if self.ends_lost_answer() {
                 continue;
             }
-            if let Some(reason) = self.interrupted {
+            if let Some(reason) = self.request.interrupted() {
                 self.mark_interrupted(reason);
                 continue;
             }
-            match self.waiting.pop_front() {
+            match self.queue.pop() {
                 Some(event) if !self.is_ready_for(&event) => {
-                    self.waiting.push_front(event);
+                    self.queue.push_first(event);
                     return;
                 }
                 Some(Event::Continue) if self.results_wait() => {}
@@ -321,16 +243,11 @@ impl Session {
     }
 
     pub(crate) fn path(&self) -> Option<&std::path::Path> {
-        self.path.as_deref()
+        self.disk.path.as_deref()
     }
 
     pub(crate) fn is_sending(&self) -> bool {
-        self.request.is_some()
-    }
-
-    fn number(&mut self) -> u64 {
-        self.last_number += 1;
-        self.last_number
+        self.request.open.is_some()
     }
 
     fn inform(&self, text: &str) {

@@ -161,6 +161,7 @@ impl Session {
         for event in events {
             if self
                 .request
+                .open
                 .as_ref()
                 .is_none_or(|open| open.number != number || open.end.is_some())
             {
@@ -175,7 +176,7 @@ impl Session {
     }
 
     fn stream_event(&mut self, event: StreamEvent) {
-        let Some(open) = &mut self.request else {
+        let Some(open) = &mut self.request.open else {
             return;
         };
         open.heard = Instant::now();
@@ -189,7 +190,7 @@ impl Session {
             }
             StreamEvent::ToolUseStart { name } => {
                 open.doing = Doing::Calling(name.clone());
-                prepare(&self.rules.options, name);
+                prepare(&self.policy.rules().options, name);
             }
             StreamEvent::Usage(usage) => open.meter.read(*usage),
             _ => {}
@@ -202,7 +203,7 @@ impl Session {
         match said {
             Some(AnswerEvent::Call(call)) => {
                 let recorded = answer::key(&call).map(Event::Recorded);
-                self.waiting.extend(recorded);
+                recorded.into_iter().for_each(|it| self.queue.push(it));
             }
             Some(AnswerEvent::Complete) => open.end = Some(AnswerEnd::Complete),
             Some(AnswerEvent::Limited(problem)) => {
@@ -215,7 +216,7 @@ impl Session {
             Some(AnswerEvent::Failed(problem)) => self.failed(&problem),
             None => {}
         }
-        if let Some(open) = &mut self.request {
+        if let Some(open) = &mut self.request.open {
             open.unwritten.push_str(&open.answer.text());
         }
     }
@@ -228,7 +229,7 @@ impl Session {
     /// What arrived stays, with the reason why there is no more.
     /// An answer whose end is known, and only not written yet, does not end again.
     fn end_request(&mut self, reason: &str, end: AnswerEnd) {
-        let Some(open) = self.request.as_mut().filter(|open| open.end.is_none()) else {
+        let Some(open) = self.request.open.as_mut().filter(|open| open.end.is_none()) else {
             return;
         };
         open.stop();
@@ -245,7 +246,7 @@ impl Session {
     /// The answer has no place any more: tells the user why, and marks what is there of it
     /// with the reason.
     pub(super) fn lose_request(&mut self, why: &str, reason: &'static str) {
-        if let Some(open) = &mut self.request
+        if let Some(open) = &mut self.request.open
             && !(open.end == Some(AnswerEnd::Failed) && open.unwritten.is_empty())
         {
             open.stop();
@@ -263,16 +264,16 @@ impl Session {
     /// Ends an answer that lost its place, before the mark that says so: a key that the
     /// user presses on seeing the mark must not find a request. Whether there was one.
     pub(super) fn ends_lost_answer(&mut self) -> bool {
-        let is_lost = self.request.as_ref().is_some_and(|open| open.lost);
+        let is_lost = self.request.open.as_ref().is_some_and(|open| open.lost);
         if is_lost {
             self.end_answer();
-            self.waiting.rotate_right(1);
+            self.queue.last_first();
         }
         is_lost
     }
 
     fn end_answer(&mut self) {
-        let Some(open) = self.request.take() else {
+        let Some(open) = self.request.open.take() else {
             return;
         };
         let end = open.end.unwrap_or(AnswerEnd::Failed);
@@ -285,7 +286,7 @@ impl Session {
             AnswerEnd::Limited => RequestStatus::Limit,
             AnswerEnd::Cancelled => RequestStatus::Cancelled,
         };
-        let buffer = self.buffer;
+        let buffer = self.buffer.id;
         if let Some(anchor) = open.anchor {
             self.editor
                 .frontend()
@@ -295,7 +296,7 @@ impl Session {
         self.editor
             .emit(SessionEvent::RequestFinished { buffer, status });
         self.view.redraw();
-        self.waiting.push_back(Event::AnswerEnded(end));
+        self.queue.push(Event::AnswerEnded(end));
     }
 }
 

@@ -6,7 +6,6 @@
 use chat::cycle::Event;
 
 use super::Session;
-use super::dispatch::Rule;
 
 /// The words of the tools specification, "Async tool definitions".
 pub(super) const WAITING: &str = "Waiting for tool definitions to load...";
@@ -15,10 +14,10 @@ impl Session {
     /// Whether the user's own act has to wait for tools; it is said once.
     pub(super) fn waits_for_tools(&mut self, event: &Event) -> bool {
         if !self.shared.loading || !is_of_user(event) {
-            self.told_waiting = false;
+            self.queue.forget_waiting();
             return false;
         }
-        if !std::mem::replace(&mut self.told_waiting, true) {
+        if self.queue.tells_waiting() {
             // Where there is a screen, it shows this for as long as it holds.
             if self.editor.is_headless() {
                 self.inform(WAITING);
@@ -30,7 +29,7 @@ impl Session {
 
     /// Whether a key waits for tools already: a second one would send twice.
     pub(super) fn is_waiting_for_tools(&self) -> bool {
-        self.told_waiting && self.waiting.iter().any(is_of_user)
+        self.queue.has_told_waiting() && self.queue.iter().any(is_of_user)
     }
 
     /// Ctrl-C takes back a key that waits for tools. Whether there was one.
@@ -39,7 +38,7 @@ impl Session {
             return false;
         }
         let mut words = Vec::new();
-        self.waiting.retain_mut(|event| match event {
+        self.queue.retain(|event| match event {
             Event::Steer(text) | Event::FollowUp(text) => {
                 words.push(std::mem::take(text));
                 false
@@ -47,11 +46,11 @@ impl Session {
             event => !is_of_user(event),
         });
         if !words.is_empty() {
-            self.waiting.push_back(Event::TakeBack(words));
+            self.queue.push(Event::TakeBack(words));
         }
-        self.told_waiting = false;
+        self.queue.forget_waiting();
         self.view.redraw();
-        self.rule = Rule::Stale;
+        self.policy.expire();
         self.inform("Nothing was sent: you took it back before the tools were there.");
         true
     }

@@ -42,19 +42,19 @@ pub(super) struct Ready {
 
 impl Session {
     pub(super) fn expansion(&self) -> Expansion {
-        let (text, parsed) = self.text.share();
+        let (text, parsed) = self.buffer.mirror.share();
         Expansion {
             text,
             parsed,
-            rules: self.rules.clone(),
+            rules: self.policy.rules().clone(),
             folders: Folders {
                 chat: self.folder(),
-                project: self.cwd.clone(),
+                project: self.disk.cwd.clone(),
                 home: tools::variable_os("HOME").map(PathBuf::from),
                 secrets: self.sandbox().secrets(),
             },
-            path: self.path.clone(),
-            agreed: self.references.agreed.clone(),
+            path: self.disk.path.clone(),
+            agreed: self.request.references.agreed.clone(),
             inbox: self.inbox.clone(),
         }
     }

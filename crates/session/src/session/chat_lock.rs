@@ -72,37 +72,38 @@ impl ChatLock {
 impl Session {
     /// Whether no other program works on the chat.
     pub(super) fn has_chat(&self) -> bool {
-        self.chat_lock.lease.is_some()
+        self.disk.lock.lease.is_some()
     }
 
     /// The chat was opened in the Neovim of this process, or has another name now.
     pub(super) fn hold_chat(&mut self, process: u32, modified: bool) {
-        self.chat_lock.process = process;
-        self.chat_lock.modified = modified;
+        self.disk.lock.process = process;
+        self.disk.lock.modified = modified;
         self.ask_for_chat();
     }
 
     /// The buffer has another name: path and lock change, and what goes on goes on.
     pub(super) fn renamed(&mut self, renamed: Renamed) {
-        self.path = Some(PathBuf::from(renamed.path)).filter(|path| !path.as_os_str().is_empty());
-        self.sandbox.take();
-        self.hold_chat(self.chat_lock.process, renamed.modified);
+        self.disk.path =
+            Some(PathBuf::from(renamed.path)).filter(|path| !path.as_os_str().is_empty());
+        self.policy.forget_sandbox();
+        self.hold_chat(self.disk.lock.process, renamed.modified);
         self.view.redraw();
     }
 
     fn ask_for_chat(&mut self) {
-        let known = self.chat_lock.elsewhere;
-        self.chat_lock.ask_at = None;
+        let known = self.disk.lock.elsewhere;
+        self.disk.lock.ask_at = None;
         let Err(by) = self.take_lease() else {
-            self.chat_lock.asked = 0;
+            self.disk.lock.asked = 0;
             return;
         };
         if self.is_ours(&by) {
             // A host or a buffer of our own Neovim is about to end; what it kept for the
             // chat is looked at when it has.
-            self.chat_lock.asked += 1;
-            let again = self.chat_lock.asked < TRIES;
-            self.chat_lock.ask_at = again.then(|| Instant::now() + BETWEEN_TRIES);
+            self.disk.lock.asked += 1;
+            let again = self.disk.lock.asked < TRIES;
+            self.disk.lock.ask_at = again.then(|| Instant::now() + BETWEEN_TRIES);
         } else if !known {
             self.tell_holder(&by, "so keys here neither send it nor run its calls");
         }
@@ -110,16 +111,16 @@ impl Session {
 
     /// The text has changed: until it is written, the chat is ours.
     pub(super) fn note_change(&mut self) {
-        let first = !std::mem::replace(&mut self.chat_lock.modified, true);
-        if first && self.chat_lock.lease.is_none() {
+        let first = !std::mem::replace(&mut self.disk.lock.modified, true);
+        if first && self.disk.lock.lease.is_none() {
             self.ask_for_chat();
         }
     }
 
     /// The file holds the text of this number, which may not be the last.
     pub(super) fn saved(&mut self, seq: u64) {
-        self.chat_lock.modified &= seq != self.seq;
-        if !self.chat_lock.modified {
+        self.disk.lock.modified &= seq != self.buffer.seq;
+        if !self.disk.lock.modified {
             self.forget_half_done();
         }
     }
@@ -127,8 +128,8 @@ impl Session {
     /// Lets other programs have the chat while there is nothing here that they could
     /// not know.
     pub(super) fn yield_chat(&mut self) {
-        if self.chat_lock.lease.is_some() && !self.chat_lock.modified && self.is_idle() {
-            self.chat_lock.lease = None;
+        if self.disk.lock.lease.is_some() && !self.disk.lock.modified && self.is_idle() {
+            self.disk.lock.lease = None;
         }
     }
 
@@ -139,16 +140,16 @@ impl Session {
         let taken = self.take_lease();
         if let Err(by) = &taken
             && self.is_ours(by)
-            && self.chat_lock.tries < TRIES
+            && self.disk.lock.tries < TRIES
         {
-            self.chat_lock.tries += 1;
-            self.chat_lock.put_off = Some(PutOff {
+            self.disk.lock.tries += 1;
+            self.disk.lock.put_off = Some(PutOff {
                 command: command.clone(),
                 at: Instant::now() + BETWEEN_TRIES,
             });
             return false;
         }
-        self.chat_lock.tries = 0;
+        self.disk.lock.tries = 0;
         if let Err(by) = &taken {
             self.tell_holder(by, "so nothing was sent or run here");
         }
@@ -158,28 +159,29 @@ impl Session {
     /// Tries again, when it is time, to have the chat and what a key that waits asks for.
     pub(super) fn try_again(&mut self) {
         let now = Instant::now();
-        if self.chat_lock.ask_at.is_some_and(|at| at <= now) {
+        if self.disk.lock.ask_at.is_some_and(|at| at <= now) {
             self.ask_for_chat();
         }
-        if let Some(put_off) = self.chat_lock.put_off.take_if(|it| it.at <= now) {
+        if let Some(put_off) = self.disk.lock.put_off.take_if(|it| it.at <= now) {
             self.command(put_off.command);
         }
     }
 
     fn take_lease(&mut self) -> Result<(), HeldBy> {
-        let path = self.path.as_deref();
+        let path = self.disk.path.as_deref();
         // A front end in this process holds the file itself, from before it is read.
         if self.editor.is_headless() {
             return Ok(());
         }
         // The tutor's chats are new ones each time, under one name.
         let Some(path) = path.filter(|path| !is_tutor_chat(Some(path))) else {
-            self.chat_lock.lease = None;
+            self.disk.lock.lease = None;
             self.seen_elsewhere(false);
             return Ok(());
         };
         if self
-            .chat_lock
+            .disk
+            .lock
             .lease
             .as_ref()
             .is_some_and(|it| it.is_of(path))
@@ -188,12 +190,12 @@ impl Session {
         }
         let program = Program {
             name: "Neovim".to_owned(),
-            pid: self.chat_lock.process,
+            pid: self.disk.lock.process,
         };
         let taken = lease::take(&state_dir::path(), path, &program);
-        self.chat_lock.lease = None;
+        self.disk.lock.lease = None;
         match taken {
-            Ok(lease) => self.chat_lock.lease = Some(lease),
+            Ok(lease) => self.disk.lock.lease = Some(lease),
             Err(Refusal::Held(by)) => {
                 self.seen_elsewhere(!self.is_ours(&by));
                 return Err(by);
@@ -210,19 +212,19 @@ impl Session {
 
     fn is_ours(&self, by: &HeldBy) -> bool {
         let process = by.program.as_ref().map(|program| program.pid);
-        process == Some(self.chat_lock.process)
+        process == Some(self.disk.lock.process)
     }
 
     /// The editor looks for a newer text of a chat that others work on.
     fn seen_elsewhere(&mut self, elsewhere: bool) {
-        if self.chat_lock.elsewhere != elsewhere {
-            self.chat_lock.elsewhere = elsewhere;
+        if self.disk.lock.elsewhere != elsewhere {
+            self.disk.lock.elsewhere = elsewhere;
             if !elsewhere {
                 // The other program may have been killed with calls that ran.
                 self.find_cut_off();
             }
             self.view.redraw();
-            let buffer = self.buffer;
+            let buffer = self.buffer.id;
             self.editor
                 .show(Display::Taken(Taken { buffer, elsewhere }));
         }

@@ -11,7 +11,7 @@ impl Session {
         let rejects = command.name == "reject";
         let word = command.arguments.get("1").and_then(|it| it.as_str());
         match word {
-            Some("all") if !rejects => return self.waiting.push_back(Event::ApproveAll),
+            Some("all") if !rejects => return self.queue.push(Event::ApproveAll),
             Some(word) if !rejects => {
                 return self.inform(&format!(
                     "\":Flemma approve\" takes \"all\" or nothing, not \"{word}\"."
@@ -19,14 +19,16 @@ impl Session {
             }
             _ => {}
         }
-        let found = self.cycle.meant(command.line, &self.text.document());
+        let found = self
+            .cycle
+            .meant(command.line, &self.buffer.mirror.document());
         match found {
             Ok(line) if rejects => {
                 let reason = command.words().unwrap_or_default().to_owned();
-                self.waiting.push_back(Event::Reject { line, reason });
+                self.queue.push(Event::Reject { line, reason });
             }
             Ok(line) if self.answers_question(line) => {}
-            Ok(line) => self.waiting.push_back(Event::Resolve { line }),
+            Ok(line) => self.queue.push(Event::Resolve { line }),
             Err(0) => self.inform("No call waits here."),
             Err(count) if rejects => self.inform(&format!(
                 "{count} calls wait. Put the cursor on the one to reject."

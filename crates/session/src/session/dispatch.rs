@@ -5,10 +5,11 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use chat::approval::{FunctionId, Question};
 use chat::cycle::{AnswerEnd, Event, Level, Notice};
+use tools::Sandbox;
 
 use super::{Input, Session};
 use crate::frontmatter::{self, Source};
@@ -20,9 +21,67 @@ use crate::shared::Shared;
 use crate::state_dir;
 use crate::trust::Trust;
 
+/// The rules of a chat, and how they are made.
+pub(super) struct Policy {
+    /// What the chat goes by since the last key.
+    rules: Arc<Rules>,
+    rule: Rule,
+    /// The last reading of the frontmatter: what an earlier one finds is of no use.
+    reading: u64,
+    /// Whether `:Flemma switch` chose this chat's provider or model.
+    is_switched: bool,
+    /// What confines the chat's calls, until the next key.
+    sandbox: OnceLock<Arc<Sandbox>>,
+}
+
+impl Policy {
+    /// The rules of a chat without frontmatter.
+    pub(super) fn new(rules: Arc<Rules>) -> Self {
+        Self {
+            rules,
+            rule: Rule::default(),
+            reading: 0,
+            is_switched: false,
+            sandbox: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn rules(&self) -> &Arc<Rules> {
+        &self.rules
+    }
+
+    /// Returns true while the frontmatter is read for the event at the head of the queue.
+    pub(super) fn is_reading(&self) -> bool {
+        self.rule == Rule::Reading
+    }
+
+    /// Has the rules made anew for the next event that starts work.
+    pub(super) fn expire(&mut self) {
+        self.rule = Rule::Stale;
+    }
+
+    pub(super) fn is_switched(&self) -> bool {
+        self.is_switched
+    }
+
+    pub(super) fn set_switched(&mut self, is_switched: bool) {
+        self.is_switched = is_switched;
+    }
+
+    /// The sandbox of the chat, which `make` makes if there is none.
+    pub(super) fn sandbox(&self, make: impl FnOnce() -> Arc<Sandbox>) -> &Arc<Sandbox> {
+        self.sandbox.get_or_init(make)
+    }
+
+    /// Has the sandbox made anew: files that it protects may have come into being.
+    pub(super) fn forget_sandbox(&mut self) {
+        self.sandbox.take();
+    }
+}
+
 /// How far the frontmatter is for the event at the head of the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Rule {
+enum Rule {
     /// Of an earlier key.
     #[default]
     Stale,
@@ -53,21 +112,21 @@ impl Session {
     /// Makes the rules for an event, if it needs any. Whether it can be decided on
     /// now; if not it is to wait.
     pub(super) fn has_rules_for(&mut self, event: &Event) -> bool {
-        if !Self::starts_work(event) || self.rule == Rule::Fresh {
-            self.rule = Rule::Stale;
+        if !Self::starts_work(event) || self.policy.rule == Rule::Fresh {
+            self.policy.rule = Rule::Stale;
             return true;
         }
         if self.waits_for_tools(event) || self.looks_for_tools() {
             return false;
         }
         // What is to be kept as it is may have come into being.
-        self.sandbox.take();
+        self.policy.forget_sandbox();
         let Some(source) = self.frontmatter_source() else {
-            self.rule = Rule::Stale;
+            self.policy.rule = Rule::Stale;
             self.set_rules(self.shared.plain.clone());
             return true;
         };
-        self.rule = Rule::Reading;
+        self.policy.rule = Rule::Reading;
         self.evaluate(source);
         false
     }
@@ -75,60 +134,60 @@ impl Session {
     /// Whether folders of tools are looked at first, as they may have changed.
     fn looks_for_tools(&mut self) -> bool {
         let scripts = &self.shared.scripts;
-        if self.rule == Rule::ToolsScanned || scripts.is_idle() {
+        if self.policy.rule == Rule::ToolsScanned || scripts.is_idle() {
             return false;
         }
         let Some(inbox) = self.inbox.upgrade() else {
             return false;
         };
-        self.rule = Rule::Reading;
+        self.policy.rule = Rule::Reading;
         scripts.look_and(move || drop(inbox.send(Input::Looked)));
         true
     }
 
     /// They were looked at, and what was found is here.
     pub(super) fn looked(&mut self) {
-        if self.rule == Rule::Reading {
-            self.rule = Rule::ToolsScanned;
+        if self.policy.rule == Rule::Reading {
+            self.policy.rule = Rule::ToolsScanned;
         }
     }
 
     fn frontmatter_source(&self) -> Option<Source> {
         // One that is broken as a block stops the cycle by itself.
-        Source::of(&self.text.document(), self.path.as_deref())
+        Source::of(&self.buffer.mirror.document(), self.disk.path.as_deref())
     }
 
     /// The options or the tools changed. What is under way goes on by the frontmatter
     /// laid over the new ones; at rest, the next key reads it anyway.
     pub(super) fn settings_changed(&mut self, shared: Arc<Shared>) {
         if self.shared.settings.folds != shared.settings.folds {
-            self.folds.begin_again();
+            self.view.folds.begin_again();
         }
         self.shared = shared;
         self.view.redraw();
         match self.frontmatter_source() {
             Some(source) if !self.is_idle() => {
-                if self.rule == Rule::Fresh {
-                    self.rule = Rule::Reading;
+                if self.policy.rule == Rule::Fresh {
+                    self.policy.rule = Rule::Reading;
                 }
                 self.evaluate(source);
             }
             _ => {
-                self.reading += 1;
-                self.rule = Rule::Stale;
-                self.rules = self.shared.plain.clone();
-                self.sandbox.take();
+                self.policy.reading += 1;
+                self.policy.rule = Rule::Stale;
+                self.policy.rules = self.shared.plain.clone();
+                self.policy.forget_sandbox();
             }
         }
     }
 
     fn evaluate(&mut self, source: Source) {
-        self.reading += 1;
-        let reading = self.reading;
+        self.policy.reading += 1;
+        let reading = self.policy.reading;
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
-        let (shared, path) = (self.shared.clone(), self.path.clone());
+        let (shared, path) = (self.shared.clone(), self.disk.path.clone());
         let typed_here = self.is_frontmatter_typed();
         tokio::task::spawn_blocking(move || {
             let trusted = is_trusted(path.as_deref(), &source.text);
@@ -151,12 +210,12 @@ impl Session {
         };
         let Some(source) = self.frontmatter_source() else {
             let mut rules = Rules::clone(&shared.plain);
-            let document = self.text.document();
+            let document = self.buffer.mirror.document();
             let broken = document.frontmatter.as_ref();
             rules.options.frontmatter = broken.and_then(|it| it.problem.clone()).map(Err);
             return show(rules, &shared);
         };
-        let (typed_here, path) = (self.is_frontmatter_typed(), self.path.clone());
+        let (typed_here, path) = (self.is_frontmatter_typed(), self.disk.path.clone());
         tokio::task::spawn_blocking(move || {
             let trusted = typed_here || is_trusted(path.as_deref(), &source.text);
             show(read(&shared, source, trusted), &shared);
@@ -165,11 +224,11 @@ impl Session {
 
     /// The frontmatter was read.
     pub(super) fn rules_made(&mut self, reading: u64, rules: Rules) {
-        if reading != self.reading {
+        if reading != self.policy.reading {
             return;
         }
         // Autopilot reads it anew for each turn; one message is enough.
-        let said = self.rules.withheld == rules.withheld;
+        let said = self.policy.rules.withheld == rules.withheld;
         for escalation in rules.withheld.iter().filter(|_| !said) {
             self.editor.notify(&Notice {
                 level: Level::Warning,
@@ -180,23 +239,23 @@ impl Session {
                 ),
             });
         }
-        if self.rule == Rule::Reading {
-            self.rule = Rule::Fresh;
+        if self.policy.rule == Rule::Reading {
+            self.policy.rule = Rule::Fresh;
         }
         self.set_rules(Arc::new(rules));
     }
 
     /// The tools that the user's messages address.
     fn addressed(&self) -> BTreeSet<String> {
-        let document = self.text.document();
+        let document = self.buffer.mirror.document();
         chat::address::names(&document, |name| self.shared.registry.get(name).is_some())
     }
 
     fn set_rules(&mut self, rules: Arc<Rules>) {
         let rules = rules.addressing(self.addressed(), &self.shared.registry);
-        if !Arc::ptr_eq(&self.rules, &rules) {
-            self.rules = rules;
-            self.sandbox.take();
+        if !Arc::ptr_eq(&self.policy.rules, &rules) {
+            self.policy.rules = rules;
+            self.policy.forget_sandbox();
             self.view.redraw();
         }
     }
@@ -210,9 +269,9 @@ impl Session {
             severity,
             fix: None,
         };
-        let failure = self.rules.failure.iter();
+        let failure = self.policy.rules.failure.iter();
         let failures = failure.map(|it| remark(it.line, it.message.clone(), "error"));
-        let withheld = &self.rules.withheld;
+        let withheld = &self.policy.rules.withheld;
         let agreed = !withheld.is_empty() && self.is_frontmatter_typed();
         let withheld = withheld.iter().filter(|_| !agreed).map(|it| {
             let message = format!("This {}; it does not apply until :Flemma trust.", it.what);
@@ -254,7 +313,7 @@ impl Session {
             .into_iter()
             .partition::<Vec<_>, _>(|it| resolver_calls::is_command(&it.call));
         let here = Here {
-            cwd: &self.cwd,
+            cwd: &self.disk.cwd,
             chat: self.path(),
         };
         let settings = &shared.settings;
@@ -277,7 +336,7 @@ impl Session {
             guarded.told.iter().for_each(|it| self.inform(it));
             self.keep_paths(guarded.paths);
             let answered = Event::ResolverAnswered(guarded.answers);
-            self.waiting.push_front(answered);
+            self.queue.push_first(answered);
         }
     }
 
@@ -286,7 +345,7 @@ impl Session {
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
-        let (rules, buffer) = (self.rules.clone(), self.buffer);
+        let (rules, buffer) = (self.policy.rules.clone(), self.buffer.id);
         let editor = self.editor.clone();
         tokio::task::spawn_blocking(move || {
             let answers = resolver_calls::ask_frontmatter(&editor, &rules, buffer, questions);

@@ -23,7 +23,7 @@ impl Session {
         }));
         let outcome = ToolOutcome::Cancelled("This was a dry run.".to_owned());
         let ended = Event::ToolsFinished(vec![(call, outcome)]);
-        self.waiting.push_back(ended);
+        self.queue.push(ended);
     }
 }
 

@@ -50,9 +50,9 @@ impl Session {
         again: Event,
     ) {
         let changes = self.send_changes(edits, None);
-        self.pace.wrote();
-        self.edit = Some(InFlight {
-            number: self.last_number,
+        self.calls.pace.wrote();
+        self.buffer.in_flight = Some(InFlight {
+            number: self.buffer.last_number(),
             what: What::Cycle {
                 changes,
                 rest,
@@ -66,8 +66,8 @@ impl Session {
     /// it grows is set with it: the user may type above it at any time.
     pub(super) fn apply_marker(&mut self, edit: Option<TextEdit>, anchor: Option<Anchor>) {
         let changes = self.send_changes(edit.into_iter().collect(), anchor);
-        self.edit = Some(InFlight {
-            number: self.last_number,
+        self.buffer.in_flight = Some(InFlight {
+            number: self.buffer.last_number(),
             what: What::Marker { changes, anchor },
         });
     }
@@ -76,14 +76,14 @@ impl Session {
         let changes: Vec<Change> = edits.into_iter().map(|edit| self.smallest(edit)).collect();
         let approves = |line: &String| line.contains("flemma:tool") && line.contains("approved");
         let edit = BufferEdit {
-            buffer: self.buffer,
-            edit: self.number(),
-            seq: self.seq,
+            buffer: self.buffer.id,
+            edit: self.buffer.next_number(),
+            seq: self.buffer.seq,
             changes: changes.clone(),
             anchor,
             join: false,
             keep: changes.iter().any(|it| it.lines.iter().any(approves)),
-            unlock: self.running.is_empty() && !self.cycle.has_queue(),
+            unlock: self.calls.running.is_empty() && !self.cycle.has_queue(),
         };
         self.editor.frontend().apply(edit);
         changes
@@ -93,7 +93,7 @@ impl Session {
     /// its place.
     fn smallest(&self, edit: TextEdit) -> Change {
         let (mut lines, mut replacement) = (edit.lines, edit.replacement);
-        let text = self.text.text();
+        let text = self.buffer.mirror.text();
         let stays = |line: usize, new: &String| *text.line(line) == *new.as_bytes();
         let pairs = lines.clone().zip(&replacement);
         let above = pairs.take_while(|(line, new)| stays(*line, new)).count();
@@ -112,20 +112,20 @@ impl Session {
     /// Sends a piece of an answer to its anchor.
     pub(super) fn append(&mut self, anchor: u64, expect: Option<(usize, &str)>, text: &str) {
         let lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
-        let edit = self.number();
+        let edit = self.buffer.next_number();
         let expect = expect.map(|(column, tail)| Expect {
             column,
             tail: tail.to_owned(),
         });
         self.editor.frontend().append(AnswerChunk {
-            buffer: self.buffer,
+            buffer: self.buffer.id,
             edit,
             anchor,
             expect,
             lines: lines.clone(),
             join: true,
         });
-        self.edit = Some(InFlight {
+        self.buffer.in_flight = Some(InFlight {
             number: edit,
             what: What::Append { lines },
         });
@@ -133,8 +133,11 @@ impl Session {
 
     /// The editor answered.
     pub(super) fn applied(&mut self, applied: Applied) {
-        self.seq = applied.seq.max(self.seq);
-        let Some(InFlight { what, .. }) = self.edit.take_if(|edit| edit.number == applied.edit)
+        self.buffer.seq = applied.seq.max(self.buffer.seq);
+        let Some(InFlight { what, .. }) = self
+            .buffer
+            .in_flight
+            .take_if(|edit| edit.number == applied.edit)
         else {
             return;
         };
@@ -151,10 +154,10 @@ impl Session {
             ) => {
                 self.splice(&changes, source);
                 self.view.redraw_now();
-                self.waiting.push_front(Event::Continue);
+                self.queue.push_first(Event::Continue);
                 self.perform(rest, Event::Continue);
             }
-            (What::Cycle { again, .. }, Outcome::Stale) => self.waiting.push_front(again),
+            (What::Cycle { again, .. }, Outcome::Stale) => self.queue.push_first(again),
             (What::Marker { changes, anchor }, Outcome::Applied) => {
                 self.splice(&changes, ChangeSource::Host);
                 if let Some(anchor) = anchor {
@@ -188,7 +191,7 @@ impl Session {
         let (Some(row), Some(column)) = (applied.at_row, applied.at_column) else {
             return;
         };
-        let old = self.text.text().line(row).to_vec();
+        let old = self.buffer.mirror.text().line(row).to_vec();
         let column = column.min(old.len());
         let mut new: Vec<Vec<u8>> = lines.iter().map(|line| line.clone().into_bytes()).collect();
         if let Some(first) = new.first_mut() {
@@ -222,7 +225,7 @@ impl Session {
             format!("Neovim refused a change of this buffer ({why}), so nothing was written."),
             "Press Ctrl-] to try again.",
         ));
-        self.interrupted = None;
+        self.request.forget_interruption();
         if !matches!(what, What::Cycle { .. }) {
             self.lose_request(
                 "The buffer could not be written, so the answer ends here.",
@@ -233,10 +236,10 @@ impl Session {
 
     /// Says at the end of the last answer why it was cut off.
     pub(super) fn mark_interrupted(&mut self, reason: &str) {
-        let document = self.text.document();
+        let document = self.buffer.mirror.document();
         match chat::write::abort_last(&document, reason) {
             Some(edit) => self.apply_marker(Some(edit), None),
-            None => self.interrupted = None,
+            None => self.request.forget_interruption(),
         }
     }
 }

@@ -90,7 +90,7 @@ impl Session {
         match news {
             News::Asked(form, reply) => self.question(&call, form, reply),
             News::TakenBack => {
-                if let Some(running) = self.running.get_mut(&call) {
+                if let Some(running) = self.calls.running.get_mut(&call) {
                     running.questions.retain(|it| !it.reply.is_closed());
                 }
             }
@@ -100,8 +100,8 @@ impl Session {
     }
 
     fn question(&mut self, call: &CallKey, form: Form, reply: oneshot::Sender<Reply>) {
-        let number = self.number();
-        let Some(running) = self.running.get_mut(call) else {
+        let number = self.buffer.next_number();
+        let Some(running) = self.calls.running.get_mut(call) else {
             return;
         };
         let text = format!(
@@ -132,7 +132,7 @@ impl Session {
             true => reply.or(Some(Reply::Dismissed)),
             false => reply,
         };
-        let Some((running, reply)) = self.running.get_mut(call).zip(reply) else {
+        let Some((running, reply)) = self.calls.running.get_mut(call).zip(reply) else {
             return;
         };
         let questions = &mut running.questions;
@@ -149,7 +149,7 @@ impl Session {
 
     /// Alt-Enter on a call that asks. Whether there is one on this line.
     pub(super) fn answers_question(&mut self, line: usize) -> bool {
-        let document = self.text.document();
+        let document = self.buffer.mirror.document();
         let covers = |it: &Asking| it.call_lines.contains(&line) || it.lines.contains(&line);
         let Some(Asking { call, .. }) = self.asking(&document).into_iter().find(covers) else {
             return false;
@@ -160,7 +160,7 @@ impl Session {
 
     /// Ctrl-] while a call asks: the cursor goes there. Whether one does.
     pub(super) fn goes_to_question(&self) -> bool {
-        let document = self.text.document();
+        let document = self.buffer.mirror.document();
         let Some(first) = self.asking(&document).into_iter().next() else {
             return false;
         };
@@ -175,7 +175,7 @@ impl Session {
         let calls = turns.flat_map(|turn| turn.calls);
         let asking = calls.filter_map(|it| {
             let call = chat::cycle::key(document, it.tool_use);
-            let questions = &self.running.get(&call)?.questions;
+            let questions = &self.calls.running.get(&call)?.questions;
             (!questions.is_empty()).then_some(Asking {
                 call,
                 call_lines: it.tool_use.lines.clone(),
@@ -187,8 +187,8 @@ impl Session {
 
     /// Begins to ask the user. What was begun before and not finished is forgotten.
     fn open_question(&mut self, call: &CallKey) {
-        let (editor, buffer, inbox) = (self.editor.clone(), self.buffer, self.inbox.clone());
-        let running = self.running.get_mut(call);
+        let (editor, buffer, inbox) = (self.editor.clone(), self.buffer.id, self.inbox.clone());
+        let running = self.calls.running.get_mut(call);
         let Some(question) = running.and_then(|it| it.questions.front_mut()) else {
             return;
         };

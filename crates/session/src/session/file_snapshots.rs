@@ -63,21 +63,23 @@ impl Session {
     /// Whether it is known what a call that waits would change, so that it can be shown.
     /// Where it is not somebody looks.
     pub(super) fn is_in_sight(&self, call: &CallKey) -> bool {
-        if let Some(sight) = self.file_snapshots.known.borrow().get(call) {
+        if let Some(sight) = self.calls.snapshots.known.borrow().get(call) {
             return !matches!(sight, Sight::Awaited);
         }
         let target = self.changed_file(call, None);
         let sight = target.as_ref().map_or(Sight::None, |_| Sight::Awaited);
-        self.file_snapshots
+        self.calls
+            .snapshots
             .known
             .borrow_mut()
             .insert(call.clone(), sight);
         let (Some(path), Some(inbox)) = (target, self.inbox.upgrade()) else {
             return true;
         };
-        self.file_snapshots
+        self.calls
+            .snapshots
             .awaited
-            .set(self.file_snapshots.awaited.get() + 1);
+            .set(self.calls.snapshots.awaited.get() + 1);
         let (call, buffers) = (call.clone(), self.open_buffers());
         tokio::spawn(async move {
             let standing = Standing::of(&path, buffers).await;
@@ -88,7 +90,7 @@ impl Session {
 
     /// The file of a call, as it was when the call was shown.
     pub(super) fn standing(&self, call: &CallKey) -> Option<Standing> {
-        match self.file_snapshots.known.borrow().get(call) {
+        match self.calls.snapshots.known.borrow().get(call) {
             Some(Sight::Shown(standing, _)) => Some(standing.clone()),
             _ => None,
         }
@@ -96,7 +98,7 @@ impl Session {
 
     /// The file that a call would change, if it is one whose changes are shown.
     pub(super) fn changed_file(&self, call: &CallKey, input: Option<&Value>) -> Option<PathBuf> {
-        let guarded = &self.rules.options.guarded;
+        let guarded = &self.policy.rules().options.guarded;
         if !guarded.contains(&call.name) && call.name != approval::EXECUTE_TOOL {
             return None;
         }
@@ -117,17 +119,17 @@ impl Session {
 
     /// Whether every call that waits is in sight: somebody is to decide about them.
     pub(super) fn sees_all(&self) -> bool {
-        let document = self.text.document();
+        let document = self.buffer.mirror.document();
         let waiting = chat::marks::marks(&document, &self.cycle, &(), 1);
         for mark in waiting.iter().filter(|mark| mark.pending) {
             self.is_in_sight(&mark.call);
         }
-        self.file_snapshots.awaited.get() == 0
+        self.calls.snapshots.awaited.get() == 0
     }
 
     /// Whether an event can be decided on: a key is about what was shown.
     pub(super) fn has_looked(&self, event: &Event) -> bool {
-        !decides(event) || self.file_snapshots.awaited.get() == 0
+        !decides(event) || self.calls.snapshots.awaited.get() == 0
     }
 
     /// Looks whether the files of calls that the user approved are as they were shown.
@@ -135,9 +137,10 @@ impl Session {
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
-        self.file_snapshots
+        self.calls
+            .snapshots
             .awaited
-            .set(self.file_snapshots.awaited.get() + 1);
+            .set(self.calls.snapshots.awaited.get() + 1);
         let target = |it: Question| {
             let path = self.changed_file(&it.call, Some(&it.input));
             (it.call, path)
@@ -159,12 +162,12 @@ impl Session {
 
     /// Somebody looked.
     pub(super) fn looked_at(&mut self, look: Look) {
-        let left = self.file_snapshots.awaited.get().saturating_sub(1);
-        self.file_snapshots.awaited.set(left);
+        let left = self.calls.snapshots.awaited.get().saturating_sub(1);
+        self.calls.snapshots.awaited.set(left);
         match look {
             Look::First(call, standing) => {
                 // One that is shown no more is looked at again when it is.
-                if let Some(sight) = self.file_snapshots.known.get_mut().get_mut(&call) {
+                if let Some(sight) = self.calls.snapshots.known.get_mut().get_mut(&call) {
                     *sight = Sight::Shown(standing, None);
                 }
                 self.view.redraw();
@@ -177,26 +180,26 @@ impl Session {
                         ((call, FunctionId::Sight), said)
                     })
                     .collect();
-                self.waiting.push_front(Event::ResolverAnswered(answers));
+                self.queue.push_first(Event::ResolverAnswered(answers));
             }
         }
     }
 
     /// What is to be said of an approval when the call's file is this one now.
     fn compare(&mut self, call: &CallKey, now: Standing) -> Option<Decision> {
-        let changes = self.file_snapshots.changes.clone();
-        let known = self.file_snapshots.known.get_mut();
+        let changes = self.calls.snapshots.changes.clone();
+        let known = self.calls.snapshots.known.get_mut();
         let became = match known.remove(call) {
             Some(Sight::Shown(standing, _)) => Shown { standing, changes }.became(&now),
             _ => None,
         };
         let path = now.path.display().to_string();
-        self.file_snapshots.again += u64::from(became.is_some());
-        let again = became.as_ref().map(|_| self.file_snapshots.again);
+        self.calls.snapshots.again += u64::from(became.is_some());
+        let again = became.as_ref().map(|_| self.calls.snapshots.again);
         known.insert(call.clone(), Sight::Shown(now, again));
         let became = became?;
         // Keys that wait were pressed before this could be seen.
-        self.waiting.retain(|event| !decides(event));
+        self.queue.retain(|event| !decides(event));
         self.view.redraw();
         self.editor.notify(&Notice {
             level: Level::Warning,
@@ -215,19 +218,19 @@ impl Session {
     pub(super) fn shown(&self, call: &CallKey) -> Option<Shown> {
         Some(Shown {
             standing: self.standing(call)?,
-            changes: self.file_snapshots.changes.clone(),
+            changes: self.calls.snapshots.changes.clone(),
         })
     }
 
     /// Remembers where the paths of calls led when a policy decided on them.
     pub(super) fn keep_paths(&mut self, paths: Vec<(CallKey, PathBuf)>) {
-        self.file_snapshots.approved.extend(paths);
+        self.calls.snapshots.approved.extend(paths);
     }
 
     /// Where the path of a call led that a policy approved.
     pub(super) fn approved_path(&mut self, call: &CallKey, input: &Value) -> Option<PathBuf> {
         let (meant, _) = approval::meant(call, input);
-        self.file_snapshots.approved.remove(&meant)
+        self.calls.snapshots.approved.remove(&meant)
     }
 
     /// What is said beside a call that was shown before its file was another.
@@ -238,7 +241,7 @@ impl Session {
 
     /// Which time of all a call is shown again, if it is.
     pub(super) fn again(&self, call: &CallKey) -> Option<u64> {
-        match self.file_snapshots.known.borrow().get(call) {
+        match self.calls.snapshots.known.borrow().get(call) {
             Some(Sight::Shown(_, again)) => *again,
             _ => None,
         }
@@ -247,7 +250,7 @@ impl Session {
     /// Whether what a key may decide about was on the screen, and long enough to be read,
     /// before it was pressed. A front end in this process asks after it has shown.
     pub(super) fn has_been_read(&self, command: &Command) -> bool {
-        let known = self.file_snapshots.known.borrow();
+        let known = self.calls.snapshots.known.borrow();
         let last = known.values().filter_map(|sight| match sight {
             Sight::Shown(_, again) => *again,
             _ => None,

@@ -34,7 +34,7 @@ impl Session {
         if delay == 0 || self.editor.is_headless() {
             return false;
         }
-        let document = self.text.document();
+        let document = self.buffer.mirror.document();
         let marks = marks::marks(&document, &self.cycle, &(), 1);
         let meant = meant(command, &document, &marks);
         let unread = |call: &CallKey| match marks.iter().find(|it| it.call == *call) {
@@ -45,12 +45,12 @@ impl Session {
             }
             // It is in an answer and nothing was drawn beside it.
             None => {
-                let answered = self.first_look.answered;
+                let answered = self.calls.first_look.answered;
                 answered.is_some_and(|at| at.elapsed() < Duration::from_millis(delay))
             }
         };
         let unread: Vec<CallKey> = meant.into_iter().filter(unread).collect();
-        let pressed = std::mem::replace(&mut self.first_look.refused, unread.clone());
+        let pressed = std::mem::replace(&mut self.calls.first_look.refused, unread.clone());
         !unread.iter().all(|call| pressed.contains(call))
     }
 }

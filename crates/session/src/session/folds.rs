@@ -130,23 +130,25 @@ fn digest(items: &[FoldItem]) -> u64 {
 impl Session {
     /// Returns true while folds are not to be sent yet: the text changed a moment ago.
     pub(super) fn folds_wait(&mut self) -> bool {
-        if self.folds.dirty.is_none() {
+        if self.view.folds.dirty.is_none() {
             return false;
         }
-        let due = self.folds.due.get_or_insert_with(|| Instant::now() + PAUSE);
-        let waits = *due > Instant::now();
+        let due = self.view.folds.due;
+        let due = due.unwrap_or_else(|| Instant::now() + PAUSE);
+        self.view.folds.due = Some(due);
+        let waits = due > Instant::now();
         if waits {
-            self.view.redraw_at(*due);
+            self.view.redraw_at(due);
         }
         waits
     }
 
     /// Collects the folds to be sent; none as long as no window shows the chat.
     pub(super) fn fold_news(&self, document: &Document<'_>, seen: &Seen) -> Option<News> {
-        let dirty = self.folds.dirty?;
+        let dirty = self.view.folds.dirty?;
         let options = &self.shared.settings.folds;
         let visible = self.view.lines()?;
-        if self.editor.is_headless() || (!options.enabled && !self.folds.fresh) {
+        if self.editor.is_headless() || (!options.enabled && !self.view.folds.fresh) {
             return None;
         }
         let mut news = News::default();
@@ -162,7 +164,7 @@ impl Session {
         };
         let count = part_count(document);
         // What is on the screen comes first when a chat is opened.
-        let parts = if self.folds.fresh {
+        let parts = if self.view.folds.fresh {
             news.rest = Some(0);
             part_at(document, visible.start)..(part_at(document, visible.end) + 1).min(count)
         } else {
@@ -177,7 +179,7 @@ impl Session {
             }
             // A chat that begins with a message has no lines above it.
             if !part.lines.is_empty() {
-                items += news.compare(part, &self.folds, &showing);
+                items += news.compare(part, &self.view.folds, &showing);
             }
         }
         Some(news)
@@ -188,11 +190,11 @@ impl Session {
         let Some(news) = news else {
             return;
         };
-        let folding = &mut self.folds;
+        let folding = &mut self.view.folds;
         if folding.fresh || !news.parts.is_empty() {
             let message = Folds {
-                buffer: self.buffer,
-                seq: self.seq,
+                buffer: self.buffer.id,
+                seq: self.buffer.seq,
                 enabled: self.shared.settings.folds.enabled,
                 opening: folding.opening,
                 parts: news.parts,
@@ -201,7 +203,7 @@ impl Session {
         }
         self.unfold(&news.errors);
         let more = news.rest.is_some();
-        self.folds.note(news.sent, &news.starts, news.rest);
+        self.view.folds.note(news.sent, &news.starts, news.rest);
         if more {
             self.view.redraw_next();
         }
@@ -213,7 +215,7 @@ impl Session {
         let marks = marks.iter().filter(state);
         let marks = marks.map(|mark| (mark.id.clone(), lines_to_read(mark)));
         // A partial answer is full of blocks that are not closed yet.
-        let whole = self.request.is_none();
+        let whole = self.request.open.is_none();
         let errors = diagnostics
             .iter()
             .filter(|it| whole && it.severity == "error");
@@ -223,22 +225,22 @@ impl Session {
 
     /// Opens folds around what the user must see and could not see before.
     pub(super) fn show_unfolded(&mut self, seen: Seen) {
-        let is_new = |name: &String| !self.folds.seen.contains_key(name);
+        let is_new = |name: &String| !self.view.folds.seen.contains_key(name);
         let new = seen.iter().filter(|(name, _)| is_new(name));
         let lines: Vec<usize> = new.flat_map(|(_, lines)| lines).copied().collect();
         self.unfold(&lines);
         // While an answer arrives its errors are left out, but the user has seen them.
-        if self.request.is_some() {
-            self.folds.seen.extend(seen);
+        if self.request.open.is_some() {
+            self.view.folds.seen.extend(seen);
         } else {
-            self.folds.seen = seen;
+            self.view.folds.seen = seen;
         }
     }
 
     fn unfold(&self, lines: &[usize]) {
         if !lines.is_empty() && !self.editor.is_headless() {
             self.editor.show(Display::Unfold(Unfold {
-                buffer: self.buffer,
+                buffer: self.buffer.id,
                 lines: lines.to_vec(),
             }));
         }
@@ -250,7 +252,7 @@ impl Session {
         if !command.decides() {
             return false;
         }
-        let marks = self.view.marks.iter();
+        let marks = self.view.shown.marks.iter();
         let hidden = marks.filter(|mark| command.hidden.contains(&mark.id));
         let lines: Vec<usize> = hidden.flat_map(lines_to_read).collect();
         self.unfold(&lines);

@@ -25,25 +25,25 @@ impl Session {
     /// Brings the file up to what waits now. Only where the chat is ours: the words of
     /// another program are its own.
     pub(super) fn keep_words(&mut self) {
-        if self.editor.is_headless() || self.loading.is_some() || !self.has_chat() {
+        if self.editor.is_headless() || self.buffer.loading.is_some() || !self.has_chat() {
             return;
         }
-        if self.kept.path != self.path {
+        if self.disk.kept.path != self.disk.path {
             self.change_file();
         }
         let texts = self.unsaid();
-        if texts != self.kept.texts {
+        if texts != self.disk.kept.texts {
             self.write_words(texts);
         }
     }
 
     fn change_file(&mut self) {
-        if !self.kept.texts.is_empty() {
+        if !self.disk.kept.texts.is_empty() {
             // They go where the chat went.
             self.write_words(Vec::new());
         }
-        self.kept.path.clone_from(&self.path);
-        let Some(path) = &self.path else { return };
+        self.disk.kept.path.clone_from(&self.disk.path);
+        let Some(path) = &self.disk.path else { return };
         match unsaid::find(&state_dir::path(), path) {
             Ok(texts) => self.find_words(texts),
             Err(place) => self.editor.report_problem(&Problem::new(
@@ -56,7 +56,7 @@ impl Session {
     /// They are from a Neovim that ended, or from a host of this one that did.
     fn find_words(&mut self, texts: Vec<String>) {
         let mut here = self.unsaid();
-        self.kept.texts.clone_from(&texts);
+        self.disk.kept.texts.clone_from(&texts);
         let lost = texts.into_iter().filter(|text| {
             let at = here.iter().position(|it| it == text);
             at.map(|at| here.swap_remove(at)).is_none()
@@ -70,15 +70,17 @@ impl Session {
         self.inform(&format!(
             "{what} in the prompt again. Ctrl-] sends, u takes away."
         ));
-        self.waiting.push_back(Event::TakeBack(lost));
+        self.queue.push(Event::TakeBack(lost));
     }
 
     fn write_words(&mut self, texts: Vec<String>) {
-        let Some(path) = &self.kept.path else { return };
+        let Some(path) = &self.disk.kept.path else {
+            return;
+        };
         let written = unsaid::keep(&state_dir::path(), path, &texts);
-        self.kept.texts = texts;
+        self.disk.kept.texts = texts;
         if let Err(error) = written
-            && !std::mem::replace(&mut self.kept.told, true)
+            && !std::mem::replace(&mut self.disk.kept.told, true)
         {
             self.editor.report_problem(&Problem::new(
                 format!(
@@ -94,7 +96,7 @@ impl Session {
     fn unsaid(&self) -> Vec<String> {
         let known = self.cycle.steering().iter().cloned();
         let known = known.chain(self.cycle.follow_ups().map(str::to_owned));
-        let coming = self.waiting.iter().flat_map(|event| match event {
+        let coming = self.queue.iter().flat_map(|event| match event {
             Event::Steer(text) | Event::FollowUp(text) => std::slice::from_ref(text),
             Event::TakeBack(texts) => texts,
             _ => &[],

@@ -20,13 +20,13 @@ fn names_tools(command: &Command) -> bool {
 
 impl Session {
     pub(super) fn command(&mut self, command: Command) {
-        self.window = Some(command.window);
-        self.insert = command
+        self.view.cursor.window = Some(command.window);
+        self.view.cursor.insert = command
             .arguments
             .get("insert")
             .and_then(serde_json::Value::as_bool)
             == Some(true);
-        self.unsettled = true;
+        self.queue.unsettle();
         if !command.works() || self.may_start(&command) {
             self.carry_out(&command);
         }
@@ -68,14 +68,14 @@ impl Session {
         match command.name.as_str() {
             "advance" if self.goes_to_question() => {}
             "resolve" | "tool:execute" if self.answers_question(line) => {}
-            "advance" => self.waiting.push_back(Event::Advance),
-            "send" => self.waiting.push_back(Event::Send),
-            "resolve" | "tool:execute" => self.waiting.push_back(Event::Resolve { line }),
+            "advance" => self.queue.push(Event::Advance),
+            "send" => self.queue.push(Event::Send),
+            "resolve" | "tool:execute" => self.queue.push(Event::Resolve { line }),
             "approve" | "reject" => self.decide(command),
             "steer" | "queue" | "queue!" => self.speak(command),
             "cancel" if self.take_back_waiting() => {}
-            "cancel" | "tool:cancel-all" => self.waiting.push_back(Event::Cancel),
-            "tool:cancel" => self.waiting.push_back(Event::CancelTool { line }),
+            "cancel" | "tool:cancel-all" => self.queue.push(Event::Cancel),
+            "tool:cancel" => self.queue.push(Event::CancelTool { line }),
             "tool:list" => self.list_tools(),
             "usage" => self.report_usage(),
             "log" => self.report_log(),
@@ -91,7 +91,7 @@ impl Session {
             "fix" => self.fix(line),
             "allow-file" => self.allow_file(line),
             "sandbox:status" => self.report_sandbox(),
-            "autopilot:status" => self.inform(if self.rules.options.autopilot {
+            "autopilot:status" => self.inform(if self.policy.rules().options.autopilot {
                 "Autopilot is on."
             } else {
                 "Autopilot is off."
@@ -106,11 +106,14 @@ impl Session {
     /// `:Flemma fix`: mends what a diagnostic on this line, or in its block, says. Like
     /// any word that the user types, one that approves counts at the next key.
     fn fix(&mut self, line: usize) {
-        let document = self.text.document();
+        let document = self.buffer.mirror.document();
         let Some(fix) = document.fix_at(line).cloned() else {
             return self.inform("There is nothing on this line that can be mended by itself.");
         };
-        if self.edit.is_some() || self.request.is_some() || !self.running.is_empty() {
+        if self.buffer.in_flight.is_some()
+            || self.request.open.is_some()
+            || !self.calls.running.is_empty()
+        {
             return self.inform("Something is going on in this chat; try again when it is done.");
         }
         let edit = TextEdit {
@@ -131,7 +134,7 @@ impl Session {
         // Above the prompt are its marker, a blank line and the answer's last line.
         let from = insert.then(|| line.saturating_sub(3));
         self.send_cursor(Cursor {
-            insert: insert && self.insert,
+            insert: insert && self.view.cursor.insert,
             asked,
             from,
             to: self.block_end(line),
@@ -151,10 +154,10 @@ impl Session {
 
     fn cursor_at(&self, line: usize) -> Cursor {
         Cursor {
-            buffer: self.buffer,
+            buffer: self.buffer.id,
             line,
             column: 0,
-            window: self.window,
+            window: self.view.cursor.window,
             insert: false,
             asked: false,
             from: None,
@@ -168,7 +171,7 @@ impl Session {
 
     /// The last line of the result block that starts on `line`.
     fn block_end(&self, line: usize) -> Option<usize> {
-        let document = self.text.document();
+        let document = self.buffer.mirror.document();
         document.turn_at(line).and_then(|turn| {
             let mut results = turn.calls.iter().filter_map(|call| call.result);
             results

@@ -137,11 +137,11 @@ impl Session {
     ) {
         self.announce_change(&lines, new, source);
         if self.cycle.has_change() {
-            self.cycle.stands(&self.text.document());
+            self.cycle.stands(&self.buffer.mirror.document());
         }
-        self.text.splice(lines, new);
+        self.buffer.mirror.splice(lines, new);
         if self.cycle.has_change() {
-            self.cycle.changed(&self.text.document());
+            self.cycle.changed(&self.buffer.mirror.document());
         }
     }
 
@@ -153,73 +153,78 @@ impl Session {
         for Change { first, last, lines } in changes.iter().rev() {
             self.announce_change(&(*first..*last), lines, ChangeSource::Host);
             has_change |= self.cycle.has_change();
-            self.text.splice(*first..*last, lines);
+            self.buffer.mirror.splice(*first..*last, lines);
         }
         if has_change {
-            self.cycle.changed(&self.text.document());
+            self.cycle.changed(&self.buffer.mirror.document());
         }
     }
 
     /// Moves what refers to lines, and has the cycle note what is about to change.
     fn announce_change<L: AsRef<[u8]>>(&mut self, lines: &Lines, new: &[L], source: ChangeSource) {
-        for event in &mut self.waiting {
+        for event in self.queue.iter_mut() {
             if let Event::Resolve { line } | Event::CancelTool { line } = event {
                 *line = moved(*line, lines, new.len());
             }
         }
         self.move_answer(lines, new.len());
-        self.folds.changed(lines, new.len());
-        self.cycle.changing(self.text.text(), lines, new, source);
+        self.view.folds.changed(lines, new.len());
+        self.cycle
+            .changing(self.buffer.mirror.text(), lines, new, source);
     }
 
     pub(super) fn snapshot(&mut self, snapshot: Snapshot) {
         let done = snapshot.done;
         let seq = snapshot.seq;
-        self.loading.get_or_insert_default().take_piece(snapshot);
+        self.buffer
+            .loading
+            .get_or_insert_default()
+            .take_piece(snapshot);
         if !done {
             return;
         }
-        self.seq = seq;
-        let Some(loading) = self.loading.take() else {
+        self.buffer.seq = seq;
+        let Some(loading) = self.buffer.loading.take() else {
             return;
         };
-        self.partial = None;
+        self.buffer.partial = None;
         self.replace_text(Text::from_bytes(loading.bytes.unwrap_or_default()));
         // An edit that is on its way is answered still: as stale or lost, or as applied to
         // this text, which Neovim may have sent for reasons of its own.
-        self.folds = super::folding::Folding::default();
+        self.view.folds = super::folding::Folding::default();
         self.view.redraw();
         match loading.attach {
             Some(attach) => self.attached(attach),
-            None => self.waiting.push_back(Event::Continue),
+            None => self.queue.push(Event::Continue),
         }
     }
 
     /// Takes the whole text anew. What differs from the text that was known arrived in bulk.
     fn replace_text(&mut self, text: Text) {
-        if self.has_origin {
-            let known = self.text.text();
+        if self.buffer.has_origin {
+            let known = self.buffer.mirror.text();
             let new: Vec<&[u8]> = (0..text.line_count()).map(|it| text.line(it)).collect();
             self.cycle
                 .changing(known, &(0..known.line_count()), &new, ChangeSource::BULK);
-            self.cycle.stands(&self.text.document());
+            self.cycle.stands(&self.buffer.mirror.document());
         }
-        self.text = Mirror::new(text);
+        self.buffer.mirror = Mirror::new(text);
         if self.cycle.has_change() {
-            self.cycle.changed(&self.text.document());
+            self.cycle.changed(&self.buffer.mirror.document());
         }
     }
 
     /// The working directory is another one, for what starts from now on.
     pub(super) fn change_directory(&mut self, cwd: String) {
-        self.cwd = PathBuf::from(cwd);
-        self.sandbox.take();
+        self.disk.cwd = PathBuf::from(cwd);
+        self.policy.forget_sandbox();
     }
 
     fn attached(&mut self, attach: Attach) {
-        self.path = Some(PathBuf::from(&attach.path)).filter(|path| !path.as_os_str().is_empty());
+        self.disk.path =
+            Some(PathBuf::from(&attach.path)).filter(|path| !path.as_os_str().is_empty());
         self.hold_chat(attach.process, attach.modified);
-        self.cwd = PathBuf::from(attach.cwd);
+        self.disk.cwd = PathBuf::from(attach.cwd);
         self.view.set_width(attach.width);
         self.note_origin(attach.came);
         let seen = attach.interrupted.into_iter().map(ToolUseId::new);
@@ -230,25 +235,25 @@ impl Session {
             "open" => self.find_cut_off(),
             _ => {}
         }
-        self.waiting.push_back(Event::Loaded { interrupted });
+        self.queue.push(Event::Loaded { interrupted });
         if !attach.queued.is_empty() {
             self.note_shown(&attach.queued);
-            self.waiting.push_back(Event::TakeBack(attach.queued));
+            self.queue.push(Event::TakeBack(attach.queued));
         }
-        if self.request.is_some() {
+        if self.request.open.is_some() {
             self.lose_request(
                 "The buffer was reloaded while an answer was arriving, so the answer ends here.",
                 "the chat was reloaded while the answer was arriving",
             );
         } else if attach.streaming {
-            self.interrupted = Some("the host stopped");
+            self.request.interrupt("the host stopped");
         } else {
             self.mend_half_done();
         }
     }
 
     pub(super) fn changed(&mut self, piece: Changed) {
-        let changed = match self.partial.take() {
+        let changed = match self.buffer.partial.take() {
             Some(mut begun) => {
                 begun.lines.extend(piece.lines);
                 begun.more = piece.more;
@@ -258,18 +263,21 @@ impl Session {
         };
         // Whether it is a paste shows in all of it, not in its pieces.
         if changed.more {
-            self.partial = Some(changed);
+            self.buffer.partial = Some(changed);
             return;
         }
-        if let Some(loading) = &mut self.loading {
+        if let Some(loading) = &mut self.buffer.loading {
             // Between two pieces of a snapshot nothing else can come.
-            tracing::warn!(buffer = self.buffer, "a change came before the whole text");
+            tracing::warn!(
+                buffer = self.buffer.id,
+                "a change came before the whole text"
+            );
             loading.bytes = None;
         }
         // What was opened is looked at before it changes: what is typed, however
         // soon, was not in the file.
-        if matches!(self.waiting.front(), Some(Event::Loaded { .. }))
-            && let Some(loaded) = self.waiting.pop_front()
+        if matches!(self.queue.first(), Some(Event::Loaded { .. }))
+            && let Some(loaded) = self.queue.pop()
         {
             self.step(loaded);
         }
@@ -278,13 +286,13 @@ impl Session {
             &changed.lines,
             changed.source(),
         );
-        self.seq = changed.seq;
+        self.buffer.seq = changed.seq;
         self.note_change();
-        if let Some(open) = &mut self.request {
+        if let Some(open) = &mut self.request.open {
             open.is_touched = true;
         }
-        if self.waiting.back() != Some(&Event::Changed) {
-            self.waiting.push_back(Event::Changed);
+        if self.queue.last() != Some(&Event::Changed) {
+            self.queue.push(Event::Changed);
         }
         self.view.redraw();
     }

@@ -33,10 +33,15 @@ impl Session {
     pub(super) fn deadline(&self) -> Option<Instant> {
         let write = self
             .request
+            .open
             .as_ref()
-            .and_then(|open| open.next_write(self.edit.is_some()));
-        let results = self.pace.due.filter(|_| self.edit.is_none());
-        [write, results, self.view.next_draw(), self.chat_lock.next()]
+            .and_then(|open| open.next_write(self.buffer.in_flight.is_some()));
+        let results = self
+            .calls
+            .pace
+            .due
+            .filter(|_| self.buffer.in_flight.is_none());
+        [write, results, self.view.next_draw(), self.disk.lock.next()]
             .into_iter()
             .flatten()
             .min()
@@ -45,22 +50,23 @@ impl Session {
     /// Schedules the results of calls that ended while others run.
     pub(super) fn collect_results(&mut self) {
         if self.cycle.collects_results() {
-            self.pace.due = Some(self.pace.next());
+            self.calls.pace.due = Some(self.calls.pace.next());
         }
     }
 
     /// Whether results should wait for more of them, until the frame is over.
     pub(super) fn results_wait(&mut self) -> bool {
-        let next = self.pace.next();
+        let next = self.calls.pace.next();
         let wait = self.cycle.collects_results() && next > Instant::now();
         if wait {
-            self.pace.due = Some(next);
+            self.calls.pace.due = Some(next);
         }
         wait
     }
 
     pub(super) fn results_are_due(&mut self) -> bool {
-        self.pace
+        self.calls
+            .pace
             .due
             .take_if(|due| *due <= Instant::now())
             .is_some()

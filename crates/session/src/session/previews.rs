@@ -36,7 +36,7 @@ impl Session {
         let Some(tool) = tool.filter(|tool| tool.has_preview()) else {
             return Some(general);
         };
-        let mut known = self.previews.0.borrow_mut();
+        let mut known = self.calls.previews.0.borrow_mut();
         match known.get(&(call.clone(), width)) {
             Some(None) => None,
             Some(Some(None)) => Some(general),
@@ -55,7 +55,7 @@ impl Session {
 
     /// Whether the arguments fit. A tool that is not there may yet come.
     fn can_run(&self, call: &CallKey) -> bool {
-        let options = &self.rules.options;
+        let options = &self.policy.rules().options;
         let input = serde_json::from_str::<Value>(&call.input);
         !options.tools.contains_key(&call.name)
             || input.is_ok_and(|input| callable(&call.name, input, options).is_ok())
@@ -75,7 +75,7 @@ impl Session {
 
     /// A tool said what a call would do.
     pub(super) fn previewed(&mut self, call: CallKey, width: usize, said: Said) {
-        let known = self.previews.0.get_mut();
+        let known = self.calls.previews.0.get_mut();
         // One that is shown no more is asked again when it is.
         if let Some(entry) = known.get_mut(&(call, width)) {
             *entry = Some(said);

@@ -43,14 +43,15 @@ impl Place {
 
 impl Session {
     pub(super) fn unresolved(&mut self, places: Vec<Place>) {
-        self.references.unresolved = places;
+        self.request.references.unresolved = places;
         self.view.redraw();
     }
 
     /// What is to be said at the lines of references.
     pub(super) fn reference_remarks(&self) -> Vec<DiagnosticItem> {
-        let text = self.text.text();
+        let text = self.buffer.mirror.text();
         let standing = self
+            .request
             .references
             .unresolved
             .iter()
@@ -68,13 +69,14 @@ impl Session {
     /// `:Flemma allow-file`: the files outside the project, and the secrets, that this
     /// line refers to may be sent with this chat.
     pub(super) fn allow_file(&mut self, line: usize) {
-        let text = self.text.text();
+        let text = self.buffer.mirror.text();
         let here = |it: &&Place| it.trouble.line == line && it.stands_in(text);
         let asked = |it: &Place| match &it.trouble.what {
             What::File(Refusal::Outside(path, _) | Refusal::Secret(path, ..)) => Some(path.clone()),
             _ => None,
         };
         let files: Vec<PathBuf> = self
+            .request
             .references
             .unresolved
             .iter()
@@ -91,7 +93,10 @@ impl Session {
             self.allow(file);
         }
         let is_agreed = |it: &Place| asked(it).is_some_and(|file| files.contains(&file));
-        self.references.unresolved.retain(|it| !is_agreed(it));
+        self.request
+            .references
+            .unresolved
+            .retain(|it| !is_agreed(it));
         self.view.redraw();
     }
 
@@ -105,9 +110,10 @@ impl Session {
                 return self.editor.report_problem(&Problem::new(problem, ""));
             }
         };
-        let agreed = &mut self.references.agreed;
+        let agreed = &mut self.request.references.agreed;
         agreed.add(file.to_owned(), Some(holds.clone()));
         let stored = self
+            .disk
             .path
             .as_ref()
             .map(|chat| Trust::open(&state_dir::path()).let_send(chat, file, &holds));

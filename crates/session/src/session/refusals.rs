@@ -26,25 +26,26 @@ impl Session {
             event,
             Event::Advance | Event::Resolve { .. } | Event::Reject { .. }
         );
-        if self.request.is_some() || !refuses {
+        if self.request.open.is_some() || !refuses {
             return true;
         }
         for call in self.refused_by(event) {
             self.tell_of_refusal(call);
         }
-        self.refusals.awaited == 0
+        self.calls.refusals.awaited == 0
     }
 
     /// Calls that the user refused and whose tools do not know yet.
     fn refused_by(&self, event: &Event) -> Vec<CallKey> {
-        let document = self.text.document();
+        let document = self.buffer.mirror.document();
         let here = |call: &Call<'_>| match event {
             Event::Resolve { line } => covers(call, *line),
             _ => true,
         };
         let is_heard = |call: &CallKey| {
             let tool = self.shared.registry.get(&call.name);
-            tool.is_some_and(|tool| tool.hears_refusals()) && !self.refusals.told.contains(call)
+            tool.is_some_and(|tool| tool.hears_refusals())
+                && !self.calls.refusals.told.contains(call)
         };
         let refused = match event {
             Event::Reject { line, .. } => open_calls(&document, |call| covers(call, *line)),
@@ -58,9 +59,9 @@ impl Session {
         let (Some(tool), Some(inbox)) = (tool, self.inbox.upgrade()) else {
             return;
         };
-        self.refusals.told.insert(call.clone());
-        self.refusals.awaited += 1;
-        let buffer = self.buffer;
+        self.calls.refusals.told.insert(call.clone());
+        self.calls.refusals.awaited += 1;
+        let buffer = self.buffer.id;
         tokio::spawn(async move {
             let input = serde_json::from_str(&call.input).unwrap_or_default();
             let words = tool.refused(&input, buffer).await;
@@ -70,7 +71,7 @@ impl Session {
 
     /// A tool was heard.
     pub(super) fn heard_refusal(&mut self, call: CallKey, words: Option<String>) {
-        self.refusals.awaited = self.refusals.awaited.saturating_sub(1);
+        self.calls.refusals.awaited = self.calls.refusals.awaited.saturating_sub(1);
         if let Some(words) = words {
             self.cycle.word_refusal(call, words);
         }

@@ -35,25 +35,25 @@ type Batches = mpsc::UnboundedReceiver<Vec<StreamEvent>>;
 
 impl Session {
     pub(super) fn send(&mut self) {
-        let document = self.text.document();
+        let document = self.buffer.mirror.document();
         let expansion = self.expansion();
         self.follow_answer(&document);
-        self.references.unresolved.clear();
+        self.request.references.unresolved.clear();
         self.note_request();
-        let number = self.number();
+        let number = self.buffer.next_number();
         let cancel = CancellationToken::new();
-        self.request = Some(Open::new(number, cancel.clone(), AnswerBuilder::default()));
-        let buffer = self.buffer;
+        self.request.open = Some(Open::new(number, cancel.clone(), AnswerBuilder::default()));
+        let buffer = self.buffer.id;
         self.editor.emit(SessionEvent::RequestStarted { buffer });
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
         let sending = Sending {
             number,
-            settings: self.rules.settings.clone(),
+            settings: self.policy.rules().settings.clone(),
             models: self.shared.models.clone(),
             editor: self.editor.clone(),
-            is_tutor: status::is_tutor_chat(self.path.as_deref()),
+            is_tutor: status::is_tutor_chat(self.disk.path.as_deref()),
             cache_key: self.cache_key(),
             inbox,
             cancel,
@@ -64,14 +64,19 @@ impl Session {
     /// What a provider knows this conversation by. The path itself is none of its
     /// business; half of the digest tells two chats apart as well.
     fn cache_key(&self) -> Option<String> {
-        let path = self.path.as_deref()?;
+        let path = self.disk.path.as_deref()?;
         let mut digest = sha256(path.as_os_str().as_encoded_bytes());
         digest.truncate(32);
         Some(digest)
     }
 
     pub(super) fn label(&mut self, number: u64, label: String, tariff: Option<Tariff>) {
-        if let Some(open) = self.request.as_mut().filter(|open| open.number == number) {
+        if let Some(open) = self
+            .request
+            .open
+            .as_mut()
+            .filter(|open| open.number == number)
+        {
             open.set_label(label);
             open.meter.tariff = tariff;
             open.note = None;
@@ -80,7 +85,12 @@ impl Session {
     }
 
     pub(super) fn told_apart(&mut self, number: u64, ids: Ids) {
-        if let Some(open) = self.request.as_mut().filter(|open| open.number == number) {
+        if let Some(open) = self
+            .request
+            .open
+            .as_mut()
+            .filter(|open| open.number == number)
+        {
             open.set_ids(ids);
         }
     }
@@ -88,7 +98,7 @@ impl Session {
     /// Something that a request does not do as it was asked to. It is said once,
     /// not for each request of the autopilot.
     pub(super) fn remark(&mut self, text: String) {
-        if self.remarks.insert(text.clone()) {
+        if self.request.is_new_remark(&text) {
             self.editor.notify(&Notice {
                 level: Level::Warning,
                 text,
@@ -98,7 +108,12 @@ impl Session {
 
     /// What the request waits for, shown in place of its label.
     pub(super) fn note(&mut self, number: u64, note: String) {
-        if let Some(open) = self.request.as_mut().filter(|open| open.number == number) {
+        if let Some(open) = self
+            .request
+            .open
+            .as_mut()
+            .filter(|open| open.number == number)
+        {
             self.editor.emit(SessionEvent::RequestNote(note.clone()));
             open.note = Some(note);
             self.view.redraw();

@@ -85,7 +85,7 @@ impl Session {
                 Err(problem) => {
                     let refused = ToolOutcome::Failed(problem.what.clone());
                     let ended = vec![(run.call, refused)];
-                    self.waiting.push_back(Event::ToolsFinished(ended));
+                    self.queue.push(Event::ToolsFinished(ended));
                 }
             }
         }
@@ -100,9 +100,7 @@ impl Session {
         };
         let Some(tool) = self.shared.registry.get(&name) else {
             let gone = ToolOutcome::Failed(format!("There is no tool named \"{name}\" any more."));
-            return self
-                .waiting
-                .push_back(Event::ToolsFinished(vec![(call, gone)]));
+            return self.queue.push(Event::ToolsFinished(vec![(call, gone)]));
         };
         let Some(inbox) = self.inbox.upgrade() else {
             return;
@@ -118,9 +116,9 @@ impl Session {
             output: VecDeque::new(),
             questions: VecDeque::new(),
         };
-        self.running.insert(call.clone(), running);
+        self.calls.running.insert(call.clone(), running);
         self.editor.emit(SessionEvent::ToolStarted {
-            buffer: self.buffer,
+            buffer: self.buffer.id,
             call: call.clone(),
             label: tool.label().to_owned(),
         });
@@ -133,21 +131,24 @@ impl Session {
 
     /// What holds the calls of the chat.
     pub(crate) fn sandbox(&self) -> &Arc<Sandbox> {
-        self.sandbox.get_or_init(|| {
+        self.policy.sandbox(|| {
             let here = Here {
-                cwd: &self.cwd,
+                cwd: &self.disk.cwd,
                 chat: self.path(),
             };
-            Arc::new(sandbox::of_chat(&self.rules.settings.sandbox, here))
+            Arc::new(sandbox::of_chat(
+                &self.policy.rules().settings.sandbox,
+                here,
+            ))
         })
     }
 
     /// The folder that the chat's relative paths start from.
     pub(super) fn folder(&self) -> PathBuf {
-        let parent = self.path.as_deref().and_then(std::path::Path::parent);
+        let parent = self.disk.path.as_deref().and_then(std::path::Path::parent);
         parent
             .filter(|it| it.is_dir())
-            .map_or_else(|| self.cwd.clone(), PathBuf::from)
+            .map_or_else(|| self.disk.cwd.clone(), PathBuf::from)
     }
 
     fn call_environment(&self, call: &CallKey) -> CallEnvironment {
@@ -158,12 +159,12 @@ impl Session {
         CallEnvironment {
             editor: self.editor.clone(),
             shared: self.shared.clone(),
-            rules: self.rules.clone(),
-            audit: self.audit.clone(),
-            path: self.path.clone(),
-            buffer: self.buffer,
+            rules: self.policy.rules().clone(),
+            audit: self.decisions.audit().clone(),
+            path: self.disk.path.clone(),
+            buffer: self.buffer.id,
             folder: self.folder(),
-            cwd: self.cwd.clone(),
+            cwd: self.disk.cwd.clone(),
             sandbox: self.sandbox().clone(),
             person,
         }
@@ -185,7 +186,7 @@ impl Session {
     }
 
     pub(super) fn tool_output(&mut self, call: &CallKey, output: &str) {
-        let Some(running) = self.running.get_mut(call) else {
+        let Some(running) = self.calls.running.get_mut(call) else {
             return;
         };
         for (at, piece) in output.split('\n').enumerate() {
@@ -204,10 +205,10 @@ impl Session {
     }
 
     pub(super) fn tool_ended(&mut self, call: CallKey, Ran { outcome, details }: Ran) {
-        let Some(ran) = self.running.remove(&call) else {
+        let Some(ran) = self.calls.running.remove(&call) else {
             return;
         };
-        self.ends.push((call.clone(), outcome.clone()));
+        self.decisions.end(&call, &outcome);
         self.note_result(Result::of(&call, &outcome));
         let failed = !matches!(
             outcome,
@@ -223,8 +224,7 @@ impl Session {
         self.view.redraw();
         self.view.tasks.update(details.as_ref());
         self.tell_end(&call, failed, details.and_then(within_bounds));
-        self.waiting
-            .push_back(Event::ToolsFinished(vec![(call, outcome)]));
+        self.queue.push(Event::ToolsFinished(vec![(call, outcome)]));
     }
 
     /// Tells autocommands and the log how a call ended.
@@ -233,7 +233,7 @@ impl Session {
             tracing::debug!(tool = call.name, id = call.id.as_str(), %details, "a call ended");
         }
         self.editor.emit(SessionEvent::ToolFinished {
-            buffer: self.buffer,
+            buffer: self.buffer.id,
             call: call.clone(),
             failed,
             details,
@@ -241,7 +241,7 @@ impl Session {
     }
 
     pub(super) fn cancel_tools(&self, calls: &[CallKey]) {
-        for running in calls.iter().filter_map(|call| self.running.get(call)) {
+        for running in calls.iter().filter_map(|call| self.calls.running.get(call)) {
             running.stop();
         }
     }
@@ -255,6 +255,7 @@ impl Session {
     /// The calls that run and for how many seconds, the oldest first.
     pub(crate) fn running_calls(&self) -> Vec<(&CallKey, u64)> {
         let mut calls: Vec<_> = self
+            .calls
             .running
             .iter()
             .map(|(call, it)| (call, it.started.elapsed().as_secs()))
@@ -268,8 +269,8 @@ impl Session {
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
-        let asked = resolver_calls::together(&self.rules, questions);
-        let (editor, buffer) = (self.editor.clone(), self.buffer);
+        let asked = resolver_calls::together(self.policy.rules(), questions);
+        let (editor, buffer) = (self.editor.clone(), self.buffer.id);
         tokio::spawn(async move {
             let answers = resolver_calls::ask_functions(&editor, buffer, asked).await;
             drop(inbox.send(Input::Functions(answers)));

@@ -16,21 +16,29 @@ use crate::protocol::*;
 impl Session {
     /// Sends what looks different now. Nothing is drawn of a text that is not whole.
     pub(super) fn show(&mut self) {
-        if self.view.draw_at.is_some_and(|at| at <= Instant::now()) {
-            self.view.draw_at = None;
-            self.view.stale = true;
+        if self
+            .view
+            .timing
+            .draw_at
+            .is_some_and(|at| at <= Instant::now())
+        {
+            self.view.timing.draw_at = None;
+            self.view.redraw();
         }
         // While an edit is on its way the text is not the editor's.
-        if !self.view.stale || self.loading.is_some() || self.edit.is_some() {
+        if !self.view.timing.stale
+            || self.buffer.loading.is_some()
+            || self.buffer.in_flight.is_some()
+        {
             return;
         }
         self.show_lock();
         if !self.view.takes_its_turn() {
             return;
         }
-        self.view.stale = false;
+        self.view.timing.stale = false;
         let folds_wait = self.folds_wait();
-        let document = self.text.document();
+        let document = self.buffer.mirror.document();
         let marks = self.mark_items(&document);
         let spans = self.span_lines(&document);
         let mut diagnostics = diagnostic_items(&document);
@@ -44,7 +52,7 @@ impl Session {
         self.show_folds(folds.flatten());
         self.show_unfolded(seen);
         // An answer that is half there is full of fences that are not closed yet.
-        if self.request.is_none() {
+        if self.request.open.is_none() {
             self.show_diagnostics(diagnostics);
         }
         // Draws the status line at once, so that whatever else changes comes first.
@@ -58,8 +66,8 @@ impl Session {
             self.view.width
         };
         let waiting = chat::marks::marks(document, &self.cycle, &self.shared.registry, width);
-        self.previews.keep(&waiting);
-        self.file_snapshots.keep(&waiting);
+        self.calls.previews.keep(&waiting);
+        self.calls.snapshots.keep(&waiting);
         let mut items: Vec<MarkItem> = waiting
             .into_iter()
             .map(|mark| self.mark_item(mark, width))
@@ -69,7 +77,7 @@ impl Session {
     }
 
     fn mark_item(&self, mark: Mark, width: usize) -> MarkItem {
-        let running = self.running.get(&mark.call).filter(|_| mark.running);
+        let running = self.calls.running.get(&mark.call).filter(|_| mark.running);
         let asks = running.and_then(|call| elicitation::lines(&call.questions, width));
         let running = running.filter(|_| self.shared.settings.tools.show_spinner);
         let elapsed =
@@ -143,12 +151,12 @@ impl Session {
                 ..b.clone()
             }
         };
-        let shown = &self.view.marks;
+        let shown = &self.view.shown.marks;
         if shown.len() == items.len() && shown.iter().zip(&items).all(|(a, b)| same(a, b)) {
             return;
         }
-        let buffer = self.buffer;
-        self.view.marks.clone_from(&items);
+        let buffer = self.buffer.id;
+        self.view.shown.marks.clone_from(&items);
         self.editor.show(Display::Marks(Marks { buffer, items }));
     }
 
@@ -156,7 +164,7 @@ impl Session {
         let visible = self.view.lines().unwrap_or_default();
         let (first, last) = (
             visible.start,
-            visible.end.min(self.text.text().line_count()),
+            visible.end.min(self.buffer.mirror.text().line_count()),
         );
         let mut lines = vec![Vec::new(); last.saturating_sub(first)];
         for span in chat::spans::spans(document, first..last) {
@@ -169,8 +177,8 @@ impl Session {
             lines[mention.line - first].push((mention.columns.start, end, "FlemmaToolName"));
         }
         Spans {
-            buffer: self.buffer,
-            seq: self.seq,
+            buffer: self.buffer.id,
+            seq: self.buffer.seq,
             first,
             last,
             lines,
@@ -181,17 +189,17 @@ impl Session {
         let same = |shown: &Spans| {
             shown.first == spans.first && shown.last == spans.last && shown.lines == spans.lines
         };
-        if self.view.lines().is_none() || self.view.spans.as_ref().is_some_and(same) {
+        if self.view.lines().is_none() || self.view.shown.spans.as_ref().is_some_and(same) {
             return;
         }
         self.editor.show(Display::Spans(spans.clone()));
-        self.view.spans = Some(spans);
+        self.view.shown.spans = Some(spans);
     }
 
     fn show_diagnostics(&mut self, items: Vec<DiagnosticItem>) {
-        if items != self.view.diagnostics {
-            let buffer = self.buffer;
-            self.view.diagnostics.clone_from(&items);
+        if items != self.view.shown.diagnostics {
+            let buffer = self.buffer.id;
+            self.view.shown.diagnostics.clone_from(&items);
             self.editor
                 .show(Display::Diagnostics(Diagnostics { buffer, items }));
         }
@@ -199,14 +207,14 @@ impl Session {
 
     /// What the open request is doing, or what a key waits for.
     fn request_now(&self) -> Request {
-        let buffer = self.buffer;
+        let buffer = self.buffer.id;
         let request = |state, label| Request {
             buffer,
             state,
             label,
             elapsed_ms: None,
         };
-        let Some(open) = &self.request else {
+        let Some(open) = &self.request.open else {
             return match self.is_waiting_for_tools() {
                 true => request("waiting", Some(WAITING.to_owned())),
                 false => request("idle", None),
@@ -232,38 +240,39 @@ impl Session {
     }
 
     fn show_request(&mut self) {
-        let buffer = self.buffer;
+        let buffer = self.buffer.id;
         let request = self.request_now();
-        let stalls = self.request.as_ref().and_then(|open| open.stalls_at());
+        let stalls = self.request.open.as_ref().and_then(|open| open.stalls_at());
         if let Some(at) = stalls.filter(|at| *at > Instant::now()) {
             self.view.redraw_at(at);
         }
         let text = match request.state {
-            "idle" if self.chat_lock.is_elsewhere() => "open in another program".to_owned(),
+            "idle" if self.disk.lock.is_elsewhere() => "open in another program".to_owned(),
             "idle" => self.usage_text(),
-            _ if self.request.is_none() => WAITING.to_owned(),
+            _ if self.request.open.is_none() => WAITING.to_owned(),
             state => format!("{state}: {}", request.label.as_deref().unwrap_or_default()),
         };
         let text = self.with_queued(text);
         let statusline = Statusline { buffer, text };
-        if self.view.statusline.as_ref() != Some(&statusline) {
+        if self.view.shown.statusline.as_ref() != Some(&statusline) {
             self.editor.show(Display::Statusline(statusline.clone()));
-            self.view.statusline = Some(statusline);
+            self.view.shown.statusline = Some(statusline);
         }
         // The time alone is the editor's to count.
         let same = |shown: &Request| shown.state == request.state && shown.label == request.label;
-        if !self.view.request.as_ref().is_some_and(same) {
+        if !self.view.shown.request.as_ref().is_some_and(same) {
             self.editor.show(Display::Request(request.clone()));
-            self.view.request = Some(request);
+            self.view.shown.request = Some(request);
         }
     }
 
     fn show_lock(&mut self) {
-        let locked = self.rules.settings.tools.lock_buffer && !self.running.is_empty();
-        if locked != self.view.locked {
-            let buffer = self.buffer;
+        let locked =
+            self.policy.rules().settings.tools.lock_buffer && !self.calls.running.is_empty();
+        if locked != self.view.shown.locked {
+            let buffer = self.buffer.id;
             self.editor.show(Display::Lock(Lock { buffer, locked }));
-            self.view.locked = locked;
+            self.view.shown.locked = locked;
         }
     }
 }

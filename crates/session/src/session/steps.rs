@@ -15,16 +15,16 @@ impl Session {
         let event = match event {
             Event::Recorded(call) => return self.cycle.record(call),
             Event::ToolsFinished(mut ended) => {
-                while let Some(Event::ToolsFinished(more)) = self.waiting.front_mut() {
+                while let Some(Event::ToolsFinished(more)) = self.queue.first_mut() {
                     ended.append(more);
-                    self.waiting.pop_front();
+                    self.queue.pop();
                 }
                 Event::ToolsFinished(ended)
             }
             event => event,
         };
         if matches!(event, Event::AnswerEnded(_)) {
-            self.first_look.answered();
+            self.calls.first_look.answered();
         }
         // An edit that turns out stale is decided on again.
         let again = match event {
@@ -33,8 +33,13 @@ impl Session {
         };
         let quiet = matches!(event, Event::Changed);
         let ended = matches!(event, Event::ToolsFinished(_));
-        let document = self.text.document();
-        let effects = step(&mut self.cycle, event, &document, &self.rules.options);
+        let document = self.buffer.mirror.document();
+        let effects = step(
+            &mut self.cycle,
+            event,
+            &document,
+            &self.policy.rules().options,
+        );
         if !quiet {
             self.view.redraw();
         }
@@ -51,12 +56,12 @@ impl Session {
                 // Written with the start of the calls, or when nothing waits for it.
                 Effect::Record(decided) => {
                     let denied = decided.iter().filter(|it| it.ruling == Ruling::Denied);
-                    let buffer = self.buffer;
+                    let buffer = self.buffer.id;
                     denied.for_each(|it| {
                         let call = it.call.clone();
                         self.editor.emit(SessionEvent::ToolDenied { buffer, call });
                     });
-                    self.decided.extend(decided);
+                    self.decisions.decide(decided);
                 }
                 Effect::Edit(edits) => return self.apply(edits, effects, again),
                 Effect::Cursor {

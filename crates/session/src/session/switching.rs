@@ -18,7 +18,7 @@ impl Session {
             Err(problem) => return self.editor.report_problem(&problem),
         };
         let message = switch::message(&settings, Scope::ThisChat);
-        self.is_switched = true;
+        self.policy.set_switched(true);
         self.settings_changed(Arc::new(self.shared.with_settings(settings)));
         let editor = self.editor.clone();
         self.with_rules_now(move |rules| {
@@ -41,7 +41,7 @@ impl Session {
 
     /// New settings for all chats, with this chat's own provider, model and parameters.
     pub(super) fn with_own_target(&self, shared: Arc<Shared>) -> Arc<Shared> {
-        if !self.is_switched {
+        if !self.policy.is_switched() {
             return shared;
         }
         let settings = shared.settings.keep_target(&self.shared.settings);

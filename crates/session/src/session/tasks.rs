@@ -62,7 +62,7 @@ impl Session {
     /// The list while work is in progress. A call that waits for the user is part of it.
     pub(super) fn task_items(&mut self) -> Vec<TaskItem> {
         let is_answered = |document: &Document<'_>| document.unanswered_turns().next().is_none();
-        if self.is_idle() && is_answered(&self.text.document()) {
+        if self.is_idle() && is_answered(&self.buffer.mirror.document()) {
             self.view.tasks = Tasks::default();
         }
         self.view.tasks.items()

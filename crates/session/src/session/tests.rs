@@ -44,7 +44,7 @@ const BUFFER: BufferId = 7;
 /// A chat with a question.
 const QUESTION: &str = "@You:\nGo.\n";
 /// Fails a test that waits for something that doesn't come.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A session with its front end, its model and its tools.
 struct Stage {
@@ -122,8 +122,8 @@ impl Stage {
         let mut stage = Self {
             inbox: inbox.clone(),
             record,
+            script: Arc::new(Script::new(changed.clone())),
             changed,
-            script: Arc::default(),
             catalogue: catalogue(&gate),
             gate,
             scripts: Scripts::new(sources),
@@ -291,6 +291,11 @@ impl Stage {
 
     fn wait_notice(&self, part: &str) -> &Self {
         self.wait(part, |it| it.notices.iter().any(|it| it.contains(part)))
+    }
+
+    /// Waits until the model has been asked this often, by a request that it leaves open.
+    fn wait_request(&self, count: usize) -> &Self {
+        self.wait("a request", |_| self.script.requests() >= count)
     }
 
     fn wait_rest(&self) -> &Self {

@@ -21,33 +21,35 @@ impl Session {
     pub(super) fn note_origin(&mut self, came: Came) {
         match came {
             Came::Empty => self.cycle.text_typed(),
-            Came::Changed if self.has_origin => {}
+            Came::Changed if self.buffer.has_origin => {}
             // A host that comes late cannot tell one from the other.
             Came::Read | Came::Changed => {
-                self.cycle.text_read(self.text.text());
-                let document = self.text.document();
+                self.cycle.text_read(self.buffer.mirror.text());
+                let document = self.buffer.mirror.document();
                 let text = document.frontmatter_text();
                 let agreed = frontmatter_lines(&document)
-                    .filter(|_| is_trusted(self.path.as_deref(), &text));
+                    .filter(|_| is_trusted(self.disk.path.as_deref(), &text));
                 // Before it is changed: of what was agreed to, all counts as typed.
                 if let Some(lines) = agreed {
-                    self.cycle.agree(self.text.text(), lines);
+                    self.cycle.agree(self.buffer.mirror.text(), lines);
                 }
             }
         }
-        self.has_origin = true;
+        self.buffer.has_origin = true;
     }
 
     /// Whether every line of the frontmatter is the user's own act.
     pub(super) fn is_frontmatter_typed(&self) -> bool {
-        let lines = frontmatter_lines(&self.text.document());
-        lines.is_some_and(|it| self.has_origin && self.cycle.are_typed(self.text.text(), it))
+        let lines = frontmatter_lines(&self.buffer.mirror.document());
+        lines.is_some_and(|it| {
+            self.buffer.has_origin && self.cycle.are_typed(self.buffer.mirror.text(), it)
+        })
     }
 
     /// `:Flemma trust`: agrees to the frontmatter as it stands, for this file.
     pub(super) fn trust(&mut self) {
-        let document = self.text.document();
-        let (Some(path), Some(_)) = (&self.path, &document.frontmatter) else {
+        let document = self.buffer.mirror.document();
+        let (Some(path), Some(_)) = (&self.disk.path, &document.frontmatter) else {
             return self
                 .inform("There is no frontmatter in a file here, so there is nothing to trust.");
         };
@@ -55,7 +57,7 @@ impl Session {
         let (editor, agreed) = (self.editor.clone(), text.clone());
         self.with_rules_now(move |rules| agree(&editor, &path, &agreed, rules));
         if let Some(lines) = frontmatter_lines(&document) {
-            self.cycle.agree(self.text.text(), lines);
+            self.cycle.agree(self.buffer.mirror.text(), lines);
         }
         self.view.redraw();
     }
@@ -83,9 +85,9 @@ impl Session {
 
     /// `:Flemma trust!`: takes it back.
     pub(super) fn distrust(&mut self) {
-        self.cycle.text_read(self.text.text());
-        self.references.agreed.clear();
-        let Some(path) = &self.path else {
+        self.cycle.text_read(self.buffer.mirror.text());
+        self.request.references.agreed.clear();
+        let Some(path) = &self.disk.path else {
             return self.inform("This chat is in no file, so nothing was trusted.");
         };
         match Trust::open(&state_dir::path()).revoke(path) {

@@ -42,8 +42,8 @@ impl Session {
             return;
         }
         let entry = Entry {
-            buffer: self.buffer,
-            path: self.path.clone(),
+            buffer: self.buffer.id,
+            path: self.disk.path.clone(),
             tariff,
             usage: meter.usage,
             time: (meter.started, now()),
@@ -55,11 +55,18 @@ impl Session {
         let ledger = &self.shared.ledger;
         ledger.add(entry);
         let session = ledger.sums(None);
-        let chat = ledger.sums(Some(self.buffer));
+        let chat = ledger.sums(Some(self.buffer.id));
         self.editor.show(Display::Usage(Box::new(UsageNote {
-            buffer: self.buffer,
+            buffer: self.buffer.id,
             lines: float(&tariff, &sums, &chat, &session),
-            seconds: self.rules.settings.ui.usage.as_u64().unwrap_or_default(),
+            seconds: self
+                .policy
+                .rules()
+                .settings
+                .ui
+                .usage
+                .as_u64()
+                .unwrap_or_default(),
             request: UsageEntry {
                 provider: tariff.provider,
                 model: tariff.model,
@@ -75,7 +82,7 @@ impl Session {
 
     /// What the status line says while nothing goes on: what this chat cost.
     pub(super) fn usage_text(&self) -> String {
-        let sums = self.shared.ledger.sums(Some(self.buffer));
+        let sums = self.shared.ledger.sums(Some(self.buffer.id));
         match sums.requests {
             0 => String::new(),
             _ => sums.line(),
@@ -86,7 +93,7 @@ impl Session {
     pub(super) fn report_usage(&self) {
         let ledger = &self.shared.ledger;
         let mut lines = Vec::new();
-        if let Some(latest) = ledger.latest(self.buffer) {
+        if let Some(latest) = ledger.latest(self.buffer.id) {
             let Tariff {
                 provider, model, ..
             } = &latest.tariff;
@@ -95,7 +102,7 @@ impl Session {
             lines.push(String::new());
         }
         lines.push("This chat, since Neovim started".to_owned());
-        lines.extend(ledger.sums(Some(self.buffer)).table());
+        lines.extend(ledger.sums(Some(self.buffer.id)).table());
         lines.push(String::new());
         lines.push("All chats".to_owned());
         lines.extend(ledger.sums(None).table());

@@ -6,6 +6,7 @@ use chat::text::Lines;
 use tokio::time::Instant;
 
 use super::FRAME;
+use super::folding::Folding;
 use super::outcomes::Outcomes;
 use super::tasks::Tasks;
 use crate::protocol::*;
@@ -15,17 +16,36 @@ use crate::protocol::*;
 const MARGIN: usize = 60;
 /// Live output is drawn no more often than this.
 const OUTPUT_EVERY: Duration = Duration::from_millis(100);
-/// What was shown last.
+
+/// What the editor shows of a chat, and where.
 #[derive(Default)]
 pub(super) struct View {
+    pub(super) timing: Timing,
+    first: usize,
+    last: usize,
+    pub(super) width: usize,
+    /// What was shown last.
+    pub(super) shown: Shown,
+    pub(super) outcomes: Outcomes,
+    pub(super) tasks: Tasks,
+    pub(super) folds: Folding,
+    /// Where the user last pressed a key of ours.
+    pub(super) cursor: LastKey,
+}
+
+/// When something is drawn.
+#[derive(Default)]
+pub(super) struct Timing {
+    /// Whether something that is shown may have changed.
     pub(super) stale: bool,
     /// When something that has to wait is to be drawn.
     pub(super) draw_at: Option<Instant>,
-    pub(super) drawn: Option<Instant>,
-    pub(super) first: usize,
-    pub(super) last: usize,
-    pub(super) width: usize,
-    pub(super) outcomes: Outcomes,
+    drawn: Option<Instant>,
+}
+
+/// What was shown last.
+#[derive(Default)]
+pub(super) struct Shown {
     pub(super) marks: Vec<MarkItem>,
     pub(super) spans: Option<Spans>,
     pub(super) diagnostics: Vec<DiagnosticItem>,
@@ -33,33 +53,40 @@ pub(super) struct View {
     pub(super) locked: bool,
     pub(super) statusline: Option<Statusline>,
     pub(super) queued: Option<Queued>,
-    pub(super) tasks: Tasks,
+}
+
+/// The window of the last key, and whether it was in Insert mode.
+#[derive(Default)]
+pub(super) struct LastKey {
+    pub(super) window: Option<WindowId>,
+    pub(super) insert: bool,
 }
 
 impl View {
     /// Something that is shown may have changed.
     pub(super) fn redraw(&mut self) {
-        self.stale = true;
+        self.timing.stale = true;
     }
 
     /// Has the text drawn without waiting for the next frame: it has what the user waits
     /// for, such as calls to decide on. [`super::pace`] limits how often this happens.
     pub(super) fn redraw_now(&mut self) {
-        self.stale = true;
-        self.drawn = None;
+        self.timing.stale = true;
+        self.timing.drawn = None;
     }
 
     /// Something that changes all the time has changed.
     pub(super) fn redraw_soon(&mut self) {
-        self.draw_at
+        self.timing
+            .draw_at
             .get_or_insert_with(|| Instant::now() + OUTPUT_EVERY);
     }
 
     /// What starts now may have ended within the frame: it is not drawn before that.
     pub(super) fn wait_a_frame(&mut self) {
         // One frame, however much else starts in it.
-        if self.draw_at.is_none() {
-            self.drawn = Some(Instant::now());
+        if self.timing.draw_at.is_none() {
+            self.timing.drawn = Some(Instant::now());
         }
     }
 
@@ -70,11 +97,16 @@ impl View {
             return true;
         }
         let now = Instant::now();
-        let Some(next) = self.drawn.map(|at| at + FRAME).filter(|at| *at > now) else {
-            self.drawn = Some(now);
+        let Some(next) = self
+            .timing
+            .drawn
+            .map(|at| at + FRAME)
+            .filter(|at| *at > now)
+        else {
+            self.timing.drawn = Some(now);
             return true;
         };
-        self.draw_at = Some(self.draw_at.map_or(next, |at| at.min(next)));
+        self.timing.draw_at = Some(self.timing.draw_at.map_or(next, |at| at.min(next)));
         false
     }
 
@@ -85,16 +117,16 @@ impl View {
 
     /// There is something to draw then.
     pub(super) fn redraw_at(&mut self, next: Instant) {
-        self.draw_at = Some(self.draw_at.map_or(next, |at| at.min(next)));
+        self.timing.draw_at = Some(self.timing.draw_at.map_or(next, |at| at.min(next)));
     }
 
     pub(super) fn next_draw(&self) -> Option<Instant> {
-        self.draw_at
+        self.timing.draw_at
     }
 
     pub(super) fn set_width(&mut self, width: usize) {
         self.width = width;
-        self.stale = true;
+        self.timing.stale = true;
     }
 
     pub(super) fn look_at(&mut self, viewport: Viewport) {

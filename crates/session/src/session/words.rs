@@ -11,12 +11,10 @@ impl Session {
     pub(super) fn speak(&mut self, command: &Command) {
         let text = command.words().map(str::to_owned);
         match (command.name.as_str(), text) {
-            ("steer", text) => self
-                .waiting
-                .push_back(Event::Steer(text.unwrap_or_default())),
-            ("queue", Some(text)) => self.waiting.push_back(Event::FollowUp(text)),
+            ("steer", text) => self.queue.push(Event::Steer(text.unwrap_or_default())),
+            ("queue", Some(text)) => self.queue.push(Event::FollowUp(text)),
             ("queue", None) => self.list_queued(),
-            _ => self.waiting.push_back(Event::TakeBack(Vec::new())),
+            _ => self.queue.push(Event::TakeBack(Vec::new())),
         }
         self.view.redraw();
     }
@@ -62,8 +60,8 @@ impl Session {
 
     /// The editor still shows this, from a host that ended.
     pub(super) fn note_shown(&mut self, texts: &[String]) {
-        self.view.queued = Some(Queued {
-            buffer: self.buffer,
+        self.view.shown.queued = Some(Queued {
+            buffer: self.buffer.id,
             line: 0,
             items: texts.iter().map(|text| item(text, "next")).collect(),
             tasks: Vec::new(),
@@ -74,17 +72,17 @@ impl Session {
     pub(super) fn show_queued(&mut self) {
         let queued = Queued {
             tasks: self.task_items(),
-            buffer: self.buffer,
-            line: self.text.text().line_count() - 1,
+            buffer: self.buffer.id,
+            line: self.buffer.mirror.text().line_count() - 1,
             items: self.queued_items(),
         };
-        let shown = self.view.queued.as_ref();
+        let shown = self.view.shown.queued.as_ref();
         let is_empty = |it: &Queued| it.items.is_empty() && it.tasks.is_empty();
         let nothing = is_empty(&queued) && shown.is_none_or(is_empty);
         if !nothing && shown != Some(&queued) {
             self.editor.show(Display::Queued(queued.clone()));
         }
-        self.view.queued = Some(queued);
+        self.view.shown.queued = Some(queued);
     }
 }
 

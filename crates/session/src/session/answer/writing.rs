@@ -15,7 +15,7 @@ const TAIL: usize = 64;
 impl Session {
     /// Writes what is due of the answer, or ends it. Whether anything was done.
     pub(in crate::session) fn write_answer(&mut self) -> bool {
-        let Some(open) = &self.request else {
+        let Some(open) = &self.request.open else {
             return false;
         };
         if open
@@ -42,7 +42,7 @@ impl Session {
                 "its place in the chat was lost",
             );
         }
-        let Some(open) = &mut self.request else {
+        let Some(open) = &mut self.request.open else {
             return;
         };
         open.last_write = Some(Instant::now());
@@ -53,10 +53,10 @@ impl Session {
 
     /// Whether the line on which the answer grows is still the model's.
     fn is_below_marker(&mut self) -> bool {
-        let Some(open) = self.request.as_mut().filter(|open| open.is_touched) else {
+        let Some(open) = self.request.open.as_mut().filter(|open| open.is_touched) else {
             return true;
         };
-        let text = self.text.text();
+        let text = self.buffer.mirror.text();
         let before = (open.line < text.line_count())
             .then(|| text.line(open.line).get(..open.column))
             .flatten();
@@ -66,14 +66,14 @@ impl Session {
         }
         open.is_touched = false;
         let line = open.line;
-        let document = self.text.document();
+        let document = self.buffer.mirror.document();
         let message = document.message_at(line);
         message.is_some_and(|at| document.messages[at].role == Role::Assistant)
     }
 
     /// Lines were replaced: the answer's last one may have moved.
     pub(in crate::session) fn move_answer(&mut self, lines: &Lines, count: usize) {
-        if let Some(open) = &mut self.request {
+        if let Some(open) = &mut self.request.open {
             open.line = moved(open.line, lines, count);
         }
     }
@@ -81,7 +81,7 @@ impl Session {
     /// An empty answer at the end, as one that broke off before its first word
     /// leaves it, is taken up; otherwise a new marker line is written.
     fn write_marker(&mut self) {
-        let document = self.text.document();
+        let document = self.buffer.mirror.document();
         let last = document.messages.last().filter(|last| {
             let content = last.lines.start + 1..last.lines.end;
             last.role == Role::Assistant && last.inline.is_none() && document.is_blank(content)
@@ -96,11 +96,11 @@ impl Session {
             (Some(edit), line, marker)
         };
         let anchor = Anchor {
-            anchor: self.number(),
+            anchor: self.buffer.next_number(),
             line,
             column,
         };
-        if let Some(open) = &mut self.request {
+        if let Some(open) = &mut self.request.open {
             open.last_write = Some(Instant::now());
         }
         self.apply_marker(edit, Some(anchor));
@@ -108,7 +108,7 @@ impl Session {
 
     /// The marker line stands: the answer grows behind it.
     pub(in crate::session) fn marker_written(&mut self, at: Anchor) {
-        if let Some(open) = &mut self.request {
+        if let Some(open) = &mut self.request.open {
             open.anchor = Some(at.anchor);
         }
         self.answer_grew(at.line, at.column);
@@ -116,13 +116,13 @@ impl Session {
 
     /// Remembers what stands before the anchor.
     pub(in crate::session) fn answer_grew(&mut self, line: usize, column: usize) {
-        let bytes = self.text.text().line(line);
+        let bytes = self.buffer.mirror.text().line(line);
         let before = String::from_utf8_lossy(&bytes[..column.min(bytes.len())]);
         let mut start = before.len().saturating_sub(TAIL);
         while !before.is_char_boundary(start) {
             start += 1;
         }
-        if let Some(open) = &mut self.request {
+        if let Some(open) = &mut self.request.open {
             open.line = line;
             open.column = column;
             open.tail = before[start..].to_owned();
@@ -130,6 +130,6 @@ impl Session {
     }
 
     pub(in crate::session) fn anchor(&self) -> Option<u64> {
-        self.request.as_ref()?.anchor
+        self.request.open.as_ref()?.anchor
     }
 }

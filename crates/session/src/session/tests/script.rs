@@ -10,7 +10,7 @@ use chat::prompt::{Part, Prompt};
 use chat::tool::ToolUseId;
 use provider::{StopReason, StreamEvent, ToolUse};
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tools::{Tool, ToolContext, ToolError, ToolResult};
 
@@ -70,9 +70,19 @@ pub struct Script {
     answers: Mutex<VecDeque<Answer>>,
     prompts: Mutex<Vec<Prompt>>,
     open: Mutex<Option<Events>>,
+    /// Notified about each request.
+    asked: Arc<Notify>,
 }
 
 impl Script {
+    /// A model that notifies `asked` about each request that it leaves open.
+    pub fn new(asked: Arc<Notify>) -> Self {
+        Self {
+            asked,
+            ..Self::default()
+        }
+    }
+
     pub fn answers_next(&self, answer: Answer) {
         self.answers.lock().unwrap().push_back(answer);
     }
@@ -126,6 +136,7 @@ impl Models for Script {
         drop(events.send(answer));
         if !is_whole {
             *self.open.lock().unwrap() = Some(events);
+            self.asked.notify_waiters();
             cancel.cancelled().await;
         }
     }

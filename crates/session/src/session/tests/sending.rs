@@ -45,11 +45,7 @@ fn a_key_while_an_answer_streams_changes_nothing_and_says_so() {
 #[test]
 fn a_request_that_is_cancelled_before_its_first_word_leaves_no_trace() {
     let stage = Stage::of(QUESTION).answers([Vec::new(), says("Now.")]);
-    stage.key("advance").wait("a request", |it| {
-        it.events
-            .iter()
-            .any(|it| matches!(it, SessionEvent::RequestStarted { .. }))
-    });
+    stage.key("advance").wait_request(1);
     stage.press("cancel");
     stage.expect_text(QUESTION);
     stage.press("advance");
