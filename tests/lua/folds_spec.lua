@@ -88,26 +88,32 @@ end)
 test("parts replace the parts that begin in their lines", function()
   local parts = chat(3)
   local updates = shift.replace(parts, { { first = 10, last = 25, folds = {} } })
-  same({ #updates[1].old, updates[1].broken, lines(parts) }, { 6, false, "0-10 0-10 1-4 5-8 10-25" })
+  same({ #updates[1].old, updates[1].broken, lines(parts) }, { 6, true, "0-10 0-10 1-4 5-8 10-25" })
   parts = chat(3)
   parts[2].broken = true
   -- Both are inside the broken part.
   updates = shift.replace(parts, { { first = 10, last = 14, folds = {} }, { first = 14, last = 20, folds = {} } })
   same({ updates[1].broken, updates[2].broken }, { true, true })
+  -- The second one takes over folds that the first update deletes.
+  updates = shift.replace(chat(2), { { first = 0, last = 12, folds = {} }, { first = 12, last = 20, folds = {} } })
+  same({ #updates[1].old, updates[1].broken, updates[2].broken }, { 6, true, true })
+  updates = shift.replace(chat(2), { { first = 0, last = 10, folds = {} }, { first = 10, last = 20, folds = {} } })
+  same({ updates[1].broken, updates[2].broken }, { false, false })
 end)
+
+---@param buffer integer
+---@param opening boolean
+---@param parts flemma.protocol.FoldPart[]
+local function send_parts(buffer, opening, parts)
+  local seq = mirror.seq(buffer)
+  played.host("folds", { buffer = buffer, seq = seq, enabled = true, opening = opening, parts = parts })
+end
 
 ---@param buffer integer
 ---@param opening boolean
 ---@param items table[]
 local function send(buffer, opening, items)
-  local part = { first = items[1][1], last = items[1][2], items = items }
-  played.host("folds", {
-    buffer = buffer,
-    seq = mirror.seq(buffer),
-    enabled = true,
-    opening = opening,
-    parts = { part },
-  })
+  send_parts(buffer, opening, { { first = items[1][1], last = items[1][2], items = items } })
 end
 
 ---@param first integer
@@ -189,6 +195,18 @@ test("folds of the user stay in a message that gets another fold", function()
   vim.api.nvim_buf_set_lines(buffer, 7, 7, false, { "", "" })
   send(buffer, false, { item(4, 12), item(7, 9, true), item(10, 12, true, true) })
   same(levels(), "11111222212200")
+end)
+
+test("folds are created once when a message begins further down", function()
+  local buffer = folded()
+  -- The last message is not a fold, only what is inside it.
+  send_parts(buffer, false, { { first = 4, last = 12, items = { item(8, 10, true) } } })
+  vim.cmd("normal! zR")
+  same(levels(), "111100001100")
+  local first = { first = 0, last = 5, items = { item(0, 5) } }
+  local second = { first = 5, last = 12, items = { item(8, 10, true) } }
+  send_parts(buffer, false, { first, second })
+  same(levels(), "111110001100")
 end)
 
 test("a closed fold of the user around messages stays closed", function()

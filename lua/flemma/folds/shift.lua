@@ -171,10 +171,13 @@ function M.replace(parts, new)
     -- Lines that belong to no part were inserted, and may have folds.
     local broken = index == 0 or parts[index].last <= part.first
     for at = math.max(1, index), #parts do
-      if parts[at].first >= part.last then
+      local was = parts[at]
+      if was.first >= part.last then
         break
       end
-      broken = broken or parts[at].broken or false
+      -- Some folds of a part that was split, or whose ends moved, are in another update.
+      local is_split = was.first < part.first or was.last > part.last
+      broken = broken or was.broken or is_split
     end
     updates[number] = { part = part, old = {}, broken = broken }
   end

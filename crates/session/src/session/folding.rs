@@ -75,8 +75,8 @@ impl SentPart {
 impl Folding {
     /// Follows a change of the text: `count` lines replaced `lines`.
     pub(super) fn changed(&mut self, lines: &Lines, count: usize) {
-        let dirty = self.dirty.unwrap_or(lines.start);
-        self.dirty = Some(dirty.min(lines.start));
+        let start = self.part_start(lines.start);
+        self.dirty = Some(self.dirty.unwrap_or(start).min(start));
         let reshapes = lines.len() != 1 || count != 1;
         let known = self.sent.len();
         if reshapes {
@@ -98,6 +98,14 @@ impl Folding {
             part.first = moved(part.first, lines, count);
         }
         self.follow_move(lines, count);
+    }
+
+    /// Returns the first line of the part that contains a line. A change there may end the
+    /// part earlier: without its closing fence, a block no longer hides the headers in it.
+    fn part_start(&self, line: usize) -> usize {
+        let below = self.sent.partition_point(|it| it.first <= line);
+        let part = below.checked_sub(1).and_then(|at| self.sent.get(at));
+        part.map_or(line, |part| part.first)
     }
 
     /// Notes where `:move` put lines, and their folds: it inserts them, then deletes them.
@@ -206,6 +214,24 @@ mod tests {
         assert_eq!(after(25..26, 9), "0 4 10 20e");
         // Neovim moves the fold below, or cuts it when this is an undo.
         assert_eq!(after(4..4, 1), "0r 5er 11 21");
+    }
+
+    #[test]
+    fn a_change_makes_all_of_its_part_dirty() {
+        let dirty = |lines: Lines| {
+            let mut folding = Folding {
+                sent: vec![sent(4, &[]), sent(10, &[])],
+                dirty: None,
+                ..Folding::default()
+            };
+            folding.changed(&lines, 0);
+            folding.dirty
+        };
+        assert_eq!(dirty(8..9), Some(4));
+        assert_eq!(dirty(10..11), Some(10));
+        assert_eq!(dirty(9..20), Some(4));
+        // No part was sent of the lines above the first one.
+        assert_eq!(dirty(2..3), Some(2));
     }
 
     #[test]
