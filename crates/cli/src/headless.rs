@@ -51,14 +51,8 @@ pub use self::compose::{call, fenced};
 pub use self::file::ChatFile;
 pub use self::output::{Show, in_a_shell};
 
-/// The name under which the command line's own approvals are logged.
-const RESOLVER: &str = "command line";
-/// Behind everybody else's: it decides only what no rule does.
-const PRIORITY: i32 = -100;
 /// The number of the one buffer.
 const BUFFER: BufferId = 1;
-/// Its number among the functions of this front end.
-const FUNCTION: u64 = 1;
 
 /// A chat to go on with.
 #[derive(Debug)]
@@ -154,7 +148,6 @@ struct Front {
     asked: HashSet<(usize, ToolUseId)>,
     /// How often a call was shown anew.
     again: usize,
-    approve: Policy,
     yes: bool,
     max_turns: u32,
     /// In a dry run: the calls that would run.
@@ -193,7 +186,6 @@ impl Front {
             prompts: prompts::Prompts::default(),
             asked: HashSet::new(),
             again: 0,
-            approve: job.approve,
             yes: job.yes,
             max_turns: job.max_turns,
             dry_run: dry_run.then(Vec::new),
@@ -201,7 +193,7 @@ impl Front {
             taken_back: false,
             code: None,
         };
-        front.configure(job.options, job.config);
+        front.configure(job.options, job.config, job.approve);
         match job.chat {
             Chat::File { path, message } => front.open_file(&path, message.as_deref())?,
             Chat::Typed { lines, keep } => {

@@ -24,4 +24,4 @@ pub use questions::*;
 pub const VERSION: u64 = 2;
 
 pub use crate::ids::{BufferId, WindowId};
-pub use crate::settings::{RegisteredResolver, Resolvers};
+pub use crate::settings::{CommandLineApproval, RegisteredResolver, Resolvers};

@@ -1,10 +1,7 @@
 //! What the host says, one message after another.
 
-use chat::approval::{CallKey, Decision};
 use chat::cycle::{Level, Notice};
 use chat::document::{Document, Role};
-use chat::tool::ToolUseId;
-use serde_json::{Value, json};
 
 use super::in_process::FrontendCall;
 use super::news::News;
@@ -30,12 +27,13 @@ impl Front {
             FrontendCall::Ask(EditorQuestion::Prompt(it), reply) => self.prompt(it, reply),
             FrontendCall::Ask(question, reply) => {
                 let answer = match question {
-                    EditorQuestion::Functions(it) => EditorReply::Functions(self.functions(&it)),
-                    EditorQuestion::OpenText(it) => EditorReply::Buffers(self.open_text(&it.path)),
-                    _ => EditorReply::Buffers(cannot_be_replaced()),
+                    EditorQuestion::OpenText(it) => self.open_text(&it.path),
+                    EditorQuestion::ReplaceText(_) => cannot_be_replaced(),
+                    // Only Lua has functions. Dropping `reply` tells the session so.
+                    EditorQuestion::Functions(_) | EditorQuestion::Prompt(_) => return,
                 };
                 // A call that was cancelled meanwhile takes no answer.
-                drop(reply.send(answer));
+                drop(reply.send(EditorReply::Buffers(answer)));
             }
         }
     }
@@ -120,26 +118,6 @@ impl Front {
         last.and_then(|at| document.turn(at)).is_some()
     }
 
-    /// The one function of this front end: what the command line approves.
-    fn functions(&self, asked: &FunctionCalls) -> Answered {
-        let values = asked.calls.iter().map(|call| {
-            let decision = key(&call.arguments).and_then(|call| self.approve.decide(&call.name));
-            let word = match decision {
-                Some(Decision::Deny) => json!("deny"),
-                Some(Decision::Approve) => json!("approve"),
-                _ if self.yes => json!("approve"),
-                _ => Value::Null,
-            };
-            call.functions
-                .iter()
-                .map(|_| answer(word.clone()))
-                .collect()
-        });
-        Answered {
-            values: values.collect(),
-        }
-    }
-
     /// The chat itself is open here; no other file is.
     fn open_text(&self, path: &str) -> BuffersAnswered {
         if !self.is_open(path) {
@@ -160,28 +138,9 @@ impl Front {
     }
 }
 
-fn answer(word: Value) -> FunctionAnswer {
-    let kind = if word.is_null() { "nil" } else { "string" };
-    FunctionAnswer {
-        ok: true,
-        value: word,
-        kind: kind.to_owned(),
-        message: None,
-    }
-}
-
 fn cannot_be_replaced() -> BuffersAnswered {
     BuffersAnswered {
         message: Some("The chat cannot be changed by a tool that it runs.".to_owned()),
         ..BuffersAnswered::default()
     }
-}
-
-/// The call that a function is asked about: its name and its arguments come first.
-fn key(arguments: &[Value]) -> Option<CallKey> {
-    Some(CallKey {
-        id: ToolUseId::new("asked"),
-        name: arguments.first()?.as_str()?.to_owned(),
-        input: chat::json::canonical(arguments.get(1)?),
-    })
 }

@@ -10,32 +10,25 @@ use serde_json::Value;
 
 use super::file::ChatFile;
 use super::news::Told;
-use super::{BUFFER, FUNCTION, Front, PRIORITY, RESOLVER};
+use super::{BUFFER, Front};
 use crate::frontend::buffer::TextBuffer;
 use crate::lease::{self, Lease, Program, Refusal};
 use crate::protocol::*;
 
 impl Front {
-    pub(super) fn configure(&mut self, options: Value, file: Option<PathBuf>) {
-        let mut resolvers = Resolvers {
-            reads: !self.approve.argument_rules.is_empty(),
-            ..Resolvers::default()
-        };
-        if self.yes || self.approve != Policy::default() {
-            resolvers.items.push(RegisteredResolver {
-                name: RESOLVER.to_owned(),
-                priority: PRIORITY,
-                function: FUNCTION,
-                closed: true,
-                from_options: false,
-            });
-        }
+    pub(super) fn configure(&mut self, options: Value, file: Option<PathBuf>, approve: Policy) {
         self.host.receive(FromEditor::Configure(Configure {
             options,
             file,
             reported: true,
             caller: None,
-            resolvers,
+            resolvers: Resolvers {
+                command_line: CommandLineApproval {
+                    policy: approve,
+                    yes: self.yes,
+                },
+                ..Resolvers::default()
+            },
         }));
     }
 

@@ -16,14 +16,20 @@ use serde_json::Value;
 use tools::{HttpAllow, Registry, Tool};
 
 use super::judges::{SHELL, SHELL_SAFE};
-use super::{Problems, RegisteredResolver, Settings};
+use super::{CommandLineApproval, Problems, RegisteredResolver, Settings};
 use crate::options::InvalidOption;
 
 /// Where the resolvers that the options make stand: "Approval resolvers" in the
 /// tools specification.
 pub(super) const OPTIONS_PRIORITY: i32 = 100;
 
-/// Behind all others: what `--restricted` approves, and what `--approve` names.
+/// Name of the resolver that applies `--approve` and `--yes`.
+const COMMAND_LINE: &str = "command line";
+
+/// Behind all functions and options: the tools that `--approve` names, then `--yes`.
+const COMMAND_LINE_PRIORITY: i32 = -100;
+
+/// Behind the command line's tools: the rules that `--approve` names.
 const LAST_PRIORITY: i32 = -101;
 
 /// Behind every rule of the user's.
@@ -215,10 +221,7 @@ impl Settings {
             let wait = Source::Always(Decision::RequireApproval);
             Resolver::yielding(name, OPTIONS_PRIORITY, wait)
         }));
-        if self.resolvers.reads {
-            let reads = Source::ArgumentRules(self.shell_safe());
-            links.push(Resolver::new(SHELL_SAFE_NAME, LAST_PRIORITY, reads));
-        }
+        links.extend(self.command_line());
         if !harmless.is_empty() {
             let approve = Source::List(Policy {
                 approve: harmless,
@@ -230,6 +233,30 @@ impl Settings {
         links.retain(|link| link.name == SHELL || !is_taken(link));
         links.extend(items.iter().map(link));
         ResolverChain::new(links)
+    }
+
+    /// The resolvers of `--approve` and `--yes`.
+    fn command_line(&self) -> Vec<Resolver> {
+        let approval = &self.resolvers.command_line;
+        if *approval == CommandLineApproval::default() {
+            return Vec::new();
+        }
+        let CommandLineApproval { policy, yes } = approval;
+        let listed = Policy {
+            argument_rules: ArgumentRules::default(),
+            ..policy.clone()
+        };
+        let named = |source| Resolver::new(COMMAND_LINE, COMMAND_LINE_PRIORITY, source);
+        let mut links = vec![named(Source::List(listed))];
+        // Behind the list, which may deny. Sorting keeps the order of equal names.
+        if *yes {
+            links.push(named(Source::Always(Decision::Approve)));
+        }
+        if !policy.argument_rules.is_empty() {
+            let reads = Source::ArgumentRules(self.shell_safe());
+            links.push(Resolver::new(SHELL_SAFE_NAME, LAST_PRIORITY, reads));
+        }
+        links
     }
 
     /// What models are offered where no chat says otherwise, sorted by name.

@@ -1,5 +1,6 @@
 //! The functions that decide about calls beside the options.
 
+use chat::approval::Policy;
 use serde::Deserialize;
 
 /// The registered functions; the plugin sends them again when one is added or removed.
@@ -11,9 +12,18 @@ pub struct Resolvers {
     /// Names of built-in resolvers that the user removed.
     #[serde(default)]
     pub without: Vec<String>,
-    /// Whether shell commands that only read are approved when no other rule decided.
-    #[serde(default)]
-    pub reads: bool,
+    /// Approvals of the command line.
+    #[serde(skip)]
+    pub command_line: CommandLineApproval,
+}
+
+/// What `--approve` and `--yes` approve when no other rule decides.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CommandLineApproval {
+    /// The tools and rules that `--approve` names.
+    pub policy: Policy,
+    /// True if `--yes` approves every other call.
+    pub yes: bool,
 }
 
 /// A function that the user or a plugin registered.

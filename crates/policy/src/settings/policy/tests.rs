@@ -20,9 +20,9 @@ fn chain(given: Value, items: Vec<RegisteredResolver>, without: &[&str]) -> Reso
     let (mut settings, problems) = Settings::read(&given, &Registry::builtin());
     assert_eq!(problems, Vec::<String>::new());
     settings.resolvers = Resolvers {
-        reads: false,
         items,
         without: without.iter().map(|it| (*it).to_owned()).collect(),
+        ..Resolvers::default()
     };
     settings.chain(BTreeSet::new(), BTreeSet::new())
 }
@@ -132,4 +132,39 @@ fn a_harmless_tool_runs_unless_a_rule_denies_it_or_the_user_replaced_it() {
     let own = replaced.get("todo").into_iter().collect();
     replaced.set_source("lua", tools::Precedence::Own, own);
     assert_eq!(said(none, &replaced), Decision::RequireApproval);
+}
+
+#[test]
+fn yes_approves_what_no_rule_and_no_list_of_the_command_line_decides() {
+    let (mut settings, _) = Settings::read(&json!({}), &Registry::builtin());
+    let mut policy = Policy::default();
+    policy.approve.insert("http_get".to_owned());
+    policy.deny.insert("write".to_owned());
+    let by = |settings: &Settings, name: &str| {
+        let call = CallKey {
+            id: ToolUseId::new("t"),
+            name: name.to_owned(),
+            input: "{}".to_owned(),
+        };
+        let chain = settings.chain(BTreeSet::new(), BTreeSet::new());
+        decide(&chain, &call, &Answers::new())
+    };
+    let decided = |decision, by: &str| Verdict::Decided(decision, by.to_owned());
+    for (yes, bash) in [
+        (false, decided(Decision::RequireApproval, "")),
+        (true, decided(Decision::Approve, COMMAND_LINE)),
+    ] {
+        settings.resolvers.command_line = CommandLineApproval {
+            policy: policy.clone(),
+            yes,
+        };
+        assert_eq!(by(&settings, "bash"), bash);
+        let approved = decided(Decision::Approve, COMMAND_LINE);
+        assert_eq!(by(&settings, "http_get"), approved);
+    }
+    settings.tools.auto_approve = json!([]);
+    assert_eq!(
+        by(&settings, "write"),
+        decided(Decision::Deny, COMMAND_LINE)
+    );
 }
