@@ -29,7 +29,7 @@ use chat::approval::Policy;
 use chat::text::{Lines, Text};
 use chat::tool::ToolUseId;
 use serde_bytes::ByteBuf;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
@@ -204,10 +204,10 @@ impl Front {
                 front.type_lines(0..1, &lines);
             }
         }
-        front.press("advance", 0);
+        front.press(Action::Advance { from_insert: false }, 0);
         if !dry_run {
             for text in job.follow_ups {
-                front.command("queue", 0, json!({ "text": text }));
+                front.press(Action::Queue(text), 0);
             }
         }
         Ok(front)
@@ -230,18 +230,13 @@ impl Front {
         }));
     }
 
-    /// Presses a key.
-    fn press(&mut self, name: &str, line: usize) {
-        self.command(name, line, json!({}));
-    }
-
-    fn command(&mut self, name: &str, line: usize, arguments: Value) {
+    /// Presses a key, or gives a command, with the cursor on this line.
+    fn press(&mut self, action: Action, line: usize) {
         self.host.receive(FromEditor::Command(Command {
             buffer: BUFFER,
-            name: name.to_owned(),
+            action,
             line,
             window: 1,
-            arguments,
             shown: None,
             hidden: Vec::new(),
             drawn_ms: std::collections::HashMap::new(),
@@ -282,6 +277,6 @@ impl Front {
             self.code = Some(Code::Cancelled);
         }
         self.outcome.cancelled = true;
-        self.press("cancel", 0);
+        self.press(Action::Cancel, 0);
     }
 }

@@ -241,38 +241,49 @@ impl Host {
         drop(session.send(Input::Attach(attach)));
     }
 
+    /// Carries out a command that concerns all chats, or passes it to the buffer's session.
     fn command(&mut self, command: Command) {
-        match command.name.as_str() {
-            "tutor" => self.open_tutor(),
-            "run" => self.run(&command.arguments),
-            "switch" | "switch!" if has_no_words(&command) => {
-                let all = command.name == "switch!";
-                let choices = choices(&self.shared.settings, Some(all));
-                self.editor.show(Display::Choices(choices));
+        let has_session = self.sessions.contains_key(&command.buffer);
+        match &command.action {
+            Action::Tutor => self.open_tutor(),
+            Action::Run(arguments) => self.run(arguments),
+            Action::Switch(words) if is_empty(words) => self.show_choices(false),
+            Action::SwitchAll(words) if is_empty(words) => self.show_choices(true),
+            Action::SwitchAll(words) => self.switch_all(words),
+            Action::Switch(_) if !has_session => {
+                self.report_no_chat("Use `:Flemma switch!` to switch every chat.");
             }
-            "switch!" => self.switch_all(&command.arguments),
-            "switch" if !self.sessions.contains_key(&command.buffer) => {
-                self.editor.report_problem(&chat::Problem::new(
-                    "This buffer is not a chat.",
-                    "Use `:Flemma switch!` to switch every chat.",
-                ));
+            Action::Mcp(server) => self.report_mcp(server.as_deref()),
+            Action::AcceptMcp(server) => self.accept_mcp(server.as_deref()),
+            Action::RestartMcp(server) => self.restart_mcp(server.as_deref()),
+            Action::TrustMcp => self.trust_mcp(),
+            Action::Autopilot(toggle @ (Toggle::Enable | Toggle::Disable)) => {
+                self.set_autopilot(*toggle == Toggle::Enable);
             }
-            "mcp" | "mcp:accept" | "mcp:restart" | "mcp:trust" => self.mcp(&command),
-            "autopilot:enable" => self.set_autopilot(true),
-            "autopilot:disable" => self.set_autopilot(false),
-            "sandbox:enable" => self.set_sandbox(true),
-            "sandbox:disable" => self.set_sandbox(false),
-            _ if self.sessions.contains_key(&command.buffer) => {
-                if command.works() {
+            Action::Sandbox(toggle @ (Toggle::Enable | Toggle::Disable)) => {
+                self.set_sandbox(*toggle == Toggle::Enable);
+            }
+            action if has_session => {
+                if action.works() {
                     self.servers.needed();
                 }
-                self.pass(command.buffer, Input::Command(command))
+                self.pass(command.buffer, Input::Command(command));
             }
-            _ => self.editor.report_problem(&chat::Problem::new(
-                "This buffer is not a chat.",
-                "Open a file whose name ends in .chat, or :set filetype=chat.",
-            )),
+            _ => {
+                self.report_no_chat("Open a file whose name ends in .chat, or :set filetype=chat.")
+            }
         }
+    }
+
+    fn report_no_chat(&self, fix: &'static str) {
+        let problem = chat::Problem::new("This buffer is not a chat.", fix);
+        self.editor.report_problem(&problem);
+    }
+
+    /// Lets the user pick a provider, model, or preset for one chat or for all.
+    fn show_choices(&self, all: bool) {
+        let choices = choices(&self.shared.settings, Some(all));
+        self.editor.show(Display::Choices(choices));
     }
 
     /// `:Flemma switch!`: the provider and model of every chat, also of those that were
@@ -337,9 +348,9 @@ impl Host {
     }
 }
 
-/// Whether a command was given without arguments.
-fn has_no_words(command: &Command) -> bool {
-    command.arguments.as_object().is_none_or(|it| it.is_empty())
+/// Returns true if a command has no words.
+fn is_empty(words: &Value) -> bool {
+    words.as_object().is_none_or(|it| it.is_empty())
 }
 
 /// The names that Lua completes. With `ask` the user picks one of them: for every chat

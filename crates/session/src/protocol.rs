@@ -5,6 +5,7 @@
 //! counts the text changes of one buffer; it is the only clock both sides share.
 
 mod chats;
+mod command;
 mod drawn;
 mod folds;
 mod incoming;
@@ -13,6 +14,7 @@ mod outgoing;
 mod questions;
 
 pub use chats::*;
+pub use command::*;
 pub use drawn::*;
 pub use folds::*;
 pub use incoming::*;

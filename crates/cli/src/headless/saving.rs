@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Front;
+use crate::protocol::Action;
 
 /// Between two writes while an answer arrives. What may be lost is less than the
 /// second that RELIABILITY's first promise allows.
@@ -65,7 +66,7 @@ impl Front {
                 self.output.tell(&format!(
                     "{path} cannot be written: {error}. It is left as it is, and what goes on is stopped."
                 ));
-                self.press("cancel", 0);
+                self.press(Action::Cancel, 0);
             }
         }
     }

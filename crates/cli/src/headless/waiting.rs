@@ -15,6 +15,7 @@ use super::compose;
 use super::file::ChatFile;
 use super::stdin_prompt::{self, Answer};
 use crate::exit_code::Code;
+use crate::protocol::Action;
 use crate::sandbox;
 use crate::settings::Here;
 use crate::settings::judges::Inspection;
@@ -96,7 +97,7 @@ impl Front {
     fn end(&mut self) {
         // What was not said is kept where the next one finds it.
         if self.unsaid && !std::mem::replace(&mut self.taken_back, true) {
-            return self.press("queue!", 0);
+            return self.press(Action::TakeBackQueue, 0);
         }
         if self.outcome.limited {
             let told = format!("round limit ({}) reached", self.max_turns);
@@ -228,7 +229,7 @@ impl Front {
 
     /// Alt-Enter on a call that waits.
     fn approve_call(&mut self, line: usize) {
-        self.press("resolve", line);
+        self.press(Action::Resolve, line);
     }
 
     /// Writes the refusal into the call's block, then Alt-Enter on it.
@@ -248,6 +249,6 @@ impl Front {
         self.outcome.refused.push(format!("{name} ({})", key.1));
         self.outcome.worked = true;
         self.type_lines(edit.lines, &edit.replacement);
-        self.press("resolve", line);
+        self.press(Action::Resolve, line);
     }
 }

@@ -1,29 +1,40 @@
-//! `:Flemma mcp`: what it says of the servers, and does with them.
-
-use serde_json::Value;
+//! `:Flemma mcp` and its group.
 
 use super::Host;
-use crate::protocol::Command;
 
 impl Host {
-    /// `:Flemma mcp` and its group.
-    pub(super) fn mcp(&mut self, command: &Command) {
-        let name = command.arguments.get("1").and_then(Value::as_str);
-        match (command.name.as_str(), name) {
-            ("mcp:trust", _) => {
-                self.servers.trust();
-                self.take_said();
-            }
-            ("mcp:accept", Some(name)) => self.servers.accept(name),
-            ("mcp:restart", Some(name)) => self.servers.restart(name),
-            ("mcp", name) => {
-                let lines = self.servers.report(name);
-                self.editor.report("mcp", lines);
-            }
-            (other, _) => self.editor.report_problem(&chat::Problem::new(
-                format!(":Flemma {other} needs the name of a server."),
-                ":Flemma mcp lists them.",
-            )),
+    /// `:Flemma mcp`: reports on all servers, or on one.
+    pub(super) fn report_mcp(&self, server: Option<&str>) {
+        let lines = self.servers.report(server);
+        self.editor.report("mcp", lines);
+    }
+
+    /// `:Flemma mcp:accept`
+    pub(super) fn accept_mcp(&self, server: Option<&str>) {
+        match server {
+            Some(server) => self.servers.accept(server),
+            None => self.report_no_server("mcp:accept"),
         }
+    }
+
+    /// `:Flemma mcp:restart`
+    pub(super) fn restart_mcp(&self, server: Option<&str>) {
+        match server {
+            Some(server) => self.servers.restart(server),
+            None => self.report_no_server("mcp:restart"),
+        }
+    }
+
+    /// `:Flemma mcp:trust`
+    pub(super) fn trust_mcp(&mut self) {
+        self.servers.trust();
+        self.take_said();
+    }
+
+    fn report_no_server(&self, command: &str) {
+        self.editor.report_problem(&chat::Problem::new(
+            format!(":Flemma {command} needs the name of a server."),
+            ":Flemma mcp lists them.",
+        ));
     }
 }

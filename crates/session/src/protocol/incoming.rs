@@ -1,14 +1,13 @@
 //! What the plugin says.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Attach, BufferId, Changed, Detached, Directory, EditorReply, RegisteredTools, Renamed,
-    Resolvers, Saved, Snapshot, ToolCommand, ToolReturned, Viewport, WindowId,
+    Attach, BufferId, Changed, Command, Detached, Directory, EditorReply, RegisteredTools, Renamed,
+    Resolvers, Saved, Snapshot, ToolCommand, ToolReturned, Viewport,
 };
 
 /// What the plugin says. The name of a message is its variant in snake case.
@@ -82,64 +81,6 @@ pub struct Configure {
     /// Who has a say with these options.
     #[serde(default)]
     pub resolvers: Resolvers,
-}
-
-/// The user wants something.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Command {
-    /// Where.
-    pub buffer: BufferId,
-    /// A key's name, or what stands after `:Flemma`.
-    pub name: String,
-    /// The cursor's line.
-    pub line: usize,
-    /// The window it was pressed in.
-    pub window: WindowId,
-    /// What else was said.
-    #[serde(default)]
-    pub arguments: Value,
-    /// The last call that was shown again and is on the screen; absent when there is none.
-    #[serde(default)]
-    pub shown: Option<ShownAgain>,
-    /// The marks of calls that wait and are folded away in that window.
-    #[serde(default)]
-    pub hidden: Vec<String>,
-    /// For how long each call that waits has been on the screen, in milliseconds, by the
-    /// id of its mark; one that was not drawn yet is absent.
-    #[serde(default)]
-    pub drawn_ms: HashMap<String, u64>,
-}
-
-/// See [`MarkItem::again`](super::MarkItem::again).
-#[derive(Debug, Clone, Copy, Deserialize)]
-pub struct ShownAgain {
-    /// Which time.
-    pub again: u64,
-    /// For how long it has been on the screen, in milliseconds.
-    pub for_ms: u64,
-}
-
-impl Command {
-    /// Whether it may have something sent or run.
-    pub fn works(&self) -> bool {
-        let name = self.name.as_str();
-        let speaks = matches!(name, "steer" | "queue") && self.words().is_some();
-        let decides = matches!(name, "resolve" | "tool:execute" | "approve" | "reject");
-        speaks || decides || matches!(name, "advance" | "send")
-    }
-
-    /// Whether calls that wait may be decided about.
-    pub fn decides(&self) -> bool {
-        matches!(
-            self.name.as_str(),
-            "advance" | "resolve" | "tool:execute" | "approve"
-        )
-    }
-
-    /// What the user says with it, as it was typed.
-    pub fn words(&self) -> Option<&str> {
-        self.arguments.get("text").and_then(Value::as_str)
-    }
 }
 
 /// What became of an edit.

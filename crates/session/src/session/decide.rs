@@ -3,39 +3,44 @@
 use chat::cycle::Event;
 
 use super::Session;
-use crate::protocol::Command;
 
 impl Session {
-    /// Approves the call under the cursor, the only one that waits, or all; or refuses one.
-    pub(super) fn decide(&mut self, command: &Command) {
-        let rejects = command.name == "reject";
-        let word = command.arguments.get("1").and_then(|it| it.as_str());
+    /// Approves the call on a line, the only pending one, or all if `word` is `all`.
+    pub(super) fn approve(&mut self, line: usize, word: Option<&str>) {
         match word {
-            Some("all") if !rejects => return self.queue.push(Event::ApproveAll),
-            Some(word) if !rejects => {
+            None => {}
+            Some("all") => return self.queue.push(Event::ApproveAll),
+            Some(word) => {
                 return self.inform(&format!(
                     "\":Flemma approve\" takes \"all\" or nothing, not \"{word}\"."
                 ));
             }
-            _ => {}
         }
-        let found = self
-            .cycle
-            .meant(command.line, &self.buffer.mirror.document());
-        match found {
-            Ok(line) if rejects => {
-                let reason = command.words().unwrap_or_default().to_owned();
-                self.queue.push(Event::Reject { line, reason });
-            }
+        match self.meant(line) {
             Ok(line) if self.answers_question(line) => {}
             Ok(line) => self.queue.push(Event::Resolve { line }),
             Err(0) => self.inform("No call waits here."),
-            Err(count) if rejects => self.inform(&format!(
-                "{count} calls wait. Put the cursor on the one to reject."
-            )),
             Err(count) => self.inform(&format!(
                 "{count} calls wait. Put the cursor on one of them, or use :Flemma approve all."
             )),
         }
+    }
+
+    /// Rejects the call on a line, or the only pending one.
+    pub(super) fn reject(&mut self, line: usize, reason: String) {
+        match self.meant(line) {
+            Ok(line) => self.queue.push(Event::Reject { line, reason }),
+            Err(0) => self.inform("No call waits here."),
+            Err(count) => self.inform(&format!(
+                "{count} calls wait. Put the cursor on the one to reject."
+            )),
+        }
+    }
+
+    /// Returns the line of the call that a key on `line` means, or the number of pending
+    /// calls if it means none.
+    fn meant(&self, line: usize) -> Result<usize, usize> {
+        let document = self.buffer.mirror.document();
+        self.cycle.meant(line, &document)
     }
 }

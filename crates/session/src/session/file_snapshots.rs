@@ -259,7 +259,7 @@ impl Session {
             let shown = command.shown.filter(|it| it.again >= last);
             shown.is_some_and(|it| it.for_ms >= LEAST_READ_MS)
         };
-        !command.decides() || self.editor.is_headless() || last.max().is_none_or(read)
+        !command.action.approves() || self.editor.is_headless() || last.max().is_none_or(read)
     }
 }
 

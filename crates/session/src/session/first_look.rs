@@ -8,7 +8,7 @@ use chat::document::Document;
 use chat::marks::{self, Mark};
 
 use super::Session;
-use crate::protocol::Command;
+use crate::protocol::{Action, Command};
 
 /// What was pressed too soon, and when calls appeared that have no placeholder.
 #[derive(Debug, Default)]
@@ -57,16 +57,15 @@ impl Session {
 
 /// The calls that a key would run by the user's own word.
 fn meant(command: &Command, document: &Document<'_>, marks: &[Mark]) -> Vec<CallKey> {
-    let word = command.arguments.get("1").and_then(|it| it.as_str());
     let pending = || {
         marks
             .iter()
             .filter(|it| it.pending)
             .map(|it| it.call.clone())
     };
-    match (command.name.as_str(), word) {
-        ("approve", Some("all")) => pending().collect(),
-        ("resolve" | "tool:execute" | "approve", _) => match call_at(document, command.line) {
+    match &command.action {
+        Action::Approve(Some(word)) if word == "all" => pending().collect(),
+        Action::Resolve | Action::Approve(_) => match call_at(document, command.line) {
             Some(call) => vec![call],
             None => pending().collect(),
         },

@@ -249,7 +249,7 @@ impl Session {
     /// Opens the calls that a key would decide about while they are folded away. Returns
     /// true if there is one: the key then does nothing else.
     pub(super) fn unfold_hidden(&self, command: &Command) -> bool {
-        if !command.decides() {
+        if !command.action.approves() {
             return false;
         }
         let marks = self.view.shown.marks.iter();

@@ -8,26 +8,14 @@ use chat::origin::ChangeSource;
 use chat::write::TextEdit;
 
 use super::Session;
-use crate::protocol::{Command, Cursor, Display};
-
-/// Whether `:Flemma trust` is about the tools of the project.
-fn names_tools(command: &Command) -> bool {
-    command
-        .arguments
-        .get("1")
-        .is_some_and(|word| word == "tools")
-}
+use crate::protocol::{Action, Command, Cursor, Display, Toggle};
 
 impl Session {
     pub(super) fn command(&mut self, command: Command) {
         self.view.cursor.window = Some(command.window);
-        self.view.cursor.insert = command
-            .arguments
-            .get("insert")
-            .and_then(serde_json::Value::as_bool)
-            == Some(true);
+        self.view.cursor.insert = command.action == Action::Advance { from_insert: true };
         self.queue.unsettle();
-        if !command.works() || self.may_start(&command) {
+        if !command.action.works() || self.may_start(&command) {
             self.carry_out(&command);
         }
     }
@@ -42,7 +30,7 @@ impl Session {
             return false;
         }
         self.tell_cut_off();
-        !self.is_waiting_for_tools() || command.words().is_some()
+        !self.is_waiting_for_tools() || command.action.has_text()
     }
 
     /// Why a key does nothing: it was pressed before the user could read what it is about.
@@ -65,41 +53,57 @@ impl Session {
 
     fn carry_out(&mut self, command: &Command) {
         let line = command.line;
-        match command.name.as_str() {
-            "advance" if self.goes_to_question() => {}
-            "resolve" | "tool:execute" if self.answers_question(line) => {}
-            "advance" => self.queue.push(Event::Advance),
-            "send" => self.queue.push(Event::Send),
-            "resolve" | "tool:execute" => self.queue.push(Event::Resolve { line }),
-            "approve" | "reject" => self.decide(command),
-            "steer" | "queue" | "queue!" => self.speak(command),
-            "cancel" if self.take_back_waiting() => {}
-            "cancel" | "tool:cancel-all" => self.queue.push(Event::Cancel),
-            "tool:cancel" => self.queue.push(Event::CancelTool { line }),
-            "tool:list" => self.list_tools(),
-            "usage" => self.report_usage(),
-            "log" => self.report_log(),
-            "status" => {
-                let word = command.arguments.get("1");
-                self.report_status(word.is_some_and(|word| word == "verbose"));
+        match &command.action {
+            Action::Advance { .. } if self.goes_to_question() => {}
+            Action::Resolve if self.answers_question(line) => {}
+            Action::Advance { .. } => self.queue.push(Event::Advance),
+            Action::Send => self.queue.push(Event::Send),
+            Action::Resolve => self.queue.push(Event::Resolve { line }),
+            Action::Approve(word) => self.approve(line, word.as_deref()),
+            Action::Reject(reason) => self.reject(line, reason.clone().unwrap_or_default()),
+            Action::Steer(text) => self.speak(Event::Steer(text.clone())),
+            Action::Queue(text) => self.speak(Event::FollowUp(text.clone())),
+            Action::TakeBackQueue => self.speak(Event::TakeBack(Vec::new())),
+            Action::Cancel if self.take_back_waiting() => {}
+            Action::Cancel | Action::CancelTools => self.queue.push(Event::Cancel),
+            Action::CancelTool => self.queue.push(Event::CancelTool { line }),
+            Action::TrustTools(trust) => self.trust_tools(*trust),
+            Action::TrustChat(true) => self.trust(),
+            Action::TrustChat(false) => self.distrust(),
+            Action::Switch(words) => self.switch(words),
+            Action::Fix => self.fix(line),
+            Action::AllowFile => self.allow_file(line),
+            report => self.report(report),
+        }
+    }
+
+    /// Carries out a command that only reports something.
+    fn report(&mut self, action: &Action) {
+        match action {
+            Action::ListQueue => self.list_queued(),
+            Action::ListTools => self.list_tools(),
+            Action::Usage => self.report_usage(),
+            Action::Log => self.report_log(),
+            Action::Status { verbose } => self.report_status(*verbose),
+            Action::Sandbox(Toggle::Report) => self.report_sandbox(),
+            Action::Autopilot(Toggle::Report) => {
+                self.inform(if self.policy.rules().options.autopilot {
+                    "Autopilot is on."
+                } else {
+                    "Autopilot is off."
+                });
             }
-            "trust" if names_tools(command) => self.trust_tools(true),
-            "trust!" if names_tools(command) => self.trust_tools(false),
-            "trust" => self.trust(),
-            "trust!" => self.distrust(),
-            "switch" => self.switch(&command.arguments),
-            "fix" => self.fix(line),
-            "allow-file" => self.allow_file(line),
-            "sandbox:status" => self.report_sandbox(),
-            "autopilot:status" => self.inform(if self.policy.rules().options.autopilot {
-                "Autopilot is on."
-            } else {
-                "Autopilot is off."
-            }),
-            other => self.editor.report_problem(&chat::Problem::new(
-                format!("The host knows no command \"{other}\"."),
-                "",
-            )),
+            other => {
+                let name = match other {
+                    Action::Unknown(name) => name.clone(),
+                    // The host carries out all others itself.
+                    other => format!("{other:?}"),
+                };
+                self.editor.report_problem(&chat::Problem::new(
+                    format!("The host knows no command \"{name}\"."),
+                    "",
+                ));
+            }
         }
     }
 

@@ -218,10 +218,9 @@ impl Stage {
     ) {
         self.send(Input::Command(Command {
             buffer: BUFFER,
-            name: name.to_owned(),
+            action: Action::parse(name, arguments),
             line,
             window: 1,
-            arguments,
             shown: again.map(|again| ShownAgain {
                 again,
                 for_ms: 60_000,

@@ -4,22 +4,16 @@
 use chat::cycle::Event;
 
 use super::Session;
-use crate::protocol::{Command, Display, Queued, QueuedItem};
+use crate::protocol::{Display, Queued, QueuedItem};
 
 impl Session {
-    /// `:Flemma steer`, `:Flemma queue` and `:Flemma queue!`.
-    pub(super) fn speak(&mut self, command: &Command) {
-        let text = command.words().map(str::to_owned);
-        match (command.name.as_str(), text) {
-            ("steer", text) => self.queue.push(Event::Steer(text.unwrap_or_default())),
-            ("queue", Some(text)) => self.queue.push(Event::FollowUp(text)),
-            ("queue", None) => self.list_queued(),
-            _ => self.queue.push(Event::TakeBack(Vec::new())),
-        }
+    /// Handles a message that the user sends or takes back while the model works.
+    pub(super) fn speak(&mut self, event: Event) {
+        self.queue.push(event);
         self.view.redraw();
     }
 
-    fn list_queued(&self) {
+    pub(super) fn list_queued(&self) {
         let items = self.queued_items();
         if items.is_empty() {
             return self.inform("No message is queued. Write one behind :Flemma queue.");

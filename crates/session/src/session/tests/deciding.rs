@@ -246,10 +246,9 @@ fn a_call_that_is_folded_away_is_shown_before_a_key_decides_about_it() {
     let before = stage.record().rests();
     stage.send(super::Input::Command(crate::protocol::Command {
         buffer: super::BUFFER,
-        name: "advance".to_owned(),
+        action: crate::protocol::Action::Advance { from_insert: false },
         line: 0,
         window: 1,
-        arguments: json!({}),
         shown: None,
         hidden: vec![id],
         drawn_ms: Default::default(),

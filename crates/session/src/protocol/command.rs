@@ -1,0 +1,234 @@
+//! Keys and `:Flemma` commands.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{BufferId, WindowId};
+
+/// A key or command of the user, and what was on the screen when it was given.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(from = "Message")]
+pub struct Command {
+    /// The current buffer.
+    pub buffer: BufferId,
+    /// What to do.
+    pub action: Action,
+    /// The cursor's line.
+    pub line: usize,
+    /// The current window.
+    pub window: WindowId,
+    /// The last call on the screen that was shown again.
+    pub shown: Option<ShownAgain>,
+    /// IDs of the marks of pending calls that are folded away in the window.
+    pub hidden: Vec<String>,
+    /// How long each pending call has been on the screen, in milliseconds, by the ID of its
+    /// mark. Calls that were not drawn yet are absent.
+    pub drawn_ms: HashMap<String, u64>,
+}
+
+/// See [`MarkItem::again`](super::MarkItem::again).
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct ShownAgain {
+    /// The mark's counter.
+    pub again: u64,
+    /// How long the call has been on the screen, in milliseconds.
+    pub for_ms: u64,
+}
+
+/// A key or command of the user.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Ctrl-]: start the next phase.
+    Advance {
+        /// True if the key was pressed in Insert mode.
+        from_insert: bool,
+    },
+    /// Send the conversation as it is.
+    Send,
+    /// Run or resolve the call at the cursor.
+    Resolve,
+    /// Approve a call, or all if the word is `all`.
+    Approve(Option<String>),
+    /// Reject a call for this reason.
+    Reject(Option<String>),
+    /// Send a message while the model works.
+    Steer(String),
+    /// Send a message when the model is done.
+    Queue(String),
+    /// List the queued messages.
+    ListQueue,
+    /// Move the queued messages to the prompt.
+    TakeBackQueue,
+    /// Stop the request, or all running calls.
+    Cancel,
+    /// Cancel the call at the cursor.
+    CancelTool,
+    /// Cancel all running calls.
+    CancelTools,
+    /// List the running calls and all tools.
+    ListTools,
+    /// Report tokens and cost.
+    Usage,
+    /// Report recent decisions.
+    Log,
+    /// Report the state of the chat.
+    Status {
+        /// True if every option is reported.
+        verbose: bool,
+    },
+    /// Trust the chat's frontmatter, or revoke that.
+    TrustChat(bool),
+    /// Trust the project's tools, or revoke that.
+    TrustTools(bool),
+    /// Change provider, model, or parameters of this chat. Holds an object of words.
+    Switch(Value),
+    /// The same for every chat.
+    SwitchAll(Value),
+    /// Apply the fix of the diagnostic at the cursor.
+    Fix,
+    /// Let the chat send the file that the line names.
+    AllowFile,
+    /// Report or change whether phases start without a key.
+    Autopilot(Toggle),
+    /// Report or change whether commands run in the sandbox.
+    Sandbox(Toggle),
+    /// Open a chat with the tutor.
+    Tutor,
+    /// Run a command that is written as YAML. Holds its words and the folder.
+    Run(Value),
+    /// Report on the MCP servers, or on one.
+    Mcp(Option<String>),
+    /// Accept the current tools of a server.
+    AcceptMcp(Option<String>),
+    /// Restart a server.
+    RestartMcp(Option<String>),
+    /// Trust the servers of the project.
+    TrustMcp,
+    /// A name that this version does not know.
+    Unknown(String),
+}
+
+/// What a command does to an option that is on or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Toggle {
+    /// Turns it on.
+    Enable,
+    /// Turns it off.
+    Disable,
+    /// Reports it.
+    Report,
+}
+
+impl Action {
+    /// Parses a command's name and arguments, as Lua sends them.
+    pub fn parse(name: &str, arguments: Value) -> Self {
+        let string = |name: &str| arguments[name].as_str().map(str::to_owned);
+        let (word, text) = (|| string("1"), || string("text"));
+        let is_tools = || arguments["1"] == "tools";
+        match name {
+            "advance" => Self::Advance {
+                from_insert: arguments["insert"] == true,
+            },
+            "send" => Self::Send,
+            "resolve" | "tool:execute" => Self::Resolve,
+            "approve" => Self::Approve(word()),
+            "reject" => Self::Reject(text()),
+            "steer" => Self::Steer(text().unwrap_or_default()),
+            "queue" => text().map_or(Self::ListQueue, Self::Queue),
+            "queue!" => Self::TakeBackQueue,
+            "cancel" => Self::Cancel,
+            "tool:cancel" => Self::CancelTool,
+            "tool:cancel-all" => Self::CancelTools,
+            "trust" if is_tools() => Self::TrustTools(true),
+            "trust!" if is_tools() => Self::TrustTools(false),
+            "trust" => Self::TrustChat(true),
+            "trust!" => Self::TrustChat(false),
+            "switch" => Self::Switch(arguments),
+            "switch!" => Self::SwitchAll(arguments),
+            "fix" => Self::Fix,
+            "allow-file" => Self::AllowFile,
+            "tutor" => Self::Tutor,
+            "run" => Self::Run(arguments),
+            "mcp:accept" => Self::AcceptMcp(word()),
+            "mcp:restart" => Self::RestartMcp(word()),
+            "mcp:trust" => Self::TrustMcp,
+            name => Self::parse_report(name, word()),
+        }
+    }
+
+    /// Parses the commands that report something, and those that turn an option on or off.
+    fn parse_report(name: &str, word: Option<String>) -> Self {
+        match name {
+            "tool:list" => Self::ListTools,
+            "usage" => Self::Usage,
+            "log" => Self::Log,
+            "status" => Self::Status {
+                verbose: word.is_some_and(|it| it == "verbose"),
+            },
+            "mcp" => Self::Mcp(word),
+            "autopilot:enable" => Self::Autopilot(Toggle::Enable),
+            "autopilot:disable" => Self::Autopilot(Toggle::Disable),
+            "autopilot:status" => Self::Autopilot(Toggle::Report),
+            "sandbox:enable" => Self::Sandbox(Toggle::Enable),
+            "sandbox:disable" => Self::Sandbox(Toggle::Disable),
+            "sandbox:status" => Self::Sandbox(Toggle::Report),
+            other => Self::Unknown(other.to_owned()),
+        }
+    }
+
+    /// Returns true if it may send a request or run a tool.
+    pub fn works(&self) -> bool {
+        let speaks = matches!(self, Self::Steer(_) | Self::Queue(_));
+        let decides = matches!(self, Self::Resolve | Self::Approve(_) | Self::Reject(_));
+        speaks || decides || matches!(self, Self::Advance { .. } | Self::Send)
+    }
+
+    /// Returns true if it may approve pending calls.
+    pub fn approves(&self) -> bool {
+        matches!(
+            self,
+            Self::Advance { .. } | Self::Resolve | Self::Approve(_)
+        )
+    }
+
+    /// Returns true if it carries a message to the model.
+    pub fn has_text(&self) -> bool {
+        matches!(
+            self,
+            Self::Steer(_) | Self::Queue(_) | Self::Reject(Some(_))
+        )
+    }
+}
+
+/// A [`Command`] as Lua sends it.
+#[derive(Deserialize)]
+struct Message {
+    buffer: BufferId,
+    name: String,
+    line: usize,
+    window: WindowId,
+    #[serde(default)]
+    arguments: Value,
+    #[serde(default)]
+    shown: Option<ShownAgain>,
+    #[serde(default)]
+    hidden: Vec<String>,
+    #[serde(default)]
+    drawn_ms: HashMap<String, u64>,
+}
+
+impl From<Message> for Command {
+    fn from(message: Message) -> Self {
+        Self {
+            buffer: message.buffer,
+            action: Action::parse(&message.name, message.arguments),
+            line: message.line,
+            window: message.window,
+            shown: message.shown,
+            hidden: message.hidden,
+            drawn_ms: message.drawn_ms,
+        }
+    }
+}
