@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tools::{Place, ScriptFolder};
+use tools::{ScriptFolder, ScriptRoot};
 
 use crate::arguments::{Language, NewTool};
 use crate::config_dir;
@@ -95,7 +95,7 @@ fn next_steps(new: &NewTool, folder: &Path) -> String {
 
 /// What keeps the new tool from being used, such as another one of its name.
 fn first_problem(folder: &Path) -> Option<String> {
-    let mut tools = ScriptFolder::new(Place {
+    let mut tools = ScriptFolder::new(ScriptRoot {
         root: folder.parent()?.to_owned(),
         libraries: Vec::new(),
         agreed: None,

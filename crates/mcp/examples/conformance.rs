@@ -12,7 +12,7 @@ use mcp::{Agreed, Called, Caller, Reach, Server, Spec};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tools::{Form, Person, Progress, Reply};
+use tools::{Elicitation, Form, FormReply, Progress};
 
 #[tokio::main]
 async fn main() -> Result<(), String> {
@@ -87,9 +87,9 @@ fn done(content: &str) -> ToolOutcome {
 struct Content;
 
 #[async_trait]
-impl Person for Content {
-    async fn ask(&self, form: Form) -> Reply {
-        Reply::Given(mcp::defaults(&form))
+impl Elicitation for Content {
+    async fn ask(&self, form: Form) -> FormReply {
+        FormReply::Accepted(mcp::defaults(&form))
     }
 }
 
@@ -121,7 +121,7 @@ async fn client(url: String) -> Result<(), String> {
         };
         let caller = Caller {
             progress: Progress::default(),
-            person: Arc::new(Content),
+            elicitation: Arc::new(Content),
             cancel: CancellationToken::new(),
             limit: Duration::from_secs(20),
         };

@@ -24,7 +24,7 @@ use rmcp::service::{RequestHandle, RunningService, ServiceError};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tools::{Person, Program, Progress};
+use tools::{Elicitation, Program, Progress};
 
 use crate::definition::{Definition, MOST_TOOLS, clean};
 use crate::spec::Spec;
@@ -56,7 +56,7 @@ pub struct Connection {
     _program: Option<Program>,
 }
 
-/// Reply to a call.
+/// FormReply to a call.
 enum CallReply {
     /// A result, possibly an intermediate one with questions.
     Result(Value),
@@ -70,7 +70,7 @@ pub struct Caller {
     /// Receives progress.
     pub progress: Progress,
     /// Answers the server's questions to the user.
-    pub person: Arc<dyn Person>,
+    pub elicitation: Arc<dyn Elicitation>,
     /// Cancels the call.
     pub cancel: CancellationToken,
     /// Time limit, excluding the time the user takes to answer.
@@ -196,7 +196,7 @@ impl Connection {
     /// Calls a tool with the time limit `caller.limit`. Reports cancellation and timeout to
     /// the server, and closes the connection if the server then does not respond.
     pub async fn call(&self, tool: &str, arguments: Map<String, Value>, caller: &Caller) -> Called {
-        let questions = Arc::new(Questions::new(caller.person.clone()));
+        let questions = Arc::new(Questions::new(caller.elicitation.clone()));
         let called = self.call_and_answer(tool, arguments, caller, &questions);
         let called = called.await;
         questions.end();

@@ -4,7 +4,7 @@
 //! the specification are supported.
 
 use serde_json::{Map, Value, json};
-use tools::{Choice, Field, Form, Kind, Reply, Wanted};
+use tools::{Choice, Field, Form, FieldKind, FormReply, FormContent};
 
 use crate::definition::clean;
 
@@ -26,8 +26,8 @@ const CHOICES: usize = 200;
 /// The question is not supported; a phrase.
 pub fn form(server: &str, params: &Value) -> Result<Form, String> {
     let wanted = match params["mode"].as_str() {
-        Some("url") => Wanted::Visit(address(&params["url"])?),
-        None | Some("form") => Wanted::Fields(fields(&params["requestedSchema"])?),
+        Some("url") => FormContent::Visit(address(&params["url"])?),
+        None | Some("form") => FormContent::Fields(fields(&params["requestedSchema"])?),
         Some(other) => return Err(format!("it asks in the way {:?}", line(other, ABOUT))),
     };
     Ok(Form {
@@ -43,12 +43,12 @@ pub fn summary(params: &Value) -> String {
 }
 
 /// Converts the user's reply to the protocol's result.
-pub fn result(reply: Reply, params: &Value) -> Value {
+pub fn result(reply: FormReply, params: &Value) -> Value {
     match reply {
-        Reply::Given(_) if params["mode"] == "url" => json!({"action": "accept"}),
-        Reply::Given(content) => json!({"action": "accept", "content": content}),
-        Reply::Declined | Reply::Nobody => json!({"action": "decline"}),
-        Reply::Dismissed => json!({"action": "cancel"}),
+        FormReply::Accepted(_) if params["mode"] == "url" => json!({"action": "accept"}),
+        FormReply::Accepted(content) => json!({"action": "accept", "content": content}),
+        FormReply::Declined | FormReply::Unavailable => json!({"action": "decline"}),
+        FormReply::Cancelled => json!({"action": "cancel"}),
     }
 }
 
@@ -92,23 +92,23 @@ fn fields(schema: &Value) -> Result<Vec<Field>, String> {
     }
 }
 
-fn kind(property: &Value) -> Option<Kind> {
+fn kind(property: &Value) -> Option<FieldKind> {
     match text(property, "type") {
-        "boolean" => Some(Kind::YesNo),
+        "boolean" => Some(FieldKind::YesNo),
         "string" => match choices(property) {
-            Some(choices) => (!choices.is_empty()).then_some(Kind::One(choices)),
-            None => Some(Kind::Text {
+            Some(choices) => (!choices.is_empty()).then_some(FieldKind::One(choices)),
+            None => Some(FieldKind::Text {
                 least: property["minLength"].as_u64().unwrap_or_default(),
                 most: property["maxLength"].as_u64(),
                 format: property["format"].as_str().map(|it| line(it, ABOUT)),
             }),
         },
-        kind @ ("number" | "integer") => Some(Kind::Number {
+        kind @ ("number" | "integer") => Some(FieldKind::Number {
             whole: kind == "integer",
             least: property["minimum"].as_f64(),
             most: property["maximum"].as_f64(),
         }),
-        "array" => Some(Kind::Some {
+        "array" => Some(FieldKind::Some {
             choices: choices(&property["items"]).filter(|it| !it.is_empty())?,
             least: property["minItems"].as_u64().unwrap_or_default(),
             most: property["maxItems"].as_u64(),
@@ -144,17 +144,17 @@ fn choice(value: &str, title: Option<&str>) -> Option<Choice> {
 }
 
 /// Returns true if a default is a valid value of the field.
-fn takes(kind: &Kind, value: &Value) -> bool {
+fn takes(kind: &FieldKind, value: &Value) -> bool {
     let is_there = |choices: &[Choice], value: &Value| {
         choices.iter().any(|it| value.as_str() == Some(&it.value))
     };
     match kind {
-        Kind::Text { .. } => value.as_str().is_some_and(|it| clean(it, SAID) == it),
-        Kind::Number { whole: true, .. } => value.is_i64(),
-        Kind::Number { .. } => value.is_number(),
-        Kind::YesNo => value.is_boolean(),
-        Kind::One(choices) => is_there(choices, value),
-        Kind::Some { choices, .. } => value
+        FieldKind::Text { .. } => value.as_str().is_some_and(|it| clean(it, SAID) == it),
+        FieldKind::Number { whole: true, .. } => value.is_i64(),
+        FieldKind::Number { .. } => value.is_number(),
+        FieldKind::YesNo => value.is_boolean(),
+        FieldKind::One(choices) => is_there(choices, value),
+        FieldKind::Some { choices, .. } => value
             .as_array()
             .is_some_and(|all| all.iter().all(|it| is_there(choices, it))),
     }
@@ -172,7 +172,7 @@ fn line(text: &str, most: usize) -> String {
 
 /// Returns the default values of the fields.
 pub fn defaults(form: &Form) -> Map<String, Value> {
-    let Wanted::Fields(fields) = &form.wanted else {
+    let FormContent::Fields(fields) = &form.wanted else {
         return Map::new();
     };
     let known = fields
@@ -207,7 +207,7 @@ mod tests {
             Value::Object(defaults(&form)),
             json!({"age": 30, "agreed": true, "several": ["r"]})
         );
-        let Wanted::Fields(fields) = form.wanted else {
+        let FormContent::Fields(fields) = form.wanted else {
             panic!("{form:?}");
         };
         let said: Vec<_> = fields
@@ -249,20 +249,20 @@ mod tests {
     #[test]
     fn nobody_answers_in_the_users_place() {
         assert_eq!(
-            result(Reply::Nobody, &Value::Null),
+            result(FormReply::Unavailable, &Value::Null),
             json!({"action": "decline"})
         );
         assert_eq!(
-            result(Reply::Dismissed, &Value::Null),
+            result(FormReply::Cancelled, &Value::Null),
             json!({"action": "cancel"})
         );
         let given = Map::from_iter([("a".to_owned(), json!(1))]);
         assert_eq!(
-            result(Reply::Given(given.clone()), &Value::Null),
+            result(FormReply::Accepted(given.clone()), &Value::Null),
             json!({"action": "accept", "content": {"a": 1}})
         );
         assert_eq!(
-            result(Reply::Given(given), &json!({"mode": "url"})),
+            result(FormReply::Accepted(given), &json!({"mode": "url"})),
             json!({"action": "accept"})
         );
     }

@@ -100,7 +100,7 @@ impl Tool for ServerTool {
         let caller = Caller {
             limit: self.limit(ctx.timeout),
             progress: ctx.progress,
-            person: ctx.person,
+            elicitation: ctx.elicitation,
             cancel: ctx.cancel,
         };
         match self.server.call(name, arguments, &caller).await {

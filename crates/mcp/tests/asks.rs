@@ -11,16 +11,16 @@ use mcp::{Agreed, Called, Caller, Reach, Server, ServerEvent, Spec};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use tools::{Form, NoPerson, Person, Progress, Reply, Wanted};
+use tools::{Form, NoElicitation, Elicitation, Progress, FormReply, FormContent};
 
 /// Somebody who always answers the same, and remembers what was asked.
 struct Somebody {
     asked: Mutex<Vec<Form>>,
-    reply: Reply,
+    reply: FormReply,
 }
 
 impl Somebody {
-    fn who_says(reply: Reply) -> Arc<Self> {
+    fn who_says(reply: FormReply) -> Arc<Self> {
         Arc::new(Self {
             asked: Mutex::default(),
             reply,
@@ -29,8 +29,8 @@ impl Somebody {
 }
 
 #[async_trait]
-impl Person for Somebody {
-    async fn ask(&self, form: Form) -> Reply {
+impl Elicitation for Somebody {
+    async fn ask(&self, form: Form) -> FormReply {
         self.asked.lock().unwrap().push(form);
         self.reply.clone()
     }
@@ -41,8 +41,8 @@ impl Person for Somebody {
 struct Thinker(Notify);
 
 #[async_trait]
-impl Person for Thinker {
-    async fn ask(&self, _form: Form) -> Reply {
+impl Elicitation for Thinker {
+    async fn ask(&self, _form: Form) -> FormReply {
         self.0.notify_one();
         std::future::pending().await
     }
@@ -71,14 +71,14 @@ fn fake(how: &str) -> (Arc<Server>, Heard) {
     (server, heard)
 }
 
-async fn ask(server: &Server, person: Arc<dyn Person>, params: Value) -> Called {
-    call(server, "ask", person, params).await
+async fn ask(server: &Server, elicitation: Arc<dyn Elicitation>, params: Value) -> Called {
+    call(server, "ask", elicitation, params).await
 }
 
-async fn call(server: &Server, tool: &str, person: Arc<dyn Person>, params: Value) -> Called {
+async fn call(server: &Server, tool: &str, elicitation: Arc<dyn Elicitation>, params: Value) -> Called {
     let caller = Caller {
         progress: Progress::default(),
-        person,
+        elicitation,
         cancel: CancellationToken::new(),
         limit: Duration::from_secs(60),
     };
@@ -107,8 +107,8 @@ fn name() -> Value {
     }})
 }
 
-fn given() -> Reply {
-    Reply::Given(Map::from_iter([("name".to_owned(), json!("Ann"))]))
+fn given() -> FormReply {
+    FormReply::Accepted(Map::from_iter([("name".to_owned(), json!("Ann"))]))
 }
 
 #[tokio::test]
@@ -123,16 +123,16 @@ async fn a_question_reaches_whoever_called_and_the_answer_the_server() {
     let asked = ann.asked.lock().unwrap().clone();
     assert_eq!(asked[0].by, "The MCP server \"fake\"");
     assert_eq!(asked[0].message, "Who are you?");
-    assert!(matches!(&asked[0].wanted, Wanted::Fields(fields) if fields[0].required));
+    assert!(matches!(&asked[0].wanted, FormContent::Fields(fields) if fields[0].required));
     assert_eq!(*heard.lock().unwrap(), [ServerEvent::Agreed]);
 }
 
 #[tokio::test]
 async fn no_and_not_now_are_told_apart() {
     let (server, _) = fake("well");
-    let no = ask(&server, Somebody::who_says(Reply::Declined), name()).await;
+    let no = ask(&server, Somebody::who_says(FormReply::Declined), name()).await;
     assert_eq!(no, answered(&json!({"action": "decline"})));
-    let later = ask(&server, Somebody::who_says(Reply::Dismissed), name()).await;
+    let later = ask(&server, Somebody::who_says(FormReply::Cancelled), name()).await;
     assert_eq!(later, answered(&json!({"action": "cancel"})));
 }
 
@@ -155,7 +155,7 @@ async fn a_question_in_the_newest_era_is_answered_by_the_same_call_again() {
 #[tokio::test]
 async fn where_nobody_is_a_question_is_declined_and_told() {
     let (server, heard) = fake("well");
-    let called = ask(&server, Arc::new(NoPerson), Value::Null).await;
+    let called = ask(&server, Arc::new(NoElicitation), Value::Null).await;
     assert_eq!(called, answered(&json!({"action": "decline"})));
     let declined = ServerEvent::Declined("Your password?".to_owned());
     assert!(heard.lock().unwrap().contains(&declined));
@@ -184,7 +184,7 @@ async fn what_cannot_be_asked_is_declined() {
     assert!(ann.asked.lock().unwrap().is_empty());
     let web =
         json!({"mode": "url", "message": "Go", "url": "https://a.example/x", "elicitationId": "1"});
-    let went = ask(&server, Somebody::who_says(Reply::Given(Map::new())), web).await;
+    let went = ask(&server, Somebody::who_says(FormReply::Accepted(Map::new())), web).await;
     assert_eq!(went, answered(&json!({"action": "accept"})));
 }
 
@@ -194,7 +194,7 @@ async fn a_call_is_cancelled_while_its_question_stands() {
     let thinker = Arc::new(Thinker::default());
     let caller = Caller {
         progress: Progress::default(),
-        person: thinker.clone(),
+        elicitation: thinker.clone(),
         cancel: CancellationToken::new(),
         limit: Duration::from_secs(60),
     };
@@ -209,7 +209,7 @@ async fn a_call_is_cancelled_while_its_question_stands() {
 #[tokio::test]
 async fn a_call_that_needs_the_user_at_an_address_is_made_again_when_they_were_there() {
     let (server, _) = fake("well");
-    let ann = Somebody::who_says(Reply::Given(Map::new()));
+    let ann = Somebody::who_says(FormReply::Accepted(Map::new()));
     let called = call(&server, "login", ann.clone(), json!(2)).await;
     assert_eq!(
         called,
@@ -220,7 +220,7 @@ async fn a_call_that_needs_the_user_at_an_address_is_made_again_when_they_were_t
     );
     let asked = ann.asked.lock().unwrap().clone();
     let addresses: Vec<_> = asked.into_iter().map(|form| form.wanted).collect();
-    let at = |number: u8| Wanted::Visit(format!("https://login.example/{number}"));
+    let at = |number: u8| FormContent::Visit(format!("https://login.example/{number}"));
     assert_eq!(addresses, [at(1), at(2)]);
 }
 
@@ -234,7 +234,7 @@ async fn a_call_that_needs_the_user_at_an_address_fails_without_them_and_not_wit
     let no = call(
         &server,
         "login",
-        Somebody::who_says(Reply::Declined),
+        Somebody::who_says(FormReply::Declined),
         json!(99),
     )
     .await;
@@ -242,11 +242,11 @@ async fn a_call_that_needs_the_user_at_an_address_fails_without_them_and_not_wit
         failed(no),
         "it wants the user to go to an address first, and that was declined: Log in to go on"
     );
-    let nobody = call(&server, "login", Arc::new(NoPerson), json!(99)).await;
+    let nobody = call(&server, "login", Arc::new(NoElicitation), json!(99)).await;
     assert!(failed(nobody).contains("and nobody is here who could: Log in"));
     let declined = ServerEvent::Declined("Log in to go on".to_owned());
     assert!(heard.lock().unwrap().contains(&declined));
-    let ann = Somebody::who_says(Reply::Given(Map::new()));
+    let ann = Somebody::who_says(FormReply::Accepted(Map::new()));
     let endless = failed(call(&server, "login", ann.clone(), json!(99)).await);
     assert_eq!(endless, "it asked 10 times instead of giving a result");
     assert_eq!(ann.asked.lock().unwrap().len(), 10);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use mcp::{Agreed, Called, Caller, Reach, Server, ServerEvent, Spec};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-use tools::{NoPerson, Progress};
+use tools::{NoElicitation, Progress};
 
 /// Long enough for a machine that does many things at once.
 const LONG: Duration = Duration::from_secs(60);
@@ -70,7 +70,7 @@ impl Fake {
 fn caller() -> Caller {
     Caller {
         progress: Progress::default(),
-        person: Arc::new(NoPerson),
+        elicitation: Arc::new(NoElicitation),
         cancel: CancellationToken::new(),
         limit: LONG,
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
-use tools::{NoPerson, Progress};
+use tools::{NoElicitation, Progress};
 
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
@@ -67,7 +67,7 @@ impl Fake {
         };
         let caller = Caller {
             progress: Progress::default(),
-            person: Arc::new(NoPerson),
+            elicitation: Arc::new(NoElicitation),
             cancel: CancellationToken::new(),
             limit: Duration::from_secs(3600),
         };

@@ -9,7 +9,7 @@ use std::time::Duration;
 use mcp::{Agreed, Called, Caller, Reach, Server, Spec};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use tools::{NoPerson, Progress};
+use tools::{NoElicitation, Progress};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -52,7 +52,7 @@ async fn called(server: &Server, tool: &str, arguments: Value, progress: Progres
     };
     let caller = Caller {
         progress,
-        person: Arc::new(NoPerson),
+        elicitation: Arc::new(NoElicitation),
         cancel: CancellationToken::new(),
         limit: LONG,
     };

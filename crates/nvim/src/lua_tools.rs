@@ -13,7 +13,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chat::tool::ToolUseId;
 use serde_json::Value;
-use tools::{End, Tool, ToolContext, ToolError, ToolResult};
+use tools::{TextEnd, Tool, ToolContext, ToolError, ToolResult};
 
 use crate::editor::Editor;
 use crate::lua_calls::Said;
@@ -219,7 +219,7 @@ impl Tool for LuaTool {
             sandbox: held(&ctx).await,
         };
         self.editor.call_lua(LuaMessage::Call(Box::new(message)));
-        let end = if self.item.tail { End::Tail } else { End::Head };
+        let end = if self.item.tail { TextEnd::Tail } else { TextEnd::Head };
         loop {
             let said = tokio::select! {
                 biased;
@@ -234,7 +234,7 @@ impl Tool for LuaTool {
                     return Ok(ToolResult::text(text));
                 }
                 Said::Problem(text) => {
-                    let text = tools::within_limits(text, End::Tail, self.name(), id, &ctx).await;
+                    let text = tools::within_limits(text, TextEnd::Tail, self.name(), id, &ctx).await;
                     return Err(ToolError::Failed(text));
                 }
             }

@@ -18,7 +18,7 @@ use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::Value;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
-use tools::{Confinement, Person, Progress, Sandbox, Secret, ToolContext};
+use tools::{Confinement, Elicitation, Progress, Sandbox, Secret, ToolContext};
 
 use crate::audit::{Audit, Start};
 use crate::buffers::EditorBuffers;
@@ -56,7 +56,7 @@ pub struct CallEnvironment {
     /// What holds its calls.
     pub sandbox: Arc<Sandbox>,
     /// Whom a call can ask something.
-    pub person: Arc<dyn Person>,
+    pub elicitation: Arc<dyn Elicitation>,
 }
 
 impl CallEnvironment {
@@ -97,7 +97,7 @@ impl CallEnvironment {
         context.reads_secrets = false;
         context.http = settings.http_allow();
         context.sandbox.clone_from(&self.sandbox);
-        context.person.clone_from(&self.person);
+        context.elicitation.clone_from(&self.elicitation);
         context.chat.clone_from(&self.path);
         context.buffer = self.buffer;
         context.models = Arc::new(Completions {

@@ -14,7 +14,7 @@ use agent::{Agent, Ended, Event, PromptRole, Provider, ToolContext, Usage};
 use async_trait::async_trait;
 use chat::Problem;
 use tokio_util::sync::CancellationToken;
-use tools::{Asked, Models, Nested, Registry};
+use tools::{ModelRequest, Models, Nested, Registry};
 
 use crate::credentials::Keyed;
 use crate::endpoint::Destination;
@@ -51,7 +51,7 @@ const CANCELLED: &str = "Cancelled by the user.";
 impl Models for Completions {
     async fn complete(
         &self,
-        asked: Asked,
+        asked: ModelRequest,
         nested: Arc<dyn Nested>,
         cancel: &CancellationToken,
     ) -> Result<String, String> {
@@ -66,7 +66,7 @@ impl Models for Completions {
 
 impl Completions {
     /// The answer to a question. Who stops waiting for it stops the request.
-    async fn answer(&self, asked: Asked, nested: Arc<dyn Nested>) -> Result<String, String> {
+    async fn answer(&self, asked: ModelRequest, nested: Arc<dyn Nested>) -> Result<String, String> {
         let mut settings = self.rules.settings.clone();
         if let Some(model) = asked.model.as_ref().filter(|it| !it.is_empty()) {
             settings.model = Some(model.clone());
@@ -161,7 +161,7 @@ impl Completions {
 }
 
 /// An agent that was told all of the question but its last words, and those.
-fn agent(provider: Provider, asked: Asked, context: ToolContext) -> (Agent, String) {
+fn agent(provider: Provider, asked: ModelRequest, context: ToolContext) -> (Agent, String) {
     let mut agent = Agent::new(provider)
         .with_context(context)
         .with_max_concurrent(1)

@@ -15,7 +15,7 @@ use agent::transport::Asker;
 use async_trait::async_trait;
 use chat::Problem;
 use provider::Secret;
-use tools::{Program, Said};
+use tools::{Program, ProgramOutput};
 
 use self::places::{Place, places};
 pub use self::places::{Wanted, how_to_store};
@@ -152,7 +152,7 @@ fn never_ran(error: &io::Error) -> String {
 }
 
 /// A program that complains about nothing has simply not found it.
-fn complained(said: &Said) -> String {
+fn complained(said: &ProgramOutput) -> String {
     let text = String::from_utf8_lossy(&said.stderr);
     let line: String = text
         .trim()

@@ -10,7 +10,7 @@ mod shown;
 use async_trait::async_trait;
 use chat::preview::one_line;
 use serde_json::{Map, Value, json};
-use tools::{Choice, Field, Form, Kind, Reply, Wanted, enough};
+use tools::{Choice, Field, FieldKind, Form, FormContent, FormReply, enough};
 
 pub use self::shown::lines;
 use self::shown::{described, plain, shown};
@@ -30,26 +30,26 @@ pub trait Prompts: Sync {
 }
 
 /// Asks for all of it. `None`: the user left without an answer, and the question stands.
-pub async fn fill(prompts: &impl Prompts, form: &Form) -> Option<Reply> {
+pub async fn fill(prompts: &impl Prompts, form: &Form) -> Option<FormReply> {
     let title = one_line(&format!("{} asks: {}", form.by, form.message), COLUMNS);
     let begin = match &form.wanted {
-        Wanted::Visit(address) => format!("Say that you go there yourself: {address}"),
-        Wanted::Fields(fields) if fields.is_empty() => "Yes".to_owned(),
-        Wanted::Fields(_) => "Answer".to_owned(),
+        FormContent::Visit(address) => format!("Say that you go there yourself: {address}"),
+        FormContent::Fields(fields) if fields.is_empty() => "Yes".to_owned(),
+        FormContent::Fields(_) => "Answer".to_owned(),
     };
     let items = [begin, "Decline".to_owned(), "Put it aside".to_owned()];
     match prompts.choose(&title, &items).await? {
         0 => {}
-        1 => return Some(Reply::Declined),
-        _ => return Some(Reply::Dismissed),
+        1 => return Some(FormReply::Declined),
+        _ => return Some(FormReply::Cancelled),
     }
     match &form.wanted {
-        Wanted::Fields(fields) if !fields.is_empty() => fill_all(prompts, form, fields).await,
-        _ => Some(Reply::Given(Map::new())),
+        FormContent::Fields(fields) if !fields.is_empty() => fill_all(prompts, form, fields).await,
+        _ => Some(FormReply::Accepted(Map::new())),
     }
 }
 
-async fn fill_all(prompts: &impl Prompts, form: &Form, fields: &[Field]) -> Option<Reply> {
+async fn fill_all(prompts: &impl Prompts, form: &Form, fields: &[Field]) -> Option<FormReply> {
     let known = fields
         .iter()
         .filter_map(|it| Some((it.name.clone(), it.default.clone()?)));
@@ -67,10 +67,10 @@ async fn fill_all(prompts: &impl Prompts, form: &Form, fields: &[Field]) -> Opti
         match prompts.choose(&one_line(&title, COLUMNS), &items).await? {
             0 => {
                 let given = fields.iter().filter_map(|it| values.remove_entry(&it.name));
-                return Some(Reply::Given(given.collect()));
+                return Some(FormReply::Accepted(given.collect()));
             }
             1 => {}
-            _ => return Some(Reply::Declined),
+            _ => return Some(FormReply::Declined),
         }
     }
 }
@@ -83,17 +83,17 @@ async fn one(
 ) -> Option<Option<Value>> {
     let title = one_line(&described(field), COLUMNS);
     match &field.kind {
-        Kind::YesNo => {
+        FieldKind::YesNo => {
             let values = [json!(true), json!(false)];
             let titles = ["Yes", "No"].map(str::to_owned);
             among(prompts, field, &title, &titles, &values, known).await
         }
-        Kind::One(choices) => {
+        FieldKind::One(choices) => {
             let values: Vec<Value> = choices.iter().map(|it| json!(it.value)).collect();
             let titles: Vec<String> = choices.iter().map(|it| it.title.clone()).collect();
             among(prompts, field, &title, &titles, &values, known).await
         }
-        Kind::Some {
+        FieldKind::Some {
             choices,
             least,
             most,
@@ -104,7 +104,9 @@ async fn one(
             };
             several(prompts, &title, choices, fits, known).await
         }
-        Kind::Text { .. } | Kind::Number { .. } => typed(prompts, field, &title, known).await,
+        FieldKind::Text { .. } | FieldKind::Number { .. } => {
+            typed(prompts, field, &title, known).await
+        }
     }
 }
 
@@ -215,7 +217,7 @@ mod tests {
         }
     }
 
-    fn field(name: &str, kind: Kind, required: bool, default: Option<Value>) -> Field {
+    fn field(name: &str, kind: FieldKind, required: bool, default: Option<Value>) -> Field {
         Field {
             name: name.to_owned(),
             title: String::new(),
@@ -230,17 +232,17 @@ mod tests {
         Form {
             by: "The MCP server \"docs\"".to_owned(),
             message: "Who are\nyou?".to_owned(),
-            wanted: Wanted::Fields(fields),
+            wanted: FormContent::Fields(fields),
         }
     }
 
     fn all_kinds() -> Form {
-        let text = Kind::Text {
+        let text = FieldKind::Text {
             least: 0,
             most: None,
             format: None,
         };
-        let age = Kind::Number {
+        let age = FieldKind::Number {
             whole: true,
             least: Some(0.0),
             most: None,
@@ -250,7 +252,7 @@ mod tests {
             title: value.to_uppercase(),
         };
         let choices = vec![choice("r"), choice("g")];
-        let some = Kind::Some {
+        let some = FieldKind::Some {
             choices: choices.clone(),
             least: 2,
             most: None,
@@ -258,13 +260,13 @@ mod tests {
         form(vec![
             field("name", text, true, None),
             field("age", age, false, Some(json!(30))),
-            field("sure", Kind::YesNo, false, None),
-            field("colour", Kind::One(choices), true, Some(json!("g"))),
+            field("sure", FieldKind::YesNo, false, None),
+            field("colour", FieldKind::One(choices), true, Some(json!("g"))),
             field("several", some, true, None),
         ])
     }
 
-    async fn answer(form: &Form, answers: &[&'static str]) -> (Option<Reply>, Vec<String>) {
+    async fn answer(form: &Form, answers: &[&'static str]) -> (Option<FormReply>, Vec<String>) {
         let script = Script {
             answers: Mutex::new(answers.to_vec()),
             asked: Mutex::default(),
@@ -294,7 +296,7 @@ mod tests {
         let given = json!({"name": "Ann", "age": 41, "colour": "g", "several": ["r", "g"]});
         assert_eq!(
             reply.map(|it| match it {
-                Reply::Given(values) => Value::Object(values),
+                FormReply::Accepted(values) => Value::Object(values),
                 other => panic!("{other:?}"),
             }),
             Some(given)
@@ -326,20 +328,20 @@ mod tests {
         }
         assert_eq!(
             answer(&all_kinds(), &["Decline"]).await.0,
-            Some(Reply::Declined)
+            Some(FormReply::Declined)
         );
         assert_eq!(
             answer(&all_kinds(), &["Put"]).await.0,
-            Some(Reply::Dismissed)
+            Some(FormReply::Cancelled)
         );
     }
 
     #[tokio::test]
     async fn an_address_is_shown_whole_and_opened_by_nobody() {
         let mut form = form(Vec::new());
-        form.wanted = Wanted::Visit("https://docs.example/login?state=1".to_owned());
+        form.wanted = FormContent::Visit("https://docs.example/login?state=1".to_owned());
         let (reply, asked) = answer(&form, &["Say"]).await;
-        assert_eq!(reply, Some(Reply::Given(Map::new())));
+        assert_eq!(reply, Some(FormReply::Accepted(Map::new())));
         assert!(
             asked[0].contains("yourself: https://docs.example/login?state=1|"),
             "{asked:?}"

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use tools::{Place, Precedence, Registry, ScriptFolder};
+use tools::{Precedence, Registry, ScriptFolder, ScriptRoot};
 
 use crate::config_dir;
 use crate::sources::{Catalogue, Change, Sources};
@@ -143,15 +143,15 @@ impl Scripts {
 }
 
 impl State {
-    fn place(&self, root: &Path, agreed: Option<String>) -> Place {
-        Place {
+    fn place(&self, root: &Path, agreed: Option<String>) -> ScriptRoot {
+        ScriptRoot {
             root: root.to_owned(),
             libraries: self.libraries.clone(),
             agreed,
         }
     }
 
-    fn look_at(&mut self, place: Place, precedence: Precedence, sources: &Sources) {
+    fn look_at(&mut self, place: ScriptRoot, precedence: Precedence, sources: &Sources) {
         let root = place.root.clone();
         let same = self
             .found

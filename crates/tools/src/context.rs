@@ -9,13 +9,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::address::HttpAllow;
 use crate::buffers::{NoBuffers, OpenBuffers};
+use crate::elicitation::{Elicitation, NoElicitation};
 use crate::error::ToolError;
 use crate::files::{
-    FileText, Fingerprint, RealPath, Shown, Standing, Stored, Target, blocking, resolve,
+    FileState, FileText, Fingerprint, RealPath, ShownFile, Stored, Target, blocking, resolve,
 };
 use crate::models::{Models, NoModels};
 use crate::nested::{Nested, NoOthers};
-use crate::person::{NoPerson, Person};
 use crate::sandbox::Sandbox;
 use crate::secrets::Secrets;
 use crate::shell::ShellLists;
@@ -38,14 +38,14 @@ pub struct ToolContext {
     /// The files that are open in the editor.
     pub buffers: Arc<dyn OpenBuffers>,
     /// The file of [`Tool::changes`](crate::Tool::changes) as the user saw it; nothing when no user looked.
-    pub shown: Option<Shown>,
+    pub shown: Option<ShownFile>,
     /// Where the path of the call led when a policy approved it; a call whose path leads
     /// elsewhere by now does nothing.
     pub approved_path: Option<PathBuf>,
     /// The other tools.
     pub nested: Arc<dyn Nested>,
     /// Where the call asks the user something.
-    pub person: Arc<dyn Person>,
+    pub elicitation: Arc<dyn Elicitation>,
     /// Where the call asks models.
     pub models: Arc<dyn Models>,
     /// The user's settings for `bash`.
@@ -81,7 +81,7 @@ impl ToolContext {
             shown: None,
             approved_path: None,
             nested: Arc::new(NoOthers),
-            person: Arc::new(NoPerson),
+            elicitation: Arc::new(NoElicitation),
             models: Arc::new(NoModels),
             bash: BashOptions::default(),
             http: HttpAllow::default(),
@@ -169,12 +169,12 @@ impl ToolContext {
             self.sandbox.writes(target.path(), &text);
             return target.store(expected, text).await;
         };
-        let now = target.standing().await;
+        let now = target.state().await;
         if let Some(became) = shown.became(&now) {
             return Err(ToolError::Failed(format!(
                 "{} {became}: it is not as the user saw it when they approved this call, so \
                  nothing was written. Read it again.",
-                shown.standing.path.display()
+                shown.state.path.display()
             )));
         }
         // Recorded before the write, because another call may look at the file during it.
@@ -184,7 +184,7 @@ impl ToolContext {
         let stored = target.store(expected, text).await?;
         // The editor may have formatted the text as it saved it.
         if let Some(holds) = stored.holds.clone().filter(|holds| *holds != after) {
-            let before = Standing {
+            let before = FileState {
                 path: target.path().to_owned(),
                 holds: Some(after),
             };

@@ -13,16 +13,16 @@ mod calculator;
 mod context;
 mod describe;
 mod edit;
+mod elicitation;
 mod error;
 mod files;
+mod fs_search;
 mod http;
-mod look;
 mod models;
 mod mounts;
 mod names;
 mod nested;
 mod output;
-mod person;
 mod process;
 mod read;
 mod registry;
@@ -46,19 +46,21 @@ pub use address::HttpAllow;
 pub use buffers::{NoBuffers, OpenBuffers, OpenText, Replaced, Replacement};
 pub use builtin::{FileAccess, PRESETS};
 pub use context::{BashOptions, Confinement, Progress, ToolContext};
+pub use elicitation::{
+    Choice, Elicitation, Field, FieldKind, Form, FormContent, FormReply, NoElicitation, enough,
+};
 pub use error::ToolError;
 pub use files::{
-    Changes, Fingerprint, RealPath, Shown, Standing, leads_to, resolve, sweep_unfinished,
+    Changes, FileState, Fingerprint, RealPath, ShownFile, leads_to, resolve, sweep_unfinished,
     write_whole,
 };
-pub use models::{Asked, Message, Models};
+pub use models::{Message, ModelRequest, Models};
 pub use names::{fold, folded};
 pub use nested::Nested;
-pub use output::{End, within_limits};
-pub use person::{Choice, Field, Form, Kind, NoPerson, Person, Reply, Wanted, enough};
+pub use output::{TextEnd, within_limits};
 pub use process::{
-    Ended, LEASH, Program, Said, end_descendants, hold_leash, leash_beside, leash_with, run_argv,
-    watched_by,
+    CommandOutput, LEASH, Program, ProgramOutput, end_descendants, hold_leash, leash_beside,
+    leash_with, run_argv, watched_by,
 };
 pub use registry::{
     BUILTIN, Clash, Precedence, Registry, aliases, default_tools, preset, with_access,
@@ -68,7 +70,7 @@ pub use sandbox::{
     Backend, Limits, Missing, Names, Sandbox, Tmp, cuts_off_abstract_sockets, find_out,
     keeps_from_setuid, paths_in, tmp_folder,
 };
-pub use scripts::{Place, ScriptFolder, ScriptProblem, digest};
+pub use scripts::{ScriptFolder, ScriptProblem, ScriptRoot, digest};
 pub use search::{Entry, Hit, search};
 pub use secrets::{Concealed, Secret, SecretKind, Secrets};
 pub use shell::{Machine, Needs, ShellLists, Unsafe, forbidden, inspect, review};

@@ -15,7 +15,7 @@ const MOST_MESSAGES: usize = 1000;
 
 /// A question to a model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Asked {
+pub struct ModelRequest {
     /// Which model; without one, the model that the user set.
     #[serde(default)]
     pub model: Option<String>,
@@ -35,7 +35,7 @@ pub struct Message {
     pub content: String,
 }
 
-impl Asked {
+impl ModelRequest {
     /// Whether it can be asked at all.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ pub trait Models: Send + Sync {
     /// Why there is no answer, in a sentence.
     async fn complete(
         &self,
-        asked: Asked,
+        asked: ModelRequest,
         nested: Arc<dyn Nested>,
         cancel: &CancellationToken,
     ) -> Result<String, String>;
@@ -94,7 +94,7 @@ pub(crate) struct NoModels;
 impl Models for NoModels {
     async fn complete(
         &self,
-        _asked: Asked,
+        _asked: ModelRequest,
         _nested: Arc<dyn Nested>,
         _cancel: &CancellationToken,
     ) -> Result<String, String> {

@@ -246,7 +246,7 @@ impl Offer for Ours {
             buffer: NO_BUFFER,
             folder: self.folder.clone(),
             cwd: self.folder.clone(),
-            person: Arc::new(tools::NoPerson),
+            elicitation: Arc::new(tools::NoElicitation),
         };
         let way_out = format!(
             "nobody can be asked here. Whoever started the server can allow it with \

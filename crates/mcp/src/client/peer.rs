@@ -16,7 +16,7 @@ use rmcp::service::{
 };
 use serde_json::Value;
 use tokio::sync::Mutex;
-use tools::{Progress, Reply};
+use tools::{Progress, FormReply};
 
 use super::questions::Questions;
 use crate::definition::clean;
@@ -89,15 +89,15 @@ impl Peer {
     }
 
     /// Asks the user a server's question during their call.
-    pub(super) async fn ask(&self, params: &Value, questions: &Questions) -> Reply {
+    pub(super) async fn ask(&self, params: &Value, questions: &Questions) -> FormReply {
         let reply = match elicit::form(&self.name, params) {
             Ok(form) => questions.ask(form).await,
             Err(why) => {
                 self.declined(&format!("{} ({why})", elicit::summary(params)));
-                return Reply::Declined;
+                return FormReply::Declined;
             }
         };
-        if reply == Reply::Nobody {
+        if reply == FormReply::Unavailable {
             self.declined(&elicit::summary(params));
         }
         reply
@@ -157,12 +157,12 @@ impl ClientHandler for Peer {
         let reply = match self.newest().await {
             Some(questions) => tokio::select! {
                 reply = self.ask(&params, &questions) => reply,
-                () = context.ct.cancelled() => Reply::Dismissed,
+                () = context.ct.cancelled() => FormReply::Cancelled,
             },
             // Without a running call there is no user to ask.
             None => {
                 self.declined(&elicit::summary(&params));
-                Reply::Declined
+                FormReply::Declined
             }
         };
         serde_json::from_value(elicit::result(reply, &params))

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use tools::{Form, Person, Reply};
+use tools::{Form, Elicitation, FormReply};
 
 /// Total time that the questions of one call may wait for the user.
 pub const PATIENCE: Duration = Duration::from_secs(600);
@@ -17,7 +17,7 @@ const MOST: usize = 20;
 
 /// The questions of one call.
 pub(super) struct Questions {
-    person: Arc<dyn Person>,
+    elicitation: Arc<dyn Elicitation>,
     asked: AtomicUsize,
     /// Remaining time; locked while a question is open.
     left: Mutex<Duration>,
@@ -28,9 +28,9 @@ pub(super) struct Questions {
 }
 
 impl Questions {
-    pub(super) fn new(person: Arc<dyn Person>) -> Self {
+    pub(super) fn new(elicitation: Arc<dyn Elicitation>) -> Self {
         Self {
-            person,
+            elicitation,
             asked: AtomicUsize::new(0),
             left: Mutex::new(PATIENCE),
             standing: watch::Sender::new(0),
@@ -44,16 +44,16 @@ impl Questions {
     }
 
     /// Asks the user. Without an answer in time, the question counts as dismissed.
-    pub(super) async fn ask(&self, form: Form) -> Reply {
+    pub(super) async fn ask(&self, form: Form) -> FormReply {
         if self.asked.fetch_add(1, Ordering::Relaxed) >= MOST {
-            return Reply::Declined;
+            return FormReply::Declined;
         }
         let _stands = Stands::new(&self.standing);
         let mut left = self.left.lock().await;
         let began = Instant::now();
         let reply = tokio::select! {
-            reply = timeout(*left, self.person.ask(form)) => reply.unwrap_or(Reply::Dismissed),
-            () = self.over.cancelled() => Reply::Dismissed,
+            reply = timeout(*left, self.elicitation.ask(form)) => reply.unwrap_or(FormReply::Cancelled),
+            () = self.over.cancelled() => FormReply::Cancelled,
         };
         *left = left.saturating_sub(began.elapsed());
         reply
@@ -96,15 +96,15 @@ impl Drop for Stands<'_> {
 mod tests {
     use super::*;
     use async_trait::async_trait;
-    use tools::{NoPerson, Wanted};
+    use tools::{NoElicitation, FormContent};
 
     struct Slow(Duration);
 
     #[async_trait]
-    impl Person for Slow {
-        async fn ask(&self, _form: Form) -> Reply {
+    impl Elicitation for Slow {
+        async fn ask(&self, _form: Form) -> FormReply {
             sleep(self.0).await;
-            Reply::Declined
+            FormReply::Declined
         }
     }
 
@@ -112,7 +112,7 @@ mod tests {
         Form {
             by: "It".to_owned(),
             message: "?".to_owned(),
-            wanted: Wanted::Fields(Vec::new()),
+            wanted: FormContent::Fields(Vec::new()),
         }
     }
 
@@ -130,16 +130,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_question_does_not_wait_for_ever() {
         let questions = Questions::new(Arc::new(Slow(PATIENCE * 2)));
-        assert_eq!(questions.ask(form()).await, Reply::Dismissed);
-        assert_eq!(questions.ask(form()).await, Reply::Dismissed);
+        assert_eq!(questions.ask(form()).await, FormReply::Cancelled);
+        assert_eq!(questions.ask(form()).await, FormReply::Cancelled);
     }
 
     #[tokio::test]
     async fn a_call_asks_only_so_often() {
-        let questions = Questions::new(Arc::new(NoPerson));
+        let questions = Questions::new(Arc::new(NoElicitation));
         for _ in 0..MOST {
-            assert_eq!(questions.ask(form()).await, Reply::Nobody);
+            assert_eq!(questions.ask(form()).await, FormReply::Unavailable);
         }
-        assert_eq!(questions.ask(form()).await, Reply::Declined);
+        assert_eq!(questions.ask(form()).await, FormReply::Declined);
     }
 }

@@ -6,7 +6,7 @@
 
 use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
-use tools::Reply;
+use tools::FormReply;
 
 use super::peer::Peer;
 use super::questions::Questions;
@@ -47,10 +47,10 @@ fn address(listed: &Value) -> Value {
 pub(super) async fn ask(peer: &Peer, all: &[Value], questions: &Questions) -> Result<(), String> {
     for asked in all {
         let why = match peer.ask(asked, questions).await {
-            Reply::Given(_) => continue,
-            Reply::Declined => "that was declined",
-            Reply::Dismissed => "the user put it aside",
-            Reply::Nobody => "nobody is here who could",
+            FormReply::Accepted(_) => continue,
+            FormReply::Declined => "that was declined",
+            FormReply::Cancelled => "the user put it aside",
+            FormReply::Unavailable => "nobody is here who could",
         };
         let message = clean(&elicit::summary(asked), SAID);
         return Err(format!(

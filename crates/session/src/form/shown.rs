@@ -4,7 +4,7 @@
 
 use chat::preview::one_line;
 use serde_json::{Map, Value};
-use tools::{Field, Form, Wanted};
+use tools::{Field, Form, FormContent};
 
 use super::COLUMNS;
 
@@ -18,8 +18,8 @@ pub fn lines(form: &Form, width: usize) -> Vec<String> {
         lines.extend(folded(line, width));
     }
     match &form.wanted {
-        Wanted::Visit(address) => lines.extend(folded(&format!("  {address}"), width)),
-        Wanted::Fields(fields) => {
+        FormContent::Visit(address) => lines.extend(folded(&format!("  {address}"), width)),
+        FormContent::Fields(fields) => {
             for field in fields {
                 lines.extend(folded(&format!("  {}", described(field)), width));
             }
@@ -87,7 +87,7 @@ fn folded(line: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tools::Kind;
+    use tools::FieldKind;
 
     #[test]
     fn what_is_shown_fits_the_window_and_hides_nothing() {
@@ -95,14 +95,14 @@ mod tests {
             name: "a".to_owned(),
             title: String::new(),
             about: String::new(),
-            kind: Kind::YesNo,
+            kind: FieldKind::YesNo,
             required: true,
             default: None,
         };
         let form = Form {
             by: "The MCP server \"docs\"".to_owned(),
             message: "One two three four five\u{202e} six\u{1b}[31m seven".to_owned(),
-            wanted: Wanted::Fields(vec![field]),
+            wanted: FormContent::Fields(vec![field]),
         };
         assert_eq!(
             lines(&form, 30),

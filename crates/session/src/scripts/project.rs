@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tools::{Place, ScriptFolder, digest};
+use tools::{ScriptFolder, ScriptRoot, digest};
 
 use crate::state_dir;
 use crate::trust::Trust;
@@ -52,7 +52,7 @@ pub fn standing(root: &Path, trust: &Trust) -> Result<Standing, String> {
 
 /// What is in a folder of tools now.
 fn looked_at(root: &Path) -> ScriptFolder {
-    let mut folder = ScriptFolder::new(Place {
+    let mut folder = ScriptFolder::new(ScriptRoot {
         root: root.to_owned(),
         libraries: Vec::new(),
         agreed: None,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use chat::approval::{self, CallKey};
-use tools::{Fingerprint, Standing};
+use tools::{FileState, Fingerprint};
 
 use super::Session;
 
@@ -31,7 +31,7 @@ fn words(
     asked: &Path,
     folder: &Path,
     real_folder: &Path,
-    standing: &Standing,
+    standing: &FileState,
 ) -> Option<String> {
     let below = |path: &Path| path.strip_prefix(folder).map(PathBuf::from);
     let expected = below(asked).map_or_else(|_| asked.to_owned(), |it| real_folder.join(it));
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     fn said(tool: &str, asked: &str, real: &str, holds: Option<&[u8]>) -> Option<String> {
-        let standing = Standing {
+        let standing = FileState {
             path: PathBuf::from(real),
             holds: holds.map(Fingerprint::of),
         };

@@ -12,7 +12,7 @@ use chat::document::Document;
 use chat::text::Lines;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tools::{Form, Person, Reply};
+use tools::{Form, Elicitation, FormReply};
 
 use super::{Input, Session};
 use crate::form;
@@ -20,11 +20,11 @@ use crate::form;
 /// What happened to questions.
 pub enum News {
     /// A call asks.
-    Asked(Form, oneshot::Sender<Reply>),
+    Asked(Form, oneshot::Sender<FormReply>),
     /// A call waits no more for one of its answers.
     TakenBack,
     /// The user answered the question of this number, or left.
-    Filled(u64, Option<Reply>),
+    Filled(u64, Option<FormReply>),
 }
 
 /// A question that stands.
@@ -32,7 +32,7 @@ pub(super) struct Question {
     number: u64,
     /// What is asked.
     pub(super) form: Form,
-    reply: oneshot::Sender<Reply>,
+    reply: oneshot::Sender<FormReply>,
     /// Where it is being answered.
     dialogue: Option<JoinHandle<()>>,
 }
@@ -67,13 +67,13 @@ impl User {
 }
 
 #[async_trait]
-impl Person for User {
-    async fn ask(&self, form: Form) -> Reply {
+impl Elicitation for User {
+    async fn ask(&self, form: Form) -> FormReply {
         // Told last of all, also when nobody waits for the answer any more.
         let _over = Over(self);
         let (reply, answer) = oneshot::channel();
         self.tell(News::Asked(form, reply));
-        answer.await.unwrap_or(Reply::Dismissed)
+        answer.await.unwrap_or(FormReply::Cancelled)
     }
 }
 
@@ -99,7 +99,7 @@ impl Session {
         self.view.redraw();
     }
 
-    fn question(&mut self, call: &CallKey, form: Form, reply: oneshot::Sender<Reply>) {
+    fn question(&mut self, call: &CallKey, form: Form, reply: oneshot::Sender<FormReply>) {
         let number = self.buffer.next_number();
         let Some(running) = self.calls.running.get_mut(call) else {
             return;
@@ -126,10 +126,10 @@ impl Session {
         });
     }
 
-    fn filled(&mut self, call: &CallKey, number: u64, reply: Option<Reply>) {
+    fn filled(&mut self, call: &CallKey, number: u64, reply: Option<FormReply>) {
         // On the command line whoever leaves is not asked again.
         let reply = match self.editor.is_headless() {
-            true => reply.or(Some(Reply::Dismissed)),
+            true => reply.or(Some(FormReply::Cancelled)),
             false => reply,
         };
         let Some((running, reply)) = self.calls.running.get_mut(call).zip(reply) else {

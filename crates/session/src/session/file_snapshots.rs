@@ -13,7 +13,7 @@ use chat::approval::{self, Answers, CallKey, Decision, FunctionId, Question};
 use chat::cycle::{Event, Level, Notice};
 use chat::marks::Mark;
 use serde_json::Value;
-use tools::{Changes, OpenBuffers, Shown, Standing};
+use tools::{Changes, OpenBuffers, ShownFile, FileState};
 
 use super::{Input, Session};
 use crate::buffers::EditorBuffers;
@@ -47,16 +47,16 @@ enum Sight {
     Awaited,
     /// As it was when the call was shown; and which time that was of all, when it had been
     /// shown before as another.
-    Shown(Standing, Option<u64>),
+    Shown(FileState, Option<u64>),
 }
 
 /// Somebody looked.
 #[derive(Debug)]
 pub enum Look {
     /// At the file of a call that is to be shown.
-    First(CallKey, Standing),
+    First(CallKey, FileState),
     /// At those of calls that the user approved.
-    Again(Vec<(CallKey, Option<Standing>)>),
+    Again(Vec<(CallKey, Option<FileState>)>),
 }
 
 impl Session {
@@ -82,14 +82,14 @@ impl Session {
             .set(self.calls.snapshots.awaited.get() + 1);
         let (call, buffers) = (call.clone(), self.open_buffers());
         tokio::spawn(async move {
-            let standing = Standing::of(&path, buffers).await;
+            let standing = FileState::of(&path, buffers).await;
             drop(inbox.send(Input::Look(Look::First(call, standing))));
         });
         false
     }
 
     /// The file of a call, as it was when the call was shown.
-    pub(super) fn standing(&self, call: &CallKey) -> Option<Standing> {
+    pub(super) fn standing(&self, call: &CallKey) -> Option<FileState> {
         match self.calls.snapshots.known.borrow().get(call) {
             Some(Sight::Shown(standing, _)) => Some(standing.clone()),
             _ => None,
@@ -151,7 +151,7 @@ impl Session {
             let mut seen = Vec::new();
             for (call, path) in calls {
                 let standing = match path {
-                    Some(path) => Some(Standing::of(&path, buffers.clone()).await),
+                    Some(path) => Some(FileState::of(&path, buffers.clone()).await),
                     None => None,
                 };
                 seen.push((call, standing));
@@ -186,11 +186,11 @@ impl Session {
     }
 
     /// What is to be said of an approval when the call's file is this one now.
-    fn compare(&mut self, call: &CallKey, now: Standing) -> Option<Decision> {
+    fn compare(&mut self, call: &CallKey, now: FileState) -> Option<Decision> {
         let changes = self.calls.snapshots.changes.clone();
         let known = self.calls.snapshots.known.get_mut();
         let became = match known.remove(call) {
-            Some(Sight::Shown(standing, _)) => Shown { standing, changes }.became(&now),
+            Some(Sight::Shown(standing, _)) => ShownFile { state: standing, changes }.became(&now),
             _ => None,
         };
         let path = now.path.display().to_string();
@@ -215,9 +215,9 @@ impl Session {
     }
 
     /// What the user saw of a call's file, for a call that they approved by hand.
-    pub(super) fn shown(&self, call: &CallKey) -> Option<Shown> {
-        Some(Shown {
-            standing: self.standing(call)?,
+    pub(super) fn shown(&self, call: &CallKey) -> Option<ShownFile> {
+        Some(ShownFile {
+            state: self.standing(call)?,
             changes: self.calls.snapshots.changes.clone(),
         })
     }

@@ -11,7 +11,7 @@ use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tools::{NoPerson, Person, Progress, Ran, Sandbox};
+use tools::{NoElicitation, Elicitation, Progress, Ran, Sandbox};
 
 use super::details::within_bounds;
 use super::{Input, Session, elicitation};
@@ -152,9 +152,9 @@ impl Session {
     }
 
     fn call_environment(&self, call: &CallKey) -> CallEnvironment {
-        let person: Arc<dyn Person> = match self.editor.can_elicit() {
+        let elicitation: Arc<dyn Elicitation> = match self.editor.can_elicit() {
             true => Arc::new(elicitation::User::new(&self.inbox, call)),
-            false => Arc::new(NoPerson),
+            false => Arc::new(NoElicitation),
         };
         CallEnvironment {
             editor: self.editor.clone(),
@@ -166,7 +166,7 @@ impl Session {
             folder: self.folder(),
             cwd: self.disk.cwd.clone(),
             sandbox: self.sandbox().clone(),
-            person,
+            elicitation,
         }
     }
 

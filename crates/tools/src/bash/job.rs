@@ -25,7 +25,7 @@ const REAP: Duration = Duration::from_secs(1);
 const CHUNK: usize = 64 * 1024;
 
 /// How a command ended.
-pub(super) enum End {
+pub(super) enum CommandEnd {
     /// By itself, or by a signal of another process.
     Exited(ExitStatus),
     /// We stopped it at its time limit.
@@ -66,8 +66,8 @@ impl Job {
     /// this returns, none of its processes runs any more.
     pub(super) async fn run(mut self, limit: Duration) -> Report {
         let end = self.follow(limit).await;
-        let by_itself = matches!(end, End::Exited(_));
-        self.keeps = !matches!(end, End::Cancelled);
+        let by_itself = matches!(end, CommandEnd::Exited(_));
+        self.keeps = !matches!(end, CommandEnd::Cancelled);
         let stopped = if by_itself && self.running.is_surely_gone() {
             self.running.left()
         } else {
@@ -94,17 +94,17 @@ impl Job {
         self.running.stop().await
     }
 
-    async fn follow(&mut self, limit: Duration) -> End {
+    async fn follow(&mut self, limit: Duration) -> CommandEnd {
         let deadline = sleep(limit);
         tokio::pin!(deadline);
         loop {
             tokio::select! {
                 biased;
-                () = self.cancel.cancelled() => return End::Cancelled,
-                () = &mut deadline => return End::TimedOut(limit),
+                () = self.cancel.cancelled() => return CommandEnd::Cancelled,
+                () = &mut deadline => return CommandEnd::TimedOut(limit),
                 status = self.running.child.wait() => {
                     let status = status.and_then(|status| self.running.released(status));
-                    return status.map_or_else(End::Unknown, End::Exited);
+                    return status.map_or_else(CommandEnd::Unknown, CommandEnd::Exited);
                 }
                 () = self.live.due() => self.live.send(),
                 read = self.running.output.read_buf(&mut self.chunk), if self.is_open => {

@@ -8,7 +8,7 @@ use std::process::ExitStatus;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::job::End;
+use super::job::CommandEnd;
 use crate::error::ToolError;
 use crate::output::{Captured, FullOutput, tail};
 use crate::sandbox::Sandbox;
@@ -19,7 +19,7 @@ pub(super) struct Report {
     /// Its output.
     pub captured: Captured,
     /// How it ended.
-    pub end: End,
+    pub end: CommandEnd,
     /// Background processes that were stopped after it.
     pub leftovers: usize,
 }
@@ -28,7 +28,9 @@ impl Report {
     /// Whether the sandbox could not be set up, and nothing ran; see [`Sandbox::is_failed_start`].
     pub(super) fn is_not_started(&self, sandbox: &Sandbox) -> bool {
         match &self.end {
-            End::Exited(status) => sandbox.is_failed_start(status.code(), &self.captured.text),
+            CommandEnd::Exited(status) => {
+                sandbox.is_failed_start(status.code(), &self.captured.text)
+            }
             _ => false,
         }
     }
@@ -40,7 +42,7 @@ impl Report {
             content.push_str(&leftovers(self.leftovers));
         }
         match self.end {
-            End::Exited(status) => {
+            CommandEnd::Exited(status) => {
                 if !status.success() {
                     content.push_str(&format!("\n\n{}", sentence(status)));
                 }
@@ -50,14 +52,14 @@ impl Report {
                     marked_failed: !status.success(),
                 })
             }
-            End::TimedOut(limit) => Err(ToolError::Failed(format!(
+            CommandEnd::TimedOut(limit) => Err(ToolError::Failed(format!(
                 "{content}\n\nCommand timed out after {} seconds and was stopped.",
                 limit.as_secs_f64()
             ))),
-            End::Cancelled if self.captured.text.is_empty() => Err(ToolError::Cancelled),
+            CommandEnd::Cancelled if self.captured.text.is_empty() => Err(ToolError::Cancelled),
             // The user has seen it, and the model needs what was done so far.
-            End::Cancelled => Err(ToolError::CancelledAfter(content)),
-            End::Unknown(error) => Err(ToolError::Failed(format!(
+            CommandEnd::Cancelled => Err(ToolError::CancelledAfter(content)),
+            CommandEnd::Unknown(error) => Err(ToolError::Failed(format!(
                 "{content}\n\nHow the command ended is not known: {error}."
             ))),
         }

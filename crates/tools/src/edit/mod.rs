@@ -21,7 +21,7 @@ use crate::error::ToolError;
 use crate::files::{FileLocks, FileText, Target, blocking, resolve};
 use crate::tool::{Tool, ToolResult};
 use crate::{describe, schema};
-use plan::Change;
+use plan::EditedText;
 
 /// Replaces one unique piece of text.
 pub(crate) struct Edit {
@@ -123,7 +123,7 @@ impl Tool for Edit {
 async fn find_place(
     text: FileText,
     arguments: &Arguments,
-) -> Result<(FileText, Change), ToolError> {
+) -> Result<(FileText, EditedText), ToolError> {
     let arguments = arguments.clone();
     blocking(move || {
         plan::plan(&text.text, &arguments.old_text, &arguments.new_text)

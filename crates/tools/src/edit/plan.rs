@@ -16,7 +16,7 @@ const PLACES_COUNTED: usize = 1000;
 
 /// A text with the edit applied.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct EditedText {
     /// The whole new text.
     pub text: String,
     /// The line the replaced piece started on, from 1.
@@ -42,7 +42,7 @@ pub(super) enum Problem {
 /// # Errors
 ///
 /// One of [`Problem`]; nothing is changed then.
-pub(super) fn plan(text: &str, old: &str, new: &str) -> Result<Change, Problem> {
+pub(super) fn plan(text: &str, old: &str, new: &str) -> Result<EditedText, Problem> {
     if old.is_empty() {
         return Err(Problem::EmptyOldText);
     }
@@ -57,7 +57,13 @@ pub(super) fn plan(text: &str, old: &str, new: &str) -> Result<Change, Problem> 
 }
 
 /// Puts `new` where the bytes from `start` to `end` are, with the line ends there.
-fn apply(text: &str, start: usize, end: usize, old: &str, new: &str) -> Result<Change, Problem> {
+fn apply(
+    text: &str,
+    start: usize,
+    end: usize,
+    old: &str,
+    new: &str,
+) -> Result<EditedText, Problem> {
     let piece = &text[start..end];
     // Carriage returns in the old text mean that those of the new text are meant, too.
     let new = if piece == old && old.contains('\r') && !endings::are_alike(text) {
@@ -68,14 +74,14 @@ fn apply(text: &str, start: usize, end: usize, old: &str, new: &str) -> Result<C
     if *piece == new {
         return Err(Problem::Identical);
     }
-    Ok(Change {
+    Ok(EditedText {
         line: line_at(text, start),
         text: [&text[..start], &new, &text[end..]].concat(),
     })
 }
 
 /// As if all line endings were `\n`, on both sides.
-fn plan_any_line_ending(text: &str, old: &str, new: &str) -> Result<Change, Problem> {
+fn plan_any_line_ending(text: &str, old: &str, new: &str) -> Result<EditedText, Problem> {
     let plain_old = endings::plain(old, endings::are_returns(old));
     let plain = endings::plain(text, endings::are_returns(text));
     match places(&plain, &plain_old).as_slice() {
@@ -211,7 +217,7 @@ mod tests {
 
         assert_eq!(
             change,
-            Ok(Change {
+            Ok(EditedText {
                 text: "one\n2\nthree\n".to_owned(),
                 line: 2
             })

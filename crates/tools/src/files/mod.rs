@@ -23,7 +23,7 @@ pub(crate) use open::{Opened, open_regular, open_regular_in};
 pub use path::resolve;
 pub(crate) use real::open_below;
 pub use real::{RealPath, leads_to};
-pub use shown::{Changes, Shown, Standing};
+pub use shown::{Changes, FileState, ShownFile};
 pub(crate) use target::{FileText, Stored, Target};
 
 use std::io;

@@ -15,14 +15,14 @@ const MOST_CHANGES: usize = 1000;
 
 /// How a file stands: where it really is, and what it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct FileState {
     /// Its real path.
     pub path: PathBuf,
     /// What it holds, saved or not; nothing when that cannot be told.
     pub holds: Option<Fingerprint>,
 }
 
-impl Standing {
+impl FileState {
     /// Looks at the file that `path` means, as a call would that is to change it.
     pub async fn of(path: &Path, buffers: Arc<dyn OpenBuffers>) -> Self {
         let unknown = Self {
@@ -34,7 +34,7 @@ impl Standing {
             return unknown;
         };
         match Target::find(real, buffers).await {
-            Ok(target) => target.standing().await,
+            Ok(target) => target.state().await,
             Err(_) => unknown,
         }
     }
@@ -60,39 +60,39 @@ impl Standing {
 
 /// What the user saw of a file, and what calls that they approved made of files since.
 #[derive(Debug, Clone)]
-pub struct Shown {
+pub struct ShownFile {
     /// The file as it was.
-    pub standing: Standing,
+    pub state: FileState,
     /// Of the same chat.
     pub changes: Changes,
 }
 
-impl Shown {
-    /// As [`Standing::became`], less what calls made of it that the user approved.
-    pub fn became(&self, now: &Standing) -> Option<String> {
-        let became = self.standing.became(now)?;
-        (!self.changes.lead(&self.standing, now)).then_some(became)
+impl ShownFile {
+    /// As [`FileState::became`], less what calls made of it that the user approved.
+    pub fn became(&self, now: &FileState) -> Option<String> {
+        let became = self.state.became(now)?;
+        (!self.changes.lead(&self.state, now)).then_some(became)
     }
 
     /// A call that the user approved makes `after` of what is there.
-    pub(crate) fn changes_to(&self, before: Standing, after: Fingerprint) {
+    pub(crate) fn changes_to(&self, before: FileState, after: Fingerprint) {
         let after = Some(after);
-        self.changes.add(Change { before, after });
+        self.changes.add(RecordedChange { before, after });
     }
 }
 
 #[derive(Debug)]
-struct Change {
-    before: Standing,
+struct RecordedChange {
+    before: FileState,
     after: Option<Fingerprint>,
 }
 
 /// What calls made of files that the user approved one by one. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Changes(Arc<Mutex<VecDeque<Change>>>);
+pub struct Changes(Arc<Mutex<VecDeque<RecordedChange>>>);
 
 impl Changes {
-    fn add(&self, change: Change) {
+    fn add(&self, change: RecordedChange) {
         let mut changes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         changes.push_back(change);
         if changes.len() > MOST_CHANGES {
@@ -101,10 +101,10 @@ impl Changes {
     }
 
     /// Whether these changes, and no others, made `now` of what was shown.
-    fn lead(&self, shown: &Standing, now: &Standing) -> bool {
+    fn lead(&self, shown: &FileState, now: &FileState) -> bool {
         let changes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut holds = &shown.holds;
-        for Change { before, after } in changes.iter() {
+        for RecordedChange { before, after } in changes.iter() {
             if before.path == shown.path && before.holds == *holds {
                 holds = after;
             }
@@ -115,14 +115,14 @@ impl Changes {
 
 impl Target {
     /// How the file stands now.
-    pub(crate) async fn standing(&self) -> Standing {
+    pub(crate) async fn state(&self) -> FileState {
         let real = self.real().clone();
         let holds = match self.buffers().text(self.path()).await {
             Some(open) => Some(Fingerprint::of(open.text.as_bytes())),
             None => blocking(move || Fingerprint::of_file(&real)).await.ok(),
         };
         let path = self.path().to_owned();
-        Standing { path, holds }
+        FileState { path, holds }
     }
 }
 
@@ -130,8 +130,8 @@ impl Target {
 mod tests {
     use super::*;
 
-    fn standing(text: &str) -> Standing {
-        Standing {
+    fn state(text: &str) -> FileState {
+        FileState {
             path: PathBuf::from("/p/f"),
             holds: Some(Fingerprint::of(text.as_bytes())),
         }
@@ -140,40 +140,37 @@ mod tests {
     #[test]
     fn what_approved_calls_made_of_a_file_is_no_surprise_and_anything_else_is() {
         let changes = Changes::default();
-        let shown = Shown {
-            standing: standing("one"),
+        let shown = ShownFile {
+            state: state("one"),
             changes: changes.clone(),
         };
-        assert_eq!(shown.became(&standing("one")), None);
-        assert_eq!(
-            shown.became(&standing("two")).as_deref(),
-            Some("has changed")
-        );
-        shown.changes_to(standing("one"), Fingerprint::of(b"two"));
-        shown.changes_to(standing("two"), Fingerprint::of(b"three"));
-        assert_eq!(shown.became(&standing("three")), None);
-        assert!(shown.became(&standing("two")).is_some());
+        assert_eq!(shown.became(&state("one")), None);
+        assert_eq!(shown.became(&state("two")).as_deref(), Some("has changed"));
+        shown.changes_to(state("one"), Fingerprint::of(b"two"));
+        shown.changes_to(state("two"), Fingerprint::of(b"three"));
+        assert_eq!(shown.became(&state("three")), None);
+        assert!(shown.became(&state("two")).is_some());
         // Made of something else that nobody saw.
-        shown.changes_to(standing("other"), Fingerprint::of(b"four"));
-        assert!(shown.became(&standing("four")).is_some());
+        shown.changes_to(state("other"), Fingerprint::of(b"four"));
+        assert!(shown.became(&state("four")).is_some());
     }
 
     #[test]
     fn it_says_what_became_of_the_file() {
-        let absent = Standing {
+        let absent = FileState {
             path: PathBuf::from("/p/f"),
             holds: RealPath::of(Path::new("/there/is/no/such/file"))
                 .and_then(|path| Fingerprint::of_file(&path))
                 .ok(),
         };
-        let elsewhere = Standing {
+        let elsewhere = FileState {
             path: PathBuf::from("/q\n/f"),
-            ..standing("one")
+            ..state("one")
         };
-        let became = |now: &Standing| standing("one").became(now).unwrap_or_default();
+        let became = |now: &FileState| state("one").became(now).unwrap_or_default();
         assert!(became(&absent).starts_with("is gone"));
         assert_eq!(became(&elsewhere), "leads to /q\\n/f now");
-        let made = absent.became(&standing("one"));
+        let made = absent.became(&state("one"));
         assert_eq!(made.as_deref(), Some("was made by somebody else"));
     }
 }

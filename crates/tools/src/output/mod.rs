@@ -13,4 +13,4 @@ pub(crate) use capture::{Capture, Captured, FullOutput};
 pub(crate) use live::Live;
 pub(crate) use notice::tail;
 pub(crate) use overflow::keep;
-pub use whole::{End, within_limits};
+pub use whole::{TextEnd, within_limits};

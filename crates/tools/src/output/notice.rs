@@ -6,7 +6,7 @@
 use chat::truncate::{Limit, MAX_BYTES, Truncated, format_size, truncate_tail};
 
 use super::capture::{Captured, FullOutput};
-use super::whole::End;
+use super::whole::TextEnd;
 
 /// The end of an output, and where the rest of it is.
 pub(crate) fn tail(captured: &Captured) -> String {
@@ -19,7 +19,7 @@ pub(crate) fn tail(captured: &Captured) -> String {
     if is_whole {
         return kept.content.to_owned();
     }
-    let shown = which(&kept, End::Tail, captured.total_lines);
+    let shown = which(&kept, TextEnd::Tail, captured.total_lines);
     match &captured.full {
         Some(full) => format!("{}\n\n[{shown}. {}]", kept.content, whereabouts(full)),
         None => format!("{}\n\n[{shown}.]", kept.content),
@@ -27,7 +27,7 @@ pub(crate) fn tail(captured: &Captured) -> String {
 }
 
 /// Which part of a text of `total` lines is shown.
-pub(super) fn which(kept: &Truncated<'_>, end: End, total: usize) -> String {
+pub(super) fn which(kept: &Truncated<'_>, end: TextEnd, total: usize) -> String {
     if kept.last_line_partial {
         let size = format_size(kept.output_bytes as u64);
         return format!("Showing the last {size} of line {total}, the last one");
@@ -37,8 +37,8 @@ pub(super) fn which(kept: &Truncated<'_>, end: End, total: usize) -> String {
         _ => String::new(),
     };
     let first = match end {
-        End::Head => 1,
-        End::Tail => total + 1 - kept.output_lines,
+        TextEnd::Head => 1,
+        TextEnd::Tail => total + 1 - kept.output_lines,
     };
     let last = first + kept.output_lines - 1;
     format!("Showing lines {first}-{last} of {total}{by_size}")

@@ -12,7 +12,7 @@ use crate::context::ToolContext;
 
 /// Which end of a long text says more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum TextEnd {
     /// The start, as of a list or a file.
     Head,
     /// The end, as of a build's output.
@@ -25,7 +25,7 @@ pub enum End {
 /// Source: "Output truncation" in the tools specification.
 pub async fn within_limits(
     text: String,
-    end: End,
+    end: TextEnd,
     tool: &str,
     id: &ToolUseId,
     ctx: &ToolContext,
@@ -33,8 +33,8 @@ pub async fn within_limits(
     // A buffer's line cannot hold it.
     let text = text.replace('\0', "␀");
     let kept = match end {
-        End::Head => truncate_head(&text),
-        End::Tail => truncate_tail(&text),
+        TextEnd::Head => truncate_head(&text),
+        TextEnd::Tail => truncate_tail(&text),
     };
     if kept.truncated_by.is_none() {
         return text;
@@ -49,7 +49,7 @@ pub async fn within_limits(
 }
 
 /// What is shown, and which part that is.
-fn part<'a>(text: &'a str, kept: &Truncated<'a>, end: End) -> (&'a str, String) {
+fn part<'a>(text: &'a str, kept: &Truncated<'a>, end: TextEnd) -> (&'a str, String) {
     if !kept.first_line_exceeds_limit {
         return (kept.content, which(kept, end, kept.total_lines));
     }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     /// What is left of `text`, without the path; and the file has all of it.
-    fn limited(text: &str, end: End) -> String {
+    fn limited(text: &str, end: TextEnd) -> String {
         let folder = tempfile::tempdir().unwrap();
         let ctx = ToolContext::new("/", folder.path());
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -85,19 +85,19 @@ mod tests {
 
     #[test]
     fn a_short_text_stays_as_it_is() {
-        assert_eq!(limited("a\n", End::Head), "a\n");
+        assert_eq!(limited("a\n", TextEnd::Head), "a\n");
         let lines = "x\n".repeat(2000);
-        assert_eq!(limited(&lines, End::Tail), lines);
+        assert_eq!(limited(&lines, TextEnd::Tail), lines);
     }
 
     #[test]
     fn one_line_too_many_is_cut_and_said() {
         let lines: Vec<String> = (1..=2001).map(|it| it.to_string()).collect();
         let text = lines.join("\n");
-        let head = limited(&text, End::Head);
+        let head = limited(&text, TextEnd::Head);
         assert!(head.starts_with("1\n2\n"));
         assert!(head.ends_with("\n2000\n\n[Showing lines 1-2000 of 2001."));
-        let tail = limited(&text, End::Tail);
+        let tail = limited(&text, TextEnd::Tail);
         assert!(tail.starts_with("2\n3\n"));
         assert!(tail.ends_with("\n2001\n\n[Showing lines 2-2001 of 2001."));
     }
@@ -106,7 +106,7 @@ mod tests {
     fn one_byte_too_many_leaves_out_a_whole_line() {
         let text = format!("{}\n{}", "a".repeat(1000), "b".repeat(51_201 - 1001));
         assert_eq!(text.len(), 51_201);
-        let head = limited(&text, End::Head);
+        let head = limited(&text, TextEnd::Head);
         assert!(
             head.ends_with("aa\n\n[Showing lines 1-1 of 2 (50.0 KB limit)."),
             "{head}"
@@ -116,15 +116,15 @@ mod tests {
     #[test]
     fn one_line_that_is_too_long_is_cut_where_it_is_not_shown() {
         let text = "x".repeat(60 * 1024);
-        let head = limited(&text, End::Head);
+        let head = limited(&text, TextEnd::Head);
         assert!(
             head.ends_with("x\n\n[Showing the first 50.0 KB of line 1 of 1."),
             "{head}"
         );
         assert_eq!(head.matches('x').count(), MAX_BYTES);
-        let tail = limited(&text, End::Tail);
+        let tail = limited(&text, TextEnd::Tail);
         assert!(tail.ends_with("x\n\n[Showing the last 50.0 KB of line 1, the last one."));
-        let wide = limited(&"é".repeat(40_000), End::Head);
+        let wide = limited(&"é".repeat(40_000), TextEnd::Head);
         assert!(wide.ends_with("é\n\n[Showing the first 50.0 KB of line 1 of 1."));
     }
 }

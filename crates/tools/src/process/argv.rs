@@ -28,7 +28,7 @@ const NUL_SHOWN: &str = "␀";
 
 /// How a program ended, and what it wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct CommandOutput {
     /// Its exit code; absent when a signal ended it.
     pub code: Option<i32>,
     /// Its standard output, or the last megabyte of it.
@@ -46,7 +46,7 @@ pub async fn run_argv(
     argv: &[String],
     id: &ToolUseId,
     ctx: &ToolContext,
-) -> Result<Ended, ToolError> {
+) -> Result<CommandOutput, ToolError> {
     let mut ended = run_once(argv, id, ctx).await?;
     for _ in 0..RETRIES {
         let is_silent = ended.stdout.is_empty();
@@ -58,7 +58,11 @@ pub async fn run_argv(
     Ok(ended)
 }
 
-async fn run_once(argv: &[String], id: &ToolUseId, ctx: &ToolContext) -> Result<Ended, ToolError> {
+async fn run_once(
+    argv: &[String],
+    id: &ToolUseId,
+    ctx: &ToolContext,
+) -> Result<CommandOutput, ToolError> {
     let name = argv.first().cloned().unwrap_or_default();
     let not_started = |error: &io::Error| {
         ToolError::Failed(format!(
@@ -100,7 +104,7 @@ async fn run_once(argv: &[String], id: &ToolUseId, ctx: &ToolContext) -> Result<
         piped.held.stop().await;
     }
     let code = status.map(|status: ExitStatus| status.code())?;
-    Ok(Ended {
+    Ok(CommandOutput {
         code,
         stdout: text(&stdout),
         stderr: text(&stderr),
@@ -157,7 +161,7 @@ fn text(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn run(words: &[&str]) -> Result<Ended, ToolError> {
+    fn run(words: &[&str]) -> Result<CommandOutput, ToolError> {
         let folder = tempfile::tempdir().unwrap();
         let ctx = ToolContext::new(folder.path(), folder.path());
         let argv: Vec<String> = words.iter().map(|it| (*it).to_owned()).collect();
@@ -173,7 +177,7 @@ mod tests {
         let ended = run(&["printf", "%s|", "a b; '$HOME'", "*"]).unwrap();
         assert_eq!(ended.stdout, "a b; '$HOME'|*|");
         let ended = run(&["sh", "-c", "echo out; echo err >&2; exit 3"]).unwrap();
-        let expected = Ended {
+        let expected = CommandOutput {
             code: Some(3),
             stdout: "out\n".to_owned(),
             stderr: "err\n".to_owned(),

@@ -23,7 +23,7 @@ use std::process::{ExitStatus, Stdio};
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::net::unix::pipe;
 
-pub use argv::{Ended, run_argv};
+pub use argv::{CommandOutput, run_argv};
 pub(crate) use environment::child_environment;
 pub(crate) use held::Held;
 use leash::Leash;
@@ -31,7 +31,7 @@ pub use leash::{LEASH, hold_leash, leash_beside, leash_with};
 pub use orphans::end_descendants;
 pub(crate) use piped::{Launch, Piped};
 use tree::Tree;
-pub use user_program::{Program, Said};
+pub use user_program::{Program, ProgramOutput};
 pub use watched::watched_by;
 
 /// What to run, and where.

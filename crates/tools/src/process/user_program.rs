@@ -35,7 +35,7 @@ pub struct Program {
 
 /// What a program said and how it ended.
 #[derive(Debug)]
-pub struct Said {
+pub struct ProgramOutput {
     /// How it ended.
     pub status: ExitStatus,
     /// Its standard output, or the beginning of it.
@@ -111,13 +111,13 @@ impl Program {
     /// # Errors
     ///
     /// It cannot be started, or it is not done within `patience`; then it is ended.
-    pub async fn ask(argv: &[String], patience: Duration) -> io::Result<Said> {
+    pub async fn ask(argv: &[String], patience: Duration) -> io::Result<ProgramOutput> {
         let mut program = Self::start(argv)?;
         let (stdout, stderr) = (program.stdout.take(), program.stderr.take());
         let done = timeout(patience, async {
             let (stdout, stderr) = tokio::join!(read(stdout), read(stderr));
             let status = program.wait().await?;
-            Ok::<_, io::Error>(Said {
+            Ok::<_, io::Error>(ProgramOutput {
                 status,
                 stdout,
                 stderr,

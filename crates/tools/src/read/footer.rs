@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use chat::truncate::{Limit, MAX_BYTES, format_size};
 
-use super::window::{Asked, Window};
+use super::window::{LineRange, Window};
 use crate::error::ToolError;
 
 /// The window's text with a notice after it when something is missing.
@@ -14,7 +14,11 @@ use crate::error::ToolError;
 /// # Errors
 ///
 /// [`ToolError::Failed`] when the file ends before the first wanted line.
-pub(super) fn with_footer(window: &Window, asked: Asked, path: &str) -> Result<String, ToolError> {
+pub(super) fn with_footer(
+    window: &Window,
+    asked: LineRange,
+    path: &str,
+) -> Result<String, ToolError> {
     if let Some(bytes) = window.oversized_line {
         return Ok(oversized(bytes, asked.offset, path));
     }
@@ -59,7 +63,7 @@ fn as_shown(text: &str) -> String {
     text.replace('\0', "␀")
 }
 
-fn nothing(window: &Window, asked: Asked, path: &str) -> Result<String, ToolError> {
+fn nothing(window: &Window, asked: LineRange, path: &str) -> Result<String, ToolError> {
     if window.total_lines == 0 && asked.offset == 1 {
         return Ok("(empty file)".to_owned());
     }
@@ -73,7 +77,7 @@ fn nothing(window: &Window, asked: Asked, path: &str) -> Result<String, ToolErro
     )))
 }
 
-fn missing(window: &Window, asked: Asked) -> Option<String> {
+fn missing(window: &Window, asked: LineRange) -> Option<String> {
     let last = asked.offset + window.lines - 1;
     let more = window.total_lines - last;
     if more == 0 && !window.is_total_open {
@@ -127,7 +131,7 @@ mod tests {
         };
         missing(
             &window,
-            Asked {
+            LineRange {
                 offset: 11,
                 limit: None,
             },

@@ -28,7 +28,7 @@ use crate::files::{
 };
 use crate::tool::{Tool, ToolResult};
 use crate::{describe, schema};
-use window::{Asked, Window};
+use window::{LineRange, Window};
 
 /// Reads a text file.
 pub(crate) struct Read;
@@ -106,7 +106,7 @@ impl Tool for Read {
     ) -> Result<ToolResult, ToolError> {
         let arguments: Arguments = schema::arguments(self.name(), input)?;
         let path = ctx.real_path(&arguments.path).await?;
-        let asked = Asked::new(arguments.offset, arguments.limit);
+        let asked = LineRange::new(arguments.offset, arguments.limit);
         let unsaved = unsaved_text(&path, &ctx).await;
         let cancel = ctx.cancel.clone();
         let window = blocking(move || match unsaved {
@@ -152,7 +152,7 @@ async fn unsaved_text(path: &RealPath, ctx: &ToolContext) -> Option<String> {
 
 fn from_disk(
     path: &RealPath,
-    asked: Asked,
+    asked: LineRange,
     cancel: &CancellationToken,
 ) -> Result<Window, ToolError> {
     let mut opened = open_regular(path)?;

@@ -16,14 +16,14 @@ const COUNTED: u64 = 64 * 1024 * 1024;
 
 /// The lines a call asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct LineRange {
     /// The first line, from 1.
     pub offset: usize,
     /// How many, or `None` for as many as fit.
     pub limit: Option<usize>,
 }
 
-impl Asked {
+impl LineRange {
     /// Fractions are cut off; both are at least 1.
     pub(super) fn new(offset: Option<f64>, limit: Option<f64>) -> Self {
         Self {
@@ -68,7 +68,7 @@ pub(super) struct Window {
 /// Whatever `source` fails with.
 pub(super) fn read(
     mut source: impl Read,
-    asked: Asked,
+    asked: LineRange,
     cancel: &CancellationToken,
 ) -> io::Result<Window> {
     let mut scan = Scan::new(asked);
@@ -108,7 +108,7 @@ pub(super) fn read(
 }
 
 struct Scan {
-    asked: Asked,
+    asked: LineRange,
     window: Window,
     /// The current line, as far as it could still be kept.
     line: Vec<u8>,
@@ -118,7 +118,7 @@ struct Scan {
 }
 
 impl Scan {
-    fn new(asked: Asked) -> Self {
+    fn new(asked: LineRange) -> Self {
         Self {
             asked,
             window: Window::default(),
@@ -202,7 +202,7 @@ mod tests {
     fn window(text: &str, offset: usize, limit: Option<usize>) -> Window {
         read(
             text.as_bytes(),
-            Asked { offset, limit },
+            LineRange { offset, limit },
             &CancellationToken::new(),
         )
         .unwrap()
@@ -210,16 +210,16 @@ mod tests {
 
     #[test]
     fn fractions_and_negative_numbers_become_lines() {
-        let asked = Asked::new(Some(2.9), Some(-5.0));
+        let asked = LineRange::new(Some(2.9), Some(-5.0));
 
         assert_eq!(
             asked,
-            Asked {
+            LineRange {
                 offset: 2,
                 limit: Some(1)
             }
         );
-        assert_eq!(Asked::new(Some(f64::NAN), None).offset, 1);
+        assert_eq!(LineRange::new(Some(f64::NAN), None).offset, 1);
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
 
         let found = read(
             endless,
-            Asked {
+            LineRange {
                 offset: 1,
                 limit: Some(1),
             },
@@ -264,7 +264,7 @@ mod tests {
 
         let found = read(
             io::repeat(b'a'),
-            Asked {
+            LineRange {
                 offset: 2,
                 limit: None,
             },

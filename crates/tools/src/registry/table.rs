@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::builtin::{BuiltIn, FileAccess, PRESETS};
-use crate::{bash, calculator, edit, http, look, read, todo, tool_search, write};
+use crate::{bash, calculator, edit, fs_search, http, read, todo, tool_search, write};
 
 /// The built-in tools.
 pub(crate) const BUILT_INS: [&BuiltIn; 13] = [
@@ -13,9 +13,9 @@ pub(crate) const BUILT_INS: [&BuiltIn; 13] = [
     &calculator::BUILT_IN,
     &calculator::BUILT_IN_ASYNC,
     &edit::BUILT_IN,
-    &look::FIND,
-    &look::GREP,
-    &look::LIST,
+    &fs_search::FIND,
+    &fs_search::GREP,
+    &fs_search::LIST,
     &http::BUILT_IN,
     &read::BUILT_IN,
     &todo::BUILT_IN,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::context::ToolContext;
-use crate::models::Asked;
+use crate::models::ModelRequest;
 use crate::search::{Entry, search};
 
 /// A question of a script.
@@ -27,7 +27,7 @@ pub(super) enum Question {
         arguments: Value,
     },
     /// The words of a model.
-    Completion(Asked),
+    Completion(ModelRequest),
 }
 
 /// Answers a question with text, or with why not.

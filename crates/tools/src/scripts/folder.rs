@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::manifest::{self, Manifest};
-use super::tool::{Place, Script};
+use super::tool::{Script, ScriptRoot};
 use crate::tool::Tool;
 
 /// The file that makes a folder a tool.
@@ -41,7 +41,7 @@ impl fmt::Display for ScriptProblem {
 /// A folder of tools, and what was found in it.
 #[derive(Debug)]
 pub struct ScriptFolder {
-    place: Arc<Place>,
+    place: Arc<ScriptRoot>,
     seen: BTreeMap<String, Seen>,
     /// Why it could not be read.
     unreadable: Option<String>,
@@ -94,7 +94,7 @@ impl Seen {
 
 impl ScriptFolder {
     /// Nothing is looked at yet.
-    pub fn new(place: Place) -> Self {
+    pub fn new(place: ScriptRoot) -> Self {
         Self {
             place: Arc::new(place),
             seen: BTreeMap::new(),
@@ -103,7 +103,7 @@ impl ScriptFolder {
     }
 
     /// What the tools of this folder have in common.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &ScriptRoot {
         &self.place
     }
 

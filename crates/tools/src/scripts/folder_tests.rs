@@ -12,7 +12,7 @@ struct Stage {
 impl Stage {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let folder = ScriptFolder::new(Place {
+        let folder = ScriptFolder::new(ScriptRoot {
             root: dir.path().join("tools"),
             libraries: Vec::new(),
             agreed: None,

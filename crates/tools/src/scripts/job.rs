@@ -12,7 +12,7 @@ use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
 use super::clock::Clock;
-use super::wire::Said;
+use super::wire::ScriptMessage;
 use crate::context::ToolContext;
 use crate::output::{Capture, Captured, Live};
 use crate::process::Piped;
@@ -27,7 +27,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// How a script ended.
 #[derive(Debug)]
-pub(super) enum End {
+pub(super) enum JobEnd {
     /// By itself, or by somebody else's signal.
     Exited(ExitStatus),
     /// We stopped it at its time limit.
@@ -41,9 +41,9 @@ pub(super) enum End {
 /// Everything that is known about a script that is over.
 pub(super) struct Over {
     /// How it ended.
-    pub end: End,
+    pub end: JobEnd,
     /// What its code said in the end.
-    pub said: Said,
+    pub said: ScriptMessage,
     /// What it printed.
     pub printed: Captured,
     /// What it wrote on standard error.
@@ -81,12 +81,12 @@ impl Job {
         mut self,
         ctx: &ToolContext,
         clock: &Clock,
-        talk: impl Future<Output = Said>,
+        talk: impl Future<Output = ScriptMessage>,
     ) -> Over {
         tokio::pin!(talk);
         let mut said = None;
         let end = self.follow(ctx, clock, talk.as_mut(), &mut said).await;
-        let by_itself = matches!(end, End::Exited(_));
+        let by_itself = matches!(end, JobEnd::Exited(_));
         if by_itself {
             let rest = async {
                 if said.is_none() {
@@ -112,7 +112,7 @@ impl Job {
         self.live.send();
         Over {
             end,
-            said: said.unwrap_or(Said::Nothing),
+            said: said.unwrap_or(ScriptMessage::Nothing),
             printed: self.printed.capture.finish().await,
             complained: self.complained.capture.finish().await,
         }
@@ -122,18 +122,18 @@ impl Job {
         &mut self,
         ctx: &ToolContext,
         clock: &Clock,
-        mut talk: std::pin::Pin<&mut impl Future<Output = Said>>,
-        said: &mut Option<Said>,
-    ) -> End {
+        mut talk: std::pin::Pin<&mut impl Future<Output = ScriptMessage>>,
+        said: &mut Option<ScriptMessage>,
+    ) -> JobEnd {
         let up = clock.up();
         tokio::pin!(up);
         loop {
             tokio::select! {
                 biased;
-                () = ctx.cancel.cancelled() => return End::Cancelled,
-                () = &mut up => return End::TimedOut(clock.limit()),
+                () = ctx.cancel.cancelled() => return JobEnd::Cancelled,
+                () = &mut up => return JobEnd::TimedOut(clock.limit()),
                 status = self.piped.wait() => {
-                    return status.map_or_else(End::Unknown, End::Exited);
+                    return status.map_or_else(JobEnd::Unknown, JobEnd::Exited);
                 }
                 ended = &mut talk, if said.is_none() => *said = Some(ended),
                 () = self.live.due() => self.live.send(),

@@ -21,4 +21,4 @@ mod wire;
 
 pub use digest::digest;
 pub use folder::{ScriptFolder, ScriptProblem};
-pub use tool::Place;
+pub use tool::ScriptRoot;

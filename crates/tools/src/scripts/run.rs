@@ -13,10 +13,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 
 use super::clock::Clock;
-use super::job::{End, Job, Over};
+use super::job::{Job, JobEnd, Over};
 use super::parameters;
 use super::program::Program;
-use super::wire::{Said, Wire};
+use super::wire::{ScriptMessage, Wire};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::output::{self, Captured, tail, within_limits};
@@ -71,7 +71,7 @@ impl Call<'_> {
         let clock = Clock::new(self.limit);
         let mut over = self.once(id, ctx, &clock).await?;
         for _ in 0..RETRIES {
-            let End::Exited(status) = &over.end else {
+            let JobEnd::Exited(status) = &over.end else {
                 break;
             };
             let said = &over.complained.text;
@@ -133,7 +133,7 @@ impl Call<'_> {
             // A script that takes no arguments reads none.
             let _ = writer.write_all(arguments.as_bytes()).await;
             drop(writer);
-            Said::Nothing
+            ScriptMessage::Nothing
         };
         let job = Job::new(piped, ctx, self.tool, id.as_str());
         Ok(job.run(ctx, clock, talk).await)
@@ -206,36 +206,36 @@ async fn report(
     let details =
         (!over.complained.text.is_empty()).then(|| json!({"stderr": over.complained.text}));
     match (&over.end, &over.said) {
-        (End::Cancelled, _) => Err(ToolError::Cancelled),
-        (End::TimedOut(limit), _) => Err(failed(
+        (JobEnd::Cancelled, _) => Err(ToolError::Cancelled),
+        (JobEnd::TimedOut(limit), _) => Err(failed(
             &format!(
                 "The script was stopped after {} seconds, its time limit.",
                 limit.as_secs_f64()
             ),
             &over,
         )),
-        (_, Said::Failed(why)) => Err(failed(why, &over)),
-        (_, Said::Done(Some(text))) => {
-            let content = within_limits(text.clone(), output::End::Head, tool, id, ctx).await;
+        (_, ScriptMessage::Failed(why)) => Err(failed(why, &over)),
+        (_, ScriptMessage::Done(Some(text))) => {
+            let content = within_limits(text.clone(), output::TextEnd::Head, tool, id, ctx).await;
             Ok(ToolResult {
                 content,
                 details,
                 marked_failed: false,
             })
         }
-        (End::Exited(status), _) if status.success() => Ok(ToolResult {
+        (JobEnd::Exited(status), _) if status.success() => Ok(ToolResult {
             content: tail(&over.printed),
             details,
             marked_failed: false,
         }),
-        (End::Exited(status), Said::Done(None)) => {
+        (JobEnd::Exited(status), ScriptMessage::Done(None)) => {
             Err(failed(&format!("The script {}.", ended(*status)), &over))
         }
-        (End::Exited(status), Said::Nothing) => Err(failed(
+        (JobEnd::Exited(status), ScriptMessage::Nothing) => Err(failed(
             &format!("The script {} and gave no result.", ended(*status)),
             &over,
         )),
-        (End::Unknown(error), _) => Err(failed(
+        (JobEnd::Unknown(error), _) => Err(failed(
             &format!("How the script ended is not known: {error}."),
             &over,
         )),

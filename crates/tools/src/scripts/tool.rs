@@ -27,7 +27,7 @@ const SLACK: Duration = Duration::from_secs(5);
 
 /// What all tools of one folder have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ScriptRoot {
     /// The folder of the tools' folders.
     pub root: PathBuf,
     /// Folders with modules for Python, beside `lib` in the root.
@@ -42,7 +42,7 @@ pub struct Place {
 pub(super) struct Script {
     pub(super) manifest: Arc<Manifest>,
     pub(super) folder: PathBuf,
-    pub(super) place: Arc<Place>,
+    pub(super) place: Arc<ScriptRoot>,
 }
 
 impl Script {

@@ -26,7 +26,7 @@ const MOST_QUESTIONS: usize = 1000;
 
 /// How a script's own code ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum ScriptMessage {
     /// It returned this, or nothing.
     Done(Option<String>),
     /// It failed, with this to be told.
@@ -62,18 +62,23 @@ impl Wire {
     }
 
     /// Starts the script and answers it until its code has ended.
-    pub(super) async fn serve(mut self, start: &Value, ctx: &ToolContext, clock: &Clock) -> Said {
+    pub(super) async fn serve(
+        mut self,
+        start: &Value,
+        ctx: &ToolContext,
+        clock: &Clock,
+    ) -> ScriptMessage {
         if self.begin(start).await.is_err() {
-            return Said::Nothing;
+            return ScriptMessage::Nothing;
         }
         let mut left = MOST_QUESTIONS;
         loop {
             let question = match self.next().await {
                 Ok(Some(Message::Ask(question))) => question,
-                Ok(Some(Message::Done(result))) => return Said::Done(result),
-                Ok(Some(Message::Failed(why))) => return Said::Failed(why),
-                Ok(None) => return Said::Nothing,
-                Err(why) => return Said::Failed(why),
+                Ok(Some(Message::Done(result))) => return ScriptMessage::Done(result),
+                Ok(Some(Message::Failed(why))) => return ScriptMessage::Failed(why),
+                Ok(None) => return ScriptMessage::Nothing,
+                Err(why) => return ScriptMessage::Failed(why),
             };
             left = left.saturating_sub(1);
             let answer = if left == 0 {
@@ -88,7 +93,7 @@ impl Wire {
                 Err(why) => json!({"error": why}),
             };
             if self.say(&answer).await.is_err() {
-                return Said::Nothing;
+                return ScriptMessage::Nothing;
             }
         }
     }

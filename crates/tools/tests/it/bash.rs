@@ -7,7 +7,7 @@ use chat::tool::ToolOutcome;
 use serde_json::{Value, json};
 use tools::Progress;
 
-use crate::place::Place;
+use crate::fixture::TestFolder;
 
 fn command(command: &str) -> Value {
     json!({ "label": "test", "command": command, "timeout": null })
@@ -22,7 +22,7 @@ fn done(content: &str, marked_failed: bool) -> ToolOutcome {
 
 async fn check(script: &str, expected: &str) {
     assert_eq!(
-        Place::new().call("bash", command(script)).await,
+        TestFolder::new().call("bash", command(script)).await,
         done(expected, false)
     );
 }
@@ -41,14 +41,16 @@ async fn no_newline_is_invented_and_trailing_white_space_goes() {
 
 #[tokio::test]
 async fn a_failing_command_is_a_result_with_its_exit_code() {
-    let outcome = Place::new().call("bash", command("echo why; exit 3")).await;
+    let outcome = TestFolder::new()
+        .call("bash", command("echo why; exit 3"))
+        .await;
 
     assert_eq!(outcome, done("why\n\nCommand exited with code 3", true));
 }
 
 #[tokio::test]
 async fn a_command_that_dies_by_a_signal_keeps_its_output() {
-    let outcome = Place::new()
+    let outcome = TestFolder::new()
         .call("bash", command("echo a; kill -SEGV $$"))
         .await;
 
@@ -57,7 +59,7 @@ async fn a_command_that_dies_by_a_signal_keeps_its_output() {
 
 #[tokio::test]
 async fn a_syntax_error_is_told_with_its_line() {
-    let outcome = Place::new().call("bash", command("echo a\nif")).await;
+    let outcome = TestFolder::new().call("bash", command("echo a\nif")).await;
 
     let ToolOutcome::Done {
         content,
@@ -86,7 +88,7 @@ async fn nothing_pages_asks_or_colours() {
 
 #[tokio::test]
 async fn it_runs_where_and_as_the_user_configured() {
-    let mut place = Place::new();
+    let mut place = TestFolder::new();
     std::fs::create_dir(place.path("sub")).unwrap();
     place.ctx.bash.cwd = Some(place.path("sub"));
     place.ctx.bash.shell = Some("sh".to_owned());
@@ -101,7 +103,7 @@ async fn it_runs_where_and_as_the_user_configured() {
 
 #[tokio::test]
 async fn commands_that_make_no_sense_are_not_run() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let too_long = format!("touch made #{}", "x".repeat(128 * 1024));
     for script in ["", "  \n", "touch made\0", &too_long] {
         let problem = place.failed("bash", command(script)).await;
@@ -116,7 +118,7 @@ async fn commands_that_make_no_sense_are_not_run() {
 
 #[tokio::test]
 async fn a_missing_shell_or_directory_is_named() {
-    let mut place = Place::new();
+    let mut place = TestFolder::new();
     place.ctx.bash.shell = Some("no-such-shell".to_owned());
     let problem = place.failed("bash", command("true")).await;
     assert!(problem.contains("\"no-such-shell\""), "{problem}");
@@ -128,7 +130,7 @@ async fn a_missing_shell_or_directory_is_named() {
 
 #[tokio::test]
 async fn bytes_that_are_no_text_become_text() {
-    let place = Place::new();
+    let place = TestFolder::new();
 
     let content = place.done("bash", command(r"printf 'a\0b\377c\303'")).await;
 
@@ -138,7 +140,7 @@ async fn bytes_that_are_no_text_become_text() {
 #[tokio::test]
 async fn long_output_is_cut_to_its_end_and_kept_whole_in_a_private_file() {
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::new();
+    let place = TestFolder::new();
 
     let content = place.done("bash", command("seq 1 5000; echo; echo")).await;
 
@@ -157,7 +159,7 @@ async fn long_output_is_cut_to_its_end_and_kept_whole_in_a_private_file() {
 
 #[tokio::test]
 async fn output_over_the_size_limit_says_so() {
-    let place = Place::new();
+    let place = TestFolder::new();
 
     let content = place
         .done("bash", command("yes $(printf '%099d') | head -1000"))
@@ -170,7 +172,7 @@ async fn output_over_the_size_limit_says_so() {
 
 #[tokio::test]
 async fn one_endless_line_is_cut_to_its_end() {
-    let place = Place::new();
+    let place = TestFolder::new();
 
     let content = place
         .done("bash", command("head -c 1000000 /dev/zero | tr '\\0' x"))
@@ -183,7 +185,7 @@ async fn one_endless_line_is_cut_to_its_end() {
 
 #[tokio::test]
 async fn short_output_leaves_no_file() {
-    let place = Place::new();
+    let place = TestFolder::new();
 
     place
         .done("bash", command("seq 1 2000; printf '\\n%.0s' {1..99}"))
@@ -196,7 +198,7 @@ async fn short_output_leaves_no_file() {
 
 #[tokio::test]
 async fn what_is_printed_can_be_watched() {
-    let mut place = Place::new();
+    let mut place = TestFolder::new();
     let seen = Arc::new(Mutex::new(String::new()));
     let screen = seen.clone();
     place.ctx.progress = Progress::new(move |text| screen.lock().unwrap().push_str(text));
@@ -208,7 +210,7 @@ async fn what_is_printed_can_be_watched() {
 
 #[tokio::test]
 async fn a_command_over_its_time_is_stopped_and_its_output_kept() {
-    let mut place = Place::new();
+    let mut place = TestFolder::new();
     place.ctx.timeout = Duration::from_millis(500);
 
     let problem = place
@@ -223,7 +225,7 @@ async fn a_command_over_its_time_is_stopped_and_its_output_kept() {
 
 #[tokio::test]
 async fn no_time_limit_that_is_asked_for_means_none() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let calls = [json!(0), json!(-1), json!(0.001)].map(|timeout| {
         let input = json!({ "label": "", "command": "sleep 1000", "timeout": timeout });
         place.failed("bash", input)
@@ -248,7 +250,7 @@ async fn a_here_document_is_read_to_its_end() {
 
 #[tokio::test]
 async fn a_cancelled_command_keeps_what_it_had_printed() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let (cancel, started) = (place.ctx.cancel.clone(), place.path("started"));
     tokio::spawn(async move {
         while !started.exists() {

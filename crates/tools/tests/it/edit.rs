@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::place::{OneBuffer, Place};
+use crate::fixture::{OneBuffer, TestFolder};
 
 fn input(old: &str, new: &str) -> Value {
     json!({ "label": "test", "path": "a", "oldText": old, "newText": new })
@@ -12,7 +12,7 @@ fn input(old: &str, new: &str) -> Value {
 
 #[tokio::test]
 async fn one_piece_is_replaced_and_the_rest_keeps_its_bytes() {
-    let place = Place::new().with("a", "\u{feff}one\r\ntwo\r\nthree");
+    let place = TestFolder::new().with("a", "\u{feff}one\r\ntwo\r\nthree");
 
     let content = place.done("edit", input("one\ntwo\n", "1\n2\n")).await;
 
@@ -22,7 +22,7 @@ async fn one_piece_is_replaced_and_the_rest_keeps_its_bytes() {
 
 #[tokio::test]
 async fn an_edit_that_does_not_apply_says_why_and_changes_nothing() {
-    let place = Place::new().with("a", "x = 1\ny = 2\nx = 1\n");
+    let place = TestFolder::new().with("a", "x = 1\ny = 2\nx = 1\n");
 
     for (old, new, reason) in [
         ("x = 1", "x = 3", "oldText is in 2 places of a: lines 1, 3."),
@@ -39,18 +39,18 @@ async fn an_edit_that_does_not_apply_says_why_and_changes_nothing() {
 
 #[tokio::test]
 async fn what_is_no_text_is_not_edited() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let problem = place.failed("edit", input("a", "b")).await;
     assert!(problem.ends_with("does not exist."), "{problem}");
 
-    let place = Place::new().with("a", b"caf\xe9\0");
+    let place = TestFolder::new().with("a", b"caf\xe9\0");
     let problem = place.failed("edit", input("caf", "tea")).await;
     assert!(problem.contains("is a binary file"), "{problem}");
 }
 
 #[tokio::test]
 async fn text_keeps_its_encoding_and_gets_nothing_that_it_cannot_hold() {
-    let place = Place::new().with("a", b"caf\xe9\n");
+    let place = TestFolder::new().with("a", b"caf\xe9\n");
     place.done("edit", input("caf\u{e9}", "th\u{e9}")).await;
     assert_eq!(fs::read(place.path("a")).unwrap(), b"th\xe9\n");
     let problem = place.failed("edit", input("th", "\u{20ac}")).await;
@@ -59,7 +59,7 @@ async fn text_keeps_its_encoding_and_gets_nothing_that_it_cannot_hold() {
         "{problem}"
     );
     assert_eq!(fs::read(place.path("a")).unwrap(), b"th\xe9\n");
-    let place = Place::new().with("a", b"\xff\xfea\0\r\0\n\0");
+    let place = TestFolder::new().with("a", b"\xff\xfea\0\r\0\n\0");
     place.done("edit", input("a", "b")).await;
     assert_eq!(fs::read(place.path("a")).unwrap(), b"\xff\xfeb\0\r\0\n\0");
 }
@@ -67,7 +67,7 @@ async fn text_keeps_its_encoding_and_gets_nothing_that_it_cannot_hold() {
 #[tokio::test]
 async fn parallel_edits_of_one_file_lose_nothing() {
     let lines: String = (0..20).map(|n| format!("<{n}>\n")).collect();
-    let place = Place::new().with("a", lines);
+    let place = TestFolder::new().with("a", lines);
 
     let calls = (0..20).map(|n| place.done("edit", input(&format!("<{n}>"), &format!("({n})"))));
     futures::future::join_all(calls).await;
@@ -78,7 +78,7 @@ async fn parallel_edits_of_one_file_lose_nothing() {
 
 #[tokio::test]
 async fn an_open_file_is_edited_in_the_editor_and_unsaved_text_stays_unsaved() {
-    let mut place = Place::new().with("a", "on disk\n");
+    let mut place = TestFolder::new().with("a", "on disk\n");
     let buffer = OneBuffer::open(&place.path("a"), "in the editor\n", true);
     place.ctx.buffers = buffer.clone();
 

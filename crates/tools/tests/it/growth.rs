@@ -6,7 +6,7 @@ use std::time::Instant;
 use chat::tool::ToolOutcome;
 use serde_json::{Value, json};
 
-use crate::place::Place;
+use crate::fixture::TestFolder;
 
 /// Lines that are alike, at the end of each file.
 const ALIKE: usize = 1200;
@@ -28,7 +28,7 @@ fn text(megabytes: usize) -> String {
     text
 }
 
-async fn timed(place: &Place, tool: &str, input: Value, figures: &mut String) -> ToolOutcome {
+async fn timed(place: &TestFolder, tool: &str, input: Value, figures: &mut String) -> ToolOutcome {
     let begun = Instant::now();
     let outcome = place.call(tool, input).await;
     let _ = write!(figures, "  {tool} {:?}", begun.elapsed());
@@ -48,7 +48,7 @@ async fn a_large_file_is_read_searched_and_edited_to_its_end() {
     for &megabytes in if all { &[1, 10, 60][..] } else { &[1] } {
         let text = text(megabytes);
         let last = text.lines().count();
-        let place = Place::new().with("a", &text);
+        let place = TestFolder::new().with("a", &text);
         let mut figures = format!("{megabytes} MB:");
         let edit = |old: &str| json!({"label": "", "path": "a", "oldText": old, "newText": "new"});
         let several = timed(&place, "edit", edit("same"), &mut figures).await;

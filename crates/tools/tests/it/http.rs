@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tools::HttpAllow;
 
-use crate::place::Place;
+use crate::fixture::TestFolder;
 
 /// A server that says the same to everybody, and counts who came.
 struct Server {
@@ -51,8 +51,8 @@ fn get(url: &str) -> Value {
     json!({"label": "", "url": url, "max_size": null})
 }
 
-fn place(allow: &[&str]) -> Place {
-    let mut place = Place::new();
+fn place(allow: &[&str]) -> TestFolder {
+    let mut place = TestFolder::new();
     let allow: Vec<String> = allow.iter().map(|it| (*it).to_owned()).collect();
     place.ctx.http = HttpAllow::read(&allow).unwrap();
     place

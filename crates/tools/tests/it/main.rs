@@ -4,11 +4,11 @@
 
 mod bash;
 mod edit;
+mod fixture;
+mod fs_search;
 mod growth;
 mod http;
-mod look;
 mod names;
-mod place;
 mod race;
 mod read;
 mod run;

@@ -13,15 +13,15 @@ use std::sync::Arc;
 use serde_json::json;
 use tools::{Backend, Limits, Names, Sandbox, find_out};
 
-use crate::place::Place;
+use crate::fixture::TestFolder;
 
 /// A folder `work` with a repository and a file of each kind further down.
-fn work(test: &str) -> Option<Place> {
+fn work(test: &str) -> Option<TestFolder> {
     if let Err(why) = find_out(&Backend::default()) {
         eprintln!("skipped: {test}: {why}");
         return None;
     }
-    let mut place = Place::new();
+    let mut place = TestFolder::new();
     for (path, text) in [
         ("work/.git/config", "[core]\n"),
         ("work/.git/HEAD", "ref: refs/heads/main\n"),
@@ -42,7 +42,7 @@ fn work(test: &str) -> Option<Place> {
     Some(place)
 }
 
-fn limits(place: &Place) -> Limits {
+fn limits(place: &TestFolder) -> Limits {
     let words = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect();
     Limits {
         writable: vec![place.path("")],
@@ -56,7 +56,7 @@ fn limits(place: &Place) -> Limits {
     }
 }
 
-async fn bash(place: &Place, command: &str) -> String {
+async fn bash(place: &TestFolder, command: &str) -> String {
     let input = json!({"label": "", "command": command, "timeout": null});
     place.done("bash", input).await
 }
@@ -293,6 +293,6 @@ async fn what_a_file_tool_writes_while_a_command_runs_is_the_users() {
     assert!(is_there(&place, "work/.nvim.lua.flemma-held"));
 }
 
-fn is_there(place: &Place, path: &str) -> bool {
+fn is_there(place: &TestFolder, path: &str) -> bool {
     Path::new(&place.path(path)).exists()
 }

@@ -12,7 +12,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
 use tools::{Backend, Limits, Sandbox};
 
-use crate::place::Place;
+use crate::fixture::TestFolder;
 
 /// Calls per test: 2,000 in `make prove`, which sets the variable.
 fn calls() -> u64 {
@@ -60,8 +60,8 @@ impl Drop for Swapper {
 
 /// A folder `in`, below which files can be written, with a folder `d` and a link `l` to
 /// the folder `out` beside it.
-fn stage() -> Place {
-    let mut place = Place::new();
+fn stage() -> TestFolder {
+    let mut place = TestFolder::new();
     let root = place.path("").canonicalize().unwrap();
     fs::create_dir_all(root.join("in/d")).unwrap();
     fs::create_dir(root.join("out")).unwrap();
@@ -77,12 +77,12 @@ fn stage() -> Place {
     place
 }
 
-fn swapped(place: &Place) -> Swapper {
+fn swapped(place: &TestFolder) -> Swapper {
     Swapper::start(&place.path("in/d"), &place.path("in/l"))
 }
 
 /// What became of all calls; `input` gets the number of the call.
-async fn outcomes(place: &Place, tool: &str, input: impl Fn(u64) -> Value) -> (u64, u64) {
+async fn outcomes(place: &TestFolder, tool: &str, input: impl Fn(u64) -> Value) -> (u64, u64) {
     let (mut done, mut failed) = (0, 0);
     let swapper = swapped(place);
     for number in 0..calls() {

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::place::{OneBuffer, Place};
+use crate::fixture::{OneBuffer, TestFolder};
 
 fn all_of(path: &str) -> Value {
     json!({ "label": "test", "path": path, "offset": null, "limit": null })
@@ -15,7 +15,7 @@ fn part_of(path: &str, offset: f64, limit: f64) -> Value {
 }
 
 async fn check(content: impl AsRef<[u8]>, expected: &str) {
-    let place = Place::new().with("a", content);
+    let place = TestFolder::new().with("a", content);
     assert_eq!(place.done("read", all_of("a")).await, expected);
 }
 
@@ -30,7 +30,7 @@ async fn a_small_file_is_its_text() {
 
 #[tokio::test]
 async fn a_part_says_where_to_go_on() {
-    let place = Place::new().with("a", "1\n2\n3\n4\n5\n");
+    let place = TestFolder::new().with("a", "1\n2\n3\n4\n5\n");
 
     let middle = place.done("read", part_of("a", 2.0, 2.0)).await;
     let end = place.done("read", part_of("a", 4.0, 9.0)).await;
@@ -44,7 +44,7 @@ async fn a_part_says_where_to_go_on() {
 #[tokio::test]
 async fn a_long_file_is_cut_after_2000_lines() {
     let text: String = (1..=3000).map(|n| format!("{n}\n")).collect();
-    let place = Place::new().with("a", text);
+    let place = TestFolder::new().with("a", text);
 
     let content = place.done("read", all_of("a")).await;
 
@@ -58,7 +58,7 @@ async fn a_long_file_is_cut_after_2000_lines() {
 
 #[tokio::test]
 async fn an_offset_past_the_end_is_an_error_with_the_total() {
-    let place = Place::new().with("a", "1\n2\n");
+    let place = TestFolder::new().with("a", "1\n2\n");
 
     let problem = place.failed("read", part_of("a", 3.0, 1.0)).await;
 
@@ -70,7 +70,7 @@ async fn an_offset_past_the_end_is_an_error_with_the_total() {
 
 #[tokio::test]
 async fn a_line_that_is_too_long_comes_with_a_command() {
-    let place = Place::new().with("a", "x".repeat(60_000));
+    let place = TestFolder::new().with("a", "x".repeat(60_000));
 
     let content = place.done("read", all_of("a")).await;
 
@@ -82,7 +82,7 @@ async fn a_line_that_is_too_long_comes_with_a_command() {
 
 #[tokio::test]
 async fn bytes_that_are_no_text_are_told() {
-    let place = Place::new()
+    let place = TestFolder::new()
         .with("binary", b"\x7fELF\0\0")
         .with("latin", b"caf\xe9\n")
         .with("mostly", b"caf\xc3\xa9 \xff\n")
@@ -106,7 +106,7 @@ async fn bytes_that_are_no_text_are_told() {
 
 #[tokio::test]
 async fn what_is_too_large_is_refused_at_once() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let file = std::fs::File::create(place.path("large")).unwrap();
     file.set_len(64 * 1024 * 1024 + 1).unwrap();
     let old = json!({"label": "", "path": "large", "oldText": "a", "newText": "b"});
@@ -125,7 +125,7 @@ async fn what_is_too_large_is_refused_at_once() {
 
 #[tokio::test]
 async fn what_is_no_regular_file_is_refused_at_once() {
-    let place = Place::new();
+    let place = TestFolder::new();
     std::fs::create_dir(place.path("dir")).unwrap();
     let made = Command::new("mkfifo")
         .arg(place.path("pipe"))
@@ -151,7 +151,7 @@ async fn what_is_no_regular_file_is_refused_at_once() {
 #[tokio::test]
 async fn names_are_taken_literally() {
     let name = "`touch made` $(touch made) *\n é";
-    let place = Place::new().with(name, "text");
+    let place = TestFolder::new().with(name, "text");
 
     assert_eq!(place.done("read", all_of(name)).await, "text");
     assert_eq!(place.names(), [name]);
@@ -159,7 +159,7 @@ async fn names_are_taken_literally() {
 
 #[tokio::test]
 async fn unsaved_text_is_what_the_model_reads() {
-    let mut place = Place::new().with("a", "on disk\n");
+    let mut place = TestFolder::new().with("a", "on disk\n");
     place.ctx.buffers = OneBuffer::open(&place.path("a"), "in the editor\n", true);
 
     assert_eq!(place.done("read", all_of("a")).await, "in the editor");

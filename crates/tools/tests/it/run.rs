@@ -8,7 +8,7 @@ use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::{Value, json};
 use tools::{Tool, ToolContext, ToolError, ToolResult};
 
-use crate::place::Place;
+use crate::fixture::TestFolder;
 
 /// A tool that does what its name says.
 struct Odd(&'static str);
@@ -58,13 +58,13 @@ async fn run(name: &'static str, ctx: ToolContext) -> ToolOutcome {
 
 #[tokio::test]
 async fn a_panic_becomes_an_error_result() {
-    let outcome = run("panics", Place::new().ctx).await;
+    let outcome = run("panics", TestFolder::new().ctx).await;
 
     let text = "The tool panics crashed and gave no result: index out of bounds";
     assert_eq!(outcome, ToolOutcome::Failed(text.to_owned()));
 
     // The next call is none the worse for it.
-    let ctx = Place::new().ctx;
+    let ctx = TestFolder::new().ctx;
     ctx.cancel.cancel();
     let outcome = run("finishes", ctx).await;
     assert!(matches!(outcome, ToolOutcome::Done { .. }), "{outcome:?}");
@@ -72,9 +72,9 @@ async fn a_panic_becomes_an_error_result() {
 
 #[tokio::test]
 async fn a_panic_in_one_call_ends_no_other_that_runs_or_comes_after_it() {
-    let ctx = Place::new().ctx;
+    let ctx = TestFolder::new().ctx;
     let other = tokio::spawn(run("finishes", ctx.clone()));
-    let panicked = run("panics", Place::new().ctx).await;
+    let panicked = run("panics", TestFolder::new().ctx).await;
     assert!(matches!(panicked, ToolOutcome::Failed(_)), "{panicked:?}");
     assert!(!other.is_finished());
     ctx.cancel.cancel();
@@ -84,12 +84,12 @@ async fn a_panic_in_one_call_ends_no_other_that_runs_or_comes_after_it() {
     };
     assert_eq!(other.await.unwrap(), done);
     // Whoever called it is whole.
-    assert_eq!(run("panics", Place::new().ctx).await, panicked);
+    assert_eq!(run("panics", TestFolder::new().ctx).await, panicked);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_over_its_deadline_is_an_error_result() {
-    let mut ctx = Place::new().ctx;
+    let mut ctx = TestFolder::new().ctx;
     ctx.timeout = Duration::from_secs(7);
 
     for name in ["hangs", "obeys"] {
@@ -102,7 +102,7 @@ async fn a_tool_over_its_deadline_is_an_error_result() {
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_tool_is_cancelled_even_if_it_does_not_listen() {
     for name in ["hangs", "obeys"] {
-        let ctx = Place::new().ctx;
+        let ctx = TestFolder::new().ctx;
         ctx.cancel.cancel();
         let outcome = run(name, ctx).await;
         let text = "Cancelled by the user.".to_owned();
@@ -112,7 +112,7 @@ async fn a_cancelled_tool_is_cancelled_even_if_it_does_not_listen() {
 
 #[tokio::test]
 async fn what_was_finished_before_it_heard_of_a_cancel_is_a_result() {
-    let ctx = Place::new().ctx;
+    let ctx = TestFolder::new().ctx;
     ctx.cancel.cancel();
 
     let outcome = run("finishes", ctx).await;
@@ -129,7 +129,7 @@ async fn what_was_finished_before_it_heard_of_a_cancel_is_a_result() {
 
 #[tokio::test]
 async fn one_timed_out_call_does_not_cancel_its_neighbours() {
-    let mut ctx = Place::new().ctx;
+    let mut ctx = TestFolder::new().ctx;
     ctx.timeout = Duration::ZERO;
 
     run("obeys", ctx.clone()).await;
@@ -139,7 +139,7 @@ async fn one_timed_out_call_does_not_cancel_its_neighbours() {
 
 #[tokio::test(start_paused = true)]
 async fn the_slow_calculator_waits_and_answers() {
-    let place = Place::new();
+    let place = TestFolder::new();
 
     let content = place
         .done(
@@ -153,7 +153,7 @@ async fn the_slow_calculator_waits_and_answers() {
 
 #[tokio::test]
 async fn the_calculator_answers_or_says_why_not() {
-    let place = Place::new();
+    let place = TestFolder::new();
 
     assert_eq!(
         place

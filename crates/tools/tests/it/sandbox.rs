@@ -22,16 +22,16 @@ use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::json;
 use tools::{Backend, Confinement, Limits, Sandbox, ScriptFolder, find_out};
 
-use crate::place::{Place, eventually};
+use crate::fixture::{TestFolder, eventually};
 
 /// A folder `inside` that can be written, one `outside` that cannot, or nothing where
 /// there is no sandbox here.
-fn held(test: &str, change: impl FnOnce(&Path, &mut Limits)) -> Option<Place> {
+fn held(test: &str, change: impl FnOnce(&Path, &mut Limits)) -> Option<TestFolder> {
     if let Err(why) = find_out(&Backend::default()) {
         eprintln!("skipped: {test}: {why}");
         return None;
     }
-    let mut place = Place::new();
+    let mut place = TestFolder::new();
     let inside = place.path("inside");
     fs::create_dir_all(&inside).unwrap();
     fs::create_dir_all(place.path("outside")).unwrap();
@@ -46,7 +46,7 @@ fn held(test: &str, change: impl FnOnce(&Path, &mut Limits)) -> Option<Place> {
     Some(place)
 }
 
-async fn bash(place: &Place, command: &str) -> String {
+async fn bash(place: &TestFolder, command: &str) -> String {
     let input = json!({"label": "", "command": command, "timeout": null});
     place.done("bash", input).await
 }
@@ -164,7 +164,7 @@ async fn scripts_are_held_as_commands_are_and_still_speak_with_the_host() {
         fs::write(root.join(tool).join("tool.toml"), toml).unwrap();
         fs::write(root.join(tool).join(file), script).unwrap();
     }
-    let mut folder = ScriptFolder::new(tools::Place {
+    let mut folder = ScriptFolder::new(tools::ScriptRoot {
         root,
         libraries: Vec::new(),
         agreed: None,
@@ -315,7 +315,7 @@ async fn a_command_that_lacks_a_grant_is_told_which() {
 #[tokio::test]
 async fn our_own_tools_write_where_commands_may_and_nowhere_else() {
     // No backend is needed for this.
-    let mut place = Place::new();
+    let mut place = TestFolder::new();
     fs::create_dir_all(place.path("inside")).unwrap();
     fs::create_dir_all(place.path("outside")).unwrap();
     symlink(place.path("outside"), place.path("inside/link")).unwrap();

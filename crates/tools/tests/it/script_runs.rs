@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::Mutex;
 use tokio_util::sync::CancellationToken;
-use tools::{Asked, Models, Nested, digest};
+use tools::{ModelRequest, Models, Nested, digest};
 
 use crate::scripts::{HEAD, Stage, wait};
 
@@ -145,7 +145,7 @@ impl Nested for Others {
 impl Models for Others {
     async fn complete(
         &self,
-        asked: Asked,
+        asked: ModelRequest,
         _nested: Arc<dyn Nested>,
         _cancel: &CancellationToken,
     ) -> Result<String, String> {

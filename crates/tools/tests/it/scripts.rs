@@ -9,21 +9,21 @@ use std::time::Duration;
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tools::{Place, ScriptFolder, Tool, ToolContext};
+use tools::{ScriptFolder, ScriptRoot, Tool, ToolContext};
 
 pub const HEAD: &str = "description = \"d\"\nscript = \"s.py\"\n";
 pub const TEXT: &str = "[parameters.text]\ntype = \"string\"\ndescription = \"d\"\n";
 
 pub struct Stage {
     pub dir: TempDir,
-    pub place: Place,
+    pub place: ScriptRoot,
     pub ctx: ToolContext,
 }
 
 impl Stage {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place {
+        let place = ScriptRoot {
             root: dir.path().join("tools"),
             libraries: Vec::new(),
             agreed: None,

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tools::Secrets;
 
-use crate::place::Place;
+use crate::fixture::TestFolder;
 
 /// A project with secrets. Its calls were approved by a rule.
-fn project() -> Place {
-    let mut place = Place::new();
+fn project() -> TestFolder {
+    let mut place = TestFolder::new();
     for folder in [".ssh", "conf", "src", ".aws"] {
         fs::create_dir(place.path(folder)).unwrap();
     }
@@ -35,7 +35,7 @@ fn read(path: &str) -> Value {
     json!({"label": "", "path": path, "offset": null, "limit": null})
 }
 
-fn reveal(place: &mut Place, paths: &[&str]) {
+fn reveal(place: &mut TestFolder, paths: &[&str]) {
     let paths = paths.iter().map(|it| place.path(it)).collect();
     place.ctx.secrets = Arc::new(Secrets::of_this_user(paths));
 }

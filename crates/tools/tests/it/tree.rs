@@ -8,7 +8,7 @@ use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::{Value, json};
 use tools::Registry;
 
-use crate::place::{Place, eventually};
+use crate::fixture::{TestFolder, eventually};
 
 /// A process that survives everything but SIGKILL, and writes its id to `pid`.
 const STUBBORN: &str =
@@ -19,7 +19,7 @@ fn command(command: &str) -> Value {
 }
 
 /// Whether the process in the file `pid` still runs. A zombie does not.
-fn runs(place: &Place) -> bool {
+fn runs(place: &TestFolder) -> bool {
     let id = place.text("pid");
     let stat = fs::read_to_string(format!("/proc/{}/stat", id.trim())).unwrap_or_default();
     let state = stat
@@ -31,7 +31,7 @@ fn runs(place: &Place) -> bool {
 
 /// Cancels `script` once its `pid` is written, and checks that nothing is left.
 async fn check_cancelled(script: &str) {
-    let place = Place::new();
+    let place = TestFolder::new();
     let started = place.path("pid");
     let cancel = place.ctx.cancel.clone();
 
@@ -50,7 +50,7 @@ async fn check_cancelled(script: &str) {
 
 /// Lets `script` end by itself, and checks that the `pid` it left is stopped.
 async fn check_left_behind(script: &str) {
-    let place = Place::new();
+    let place = TestFolder::new();
 
     let content = place.done("bash", command(script)).await;
 
@@ -85,7 +85,7 @@ async fn cancelling_kills_a_descendant_that_dropped_its_environment() {
 
 #[tokio::test]
 async fn a_time_limit_kills_as_a_cancel_does() {
-    let mut place = Place::new();
+    let mut place = TestFolder::new();
     place.ctx.timeout = Duration::from_secs(1);
     let script = format!("setsid {STUBBORN} & while [ ! -e pid ]; do sleep 0.01; done; sleep 1000");
 
@@ -110,7 +110,7 @@ async fn a_daemon_that_left_the_session_is_stopped_after_the_command() {
 
 #[tokio::test]
 async fn a_background_job_that_floods_the_pipe_does_not_hold_the_result_back() {
-    let place = Place::new();
+    let place = TestFolder::new();
 
     let content = place.done("bash", command("yes & echo $! > pid")).await;
 
@@ -123,7 +123,7 @@ async fn a_background_job_that_floods_the_pipe_does_not_hold_the_result_back() {
 
 #[tokio::test]
 async fn fifty_cancelled_commands_all_end() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let script = "mktemp started.XXXXXX; setsid sleep 1000 & wait";
     let calls = (0..50).map(|_| place.call("bash", command(script)));
 
@@ -152,7 +152,7 @@ async fn fifty_cancelled_commands_all_end() {
 
 #[tokio::test]
 async fn a_call_that_is_given_up_leaves_nothing_running() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let started = place.path("pid");
     let bash = Registry::builtin().get("bash").unwrap();
     let ctx = place.ctx.clone();

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use serde_json::{Value, json};
 
-use crate::place::{OneBuffer, Place};
+use crate::fixture::{OneBuffer, TestFolder};
 
 fn input(path: &str, content: &str) -> Value {
     json!({ "label": "test", "path": path, "content": content })
@@ -13,7 +13,7 @@ fn input(path: &str, content: &str) -> Value {
 
 #[tokio::test]
 async fn bytes_are_stored_exactly_and_parents_are_made() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let text = "a\r\nb\n\0 no newline at the end";
 
     let content = place.done("write", input("new/deep/a", text)).await;
@@ -27,7 +27,7 @@ async fn bytes_are_stored_exactly_and_parents_are_made() {
 
 #[tokio::test]
 async fn empty_content_makes_an_empty_file() {
-    let place = Place::new();
+    let place = TestFolder::new();
 
     assert_eq!(
         place.done("write", input("a", "")).await,
@@ -38,7 +38,7 @@ async fn empty_content_makes_an_empty_file() {
 
 #[tokio::test]
 async fn the_mode_of_an_existing_file_is_kept() {
-    let place = Place::new().with("run.sh", "old");
+    let place = TestFolder::new().with("run.sh", "old");
     fs::set_permissions(place.path("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
 
     place.done("write", input("run.sh", "new")).await;
@@ -55,7 +55,7 @@ async fn the_mode_of_an_existing_file_is_kept() {
 
 #[tokio::test]
 async fn a_new_file_gets_the_mode_that_the_user_gives_new_files() {
-    let place = Place::new().with("by-hand", "");
+    let place = TestFolder::new().with("by-hand", "");
 
     place.done("write", input("by-tool", "")).await;
 
@@ -65,7 +65,7 @@ async fn a_new_file_gets_the_mode_that_the_user_gives_new_files() {
 
 #[tokio::test]
 async fn a_symbolic_link_stays_and_its_target_is_written() {
-    let place = Place::new().with("target", "old");
+    let place = TestFolder::new().with("target", "old");
     symlink("target", place.path("link")).unwrap();
     symlink("not-there-yet", place.path("dangling")).unwrap();
     symlink("circle", place.path("circle")).unwrap();
@@ -85,7 +85,7 @@ async fn a_symbolic_link_stays_and_its_target_is_written() {
 
 #[tokio::test]
 async fn another_name_of_the_same_file_does_not_change() {
-    let place = Place::new().with("a", "old");
+    let place = TestFolder::new().with("a", "old");
     fs::hard_link(place.path("a"), place.path("b")).unwrap();
 
     place.done("write", input("a", "new")).await;
@@ -98,7 +98,7 @@ async fn another_name_of_the_same_file_does_not_change() {
 
 #[tokio::test]
 async fn a_failed_write_leaves_nothing_behind() {
-    let place = Place::new().with("file", "old");
+    let place = TestFolder::new().with("file", "old");
     let too_long = format!("new/deep/{}", "n".repeat(300));
 
     for path in [too_long.as_str(), "file/below", "/proc/flemma/x"] {
@@ -112,7 +112,7 @@ async fn a_failed_write_leaves_nothing_behind() {
 
 #[tokio::test]
 async fn a_directory_and_a_device_are_not_overwritten() {
-    let place = Place::new();
+    let place = TestFolder::new();
     fs::create_dir(place.path("dir")).unwrap();
 
     for path in ["dir", "/dev/null"] {
@@ -123,7 +123,7 @@ async fn a_directory_and_a_device_are_not_overwritten() {
 
 #[tokio::test]
 async fn an_open_file_is_written_through_the_editor() {
-    let mut place = Place::new().with("a", "old");
+    let mut place = TestFolder::new().with("a", "old");
     let buffer = OneBuffer::open(&place.path("a"), "old", false);
     place.ctx.buffers = buffer.clone();
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use tools::{Confinement, Sandbox, Secrets};
 
-use super::{Place, bash, held};
+use super::{TestFolder, bash, held};
 
 /// A project with secrets at several depths, of which these are revealed; nothing where
 /// there is no sandbox here.
-fn project(test: &str, revealed: &[&str]) -> Option<Place> {
+fn project(test: &str, revealed: &[&str]) -> Option<TestFolder> {
     let place = held(test, |root, limits| {
         let root = root.canonicalize().unwrap();
         let paths = revealed.iter().map(|it| root.join("inside").join(it));

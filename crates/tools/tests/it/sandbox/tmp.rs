@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use super::*;
 
 /// As [`held`], with a `/tmp` of its own and a project below the machine's.
-pub fn with_tmp(test: &str, change: impl FnOnce(&Path, &mut Limits)) -> Option<Place> {
+pub fn with_tmp(test: &str, change: impl FnOnce(&Path, &mut Limits)) -> Option<TestFolder> {
     held(test, |root, limits| {
         limits.writable.push("/tmp".into());
         limits.shown.push(root.join("outside"));

@@ -12,7 +12,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 
 use chat::truncate::{MAX_BYTES, floor_char_boundary};
 
-use super::Until;
+use super::Deadline;
 use crate::files::MAX_SIZE;
 
 /// Most bytes of a line that are shown.
@@ -44,7 +44,7 @@ pub(super) struct Matches {
     matcher: RegexMatcher,
     searcher: Searcher,
     /// When the search has to end.
-    pub until: Until,
+    pub until: Deadline,
     most: usize,
     /// Each as `path:line:text`.
     pub lines: Vec<String>,
@@ -61,7 +61,7 @@ pub(super) struct Matches {
 
 impl Matches {
     /// None yet, and at most `most`.
-    pub(super) fn new(matcher: RegexMatcher, most: usize, until: Until) -> Self {
+    pub(super) fn new(matcher: RegexMatcher, most: usize, until: Deadline) -> Self {
         let searcher = SearcherBuilder::new()
             // Whether a file is binary is decided by its beginning.
             .binary_detection(BinaryDetection::none())
@@ -143,7 +143,7 @@ impl Sink for Of<'_, '_> {
 }
 
 /// A file of any length, until there is no more time for it.
-struct Stoppable(Take<File>, Until);
+struct Stoppable(Take<File>, Deadline);
 
 impl Read for Stoppable {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 use super::matches::{Matches, compile};
 use super::walk::Walk;
 use super::{
-    Place, SLACK, Until, counted, described_place, glob, left_out, limit, look, named, unread,
+    Deadline, SLACK, SearchRoot, counted, described_place, glob, left_out, limit, look, named,
+    unread,
 };
 use crate::alias::{Alias, Own, text};
 use crate::builtin::{BuiltIn, FileAccess, STANDARD};
@@ -123,9 +124,9 @@ impl Tool for Grep {
                  A character that means itself takes a backslash, such as \\( or \\.."
             ))
         })?;
-        let place = Place::find(&ctx, asked.path.as_deref()).await?;
+        let place = SearchRoot::find(&ctx, asked.path.as_deref()).await?;
         let glob = glob::compile(&place, asked.glob.as_deref())?;
-        let until = Until::new(&ctx);
+        let until = Deadline::new(&ctx);
         let matches = Matches::new(matcher, limit(asked.limit, LINES.0, LINES.1), until);
         look(&ctx, move || search(&place, glob.as_ref(), matches)).await
     }
@@ -161,7 +162,7 @@ fn search_alias() -> Alias {
 }
 
 fn search(
-    place: &Place,
+    place: &SearchRoot,
     glob: Option<&Override>,
     mut matches: Matches,
 ) -> Result<String, ToolError> {

@@ -12,14 +12,14 @@ use tempfile::TempDir;
 use tools::{OpenBuffers, OpenText, Registry, Replaced, Replacement, ToolContext};
 
 /// A temporary folder; gone at the end of the test.
-pub struct Place {
+pub struct TestFolder {
     folder: TempDir,
     registry: Registry,
     /// What the next calls get.
     pub ctx: ToolContext,
 }
 
-impl Place {
+impl TestFolder {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ctx = ToolContext::new(folder.path(), folder.path().join("outputs"));

@@ -9,7 +9,7 @@ mod field;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-pub use field::{Choice, Field, Kind, enough};
+pub use field::{Choice, Field, FieldKind, enough};
 
 /// A question.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,12 +19,12 @@ pub struct Form {
     /// What is said to the user, in the words of whoever asks.
     pub message: String,
     /// What is wanted.
-    pub wanted: Wanted,
+    pub wanted: FormContent,
 }
 
 /// What is wanted of the user.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Wanted {
+pub enum FormContent {
     /// Values for these, in this order; without any, a yes.
     Fields(Vec<Field>),
     /// That they go to this address by themselves. Nothing here opens it.
@@ -33,32 +33,32 @@ pub enum Wanted {
 
 /// What became of a question.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Reply {
+pub enum FormReply {
     /// The user answered: a value for each field that they filled.
-    Given(Map<String, Value>),
+    Accepted(Map<String, Value>),
     /// The user does not want to.
     Declined,
     /// The user put it aside.
-    Dismissed,
+    Cancelled,
     /// There is no user here.
-    Nobody,
+    Unavailable,
 }
 
 /// Whoever can be asked while a call runs.
 #[async_trait]
-pub trait Person: Send + Sync {
+pub trait Elicitation: Send + Sync {
     /// Asks, and waits for as long as it takes. A future that is dropped takes the
     /// question back.
-    async fn ask(&self, form: Form) -> Reply;
+    async fn ask(&self, form: Form) -> FormReply;
 }
 
 /// Where nobody is.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NoPerson;
+pub struct NoElicitation;
 
 #[async_trait]
-impl Person for NoPerson {
-    async fn ask(&self, _form: Form) -> Reply {
-        Reply::Nobody
+impl Elicitation for NoElicitation {
+    async fn ask(&self, _form: Form) -> FormReply {
+        FormReply::Unavailable
     }
 }

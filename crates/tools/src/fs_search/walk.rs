@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, Dir, FileType, OFlags, statat};
 use rustix::io::Errno;
 
 use super::ignored::Rules;
-use super::{Until, is_skipped};
+use super::{Deadline, is_skipped};
 use crate::error::ToolError;
 use crate::files::{Opened, RealPath, file_error, open_below, open_regular_in};
 use crate::secrets::Secrets;
@@ -43,7 +43,7 @@ impl Entry {
 pub(super) struct Tree {
     root: OwnedFd,
     path: RealPath,
-    until: Until,
+    until: Deadline,
     /// Folders that could not be read.
     pub unread: usize,
     /// What is not shown because it is secret, from the root of the walk, and whether it
@@ -65,7 +65,7 @@ impl Tree {
     /// It cannot be read.
     pub(super) fn open(
         path: &RealPath,
-        until: &Until,
+        until: &Deadline,
         secrets: Option<Arc<Secrets>>,
     ) -> Result<Self, ToolError> {
         let root = path.open(OFlags::RDONLY | OFlags::DIRECTORY);
@@ -241,7 +241,7 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("in/d/deep")).unwrap();
         std::fs::write(root.join("out"), "").unwrap();
-        let until = Until {
+        let until = Deadline {
             cancel: CancellationToken::new(),
             limit: std::time::Duration::MAX,
             end: std::time::Instant::now() + std::time::Duration::from_secs(3600),

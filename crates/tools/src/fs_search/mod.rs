@@ -82,7 +82,7 @@ async fn look(
 }
 
 /// The place that a call looks in.
-struct Place {
+struct SearchRoot {
     /// As the call wrote it; empty for the working directory.
     written: String,
     /// Where that is.
@@ -103,12 +103,12 @@ fn is_folder(path: &RealPath) -> Result<bool, ToolError> {
     Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
 }
 
-impl Place {
+impl SearchRoot {
     /// The folder that `path` names.
     ///
     /// # Errors
     ///
-    /// As of [`Place::find`]; or it is no folder.
+    /// As of [`SearchRoot::find`]; or it is no folder.
     async fn folder(ctx: &ToolContext, path: Option<&str>) -> Result<Self, ToolError> {
         let place = Self::find(ctx, path).await?;
         if place.is_folder {
@@ -151,7 +151,7 @@ impl Place {
     /// # Errors
     ///
     /// It cannot be read.
-    fn tree(&self, until: &Until) -> Result<Tree, ToolError> {
+    fn tree(&self, until: &Deadline) -> Result<Tree, ToolError> {
         Tree::open(&self.path, until, self.secrets.clone())
     }
 
@@ -230,13 +230,13 @@ fn is_skipped(name: &std::ffi::OsStr) -> bool {
 
 /// When a look around has to end.
 #[derive(Clone)]
-struct Until {
+struct Deadline {
     cancel: CancellationToken,
     limit: Duration,
     end: Instant,
 }
 
-impl Until {
+impl Deadline {
     fn new(ctx: &ToolContext) -> Self {
         Self {
             cancel: ctx.cancel.clone(),

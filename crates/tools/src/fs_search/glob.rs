@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 
 use ignore::overrides::{Override, OverrideBuilder};
 
-use super::Place;
+use super::SearchRoot;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 
@@ -13,7 +13,10 @@ use crate::error::ToolError;
 /// # Errors
 ///
 /// It is no glob, or about files elsewhere.
-pub(super) fn compile(place: &Place, glob: Option<&str>) -> Result<Option<Override>, ToolError> {
+pub(super) fn compile(
+    place: &SearchRoot,
+    glob: Option<&str>,
+) -> Result<Option<Override>, ToolError> {
     let Some(glob) = glob.filter(|glob| !glob.is_empty()) else {
         return Ok(None);
     };
@@ -37,11 +40,11 @@ pub(super) fn compile(place: &Place, glob: Option<&str>) -> Result<Option<Overri
 pub(super) async fn elsewhere(
     ctx: &ToolContext,
     glob: &str,
-) -> Result<Option<(Place, String)>, ToolError> {
+) -> Result<Option<(SearchRoot, String)>, ToolError> {
     let Some((folder, rest)) = folder_elsewhere(glob) else {
         return Ok(None);
     };
-    match Place::folder(ctx, Some(folder)).await {
+    match SearchRoot::folder(ctx, Some(folder)).await {
         Ok(place) => Ok(Some((place, format!("/{rest}")))),
         // As .gitignore has it, a leading slash means the folder that is searched.
         Err(_) if glob.starts_with('/') => Ok(None),

@@ -12,7 +12,7 @@ pub struct Field {
     /// What is said about it, or empty.
     pub about: String,
     /// What it may be.
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// Whether there must be one.
     pub required: bool,
     /// What it is unless the user says otherwise.
@@ -21,7 +21,7 @@ pub struct Field {
 
 /// What a value may be.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
+pub enum FieldKind {
     /// A text of so many characters at least and at most. `format` is the name that JSON
     /// Schema has for its form, such as `email`.
     Text {
@@ -88,7 +88,7 @@ impl Field {
             };
         }
         match &self.kind {
-            Kind::Text {
+            FieldKind::Text {
                 least,
                 most,
                 format,
@@ -99,37 +99,37 @@ impl Field {
                 fits(typed, format.as_deref())?;
                 Ok(Some(json!(typed)))
             }
-            Kind::Number { whole, least, most } => {
+            FieldKind::Number { whole, least, most } => {
                 let number = number(typed, *whole)?;
                 between(number.as_f64().unwrap_or_default(), *least, *most)
                     .map_err(|bounds| format!("{typed} is not {bounds}."))?;
                 Ok(Some(number))
             }
             // Chosen from a list and not typed.
-            Kind::YesNo | Kind::One(_) | Kind::Some { .. } => Ok(None),
+            FieldKind::YesNo | FieldKind::One(_) | FieldKind::Some { .. } => Ok(None),
         }
     }
 
     /// What is said of its form, in a few words.
     pub fn form(&self) -> String {
         let form = match &self.kind {
-            Kind::Text { format, .. } => match format.as_deref() {
+            FieldKind::Text { format, .. } => match format.as_deref() {
                 Some("email") => "a mail address".to_owned(),
                 Some("uri") => "an address with its scheme".to_owned(),
                 Some("date") => "a date as 2026-07-28".to_owned(),
                 Some("date-time") => "a time as 2026-07-28T12:00:00Z".to_owned(),
                 _ => "text".to_owned(),
             },
-            Kind::Number { whole, least, most } => {
+            FieldKind::Number { whole, least, most } => {
                 let number = if *whole { "a whole number" } else { "a number" };
                 match bounds(*least, *most) {
                     Some(bounds) => format!("{number} {bounds}"),
                     None => number.to_owned(),
                 }
             }
-            Kind::YesNo => "yes or no".to_owned(),
-            Kind::One(choices) => format!("one of {}", titles(choices)),
-            Kind::Some { choices, .. } => format!("some of {}", titles(choices)),
+            FieldKind::YesNo => "yes or no".to_owned(),
+            FieldKind::One(choices) => format!("one of {}", titles(choices)),
+            FieldKind::Some { choices, .. } => format!("some of {}", titles(choices)),
         };
         match self.required {
             true => form,
@@ -217,7 +217,7 @@ fn fits(typed: &str, format: Option<&str>) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn field(kind: Kind, required: bool) -> Field {
+    fn field(kind: FieldKind, required: bool) -> Field {
         Field {
             name: "it".to_owned(),
             title: String::new(),
@@ -228,8 +228,8 @@ mod tests {
         }
     }
 
-    fn text(format: &str) -> Kind {
-        Kind::Text {
+    fn text(format: &str) -> FieldKind {
+        FieldKind::Text {
             least: 2,
             most: Some(20),
             format: Some(format.to_owned()).filter(|it| !it.is_empty()),
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn what_is_typed_becomes_a_value_of_the_right_kind() {
-        let whole = |whole| Kind::Number {
+        let whole = |whole| FieldKind::Number {
             whole,
             least: Some(1.0),
             most: Some(9.0),
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_told_and_nothing_is_bent() {
-        let number = |whole| Kind::Number {
+        let number = |whole| FieldKind::Number {
             whole,
             least: Some(1.0),
             most: Some(9.0),

@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use super::walk::Walk;
 use super::{
-    Place, SLACK, Until, counted, described_place, glob, left_out, limit, look, named, unread,
+    Deadline, SLACK, SearchRoot, counted, described_place, glob, left_out, limit, look, named,
+    unread,
 };
 use crate::builtin::{BuiltIn, FileAccess, STANDARD};
 use crate::context::ToolContext;
@@ -103,7 +104,7 @@ impl Tool for Find {
         ctx: ToolContext,
     ) -> Result<ToolResult, ToolError> {
         let asked: Arguments = schema::arguments(self.name(), input)?;
-        let mut place = Place::folder(&ctx, asked.path.as_deref()).await?;
+        let mut place = SearchRoot::folder(&ctx, asked.path.as_deref()).await?;
         let mut pattern = asked.pattern;
         if asked.path.is_none()
             && let Some((other, rest)) = glob::elsewhere(&ctx, &pattern).await?
@@ -114,12 +115,17 @@ impl Tool for Find {
             let why = "The pattern is empty. * finds everything. Nothing was searched.";
             return Err(ToolError::InvalidInput(why.to_owned()));
         };
-        let (most, until) = (limit(asked.limit, PATHS.0, PATHS.1), Until::new(&ctx));
+        let (most, until) = (limit(asked.limit, PATHS.0, PATHS.1), Deadline::new(&ctx));
         look(&ctx, move || search(&place, &glob, most, &until)).await
     }
 }
 
-fn search(place: &Place, glob: &Override, most: usize, until: &Until) -> Result<String, ToolError> {
+fn search(
+    place: &SearchRoot,
+    glob: &Override,
+    most: usize,
+    until: &Deadline,
+) -> Result<String, ToolError> {
     let mut found = Vec::new();
     let mut remarks = Vec::new();
     let mut tree = place.tree(until)?;

@@ -15,7 +15,8 @@ use super::find::Find;
 use super::ignored::Rules;
 use super::walk::Tree;
 use super::{
-    Place, SLACK, Until, counted, is_skipped, left_out, limit, look, named, on_one_line, unread,
+    Deadline, SLACK, SearchRoot, counted, is_skipped, left_out, limit, look, named, on_one_line,
+    unread,
 };
 use crate::alias::{Alias, Own};
 use crate::builtin::{BuiltIn, FileAccess, STANDARD};
@@ -135,8 +136,8 @@ impl Tool for List {
         ctx: ToolContext,
     ) -> Result<ToolResult, ToolError> {
         let asked: Arguments = schema::arguments(self.name(), input)?;
-        let place = Place::folder(&ctx, asked.path.as_deref()).await?;
-        let until = Until::new(&ctx);
+        let place = SearchRoot::folder(&ctx, asked.path.as_deref()).await?;
+        let until = Deadline::new(&ctx);
         let most = limit(asked.limit, ENTRIES.0, ENTRIES.1);
         let depth = limit(asked.max_depth, 1, DEPTH);
         look(&ctx, move || {
@@ -159,7 +160,7 @@ impl Tool for List {
 struct Listing {
     tree: Tree,
     most: usize,
-    until: Until,
+    until: Deadline,
     lines: Vec<String>,
     is_full: bool,
 }
