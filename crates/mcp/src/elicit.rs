@@ -4,7 +4,7 @@
 //! the specification are supported.
 
 use serde_json::{Map, Value, json};
-use tools::{Choice, Field, Form, FieldKind, FormReply, FormContent};
+use tools::{Choice, Field, FieldKind, Form, FormContent, FormReply};
 
 use crate::definition::clean;
 

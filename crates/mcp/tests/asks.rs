@@ -11,7 +11,7 @@ use mcp::{Agreed, Called, Caller, Reach, Server, ServerEvent, Spec};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use tools::{Form, NoElicitation, Elicitation, Progress, FormReply, FormContent};
+use tools::{Elicitation, Form, FormContent, FormReply, NoElicitation, Progress};
 
 /// Somebody who always answers the same, and remembers what was asked.
 struct Somebody {
@@ -75,7 +75,12 @@ async fn ask(server: &Server, elicitation: Arc<dyn Elicitation>, params: Value) 
     call(server, "ask", elicitation, params).await
 }
 
-async fn call(server: &Server, tool: &str, elicitation: Arc<dyn Elicitation>, params: Value) -> Called {
+async fn call(
+    server: &Server,
+    tool: &str,
+    elicitation: Arc<dyn Elicitation>,
+    params: Value,
+) -> Called {
     let caller = Caller {
         progress: Progress::default(),
         elicitation,
@@ -184,7 +189,12 @@ async fn what_cannot_be_asked_is_declined() {
     assert!(ann.asked.lock().unwrap().is_empty());
     let web =
         json!({"mode": "url", "message": "Go", "url": "https://a.example/x", "elicitationId": "1"});
-    let went = ask(&server, Somebody::who_says(FormReply::Accepted(Map::new())), web).await;
+    let went = ask(
+        &server,
+        Somebody::who_says(FormReply::Accepted(Map::new())),
+        web,
+    )
+    .await;
     assert_eq!(went, answered(&json!({"action": "accept"})));
 }
 

@@ -219,7 +219,11 @@ impl Tool for LuaTool {
             sandbox: held(&ctx).await,
         };
         self.editor.call_lua(LuaMessage::Call(Box::new(message)));
-        let end = if self.item.tail { TextEnd::Tail } else { TextEnd::Head };
+        let end = if self.item.tail {
+            TextEnd::Tail
+        } else {
+            TextEnd::Head
+        };
         loop {
             let said = tokio::select! {
                 biased;
@@ -234,7 +238,8 @@ impl Tool for LuaTool {
                     return Ok(ToolResult::text(text));
                 }
                 Said::Problem(text) => {
-                    let text = tools::within_limits(text, TextEnd::Tail, self.name(), id, &ctx).await;
+                    let text =
+                        tools::within_limits(text, TextEnd::Tail, self.name(), id, &ctx).await;
                     return Err(ToolError::Failed(text));
                 }
             }

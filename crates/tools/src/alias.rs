@@ -1,7 +1,7 @@
-//! Built-in tools under the names and with the parameters of another system, document 4,
-//! for prompts that were written for it. Each is defined beside the tool that it runs.
+//! Built-in tools under the names and with the parameters of another system, so that prompts
+//! written for it work. Each alias is defined in the file of its tool.
 //!
-//! Models are not offered aliases, but may call them.
+//! Aliases are not offered to models, but can be called.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,28 +21,17 @@ pub(crate) struct Alias {
     pub label: &'static str,
     pub description: &'static str,
     pub schema: Value,
-    /// What runs, unless the arguments ask for [`Alias::other`].
-    pub tool: Arc<dyn Tool>,
-    pub other: Option<Arc<dyn Tool>>,
-    pub translate: Translate,
+    /// Selects the tool that runs for these arguments.
+    pub tool: fn(&Value) -> Arc<dyn Tool>,
+    /// Translates the arguments to those of the tool. May also modify the context.
+    pub translate: fn(&Value, &mut ToolContext) -> Result<Value, ToolError>,
 }
 
-/// Translates the arguments; a place that they name goes into the context.
-type Translate = fn(&Value, &mut ToolContext) -> Result<Own, ToolError>;
-
-/// Arguments of one of the two tools.
-pub(crate) enum Own {
-    /// Of [`Alias::tool`].
-    Tool(Value),
-    /// Of [`Alias::other`].
-    Other(Value),
-}
-
-/// An argument that must be text.
+/// A required string argument.
 ///
 /// # Errors
 ///
-/// It is missing, or something else.
+/// The argument is missing or not a string.
 pub(crate) fn text(name: &str, input: &Value) -> Result<String, ToolError> {
     let value = input.get(name).and_then(Value::as_str);
     value.map(str::to_owned).ok_or_else(|| {
@@ -73,19 +62,15 @@ impl Tool for Alias {
     }
 
     fn runs_commands(&self) -> bool {
-        self.tool.runs_commands()
+        (self.tool)(&Value::Null).runs_commands()
     }
 
     fn reads(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
-        let tool = match (&self.other, &input["pattern"]) {
-            (Some(other), Value::String(_)) => other,
-            _ => &self.tool,
-        };
-        tool.reads(input, cwd)
+        (self.tool)(input).reads(input, cwd)
     }
 
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
-        self.tool.deadline(&Value::Null, default)
+        (self.tool)(&Value::Null).deadline(&Value::Null, default)
     }
 
     async fn execute(
@@ -94,13 +79,8 @@ impl Tool for Alias {
         input: Value,
         mut ctx: ToolContext,
     ) -> Result<ToolResult, ToolError> {
-        match (self.translate)(&input, &mut ctx)? {
-            Own::Tool(own) => self.tool.execute(id, own, ctx).await,
-            Own::Other(own) => {
-                let tool = self.other.as_ref().unwrap_or(&self.tool);
-                tool.execute(id, own, ctx).await
-            }
-        }
+        let own = (self.translate)(&input, &mut ctx)?;
+        (self.tool)(&input).execute(id, own, ctx).await
     }
 }
 

@@ -1,7 +1,6 @@
-//! What tools may know about the editor: which files are open, and their text.
+//! The interface to files open in the editor.
 //!
-//! An interface only. The host implements it over its channel to Neovim; without
-//! an editor, [`NoBuffers`] says that nothing is open.
+//! The session implements it; [`NoBuffers`] is used without an editor.
 
 use std::path::Path;
 
@@ -10,62 +9,61 @@ use async_trait::async_trait;
 /// The text of a file that is open in the editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenText {
-    /// The buffer's text, with the file's own line ends and byte order mark.
+    /// The text of the buffer, with the file's own line endings and byte order mark.
     pub text: String,
-    /// Whether it differs from the file on disk. If it does not, the two were compared
-    /// for this answer.
+    /// Whether it differs from the file on disk. If false, the two have just been compared.
     pub modified: bool,
 }
 
-/// A new text for a file that is open.
+/// A new text for a file that is open in the editor.
 #[derive(Debug, Clone, Copy)]
 pub struct Replacement<'a> {
-    /// What the text must be now; `None` for anything.
+    /// The text that the buffer must have now; `None` for any.
     pub expected: Option<&'a str>,
-    /// The new text, with line ends and byte order mark.
+    /// The new text, with line endings and byte order mark.
     pub text: &'a str,
-    /// Whether it is stored as UTF-8; otherwise the encoding of the file stays.
+    /// Whether to store it as UTF-8. Otherwise the file's encoding is kept.
     pub as_utf8: bool,
-    /// Device and inode of the file that was found; `None` when there is no file.
+    /// Device and inode of the resolved file; `None` if it does not exist yet.
     pub file: Option<(u64, u64)>,
 }
 
-/// What became of a [`Replacement`].
+/// The result of a [`Replacement`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Replaced {
-    /// Whether the file holds the text; otherwise only the buffer does, as it had
-    /// unsaved changes before.
+    /// Whether the file was written. If false, the buffer had unsaved changes before, so only
+    /// the buffer has the new text.
     pub saved: bool,
-    /// Size in bytes: of the file if it was saved, of the text otherwise.
+    /// Size in bytes: of the file if it was written, of the text otherwise.
     pub bytes: u64,
-    /// What the user's autocommands changed while it was saved, as a diff.
+    /// The changes that autocommands made while saving, as a diff.
     pub difference: Option<String>,
-    /// The text with these changes.
+    /// The text including these changes.
     pub text: Option<String>,
-    /// Whether the file changed on disk under the unsaved changes.
+    /// Whether the file on disk has changed while the buffer had unsaved changes.
     pub conflict: bool,
 }
 
-/// The files that are open in the editor.
+/// Access to files open in the editor.
 #[async_trait]
 pub trait OpenBuffers: Send + Sync {
-    /// The text of `path`, or `None` when it is not open. An unmodified buffer whose
-    /// file differs is reloaded first.
+    /// The text of `path`, or `None` if it is not open. Reloads an unmodified buffer whose file
+    /// has changed.
     async fn text(&self, path: &Path) -> Option<OpenText>;
 
-    /// Replaces the whole text, as one undo step, and writes the file unless the buffer
-    /// had unsaved changes before.
+    /// Replaces the whole text as one undo step. Writes the file unless the buffer had unsaved
+    /// changes before.
     ///
     /// # Errors
     ///
-    /// A sentence when it cannot be done; buffer and file are then as they were.
+    /// A sentence with the reason. The buffer and the file are unchanged then.
     async fn replace(&self, path: &Path, new: Replacement<'_>) -> Result<Replaced, String>;
 
-    /// Has open files read again that a call may have changed on disk.
+    /// Reloads open files that a call may have changed on disk.
     fn check(&self) {}
 }
 
-/// No editor: no file is open.
+/// An environment without an editor.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoBuffers;
 

@@ -1,56 +1,56 @@
-//! A row in the table of built-in tools.
+//! The row that describes a built-in tool, and [`facts!`] for its constant methods.
 //!
-//! Each row is in the file of its tool, beside schema, description, and preview; the
-//! registry lists them.
+//! The file of each tool contains its row, next to its schema, description, and preview.
+//! `registry::table` lists the rows.
 
 use crate::files::FileLocks;
 use crate::tool::Tool;
 
-/// The presets that exist without being defined. Each approves its own tools and those of
-/// the presets before it.
+/// The built-in presets. Each approves its own tools and those of the presets before it.
 ///
 /// Source of the first two: "Built-in presets" in the tools specification.
 pub const PRESETS: [&str; 3] = [READONLY, DEFAULT, STANDARD];
 
-/// Approves what reads files that a call names.
+/// Approves tools that read the files named in a call.
 pub(crate) const READONLY: &str = "$readonly";
-/// Approves what changes files as well.
+/// Also approves tools that modify files.
 pub(crate) const DEFAULT: &str = "$default";
-/// Approves what looks around in folders and for tools as well.
+/// Also approves tools that search folders and tools.
 pub(crate) const STANDARD: &str = "$standard";
 
-/// What a tool does with the files that its calls name.
+/// How a tool accesses the files named in its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileAccess {
-    /// Nothing, or whatever commands do.
+    /// Not at all, or only through the commands it runs.
     None,
-    /// Reads them: secrets are protected from it.
+    /// Reads them, so secrets are protected from it.
     Reads,
-    /// Changes them: protected files are protected from it.
+    /// Modifies them, so protected files are protected from it.
     Changes,
 }
 
-/// Makes a tool. The locks are shared by those that change files.
+/// Constructs a tool. Tools that modify files share the locks.
 type Make = fn(&FileLocks) -> Box<dyn Tool>;
 
-/// What is known of a built-in tool beyond what every tool says of itself.
+/// A row of the table: what the registry and the policy need to know about a built-in tool.
 pub(crate) struct BuiltIn {
     /// [`Tool::name`].
     pub name: &'static str,
-    /// Makes the tool.
+    /// Constructs the tool.
     pub make: Make,
-    /// The first of [`PRESETS`] that approves it.
+    /// The first of [`PRESETS`] that approves the tool.
     pub preset: Option<&'static str>,
-    /// Whether it can be called without asking because it neither reads nor changes
-    /// anything beyond its own call.
+    /// Whether the tool runs without approval because it neither reads nor modifies anything
+    /// outside of its own call.
     pub harmless: bool,
+    /// How it accesses the files named in its calls.
     pub files: FileAccess,
-    /// The tool under the name and with the parameters of another system.
+    /// A second name with the parameters of another system, and the tool behind it.
     pub alias: Option<(&'static str, Make)>,
 }
 
 impl BuiltIn {
-    /// A row that approves nothing and has no other name.
+    /// A row without preset, alias, and file access.
     pub(crate) const fn new(name: &'static str, make: Make) -> Self {
         Self {
             name,
@@ -62,3 +62,40 @@ impl BuiltIn {
         }
     }
 }
+
+/// Implements the methods of [`Tool`] that return constants. `arguments` is the type that the
+/// schema is derived from.
+macro_rules! facts {
+    (
+        name: $name:expr,
+        label: $label:expr,
+        description: $description:expr,
+        arguments: $arguments:ty,
+        enabled: $enabled:expr $(,)?
+    ) => {
+        fn name(&self) -> &str {
+            $name
+        }
+
+        fn label(&self) -> &str {
+            $label
+        }
+
+        fn description(&self) -> &str {
+            $description
+        }
+
+        fn input_schema(&self) -> serde_json::Value {
+            crate::schema::strict::<$arguments>()
+        }
+
+        fn strict(&self) -> bool {
+            true
+        }
+
+        fn enabled(&self) -> bool {
+            $enabled
+        }
+    };
+}
+pub(crate) use facts;

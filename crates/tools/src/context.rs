@@ -1,4 +1,4 @@
-//! Where and how one call of a tool runs, and which files it may use.
+//! The environment of one tool call: where and how it runs, and which files it may access.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,55 +20,54 @@ use crate::sandbox::Sandbox;
 use crate::secrets::Secrets;
 use crate::shell::ShellLists;
 
-/// Where and how one call runs.
+/// The environment of one call.
 #[derive(Clone)]
 pub struct ToolContext {
-    /// Asks the tool to stop.
+    /// Cancelled to ask the tool to stop.
     pub cancel: CancellationToken,
-    /// What relative paths start from: the `.chat` file's directory, or Neovim's.
+    /// The base of relative paths: the directory of the `.chat` file, or Neovim's.
     pub cwd: PathBuf,
-    /// The `.chat` file, when there is one.
+    /// The `.chat` file, if the chat has one.
     pub chat: Option<PathBuf>,
-    /// Its buffer in the editor; 0 without one.
+    /// The number of its buffer in the editor; 0 without an editor.
     pub buffer: i64,
-    /// How long a call may take that does not say so itself.
+    /// The time limit of calls that don't specify one.
     pub timeout: Duration,
-    /// Where live output goes.
+    /// Receives live output.
     pub progress: Progress,
-    /// The files that are open in the editor.
+    /// The files open in the editor.
     pub buffers: Arc<dyn OpenBuffers>,
-    /// The file of [`Tool::changes`](crate::Tool::changes) as the user saw it; nothing when no user looked.
+    /// The file of [`Tool::changes`](crate::Tool::changes) as the user saw it. `None` if no
+    /// user reviewed the call.
     pub shown: Option<ShownFile>,
-    /// Where the path of the call led when a policy approved it; a call whose path leads
-    /// elsewhere by now does nothing.
+    /// The real path of the call's file when a policy approved the call. The call fails if its
+    /// path leads elsewhere by now.
     pub approved_path: Option<PathBuf>,
-    /// The other tools.
+    /// Runs other tools.
     pub nested: Arc<dyn Nested>,
-    /// Where the call asks the user something.
+    /// Asks the user questions.
     pub elicitation: Arc<dyn Elicitation>,
-    /// Where the call asks models.
+    /// Sends requests to models.
     pub models: Arc<dyn Models>,
-    /// The user's settings for `bash`.
+    /// The user's settings of `bash`.
     pub bash: BashOptions,
-    /// What `http_get` may reach beside the internet.
+    /// Addresses besides the internet that `http_get` may reach.
     pub http: HttpAllow,
-    /// What the calls of the chat may do to the machine.
+    /// The sandbox of the chat's commands.
     pub sandbox: Arc<Sandbox>,
-    /// How much of that this call may do.
+    /// Whether this call has all of the sandbox's permissions.
     pub confinement: Confinement,
-    /// Files that a call reads only when the user approved it.
+    /// The secret files.
     pub secrets: Arc<Secrets>,
-    /// Whether the call may read those of them that it names.
+    /// Whether the call may read secret files that it names.
     pub reads_secrets: bool,
-    /// The directory for full outputs; created with mode 0700 when needed.
+    /// The directory for full outputs. It is created on demand with mode 0700.
     pub output_dir: PathBuf,
 }
 
 impl ToolContext {
-    /// A context with the defaults: 30 s, no editor, no live output, no sandbox, and no
-    /// limit to the files that a call may name.
-    ///
-    /// Source of the 30 s: `tools.default_timeout` in the tools specification.
+    /// A context with default values: 30 s, no editor, no live output, no sandbox, and access
+    /// to secret files.
     pub fn new(cwd: impl Into<PathBuf>, output_dir: impl Into<PathBuf>) -> Self {
         Self {
             cancel: CancellationToken::new(),
@@ -93,13 +92,14 @@ impl ToolContext {
         }
     }
 
-    /// Resolves the path of a file or folder that a call names, `/tmp` to the chat's own
-    /// where commands have one. From here on, nothing looks at the name again.
+    /// Resolves the path of a file or folder named in a call. `/tmp` becomes the chat's own
+    /// folder if commands see one there. Later operations use the result and never the name,
+    /// which could become a link.
     ///
     /// # Errors
     ///
-    /// It is no path, leads elsewhere than when the call was approved, or to a secret that
-    /// the user was not asked about.
+    /// The path is invalid, leads elsewhere than when the call was approved, or leads to a
+    /// secret that the user wasn't asked about.
     pub(crate) async fn real_path(&self, text: &str) -> Result<RealPath, ToolError> {
         let path = resolve(&self.cwd, text)?;
         let (approved, sandbox) = (self.approved_path.clone(), self.sandbox.clone());
@@ -107,7 +107,7 @@ impl ToolContext {
         blocking(move || {
             let path = sandbox.outside(&path);
             let real = RealPath::of(&path)?;
-            // The path that is opened counts, and its spelling where that is another one.
+            // A link to a secret is refused, and so is a link whose own name is secret.
             let secret = secrets.and_then(|it| {
                 let spelled = (path != real.as_path()).then_some(&path);
                 it.find(real.as_path()).or_else(|| it.find(spelled?))
@@ -133,11 +133,11 @@ impl ToolContext {
         .await
     }
 
-    /// As [`ToolContext::real_path`], for a file that is to be written.
+    /// Resolves a path like [`ToolContext::real_path`], for a file that the call writes.
     ///
     /// # Errors
     ///
-    /// Also when the sandbox does not let anything be written there.
+    /// As [`ToolContext::real_path`], or the sandbox does not allow writing there.
     pub(crate) async fn writable_path(&self, text: &str) -> Result<RealPath, ToolError> {
         let real = self.real_path(text).await?;
         if self.sandbox.is_writable(real.as_path()) {
@@ -153,12 +153,13 @@ impl ToolContext {
         )))
     }
 
-    /// Stores the new text of a file; see [`Target::store`]. The call holds the file's lock.
-    /// If the user approved the call by hand, the file must be as they saw it.
+    /// Stores the new text of a file; see [`Target::store`]. The caller holds the file's lock.
+    /// If the user approved the call by hand, the file must be as the user saw it.
     ///
     /// # Errors
     ///
-    /// It is not, or as [`Target::store`]; the file is then as it was.
+    /// The file has changed since, or an error of [`Target::store`]. The file is unchanged
+    /// then.
     pub(crate) async fn store(
         &self,
         target: &Target,
@@ -172,17 +173,17 @@ impl ToolContext {
         let now = target.state().await;
         if let Some(became) = shown.became(&now) {
             return Err(ToolError::Failed(format!(
-                "{} {became}: it is not as the user saw it when they approved this call, so \
-                 nothing was written. Read it again.",
+                "{} {became}, so it is not as the user saw it when they approved this call. \
+                 Nothing was written. Read it again.",
                 shown.state.path.display()
             )));
         }
-        // Recorded before the write, because another call may look at the file during it.
+        // Recorded before the write because another call may check the file during it.
         let after = Fingerprint::of(text.as_bytes());
         shown.changes_to(now, after.clone());
         self.sandbox.writes(target.path(), &text);
         let stored = target.store(expected, text).await?;
-        // The editor may have formatted the text as it saved it.
+        // An autocommand may have formatted the text when the editor saved it.
         if let Some(holds) = stored.holds.clone().filter(|holds| *holds != after) {
             let before = FileState {
                 path: target.path().to_owned(),
@@ -194,30 +195,30 @@ impl ToolContext {
     }
 }
 
-/// How much of what the calls of a chat may do one of them may do.
+/// How many of the sandbox's permissions one call has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Confinement {
-    /// All of it: the user or a rule that names the tool approved the call.
+    /// All: the user, or a rule that names the tool, approved the call.
     #[default]
     Chat,
-    /// Reading: the call was approved because it only reads.
+    /// Only reading: the call was approved because it only reads.
     ReadOnly,
 }
 
-/// `tools.bash.*` of the user's configuration.
+/// The options below `tools.bash`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BashOptions {
-    /// The shell; `bash` when absent.
+    /// The shell. Defaults to `bash`.
     pub shell: Option<String>,
-    /// Where commands run; the context's directory when absent.
+    /// The directory of commands. Defaults to the context's.
     pub cwd: Option<PathBuf>,
-    /// Added to the environment of every command, after it was cleaned.
+    /// Variables added to the environment of every command.
     pub env: Vec<(String, String)>,
-    /// The user's lists of commands.
+    /// The user's lists of allowed and denied commands.
     pub lists: ShellLists,
 }
 
-/// A cheap handle for live output; without a listener it does nothing.
+/// A cheap handle that passes on live output. It does nothing without a listener.
 #[derive(Clone, Default)]
 pub struct Progress(Option<Arc<Listener>>);
 
@@ -229,14 +230,14 @@ impl Progress {
         Self(Some(Arc::new(listener)))
     }
 
-    /// Passes on new output of the running call.
+    /// Passes on new output of the call.
     pub fn output(&self, text: &str) {
         if let Some(listener) = &self.0 {
             listener(text);
         }
     }
 
-    /// Whether anybody listens.
+    /// Whether there is a listener.
     pub fn is_heard(&self) -> bool {
         self.0.is_some()
     }

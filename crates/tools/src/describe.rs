@@ -1,14 +1,14 @@
-//! Parts of the line that says what a call would do, see [`crate::Tool::describe`].
+//! Helpers for [`crate::Tool::describe`].
 //!
-//! Each returns `None` when an argument has the wrong type; the call is then shown in
-//! the general form.
+//! Each returns `None` if an argument has the wrong type; the call is then shown in the default
+//! form.
 
 use serde_json::{Map, Value};
 
-/// The arguments of a call.
+/// The arguments of a call, as an object.
 pub(crate) type Arguments = Map<String, Value>;
 
-/// An argument that must be text.
+/// A required string argument.
 pub(crate) fn text<'a>(input: &'a Arguments, key: &str) -> Option<&'a str> {
     input.get(key)?.as_str()
 }
@@ -25,7 +25,7 @@ pub(crate) fn optional<'a, T>(
     }
 }
 
-/// The purpose that the model gave, or nothing.
+/// The model's purpose for the call as a comment, or an empty string.
 pub(crate) fn label(input: &Arguments) -> Option<String> {
     let label = optional(input, "label", Value::as_str)?.unwrap_or("");
     Some(match label {
@@ -34,12 +34,13 @@ pub(crate) fn label(input: &Arguments) -> Option<String> {
     })
 }
 
-/// The argument `path`, which must be there.
+/// The required argument `path`.
 pub(crate) fn path(input: &Arguments) -> Option<String> {
     text(input, "path").map(visible_ends)
 }
 
-/// A path with blanks at its ends made visible: `a` and `a ` are two files.
+/// Replaces leading and trailing spaces by a visible character, because `a` and `a ` are two
+/// files.
 pub(crate) fn visible_ends(path: &str) -> String {
     let inner = path.trim_matches(' ');
     let before = path.len() - path.trim_start_matches(' ').len();

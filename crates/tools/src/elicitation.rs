@@ -1,8 +1,7 @@
-//! A tool that asks the user something while it runs, as a server of the Model Context
-//! Protocol may.
+//! Questions to the user while a call runs (elicitation, in MCP's terms).
 //!
-//! Knows what can be asked and which answers fit. How a question is shown, and whether
-//! anybody is there, is known elsewhere; nothing answers in the user's place.
+//! This module defines forms and checks typed answers. The front end shows them. No answer is
+//! ever made up for the user.
 
 mod field;
 
@@ -11,48 +10,47 @@ use serde_json::{Map, Value};
 
 pub use field::{Choice, Field, FieldKind, enough};
 
-/// A question.
+/// A question to the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form {
-    /// Who asks, as a part of a sentence: `The MCP server "docs"`.
+    /// Who asks, as part of a sentence: `The MCP server "docs"`.
     pub by: String,
-    /// What is said to the user, in the words of whoever asks.
+    /// The message, in the words of the one who asks.
     pub message: String,
-    /// What is wanted.
+    /// The fields to fill in, or the address to visit.
     pub wanted: FormContent,
 }
 
-/// What is wanted of the user.
+/// What a form asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FormContent {
-    /// Values for these, in this order; without any, a yes.
+    /// Values for these fields, in this order. Without fields, a confirmation.
     Fields(Vec<Field>),
-    /// That they go to this address by themselves. Nothing here opens it.
+    /// A visit to this address. Flemma never opens it.
     Visit(String),
 }
 
-/// What became of a question.
+/// The user's reply to a form.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FormReply {
-    /// The user answered: a value for each field that they filled.
+    /// The user answered, with a value for each field filled in.
     Accepted(Map<String, Value>),
-    /// The user does not want to.
+    /// The user declined to answer.
     Declined,
-    /// The user put it aside.
+    /// The user dismissed the question.
     Cancelled,
-    /// There is no user here.
+    /// There is no user to ask.
     Unavailable,
 }
 
-/// Whoever can be asked while a call runs.
+/// Asks the user questions during a call.
 #[async_trait]
 pub trait Elicitation: Send + Sync {
-    /// Asks, and waits for as long as it takes. A future that is dropped takes the
-    /// question back.
+    /// Asks and waits for the reply. Dropping the future withdraws the question.
     async fn ask(&self, form: Form) -> FormReply;
 }
 
-/// Where nobody is.
+/// An environment without a user.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoElicitation;
 

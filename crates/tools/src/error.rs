@@ -1,21 +1,21 @@
-//! Why a tool call gave no result, for every module that does a part of its work.
+//! The error type of tool calls.
 
-/// Why a call gave no result. The texts are sentences for the model.
+/// Why a call failed. Each text is a sentence for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
-    /// It was tried and did not work.
+    /// The operation failed.
     #[error("{0}")]
     Failed(String),
-    /// What it should work on does not exist.
+    /// The file or other object does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// The arguments make no sense; nothing was tried.
+    /// The arguments are invalid, and nothing was done.
     #[error("{0}")]
     InvalidInput(String),
-    /// It was asked to stop and did.
+    /// The call was cancelled.
     #[error("Cancelled by the user.")]
     Cancelled,
-    /// Likewise, with the output that there was until then.
+    /// The call was cancelled after producing this output.
     #[error("{0}\n\nCancelled by the user.")]
     CancelledAfter(String),
 }

@@ -1,8 +1,8 @@
-//! Runs things: the [`Tool`] trait, the built-in tools, process supervision.
+//! Executes tool calls: the [`Tool`] trait, the built-in tools, and process supervision.
 //!
-//! Below the rules, above the operating system. Whether a call may run, what a
-//! `.chat` file looks like and who asked are known elsewhere; the editor is only
-//! known as somebody who may have a file open ([`OpenBuffers`]).
+//! This crate sits below the rules and above the operating system. It does not know whether a
+//! call is allowed, what a `.chat` file looks like, or which front end made the call. It refers
+//! to the editor only through [`OpenBuffers`].
 
 mod address;
 mod alias;

@@ -1,6 +1,6 @@
-//! A model that a tool may ask: what it asks, and who answers.
+//! Requests to a model that a tool makes.
 //!
-//! Knows no provider and no key.
+//! This module knows no provider and no key.
 
 use std::sync::Arc;
 
@@ -10,37 +10,37 @@ use tokio_util::sync::CancellationToken;
 
 use crate::nested::Nested;
 
-/// Most messages of one question.
+/// Maximum number of messages in one request.
 const MOST_MESSAGES: usize = 1000;
 
-/// A question to a model.
+/// A request to a model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct ModelRequest {
-    /// Which model; without one, the model that the user set.
+    /// The model; the user's current model if absent.
     #[serde(default)]
     pub model: Option<String>,
-    /// The conversation so far.
+    /// The conversation.
     pub messages: Vec<Message>,
-    /// Whether the model may look for tools and call them.
+    /// Whether the model may search for tools and call them.
     #[serde(default)]
     pub tools: bool,
 }
 
-/// A message of it.
+/// A message of a request.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Message {
     /// `system`, `user` or `assistant`.
     pub role: String,
-    /// Its text.
+    /// The text.
     pub content: String,
 }
 
 impl ModelRequest {
-    /// Whether it can be asked at all.
+    /// Checks that the request can be sent.
     ///
     /// # Errors
     ///
-    /// There is nothing to answer, or a role that is none.
+    /// There is no user message, a role is unknown, or there are too many messages.
     pub fn check(&self) -> Result<(), String> {
         let roles = ["system", "user", "assistant"];
         if let Some(odd) = self
@@ -53,11 +53,8 @@ impl ModelRequest {
                 odd.role
             ));
         }
-        if !self
-            .messages
-            .iter()
-            .any(|it| it.role == "user" && !it.content.trim().is_empty())
-        {
+        let is_question = |it: &Message| it.role == "user" && !it.content.trim().is_empty();
+        if !self.messages.iter().any(is_question) {
             return Err(
                 "No message has the role \"user\" and a text, so there is nothing to answer."
                     .to_owned(),
@@ -70,15 +67,15 @@ impl ModelRequest {
     }
 }
 
-/// Asks models for tools.
+/// Sends requests to models on behalf of tools.
 #[async_trait]
 pub trait Models: Send + Sync {
-    /// The words of the answer. The model's calls of tools go through `nested`. Ends
-    /// soon after `cancel`.
+    /// Returns the text of the answer. Tool calls of the model go through `nested`. Stops soon
+    /// after `cancel`.
     ///
     /// # Errors
     ///
-    /// Why there is no answer, in a sentence.
+    /// Why there is no answer, as a sentence.
     async fn complete(
         &self,
         asked: ModelRequest,
@@ -87,7 +84,7 @@ pub trait Models: Send + Sync {
     ) -> Result<String, String>;
 }
 
-/// Where no model can be asked.
+/// An environment without models.
 pub(crate) struct NoModels;
 
 #[async_trait]

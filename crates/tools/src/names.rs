@@ -1,41 +1,40 @@
-//! File names as the most forgiving file systems compare them.
+//! Folding of file names to one spelling, as the most tolerant file systems compare them.
 
 use std::path::Component;
 
-/// A component of a path in the one spelling that all its variants share: letters of
-/// either case and of full width are one, characters without width are dropped, and so
-/// is what Windows ignores at the end of a name.
+/// Folds a path component: ignores case, full-width forms, invisible characters, and the
+/// endings that Windows ignores.
 pub fn folded(component: Component<'_>) -> String {
     fold(&component.as_os_str().to_string_lossy())
 }
 
-/// The same for a name that is not part of a path.
+/// Folds a name that is not part of a path.
 pub fn fold(name: &str) -> String {
     let lower = lower(name);
-    // NTFS: `.git::$INDEX_ALLOCATION` is the folder `.git` itself.
+    // On NTFS, `.git::$INDEX_ALLOCATION` is the folder `.git` itself.
     let plain = lower.split(':').next().unwrap_or_default();
     let plain = plain.trim_end_matches(['.', ' ']);
     match plain {
-        // `.` and `..`, and names of nothing else.
+        // `.`, `..`, and names that consist only of ignored characters.
         "" => lower,
-        // The short name that Windows gives to `.git`.
+        // The short name that Windows gives `.git`.
         "git~1" => ".git".to_owned(),
         _ => plain.to_owned(),
     }
 }
 
 fn lower(name: &str) -> String {
-    // Nearly all names; every component of every path that a call names comes here.
+    // Fast path: every component of every path in a call is folded.
     if name.is_ascii() {
         return name.to_ascii_lowercase();
     }
     let visible = name.chars().filter(|c| !has_no_width(*c)).map(narrow);
-    // Through capitals, so that `ſ` and `s` become one letter.
+    // Converts to upper case first, so that `ſ` and `s` become the same letter.
     let upper = visible.flat_map(char::to_uppercase);
     upper.flat_map(char::to_lowercase).collect()
 }
 
-/// The ASCII character that a full-width one looks like.
+/// Maps a full-width character to ASCII.
 fn narrow(c: char) -> char {
     match c {
         '\u{ff01}'..='\u{ff5e}' => {
@@ -45,7 +44,7 @@ fn narrow(c: char) -> char {
     }
 }
 
-/// The characters that HFS+ ignores in a name.
+/// Whether HFS+ ignores the character in names.
 fn has_no_width(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }

@@ -1,6 +1,6 @@
-//! A tool that calls another one: a search that runs what it found, a script.
+//! Calls from one tool to another.
 //!
-//! Who may call what is decided by whoever implements this.
+//! The implementation decides which calls are allowed.
 
 use async_trait::async_trait;
 use chat::tool::{ToolDefinition, ToolOutcome};
@@ -9,14 +9,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::search::{Entry, search};
 
-/// What a call can reach of the other tools.
+/// The other tools that a call can reach.
 #[async_trait]
 pub trait Nested: Send + Sync {
-    /// The tools that can be called by name, also those that no model is offered.
+    /// The tools that can be called by name, including those not offered to models.
     fn tools(&self) -> Vec<ToolDefinition>;
 
-    /// Those of them that fit a few words, the best first, with how well they do; see
-    /// [`crate::search`].
+    /// The tools that match `query`, best first, with their scores; see [`crate::search`].
     fn search(&self, query: &str) -> Vec<(f64, ToolDefinition)> {
         let tools = self.tools();
         let entries = tools.iter().map(|tool| Entry {
@@ -28,13 +27,13 @@ pub trait Nested: Send + Sync {
         hits.map(|hit| (hit.score, tools[hit.at].clone())).collect()
     }
 
-    /// Calls one by the same rules as if the model had, and waits for its end. What
-    /// the rules do not approve ends in [`ToolOutcome::Failed`] with what the user can
-    /// do about it. Ends soon after `cancel`.
+    /// Calls a tool by the same rules as if the model had called it, and waits for the result.
+    /// A call that the rules don't approve returns [`ToolOutcome::Failed`] with a text that
+    /// says what the user can do. Stops soon after `cancel`.
     async fn call(&self, name: &str, input: Value, cancel: &CancellationToken) -> ToolOutcome;
 }
 
-/// Where a tool stands alone.
+/// An environment without other tools.
 pub(crate) struct NoOthers;
 
 #[async_trait]

@@ -1,6 +1,6 @@
-//! The tools there are, by name.
+//! The registry of tools by name.
 //!
-//! Knows no policy: a tool that is not offered can still be called.
+//! The registry knows no policy: a tool that is not offered to models can still be called.
 
 mod table;
 
@@ -18,35 +18,34 @@ use crate::tool::Tool;
 use table::BUILT_INS;
 pub use table::{aliases, preset, with_access};
 
-/// The source of the tools that are always there.
+/// The source name of the built-in tools.
 pub const BUILTIN: &str = "builtin";
 
-/// Whose tool has a name that two sources give.
+/// Which source wins if two provide a tool of the same name, highest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Precedence {
-    /// The user wrote it into their own configuration: it stands in place of a
-    /// built-in tool.
+    /// The user's own configuration, which may replace built-in tools.
     Own,
-    /// Always there.
+    /// Built-in tools.
     BuiltIn,
-    /// Found somewhere: it takes no name that means something already, as somebody
-    /// may have approved that name.
+    /// Tools found elsewhere. They get no name that is in use, because the user may have
+    /// approved that name for another tool.
     Found,
 }
 
-/// A tool that is left out because its name is taken.
+/// A tool that is left out because its name is in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clash {
     /// The name.
     pub name: String,
-    /// The source whose tool is left out.
+    /// The source of the tool that is left out.
     pub source: String,
-    /// The source whose tool has the name.
+    /// The source of the tool that has the name.
     pub holder: String,
 }
 
-/// The built-in tools that models are offered by default: `bash`, `calculator`, `edit`,
-/// `read`, `write`. A program can add its own.
+/// The built-in tools that are offered by default: `bash`, `calculator`, `edit`, `read`,
+/// `write`. A program can add its own.
 pub fn default_tools() -> Vec<Box<dyn Tool>> {
     let locks = FileLocks::default();
     let all = BUILT_INS.iter().map(|row| (row.make)(&locks));
@@ -55,23 +54,23 @@ pub fn default_tools() -> Vec<Box<dyn Tool>> {
 
 type Tools = Arc<[Arc<dyn Tool>]>;
 
-/// Tools by name. Cloning is cheap and shares the tools.
+/// Tools by name. Clones are cheap and share the tools.
 #[derive(Clone, Default)]
 pub struct Registry {
     sources: BTreeMap<(Precedence, String), Tools>,
     tools: BTreeMap<String, (Arc<dyn Tool>, String)>,
-    /// Under names of other systems.
+    /// Tools by their names in other systems.
     aliases: BTreeMap<String, Arc<dyn Tool>>,
 }
 
 impl Registry {
-    /// No tools.
+    /// An empty registry.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The built-in tools, and the names that others know them by. Those that
-    /// change files share one set of locks, so calls on one file follow each other.
+    /// The built-in tools and their aliases. The tools that modify files share one set of
+    /// locks, so calls on the same file run one after the other.
     pub fn builtin() -> Self {
         let locks = FileLocks::default();
         let mut registry = Self::new();
@@ -83,8 +82,7 @@ impl Registry {
         registry
     }
 
-    /// Puts the tools of a source in place of those it gave before, and returns
-    /// which tools of any source have no name of their own now.
+    /// Replaces the tools of a source and returns the name clashes among all sources.
     pub fn set_source(
         &mut self,
         source: &str,
@@ -97,13 +95,13 @@ impl Registry {
         self.merge()
     }
 
-    /// Takes the tools of a source away.
+    /// Removes a source and its tools.
     pub fn remove_source(&mut self, source: &str) {
         self.sources.retain(|(_, name), _| name != source);
         self.merge();
     }
 
-    /// Names what the sources give, the first in precedence first.
+    /// Assigns the names, in order of precedence.
     fn merge(&mut self) -> Vec<Clash> {
         self.tools.clear();
         let mut clashes = Vec::new();
@@ -132,37 +130,37 @@ impl Registry {
         self.aliases.insert(tool.name().to_owned(), tool);
     }
 
-    /// The tool with this name, offered or not.
+    /// The tool of this name, whether or not it is offered to models.
     pub fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let tool = self.tools.get(name).map(|(tool, _)| tool);
         tool.or_else(|| self.aliases.get(name)).cloned()
     }
 
-    /// The built-in tools that can be called without asking, unless a rule denies them. A
-    /// tool of the user's in place of one is not among them.
+    /// The built-in tools that run without approval unless a rule denies them. A user's tool
+    /// that replaces one of them is not included.
     pub fn harmless(&self) -> impl Iterator<Item = &'static str> {
         table::harmless().filter(|name| self.source_of(name) == Some(BUILTIN))
     }
 
-    /// Where the tool with this name comes from.
+    /// The source of the tool of this name.
     pub fn source_of(&self, name: &str) -> Option<&str> {
         let alias = self.aliases.get(name).map(|_| BUILTIN);
         let source = self.tools.get(name).map(|(_, source)| source.as_str());
         source.or(alias)
     }
 
-    /// All tools, sorted by name.
+    /// Returns all tools, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         self.tools.values().map(|(tool, _)| tool)
     }
 
-    /// The tools under names of other systems, sorted by name.
+    /// Returns the aliases, sorted by name.
     pub fn aliases(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         self.aliases.values()
     }
 
-    /// The tools that fit a few words, the best first, with how well they do: 1 is a
-    /// tool's own name. Without a word, all of them.
+    /// The tools that match `query`, best first, with their scores; 1 is the tool's own name.
+    /// An empty query matches all tools.
     pub fn search(&self, query: &str) -> Vec<(f64, &Arc<dyn Tool>)> {
         let tools: Vec<&Arc<dyn Tool>> = self.iter().collect();
         let entries = tools.iter().map(|tool| Entry {
@@ -174,8 +172,8 @@ impl Registry {
         hits.iter().map(|hit| (hit.score, tools[hit.at])).collect()
     }
 
-    /// What models are offered, sorted by name so that requests stay the same
-    /// from turn to turn.
+    /// The definitions sent to models, sorted by name so that requests stay the same from turn
+    /// to turn (which prompt caches need).
     pub fn definitions(&self) -> Vec<ToolDefinition> {
         let offered = self.iter().filter(|tool| tool.enabled());
         offered.map(|tool| tool.definition()).collect()

@@ -1,7 +1,7 @@
-//! Runs one call so that it always ends with an outcome.
+//! Runs one tool call so that it always ends with an outcome.
 //!
-//! Contains panics, gives up at the deadline, passes a cancel on and waits for
-//! the tool to clean up. Knows no tool by name and decides nothing.
+//! Catches panics, enforces the deadline, passes a cancel on, and waits for the tool to clean
+//! up.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -12,21 +12,22 @@ use serde_json::Value;
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
+use crate::buffers::OpenBuffers;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::sandbox::{Sandbox, Watch, explain, lacking};
 use crate::tool::{Tool, ToolResult};
 
-/// How long a tool may take to clean up once it was asked to stop. Killing a
-/// process tree takes up to a second by rule, so this is more.
+/// How long a tool may take to clean up after a cancel. Killing a process tree takes up to a
+/// second, so this is longer.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// How a call ended.
+/// The outcome of a call, with data that the model does not get.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ran {
-    /// What the model reads.
+    /// The outcome for the model.
     pub outcome: ToolOutcome,
-    /// What the tool has to say beyond that, when it was done.
+    /// The details of a successful result.
     pub details: Option<Value>,
 }
 
@@ -44,9 +45,8 @@ enum Stop {
     TimedOut(Duration),
 }
 
-/// Runs one call in a task of its own and reports how it ended.
-///
-/// Dropping the future asks the tool to stop.
+/// Runs one call in its own task and returns the outcome. Dropping the future asks the tool to
+/// stop.
 pub async fn run(
     tool: Arc<dyn Tool>,
     id: ToolUseId,
@@ -56,7 +56,7 @@ pub async fn run(
     run_in_full(tool, id, input, ctx).await.outcome
 }
 
-/// [`run`], with what the model does not read.
+/// Runs a call like [`run`], and also returns the details that the model does not get.
 pub async fn run_in_full(
     tool: Arc<dyn Tool>,
     id: ToolUseId,
@@ -68,42 +68,124 @@ pub async fn run_in_full(
     let stop_tool = ctx.cancel.clone().drop_guard();
     let name = tool.name().to_owned();
     let limit = tool.deadline(&input, ctx.timeout);
-    let lacks = tool.runs_commands().then(|| Lacks {
-        variables: explain::Variables::of(&input),
-        input: input.clone(),
-    });
-    let sets_bits = tool.runs_commands() && explain::sets_bits(&input);
-    let watch = watch(tool.as_ref(), &mut ctx).await;
-    let (buffers, sandbox) = (ctx.buffers.clone(), ctx.sandbox.clone());
+    let after = After::new(tool.as_ref(), &input, &mut ctx).await;
     let mut task = tokio::spawn(async move { tool.execute(&id, input, ctx).await });
     let stop = tokio::select! {
         biased;
-        ended = &mut task => {
-            buffers.check();
-            let ran = ran(&name, ended, &Stop::Cancelled);
-            return noted(ran, watch, &sandbox, lacks, sets_bits).await;
-        }
+        ended = &mut task => return after.add_notes(ran(&name, ended, &Stop::Cancelled)).await,
         () = cancelled_by_user.cancelled() => Stop::Cancelled,
         () = sleep(limit) => Stop::TimedOut(limit),
     };
     drop(stop_tool);
-    let ran = give_up(&name, task, &stop).await;
-    buffers.check();
-    noted(ran, watch, &sandbox, lacks, sets_bits).await
+    after.add_notes(give_up(&name, task, &stop).await).await
 }
 
-/// What a call that runs commands may have lacked.
-struct Lacks {
+/// What is checked after a call, to explain what the sandbox withheld.
+struct After {
+    sandbox: Arc<Sandbox>,
+    buffers: Arc<dyn OpenBuffers>,
+    watch: Option<Watch>,
+    /// Set for a tool that runs commands.
+    command: Option<CommandNeeds>,
+}
+
+/// What the commands of a call may have needed, according to its arguments.
+struct CommandNeeds {
     variables: explain::Variables,
-    /// Its arguments.
+    sets_bits: bool,
     input: Value,
 }
 
-/// Has what commands may not make looked for before they run.
-async fn watch(tool: &dyn Tool, ctx: &mut ToolContext) -> Option<Watch> {
-    if !tool.runs_commands() || ctx.sandbox.is_off() {
-        return None;
+impl After {
+    /// Collects what is known before the call. Starts the watch, which also restricts the
+    /// sandbox in `ctx`.
+    async fn new(tool: &dyn Tool, input: &Value, ctx: &mut ToolContext) -> Self {
+        let command = tool.runs_commands().then(|| CommandNeeds {
+            variables: explain::Variables::of(input),
+            sets_bits: explain::sets_bits(input),
+            input: input.clone(),
+        });
+        let (sandbox, buffers) = (ctx.sandbox.clone(), ctx.buffers.clone());
+        let watch = match command.is_some() && !sandbox.is_off() {
+            true => watch(ctx).await,
+            false => None,
+        };
+        Self {
+            sandbox,
+            buffers,
+            watch,
+            command,
+        }
     }
+
+    /// Adds notes about what the sandbox withheld and what commands made although they may not.
+    /// Replaces paths below the chat's own `/tmp` by the names that commands use.
+    async fn add_notes(self, mut ran: Ran) -> Ran {
+        // Commands may have changed open files.
+        self.buffers.check();
+        let failed = !matches!(
+            ran.outcome,
+            ToolOutcome::Done {
+                marked_failed: false,
+                ..
+            }
+        );
+        let (ToolOutcome::Done { content: text, .. }
+        | ToolOutcome::Failed(text)
+        | ToolOutcome::Cancelled(text)) = &mut ran.outcome;
+        *text = self.sandbox.named_inside(std::mem::take(text));
+        let mut notes = self.needs(text, failed);
+        notes.extend(self.sandbox_notes(text).await);
+        for note in notes {
+            text.push_str("\n\n");
+            text.push_str(&note);
+        }
+        ran
+    }
+
+    /// Notes about variables and secrets that the commands may have needed.
+    fn needs(&self, text: &str, failed: bool) -> Vec<String> {
+        let Some(command) = &self.command else {
+            return Vec::new();
+        };
+        let printed = failed.then_some(text);
+        let variables = command.variables.note(printed);
+        let secrets = self.watch.as_ref().and_then(|watch| {
+            lacking::note(watch.concealed(), watch.work(), &command.input, printed)
+        });
+        variables.into_iter().chain(secrets).collect()
+    }
+
+    /// Notes about what the sandbox refused and about files that the commands made.
+    async fn sandbox_notes(self, text: &str) -> Vec<String> {
+        let Some(watch) = self.watch else {
+            return Vec::new();
+        };
+        let mut notes = Vec::new();
+        let sets_bits = self.command.is_some_and(|it| it.sets_bits);
+        if sets_bits && text.contains(explain::BITS_REFUSED) && crate::sandbox::keeps_from_setuid()
+        {
+            notes.push(explain::BITS_NOTE.to_owned());
+        }
+        let missing = self
+            .sandbox
+            .limits()
+            .map(|limits| limits.missing.as_slice());
+        notes.extend(explain::notes(missing.unwrap_or_default(), text));
+        let printed = text.to_owned();
+        // Blocking, because both read the file system.
+        let made = spawn_blocking(move || {
+            let explained = watch.explain(&printed).into_iter();
+            explained.chain(watch.end()).collect::<Vec<String>>()
+        });
+        notes.extend(made.await.unwrap_or_default());
+        notes
+    }
+}
+
+/// Looks for files that commands may not make, before they run. Restricts the sandbox in
+/// `ctx` accordingly.
+async fn watch(ctx: &mut ToolContext) -> Option<Watch> {
     let sandbox = ctx.sandbox.clone();
     let found = spawn_blocking(move || sandbox.watch()).await;
     let (held, watch) = found.ok().flatten()?;
@@ -111,57 +193,7 @@ async fn watch(tool: &dyn Tool, ctx: &mut ToolContext) -> Option<Watch> {
     Some(watch)
 }
 
-/// Adds what was made all the same, however the call ended, and what stood in its way.
-/// Names below `/tmp` become those that commands use.
-async fn noted(
-    mut ran: Ran,
-    watch: Option<Watch>,
-    sandbox: &Sandbox,
-    lacks: Option<Lacks>,
-    sets_bits: bool,
-) -> Ran {
-    let failed = !matches!(
-        ran.outcome,
-        ToolOutcome::Done {
-            marked_failed: false,
-            ..
-        }
-    );
-    let (ToolOutcome::Done { content: text, .. }
-    | ToolOutcome::Failed(text)
-    | ToolOutcome::Cancelled(text)) = &mut ran.outcome;
-    *text = sandbox.named_inside(std::mem::take(text));
-    if let Some(lacks) = lacks {
-        let said = failed.then_some(text.as_str());
-        let secrets = watch
-            .as_ref()
-            .and_then(|watch| lacking::note(watch.concealed(), watch.work(), &lacks.input, said));
-        let notes = lacks.variables.note(said).into_iter().chain(secrets);
-        for note in notes.collect::<Vec<String>>() {
-            text.push_str("\n\n");
-            text.push_str(&note);
-        }
-    }
-    let Some(watch) = watch else { return ran };
-    if sets_bits && text.contains(explain::BITS_REFUSED) && crate::sandbox::keeps_from_setuid() {
-        text.push_str("\n\n");
-        text.push_str(explain::BITS_NOTE);
-    }
-    let said = text.clone();
-    let notes = spawn_blocking(move || {
-        let explained = watch.explain(&said).into_iter();
-        explained.chain(watch.end()).collect::<Vec<String>>()
-    });
-    let missing = sandbox.limits().map(|limits| limits.missing.as_slice());
-    let missing = explain::notes(missing.unwrap_or_default(), text).collect::<Vec<String>>();
-    for note in missing.into_iter().chain(notes.await.unwrap_or_default()) {
-        text.push_str("\n\n");
-        text.push_str(&note);
-    }
-    ran
-}
-
-/// Waits for a tool that was asked to stop, and no longer than [`GRACE`].
+/// Waits for a tool that was asked to stop, for at most [`GRACE`].
 async fn give_up(
     name: &str,
     mut task: JoinHandle<Result<ToolResult, ToolError>>,
@@ -179,7 +211,7 @@ async fn give_up(
 
 fn ran(name: &str, ended: Ended, stop: &Stop) -> Ran {
     match ended {
-        // What was finished was finished, even when a cancel came in between.
+        // A call that finished counts as done, even if it was cancelled at the same moment.
         Ok(Ok(result)) => Ran {
             outcome: ToolOutcome::Done {
                 content: result.content,

@@ -1,6 +1,4 @@
-//! Argument types and their JSON Schema, one definition for both.
-//!
-//! Knows strict mode's rules, not a single tool's arguments.
+//! JSON Schemas derived from argument types, and parsing of arguments.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -8,13 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::error::ToolError;
 
-/// Keywords that strict mode does not take, or that only repeat Rust's types.
+/// Keywords that strict mode rejects, or that only repeat Rust's types.
 const DROPPED: [&str; 5] = ["$schema", "title", "format", "default", "minimum"];
 
-/// The schema of `T` for strict mode: every property is required, optional ones
-/// are nullable, nothing else is allowed.
-///
-/// Source: "Strict mode for tool schemas" in the tools specification.
+/// The schema of `T` for strict mode: every property is required, optional properties are
+/// nullable, and no others are allowed.
 pub(crate) fn strict<T: JsonSchema>() -> Value {
     let mut schema = schemars::schema_for!(T).to_value();
     let Some(object) = schema.as_object_mut() else {
@@ -37,7 +33,7 @@ pub(crate) fn strict<T: JsonSchema>() -> Value {
     schema
 }
 
-/// An object with these properties and no other.
+/// An object schema with exactly these properties.
 pub(crate) fn object(properties: Value, required: &[&str]) -> Value {
     json!({
         "type": "object",
@@ -53,22 +49,32 @@ fn drop_keywords(schema: &mut Map<String, Value>) {
     }
 }
 
-/// A description is wrapped where its comment is; to the model it is one line.
+/// Joins the lines of a description, which is wrapped in the source.
 fn join_lines(schema: &mut Map<String, Value>) {
     if let Some(Value::String(description)) = schema.get_mut("description") {
         *description = description.split_whitespace().collect::<Vec<_>>().join(" ");
     }
 }
 
-/// Reads a call's arguments.
+/// Parses the arguments of a call.
 ///
 /// # Errors
 ///
-/// [`ToolError::InvalidInput`] names the tool and what does not fit.
+/// [`ToolError::InvalidInput`] with the tool and the reason.
 pub(crate) fn arguments<T: DeserializeOwned>(tool: &str, input: Value) -> Result<T, ToolError> {
     serde_json::from_value(input).map_err(|error| {
         ToolError::InvalidInput(format!(
             "The arguments do not fit {tool}: {error}. Nothing was done."
         ))
     })
+}
+
+/// An optional count given as a JSON number, clamped to `1..=most`.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates"
+)]
+pub(crate) fn count(value: Option<f64>, default: usize, most: usize) -> usize {
+    value.map_or(default, |it| it as usize).clamp(1, most)
 }

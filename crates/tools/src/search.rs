@@ -1,20 +1,18 @@
-//! Which tools a few words are about, the best first: what `tool_search` and
-//! `flemma tools --search` go by.
+//! Ranks tools by a query, for `tool_search` and `flemma tools --search`.
 //!
-//! Pure. Reads names, keywords and descriptions, and knows no tool and no policy.
-
+//! Pure. Compares names, keywords, and descriptions.
 use std::cmp::Ordering;
 
 use chat::tool::ToolDefinition;
 
-/// What a tool can be found by.
+/// The searchable text of a tool.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// What it does.
+    /// The description.
     pub description: &'a str,
-    /// Words that its author expects to be asked for.
+    /// Further search words, chosen by the tool's author.
     pub keywords: &'a [String],
 }
 
@@ -28,18 +26,18 @@ impl<'a> From<&'a ToolDefinition> for Entry<'a> {
     }
 }
 
-/// A tool that was found.
+/// A search result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
-    /// Its place among the entries.
+    /// The index of the entry.
     pub at: usize,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// How well it fits: 1 is its name, anything else is above 0 and below 1.
+    /// The score: 1 for an exact name, otherwise between 0 and 1.
     pub score: f64,
 }
 
-/// How well one word of a query fits, by where it was found.
+/// The score of one query word, by where it occurs.
 mod weight {
     pub(super) const NAME: f64 = 0.9;
     pub(super) const KEYWORD: f64 = 0.8;
@@ -50,17 +48,17 @@ mod weight {
     pub(super) const SLIP: f64 = 0.2;
 }
 
-/// Shortest beginning by which a word is recognised.
+/// Minimum length of a prefix that matches.
 const LEAST_PREFIX: usize = 3;
 
-/// Words that say nothing about a tool.
+/// Words that don't distinguish tools.
 const EMPTY_WORDS: [&str; 18] = [
     "a", "an", "and", "by", "can", "do", "find", "for", "how", "i", "in", "of", "on", "that",
     "the", "to", "tool", "with",
 ];
 
-/// The entries that fit `query`, best first and then by name. A query without a
-/// word finds all of them, with score 0.
+/// The entries that match `query`, by descending score and then by name. A query without words
+/// matches every entry with score 0.
 pub fn search<'a>(query: &str, entries: impl IntoIterator<Item = Entry<'a>>) -> Vec<Hit> {
     let query = Query::read(query);
     let scored = entries.into_iter().enumerate().map(|(at, entry)| Hit {
@@ -78,7 +76,7 @@ pub fn search<'a>(query: &str, entries: impl IntoIterator<Item = Entry<'a>>) -> 
 }
 
 struct Query {
-    /// The words in a row, to be compared with a whole name or keyword.
+    /// All words joined, for comparison with a whole name or keyword.
     whole: String,
     words: Vec<String>,
 }
@@ -94,8 +92,7 @@ impl Query {
         }
     }
 
-    /// The mean of what its words come to, or more where all of them together are a
-    /// name or a keyword.
+    /// The mean score of the words, or more if the whole query is a name or keyword.
     fn score(&self, entry: &Entry<'_>) -> f64 {
         if self.words.is_empty() {
             return 0.0;
@@ -115,10 +112,10 @@ impl Query {
     }
 }
 
-/// An entry in words.
+/// The words of an entry.
 struct Target {
     name: Vec<String>,
-    /// Each in one piece.
+    /// Each keyword as one string.
     keywords: Vec<String>,
     keyword_words: Vec<String>,
     description: Vec<String>,
@@ -159,19 +156,19 @@ impl Target {
     }
 }
 
-/// Whether one of two words begins with the other: "calculate" and "calc".
+/// Whether one word is a prefix of the other, such as "calc" and "calculate".
 fn same_beginning(a: &str, b: &str) -> bool {
     let shorter = a.chars().count().min(b.chars().count());
     shorter >= LEAST_PREFIX && (a.starts_with(b) || b.starts_with(a))
 }
 
-/// Whether a word of some length was mistyped: two letters at the most.
+/// Whether a longer word is misspelled by at most two letters.
 fn is_slip(known: &str, word: &str) -> bool {
     let (longer, shorter) = (known.len().max(word.len()), known.len().min(word.len()));
     shorter > 4 && longer - shorter <= 2 && strsim::levenshtein(known, word) <= 2
 }
 
-/// The words of a text in lower case, `snake_case` and `camelCase` taken apart.
+/// Splits a text into lower-case words, including parts of `snake_case` and `camelCase`.
 fn words(text: &str) -> impl Iterator<Item = String> {
     let pieces = text.split(|c: char| !c.is_alphanumeric());
     pieces
@@ -180,7 +177,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
         .filter(|it| !it.is_empty())
 }
 
-/// `parseJSON` is "parse" and "JSON"; a change from small to capital letters parts.
+/// Splits at each change from lower to upper case: `parseJSON` gives "parse" and "JSON".
 fn humps(piece: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(piece);
     std::iter::from_fn(move || {

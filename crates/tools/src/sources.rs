@@ -1,7 +1,7 @@
-//! Where tools come from that are not built in, and whether they are there yet.
+//! Sources of tools that are not built in, and their state.
 //!
-//! Knows no kind of source. Whoever finds tools says so through [`Sources`], at any
-//! time and from any task; the host puts them into the registry of all chats.
+//! This module knows no particular kind of source. Sources report changes through [`Sources`]
+//! from any task; the host applies them to the registry of all chats.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,67 +10,68 @@ use tokio::sync::mpsc;
 
 use crate::{BUILTIN, Clash, Precedence, Registry, Tool};
 
-/// Something that a source has to say.
+/// A change reported by a source.
 pub enum Change {
-    /// Its tools are being found.
+    /// The source is loading its tools.
     Loading(String),
-    /// These are its tools.
+    /// The tools of the source.
     Ready(String, Precedence, Vec<Arc<dyn Tool>>),
-    /// They could not be found, and why; those it gave before stay.
+    /// The tools could not be loaded, and why. Earlier tools stay.
     Failed(String, String),
-    /// It is there no more.
+    /// The source was removed.
     Gone(String),
-    /// Something that the user should know and that is no problem.
+    /// Information for the user that is not a problem.
     Remark(String),
-    /// What was said before is to reach all chats, and then this is called.
+    /// A callback for when all chats have received the changes before it.
     Reached(Box<dyn FnOnce() + Send>),
-    /// Nothing of the tools; what holds them was found out.
+    /// The sandbox has been probed. No tools changed.
     Probed,
 }
 
-/// Says what becomes of sources. Cheap to clone; without a host nobody hears it.
+/// Reports changes of sources. Cheap to clone; without a host, changes are dropped.
 #[derive(Debug, Clone)]
 pub struct Sources(mpsc::UnboundedSender<Change>);
 
 impl Sources {
-    /// A handle, and where its changes arrive.
+    /// A handle and the receiver of its changes.
     pub fn new() -> (Self, mpsc::UnboundedReceiver<Change>) {
         let (sender, changes) = mpsc::unbounded_channel();
         (Self(sender), changes)
     }
 
-    /// The tools of a source are being found: what is to be sent waits until it is
-    /// ready, failed or gone, so whoever says this says one of these in any case.
+    /// Reports that a source is loading. Requests to the model wait until it is ready, failed,
+    /// or gone, so the source must report one of these.
     pub fn loading(&self, source: &str) {
         self.say(Change::Loading(source.to_owned()));
     }
 
-    /// These are the tools of a source, in place of those it gave before.
+    /// Reports the tools of a source. They replace its earlier tools.
     pub fn ready(&self, source: &str, precedence: Precedence, tools: Vec<Arc<dyn Tool>>) {
         self.say(Change::Ready(source.to_owned(), precedence, tools));
     }
 
-    /// The tools of a source could not be found. The problem is shown.
+    /// Reports that the tools of a source could not be loaded. The problem is shown to the
+    /// user.
     pub fn failed(&self, source: &str, problem: String) {
         self.say(Change::Failed(source.to_owned(), problem));
     }
 
-    /// A source is there no more, and its tools with it.
+    /// Reports that a source was removed with its tools.
     pub fn gone(&self, source: &str) {
         self.say(Change::Gone(source.to_owned()));
     }
 
-    /// Something that the user should know and that is no problem.
+    /// Reports information that is not a problem.
     pub fn remark(&self, text: String) {
         self.say(Change::Remark(text));
     }
 
-    /// Calls `then` when all that was said before has reached all chats.
+    /// Calls `then` when all chats have received the earlier changes.
     pub fn reached(&self, then: impl FnOnce() + Send + 'static) {
         self.say(Change::Reached(Box::new(then)));
     }
 
-    /// It was found out what holds commands.
+    /// Reports that the sandbox has been probed.
     pub fn probed(&self) {
         self.say(Change::Probed);
     }
@@ -81,17 +82,17 @@ impl Sources {
     }
 }
 
-/// The tools of all sources as they are now.
+/// The current tools of all sources.
 pub struct Catalogue {
-    /// By name.
+    /// The tools by name.
     pub registry: Registry,
-    /// The sources that are not there yet.
+    /// The sources that are still loading.
     pub loading: BTreeSet<String>,
     told: BTreeSet<String>,
 }
 
 impl Catalogue {
-    /// The built-in tools.
+    /// A catalogue with only the built-in tools.
     pub fn builtin() -> Self {
         Self {
             registry: Registry::builtin(),
@@ -100,7 +101,7 @@ impl Catalogue {
         }
     }
 
-    /// Takes in a change; returns what the user should know, each thing once.
+    /// Applies a change. Returns problems to show to the user, each only once.
     pub fn take(&mut self, change: Change) -> Vec<String> {
         let problems = match change {
             Change::Loading(source) => {
@@ -110,13 +111,13 @@ impl Catalogue {
             Change::Ready(source, precedence, tools) => {
                 self.loading.remove(&source);
                 let clashes = self.registry.set_source(&source, precedence, tools);
-                // That a tool of the user's stands in place of a built-in one is meant so.
+                // A user's tool may replace a built-in one, so that is not a problem.
                 let odd = clashes.iter().filter(|it| it.source != BUILTIN);
                 odd.map(taken).collect()
             }
             Change::Failed(source, problem) => {
                 self.loading.remove(&source);
-                // That it failed once more is worth a word.
+                // A repeated failure is shown again.
                 self.told.remove(&problem);
                 vec![problem]
             }
@@ -125,7 +126,7 @@ impl Catalogue {
                 self.registry.remove_source(&source);
                 Vec::new()
             }
-            // These are for whoever has an editor.
+            // The front end handles these.
             Change::Remark(_) | Change::Reached(_) | Change::Probed => Vec::new(),
         };
         problems

@@ -1,7 +1,7 @@
-//! Where programs of this user keep state: trust, pins, logs, long outputs.
+//! The folder for persistent state: trust, pins, logs, long outputs.
 //!
-//! A program that can write there can agree in the user's place, so it is never a folder that
-//! another user could have made.
+//! A program that can write there can grant itself trust, so the folder must never be one that
+//! another user could have created.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -11,9 +11,8 @@ use std::sync::OnceLock;
 
 use rustix::process::geteuid;
 
-/// `$XDG_STATE_HOME`, or `.local/state` in the home folder: that of `$HOME`, or else the
-/// one in the list of users. A user without any home gets a private folder below
-/// `$TMPDIR`.
+/// Returns `$XDG_STATE_HOME`, or else `.local/state` in the home folder from `$HOME` or the
+/// user database. A user without a home gets a private folder below `$TMPDIR`.
 pub fn state_home() -> PathBuf {
     let absolute = |path: PathBuf| path.is_absolute().then_some(path);
     let variable = crate::variable_os("XDG_STATE_HOME").map(PathBuf::from);
@@ -24,15 +23,15 @@ pub fn state_home() -> PathBuf {
         .unwrap_or_else(homeless)
 }
 
-/// The same folder for as long as this process lives.
+/// A private temporary folder, the same for the lifetime of this process.
 fn homeless() -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let find = || private_folder(&std::env::temp_dir());
     FOLDER.get_or_init(find).clone()
 }
 
-/// A folder below `temporary` that only we can use. Its name is the same each time unless
-/// it is another user's.
+/// Creates a folder below `temporary` that only this user can access. Its name is predictable
+/// unless another user has taken it.
 fn private_folder(temporary: &Path) -> PathBuf {
     let usual = temporary.join(format!("flemma-{}", geteuid().as_raw()));
     if make_private(&usual).is_ok() {
@@ -49,13 +48,13 @@ fn private_folder(temporary: &Path) -> PathBuf {
     }
 }
 
-/// Makes a folder, or makes sure that the one that is there is ours alone.
+/// Creates a folder, or checks that an existing one belongs to this user alone.
 fn make_private(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    // A link isn't followed: another user could have made it.
+    // Doesn't follow a link, which another user could have created.
     let found = fs::symlink_metadata(folder)?;
     let is_private =
         found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & 0o077 == 0;

@@ -1,5 +1,5 @@
-//! The state folder, and how files in it are written: readable by their owner only, behind
-//! a lock between hosts, replaced whole.
+//! The state folder, and writing of files in it: readable only by the owner, guarded by a lock
+//! between hosts, and replaced whole.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// Mode of the files.
+/// Mode of files.
 pub const FILE_MODE: u32 = 0o600;
 /// Mode of the folder.
 const FOLDER_MODE: u32 = 0o700;
-/// How long another host may hold a lock. It holds it for microseconds, unless it
-/// was stopped right there.
+/// How long to wait for another host's lock. Locks are held for microseconds unless a host is
+/// stopped while holding one.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Pause between two tries: some times as long as it is usually held.
+/// Pause between two attempts, a few times as long as a lock is usually held.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// The folder: `stdpath("state")/flemma` of the Neovim that started this process.
+/// The state folder: `stdpath("state")/flemma` of the Neovim that started this process.
 pub fn path() -> PathBuf {
     let neovim = crate::variable("NVIM_APPNAME").filter(|name| !name.is_empty());
     crate::state_home()
@@ -27,33 +27,33 @@ pub fn path() -> PathBuf {
         .join("flemma")
 }
 
-/// Makes a folder, and takes it from everybody else.
+/// Creates a folder that only the owner can access.
 ///
 /// # Errors
 ///
-/// It cannot be made.
+/// The folder can't be created.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new()
         .recursive(true)
         .mode(FOLDER_MODE)
         .create(folder)?;
     if fs::metadata(folder)?.permissions().mode() & 0o077 != 0 {
-        // A folder of somebody else's stays as it is; what is in it is still 0600.
+        // Fails for another user's folder, which is tolerable: the files in it have mode 0600.
         let _ = fs::set_permissions(folder, Permissions::from_mode(FOLDER_MODE));
     }
     Ok(())
 }
 
-/// Keeps other hosts out as long as it lives.
+/// A lock that excludes other hosts until it is dropped.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "held, and let go by dropping it")] File);
 
-/// Waits for the lock file `name` in a folder, which is made if it is missing.
+/// Waits for the lock file `name` in a folder, both of which are created if needed.
 ///
 /// # Errors
 ///
-/// `TimedOut` when another host holds it for more than a second; the folder or
-/// the file cannot be made.
+/// `TimedOut` if another host holds the lock for more than a second, or the folder or file
+/// can't be created.
 pub fn lock(folder: &Path, name: &str) -> io::Result<Lock> {
     make_folder(folder)?;
     let file = OpenOptions::new()
@@ -85,12 +85,12 @@ fn wait_for(file: File) -> io::Result<Lock> {
     }
 }
 
-/// Replaces a file whole, by one that only its owner reads. The caller holds the
-/// lock that all writers of the file take.
+/// Replaces a file by one that only its owner can read. The caller holds the lock that all
+/// writers of the file take.
 ///
 /// # Errors
 ///
-/// Any error of the file system; the old file is then as it was.
+/// Any error of the file system. The old file is unchanged then.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     replace_by(path, |new| {
         let file = write_new(new, content)?;
@@ -98,12 +98,12 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Replaces a file whole, as [`replace`] does, without waiting for the disk: a crash of
-/// the system may lose it.
+/// Replaces a file like [`replace`], but without waiting for the disk, so a system crash may
+/// lose the change.
 ///
 /// # Errors
 ///
-/// Any error of the file system; the old file is then as it was.
+/// Any error of the file system. The old file is unchanged then.
 pub fn replace_unsynced(path: &Path, content: &[u8]) -> io::Result<()> {
     replace_by(path, |new| write_new(new, content).map(drop))
 }
@@ -124,14 +124,14 @@ fn write_new(path: &Path, content: &[u8]) -> io::Result<File> {
         .truncate(true)
         .mode(FILE_MODE)
         .open(path)?;
-    // One that was left behind keeps its mode otherwise.
+    // An existing file left by a crash has its own mode.
     file.set_permissions(Permissions::from_mode(FILE_MODE))?;
     file.write_all(content)?;
     Ok(file)
 }
 
-/// Does what may take long without keeping what else this thread has to do waiting: all
-/// chats of a host are one thread's work.
+/// Runs slow work without blocking the other tasks of this thread, which serves all chats of a
+/// host.
 fn aside<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),

@@ -1,8 +1,7 @@
-//! The `todo` tool: the model's list of tasks, as a Markdown checklist.
+//! The `todo` tool: the model's task list, as a Markdown checklist.
 //!
-//! Keeps nothing and changes nothing: the list is in the call and in its result, so it is
-//! in the chat. The result's details contain it for the front end, which shows it while
-//! the model works.
+//! The tool stores nothing: the list is in the call and in its result, and so in the chat. The
+//! result's details contain it for the front end, which shows it while the model works.
 
 use async_trait::async_trait;
 use chat::tool::ToolUseId;
@@ -15,39 +14,39 @@ use crate::error::ToolError;
 use crate::schema;
 use crate::tool::{Tool, ToolResult};
 
-/// Most tasks of a list.
+/// Maximum number of tasks.
 const MOST: usize = 100;
-/// Longest task, in characters: a task is a line.
+/// Maximum length of a task in characters; a task is one line.
 const LONGEST: usize = 300;
 
-/// Its row.
+/// The row of `todo`.
 pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     harmless: true,
     ..BuiltIn::new("todo", |_| Box::new(Todo))
 };
 
-/// Keeps a list of tasks.
+/// Accepts a task list and returns it as a checklist.
 struct Todo;
 
-/// One task of a list.
+/// A task of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
-    /// What is to be done, on one line.
+    /// The task, on one line.
     pub content: String,
-    /// How far it is.
+    /// Its progress.
     pub status: TaskStatus,
 }
 
-/// How far a task is.
+/// The progress of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
-    /// Not begun.
+    /// Not started.
     Pending,
-    /// Being done.
+    /// In progress.
     InProgress,
-    /// Done.
+    /// Completed.
     Completed,
 }
 
@@ -120,7 +119,7 @@ impl Tool for Todo {
     }
 }
 
-/// The tasks of a call, each on one line.
+/// Validates the tasks of a call.
 fn read(input: Value) -> Result<Vec<Task>, ToolError> {
     let Arguments { items } = schema::arguments("todo", input)?;
     let refuse = |why: String| {

@@ -1,6 +1,6 @@
-//! The [`Tool`] trait: a name, a schema, and something to do.
+//! The [`Tool`] trait and the result of a call.
 //!
-//! Refers to no tool by name, and supervises no call; that is `run`.
+//! This module refers to no tool by name. `run` supervises calls.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,103 +12,102 @@ use serde_json::Value;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 
-/// Something a model can ask for.
+/// A tool that a model can call.
 #[async_trait]
 pub trait Tool: Send + Sync {
-    /// The name the model uses, unique in a registry.
+    /// The name that the model uses, unique in a registry.
     fn name(&self) -> &str;
 
-    /// The name people read.
+    /// The name shown to the user.
     fn label(&self) -> &str;
 
-    /// What the tool does, for the model.
+    /// The description for the model.
     fn description(&self) -> &str;
 
-    /// Words that somebody who looks for such a tool may use.
+    /// Further words by which the tool can be found.
     fn keywords(&self) -> &[String] {
         &[]
     }
 
-    /// JSON Schema of the arguments, an object schema.
+    /// JSON Schema of the arguments: an object schema.
     fn input_schema(&self) -> Value;
 
-    /// Whether the schema meets OpenAI's strict mode: every property required,
-    /// none additional.
+    /// Whether the schema meets OpenAI's strict mode: every property is required and no others
+    /// are allowed.
     fn strict(&self) -> bool {
         false
     }
 
-    /// Whether the model is offered the tool unless somebody turns it off.
+    /// Whether the tool is offered to models by default.
     fn enabled(&self) -> bool {
         true
     }
 
-    /// Whether it starts commands, which are held where there is a sandbox.
+    /// Whether the tool starts commands, which run in the sandbox if there is one.
     fn runs_commands(&self) -> bool {
         false
     }
 
-    /// How long a call with this `input` may take before it is given up;
-    /// `default` is what the user set. A tool that ends itself in time asks for a
-    /// little more than it needs.
+    /// The time limit of a call with this `input`; `default` is the user's setting. A tool that
+    /// enforces its own limit returns slightly more than that limit.
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
         default
     }
 
-    /// What a call with this `input` would do, as long as it takes; a window shows one line
-    /// of it. Pure, unlike [`Tool::preview`]. `None` when the arguments don't fit, or when
-    /// the general form, a list of the arguments, says as much.
+    /// Describes what a call with this `input` would do. The text may be long; a window shows
+    /// one line of it. Pure, unlike [`Tool::preview`]. Returns `None` if the arguments have the
+    /// wrong type, or if the default form, a list of the arguments, is as good.
     fn describe(&self, _input: &Value) -> Option<String> {
         None
     }
 
-    /// Whether it must be asked to say what a call would do, see [`Tool::preview`].
+    /// Whether the tool computes its own preview; see [`Tool::preview`].
     fn has_preview(&self) -> bool {
         false
     }
 
-    /// One line that says what a call with this `input` would do, of at most `width`
-    /// columns; `None` when it has nothing to say after all.
+    /// Describes what a call with this `input` would do in one line of at most `width` columns.
+    /// Returns `None` to fall back to [`Tool::describe`].
     async fn preview(&self, _input: &Value, _width: usize) -> Option<String> {
         None
     }
 
-    /// The file that a call with this `input` would change, for whoever approves it by
-    /// hand; the call does its work only while that file is as it was shown.
-    /// Relative paths start from `cwd`.
+    /// The file that a call with this `input` would modify. If the user approves the call by
+    /// hand, it runs only while the file is unchanged since the preview. Relative paths start
+    /// at `cwd`.
     fn changes(&self, _input: &Value, _cwd: &Path) -> Option<PathBuf> {
         None
     }
 
-    /// The files and folders that a call with this `input` names to read. Relative paths
-    /// start from `cwd`.
+    /// The files and folders that a call with this `input` names and reads. Relative paths
+    /// start at `cwd`.
     fn reads(&self, _input: &Value, _cwd: &Path) -> Vec<PathBuf> {
         Vec::new()
     }
 
-    /// Whether a call waits for the user unless a rule approves this tool by its name:
-    /// what approves all that no rule speaks of does not approve it.
+    /// Whether a call needs the user unless a rule approves this tool by name. Rules that
+    /// approve all unlisted tools don't count.
     fn asks_always(&self) -> bool {
         false
     }
 
-    /// Whether it has something to say, or to do, when the user refuses a call, see
-    /// [`Tool::refused`].
+    /// Whether the tool handles rejected calls; see [`Tool::refused`].
     fn hears_refusals(&self) -> bool {
         false
     }
 
-    /// The user refused a call with this `input` in the chat of this buffer. What the
-    /// model is told unless the user gave a reason; `None` for the usual words.
+    /// Handles a call with this `input` that the user rejected in the chat of this buffer.
+    /// Returns the text for the model if the user gave no reason, or `None` for the default
+    /// text.
     async fn refused(&self, _input: &Value, _buffer: i64) -> Option<String> {
         None
     }
 
-    /// Does it. Stops soon after `ctx.cancel` and leaves nothing running.
+    /// Executes the call. Stops soon after `ctx.cancel` and leaves no process running.
     ///
     /// # Errors
     ///
-    /// One of [`ToolError`]; the model reads its text as an error result.
+    /// Any [`ToolError`]. The model reads its text as an error result.
     async fn execute(
         &self,
         id: &ToolUseId,
@@ -116,7 +115,7 @@ pub trait Tool: Send + Sync {
         ctx: ToolContext,
     ) -> Result<ToolResult, ToolError>;
 
-    /// The tool as a model sees it.
+    /// The definition that is sent to a model.
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: self.name().to_owned(),
@@ -128,20 +127,20 @@ pub trait Tool: Send + Sync {
     }
 }
 
-/// What a tool achieved.
+/// The result of a successful call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolResult {
-    /// What the model reads.
+    /// The text for the model.
     pub content: String,
-    /// More for the user only: events, virtual text, the log.
+    /// Further data for the user only: events, virtual text, the log.
     pub details: Option<Value>,
-    /// Whether the user should see a cross although this is a result, as for a
-    /// command that exited non-zero.
+    /// Whether the user sees this result as failed, as for a command that exits with a non-zero
+    /// code.
     pub marked_failed: bool,
 }
 
 impl ToolResult {
-    /// A plain success.
+    /// A successful result that consists of text.
     pub fn text(content: impl Into<String>) -> Self {
         Self {
             content: content.into(),

@@ -1,9 +1,9 @@
-//! `tool_search` and `execute_tool`: tools that no request carries, found by a few
-//! words and run by name.
+//! `tool_search` and `execute_tool`: tools that are not part of the request, found by a query
+//! and called by name.
 //!
-//! What fits is ranked in `search`. A call of `execute_tool` is decided about and run
-//! as the call inside it by whoever holds the rules; where nobody does, it calls that
-//! one here.
+//! `search` ranks the matches. The rules decide about a call of `execute_tool` as about the
+//! call inside it, and normally the session runs that call directly. Without a session,
+//! `execute_tool` runs it through `ctx.nested`.
 
 use std::time::Duration;
 
@@ -14,21 +14,21 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::builtin::{BuiltIn, STANDARD};
+use crate::builtin::{BuiltIn, STANDARD, facts};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::schema;
 use crate::tool::{Tool, ToolResult};
 
-/// Most tools that a search returns unless the call says otherwise: their schemas are long.
+/// Default maximum number of results; each contains a long schema.
 const MOST: usize = 10;
-/// A call may take as long as the longest that a tool can ask for.
+/// The time limit of `execute_tool`: that of the longest call inside it.
 const LONGEST: Duration = Duration::from_secs(3605);
 
-/// Finds tools.
+/// The tool `tool_search`.
 pub(crate) struct ToolSearch;
 
-/// Runs one of them.
+/// The tool `execute_tool`.
 pub(crate) struct ExecuteTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -41,7 +41,7 @@ struct Words {
 }
 
 impl Words {
-    /// How many tools are wanted at most.
+    /// The maximum number of results.
     fn most(&self) -> Result<usize, ToolError> {
         match self.max_results {
             None if self.query.trim().is_empty() => Ok(usize::MAX),
@@ -67,29 +67,13 @@ pub(crate) const SEARCH: BuiltIn = BuiltIn {
 
 #[async_trait]
 impl Tool for ToolSearch {
-    fn name(&self) -> &str {
-        "tool_search"
-    }
-
-    fn label(&self) -> &str {
-        "Find a tool"
-    }
-
-    fn description(&self) -> &str {
-        "Find tools that are not in your list, by their name or by what they do. Returns the best with \
-         their arguments as JSON; run one with execute_tool."
-    }
-
-    fn input_schema(&self) -> Value {
-        schema::strict::<Words>()
-    }
-
-    fn strict(&self) -> bool {
-        true
-    }
-
-    fn enabled(&self) -> bool {
-        false
+    facts! {
+        name: "tool_search",
+        label: "Find a tool",
+        description: "Find tools that are not in your list, by their name or by what they do. Returns the best with \
+                      their arguments as JSON; run one with execute_tool.",
+        arguments: Words,
+        enabled: false,
     }
 
     async fn execute(
@@ -116,7 +100,7 @@ impl Tool for ToolSearch {
     }
 }
 
-/// A tool that was found: whole scores without a fraction, as people write them.
+/// Formats a result. A score without a fraction is an integer.
 fn entry(score: f64, tool: ToolDefinition) -> Value {
     let rounded = (score * 100.0).round() / 100.0;
     let score = if rounded == 1.0 {

@@ -1,11 +1,10 @@
-//! The environment variables of this process: those of its environment block, and those
-//! that were taken out of it.
+//! The environment variables of this process: those of its environment block, and those that
+//! were removed from it.
 //!
-//! Other programs can read the block that a process was started with
-//! (`/proc/PID/environ`), also where a sandbox is missing, and it never changes. So the
-//! program starts itself again with a block without secrets and gets the values that it
-//! lacks in another way ([`encode_variables`], [`add_variables`]). Everything that needs
-//! a variable asks here.
+//! Other programs can read the block that a process was started with (`/proc/PID/environ`),
+//! even without a sandbox, and the block never changes. So the program starts itself again with
+//! a block without secrets, and receives the missing values in another way
+//! ([`encode_variables`], [`add_variables`]). All code reads variables through this module.
 
 mod passed;
 
@@ -18,8 +17,8 @@ use passed::is_passed_by_default;
 pub use passed::{PASSED, pass_variables};
 pub(crate) use passed::{passed, withheld};
 
-/// Variables that stay in the block beside those that every command gets: the loader,
-/// the allocator, the C library, `clap` and other libraries read them by themselves.
+/// Variables that stay in the block besides those that every command gets: the loader, the
+/// allocator, the C library, `clap`, and other libraries read them directly.
 const READ_BY_LIBRARIES: [&str; 14] = [
     "ASAN_OPTIONS",
     "CLICOLOR",
@@ -37,10 +36,10 @@ const READ_BY_LIBRARIES: [&str; 14] = [
     "TOKIO_WORKER_THREADS",
 ];
 
-/// Variables that the environment block of this process lacks.
+/// Variables that are missing from the environment block.
 static ADDED: OnceLock<BTreeMap<OsString, OsString>> = OnceLock::new();
 
-/// The value of a variable, if it is set and UTF-8.
+/// The value of a variable, if it is set and valid UTF-8.
 pub fn variable(name: &str) -> Option<String> {
     variable_os(name)?.into_string().ok()
 }
@@ -51,7 +50,7 @@ pub fn variable_os(name: impl AsRef<OsStr>) -> Option<OsString> {
     added.cloned().or_else(|| std::env::var_os(name))
 }
 
-/// All variables and their values.
+/// All variables with their values.
 pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
     let added = ADDED.get();
     let is_added = move |name: &OsString| added.is_some_and(|it| it.contains_key(name));
@@ -60,21 +59,21 @@ pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
     block.chain(added.map(|(name, value)| (name.clone(), value.clone())))
 }
 
-/// Whether the environment block of this process lacks a variable that it has.
+/// Whether the variable is set but missing from the environment block.
 pub fn is_added_variable(name: impl AsRef<OsStr>) -> bool {
     ADDED
         .get()
         .is_some_and(|added| added.contains_key(name.as_ref()))
 }
 
-/// Whether a variable holds the key of a model provider, by its name.
+/// Whether a variable contains the API key of a provider, judged by its name.
 pub fn is_provider_key(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     name.ends_with("_API_KEY") || name == "VERTEX_AI_ACCESS_TOKEN"
 }
 
-/// The variables of the environment block that may be secret: all but those that every
-/// command gets and those that libraries read.
+/// Variables of the environment block that may be secret: all except those that every command
+/// gets and those that libraries read.
 pub fn secret_variables() -> Vec<(OsString, OsString)> {
     let variables = std::env::vars_os();
     variables
@@ -94,7 +93,7 @@ fn may_be_secret(name: &OsStr, value: &OsStr) -> bool {
     !read_by_libraries && !is_passed_by_default(name, value)
 }
 
-/// Variables as an environment block spells them, `NAME=value` with a NUL after each.
+/// Encodes variables like an environment block: `NAME=value`, each followed by a NUL.
 pub fn encode_variables(variables: &[(OsString, OsString)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, value) in variables {
@@ -106,8 +105,8 @@ pub fn encode_variables(variables: &[(OsString, OsString)]) -> Vec<u8> {
     bytes
 }
 
-/// Adds variables that [`encode_variables`] wrote to those of this process. Only the first
-/// call counts; it belongs at the start of the program.
+/// Adds variables encoded by [`encode_variables`]. Must be called at the start of the program;
+/// only the first call has an effect.
 pub fn add_variables(encoded: &[u8]) {
     let _ = ADDED.set(decode(encoded));
 }
@@ -115,7 +114,7 @@ pub fn add_variables(encoded: &[u8]) {
 fn decode(encoded: &[u8]) -> BTreeMap<OsString, OsString> {
     let entries = encoded.split(|byte| *byte == 0);
     let entries = entries.filter_map(|entry| {
-        // A name may begin with `=`, as the standard library has it.
+        // A name may start with `=`, as in the standard library.
         let end = entry.iter().skip(1).position(|byte| *byte == b'=')? + 1;
         let (name, value) = (&entry[..end], &entry[end + 1..]);
         Some((

@@ -1,6 +1,4 @@
-//! The `write` tool: makes a file, or replaces all of its text.
-//!
-//! How files are found and written is in `files`.
+//! The `write` tool: creates a file or replaces its text.
 
 mod write_file;
 
@@ -15,7 +13,7 @@ use serde_json::Value;
 
 use write_file::WriteFile;
 
-use crate::builtin::{BuiltIn, DEFAULT, FileAccess};
+use crate::builtin::{BuiltIn, DEFAULT, FileAccess, facts};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{FileLocks, Target, resolve};
@@ -45,7 +43,7 @@ struct Arguments {
     content: String,
 }
 
-/// Its row.
+/// The row of `write`.
 pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     preset: Some(DEFAULT),
     files: FileAccess::Changes,
@@ -55,25 +53,13 @@ pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
 
 #[async_trait]
 impl Tool for Write {
-    fn name(&self) -> &str {
-        "write"
-    }
-
-    fn label(&self) -> &str {
-        "Write"
-    }
-
-    fn description(&self) -> &str {
-        "Create a file or replace all of its text. Missing directories are created. The file is \
-         written whole or not at all. To change a part of an existing file, use edit."
-    }
-
-    fn input_schema(&self) -> Value {
-        schema::strict::<Arguments>()
-    }
-
-    fn strict(&self) -> bool {
-        true
+    facts! {
+        name: "write",
+        label: "Write",
+        description: "Create a file or replace all of its text. Missing directories are created. The file is \
+                      written whole or not at all. To change a part of an existing file, use edit.",
+        arguments: Arguments,
+        enabled: true,
     }
 
     fn changes(&self, input: &Value, cwd: &Path) -> Option<PathBuf> {

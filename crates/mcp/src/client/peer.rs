@@ -16,7 +16,7 @@ use rmcp::service::{
 };
 use serde_json::Value;
 use tokio::sync::Mutex;
-use tools::{Progress, FormReply};
+use tools::{FormReply, Progress};
 
 use super::questions::Questions;
 use crate::definition::clean;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use tools::{Form, Elicitation, FormReply};
+use tools::{Elicitation, Form, FormReply};
 
 /// Total time that the questions of one call may wait for the user.
 pub const PATIENCE: Duration = Duration::from_secs(600);
@@ -96,7 +96,7 @@ impl Drop for Stands<'_> {
 mod tests {
     use super::*;
     use async_trait::async_trait;
-    use tools::{NoElicitation, FormContent};
+    use tools::{FormContent, NoElicitation};
 
     struct Slow(Duration);
 

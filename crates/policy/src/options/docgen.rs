@@ -67,7 +67,7 @@ fn variables() -> String {
     for (what, names) in tools::PASSED {
         writeln!(text, "{}{} ~", what[..1].to_uppercase(), &what[1..]).unwrap();
         let mut line = "   ".to_owned();
-        for name in names {
+        for name in names.split_whitespace() {
             if line.len() + name.len() + 1 > WIDTH {
                 writeln!(text, "{line}").unwrap();
                 line = "   ".to_owned();

@@ -12,7 +12,7 @@ use chat::document::Document;
 use chat::text::Lines;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tools::{Form, Elicitation, FormReply};
+use tools::{Elicitation, Form, FormReply};
 
 use super::{Input, Session};
 use crate::form;

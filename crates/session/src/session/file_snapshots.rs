@@ -13,7 +13,7 @@ use chat::approval::{self, Answers, CallKey, Decision, FunctionId, Question};
 use chat::cycle::{Event, Level, Notice};
 use chat::marks::Mark;
 use serde_json::Value;
-use tools::{Changes, OpenBuffers, ShownFile, FileState};
+use tools::{Changes, FileState, OpenBuffers, ShownFile};
 
 use super::{Input, Session};
 use crate::buffers::EditorBuffers;
@@ -190,7 +190,11 @@ impl Session {
         let changes = self.calls.snapshots.changes.clone();
         let known = self.calls.snapshots.known.get_mut();
         let became = match known.remove(call) {
-            Some(Sight::Shown(standing, _)) => ShownFile { state: standing, changes }.became(&now),
+            Some(Sight::Shown(standing, _)) => ShownFile {
+                state: standing,
+                changes,
+            }
+            .became(&now),
             _ => None,
         };
         let path = now.path.display().to_string();

@@ -11,7 +11,7 @@ use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tools::{NoElicitation, Elicitation, Progress, Ran, Sandbox};
+use tools::{Elicitation, NoElicitation, Progress, Ran, Sandbox};
 
 use super::details::within_bounds;
 use super::{Input, Session, elicitation};

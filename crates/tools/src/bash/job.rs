@@ -1,6 +1,6 @@
-//! Follows one command until nothing of it is left.
+//! Supervises one command until all of its processes have ended.
 //!
-//! Knows when to stop and that it really stopped; not what the model is told.
+//! Decides when to stop the command. `report` words the result.
 
 use std::io;
 use std::process::ExitStatus;
@@ -16,27 +16,27 @@ use crate::context::ToolContext;
 use crate::output::{Capture, Live};
 use crate::process::Running;
 
-/// How long output is still read once the shell has exited: a background job may
-/// hold the pipe open for ever.
+/// How long to read output after the shell has exited. A background job may keep the pipe open
+/// forever.
 const DRAIN: Duration = Duration::from_millis(200);
-/// How long a killed shell may take to be gone. It is longer only inside the kernel.
+/// How long to wait for a killed shell. It takes longer only if the kernel is stuck.
 const REAP: Duration = Duration::from_secs(1);
-/// How much is read at once; a pipe holds as much.
+/// Bytes read at once; the capacity of a pipe.
 const CHUNK: usize = 64 * 1024;
 
 /// How a command ended.
 pub(super) enum CommandEnd {
-    /// By itself, or by a signal of another process.
+    /// It exited, or another process killed it.
     Exited(ExitStatus),
-    /// We stopped it at its time limit.
+    /// It was stopped at its time limit.
     TimedOut(Duration),
-    /// We stopped it for the user.
+    /// The user cancelled it.
     Cancelled,
-    /// The operating system could not say.
+    /// The operating system reported an error.
     Unknown(io::Error),
 }
 
-/// A command that runs, and what is kept of it.
+/// A running command and its captured output.
 pub(super) struct Job {
     running: Running,
     cancel: CancellationToken,
@@ -44,8 +44,8 @@ pub(super) struct Job {
     live: Live,
     chunk: Vec<u8>,
     is_open: bool,
-    /// Whether output still counts. After a cancel it is read and thrown away: the result
-    /// holds what was there when the user pressed the key.
+    /// Whether output is kept. After a cancel it is read and discarded, so that the result is
+    /// what the user saw when pressing the key.
     keeps: bool,
 }
 
@@ -62,8 +62,8 @@ impl Job {
         }
     }
 
-    /// Reads until the command ends by itself, at `limit`, or by a cancel; when
-    /// this returns, none of its processes runs any more.
+    /// Reads until the command ends, reaches `limit`, or is cancelled. When this returns, none
+    /// of its processes is running.
     pub(super) async fn run(mut self, limit: Duration) -> Report {
         let end = self.follow(limit).await;
         let by_itself = matches!(end, CommandEnd::Exited(_));
@@ -74,7 +74,7 @@ impl Job {
             self.stop_what_is_left(by_itself).await
         };
         self.drain().await;
-        // Reaps the shell; when it exited by itself this is done already.
+        // Reaps the shell, unless it has exited by itself.
         let _ = timeout(REAP, self.running.child.wait()).await;
         self.live.send();
         Report {
@@ -84,7 +84,8 @@ impl Job {
         }
     }
 
-    /// Tells how many processes there were. What they print in the end is read.
+    /// Stops remaining processes and returns how many there were. Their last output is still
+    /// read.
     async fn stop_what_is_left(&mut self, by_itself: bool) -> usize {
         if by_itself {
             self.drain().await;
@@ -114,7 +115,7 @@ impl Job {
         }
     }
 
-    /// Reads what is left in the pipe, and no longer than [`DRAIN`].
+    /// Reads the rest of the pipe for at most [`DRAIN`].
     async fn drain(&mut self) {
         let rest = async {
             while self.is_open {

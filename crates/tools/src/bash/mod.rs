@@ -1,11 +1,12 @@
-//! The `bash` tool: one command, its output and how it ended.
+//! The `bash` tool: runs one command and returns its output and exit status.
 //!
-//! Checks the arguments and starts the command. `job` follows and stops it, `report`
-//! words the result.
+//! Checks the arguments and starts the command. `job` supervises it and `report` words the
+//! result.
 
 mod job;
 mod report;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +17,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::alias::{Alias, Own, text};
+use crate::alias::{Alias, text};
 use crate::builtin::BuiltIn;
+use crate::builtin::facts;
 use crate::context::{BashOptions, Confinement, ToolContext};
 use crate::error::ToolError;
 use crate::files::resolve;
@@ -28,12 +30,13 @@ use crate::tool::{Tool, ToolResult};
 use crate::{describe, schema};
 use job::Job;
 
-/// Shortest and longest time limit that a call may ask for, in seconds.
+/// Minimum and maximum time limit of a call, in seconds.
 const TIMEOUT_RANGE: (f64, f64) = (1.0, 3600.0);
-/// Longest command in bytes: Linux takes no longer argument (MAX_ARG_STRLEN, with its NUL).
+/// Maximum length of a command in bytes: Linux's limit for one argument (MAX_ARG_STRLEN, minus
+/// the NUL).
 const MAX_COMMAND: usize = 128 * 1024 - 1;
-/// On top of a call's time limit before anybody else gives it up: ending a tree of
-/// processes takes time.
+/// Added to a call's time limit before the supervisor gives it up, because ending a process
+/// tree takes time.
 const SLACK: Duration = Duration::from_secs(5);
 
 /// Runs a command in a shell.
@@ -51,7 +54,7 @@ struct Arguments {
     timeout: Option<f64>,
 }
 
-/// Its row.
+/// The row of `bash`.
 pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     alias: Some(("shell", |_| Box::new(shell()))),
     ..BuiltIn::new("bash", |_| Box::new(Bash))
@@ -59,28 +62,16 @@ pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
 
 #[async_trait]
 impl Tool for Bash {
-    fn name(&self) -> &str {
-        "bash"
-    }
-
-    fn label(&self) -> &str {
-        "Bash"
-    }
-
-    fn description(&self) -> &str {
-        "Run a shell command in the working directory and return what it prints, standard output \
-         and standard error together. A non-zero exit code is reported in the text. There is no \
-         terminal and no input: commands that ask or page do not work. Background processes are \
-         stopped when the command ends. Of long output only the end is returned (2000 lines or \
-         50 KB), with the path of a file that has all of it."
-    }
-
-    fn input_schema(&self) -> Value {
-        schema::strict::<Arguments>()
-    }
-
-    fn strict(&self) -> bool {
-        true
+    facts! {
+        name: "bash",
+        label: "Bash",
+        description: "Run a shell command in the working directory and return what it prints, standard output \
+                      and standard error together. A non-zero exit code is reported in the text. There is no \
+                      terminal and no input: commands that ask or page do not work. Background processes are \
+                      stopped when the command ends. Of long output only the end is returned (2000 lines or \
+                      50 KB), with the path of a file that has all of it.",
+        arguments: Arguments,
+        enabled: true,
     }
 
     fn runs_commands(&self) -> bool {
@@ -115,6 +106,7 @@ impl Tool for Bash {
                 break;
             }
         }
+        // The loop runs at least once, so there is a report.
         let report = report.ok_or(ToolError::Cancelled)?;
         let mut result = report.into_result()?;
         if held.reading.is_some() {
@@ -124,7 +116,7 @@ impl Tool for Bash {
     }
 }
 
-/// `shell`: a command, in a folder that the call may name.
+/// The alias `shell`, whose calls may name a folder.
 fn shell() -> Alias {
     let properties = json!({
         "command": {"type": "string", "description": "The command."},
@@ -135,22 +127,19 @@ fn shell() -> Alias {
         label: "Shell",
         description: "Run a shell command and return what it prints.",
         schema: schema::object(properties, &["command"]),
-        tool: Arc::new(Bash),
-        other: None,
+        tool: |_| Arc::new(Bash),
         translate: |input, ctx| {
             if let Some(folder) = input["working_dir"].as_str() {
                 ctx.cwd = ctx.sandbox.outside(&resolve(&ctx.cwd, folder)?);
                 ctx.bash.cwd = None;
             }
             let command = text("command", input)?;
-            Ok(Own::Tool(
-                json!({"label": "", "command": command, "timeout": null}),
-            ))
+            Ok(json!({"label": "", "command": command, "timeout": null}))
         },
     }
 }
 
-/// Refuses what no shell could run.
+/// Refuses commands that no shell could run.
 fn check(command: &str) -> Result<(), ToolError> {
     let problem = if command.trim().is_empty() {
         "The command is empty. Nothing was run."
@@ -166,22 +155,22 @@ fn check(command: &str) -> Result<(), ToolError> {
 
 fn time_limit(seconds: Option<f64>, default: Duration) -> Duration {
     let (least, most) = TIMEOUT_RANGE;
-    // `max` first: it also turns a NaN into the least.
+    // `max` comes first because it also turns a NaN into the minimum.
     seconds.map_or(default, |seconds| {
         Duration::from_secs_f64(seconds.max(least).min(most))
     })
 }
 
-/// How a command is kept from doing more than it was approved for.
+/// How a command is restricted to what it was approved for.
 struct Held {
-    /// The chat's, or one in which it can only read.
+    /// The chat's sandbox, or one that only allows reading.
     sandbox: Arc<Sandbox>,
-    /// What a command needs that may only read. Its environment names no programs.
+    /// What a read-only command needs. Its environment names no programs.
     reading: Option<Needs>,
 }
 
-/// How a call's command is held. One that was approved because it only reads is looked at
-/// again: meanwhile the machine may have changed.
+/// Selects the sandbox of a call's command. A command that was approved because it only reads
+/// is inspected again, since files may have changed in the meantime.
 async fn hold(script: &str, ctx: &ToolContext) -> Result<Held, ToolError> {
     let as_the_chat = || Held {
         sandbox: ctx.sandbox.clone(),
@@ -198,7 +187,7 @@ async fn hold(script: &str, ctx: &ToolContext) -> Result<Held, ToolError> {
         shell::inspect(&script, &lists, &machine)
     });
     match inspected.await {
-        // The user listed one of its programs, which may do anything.
+        // The user listed one of its programs, so it may do anything.
         Ok(Ok(needs)) if needs.more => Ok(as_the_chat()),
         Ok(Ok(needs)) => Ok(Held {
             sandbox: Arc::new(ctx.sandbox.reading(needs.network)),
@@ -211,7 +200,7 @@ async fn hold(script: &str, ctx: &ToolContext) -> Result<Held, ToolError> {
     }
 }
 
-/// Says what lets a command do more, when it failed because it was held.
+/// Adds a note to the result of a command that failed because it ran read-only.
 fn explain(result: &mut ToolResult) {
     const SIGNS: [&str; 5] = [
         "Read-only file system",
@@ -222,12 +211,13 @@ fn explain(result: &mut ToolResult) {
     ];
     if result.marked_failed && SIGNS.iter().any(|it| result.content.contains(it)) {
         result.content.push_str(
-            "\n\n[The command ran read-only and without network, because $shell-safe approved it. It can do more \
-             when the user approves it by hand.]",
+"\n\n[The command ran read-only and without network, because $shell-safe approved it. It can do more \
+            if the user approves it by hand.]",
         );
     }
 }
 
+/// Starts the command.
 fn start(
     id: &ToolUseId,
     script: &str,
@@ -244,15 +234,7 @@ fn start(
         )));
     }
     let mark = Mark::new(id.as_str());
-    let environment = match &held.reading {
-        None => child_environment(crate::variables(), env, &mark),
-        Some(needs) => {
-            let real = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
-            let mut environment = shell::environment(crate::variables(), &[real], needs.order());
-            environment.push((Mark::NAME.into(), mark.value().into()));
-            environment
-        }
-    };
+    let environment = environment(cwd, env, held, &mark);
     let prefix = held.sandbox.prefix(cwd, &[]).map_err(ToolError::Failed)?;
     let command = Command {
         prefix,
@@ -267,4 +249,20 @@ fn start(
              set tools.bash.shell."
         ))
     })
+}
+
+/// The variables that the command gets. A read-only command gets none that name programs.
+fn environment(
+    cwd: &Path,
+    added: &[(String, String)],
+    held: &Held,
+    mark: &Mark,
+) -> Vec<(OsString, OsString)> {
+    let Some(needs) = &held.reading else {
+        return child_environment(crate::variables(), added, mark);
+    };
+    let real = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
+    let mut environment = shell::environment(crate::variables(), &[real], needs.order());
+    environment.push((Mark::NAME.into(), mark.value().into()));
+    environment
 }

@@ -1,6 +1,4 @@
 //! Words the result of a command for the model.
-//!
-//! Pure: what was kept and how it ended come in, text goes out.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -14,7 +12,7 @@ use crate::output::{Captured, FullOutput, tail};
 use crate::sandbox::Sandbox;
 use crate::tool::ToolResult;
 
-/// Everything that is known about a command that is over.
+/// A command that has ended.
 pub(super) struct Report {
     /// Its output.
     pub captured: Captured,
@@ -25,7 +23,8 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Whether the sandbox could not be set up, and nothing ran; see [`Sandbox::is_failed_start`].
+    /// Whether the sandbox could not be set up, so nothing ran; see
+    /// [`Sandbox::is_failed_start`].
     pub(super) fn is_not_started(&self, sandbox: &Sandbox) -> bool {
         match &self.end {
             CommandEnd::Exited(status) => {
@@ -35,7 +34,8 @@ impl Report {
         }
     }
 
-    /// The result; a command that fails is one, a command that we stopped is not.
+    /// Converts the report to a result. A command that fails is a result; one that was stopped
+    /// is an error.
     pub(super) fn into_result(self) -> Result<ToolResult, ToolError> {
         let mut content = tail(&self.captured);
         if self.leftovers > 0 {
@@ -57,10 +57,10 @@ impl Report {
                 limit.as_secs_f64()
             ))),
             CommandEnd::Cancelled if self.captured.text.is_empty() => Err(ToolError::Cancelled),
-            // The user has seen it, and the model needs what was done so far.
+            // The user has seen the output, and the model needs to know what was done so far.
             CommandEnd::Cancelled => Err(ToolError::CancelledAfter(content)),
             CommandEnd::Unknown(error) => Err(ToolError::Failed(format!(
-                "{content}\n\nHow the command ended is not known: {error}."
+                "{content}\n\nThe exit status of the command is unknown: {error}."
             ))),
         }
     }

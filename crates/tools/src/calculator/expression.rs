@@ -7,16 +7,16 @@
 
 use super::functions::{call, constant, is_known};
 
-/// Longest expression, in characters.
+/// Maximum length of an expression in characters.
 const MAX_LENGTH: usize = 10_000;
-/// Deepest nesting of parentheses, signs, and powers.
+/// Maximum nesting of parentheses, signs, and powers.
 const MAX_DEPTH: usize = 200;
 
 /// Evaluates `expression`.
 ///
 /// # Errors
 ///
-/// A sentence for the model: what is wrong, and where.
+/// The problem and its position, as a sentence for the model.
 pub(super) fn evaluate(expression: &str) -> Result<f64, String> {
     if expression.trim().is_empty() {
         return Err("The expression is empty.".to_owned());
@@ -42,7 +42,7 @@ pub(super) fn evaluate(expression: &str) -> Result<f64, String> {
 /// A recursive descent parser with one method per level of precedence.
 struct Parser<'e> {
     text: &'e str,
-    /// Where the next piece starts, in bytes.
+    /// The byte at which the next token starts.
     at: usize,
     depth: usize,
 }
@@ -56,7 +56,7 @@ impl<'e> Parser<'e> {
         self.chain(&["*", "//", "/", "%"], Self::signed)
     }
 
-    /// Operands joined by operators of one precedence, from left to right.
+    /// Parses operands joined by left-associative operators of one precedence.
     fn chain(
         &mut self,
         operators: &[&'static str],
@@ -146,7 +146,7 @@ impl<'e> Parser<'e> {
         closed.map(drop).ok_or_else(|| self.expected("\")\""))
     }
 
-    /// Takes the first of these signs that comes next.
+    /// Consumes the first of these operators that comes next.
     fn take(&mut self, signs: &[&'static str]) -> Option<&'static str> {
         let rest = self.rest();
         let sign = signs.iter().find(|sign| rest.starts_with(**sign))?;
@@ -154,14 +154,14 @@ impl<'e> Parser<'e> {
         Some(sign)
     }
 
-    /// The text that is left, after white space.
+    /// The remaining text without leading white space.
     fn rest(&mut self) -> &'e str {
         let rest = self.text[self.at..].trim_start();
         self.at = self.text.len() - rest.len();
         rest
     }
 
-    /// The number of the next character, from 1.
+    /// The position of the next character, from 1.
     fn place(&mut self) -> usize {
         self.rest();
         self.text[..self.at].chars().count() + 1
@@ -206,7 +206,7 @@ fn apply(left: f64, operator: &str, right: f64) -> Result<f64, String> {
     Ok(value)
 }
 
-/// The number, name, or single character that `text` starts with.
+/// The number, name, or single character at the start of `text`.
 fn piece(text: &str) -> &str {
     let is_hexadecimal = text.starts_with("0x") || text.starts_with("0X");
     let end = match text.chars().next() {

@@ -1,10 +1,8 @@
-//! The functions and constants of expressions, by name.
-//!
-//! Each function checks its own arguments.
+//! Functions and constants of expressions, by name.
 
 use std::f64::consts;
 
-/// A constant's value.
+/// The value of a constant.
 pub(super) fn constant(name: &str) -> Option<f64> {
     match name {
         "pi" | "π" => Some(consts::PI),
@@ -18,8 +16,8 @@ pub(super) fn constant(name: &str) -> Option<f64> {
 ///
 /// # Errors
 ///
-/// A sentence when there is no such function, it takes another number of
-/// arguments, or it has no real value for these.
+/// The function is unknown, the number of arguments is wrong, or the result is not a real
+/// number; a sentence.
 pub(super) fn call(name: &str, arguments: &[f64]) -> Result<f64, String> {
     let value = match (name, arguments) {
         (_, &[x]) if one(name).is_some() => one(name).map(|function| function(x)),

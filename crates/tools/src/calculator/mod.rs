@@ -1,7 +1,7 @@
-//! The `calculator` tools: one answers at once, the other after a delay.
+//! The `calculator` tools: one answers immediately, the other after a delay.
 //!
-//! `expression` evaluates, `functions` holds functions and constants, and `number`
-//! formats the result.
+//! `expression` evaluates, `functions` has functions and constants, and `number` formats the
+//! result.
 
 mod expression;
 mod functions;
@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::builtin::BuiltIn;
+use crate::builtin::{BuiltIn, facts};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::tool::{Tool, ToolResult};
@@ -27,9 +27,9 @@ const DESCRIPTION: &str = "Evaluate an arithmetic expression and return the numb
     log (natural; log(x, base)), log2, log10, sin, cos, tan, asin, acos, atan, atan2, sinh, cosh, \
     tanh, floor, ceil, round, trunc, min, max, fmod, hypot, deg, rad. Constants: pi, e, tau. \
     Angles are in radians.";
-/// Milliseconds that `calculator_async` waits when the call does not say.
+/// Default delay of `calculator_async` in milliseconds.
 const DEFAULT_DELAY: f64 = 1000.0;
-/// Longest delay, an hour; the call's time limit ends it earlier.
+/// Maximum delay, one hour. The call's time limit usually ends it earlier.
 const MAX_DELAY: f64 = 3_600_000.0;
 
 /// Evaluates an expression.
@@ -42,29 +42,17 @@ struct Arguments {
     expression: String,
 }
 
-/// Its row.
+/// The row of `calculator`.
 pub(crate) const BUILT_IN: BuiltIn = BuiltIn::new("calculator", |_| Box::new(Calculator));
 
 #[async_trait]
 impl Tool for Calculator {
-    fn name(&self) -> &str {
-        "calculator"
-    }
-
-    fn label(&self) -> &str {
-        "Calculator"
-    }
-
-    fn description(&self) -> &str {
-        DESCRIPTION
-    }
-
-    fn input_schema(&self) -> Value {
-        schema::strict::<Arguments>()
-    }
-
-    fn strict(&self) -> bool {
-        true
+    facts! {
+        name: "calculator",
+        label: "Calculator",
+        description: DESCRIPTION,
+        arguments: Arguments,
+        enabled: true,
     }
 
     fn describe(&self, input: &Value) -> Option<String> {
@@ -95,34 +83,18 @@ struct AsyncArguments {
     delay: Option<f64>,
 }
 
-/// Its row.
+/// The row of `calculator_async`.
 pub(crate) const BUILT_IN_ASYNC: BuiltIn =
     BuiltIn::new("calculator_async", |_| Box::new(CalculatorAsync));
 
 #[async_trait]
 impl Tool for CalculatorAsync {
-    fn name(&self) -> &str {
-        "calculator_async"
-    }
-
-    fn label(&self) -> &str {
-        "Calculator (delayed)"
-    }
-
-    fn description(&self) -> &str {
-        DESCRIPTION
-    }
-
-    fn input_schema(&self) -> Value {
-        schema::strict::<AsyncArguments>()
-    }
-
-    fn strict(&self) -> bool {
-        true
-    }
-
-    fn enabled(&self) -> bool {
-        false
+    facts! {
+        name: "calculator_async",
+        label: "Calculator (delayed)",
+        description: DESCRIPTION,
+        arguments: AsyncArguments,
+        enabled: false,
     }
 
     fn describe(&self, input: &Value) -> Option<String> {

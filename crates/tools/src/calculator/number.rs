@@ -1,15 +1,13 @@
-//! Writes a result the way people do.
-//!
-//! Pure.
+//! Formats a result.
 
-/// Largest whole number up to which every whole number is exact, 2^53.
+/// The largest number below which all integers are exact, 2^53.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// `value` with at most 15 significant digits, whole numbers without `.0`.
+/// Formats `value` with at most 15 significant digits, and integers without `.0`.
 ///
 /// # Errors
 ///
-/// A sentence when it is no number.
+/// The value is not finite; a sentence.
 pub(super) fn spell(value: f64) -> Result<String, String> {
     if value.is_nan() {
         return Err("The result is not a number.".to_owned());
@@ -21,7 +19,7 @@ pub(super) fn spell(value: f64) -> Result<String, String> {
         // Adding zero turns -0 into 0.
         return Ok(format!("{}", value + 0.0));
     }
-    // Rounded to 15 digits first, so that 0.1 + 0.2 is 0.3.
+    // Rounded to 15 digits, so that 0.1 + 0.2 is 0.3.
     let rounded: f64 = format!("{value:.14e}").parse().unwrap_or(value);
     let is_plain = (1e-5..1e15).contains(&rounded.abs());
     Ok(if is_plain {

@@ -1,23 +1,20 @@
-//! How the lines of a text end, and how those of a new piece of it should.
-//!
-//! Pure.
+//! Line endings of a text and of a piece that replaces a part of it.
 
 use std::ops::Range;
 
-/// Returns true for a text in which only carriage returns end lines.
+/// Whether lines of the text end in carriage returns alone.
 pub(super) fn are_returns(text: &str) -> bool {
     text.contains('\r') && !text.contains('\n')
 }
 
-/// Returns true if all lines end in the same way.
+/// Whether all lines have the same ending.
 pub(super) fn are_alike(text: &str) -> bool {
     let feeds = text.matches('\n').count();
     let pairs = text.matches("\r\n").count();
     pairs == 0 || pairs == feeds
 }
 
-/// The text with `\n` at the end of each line; a carriage return alone is one only where
-/// `returns` says so.
+/// Replaces every line ending by `\n`. A carriage return alone counts only if `returns` is set.
 pub(super) fn plain(text: &str, returns: bool) -> String {
     if returns {
         return text.replace('\r', "\n");
@@ -25,17 +22,18 @@ pub(super) fn plain(text: &str, returns: bool) -> String {
     text.replace("\r\n", "\n")
 }
 
-/// `new` with the line ends that the piece `range` of `text` has: a line that was there
-/// keeps its own, one that is new gets that of its neighbor.
+/// Gives `new` the line endings of the piece `range` of `text`: unchanged lines keep theirs,
+/// and new lines get that of their neighbor.
 pub(super) fn like(text: &str, range: Range<usize>, new: &str) -> String {
     let returns = are_returns(text);
     let new = plain(new, false);
     let Some(outside) = around(text, &range, returns) else {
-        // The text has no line ends, so the new ones are its own.
+        // The text has a single line, so `new` keeps its own endings.
         return new;
     };
     let old = lines(&text[range], returns);
     let new: Vec<&str> = new.split('\n').collect();
+    // Lines at the start and at the end that are unchanged keep their endings.
     let same = |(old, new): &(&Line<'_>, &&str)| old.text == **new;
     let before = old.iter().zip(&new).take_while(same).count();
     let after = old.iter().rev().zip(new.iter().rev());
@@ -52,7 +50,8 @@ pub(super) fn like(text: &str, range: Range<usize>, new: &str) -> String {
         } else if number < before {
             old.get(number)
         } else {
-            // Between what stayed: by position, then as the last one that was replaced.
+            // A replaced line gets the ending of the line in its place, or of the last one
+            // replaced.
             let last = (old.len() - after).checked_sub(1);
             last.and_then(|last| old.get(number.min(last)))
         };
@@ -62,7 +61,7 @@ pub(super) fn like(text: &str, range: Range<usize>, new: &str) -> String {
     result
 }
 
-/// A line and its end; the last one of a piece has none.
+/// A line and its ending; the last line of a piece has none.
 struct Line<'t> {
     text: &'t str,
     ending: Option<&'t str>,
@@ -95,7 +94,7 @@ fn line(whole: &str, mark: char) -> Line<'_> {
     }
 }
 
-/// The end of the line that `range` ends in; of the last line, that of the one before.
+/// The ending of the line in which `range` ends. For the last line, that of the line before.
 fn around<'t>(text: &'t str, range: &Range<usize>, returns: bool) -> Option<&'t str> {
     let mark = if returns { '\r' } else { '\n' };
     let end = match text[range.end..].find(mark) {

@@ -1,7 +1,7 @@
-//! The `edit` tool: replaces one piece of a file's text by another.
+//! The `edit` tool: replaces one piece of a file's text.
 //!
-//! `plan` decides where the piece is, `endings` how the lines of the new text end,
-//! `nearest` what comes closest to a piece that is missing; all are pure.
+//! `plan` locates the piece, `endings` adapts line endings, and `nearest` finds similar text
+//! for the error message. All three are pure.
 
 mod endings;
 mod nearest;
@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::builtin::{BuiltIn, DEFAULT, FileAccess};
+use crate::builtin::{BuiltIn, DEFAULT, FileAccess, facts};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{FileLocks, FileText, Target, blocking, resolve};
@@ -42,14 +42,14 @@ struct Arguments {
     _label: String,
     /// The file, relative to the working directory, absolute, or starting with ~/.
     path: String,
-    /// The text to replace, exactly as it stands in the file. It must occur once; include
+    /// The text to replace, exactly as it is in the file. It must occur once; include
     /// lines around it if needed.
     old_text: String,
     /// The text to put in its place, taken literally. Empty to delete.
     new_text: String,
 }
 
-/// Its row.
+/// The row of `edit`.
 pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     preset: Some(DEFAULT),
     files: FileAccess::Changes,
@@ -58,26 +58,14 @@ pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
 
 #[async_trait]
 impl Tool for Edit {
-    fn name(&self) -> &str {
-        "edit"
-    }
-
-    fn label(&self) -> &str {
-        "Edit"
-    }
-
-    fn description(&self) -> &str {
-        "Replace one piece of text in a file. oldText must match the file exactly, including \
-         indentation, and must occur only once. Line endings of the file are kept. Read the file \
-         first."
-    }
-
-    fn input_schema(&self) -> Value {
-        schema::strict::<Arguments>()
-    }
-
-    fn strict(&self) -> bool {
-        true
+    facts! {
+        name: "edit",
+        label: "Edit",
+        description: "Replace one piece of text in a file. oldText must match the file exactly, including \
+                      indentation, and must occur only once. Line endings of the file are kept. Read the file \
+                      first.",
+        arguments: Arguments,
+        enabled: true,
     }
 
     fn changes(&self, input: &Value, cwd: &Path) -> Option<PathBuf> {
@@ -86,6 +74,7 @@ impl Tool for Edit {
 
     fn describe(&self, input: &Value) -> Option<String> {
         let input = input.as_object()?;
+        // Both must be strings, or the call is shown in the default form.
         describe::text(input, "oldText")?;
         describe::text(input, "newText")?;
         let path = describe::path(input)?;
@@ -119,7 +108,7 @@ impl Tool for Edit {
     }
 }
 
-/// Off the async threads: looking for something similar takes a while.
+/// Plans the edit on a blocking thread, because the search for similar text takes time.
 async fn find_place(
     text: FileText,
     arguments: &Arguments,

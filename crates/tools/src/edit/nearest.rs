@@ -15,10 +15,10 @@ const LINES_SHOWN: usize = 12;
 /// Least likeness of the compared lines, from 0 to 1, for a hint to be one.
 const LIKE_ENOUGH: f64 = 0.5;
 
-/// The lines of `text` most like those of `wanted`, each with its number from 1.
+/// The lines of `text` that are most similar to `wanted`, with their numbers from 1.
 pub(super) fn nearest(text: &str, wanted: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().take(LINES_SEARCHED).collect();
-    // Blank lines are like too many others to say where.
+    // Blank lines match everywhere, so they don't help to find the place.
     let skipped = wanted
         .lines()
         .take_while(|line| line.trim().is_empty())
@@ -36,7 +36,7 @@ pub(super) fn nearest(text: &str, wanted: &str) -> Option<String> {
     Some(shown.collect::<Vec<_>>().join("\n"))
 }
 
-/// How like the first lines are, from 0 to 1.
+/// The mean similarity of the first lines, from 0 to 1.
 fn likeness(lines: &[&str], wanted: &[&str]) -> f64 {
     if wanted.is_empty() {
         return 0.0;
@@ -52,7 +52,7 @@ fn likeness(lines: &[&str], wanted: &[&str]) -> f64 {
 
 fn line_likeness(line: &str, wanted: &str) -> f64 {
     let (line, wanted) = (line.trim(), wanted.trim());
-    // Two of three lengths apart cannot be alike; saves most of the work.
+    // Lines of very different lengths can't be similar; this skips most comparisons.
     if line.len() > 3 * wanted.len() || wanted.len() > 3 * line.len() {
         return 0.0;
     }

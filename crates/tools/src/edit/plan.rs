@@ -1,7 +1,7 @@
 //! Decides where an edit applies, or why it does not.
 //!
-//! Pure: text in, text out. An exact match comes first; then one that differs only
-//! in line endings. Never one of several places, never a guess.
+//! Pure. An exact match has precedence over one that differs only in line endings. An ambiguous
+//! match is refused, and nothing is guessed.
 
 use unicode_width::UnicodeWidthChar;
 
@@ -9,9 +9,9 @@ use super::endings;
 use super::nearest::nearest;
 use crate::error::ToolError;
 
-/// Places that are listed when there are several.
+/// Maximum number of matches listed in the message.
 const PLACES_LISTED: usize = 10;
-/// Places that are counted; text that repeats itself could have millions.
+/// Maximum number of matches counted; repetitive text could have millions.
 const PLACES_COUNTED: usize = 1000;
 
 /// A text with the edit applied.
@@ -19,21 +19,21 @@ const PLACES_COUNTED: usize = 1000;
 pub(super) struct EditedText {
     /// The whole new text.
     pub text: String,
-    /// The line the replaced piece started on, from 1.
+    /// The line on which the replaced piece starts, from 1.
     pub line: usize,
 }
 
 /// Why an edit does not apply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Problem {
-    /// There is nothing to look for.
+    /// The old text is empty.
     EmptyOldText,
-    /// The edit would change nothing.
+    /// The old and the new text are equal.
     Identical,
-    /// The text is in several places, on these lines, from 1. Overlapping places
-    /// count: `aa` is twice in `aaa`.
+    /// The old text occurs on these lines, counted from 1. Overlapping matches count: `aa`
+    /// occurs twice in `aaa`.
     Ambiguous(Vec<usize>),
-    /// The text is nowhere; what comes nearest, if anything does.
+    /// The old text does not occur; the most similar lines, if any.
     NotFound(Option<String>),
 }
 
@@ -41,7 +41,7 @@ pub(super) enum Problem {
 ///
 /// # Errors
 ///
-/// One of [`Problem`]; nothing is changed then.
+/// Any [`Problem`].
 pub(super) fn plan(text: &str, old: &str, new: &str) -> Result<EditedText, Problem> {
     if old.is_empty() {
         return Err(Problem::EmptyOldText);
@@ -56,7 +56,7 @@ pub(super) fn plan(text: &str, old: &str, new: &str) -> Result<EditedText, Probl
     }
 }
 
-/// Puts `new` where the bytes from `start` to `end` are, with the line ends there.
+/// Replaces the bytes from `start` to `end` by `new`, with the line endings of that place.
 fn apply(
     text: &str,
     start: usize,
@@ -65,7 +65,7 @@ fn apply(
     new: &str,
 ) -> Result<EditedText, Problem> {
     let piece = &text[start..end];
-    // Carriage returns in the old text mean that those of the new text are meant, too.
+    // An old text with carriage returns shows that the model controls line endings itself.
     let new = if piece == old && old.contains('\r') && !endings::are_alike(text) {
         new.to_owned()
     } else {
@@ -80,7 +80,7 @@ fn apply(
     })
 }
 
-/// As if all line endings were `\n`, on both sides.
+/// Plans the edit as if all line endings were `\n`.
 fn plan_any_line_ending(text: &str, old: &str, new: &str) -> Result<EditedText, Problem> {
     let plain_old = endings::plain(old, endings::are_returns(old));
     let plain = endings::plain(text, endings::are_returns(text));
@@ -95,7 +95,7 @@ fn plan_any_line_ending(text: &str, old: &str, new: &str) -> Result<EditedText, 
     }
 }
 
-/// The byte of `text` that byte `plain_at` of it without `\r` before `\n` came from.
+/// Converts an offset in the text without `\r` before `\n` to one in the original.
 fn in_original(text: &str, plain_at: usize) -> usize {
     let mut dropped = 0;
     for (at, _) in text.match_indices("\r\n") {
@@ -107,8 +107,8 @@ fn in_original(text: &str, plain_at: usize) -> usize {
     plain_at + dropped
 }
 
-/// The first places where `old` starts, overlapping ones included, but for those that
-/// end in the middle of a character: `e` is not in `e\u{301}`.
+/// The first matches of `old`, including overlapping ones. A match that ends within a character
+/// does not count: `e` does not occur in `e\u{301}`.
 fn places(text: &str, old: &str) -> Vec<usize> {
     let step = old.chars().next().map_or(1, char::len_utf8);
     let mut found = Vec::new();
@@ -125,13 +125,13 @@ fn places(text: &str, old: &str) -> Vec<usize> {
     found
 }
 
-/// Returns true for a character that is drawn on the one before it.
+/// Whether the character is drawn on top of the one before it.
 fn combines(character: char) -> bool {
     character.width() == Some(0)
 }
 
 fn ambiguous(text: &str, places: &[usize]) -> Problem {
-    // Each line is counted from the place before: there may be many, late in a large file.
+    // Counts each line from the match before: many matches may be late in a large file.
     let (mut line, mut from) = (1, 0);
     let line_of = |&at: &usize| {
         line += text[from..at].matches('\n').count();
@@ -151,7 +151,7 @@ fn line_at(text: &str, at: usize) -> usize {
 }
 
 impl Problem {
-    /// The sentence for the model; `path` is the file as it named it.
+    /// The message for the model; `path` is the file as named in the call.
     pub(super) fn into_error(self, path: &str) -> ToolError {
         match self {
             Self::EmptyOldText => ToolError::InvalidInput(format!(

@@ -1,72 +1,71 @@
-//! One value that is asked for: what it may be, and what a typed text makes of it.
+//! Fields of a form, and parsing of typed values.
 
 use serde_json::{Value, json};
 
-/// A value that is asked for.
+/// A field of a form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// What it is called where it is sent.
+    /// The name in the reply.
     pub name: String,
-    /// What people read; the name when empty.
+    /// The title shown to the user; the name if empty.
     pub title: String,
-    /// What is said about it, or empty.
+    /// A description, or an empty string.
     pub about: String,
-    /// What it may be.
+    /// The type of the value.
     pub kind: FieldKind,
-    /// Whether there must be one.
+    /// Whether a value is required.
     pub required: bool,
-    /// What it is unless the user says otherwise.
+    /// The default value.
     pub default: Option<Value>,
 }
 
-/// What a value may be.
+/// The type of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldKind {
-    /// A text of so many characters at least and at most. `format` is the name that JSON
-    /// Schema has for its form, such as `email`.
+    /// A string. `format` is JSON Schema's name for its form, such as `email`.
     Text {
-        /// At least.
+        /// Minimum length in characters.
         least: u64,
-        /// At most.
+        /// Maximum length in characters.
         most: Option<u64>,
-        /// Its form.
+        /// The form.
         format: Option<String>,
     },
-    /// A number between two others.
+    /// A number.
     Number {
-        /// Whether it has no fraction.
+        /// Whether it must be an integer.
         whole: bool,
-        /// At least.
+        /// The minimum.
         least: Option<f64>,
-        /// At most.
+        /// The maximum.
         most: Option<f64>,
     },
-    /// Yes or no.
+    /// A boolean.
     YesNo,
-    /// One of these.
+    /// One of these choices.
     One(Vec<Choice>),
-    /// Several of these.
+    /// Several of these choices.
     Some {
-        /// What there is.
+        /// The choices.
         choices: Vec<Choice>,
-        /// How many at least.
+        /// Minimum number of choices.
         least: u64,
-        /// How many at most.
+        /// Maximum number of choices.
         most: Option<u64>,
     },
 }
 
-/// A value that can be chosen.
+/// A choice of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// What is sent.
+    /// The value in the reply.
     pub value: String,
-    /// What people read.
+    /// The title shown to the user.
     pub title: String,
 }
 
 impl Field {
-    /// What people read.
+    /// The title shown to the user.
     pub fn label(&self) -> &str {
         match self.title.trim() {
             "" => &self.name,
@@ -74,11 +73,11 @@ impl Field {
         }
     }
 
-    /// What a typed text stands for; none when it is left out.
+    /// Parses a typed value. Empty text is `None`.
     ///
     /// # Errors
     ///
-    /// It does not fit; a sentence for whoever typed it.
+    /// The value is invalid; a sentence for the user.
     pub fn read(&self, typed: &str) -> Result<Option<Value>, String> {
         let typed = typed.trim();
         if typed.is_empty() {
@@ -105,12 +104,12 @@ impl Field {
                     .map_err(|bounds| format!("{typed} is not {bounds}."))?;
                 Ok(Some(number))
             }
-            // Chosen from a list and not typed.
+            // These are chosen from a list, not typed.
             FieldKind::YesNo | FieldKind::One(_) | FieldKind::Some { .. } => Ok(None),
         }
     }
 
-    /// What is said of its form, in a few words.
+    /// A short description of the valid values.
     pub fn form(&self) -> String {
         let form = match &self.kind {
             FieldKind::Text { format, .. } => match format.as_deref() {
@@ -138,11 +137,11 @@ impl Field {
     }
 }
 
-/// Whether so many were chosen as may be.
+/// Checks the number of choices.
 ///
 /// # Errors
 ///
-/// They were too few or too many; a sentence.
+/// There are too few or too many; a sentence.
 pub fn enough(count: usize, least: u64, most: Option<u64>) -> Result<(), String> {
     between(count as f64, Some(least as f64), most.map(|it| it as f64))
         .map_err(|bounds| format!("{count} chosen is not {bounds}."))
@@ -183,7 +182,7 @@ fn bounds(least: Option<f64>, most: Option<f64>) -> Option<String> {
     }
 }
 
-/// A first look at the form: whoever asked looks closer.
+/// A rough check of the format; the one who asks checks the value exactly.
 fn fits(typed: &str, format: Option<&str>) -> Result<(), String> {
     let digits = |text: &str, form: &str| {
         text.len() == form.len()

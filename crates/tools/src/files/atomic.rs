@@ -28,33 +28,35 @@ use super::{RealPath, attributes};
 use crate::mounts::unless_mounted;
 
 /// Mode of a new file before the user's umask.
+/// Mode of a new file before the umask.
 const NEW_FILE: RawMode = 0o666;
-/// Mode of a file that will get that of another one: until then it is the user's alone.
+/// Mode of a temporary file that gets the mode of another file later. Until then only the user
+/// can read it.
 const PRIVATE: RawMode = 0o600;
-/// Mode bits, any of which lets a user write a file.
+/// Mode bits that allow writing.
 const WRITABLE: u32 = 0o222;
 
-/// How the names of files begin that are to be renamed.
+/// Prefix of temporary file names.
 const PREFIX: &str = ".flemma-";
-/// Tells the names of one process apart.
+/// Distinguishes the temporary files of one process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Makes `content` the content of the file that `path` leads to. Missing parents are
-/// made. Returns what the new file was before anybody else could see it.
+/// Makes `content` the content of the file that `path` leads to. Missing folders are created.
+/// Returns the metadata of the new file from before it became visible.
 ///
 /// # Errors
 ///
-/// Any error of the file system; the old file is then as it was.
+/// Any error of the file system. The old file is unchanged then.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<Metadata> {
     let path = RealPath::of(path).map_err(|why| io::Error::other(why.to_string()))?;
     write_real(&path, content)
 }
 
-/// As [`write`], for a path that was resolved: no link is followed.
+/// Writes a file like [`write`], for a resolved path: no link is followed.
 ///
 /// # Errors
 ///
-/// As of [`write`]; also when a part of the path has become a link.
+/// As for [`write`], or a component of the path has become a link.
 pub(crate) fn write_real(path: &RealPath, content: &[u8]) -> io::Result<Metadata> {
     let (_, name) = path.split()?;
     let parents = Parents::make(path)?;
@@ -86,7 +88,7 @@ fn replace(
     if !metadata.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
-    // A rename asks only the folder; a read-only file means it.
+    // A rename only needs permission for the folder, but a read-only file should stay as it is.
     if metadata.mode() & WRITABLE == 0 {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
@@ -113,7 +115,7 @@ fn put<'f>(
         new.rename(path, name)?;
         Ok(written)
     };
-    // Not every file system has files without a name.
+    // Some file systems don't support unnamed files.
     attempt(false).or_else(|error: io::Error| match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::ResourceBusy => {
             Err(error)
@@ -122,8 +124,7 @@ fn put<'f>(
     })
 }
 
-/// Returns true for errors of making or renaming a file, which writing in place does
-/// without.
+/// Whether making or renaming a file failed in a way that does not affect writing in place.
 fn needs_no_folder(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -135,8 +136,8 @@ fn needs_no_folder(error: &io::Error) -> bool {
     )
 }
 
-/// Opens what is there for looking at it; a file that cannot be read has no list of
-/// attributes that could be copied, and is written in place.
+/// Opens the existing file. A file that can't be read is opened for writing only; its
+/// attributes can't be copied, so it is written in place.
 fn open_old(folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     match openat(folder, name, flags | OFlags::RDONLY, Mode::empty()) {
@@ -146,7 +147,7 @@ fn open_old(folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<File> {
     .map(File::from)
 }
 
-/// Writes the old file itself; after a failure, what it held is written back.
+/// Overwrites the existing file. After a failure, the old content is restored.
 fn in_place(
     folder: &OwnedFd,
     name: &OsStr,
@@ -189,11 +190,12 @@ fn fill(new: &mut File, content: &[u8]) -> io::Result<Metadata> {
     new.metadata()
 }
 
-/// A file that is to be renamed over another; removed unless that happens.
+/// A temporary file that will replace another. It is removed unless that happens.
 struct New<'f> {
     folder: &'f OwnedFd,
     file: File,
-    /// Its name until then; none where the system takes it away when we are killed.
+    /// Its name until the rename; `None` if the system removes the file when this process is
+    /// killed.
     name: Option<String>,
 }
 
@@ -214,11 +216,11 @@ impl<'f> New<'f> {
         })
     }
 
-    /// As an old file, but empty.
+    /// Creates an empty file with the attributes of an old one.
     ///
     /// # Errors
     ///
-    /// It cannot be made, or `Unsupported`: it cannot be made like the old one.
+    /// It can't be created, or `Unsupported` if the attributes can't be copied.
     fn like(
         folder: &'f OwnedFd,
         old: &File,
@@ -226,7 +228,7 @@ impl<'f> New<'f> {
         is_named: bool,
     ) -> io::Result<Self> {
         let new = Self::make(folder, PRIVATE, is_named)?;
-        // Another user's file, or one that cannot be read.
+        // Fails for another user's file, or one that can't be read.
         attributes::copy(old, metadata, &new.file)
             .map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
         Ok(new)
@@ -259,7 +261,7 @@ impl Drop for New<'_> {
     }
 }
 
-/// Does something with the first name that is not taken.
+/// Calls `attempt` with names until one is free.
 fn with_free_name<T>(
     mut attempt: impl FnMut(&str) -> rustix::io::Result<T>,
 ) -> io::Result<(T, String)> {
@@ -278,8 +280,8 @@ fn prefix() -> String {
     format!("{PREFIX}{}-", std::process::id())
 }
 
-/// Removes what programs that were killed in the middle of [`write`] left in a folder: a
-/// file that had its name and was not renamed yet. Those of programs that run stay.
+/// Removes temporary files that killed processes left in a folder. Files of running processes
+/// stay.
 pub fn sweep(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries {
@@ -293,7 +295,7 @@ pub fn sweep(folder: &Path) {
     }
 }
 
-/// A file without a name: the system takes it away when we are killed.
+/// Creates an unnamed file, which the system removes if this process is killed.
 #[cfg(target_os = "linux")]
 fn nameless(folder: &OwnedFd, mode: RawMode) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;

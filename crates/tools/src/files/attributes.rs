@@ -1,5 +1,5 @@
-//! What a file keeps when its content is replaced: owner, mode, access control list and
-//! extended attributes.
+//! Attributes that a file keeps when its content is replaced: owner, mode, access control list,
+//! and extended attributes.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -12,22 +12,22 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// Longest list of names and largest value of extended attributes, in bytes: the limits
-/// of Linux (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
+/// Maximum size in bytes of the list of names and of a value: Linux's limits (`XATTR_LIST_MAX`,
+/// `XATTR_SIZE_MAX`).
 const MOST_BYTES: usize = 64 * 1024;
 /// The access control list on Linux.
 const ACL: &[u8] = b"system.posix_acl_access";
-/// What the kernel itself takes away when a file is written.
+/// Attributes that the kernel itself removes when a file is written.
 const NOT_KEPT: [&[u8]; 3] = [b"security.capability", b"security.ima", b"security.evm"];
-/// The permission bits and the sticky bit; writing a file clears setuid and setgid.
+/// The permission bits and the sticky bit. Writing a file clears setuid and setgid.
 const KEPT_MODE: RawMode = 0o1777;
 
-/// Makes `new` what `old` is, but for the content.
+/// Copies the attributes of `old` to `new`.
 ///
 /// # Errors
 ///
-/// The owner, the access control list or an attribute of the user's cannot be kept:
-/// with the mode alone, `new` could be open to other people than `old` is.
+/// The owner, the access control list, or a user attribute can't be copied. With the mode
+/// alone, `new` could be accessible to other people than `old` is.
 pub(super) fn copy(old: &File, metadata: &Metadata, new: &File) -> io::Result<()> {
     let now = new.metadata()?;
     if (now.uid(), now.gid()) != (metadata.uid(), metadata.gid()) {
@@ -36,14 +36,14 @@ pub(super) fn copy(old: &File, metadata: &Metadata, new: &File) -> io::Result<()
     }
     copy_extended(old, new)?;
     let mode = Mode::from_raw_mode(fstat(old)?.st_mode & KEPT_MODE);
-    // Last, as the list above sets the bits of the group as well.
+    // Last, because setting the list changes the group bits.
     fchmod(new, mode)?;
     Ok(())
 }
 
 fn copy_extended(old: &File, new: &File) -> io::Result<()> {
     let kept = names(old)?;
-    // A new file has the list that its folder gives to new files.
+    // A new file may have inherited a default list from its folder.
     for name in names(new)?.iter().filter(|name| !kept.contains(name)) {
         if **name == *ACL {
             fremovexattr(new, &name[..])?;
@@ -51,7 +51,7 @@ fn copy_extended(old: &File, new: &File) -> io::Result<()> {
     }
     for name in kept.iter().filter(|name| !NOT_KEPT.contains(&&name[..])) {
         let value = match value(old, name) {
-            // Removed meanwhile.
+            // Removed in the meantime.
             Err(Errno::NODATA) => continue,
             value => value?,
         };
@@ -59,14 +59,14 @@ fn copy_extended(old: &File, new: &File) -> io::Result<()> {
         let matters = **name == *ACL || name.starts_with(b"user.");
         match set {
             Err(error) if matters => return Err(error.into()),
-            // Labels of the system are the system's business.
+            // Labels of the system are the system's business, so they may be lost.
             _ => {}
         }
     }
     Ok(())
 }
 
-/// The names of the extended attributes; none where the file system has no such thing.
+/// The names of the extended attributes; none if the file system doesn't support them.
 fn names(file: &File) -> io::Result<Vec<Vec<u8>>> {
     let mut list = Vec::with_capacity(MOST_BYTES);
     match flistxattr(file, spare_capacity(&mut list)) {

@@ -1,7 +1,7 @@
-//! How the text of a file is stored: UTF-8, UTF-16 with a byte order mark, or Latin-1.
+//! Text encodings of files: UTF-8, UTF-16 with a byte order mark, and Latin-1.
 //!
-//! Pure. The same three that Neovim detects, so that a file is the same text open and
-//! on disk. The byte order mark is the first character of the text.
+//! Pure. Neovim detects the same three, so an open file has the same text as on disk. The byte
+//! order mark is the first character of the text.
 
 /// An encoding of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -9,17 +9,16 @@ pub(crate) enum Encoding {
     /// UTF-8.
     #[default]
     Utf8,
-    /// UTF-16 with the low byte first.
+    /// UTF-16, little-endian.
     Utf16Le,
-    /// UTF-16 with the high byte first.
+    /// UTF-16, big-endian.
     Utf16Be,
-    /// ISO 8859-1, in which any bytes are text.
+    /// ISO 8859-1, in which all bytes are valid.
     Latin1,
 }
 
 impl Encoding {
-    /// The text of a file and how it is stored, or `None` for binary files: bytes that are
-    /// not UTF-8 and hold a NUL.
+    /// Decodes a file. Returns `None` for a binary file, which is not UTF-8 and contains a NUL.
     pub(crate) fn decode(bytes: Vec<u8>) -> Option<(String, Self)> {
         let bytes = match String::from_utf8(bytes) {
             Ok(text) => return Some((text, Self::Utf8)),
@@ -40,11 +39,11 @@ impl Encoding {
         (!bytes.contains(&0)).then(|| (text(), Self::Latin1))
     }
 
-    /// The bytes of a text.
+    /// Encodes a text.
     ///
     /// # Errors
     ///
-    /// The first character that the encoding does not have.
+    /// The first character that the encoding can't represent.
     pub(crate) fn encode(self, text: &str) -> Result<Vec<u8>, char> {
         match self {
             Self::Utf8 => Ok(text.as_bytes().to_vec()),

@@ -1,5 +1,4 @@
-//! What a file holds, in a few characters: two looks at it can be compared, and
-//! nothing of it is kept.
+//! Fingerprints that show whether a file has changed, without keeping its content.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -11,28 +10,28 @@ use sha2::{Digest, Sha256};
 use super::{MAX_SIZE, RealPath, open_regular};
 use crate::error::ToolError;
 
-/// Bytes that are read at a time.
+/// Bytes read at a time.
 const PIECE: usize = 64 * 1024;
-/// That there is no file.
+/// The fingerprint of a missing file.
 const ABSENT: &str = "absent";
 
-/// What a file holds, so far as it can be told from what it held before. One that is
-/// larger than [`MAX_SIZE`] is known by its size, its times and its place on the disk.
+/// Identifies the content of a file. For a file larger than [`MAX_SIZE`] it consists of size,
+/// times, device, and inode instead of a hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint(String);
 
 impl Fingerprint {
-    /// Of these bytes.
+    /// The fingerprint of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self::digest(&Sha256::digest(bytes))
     }
 
-    /// Of the file that stands there now, if there is one. Blocking.
+    /// The fingerprint of a file on disk, which may be missing. Blocking.
     ///
     /// # Errors
     ///
-    /// It is no regular file or cannot be read; in a sentence.
+    /// It is not a regular file or can't be read; a sentence.
     pub fn of_file(path: &RealPath) -> Result<Self, ToolError> {
         let opened = match open_regular(path) {
             Err(ToolError::NotFound(_)) => return Ok(Self(ABSENT.to_owned())),
@@ -45,7 +44,7 @@ impl Fingerprint {
         read.map_err(|error| super::file_error("read", path.as_path(), &error))
     }
 
-    /// Whether there was no file.
+    /// Whether the file was missing.
     pub fn is_absent(&self) -> bool {
         self.0 == ABSENT
     }
@@ -69,7 +68,7 @@ impl Fingerprint {
     }
 }
 
-/// Reads a file; one that grows meanwhile has an end here.
+/// Hashes a file. The size is bounded in case the file grows at the same time.
 fn hash(file: File) -> io::Result<Fingerprint> {
     let mut file = file.take(MAX_SIZE + 1);
     let mut hash = Sha256::new();

@@ -1,6 +1,4 @@
-//! Lets calls that change one file follow each other.
-//!
-//! Within this process only; other programs are not kept out.
+//! Locks that serialize calls which modify the same file. Other processes are not excluded.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,18 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
-/// One lock a path. Clones share the locks.
+/// One lock per path. Clones share the locks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FileLocks(Arc<Mutex<HashMap<PathBuf, Weak<AsyncMutex<()>>>>>);
 
 impl FileLocks {
-    /// Waits until nobody else changes `path`, which should be its real path.
+    /// Waits for the lock of `path`, which should be a real path.
     pub(crate) async fn lock(&self, path: &Path) -> OwnedMutexGuard<()> {
         self.of(path).lock_owned().await
     }
 
     fn of(&self, path: &Path) -> Arc<AsyncMutex<()>> {
-        // A panic elsewhere cannot leave the map half changed.
+        // A panic elsewhere can't leave the map in a bad state.
         let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         locks.retain(|_, lock| lock.strong_count() > 0);
         if let Some(lock) = locks.get(path).and_then(Weak::upgrade) {

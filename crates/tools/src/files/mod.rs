@@ -1,7 +1,5 @@
-//! Files as tools see them: paths from a model, text that may be open in the
-//! editor, writes that happen whole or not at all.
-//!
-//! Knows nothing of a tool's arguments beyond the path.
+//! File access for tools: path resolution, text that may be open in the editor, and atomic
+//! writes.
 
 mod atomic;
 mod attributes;
@@ -33,12 +31,15 @@ use chat::truncate::format_size;
 
 use crate::error::ToolError;
 
-/// Largest file that a tool reads (64 MiB): it is held in memory, or searched to its end.
+/// Maximum size of a file that a tool reads (64 MiB), since the file is held in memory or
+/// searched to the end.
 pub(crate) const MAX_SIZE: u64 = 64 * 1024 * 1024;
 
+/// Checks the size of a file that is about to be read.
+///
 /// # Errors
 ///
-/// [`ToolError::Failed`] when a file of this size is larger than [`MAX_SIZE`].
+/// [`ToolError::Failed`] if it is larger than [`MAX_SIZE`].
 pub(crate) fn check_size(path: &Path, bytes: u64) -> Result<(), ToolError> {
     if bytes <= MAX_SIZE {
         return Ok(());
@@ -51,7 +52,7 @@ pub(crate) fn check_size(path: &Path, bytes: u64) -> Result<(), ToolError> {
     )))
 }
 
-/// What went wrong with a file, as a sentence for the model.
+/// Words a file error for the model.
 pub(crate) fn file_error(action: &str, path: &Path, error: &io::Error) -> ToolError {
     let path = path.display();
     match error.kind() {
@@ -60,20 +61,20 @@ pub(crate) fn file_error(action: &str, path: &Path, error: &io::Error) -> ToolEr
             ToolError::Failed(format!("{path} cannot be {action}: permission denied."))
         }
         io::ErrorKind::WouldBlock => ToolError::Failed(format!(
-            "{path} cannot be {action}: it would wait for ever."
+            "{path} cannot be {action}: reading it would block."
         )),
         _ => ToolError::Failed(format!("{path} cannot be {action}: {error}.")),
     }
 }
 
-/// Runs blocking file work off the async threads.
+/// Runs file operations on a blocking thread.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) => Err(ToolError::Failed(format!(
-            "The file could not be worked on: {error}."
+            "The file operation failed: {error}."
         ))),
     }
 }

@@ -1,6 +1,5 @@
-//! Opens regular files and nothing else.
-//!
-//! A FIFO, a device or a socket would wait for ever or have no end.
+//! Opens regular files and nothing else, because reading a FIFO, device, or socket may block
+//! forever or never end.
 
 use std::fs::{File, Metadata};
 use std::os::fd::OwnedFd;
@@ -11,20 +10,20 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, openat, statat};
 use super::{RealPath, file_error};
 use crate::error::ToolError;
 
-/// A regular file, open for reading.
+/// A regular file, opened for reading.
 pub(crate) struct Opened {
-    /// The file, at its start.
+    /// The file, positioned at its start.
     pub file: File,
-    /// Its metadata, of the same moment.
+    /// Its metadata after opening.
     pub metadata: Metadata,
 }
 
-/// Opens `path` for reading; follows no link. Never waits.
+/// Opens `path` for reading without following links. Never blocks.
 ///
 /// # Errors
 ///
-/// [`ToolError::NotFound`] when it does not exist, [`ToolError::Failed`] when it is
-/// not a regular file or must not be read.
+/// [`ToolError::NotFound`] if it does not exist, [`ToolError::Failed`] if it is not a regular
+/// file or can't be read.
 pub(crate) fn open_regular(path: &RealPath) -> Result<Opened, ToolError> {
     let error = |error| file_error("read", path.as_path(), &error);
     if path.as_path() == Path::new("/") {
@@ -34,7 +33,7 @@ pub(crate) fn open_regular(path: &RealPath) -> Result<Opened, ToolError> {
     open_regular_in(&folder, Path::new(name), path.as_path())
 }
 
-/// As [`open_regular`], for a name in a folder; `path` is how messages call it.
+/// Opens a file like [`open_regular`], by its name in a folder. Messages show it as `path`.
 ///
 /// # Errors
 ///
@@ -45,10 +44,10 @@ pub(crate) fn open_regular_in(
     path: &Path,
 ) -> Result<Opened, ToolError> {
     let error = |error| file_error("read", path, &error);
-    // Looked at before it is opened: opening a device can already do something.
+    // Checked before opening, because opening a device can already have an effect.
     let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|it| error(it.into()))?;
     check_regular(path, stat.st_mode)?;
-    // Non-blocking, as the file may be another one by now.
+    // Non-blocking, because the file may have been replaced since the check.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(folder, name, flags, Mode::empty()).map_err(|it| error(it.into()))?;
     let file = File::from(file);
@@ -59,9 +58,11 @@ pub(crate) fn open_regular_in(
     Ok(Opened { file, metadata })
 }
 
+/// Checks that a mode is that of a regular file.
+///
 /// # Errors
 ///
-/// [`ToolError::Failed`] says what the path is instead.
+/// [`ToolError::Failed`] with what the path is instead.
 pub(super) fn check_regular(path: &Path, mode: RawMode) -> Result<(), ToolError> {
     let instead = match FileType::from_raw_mode(mode) {
         FileType::RegularFile => return Ok(()),
@@ -77,10 +78,10 @@ pub(super) fn check_regular(path: &Path, mode: RawMode) -> Result<(), ToolError>
     )))
 }
 
-/// It was a file when its path was resolved.
+/// The error for a path that is no longer what it was when it was resolved.
 fn changed(path: &Path) -> ToolError {
     ToolError::Failed(format!(
-        "{} became something else meanwhile. Nothing was done. Try again.",
+        "{} changed to something else in the meantime. Nothing was done. Try again.",
         path.display()
     ))
 }

@@ -1,4 +1,4 @@
-//! Makes the folders that a new file needs, without following a link.
+//! Creates the folders that a new file needs, without following links.
 
 use std::ffi::OsStr;
 use std::io;
@@ -10,24 +10,24 @@ use rustix::io::Errno;
 
 use super::RealPath;
 
-/// Mode of a new folder before the user's umask.
+/// Mode of a new folder before the umask.
 const NEW_FOLDER: RawMode = 0o777;
 
-/// The folder of a file, open; those that were made for it are removed again unless
-/// they are kept.
+/// The opened folder of a file. Folders created for it are removed again on drop unless
+/// [`Parents::keep`] is called.
 pub(super) struct Parents {
-    /// The folder itself.
+    /// The folder of the file.
     pub folder: OwnedFd,
-    /// The folders that were made, the outermost first: where, and under which name.
+    /// The created folders, outermost first: parent and name.
     made: Vec<(OwnedFd, Box<OsStr>)>,
 }
 
 impl Parents {
-    /// Opens the folder of `path`; makes what is missing on the way.
+    /// Opens the folder of `path` and creates missing folders.
     ///
     /// # Errors
     ///
-    /// Any error of the system; nothing was made then.
+    /// Any error of the system. Folders created so far are removed.
     pub(super) fn make(path: &RealPath) -> io::Result<Self> {
         match path.open_parent() {
             Ok((folder, _)) => {
@@ -57,7 +57,7 @@ impl Parents {
             Err(Errno::NOENT) => {
                 match mkdirat(&self.folder, name, Mode::from_raw_mode(NEW_FOLDER)) {
                     Ok(()) => self.made.push((self.folder.try_clone()?, name.into())),
-                    // Another program made it meanwhile and keeps it.
+                    // Another process created it at the same moment and owns it.
                     Err(Errno::EXIST) => {}
                     Err(error) => return Err(error.into()),
                 }
@@ -69,7 +69,7 @@ impl Parents {
         Ok(())
     }
 
-    /// Lets the folders that were made stay.
+    /// Keeps the created folders.
     pub(super) fn keep(mut self) {
         self.made.clear();
     }
@@ -78,13 +78,13 @@ impl Parents {
 impl Drop for Parents {
     fn drop(&mut self) {
         for (folder, name) in self.made.iter().rev() {
-            // Fails when another program uses the folder by now.
+            // Fails if another process uses the folder by now.
             let _ = unlinkat(folder, &**name, AtFlags::REMOVEDIR);
         }
     }
 }
 
-/// Directories that need not be readable are opened as a step only.
+/// Flags for opening a folder only to traverse it, which needs no read permission.
 fn flags() -> OFlags {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     #[cfg(target_os = "linux")]

@@ -1,17 +1,16 @@
-//! Paths from a model: bytes, taken literally, relative to the call's directory.
-//!
-//! Only a leading `~/` is expanded; no shell or editor ever sees the text.
+//! Paths given by a model: taken literally, relative to the call's directory. Only a leading
+//! `~/` is expanded.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::ToolError;
 
-/// The path that `text` names, starting from `cwd`. Not checked against the disk.
+/// Resolves `text` against `cwd` without accessing the disk.
 ///
 /// # Errors
 ///
-/// [`ToolError::InvalidInput`] when it is empty or contains a NUL character, and
-/// when `~/` is used and there is no home directory.
+/// [`ToolError::InvalidInput`] if it is empty, contains a NUL, or starts with `~/` and there is
+/// no home directory.
 pub fn resolve(cwd: &Path, text: &str) -> Result<PathBuf, ToolError> {
     resolve_from(cwd, std::env::home_dir(), text)
 }

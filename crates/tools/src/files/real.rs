@@ -1,8 +1,8 @@
-//! A path resolved once, and files opened by exactly that path.
+//! Paths that are resolved once and then opened without following links.
 //!
-//! A decision about a path is worth nothing if the file is opened by a name that has
-//! become a link since. So links are followed once, what comes out is decided on, and
-//! every later open walks it without following any link.
+//! A decision about a path would be worthless if the path could become a link before the file
+//! is opened. So links are followed once, the decision is about the result, and every later
+//! open refuses links.
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
@@ -14,31 +14,31 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, openat, statat};
 
 use crate::error::ToolError;
 
-/// Most symbolic links that are followed, as in the kernel.
+/// Maximum number of symbolic links followed, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// How a folder is opened that is only a step of a path: it need not be readable.
+/// Flags for opening a folder only to traverse it, which needs no read permission.
 #[cfg(target_os = "linux")]
 const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 #[cfg(not(target_os = "linux"))]
 const STEP: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
-/// An absolute path without links, `.` and `..`, as it was when it was resolved.
+/// An absolute path without links, `.`, and `..` at the time it was resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RealPath(PathBuf);
 
-/// Why a path was not resolved.
+/// Why a path could not be resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unresolved {
-    /// Its links go in circles.
+    /// Its links form a cycle.
     Circle,
-    /// It leads through a link of another process in /proc, such as `/proc/self/root`.
+    /// It leads through a link of a process in /proc, such as `/proc/self/root`.
     MagicLink,
 }
 
 impl RealPath {
-    /// Follows the links of an absolute path, as far as something exists. What is
-    /// missing is taken as it is spelled. Blocking.
+    /// Follows the links of an absolute path. Components that don't exist are kept as they are.
+    /// Blocking.
     ///
     /// # Errors
     ///
@@ -63,23 +63,23 @@ impl RealPath {
         &self.0
     }
 
-    /// Opens it without following a link.
+    /// Opens the path without following links.
     ///
     /// # Errors
     ///
-    /// Any error of the system; `ELOOP` or `ENOTDIR` when a part has become a link.
+    /// Any error of the system; `ELOOP` or `ENOTDIR` if a component has become a link.
     pub(crate) fn open(&self, flags: OFlags) -> io::Result<OwnedFd> {
         Ok(open_exactly(&self.0, flags)?)
     }
 
-    /// Opens a regular file for reading, without following a link; `None` for anything
-    /// else. Never waits.
+    /// Opens a regular file for reading without following links. Returns `None` for anything
+    /// else. Never blocks.
     ///
     /// # Errors
     ///
-    /// As [`RealPath::open`]; `NotFound` when nothing is there.
+    /// As for [`RealPath::open`]; `NotFound` if it does not exist.
     pub fn open_file(&self) -> io::Result<Option<File>> {
-        // Looked at before it is opened: opening a device can already do something.
+        // Checked before opening, because opening a device can already have an effect.
         let stat = self.stat()?.ok_or(io::ErrorKind::NotFound)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Ok(None);
@@ -88,38 +88,38 @@ impl RealPath {
         Ok(file.metadata()?.is_file().then_some(file))
     }
 
-    /// Makes `content` the content of the file, whole or not at all; missing folders are
-    /// made. Returns what the new file was before anybody else could see it.
+    /// Replaces the content of the file atomically. Missing folders are created. Returns the
+    /// metadata of the new file from before it became visible.
     ///
     /// # Errors
     ///
-    /// Any error of the system, also when a part of the path has become a link; the old
-    /// file is then as it was.
+    /// Any error of the system, also if a component has become a link. The old file is
+    /// unchanged then.
     pub fn write(&self, content: &[u8]) -> io::Result<Metadata> {
         super::atomic::write_real(self, content)
     }
 
-    /// Opens the folder that it is in; also returns its name there.
+    /// Opens the containing folder. Also returns the name in it.
     ///
     /// # Errors
     ///
-    /// As [`RealPath::open`]; also for `/`, which is in no folder.
+    /// As for [`RealPath::open`]; also for `/`, which has no parent.
     pub(crate) fn open_parent(&self) -> io::Result<(OwnedFd, &OsStr)> {
         let (parent, name) = self.split()?;
         Ok((open_exactly(parent, STEP)?, name))
     }
 
-    /// Its folder and its name there.
+    /// The containing folder and the name in it.
     ///
     /// # Errors
     ///
-    /// `/` is in no folder.
+    /// The path is `/`.
     pub(super) fn split(&self) -> io::Result<(&Path, &OsStr)> {
         let parts = self.0.parent().zip(self.0.file_name());
         parts.ok_or_else(|| io::ErrorKind::IsADirectory.into())
     }
 
-    /// What is there now, or `None` when nothing is.
+    /// The status of the file, or `None` if it does not exist.
     ///
     /// # Errors
     ///
@@ -139,16 +139,14 @@ impl RealPath {
     }
 }
 
-/// The path with every symbolic link followed, as far as there is something; what
-/// is missing is taken as it is spelled, for it will be made so. A link to nothing
-/// leads to what it names. A path that cannot be resolved is itself: nothing can be
-/// written there either.
+/// The path with all links followed. Components that don't exist are kept as they are, and a
+/// dangling link leads to its target. A path that can't be resolved is returned unchanged; it
+/// can't be written to either.
 pub fn leads_to(path: &Path) -> PathBuf {
     follow(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Follows the links of `path`, which is absolute; a link to nothing leads to what it
-/// names.
+/// Follows the links of an absolute path. A dangling link leads to its target.
 fn follow(path: &Path) -> Result<PathBuf, Unresolved> {
     let mut links = MAX_LINKS;
     let mut real = PathBuf::from("/");
@@ -174,14 +172,14 @@ fn follow(path: &Path) -> Result<PathBuf, Unresolved> {
     Ok(real)
 }
 
-/// The components of a path, the first one last.
+/// The components of a path in reverse order.
 fn parts(path: &Path) -> Vec<PathBuf> {
     let parts = path.components().rev();
     parts.map(|part| PathBuf::from(part.as_os_str())).collect()
 }
 
-/// Returns true for `/proc/PID` and what is below it: links there lead to whatever a
-/// process has open, whatever they say.
+/// Whether `folder` is `/proc/PID` or below it. Links there lead to whatever the process has
+/// open, not to their text.
 fn is_process(folder: &Path) -> bool {
     let Ok(inner) = folder.strip_prefix("/proc") else {
         return false;
@@ -193,19 +191,18 @@ fn is_process(folder: &Path) -> bool {
     })
 }
 
-/// Opens an absolute path and follows no link on the way.
+/// Opens an absolute path without following links.
 fn open_exactly(path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let root = rustix::fs::open("/", STEP | OFlags::CLOEXEC, Mode::empty())?;
     let inner = path.strip_prefix("/").unwrap_or(path);
     open_below(&root, inner, flags)
 }
 
-/// Opens `path`, which is relative and has no `..`, below a folder, and follows no link
-/// on the way.
+/// Opens a relative path without `..` below a folder, without following links.
 ///
 /// # Errors
 ///
-/// Any error of the system; `ELOOP` or `ENOTDIR` when a part is a link.
+/// Any error of the system; `ELOOP` or `ENOTDIR` if a component is a link.
 pub(crate) fn open_below(
     folder: &OwnedFd,
     path: &Path,
@@ -221,7 +218,7 @@ pub(crate) fn open_below(
         use rustix::io::Errno;
         let how = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
         match openat2(folder, path, flags, Mode::empty(), how) {
-            // An old kernel, or one whose filter does not know the call.
+            // The kernel is too old, or a system call filter does not know the call.
             Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
             opened => return opened,
         }
@@ -229,7 +226,7 @@ pub(crate) fn open_below(
     step_by_step(folder, path, flags)
 }
 
-/// As [`open_below`], where the kernel has no call for it.
+/// [`open_below`] for kernels without `openat2`.
 fn step_by_step(folder: &OwnedFd, path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let mut step: Option<OwnedFd> = None;
     let mut parts = path.components().peekable();

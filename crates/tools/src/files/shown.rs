@@ -1,6 +1,5 @@
-//! A file as the user saw it before they let a call change it.
-//!
-//! Whether a call may run is not known here; only whether its file is still that one.
+//! The state of a file when the user approved a call that modifies it, and whether it is still
+//! the same.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -9,21 +8,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{Fingerprint, RealPath, Target, blocking};
 use crate::buffers::OpenBuffers;
 
-/// Most changes that are remembered for one chat; what is older is held against a call,
-/// which then waits once more.
+/// Maximum number of changes remembered per chat. After that, a call whose file an older change
+/// explains must be approved again.
 const MOST_CHANGES: usize = 1000;
 
-/// How a file stands: where it really is, and what it holds.
+/// The state of a file: its real path and content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileState {
-    /// Its real path.
+    /// The real path.
     pub path: PathBuf,
-    /// What it holds, saved or not; nothing when that cannot be told.
+    /// The content, saved or not. `None` if it is unknown.
     pub holds: Option<Fingerprint>,
 }
 
 impl FileState {
-    /// Looks at the file that `path` means, as a call would that is to change it.
+    /// Determines the state of the file at `path`, as a call that modifies it would find it.
     pub async fn of(path: &Path, buffers: Arc<dyn OpenBuffers>) -> Self {
         let unknown = Self {
             path: path.to_owned(),
@@ -39,8 +38,8 @@ impl FileState {
         }
     }
 
-    /// What has become of it by `now`, in words that follow the name of the file;
-    /// nothing when it is the same.
+    /// Describes how the file differs in `now`, to follow the name of the file. `None` if it is
+    /// the same.
     pub fn became(&self, now: &Self) -> Option<String> {
         let is_absent = |it: &Self| it.holds.as_ref().is_some_and(Fingerprint::is_absent);
         if self == now {
@@ -51,30 +50,30 @@ impl FileState {
         } else if is_absent(now) {
             Some("is gone, and would be made anew".to_owned())
         } else if is_absent(self) {
-            Some("was made by somebody else".to_owned())
+            Some("was made by another program".to_owned())
         } else {
             Some("has changed".to_owned())
         }
     }
 }
 
-/// What the user saw of a file, and what calls that they approved made of files since.
+/// What the user saw of a file, and the later changes by approved calls.
 #[derive(Debug, Clone)]
 pub struct ShownFile {
-    /// The file as it was.
+    /// The file as the user saw it.
     pub state: FileState,
-    /// Of the same chat.
+    /// The changes by calls in the same chat.
     pub changes: Changes,
 }
 
 impl ShownFile {
-    /// As [`FileState::became`], less what calls made of it that the user approved.
+    /// Describes a difference like [`FileState::became`], ignoring changes by approved calls.
     pub fn became(&self, now: &FileState) -> Option<String> {
         let became = self.state.became(now)?;
         (!self.changes.lead(&self.state, now)).then_some(became)
     }
 
-    /// A call that the user approved makes `after` of what is there.
+    /// Records that an approved call changes the file to `after`.
     pub(crate) fn changes_to(&self, before: FileState, after: Fingerprint) {
         let after = Some(after);
         self.changes.add(RecordedChange { before, after });
@@ -87,7 +86,7 @@ struct RecordedChange {
     after: Option<Fingerprint>,
 }
 
-/// What calls made of files that the user approved one by one. Clones share it.
+/// Changes to files by individually approved calls. Clones share the list.
 #[derive(Debug, Clone, Default)]
 pub struct Changes(Arc<Mutex<VecDeque<RecordedChange>>>);
 
@@ -100,7 +99,7 @@ impl Changes {
         }
     }
 
-    /// Whether these changes, and no others, made `now` of what was shown.
+    /// Whether exactly these changes lead from `shown` to `now`.
     fn lead(&self, shown: &FileState, now: &FileState) -> bool {
         let changes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut holds = &shown.holds;
@@ -114,7 +113,7 @@ impl Changes {
 }
 
 impl Target {
-    /// How the file stands now.
+    /// The current state of the file.
     pub(crate) async fn state(&self) -> FileState {
         let real = self.real().clone();
         let holds = match self.buffers().text(self.path()).await {
@@ -171,6 +170,6 @@ mod tests {
         assert!(became(&absent).starts_with("is gone"));
         assert_eq!(became(&elsewhere), "leads to /q\\n/f now");
         let made = absent.became(&state("one"));
-        assert_eq!(made.as_deref(), Some("was made by somebody else"));
+        assert_eq!(made.as_deref(), Some("was made by another program"));
     }
 }

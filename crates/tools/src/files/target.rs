@@ -1,7 +1,4 @@
-//! A file that is to be changed: in the editor when it is open there, on disk
-//! otherwise.
-//!
-//! Knows where text comes from and goes to, not what the change is.
+//! A file to be modified, through the editor if it is open there and on disk otherwise.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -15,7 +12,7 @@ use super::{atomic, blocking, check_size, file_error, open_regular};
 use crate::buffers::{OpenBuffers, Replaced, Replacement};
 use crate::error::ToolError;
 
-/// Most bytes of what autocommands changed that the model is shown.
+/// Maximum number of bytes shown of an autocommand's changes.
 const DIFFERENCE_BYTES: usize = 4096;
 const UNSAVED: &str = "The file is open in the editor with unsaved changes, so the change is in \
                        the editor and not on disk yet.";
@@ -23,38 +20,38 @@ const CONFLICT: &str = "On disk, another program changed it: only the user can d
                         keep.";
 const FORMATTED: &str = "The user's editor changed the text as it was saved:";
 
-/// A file that exists or can be made.
+/// A file that exists or can be created.
 pub(crate) struct Target {
     path: RealPath,
     buffers: Arc<dyn OpenBuffers>,
 }
 
-/// The text of a file, as it was read.
+/// The text of a file when it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileText {
-    /// The text, with its line ends and byte order mark.
+    /// The text with line endings and byte order mark.
     pub text: String,
-    /// How it is stored. Of an open file the editor knows.
+    /// How it is stored. The editor decides for an open file.
     encoding: Encoding,
 }
 
-/// What became of a new text.
+/// The result of storing a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Stored {
-    /// Size of the file or, while it is unsaved in the editor, of its text.
+    /// Size of the file or, if it is unsaved in the editor, of its text.
     pub bytes: u64,
-    /// What the model should know beyond success, a sentence each.
+    /// Remarks for the model besides success, a sentence each.
     remarks: Vec<String>,
-    /// What the file holds, where that is not the text that was to be stored.
+    /// The content of the file, if it differs from the text to be stored.
     pub(crate) holds: Option<Fingerprint>,
 }
 
 impl Target {
-    /// The file at `path`, which need not exist.
+    /// The file at `path`, which may not exist yet.
     ///
     /// # Errors
     ///
-    /// [`ToolError::Failed`] when it is not a regular file.
+    /// [`ToolError::Failed`] if it is not a regular file.
     pub(crate) async fn find(
         path: RealPath,
         buffers: Arc<dyn OpenBuffers>,
@@ -63,7 +60,7 @@ impl Target {
         blocking(move || match real.stat() {
             Ok(Some(stat)) => check_regular(real.as_path(), stat.st_mode),
             Ok(None) => Ok(()),
-            // What is wrong with the folders is known better when it is written.
+            // Writing reports problems with the folders more precisely.
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(()),
             Err(error) => Err(file_error("read", real.as_path(), &error)),
         })
@@ -76,21 +73,21 @@ impl Target {
         self.path.as_path()
     }
 
-    /// The same, for opening it.
+    /// The resolved path, for opening the file.
     pub(super) fn real(&self) -> &RealPath {
         &self.path
     }
 
-    /// Who may have it open.
+    /// The editor, which may have the file open.
     pub(super) fn buffers(&self) -> &dyn OpenBuffers {
         &*self.buffers
     }
 
-    /// The text as the user has it: the buffer's, or the file's.
+    /// The current text: the buffer's if the file is open, otherwise the file's.
     ///
     /// # Errors
     ///
-    /// When there is no such file, it cannot be read, is too large or no text.
+    /// The file does not exist, can't be read, is too large, or is binary.
     pub(crate) async fn text(&self) -> Result<FileText, ToolError> {
         if let Some(open) = self.buffers.text(self.path()).await {
             return Ok(FileText {
@@ -102,12 +99,12 @@ impl Target {
         blocking(move || read_text(&path)).await
     }
 
-    /// Makes `text` the file's text; `expected` is what it must still be, or `None`
-    /// to replace whatever is there and store UTF-8.
+    /// Replaces the text of the file. `expected` is the text that it must still have, or `None`
+    /// to replace any text and store UTF-8.
     ///
     /// # Errors
     ///
-    /// When it has changed meanwhile or cannot be written; it is then as it was.
+    /// The file has changed in the meantime or can't be written. It is unchanged then.
     pub(crate) async fn store(
         &self,
         expected: Option<FileText>,
@@ -124,7 +121,7 @@ impl Target {
                 .map_err(|character| cannot_hold(path.as_path(), encoding, character))?;
             if expected.is_some_and(|expected| !is_still(&path, &expected)) {
                 return Err(ToolError::Failed(format!(
-                    "{} was changed by another program meanwhile; nothing was written. Read it \
+                    "{} was changed by another program in the meantime, so nothing was written. Read it \
                      again.",
                     path.as_path().display()
                 )));
@@ -140,7 +137,7 @@ impl Target {
         .await
     }
 
-    /// Through the editor, which writes the file that was resolved or none.
+    /// Stores the text through the editor, which writes the resolved file or none.
     async fn store_open(
         &self,
         expected: Option<FileText>,
@@ -155,7 +152,8 @@ impl Target {
         };
         let replaced = self.buffers.replace(self.path(), new).await;
         let replaced = replaced.map_err(ToolError::Failed)?;
-        // The editor writes in place: another file here is another one than it wrote.
+        // The editor writes in place, so a different inode means that another file took its
+        // place.
         if replaced.saved && before.is_some() && self.identity().await? != before {
             return Err(ToolError::Failed(format!(
                 "{} became another file while the editor wrote it. Read it again.",
@@ -165,7 +163,7 @@ impl Target {
         Ok(Stored::of(replaced))
     }
 
-    /// Device and inode of the file, or `None` when there is none.
+    /// Device and inode of the file, or `None` if it does not exist.
     async fn identity(&self) -> Result<Option<(u64, u64)>, ToolError> {
         let path = self.path.clone();
         blocking(move || {
@@ -199,7 +197,7 @@ impl Stored {
         }
     }
 
-    /// What the model should know beyond success, with a blank before it.
+    /// The remarks, each preceded by a space.
     pub(crate) fn remark(&self) -> String {
         self.remarks.iter().map(|it| format!(" {it}")).collect()
     }

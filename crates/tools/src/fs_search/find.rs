@@ -1,4 +1,4 @@
-//! The `find` tool: files and folders whose name or path fits a glob.
+//! The `find` tool: lists files and folders whose name or path matches a glob.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,19 +12,18 @@ use serde_json::Value;
 
 use super::walk::Walk;
 use super::{
-    Deadline, SLACK, SearchRoot, counted, described_place, glob, left_out, limit, look, named,
-    unread,
+    Deadline, SLACK, SearchRoot, counted, described_place, glob, left_out, look, named, unread,
+    with_remarks,
 };
-use crate::builtin::{BuiltIn, FileAccess, STANDARD};
+use crate::builtin::{BuiltIn, FileAccess, STANDARD, facts};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::resolve;
+use crate::schema::count;
 use crate::tool::{Tool, ToolResult};
 use crate::{describe, schema};
 
-/// Paths that are shown unless a call says how many, and the most it can say.
-///
-/// Source of the first: `find` in the reference.
+/// Default and maximum number of paths.
 const PATHS: (usize, usize) = (500, 2000);
 
 /// Finds files by name.
@@ -44,7 +43,7 @@ struct Arguments {
     limit: Option<f64>,
 }
 
-/// Its row.
+/// The row of `find`.
 pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     preset: Some(STANDARD),
     files: FileAccess::Reads,
@@ -53,29 +52,13 @@ pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
 
 #[async_trait]
 impl Tool for Find {
-    fn name(&self) -> &str {
-        "find"
-    }
-
-    fn label(&self) -> &str {
-        "Find"
-    }
-
-    fn description(&self) -> &str {
-        "Find files and folders by a glob and print their paths, sorted; folders end in a slash. \
-         What .gitignore names is left out."
-    }
-
-    fn input_schema(&self) -> Value {
-        schema::strict::<Arguments>()
-    }
-
-    fn strict(&self) -> bool {
-        true
-    }
-
-    fn enabled(&self) -> bool {
-        false
+    facts! {
+        name: "find",
+        label: "Find",
+        description: "Find files and folders by a glob and print their paths, sorted; folders end in a slash. \
+                      What .gitignore names is left out.",
+        arguments: Arguments,
+        enabled: false,
     }
 
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
@@ -106,6 +89,7 @@ impl Tool for Find {
         let asked: Arguments = schema::arguments(self.name(), input)?;
         let mut place = SearchRoot::folder(&ctx, asked.path.as_deref()).await?;
         let mut pattern = asked.pattern;
+        // Without a path, a glob such as `../lib/*.rs` names the folder itself.
         if asked.path.is_none()
             && let Some((other, rest)) = glob::elsewhere(&ctx, &pattern).await?
         {
@@ -115,11 +99,12 @@ impl Tool for Find {
             let why = "The pattern is empty. * finds everything. Nothing was searched.";
             return Err(ToolError::InvalidInput(why.to_owned()));
         };
-        let (most, until) = (limit(asked.limit, PATHS.0, PATHS.1), Deadline::new(&ctx));
+        let (most, until) = (count(asked.limit, PATHS.0, PATHS.1), Deadline::new(&ctx));
         look(&ctx, move || search(&place, &glob, most, &until)).await
     }
 }
 
+/// Lists at most `most` matching paths, with remarks about what is missing.
 fn search(
     place: &SearchRoot,
     glob: &Override,
@@ -157,8 +142,5 @@ fn search(
     }
     remarks.extend(unread(tree.unread));
     remarks.extend(place.skipped(&tree.skipped, Some(glob)));
-    if remarks.is_empty() {
-        return Ok(found.concat());
-    }
-    Ok(format!("{}\n\n{}", found.join("\n"), remarks.join("\n")))
+    Ok(with_remarks(found.join("\n"), &remarks))
 }

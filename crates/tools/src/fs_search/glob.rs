@@ -1,4 +1,4 @@
-//! Globs of `find` and `grep`: the rules of .gitignore, for patterns as people write them.
+//! Globs of `find` and `grep`: .gitignore rules, extended to patterns as people write them.
 
 use std::path::{Component, Path};
 
@@ -8,11 +8,11 @@ use super::SearchRoot;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 
-/// A glob, compiled for the paths below a place.
+/// Compiles a glob for paths below the search root. An empty glob is none.
 ///
 /// # Errors
 ///
-/// It is no glob, or about files elsewhere.
+/// The glob is invalid or refers to files outside of the root.
 pub(super) fn compile(
     place: &SearchRoot,
     glob: Option<&str>,
@@ -31,12 +31,12 @@ pub(super) fn compile(
         .map_err(|error| invalid(&format!("is no glob: {error}")))
 }
 
-/// The place and the rest of a glob that starts with a folder elsewhere, such as
-/// `/etc/*.conf` or `../lib/*.rs`; `None` for one about the folder that is searched.
+/// Splits a glob that starts with another folder, such as `/etc/*.conf` or `../lib/*.rs`, into
+/// that search root and the rest. Returns `None` if it refers to the given root.
 ///
 /// # Errors
 ///
-/// The folder cannot be looked at.
+/// The folder can't be searched.
 pub(super) async fn elsewhere(
     ctx: &ToolContext,
     glob: &str,
@@ -46,20 +46,20 @@ pub(super) async fn elsewhere(
     };
     match SearchRoot::folder(ctx, Some(folder)).await {
         Ok(place) => Ok(Some((place, format!("/{rest}")))),
-        // As .gitignore has it, a leading slash means the folder that is searched.
+        // In .gitignore, a leading slash stands for the search root.
         Err(_) if glob.starts_with('/') => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// The folder of a glob that is about files elsewhere, and the rest.
+/// The folder of a glob that refers to files outside of the root, and the rest.
 pub(super) fn folder_elsewhere(glob: &str) -> Option<(&str, &str)> {
     let leads_out = glob.starts_with(['/', '~']) || glob.split('/').any(|part| part == "..");
     let (folder, rest) = split(glob);
     (leads_out && !folder.is_empty() && folder != "/").then_some((folder, rest))
 }
 
-/// The folder before the first part with a special character, and the rest.
+/// The path before the first component with a special character, and the rest.
 fn split(glob: &str) -> (&str, &str) {
     let special = glob.find(['*', '?', '[', '{', '\\']).unwrap_or(glob.len());
     match glob[..special].rfind('/') {
@@ -69,7 +69,7 @@ fn split(glob: &str) -> (&str, &str) {
     }
 }
 
-/// The glob as .gitignore has it, for paths below `root`.
+/// The glob in .gitignore syntax, relative to `root`.
 fn below(root: &Path, glob: &str) -> Result<String, &'static str> {
     let mut pattern = glob;
     let mut is_anchored = false;
@@ -84,7 +84,8 @@ fn below(root: &Path, glob: &str) -> Result<String, &'static str> {
     if let Ok(inner) = Path::new(folder).strip_prefix(root) {
         return Ok(format!("/{}{}", literal(inner), rest));
     }
-    // Characters that say something at the start of a line, or nothing at its end.
+    // Escapes `!` and `#`, which are special at the start, and a space, which is ignored at the
+    // end.
     let escape = if pattern.starts_with(['!', '#']) {
         "\\"
     } else {
@@ -98,7 +99,7 @@ fn below(root: &Path, glob: &str) -> Result<String, &'static str> {
     Ok(format!("{slash}{escape}{pattern}"))
 }
 
-/// A path as a glob that means only it, with a slash after each part.
+/// A glob that matches only this path, with a slash after each component.
 fn literal(path: &Path) -> String {
     let mut pattern = String::new();
     for part in path.components() {

@@ -1,7 +1,7 @@
-//! The `grep` tool: lines of files that match a regular expression.
+//! The `grep` tool: prints lines that match a regular expression.
 //!
-//! The engine is linear in time and no program is started, so a pattern is only ever
-//! a pattern.
+//! The engine runs in linear time and no program is started, so a pattern can't do anything but
+//! match.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,26 +18,25 @@ use serde_json::{Value, json};
 use super::matches::{Matches, compile};
 use super::walk::Walk;
 use super::{
-    Deadline, SLACK, SearchRoot, counted, described_place, glob, left_out, limit, look, named,
-    unread,
+    Deadline, SLACK, SearchRoot, counted, described_place, glob, left_out, look, named, unread,
+    with_remarks,
 };
-use crate::alias::{Alias, Own, text};
-use crate::builtin::{BuiltIn, FileAccess, STANDARD};
+use crate::alias::{Alias, text};
+use crate::builtin::{BuiltIn, FileAccess, STANDARD, facts};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{MAX_SIZE, check_size, open_regular};
+use crate::schema::count;
 use crate::tool::{Tool, ToolResult};
 use crate::{describe, schema};
 
-/// Lines that are shown unless a call says how many, and the most it can say.
-///
-/// Source of the first: `grep` in the reference.
+/// Default and maximum number of lines.
 const LINES: (usize, usize) = (100, 2000);
 
 /// Searches the text of files.
 pub(crate) struct Grep;
 
-/// Also what `search` asks for.
+/// Also the arguments of the alias `search`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
@@ -54,7 +53,7 @@ struct Arguments {
     limit: Option<f64>,
 }
 
-/// Its row.
+/// The row of `grep`.
 pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     preset: Some(STANDARD),
     files: FileAccess::Reads,
@@ -64,30 +63,14 @@ pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
 
 #[async_trait]
 impl Tool for Grep {
-    fn name(&self) -> &str {
-        "grep"
-    }
-
-    fn label(&self) -> &str {
-        "Grep"
-    }
-
-    fn description(&self) -> &str {
-        "Search files for lines that match a regular expression, each printed as path:line:text. \
-         Folders are searched with all that is in them, except for binary files and what \
-         .gitignore names."
-    }
-
-    fn input_schema(&self) -> Value {
-        schema::strict::<Arguments>()
-    }
-
-    fn strict(&self) -> bool {
-        true
-    }
-
-    fn enabled(&self) -> bool {
-        false
+    facts! {
+        name: "grep",
+        label: "Grep",
+        description: "Search files for lines that match a regular expression, each printed as path:line:text. \
+                      Folders are searched with all that is in them, except for binary files and what \
+                      .gitignore names.",
+        arguments: Arguments,
+        enabled: false,
     }
 
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
@@ -127,12 +110,12 @@ impl Tool for Grep {
         let place = SearchRoot::find(&ctx, asked.path.as_deref()).await?;
         let glob = glob::compile(&place, asked.glob.as_deref())?;
         let until = Deadline::new(&ctx);
-        let matches = Matches::new(matcher, limit(asked.limit, LINES.0, LINES.1), until);
+        let matches = Matches::new(matcher, count(asked.limit, LINES.0, LINES.1), until);
         look(&ctx, move || search(&place, glob.as_ref(), matches)).await
     }
 }
 
-/// `search`: lines that a pattern matches.
+/// The alias `search`.
 fn search_alias() -> Alias {
     let properties = json!({
         "pattern": {"type": "string", "description": "The regular expression."},
@@ -145,38 +128,47 @@ fn search_alias() -> Alias {
         label: "Search",
         description: "Search files for lines that match a regular expression.",
         schema: schema::object(properties, &["pattern"]),
-        tool: Arc::new(Grep),
-        other: None,
+        tool: |_| Arc::new(Grep),
         translate: |input, _| {
             let pattern = text("pattern", input)?;
             let pattern = match input["case_sensitive"].as_bool() {
+                // An empty pattern stays empty, so that it is refused.
                 Some(false) if !pattern.is_empty() => format!("(?i){pattern}"),
                 _ => pattern,
             };
-            Ok(Own::Tool(json!({
+            Ok(json!({
                 "label": "", "pattern": pattern, "path": input["path"], "glob": input["include"],
                 "limit": null,
-            })))
+            }))
         },
     }
 }
 
+/// Searches a file or a folder.
 fn search(
     place: &SearchRoot,
     glob: Option<&Override>,
     mut matches: Matches,
 ) -> Result<String, ToolError> {
-    if !place.is_folder {
-        let opened = open_regular(&place.path)?;
-        check_size(place.path(), opened.metadata.len())?;
-        matches.search(opened.file, &place.shown(place.path()));
-        let searched = Searched {
-            any: true,
-            alone: true,
-            ..Searched::default()
-        };
-        return Ok(report(&matches, &searched));
+    if place.is_folder {
+        return search_folder(place, glob, matches);
     }
+    let opened = open_regular(&place.path)?;
+    check_size(place.path(), opened.metadata.len())?;
+    matches.search(opened.file, &place.shown(place.path()));
+    let searched = Searched {
+        any: true,
+        alone: true,
+        ..Searched::default()
+    };
+    Ok(report(&matches, &searched))
+}
+
+fn search_folder(
+    place: &SearchRoot,
+    glob: Option<&Override>,
+    mut matches: Matches,
+) -> Result<String, ToolError> {
     let mut tree = place.tree(&matches.until)?;
     let mut searched = Searched::default();
     let mut walk = Walk::new(&mut tree);
@@ -191,6 +183,7 @@ fn search(
         }
         searched.any = true;
         match walk.tree.open_file(&entry.path) {
+            // A hard link to a secret has an innocent name, so only the open file shows it.
             Ok(opened) if walk.tree.is_linked(&opened.metadata) => {
                 walk.tree.skipped.push((entry.path.clone(), false));
             }
@@ -199,29 +192,29 @@ fn search(
             Err(_) => matches.unread += 1,
         }
     }
-    searched.unread = tree.unread;
+    let mut notes: Vec<String> = unread(tree.unread).into_iter().collect();
+    notes.extend(place.skipped(&tree.skipped, glob));
+    searched.notes = notes;
     searched.left_out = left_out(&tree);
-    searched.secrets = place.skipped(&tree.skipped, glob);
     Ok(report(&matches, &searched))
 }
 
-/// What a search went over.
+/// What a search covered.
 #[derive(Default)]
 struct Searched {
-    /// Whether there was a file.
+    /// Whether there was any file to search.
     any: bool,
-    /// Whether the call named it.
+    /// Whether the call named the file.
     alone: bool,
-    /// Files that are too large.
+    /// The number of files that are too large.
     large: usize,
-    /// Folders that could not be read.
-    unread: usize,
-    /// What is said when ignore files left nothing.
+    /// The remark about ignore files, if they excluded everything.
     left_out: Option<String>,
-    /// What is said of secrets.
-    secrets: Option<String>,
+    /// Remarks about unreadable folders and secrets.
+    notes: Vec<String>,
 }
 
+/// Formats the matches and remarks.
 fn report(matches: &Matches, searched: &Searched) -> String {
     let mut text = matches.lines.join("\n");
     let mut remarks = Vec::new();
@@ -251,12 +244,8 @@ fn report(matches: &Matches, searched: &Searched) -> String {
             remarks.push(format!("[{files} {what}.]"));
         }
     }
-    remarks.extend(unread(searched.unread));
-    remarks.extend(searched.secrets.clone());
-    if remarks.is_empty() {
-        return text;
-    }
-    format!("{text}\n\n{}", remarks.join("\n"))
+    remarks.extend_from_slice(&searched.notes);
+    with_remarks(text, &remarks)
 }
 
 fn nothing(matches: &Matches, searched: &Searched) -> &'static str {

@@ -1,5 +1,5 @@
-//! What ignore files leave out: `.gitignore`, `.ignore`, `.git/info/exclude` and the
-//! user's own list of Git.
+//! Ignore rules: `.gitignore`, `.ignore`, `.git/info/exclude`, and the user's global list of
+//! Git.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,29 +13,29 @@ use rustix::fs::{AtFlags, OFlags, statat};
 
 use crate::files::{RealPath, open_below};
 
-/// Largest ignore file that is read, in bytes (1 MiB).
+/// Maximum size of an ignore file in bytes (1 MiB).
 const MOST_BYTES: u64 = 1024 * 1024;
 
-/// The rules for what is in one folder, with those of the folders above it. Cheap to
+/// The rules for the entries of one folder, including those of the folders above it. Cheap to
 /// clone.
 #[derive(Clone)]
 pub(super) struct Rules(Option<Arc<Level>>);
 
 struct Level {
-    /// Of the folder above; none above a repository, which has rules of its own.
+    /// The rules of the folder above. A repository starts anew with only the user's rules.
     above: Rules,
-    /// Its files, the strongest first.
+    /// The folder's own files, highest precedence first.
     files: Vec<Gitignore>,
 }
 
 impl Rules {
-    /// Nothing is left out.
+    /// No rules.
     pub(super) fn none() -> Self {
         Self(None)
     }
 
-    /// Those of the folders above `root`, up to the nearest repository, and of the user.
-    /// `folder` is `root`, open.
+    /// The user's rules and those of the folders above `root`, up to the nearest repository.
+    /// `folder` is `root`, opened.
     pub(super) fn of(root: &RealPath, folder: &OwnedFd) -> Self {
         let mut folders = Vec::new();
         let mut is_repository = has_git(folder);
@@ -60,7 +60,7 @@ impl Rules {
         rules
     }
 
-    /// The rules for what is in `folder`, which is at `path`.
+    /// The rules for the entries of `folder`, which is at `path`.
     pub(super) fn within(&self, path: &Path, folder: &OwnedFd) -> Self {
         let names = [".ignore", ".gitignore", ".git/info/exclude"];
         let files = names.iter().filter_map(|name| read(path, folder, name));
@@ -76,7 +76,7 @@ impl Rules {
         Self(Some(Arc::new(Level { above, files })))
     }
 
-    /// The outermost level, which is the user's own.
+    /// The outermost level, which has the user's own rules.
     fn of_the_user(&self) -> Self {
         let mut rules = self;
         while let Some(level) = &rules.0
@@ -87,7 +87,7 @@ impl Rules {
         rules.clone()
     }
 
-    /// Returns true for what is left out. `path` is absolute.
+    /// Whether the rules exclude `path`, which is absolute.
     pub(super) fn leave_out(&self, path: &Path, is_folder: bool) -> bool {
         let mut rules = self;
         while let Some(level) = &rules.0 {
@@ -112,7 +112,7 @@ fn has_git(folder: &OwnedFd) -> bool {
     statat(folder, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
-/// The rules in one file; none if it cannot be read, as Git does.
+/// Parses an ignore file. One that can't be read has no rules, as in Git.
 fn read(root: &Path, folder: &OwnedFd, name: &str) -> Option<Gitignore> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK;
     let file = File::from(open_below(folder, Path::new(name), flags).ok()?);
@@ -124,7 +124,7 @@ fn read(root: &Path, folder: &OwnedFd, name: &str) -> Option<Gitignore> {
     let text = String::from_utf8_lossy(&bytes);
     let mut builder = GitignoreBuilder::new(root);
     for line in text.trim_start_matches('\u{feff}').lines() {
-        // A line that is no pattern is skipped.
+        // Git, too, skips a line that is not a valid pattern.
         let _ = builder.add_line(None, line);
     }
     builder.build().ok().filter(|rules| !rules.is_empty())

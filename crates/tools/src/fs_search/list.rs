@@ -1,4 +1,4 @@
-//! The `ls` tool: what is in a folder, and in the folders inside it.
+//! The `ls` tool: lists the entries of a folder and of its subfolders.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,21 +15,20 @@ use super::find::Find;
 use super::ignored::Rules;
 use super::walk::Tree;
 use super::{
-    Deadline, SLACK, SearchRoot, counted, is_skipped, left_out, limit, look, named, on_one_line,
-    unread,
+    Deadline, SLACK, SearchRoot, counted, is_skipped, left_out, look, named, on_one_line, unread,
+    with_remarks,
 };
-use crate::alias::{Alias, Own};
-use crate::builtin::{BuiltIn, FileAccess, STANDARD};
+use crate::alias::Alias;
+use crate::builtin::{BuiltIn, FileAccess, STANDARD, facts};
 use crate::context::ToolContext;
 use crate::error::ToolError;
+use crate::schema::count;
 use crate::tool::{Tool, ToolResult};
 use crate::{describe, schema};
 
-/// Entries that are shown unless a call says how many, and the most it can say.
-///
-/// Source of the first: `ls` in the reference.
+/// Default and maximum number of entries.
 const ENTRIES: (usize, usize) = (500, 2000);
-/// The deepest look, from the reference.
+/// Maximum depth.
 const DEPTH: usize = 10;
 
 /// Lists a folder.
@@ -49,7 +48,7 @@ struct Arguments {
     limit: Option<f64>,
 }
 
-/// Its row.
+/// The row of `ls`.
 pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     preset: Some(STANDARD),
     files: FileAccess::Reads,
@@ -57,7 +56,7 @@ pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     ..BuiltIn::new("ls", |_| Box::new(List))
 };
 
-/// `list_files`: what is in a folder, or what in it fits a glob.
+/// The alias `list_files`. With a pattern it runs `find`.
 fn list_files() -> Alias {
     let properties = json!({
         "path": {"type": ["string", "null"], "description": "The folder."},
@@ -69,17 +68,19 @@ fn list_files() -> Alias {
         label: "List files",
         description: "List a folder, or the files below it that fit a glob.",
         schema: schema::object(properties, &[]),
-        tool: Arc::new(List),
-        other: Some(Arc::new(Find)),
+        tool: |input| match input["pattern"].is_string() {
+            true => Arc::new(Find),
+            false => Arc::new(List),
+        },
         translate: |input, _| {
             let path = &input["path"];
             Ok(match input["pattern"].as_str() {
-                Some(pattern) => Own::Other(
-                    json!({"label": "", "pattern": pattern, "path": path, "limit": null}),
-                ),
-                None => Own::Tool(
-                    json!({"label": "", "path": path, "max_depth": input["max_depth"], "limit": null}),
-                ),
+                Some(pattern) => {
+                    json!({"label": "", "pattern": pattern, "path": path, "limit": null})
+                }
+                None => {
+                    json!({"label": "", "path": path, "max_depth": input["max_depth"], "limit": null})
+                }
             })
         },
     }
@@ -87,29 +88,13 @@ fn list_files() -> Alias {
 
 #[async_trait]
 impl Tool for List {
-    fn name(&self) -> &str {
-        "ls"
-    }
-
-    fn label(&self) -> &str {
-        "List"
-    }
-
-    fn description(&self) -> &str {
-        "List a folder: folders first, each with a slash, then files. With max_depth the folders \
-         inside it as well, without what .gitignore names."
-    }
-
-    fn input_schema(&self) -> Value {
-        schema::strict::<Arguments>()
-    }
-
-    fn strict(&self) -> bool {
-        true
-    }
-
-    fn enabled(&self) -> bool {
-        false
+    facts! {
+        name: "ls",
+        label: "List",
+        description: "List a folder: folders first, each with a slash, then files. With max_depth the folders \
+                      inside it as well, without what .gitignore names.",
+        arguments: Arguments,
+        enabled: false,
     }
 
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
@@ -138,8 +123,8 @@ impl Tool for List {
         let asked: Arguments = schema::arguments(self.name(), input)?;
         let place = SearchRoot::folder(&ctx, asked.path.as_deref()).await?;
         let until = Deadline::new(&ctx);
-        let most = limit(asked.limit, ENTRIES.0, ENTRIES.1);
-        let depth = limit(asked.max_depth, 1, DEPTH);
+        let most = count(asked.limit, ENTRIES.0, ENTRIES.1);
+        let depth = count(asked.max_depth, 1, DEPTH);
         look(&ctx, move || {
             let mut listing = Listing {
                 tree: place.tree(&until)?,
@@ -157,6 +142,7 @@ impl Tool for List {
     }
 }
 
+/// A listing in progress.
 struct Listing {
     tree: Tree,
     most: usize,
@@ -166,10 +152,10 @@ struct Listing {
 }
 
 impl Listing {
-    /// Adds what is in a folder, and in those inside it as deep as `depth`.
+    /// Adds the entries of a folder, and those of its subfolders down to `depth`.
     fn add(&mut self, folder: &Path, depth: usize, rules: Option<&Rules>) {
         let (mut entries, rules) = self.tree.entries(folder, rules);
-        // Folders first, each kind by name without regard to case.
+        // Folders come first; each kind is sorted by name, ignoring case.
         entries.sort_by_cached_key(|entry| {
             let name = entry.name().to_string_lossy().into_owned();
             (!entry.is_folder(), name.to_lowercase(), name)
@@ -225,6 +211,6 @@ impl Listing {
         }
         remarks.extend(unread(self.tree.unread));
         remarks.extend(secrets);
-        format!("{}\n\n{}", self.lines.join("\n"), remarks.join("\n"))
+        with_remarks(self.lines.join("\n"), &remarks)
     }
 }

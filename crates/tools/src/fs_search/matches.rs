@@ -1,7 +1,4 @@
-//! Lines of files that a pattern matches: bounded in number, in length and in time.
-//!
-//! Knows the engine, not the call: which files are searched and what is said of the
-//! result is the business of `grep`.
+//! Collects matching lines, bounded in number, length, and time.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Take};
@@ -15,55 +12,54 @@ use chat::truncate::{MAX_BYTES, floor_char_boundary};
 use super::Deadline;
 use crate::files::MAX_SIZE;
 
-/// Most bytes of a line that are shown.
+/// Maximum number of bytes shown of a line.
 const LINE: usize = 500;
-/// Most memory that one line may take before its file is left out (32 MB).
+/// Maximum memory for one line; a file with a longer line is skipped (32 MB).
 const HEAP: usize = 32 * 1024 * 1024;
 
-/// A NUL among so many first bytes means that it is not text, as for `read`.
+/// A NUL in this many first bytes marks a file as binary, as for `read`.
 const SNIFFED: u64 = 8 * 1024;
 
-/// A pattern, compiled.
+/// Compiles a pattern.
 ///
 /// # Errors
 ///
-/// What is wrong with it, as the engine says it.
+/// The error message of the regex engine.
 pub(super) fn compile(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, String> {
     RegexMatcherBuilder::new()
         .case_insensitive(ignore_case)
-        // A line is what is matched, so a line break in a pattern could never match; `$` is
-        // before the end of a line, whichever it is.
+        // Each line is matched alone, so `$` must match before `\r\n` as well.
         .crlf(true)
         .multi_line(true)
         .build(pattern)
         .map_err(|error| error.to_string())
 }
 
-/// Lines that matched so far.
+/// The matching lines found so far.
 pub(super) struct Matches {
     matcher: RegexMatcher,
     searcher: Searcher,
-    /// When the search has to end.
+    /// When the search must stop.
     pub until: Deadline,
     most: usize,
-    /// Each as `path:line:text`.
+    /// The lines as `path:line:text`.
     pub lines: Vec<String>,
     bytes: usize,
-    /// How many files they are of.
+    /// The number of files with matches.
     pub files: usize,
-    /// Files that could not be read to their end.
+    /// The number of files that could not be read to the end.
     pub unread: usize,
-    /// Files that are no text.
+    /// The number of binary files.
     pub binary: usize,
-    /// Whether there may be more than `lines`.
+    /// Whether there may be more matches than `lines`.
     pub is_full: bool,
 }
 
 impl Matches {
-    /// None yet, and at most `most`.
+    /// An empty list for at most `most` lines.
     pub(super) fn new(matcher: RegexMatcher, most: usize, until: Deadline) -> Self {
         let searcher = SearcherBuilder::new()
-            // Whether a file is binary is decided by its beginning.
+            // `search` detects binary files itself, by their first bytes.
             .binary_detection(BinaryDetection::none())
             .line_terminator(LineTerminator::crlf())
             .heap_limit(Some(HEAP))
@@ -83,7 +79,7 @@ impl Matches {
         }
     }
 
-    /// Adds the lines of a file, which is called `name`.
+    /// Adds the matching lines of a file, shown under `name`.
     pub(super) fn search(&mut self, file: File, name: &str) {
         let before = self.lines.len();
         let (matcher, mut searcher) = (self.matcher.clone(), self.searcher.clone());
@@ -93,7 +89,7 @@ impl Matches {
             self.unread += 1;
             return;
         }
-        // UTF-16 is full of NULs and recognized by its mark.
+        // UTF-16 text contains NULs, too; its byte order mark identifies it.
         if start.contains(&0) && !matches!(start[..], [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
             self.binary += 1;
             return;
@@ -118,8 +114,8 @@ impl Matches {
     }
 }
 
-/// A line as text: without its end, not longer than can be read, and without what a
-/// buffer line cannot hold.
+/// A line as text: without its ending, shortened, and without NULs, which a buffer line can't
+/// contain.
 fn as_shown(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_end_matches(['\n', '\r']).replace('\0', "␀");
@@ -130,7 +126,7 @@ fn as_shown(line: &[u8]) -> String {
     format!("{kept}… ({} bytes)", text.len())
 }
 
-/// The lines of one file.
+/// Receives the matches of one file.
 struct Of<'m, 'n>(&'m mut Matches, &'n str);
 
 impl Sink for Of<'_, '_> {
@@ -142,7 +138,7 @@ impl Sink for Of<'_, '_> {
     }
 }
 
-/// A file of any length, until there is no more time for it.
+/// Reads a file until the deadline.
 struct Stoppable(Take<File>, Deadline);
 
 impl Read for Stoppable {

@@ -1,8 +1,7 @@
-//! The tools that look around: `grep`, `find` and `ls`.
+//! The search tools `grep`, `find`, and `ls`.
 //!
-//! Here is what they have in common: how folders are walked, how long that may take,
-//! and how a path is shown. They only read, and what they print are paths as the
-//! call wrote them, so that the next call can use them.
+//! This module has what they share: the search root, the deadline, and the display of paths.
+//! Paths are printed relative to the path in the call, so that the next call can use them.
 
 mod find;
 mod glob;
@@ -36,8 +35,7 @@ use crate::files::{RealPath, blocking, file_error, resolve};
 use crate::secrets::Secrets;
 use crate::tool::ToolResult;
 
-/// Folders that hold no work of the user's: never looked into, unless a call names
-/// them.
+/// Folders that contain nothing of the user's. They are searched only if a call names them.
 const SKIPPED: [&str; 7] = [
     ".git",
     ".hg",
@@ -48,28 +46,28 @@ const SKIPPED: [&str; 7] = [
     "node_modules",
 ];
 
-/// On top of a call's time limit before anybody else gives it up: what was found by
-/// then is worth something.
+/// Added to a call's time limit before the supervisor gives it up, so that partial results are
+/// returned.
 const SLACK: Duration = Duration::from_secs(5);
 
-/// Most secrets that a result names.
+/// Maximum number of secrets that a result names.
 const MOST_NAMED: usize = 10;
 
-/// The file or folder that the arguments of a call name; the working directory if none.
+/// The path that a call names, or the working directory.
 fn named(input: &Value, cwd: &Path) -> PathBuf {
     let path = input["path"].as_str().filter(|it| !it.is_empty());
     let path = path.and_then(|it| resolve(cwd, it).ok());
     path.unwrap_or_else(|| cwd.to_owned())
 }
 
-/// Where a call looks, if it says so, for [`crate::Tool::describe`].
+/// The search root for [`crate::Tool::describe`], if the call names one.
 fn described_place(input: &describe::Arguments) -> Option<String> {
     let path = describe::optional(input, "path", Value::as_str)?;
     let place = path.map(|path| format!("  in {}", describe::visible_ends(path)));
     Some(place.unwrap_or_default())
 }
 
-/// Looks on a thread that may wait; of a call that was cancelled nothing is told.
+/// Runs a search on a blocking thread. A cancelled call has no result.
 async fn look(
     ctx: &ToolContext,
     work: impl FnOnce() -> Result<String, ToolError> + Send + 'static,
@@ -81,21 +79,22 @@ async fn look(
     Ok(ToolResult::text(text))
 }
 
-/// The place that a call looks in.
+/// The folder or file that a call searches.
 struct SearchRoot {
-    /// As the call wrote it; empty for the working directory.
+    /// The path as written in the call; empty for the working directory.
     written: String,
-    /// Where that is.
+    /// The resolved path.
     path: RealPath,
     is_folder: bool,
-    /// What is left out below it because it is secret; nothing where the call may read all
-    /// of it.
+    /// Decides what is left out below the root. `None` if the call may read everything there.
     secrets: Option<Arc<Secrets>>,
 }
 
+/// Whether the path is a folder.
+///
 /// # Errors
 ///
-/// Nothing is there, or it cannot be looked at.
+/// It does not exist or is not accessible.
 fn is_folder(path: &RealPath) -> Result<bool, ToolError> {
     let error = |error| file_error("looked at", path.as_path(), &error);
     let stat = path.stat().map_err(error)?;
@@ -104,11 +103,11 @@ fn is_folder(path: &RealPath) -> Result<bool, ToolError> {
 }
 
 impl SearchRoot {
-    /// The folder that `path` names.
+    /// Resolves `path`, which must be a folder.
     ///
     /// # Errors
     ///
-    /// As of [`SearchRoot::find`]; or it is no folder.
+    /// As for [`SearchRoot::find`], or it is not a folder.
     async fn folder(ctx: &ToolContext, path: Option<&str>) -> Result<Self, ToolError> {
         let place = Self::find(ctx, path).await?;
         if place.is_folder {
@@ -118,11 +117,11 @@ impl SearchRoot {
         Err(ToolError::InvalidInput(why))
     }
 
-    /// The place that `path` names, which must exist; none is the working directory.
+    /// Resolves `path`, or the working directory without one.
     ///
     /// # Errors
     ///
-    /// It does not exist, or cannot be looked at.
+    /// It does not exist or is not accessible.
     async fn find(ctx: &ToolContext, path: Option<&str>) -> Result<Self, ToolError> {
         let written = match path {
             None | Some("" | "." | "./") => String::new(),
@@ -146,20 +145,20 @@ impl SearchRoot {
         })
     }
 
-    /// The folder and all that is in it, without what is secret.
+    /// Opens the folder for a walk that leaves out secrets.
     ///
     /// # Errors
     ///
-    /// It cannot be read.
+    /// It can't be read.
     fn tree(&self, until: &Deadline) -> Result<Tree, ToolError> {
         Tree::open(&self.path, until, self.secrets.clone())
     }
 
-    /// What is said of secrets that were left out: folders, and the files that fit `glob`.
+    /// The remark about skipped secrets: folders, and the files that match `glob`.
     fn skipped(&self, skipped: &[(PathBuf, bool)], glob: Option<&Override>) -> Option<String> {
         let fits = |path: &Path| glob.is_none_or(|it| it.matched(path, false).is_whitelist());
         let (mut files, mut folders) = (Vec::new(), Vec::new());
-        // In the order of their paths and not in that of the disk.
+        // Sorted, because the order on disk is arbitrary.
         let skipped: BTreeMap<_, _> = skipped.iter().map(|(path, kind)| (path, kind)).collect();
         for (path, is_folder) in skipped {
             let path = self.path().join(path);
@@ -195,13 +194,13 @@ impl SearchRoot {
         self.path.as_path()
     }
 
-    /// A path below this one as the call would write it, on one line.
+    /// A path below the root as the call would write it, on one line.
     fn shown(&self, path: &Path) -> String {
         let inner = path.strip_prefix(self.path()).unwrap_or(path);
         let inner = inner.to_string_lossy();
         let outer = self.written.strip_suffix('/').unwrap_or(&self.written);
         let whole = match (outer, &*inner) {
-            // Of the root only the slash was cut off.
+            // An empty `outer` is "/" without its slash if the call did name a path.
             ("", inner) if self.written.is_empty() => inner.to_owned(),
             (outer, "") => outer.to_owned(),
             (outer, inner) => format!("{outer}/{inner}"),
@@ -210,8 +209,7 @@ impl SearchRoot {
     }
 }
 
-/// A name with what would break its line spelled out: a file name may contain any
-/// character.
+/// Escapes control characters, which file names may contain, so that a path stays on its line.
 fn on_one_line(name: &str) -> String {
     let mut shown = String::with_capacity(name.len());
     for character in name.chars() {
@@ -228,7 +226,7 @@ fn is_skipped(name: &std::ffi::OsStr) -> bool {
     SKIPPED.iter().any(|skipped| name == *skipped)
 }
 
-/// When a look around has to end.
+/// The time at which a search must stop.
 #[derive(Clone)]
 struct Deadline {
     cancel: CancellationToken,
@@ -249,7 +247,7 @@ impl Deadline {
         self.cancel.is_cancelled() || Instant::now() >= self.end
     }
 
-    /// What is said of a look that did not get to its end.
+    /// The remark about a search that did not finish.
     fn remark(&self) -> String {
         format!(
             "[Stopped after {} seconds, so this is not all. Name a smaller path.]",
@@ -258,23 +256,21 @@ impl Deadline {
     }
 }
 
-/// A limit that a call asks for, from 1 to `most`.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the cast saturates, which is what is wanted"
-)]
-fn limit(asked: Option<f64>, usual: usize, most: usize) -> usize {
-    asked.map_or(usual, |it| it as usize).clamp(1, most)
+/// A text, followed by remarks if there are any.
+fn with_remarks(text: String, remarks: &[String]) -> String {
+    match remarks {
+        [] => text,
+        remarks => format!("{text}\n\n{}", remarks.join("\n")),
+    }
 }
 
-/// What is said of folders that could not be read.
+/// The remark about folders that could not be read.
 fn unread(folders: usize) -> Option<String> {
     let folders = (folders > 0).then(|| counted(folders, "folder", "folders"))?;
     Some(format!("[{folders} could not be read.]"))
 }
 
-/// What is said when ignore files left nothing of a tree.
+/// The remark for the case that ignore files exclude everything.
 fn left_out(tree: &Tree) -> Option<String> {
     let entries = counted(tree.all_ignored()?, "name is", "names are");
     Some(format!(

@@ -1,7 +1,7 @@
-//! Everything below a folder, in order, without following a link.
+//! Walks a folder in order without following links.
 //!
-//! Each folder and file is opened below the folder that was resolved, so that a link
-//! that appears on the way leads nowhere.
+//! Each folder and file is opened relative to the resolved root, so a link that appears in the
+//! meantime leads nowhere.
 
 use std::ffi::OsStr;
 use std::fs::Metadata;
@@ -20,12 +20,12 @@ use crate::error::ToolError;
 use crate::files::{Opened, RealPath, file_error, open_below, open_regular_in};
 use crate::secrets::Secrets;
 
-/// A name in a folder.
+/// An entry of a folder.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// From the root of the walk.
+    /// The path relative to the root of the walk.
     pub path: PathBuf,
-    /// What it is; a link is a link.
+    /// The type. Links are not followed.
     pub kind: FileType,
 }
 
@@ -39,30 +39,29 @@ impl Entry {
     }
 }
 
-/// A folder and all that is in it.
+/// A folder that is searched with everything below it.
 pub(super) struct Tree {
     root: OwnedFd,
     path: RealPath,
     until: Deadline,
-    /// Folders that could not be read.
+    /// The number of folders that could not be read.
     pub unread: usize,
-    /// What is not shown because it is secret, from the root of the walk, and whether it
-    /// is a folder.
+    /// Secret entries that are left out, relative to the root, and whether each is a folder.
     pub skipped: Vec<(PathBuf, bool)>,
-    /// What is secret; nothing where the call may read the folder with all that is in it.
+    /// Decides what is secret. `None` if the call may read everything in the folder.
     secrets: Option<Arc<Secrets>>,
-    /// Files and folders that ignore files left out.
+    /// The number of entries that ignore files exclude.
     ignored: usize,
-    /// Those that they did not.
+    /// The number of entries that they don't exclude.
     kept: usize,
 }
 
 impl Tree {
-    /// Opens the folder. What is secret below it is left out.
+    /// Opens a folder. Secret entries below it are left out.
     ///
     /// # Errors
     ///
-    /// It cannot be read.
+    /// The folder can't be read.
     pub(super) fn open(
         path: &RealPath,
         until: &Deadline,
@@ -82,18 +81,18 @@ impl Tree {
         })
     }
 
-    /// The rules above the folder.
+    /// The ignore rules above the folder.
     pub(super) fn rules(&self) -> Rules {
         Rules::of(&self.path, &self.root)
     }
 
-    /// How many names ignore files left out, if they left nothing.
+    /// The number of excluded entries, if ignore files exclude all of them.
     pub(super) fn all_ignored(&self) -> Option<usize> {
         (self.kept == 0 && self.ignored > 0).then_some(self.ignored)
     }
 
-    /// What is in `folder`, sorted by name, and the rules for it. `above` are the rules
-    /// for the folder itself; without any, nothing is left out.
+    /// The entries of `folder`, sorted by name, and its ignore rules. `above` are the rules of
+    /// the folder above; without them, nothing is ignored.
     pub(super) fn entries(
         &mut self,
         folder: &Path,
@@ -101,7 +100,7 @@ impl Tree {
     ) -> (Vec<Entry>, Option<Rules>) {
         match self.read(folder, above) {
             Ok(read) => read,
-            // Gone meanwhile.
+            // The folder was removed in the meantime.
             Err(Errno::NOENT) => (Vec::new(), None),
             Err(_) => {
                 self.unread += 1;
@@ -144,8 +143,10 @@ impl Tree {
                 self.skipped.push((folder.join(name), is_folder));
                 continue;
             }
-            let path = folder.join(name);
-            entries.push(Entry { path, kind });
+            entries.push(Entry {
+                path: folder.join(name),
+                kind,
+            });
         }
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         Ok((entries, rules))
@@ -155,7 +156,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// It is no regular file any more or cannot be read.
+    /// It can't be read, or is no longer a regular file.
     pub(super) fn open_file(&self, path: &Path) -> Result<Opened, ToolError> {
         let shown = self.path.as_path().join(path);
         let error = |error: Errno| file_error("read", &shown, &io::Error::from(error));
@@ -166,13 +167,13 @@ impl Tree {
         open_regular_in(&folder, Path::new(name), &shown)
     }
 
-    /// Whether an open file is another name of a secret one.
+    /// Whether an open file is a hard link to a secret file.
     pub(super) fn is_linked(&self, metadata: &Metadata) -> bool {
         let secrets = self.secrets.as_ref();
         secrets.is_some_and(|it| it.linked(metadata).is_some())
     }
 
-    /// Where a link leads, as it says.
+    /// The target of a link, as stored.
     pub(super) fn target(&self, path: &Path) -> Option<String> {
         let parent = path.parent().unwrap_or(Path::new(""));
         let folder = open_below(&self.root, parent, OFlags::RDONLY | OFlags::DIRECTORY).ok()?;
@@ -181,20 +182,21 @@ impl Tree {
     }
 }
 
+/// The type of an entry on file systems that don't report it with the name.
 fn kind_of(folder: &OwnedFd, name: &OsStr) -> FileType {
     let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
     stat.map_or(FileType::Unknown, |it| FileType::from_raw_mode(it.st_mode))
 }
 
-/// Goes through a tree: a folder before what is in it.
+/// Iterates over a tree, each folder before its entries.
 pub(super) struct Walk<'t> {
     pub tree: &'t mut Tree,
-    /// What is left of the folders on the way, the innermost last.
+    /// The remaining entries of the folders on the way, the innermost last.
     stack: Vec<(std::vec::IntoIter<Entry>, Option<Rules>)>,
 }
 
 impl<'t> Walk<'t> {
-    /// Leaves out what ignore files name, and the folders that hold no work of the user's.
+    /// Starts a walk. It skips what ignore files exclude, and folders such as `.git`.
     pub(super) fn new(tree: &'t mut Tree) -> Self {
         let rules = tree.rules();
         let (entries, rules) = tree.entries(Path::new(""), Some(&rules));

@@ -1,19 +1,19 @@
-//! The text of a page in the encoding that it is in, by the rules of browsers: a byte order
-//! mark, then the header's `charset`, then what an HTML page says of itself, else UTF-8.
+//! Decodes a page as browsers do: by byte order mark, then the header's `charset`, then the
+//! page's own declaration, else as UTF-8.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-/// How far into a page its own word is looked for, as browsers do.
+/// How many bytes of a page are searched for its declaration, as in browsers.
 const SNIFFED: usize = 1024;
 
-/// The text of a body whose `Content-Type` is `kind`. What no character is becomes U+FFFD.
+/// Decodes a body whose `Content-Type` is `kind`. Invalid bytes become U+FFFD.
 pub(super) fn decode(kind: &str, body: &[u8]) -> String {
     let named = charset(kind).and_then(|label| Encoding::for_label(label.as_bytes()));
     let encoding = named.or_else(|| own(body)).unwrap_or(UTF_8);
     encoding.decode(body).0.into_owned()
 }
 
-/// Whether the body is text in an encoding whose letters may hold NULs.
+/// Whether the body is UTF-16, in which text contains NULs.
 pub(super) fn is_wide(kind: &str, body: &[u8]) -> bool {
     let named = charset(kind).and_then(|label| Encoding::for_label(label.as_bytes()));
     let marked = Encoding::for_bom(body).map(|(encoding, _)| encoding);
@@ -29,7 +29,7 @@ fn charset(kind: &str) -> Option<String> {
     Some(value.trim().trim_matches('"').to_owned())
 }
 
-/// What an HTML page says in `<meta charset=…>` or `<meta … content="…; charset=…">`.
+/// The encoding declared in `<meta charset=…>` or `<meta … content="…; charset=…">`.
 fn own(body: &[u8]) -> Option<&'static Encoding> {
     let start = String::from_utf8_lossy(&body[..body.len().min(SNIFFED)]).to_ascii_lowercase();
     let meta = start.split("<meta").skip(1).find(|it| {
@@ -43,7 +43,7 @@ fn own(body: &[u8]) -> Option<&'static Encoding> {
         .trim_start_matches(['"', '\'']);
     let end = value.find(|it: char| !it.is_ascii_alphanumeric() && !"-_:.".contains(it));
     let encoding = Encoding::for_label(&value.as_bytes()[..end.unwrap_or(value.len())])?;
-    // A page that could be read this far is in no UTF-16, whatever it says.
+    // The declaration was readable as ASCII, so the page can't be UTF-16.
     Some(if encoding == UTF_16LE || encoding == UTF_16BE {
         UTF_8
     } else {

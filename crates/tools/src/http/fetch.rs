@@ -1,9 +1,8 @@
-//! One page, fetched: every hop looked at before it is connected to, and what is
-//! connected to is what was looked at.
+//! Fetches a page. Each redirect is checked before connecting.
 //!
-//! The name is resolved here, once, and the connection is made to the addresses that
-//! were checked, so a name cannot lead elsewhere in between. Proxies are not used:
-//! they would resolve the name a second time.
+//! Host names are resolved here once, and the connection uses the addresses that were checked,
+//! so a name can't lead elsewhere in between. Proxies are not used because they would resolve
+//! the name again.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -16,27 +15,27 @@ use url::{Host, Url};
 use crate::address::HttpAllow;
 use crate::error::ToolError;
 
-/// Most redirects that are followed.
+/// Maximum number of redirects.
 const HOPS: usize = 10;
-/// How long a connection may take to come about.
+/// Time limit for establishing a connection.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(super) struct Fetched {
-    /// Where from, in the end.
+    /// The final address.
     pub url: Url,
-    /// The status line's words, such as `200 OK`.
+    /// The status line, such as `200 OK`.
     pub status: String,
     /// Whether the status is a success.
     pub is_success: bool,
-    /// What the server says it is.
+    /// The `Content-Type`.
     pub kind: String,
-    /// The body, as far as it was fetched.
+    /// The body, up to the maximum size.
     pub body: Vec<u8>,
-    /// Whether there is more of it.
+    /// Whether the body was longer.
     pub is_cut: bool,
-    /// Where it wants to lead, when that is not followed.
+    /// The target of a redirect that was not followed.
     pub leads: Option<Url>,
 }
 
@@ -44,7 +43,7 @@ pub(super) struct Fetched {
 ///
 /// # Errors
 ///
-/// It may not be reached, or cannot be; nothing near was connected to.
+/// An address is refused or unreachable.
 pub(super) async fn fetch(
     first: Url,
     allow: &HttpAllow,
@@ -58,7 +57,7 @@ pub(super) async fn fetch(
             return receive(response, url, most).await;
         };
         check(&next)?;
-        // Nobody was asked about a listed host; about another somebody has to be.
+        // The rule approved only the listed hosts, so another host needs its own approval.
         if is_listed && !allow.names(&next) {
             let mut fetched = described(&response, url);
             fetched.leads = Some(next);
@@ -71,11 +70,11 @@ pub(super) async fn fetch(
     )))
 }
 
-/// What no address may have, whatever it leads to.
+/// Checks the parts of an address that don't depend on the host.
 ///
 /// # Errors
 ///
-/// It has it.
+/// The scheme is not HTTP, or the address contains a password.
 pub(super) fn check(url: &Url) -> Result<(), ToolError> {
     let refused = |why: String| Err(ToolError::InvalidInput(why));
     if !matches!(url.scheme(), "http" | "https") {
@@ -100,7 +99,7 @@ async fn get(url: &Url, allow: &HttpAllow) -> Result<Response, ToolError> {
     sent.map_err(|error| failed(url, &error))
 }
 
-/// The host and its addresses, each of them looked at.
+/// Resolves the host and checks the port and each address.
 async fn reachable(url: &Url, allow: &HttpAllow) -> Result<(String, Vec<SocketAddr>), ToolError> {
     let no_host = || ToolError::InvalidInput(format!("{url} names no host."));
     let port = url.port_or_known_default().ok_or_else(no_host)?;
@@ -134,7 +133,7 @@ async fn reachable(url: &Url, allow: &HttpAllow) -> Result<(String, Vec<SocketAd
 }
 
 fn client(host: &str, addresses: &[SocketAddr]) -> reqwest::Result<Client> {
-    // A provider that was installed before is as good.
+    // Fails if a provider is installed already, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
         .no_proxy()
@@ -147,14 +146,13 @@ fn client(host: &str, addresses: &[SocketAddr]) -> reqwest::Result<Client> {
 }
 
 fn redirect(response: &Response, url: &Url) -> Option<Url> {
-    // Servers write other letters than those of ASCII as they are; the address has them
-    // as escapes.
+    // Some servers send non-ASCII characters unescaped; `join` escapes them.
     let location = String::from_utf8_lossy(response.headers().get(LOCATION)?.as_bytes());
     let is_redirect = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
     is_redirect.then(|| url.join(location.trim()).ok())?
 }
 
-/// What came back, without its body.
+/// The response without its body.
 fn described(response: &Response, url: Url) -> Fetched {
     let kind = response.headers().get(CONTENT_TYPE);
     let kind = kind.and_then(|it| it.to_str().ok()).unwrap_or_default();
@@ -187,7 +185,8 @@ async fn receive(mut response: Response, url: Url, most: usize) -> Result<Fetche
     }
 }
 
-/// The innermost reason: the outer ones say that a request failed.
+/// Words an error by its innermost cause, because the outer ones only say that a request
+/// failed.
 fn failed(url: &Url, error: &reqwest::Error) -> ToolError {
     let mut reason: &dyn std::error::Error = error;
     while let Some(inner) = reason.source() {

@@ -1,6 +1,6 @@
-//! The `http_get` tool: the text behind an address.
+//! The `http_get` tool: fetches the text at an address.
 //!
-//! `fetch` sends the request to what `address` lets it reach; `page` formats the answer.
+//! `fetch` sends the request to addresses that `address` allows; `page` formats the response.
 
 mod charset;
 mod fetch;
@@ -16,16 +16,16 @@ use serde_json::Value;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::builtin::BuiltIn;
+use crate::builtin::{BuiltIn, facts};
 use crate::context::ToolContext;
 use crate::error::ToolError;
+use crate::schema::count;
 use crate::tool::{Tool, ToolResult};
 use crate::{describe, schema};
 
-/// Bytes of a body that are fetched unless a call says how many, and the most it can
-/// say: 1 MB and 10 MB in the agent specification.
+/// Default and maximum number of bytes fetched: 1 MB and 10 MB.
 const SIZE: (usize, usize) = (1024 * 1024, 10 * 1024 * 1024);
-/// On top of the time limit before anybody else gives the call up.
+/// Added to the time limit before the supervisor gives the call up.
 const SLACK: Duration = Duration::from_secs(5);
 
 /// Fetches a page.
@@ -43,35 +43,19 @@ struct Arguments {
     max_size: Option<f64>,
 }
 
-/// Its row.
+/// The row of `http_get`.
 pub(crate) const BUILT_IN: BuiltIn = BuiltIn::new("http_get", |_| Box::new(HttpGet));
 
 #[async_trait]
 impl Tool for HttpGet {
-    fn name(&self) -> &str {
-        "http_get"
-    }
-
-    fn label(&self) -> &str {
-        "Fetch"
-    }
-
-    fn description(&self) -> &str {
-        "Fetch the text of a web address with GET and follow redirects. HTML comes as it is. Of long \
-         text only the start is returned (2000 lines or 50 KB), with the path of a file that has \
-         what was fetched. What only this machine can reach is refused."
-    }
-
-    fn input_schema(&self) -> Value {
-        schema::strict::<Arguments>()
-    }
-
-    fn strict(&self) -> bool {
-        true
-    }
-
-    fn enabled(&self) -> bool {
-        false
+    facts! {
+        name: "http_get",
+        label: "Fetch",
+        description: "Fetch the text of a web address with GET and follow redirects. HTML comes as it is. Of long \
+                      text only the start is returned (2000 lines or 50 KB), with the path of a file that has \
+                      what was fetched. What only this machine can reach is refused.",
+        arguments: Arguments,
+        enabled: false,
     }
 
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
@@ -98,7 +82,7 @@ impl Tool for HttpGet {
             ))
         })?;
         fetch::check(&url)?;
-        let most = size(arguments.max_size);
+        let most = count(arguments.max_size, SIZE.0, SIZE.1);
         let fetched = tokio::select! {
             fetched = timeout(ctx.timeout, fetch::fetch(url, &ctx.http, most)) => fetched,
             () = ctx.cancel.cancelled() => return Err(ToolError::Cancelled),
@@ -110,19 +94,11 @@ impl Tool for HttpGet {
             ))
         })??;
         let page = page::page(&fetched, most, id, &ctx.output_dir);
-        // Where a redirect leads is an answer to go on from; an error page is none.
+        // A redirect that was not followed is a result that the model can act on; an error page
+        // is an error.
         if fetched.is_success || fetched.leads.is_some() {
             return Ok(ToolResult::text(page));
         }
         Err(ToolError::Failed(page))
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the cast saturates, which is what is wanted"
-)]
-fn size(asked: Option<f64>) -> usize {
-    asked.map_or(SIZE.0, |it| it as usize).clamp(1, SIZE.1)
 }

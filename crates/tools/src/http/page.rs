@@ -1,6 +1,5 @@
-//! What the model reads of a page: what it is, its text, and what is missing.
-//!
-//! Of what is cut, all that was fetched goes into a file.
+//! Formats a response for the model: status, text, and notices about missing parts. If the text
+//! is cut, everything fetched is kept in a file.
 
 use std::path::Path;
 
@@ -12,10 +11,10 @@ use super::charset;
 use super::fetch::Fetched;
 use crate::output::keep;
 
-/// A NUL among so many first bytes means that it is not text, as for `read`.
+/// A NUL in this many first bytes marks a body as binary, as for `read`.
 const SNIFFED: usize = 8 * 1024;
 
-/// The page in words. `most` is how many bytes of it were to be fetched.
+/// Formats a response of which at most `most` bytes were requested.
 pub(super) fn page(fetched: &Fetched, most: usize, id: &ToolUseId, folder: &Path) -> String {
     let head = head(fetched);
     if let Some(next) = &fetched.leads {
@@ -33,18 +32,7 @@ pub(super) fn page(fetched: &Fetched, most: usize, id: &ToolUseId, folder: &Path
         return format!("{head}\n\n(no text: {size} of binary data)\n\n[{file}]");
     }
     let text = charset::decode(&fetched.kind, &fetched.body).replace('\0', "␀");
-    let shown = truncate_head(&text);
-    let mut notices = Vec::new();
-    if shown.truncated_by.is_some() {
-        let lines = match shown.first_line_exceeds_limit {
-            true => format!("the first {} of a line", format_size(MAX_BYTES as u64)),
-            false => format!(
-                "the first {} of {} lines",
-                shown.output_lines, shown.total_lines
-            ),
-        };
-        notices.push(format!("[Showing {lines}. {}]", kept(fetched, id, folder)));
-    }
+    let (content, mut notices) = start(&text, || kept(fetched, id, folder));
     if fetched.is_cut {
         notices.push(format!(
             "[Only the first {} were fetched. Set max_size for more, at most {}.]",
@@ -52,17 +40,37 @@ pub(super) fn page(fetched: &Fetched, most: usize, id: &ToolUseId, folder: &Path
             SIZE.1
         ));
     }
-    let content = match shown.first_line_exceeds_limit {
-        true => &text[..floor_char_boundary(&text, MAX_BYTES)],
-        false => shown.content,
-    };
     if notices.is_empty() {
         return format!("{head}\n\n{content}");
     }
     format!("{head}\n\n{content}\n\n{}", notices.join("\n"))
 }
 
-/// What it is, on one line: what a server says may not break it.
+/// The start of the text that is shown, and a notice if it is not everything. `file` keeps
+/// the rest and says where.
+fn start(text: &str, file: impl FnOnce() -> String) -> (&str, Vec<String>) {
+    let shown = truncate_head(text);
+    if shown.truncated_by.is_none() {
+        return (shown.content, Vec::new());
+    }
+    // One long line, as in minified scripts, is cut within the line.
+    let (content, lines) = match shown.first_line_exceeds_limit {
+        true => (
+            &text[..floor_char_boundary(text, MAX_BYTES)],
+            format!("the first {} of a line", format_size(MAX_BYTES as u64)),
+        ),
+        false => (
+            shown.content,
+            format!(
+                "the first {} of {} lines",
+                shown.output_lines, shown.total_lines
+            ),
+        ),
+    };
+    (content, vec![format!("[Showing {lines}. {}]", file())])
+}
+
+/// Status and type on one line. Removes control characters, which could break the line.
 fn head(fetched: &Fetched) -> String {
     let kind = match fetched.kind.as_str() {
         "" => "of no type",
@@ -79,14 +87,14 @@ fn head(fetched: &Fetched) -> String {
 fn is_binary(fetched: &Fetched) -> bool {
     let kind = fetched.kind.split('/').next().unwrap_or_default();
     let start = &fetched.body[..fetched.body.len().min(SNIFFED)];
-    // A cut may go through a character.
+    // The sample may end within a character, which is not an error.
     let is_broken = std::str::from_utf8(start).is_err_and(|it| it.error_len().is_some());
     (start.contains(&0) && !charset::is_wide(&fetched.kind, start))
         || (is_broken && !matches!(kind, "text") && !fetched.kind.contains("charset"))
         || (matches!(kind, "image" | "audio" | "video" | "font") && !fetched.kind.contains("xml"))
 }
 
-/// Where all of it is now.
+/// Keeps the body in a file and says where it is.
 fn kept(fetched: &Fetched, id: &ToolUseId, folder: &Path) -> String {
     match keep(folder, "http", id.as_str(), &fetched.body) {
         Ok(path) => format!("What was fetched: {}", path.display()),

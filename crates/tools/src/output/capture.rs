@@ -1,7 +1,5 @@
-//! Keeps of a command's output what a model can be given: its end as text, exact
-//! counts, and everything in a file once it is too long.
-//!
-//! Memory is bounded whatever the command prints. Knows no notice's wording.
+//! Captures a command's output in bounded memory: its end as text, exact counts, and a file
+//! with everything once the output is too long.
 
 use std::path::{Path, PathBuf};
 
@@ -9,55 +7,54 @@ use chat::truncate::{MAX_BYTES, MAX_LINES, ceil_char_boundary};
 
 use super::overflow::Overflow;
 
-/// Stands for a NUL byte, which a buffer line cannot hold.
+/// Replaces NUL bytes, which a buffer line can't contain.
 const NUL_SHOWN: char = '␀';
-/// The end that is kept in memory is cut back to this many bytes…
+/// Bytes that remain when the kept end is trimmed…
 const KEPT: usize = 2 * MAX_BYTES;
-/// …when it reaches this many.
+/// …which happens at this size.
 const CUT_AT: usize = 4 * MAX_BYTES;
 
-/// What was kept of an output.
+/// Captured output.
 #[derive(Debug, Default)]
 pub(crate) struct Captured {
     /// The end of the output, or all of it, without trailing white space.
     pub text: String,
-    /// Lines of the whole output, trailing blank ones left out.
+    /// The number of lines of the whole output without trailing blank lines.
     pub total_lines: usize,
-    /// Where the whole output is, if it was too long to be returned.
+    /// The file with the whole output, if it was too long.
     pub full: Option<FullOutput>,
 }
 
 /// The file with a long output.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FullOutput {
-    /// All of it.
+    /// The file has everything.
     Whole(PathBuf),
-    /// Its first bytes, as many as one output may take on disk.
+    /// The file has the start, up to the size limit.
     Start(PathBuf),
-    /// It could not be kept; the reason.
+    /// The file could not be written, and why.
     Lost(String),
 }
 
-/// Collects output as it arrives.
+/// Captures output as it arrives.
 pub(crate) struct Capture {
-    /// Bytes of a character whose rest is still to come.
+    /// Bytes of an incomplete UTF-8 character.
     unfinished: Vec<u8>,
     /// The text of the last push.
     latest: String,
     tail: String,
-    /// White space after `tail`: at the end of an output it is not part of it, however
-    /// much there is.
+    /// White space after `tail`. At the end of the output it is dropped, however much there is.
     blank: Blank,
     bytes: usize,
     newlines: usize,
-    /// Newlines before the last character that is not white space.
+    /// The number of newlines before the last non-blank character.
     newlines_at_ink: usize,
     has_ink: bool,
     overflow: Overflow,
 }
 
 impl Capture {
-    /// Long output goes to a file in `output_dir` named after the tool and the call.
+    /// Long output goes to a file in `output_dir`, named after the tool and the call.
     pub(crate) fn new(output_dir: &Path, name: &str, id: &str) -> Self {
         Self {
             unfinished: Vec::new(),
@@ -72,7 +69,7 @@ impl Capture {
         }
     }
 
-    /// Adds what was read and gives it back as text.
+    /// Adds bytes and returns them as text.
     pub(crate) async fn push(&mut self, bytes: &[u8]) -> &str {
         self.unfinished.extend_from_slice(bytes);
         let rest = unfinished_character(&self.unfinished);
@@ -83,7 +80,7 @@ impl Capture {
         &self.latest
     }
 
-    /// Ends the output: an unfinished character becomes `U+FFFD`.
+    /// Ends the output. An incomplete character becomes `U+FFFD`.
     pub(crate) async fn finish(mut self) -> Captured {
         self.latest = as_text(&self.unfinished);
         self.add_latest().await;
@@ -114,7 +111,7 @@ impl Capture {
         self.blank.kept.push_str(&self.latest[ink..]);
         self.bytes += self.latest.len();
         if !self.overflow.is_open() && (self.bytes > MAX_BYTES || self.newlines >= MAX_LINES) {
-            // Nothing was cut so far, so this is the whole output.
+            // Nothing has been trimmed yet, so this is the whole output.
             self.overflow.open().await;
             self.overflow.write(&self.tail).await;
             self.overflow.write(&self.blank.kept).await;
@@ -133,20 +130,20 @@ impl Capture {
     }
 }
 
-/// White space that may be followed by something.
+/// White space that may turn out to be trailing.
 #[derive(Default)]
 struct Blank {
     /// Its end, or all of it.
     kept: String,
-    /// Whether its start was cut off.
+    /// Whether its start was trimmed.
     is_cut: bool,
 }
 
 impl Blank {
-    /// Puts it behind `tail`, as something follows.
+    /// Appends the white space to `tail` because more text follows.
     fn end(&mut self, tail: &mut String) {
         if std::mem::take(&mut self.is_cut) {
-            // What was before it is too far from the end.
+            // The white space alone exceeds the limit, so the text before it is out of reach.
             tail.clear();
         }
         tail.push_str(&self.kept);
@@ -154,7 +151,7 @@ impl Blank {
     }
 }
 
-/// Cuts a text back to its end once it is too long; returns true when it did.
+/// Trims a long text to its end. Returns true if it did.
 fn cut(text: &mut String) -> bool {
     let is_long = text.len() >= CUT_AT;
     if is_long {
@@ -176,13 +173,13 @@ fn as_text(bytes: &[u8]) -> String {
     }
 }
 
-/// How many bytes at the end are the start of a character that goes on.
+/// The number of bytes at the end that form an incomplete character.
 fn unfinished_character(bytes: &[u8]) -> usize {
     let last = bytes.len().min(3);
     (1..=last)
         .find(|&back| {
             let rest = &bytes[bytes.len() - back..];
-            // "No error length" means: valid so far, more may come.
+            // "No error length" means that the bytes are valid so far and more may follow.
             std::str::from_utf8(rest)
                 .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
         })

@@ -1,8 +1,6 @@
-//! Passes output on while a command runs: often enough to watch, never more than
-//! an editor can draw.
+//! Passes output on while a command runs, at a rate that an editor can draw.
 //!
-//! What is shown live may leave out the middle of a flood; the result does not
-//! come from here.
+//! Live output may skip the middle of a flood. The result does not depend on it.
 
 use std::future::pending;
 use std::time::Duration;
@@ -14,10 +12,10 @@ use crate::context::Progress;
 
 /// Time between two batches: three frames of an editor.
 const EVERY: Duration = Duration::from_millis(50);
-/// Most bytes of one batch; more than a screen.
+/// Maximum bytes of a batch, more than a screen.
 const BATCH: usize = 16 * 1024;
 
-/// Output that waits to be shown.
+/// Output that has not been shown yet.
 pub(crate) struct Live {
     progress: Progress,
     waiting: String,
@@ -33,7 +31,7 @@ impl Live {
         }
     }
 
-    /// Adds output. Of more than [`BATCH`] bytes only the end is kept.
+    /// Adds output. Keeps only the last [`BATCH`] bytes.
     pub(crate) fn push(&mut self, text: &str) {
         if !self.progress.is_heard() {
             return;
@@ -44,7 +42,7 @@ impl Live {
             .drain(..ceil_char_boundary(&self.waiting, over));
     }
 
-    /// Waits until there is something to send and it is time to.
+    /// Waits until there is output and the next batch is due.
     pub(crate) async fn due(&self) {
         if self.waiting.is_empty() {
             pending::<()>().await;
@@ -52,7 +50,7 @@ impl Live {
         sleep_until(self.next).await;
     }
 
-    /// Sends what waits, if anything.
+    /// Sends the pending output, if any.
     pub(crate) fn send(&mut self) {
         if !self.waiting.is_empty() {
             self.progress.output(&self.waiting);

@@ -1,7 +1,4 @@
-//! What a program prints: kept within bounds, on disk when there is much of it, and
-//! passed on while it runs.
-//!
-//! Knows no program and no tool.
+//! Output of programs: kept within bounds, on disk if it is long, and passed on live.
 
 mod capture;
 mod live;

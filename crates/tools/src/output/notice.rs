@@ -1,20 +1,17 @@
-//! Words what a model gets of a long output: a part of it, which that is, and where all
-//! of it is.
-//!
-//! Pure.
+//! Words the notice about a long output: which part is shown, and where the rest is.
 
 use chat::truncate::{Limit, MAX_BYTES, Truncated, format_size, truncate_tail};
 
 use super::capture::{Captured, FullOutput};
 use super::whole::TextEnd;
 
-/// The end of an output, and where the rest of it is.
+/// The end of an output, with a notice about the rest.
 pub(crate) fn tail(captured: &Captured) -> String {
     if captured.text.is_empty() {
         return "(no output)".to_owned();
     }
     let kept = truncate_tail(&captured.text);
-    // The text in memory is itself only the end when there was much more.
+    // The captured text may itself be only the end.
     let is_whole = kept.output_lines == captured.total_lines && kept.truncated_by.is_none();
     if is_whole {
         return kept.content.to_owned();
@@ -26,7 +23,7 @@ pub(crate) fn tail(captured: &Captured) -> String {
     }
 }
 
-/// Which part of a text of `total` lines is shown.
+/// Says which part of a text of `total` lines is shown.
 pub(super) fn which(kept: &Truncated<'_>, end: TextEnd, total: usize) -> String {
     if kept.last_line_partial {
         let size = format_size(kept.output_bytes as u64);
@@ -44,7 +41,7 @@ pub(super) fn which(kept: &Truncated<'_>, end: TextEnd, total: usize) -> String 
     format!("Showing lines {first}-{last} of {total}{by_size}")
 }
 
-/// Where all of it is.
+/// Says where the whole output is.
 pub(super) fn whereabouts(full: &FullOutput) -> String {
     match full {
         FullOutput::Whole(path) => format!("Full output: {}", path.display()),

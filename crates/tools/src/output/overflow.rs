@@ -1,7 +1,6 @@
-//! The file that has all of a long output, for the user and for later calls.
+//! The file for a long output, bounded in size.
 //!
-//! Bounded on disk. A file that cannot be written loses the rest of the output,
-//! never the call.
+//! If the file can't be written, only the rest of the output is lost, never the call.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -14,13 +13,13 @@ use tokio::io::{AsyncWriteExt, BufWriter};
 
 use super::capture::FullOutput;
 
-/// Most bytes of one output on disk (100 MB).
+/// Maximum size of a file (100 MB).
 const MAX_ON_DISK: usize = 100 * 1024 * 1024;
 
-/// Bytes that are written at once; commands print in small pieces.
+/// The size of the write buffer; commands print in small pieces.
 const BUFFER: usize = 256 * 1024;
 
-/// A file that is made when it is needed.
+/// A file that is created on demand.
 pub(crate) struct Overflow {
     directory: PathBuf,
     prefix: String,
@@ -39,8 +38,7 @@ enum State {
 }
 
 impl Overflow {
-    /// The file will be in `directory`; its name will start with the tool's `name` and
-    /// the call's `id`.
+    /// A file in `directory` whose name starts with the tool's `name` and the call's `id`.
     pub(crate) fn new(directory: &Path, name: &str, id: &str) -> Self {
         Self {
             directory: directory.to_owned(),
@@ -49,7 +47,7 @@ impl Overflow {
         }
     }
 
-    /// Whether the file was needed, also when it could not be kept.
+    /// Whether the file was needed, even if it could not be written.
     pub(crate) fn is_open(&self) -> bool {
         !matches!(self.state, State::NotNeeded)
     }
@@ -90,7 +88,7 @@ impl Overflow {
         }
     }
 
-    /// Closes the file; removes it when the output turned out short enough.
+    /// Closes the file. Removes it if the output turned out to be short.
     pub(crate) async fn finish(self, is_short: bool) -> Option<FullOutput> {
         let full = match self.state {
             State::NotNeeded => return None,
@@ -111,26 +109,25 @@ impl Overflow {
     }
 }
 
-/// Keeps bytes that are there as a whole, such as a page's; the file is as
-/// [`Overflow`]'s. Blocking.
+/// Writes bytes to a file named like an [`Overflow`]. Blocking.
 ///
 /// # Errors
 ///
-/// It cannot be written.
+/// The file can't be written.
 pub(crate) fn keep(directory: &Path, name: &str, id: &str, bytes: &[u8]) -> io::Result<PathBuf> {
     let (mut file, path) = create(directory, &prefix(name, id))?;
     io::Write::write_all(&mut file, bytes)?;
     Ok(path)
 }
 
-/// How a file's name starts: what ids hold beside letters may mean something in a path.
+/// The start of a file name. Removes characters of the id that are special in paths.
 fn prefix(name: &str, id: &str) -> String {
     let is_plain = |it: &char| it.is_ascii_alphanumeric() || *it == '_';
     let safe: String = id.chars().filter(is_plain).collect();
     format!("{name}-{safe:.40}-")
 }
 
-/// A new file that only the user can read, in a directory likewise.
+/// Creates a file, and its directory if needed, that only the user can read.
 fn create(directory: &Path, prefix: &str) -> io::Result<(std::fs::File, PathBuf)> {
     DirBuilder::new()
         .recursive(true)

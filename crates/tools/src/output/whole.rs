@@ -1,5 +1,4 @@
-//! What a model gets of a result that is there as a whole: its head or its tail, with a
-//! notice, and a file that has all of it.
+//! Limits a complete result to its head or tail, with a notice and a file that has everything.
 
 use chat::tool::ToolUseId;
 use chat::truncate::{
@@ -10,19 +9,17 @@ use super::notice::{whereabouts, which};
 use super::overflow::Overflow;
 use crate::context::ToolContext;
 
-/// Which end of a long text says more.
+/// The end of a long text that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextEnd {
-    /// The start, as of a list or a file.
+    /// The start, as for a list or a file.
     Head,
-    /// The end, as of a build's output.
+    /// The end, as for the output of a build.
     Tail,
 }
 
-/// `text`, or what is kept of it: at most 2000 lines and 50 KB, and a notice that says
-/// which lines these are and where all of them are. `tool` begins the file's name.
-///
-/// Source: "Output truncation" in the tools specification.
+/// Limits `text` to 2000 lines and 50 KB. The notice says which lines these are and where the
+/// rest is. `tool` is the start of the file's name.
 pub async fn within_limits(
     text: String,
     end: TextEnd,
@@ -30,7 +27,7 @@ pub async fn within_limits(
     id: &ToolUseId,
     ctx: &ToolContext,
 ) -> String {
-    // A buffer's line cannot hold it.
+    // A buffer line can't contain a NUL.
     let text = text.replace('\0', "␀");
     let kept = match end {
         TextEnd::Head => truncate_head(&text),
@@ -48,12 +45,12 @@ pub async fn within_limits(
     format!("{content}\n\n[{shown}. {full}]")
 }
 
-/// What is shown, and which part that is.
+/// The part that is shown, and its description.
 fn part<'a>(text: &'a str, kept: &Truncated<'a>, end: TextEnd) -> (&'a str, String) {
     if !kept.first_line_exceeds_limit {
         return (kept.content, which(kept, end, kept.total_lines));
     }
-    // One long line, as JSON is.
+    // A single long line, as in JSON.
     let content = &text[..floor_char_boundary(text, MAX_BYTES)];
     let size = format_size(content.len() as u64);
     let shown = format!("Showing the first {size} of line 1 of {}", kept.total_lines);

@@ -1,6 +1,4 @@
-//! Words what the model is told about lines that it did not get.
-//!
-//! Pure.
+//! Formats the lines of a file, with notices about lines that were left out.
 
 use std::borrow::Cow;
 
@@ -9,11 +7,11 @@ use chat::truncate::{Limit, MAX_BYTES, format_size};
 use super::window::{LineRange, Window};
 use crate::error::ToolError;
 
-/// The window's text with a notice after it when something is missing.
+/// The text of the window, followed by notices if something is missing.
 ///
 /// # Errors
 ///
-/// [`ToolError::Failed`] when the file ends before the first wanted line.
+/// [`ToolError::Failed`] if the file ends before the first requested line.
 pub(super) fn with_footer(
     window: &Window,
     asked: LineRange,
@@ -34,8 +32,8 @@ pub(super) fn with_footer(
     Ok(format!("{}\n\n{}", as_shown(&text), notices.join("\n")))
 }
 
-/// The text of some lines, and a notice when they are not UTF-8. Latin-1 is distinguished from
-/// UTF-8 with a few wrong bytes by having no character of UTF-8 beyond ASCII.
+/// Decodes lines, with a notice if they are not UTF-8. They are taken for Latin-1 if no byte
+/// beyond ASCII is part of valid UTF-8; otherwise for UTF-8 with a few wrong bytes.
 fn decoded(bytes: &[u8]) -> (Cow<'_, str>, Option<&'static str>) {
     let text = String::from_utf8_lossy(bytes);
     if matches!(text, Cow::Borrowed(_)) {
@@ -52,7 +50,8 @@ fn decoded(bytes: &[u8]) -> (Cow<'_, str>, Option<&'static str>) {
     (text, Some(notice))
 }
 
-/// A buffer line cannot hold a NUL, and a result that shows nothing says nothing.
+/// Makes text displayable: a buffer line cannot contain a NUL, and a result of blank lines
+/// would look empty.
 fn as_shown(text: &str) -> String {
     if text.bytes().all(|byte| byte == b'\n') {
         return match text.len() + 1 {

@@ -1,7 +1,7 @@
-//! The `read` tool: lines of a text file, as many as a model can use.
+//! The `read` tool: returns lines of a text file.
 //!
-//! Takes unsaved text from the editor when there is some. Which lines are kept is
-//! decided in `window`, what the model is told about the others in `footer`.
+//! Unsaved text in the editor takes precedence over the file. `window` selects the lines and
+//! `footer` describes the others.
 
 mod footer;
 mod window;
@@ -19,8 +19,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::alias::{Alias, Own, text};
-use crate::builtin::{BuiltIn, FileAccess, READONLY};
+use crate::alias::{Alias, text};
+use crate::builtin::{BuiltIn, FileAccess, READONLY, facts};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{
@@ -47,7 +47,7 @@ struct Arguments {
     limit: Option<f64>,
 }
 
-/// Its row.
+/// The row of `read`.
 pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     preset: Some(READONLY),
     files: FileAccess::Reads,
@@ -57,25 +57,13 @@ pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
 
 #[async_trait]
 impl Tool for Read {
-    fn name(&self) -> &str {
-        "read"
-    }
-
-    fn label(&self) -> &str {
-        "Read"
-    }
-
-    fn description(&self) -> &str {
-        "Read a text file. At most 2000 lines or 50 KB are returned; when there is more, the text \
-         ends with the offset to go on from. Use offset and limit to read a part of a large file."
-    }
-
-    fn input_schema(&self) -> Value {
-        schema::strict::<Arguments>()
-    }
-
-    fn strict(&self) -> bool {
-        true
+    facts! {
+        name: "read",
+        label: "Read",
+        description: "Read a text file. At most 2000 lines or 50 KB are returned; when there is more, the text \
+                      ends with the offset to go on from. Use offset and limit to read a part of a large file.",
+        arguments: Arguments,
+        enabled: true,
     }
 
     fn reads(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
@@ -122,7 +110,7 @@ impl Tool for Read {
     }
 }
 
-/// `read_file`: the first lines of a file.
+/// The alias `read_file`, which returns the first lines.
 fn read_file() -> Alias {
     let properties = json!({
         "path": {"type": "string", "description": "The file."},
@@ -133,23 +121,21 @@ fn read_file() -> Alias {
         label: "Read file",
         description: "Read a text file, or its first lines.",
         schema: schema::object(properties, &["path"]),
-        tool: Arc::new(Read),
-        other: None,
+        tool: |_| Arc::new(Read),
         translate: |input, _| {
             let (path, limit) = (text("path", input)?, &input["max_lines"]);
-            Ok(Own::Tool(
-                json!({"label": "", "path": path, "offset": null, "limit": limit}),
-            ))
+            Ok(json!({"label": "", "path": path, "offset": null, "limit": limit}))
         },
     }
 }
 
-/// What the editor has and the disk does not.
+/// The text of the buffer, if it has unsaved changes.
 async fn unsaved_text(path: &RealPath, ctx: &ToolContext) -> Option<String> {
     let open = ctx.buffers.text(path.as_path()).await?;
     open.modified.then_some(open.text)
 }
 
+/// Reads the requested lines from disk.
 fn from_disk(
     path: &RealPath,
     asked: LineRange,
@@ -176,7 +162,7 @@ fn from_disk(
     Ok(window)
 }
 
-/// The text of a file that begins with the mark of UTF-16. Any other one is left at its
+/// The text of a UTF-16 file, recognized by its byte order mark. Leaves other files at their
 /// start.
 fn wide_text(file: &mut File) -> io::Result<Option<String>> {
     let mut start = [0; 2];

@@ -1,71 +1,61 @@
-//! Takes some lines out of a stream of any length, in bounded memory.
-//!
-//! Knows lines and limits, not where the bytes come from.
+//! Selects lines from a stream of any length in bounded memory.
 
 use std::io::{self, Read};
 
+use crate::schema::count;
 use chat::truncate::{Limit, MAX_BYTES, MAX_LINES};
 use tokio_util::sync::CancellationToken;
 
 /// Bytes read at once.
 const CHUNK: usize = 256 * 1024;
-/// A NUL among so many first bytes means that it is not text.
+/// A NUL in this many first bytes marks a file as binary.
 const SNIFFED: usize = 8 * 1024;
-/// Once the window is full, lines are counted on for so many bytes (64 MB).
+/// Once the window is full, lines are still counted for this many bytes (64 MB).
 const COUNTED: u64 = 64 * 1024 * 1024;
 
-/// The lines a call asks for.
+/// The lines that a call requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LineRange {
-    /// The first line, from 1.
+    /// The first line, counted from 1.
     pub offset: usize,
-    /// How many, or `None` for as many as fit.
+    /// The number of lines, or `None` for as many as fit.
     pub limit: Option<usize>,
 }
 
 impl LineRange {
-    /// Fractions are cut off; both are at least 1.
+    /// Rounds down; both values are at least 1.
     pub(super) fn new(offset: Option<f64>, limit: Option<f64>) -> Self {
         Self {
-            offset: offset.map_or(1, at_least_one),
-            limit: limit.map(at_least_one),
+            offset: count(offset, 1, usize::MAX),
+            limit: limit.map(|it| count(Some(it), 1, usize::MAX)),
         }
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the cast saturates, which is what is wanted"
-)]
-fn at_least_one(number: f64) -> usize {
-    (number as usize).max(1)
-}
-
-/// What was found.
+/// The selected lines, and what is known about the rest.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Window {
-    /// The kept lines, with their own line endings but without the last one.
+    /// The lines with their own line endings, without the last ending.
     pub bytes: Vec<u8>,
-    /// How many lines that is.
+    /// The number of lines in `bytes`.
     pub lines: usize,
-    /// Our own limit, if that ended the window.
+    /// The limit that ended the window, if it was not the call's own.
     pub limited_by: Option<Limit>,
-    /// Lines of the whole stream that were seen.
+    /// The number of lines seen in the whole stream.
     pub total_lines: usize,
-    /// Whether there may be more lines than `total_lines`.
+    /// Whether the stream may have more lines than `total_lines`.
     pub is_total_open: bool,
-    /// Bytes of the first wanted line, when it alone is over the limit.
+    /// The length of the first requested line, if that line alone exceeds the limit.
     pub oversized_line: Option<u64>,
-    /// Whether this is no text at all; nothing else is filled in then.
+    /// Whether the stream is binary. The other fields are empty then.
     pub is_binary: bool,
 }
 
-/// Reads the wanted lines from `source`. Ends early after a cancel.
+/// Reads the requested lines from `source`. Stops early after a cancel.
 ///
 /// # Errors
 ///
-/// Whatever `source` fails with.
+/// Any error of `source`.
 pub(super) fn read(
     mut source: impl Read,
     asked: LineRange,
@@ -74,7 +64,7 @@ pub(super) fn read(
     let mut scan = Scan::new(asked);
     let mut chunk = vec![0; CHUNK];
     let mut is_first = true;
-    // Whether only carriage returns end lines, from what is read first.
+    // Whether lines end in carriage returns alone, judged by the first chunk.
     let mut returns = false;
     loop {
         let length = match source.read(&mut chunk) {
@@ -95,6 +85,7 @@ pub(super) fn read(
         }
         is_first = false;
         if returns {
+            // The rest of the code then only has to know `\n`.
             let ends = piece.iter_mut().filter(|byte| **byte == b'\r');
             ends.for_each(|byte| *byte = b'\n');
         }
@@ -107,10 +98,11 @@ pub(super) fn read(
     Ok(scan.finish())
 }
 
+/// The state while reading.
 struct Scan {
     asked: LineRange,
     window: Window,
-    /// The current line, as far as it could still be kept.
+    /// The current line, as far as it may be kept.
     line: Vec<u8>,
     line_bytes: u64,
     is_full: bool,
@@ -158,7 +150,7 @@ impl Scan {
         self.line_bytes = 0;
     }
 
-    /// Adds the line to the window, or finds that the window is full.
+    /// Adds the line to the window, or marks the window as full.
     fn keep_line(&mut self) {
         let window = &mut self.window;
         let separator = usize::from(window.lines > 0);
@@ -185,7 +177,7 @@ impl Scan {
     }
 
     fn finish(mut self) -> Window {
-        // A last line without a newline is a line, except at the end of a cut count.
+        // The last line may lack a newline, unless counting stopped in the middle of it.
         if self.line_bytes > 0 && !self.window.is_total_open {
             self.end_line();
         }

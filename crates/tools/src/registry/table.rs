@@ -1,13 +1,12 @@
-//! The table of built-in tools.
-//!
-//! The registry, the presets, other names, and file protection read it.
+//! The table of built-in tools, and queries on it for the registry, presets, aliases, and file
+//! protection.
 
 use std::collections::BTreeSet;
 
 use crate::builtin::{BuiltIn, FileAccess, PRESETS};
 use crate::{bash, calculator, edit, fs_search, http, read, todo, tool_search, write};
 
-/// The built-in tools.
+/// All built-in tools.
 pub(crate) const BUILT_INS: [&BuiltIn; 13] = [
     &bash::BUILT_IN,
     &calculator::BUILT_IN,
@@ -24,7 +23,7 @@ pub(crate) const BUILT_INS: [&BuiltIn; 13] = [
     &write::BUILT_IN,
 ];
 
-/// The tools that a built-in preset approves; `None` when there is no such preset.
+/// The tools that a built-in preset approves, or `None` for an unknown preset.
 pub fn preset(name: &str) -> Option<impl Iterator<Item = &'static str>> {
     let rank = |preset: &str| PRESETS.iter().position(|it| *it == preset);
     let most = rank(name)?;
@@ -32,20 +31,19 @@ pub fn preset(name: &str) -> Option<impl Iterator<Item = &'static str>> {
     Some(BUILT_INS.iter().filter(is_in).map(|row| row.name))
 }
 
-/// Names of other systems, each with the tool that it is another name of. A rule about that tool
-/// applies to both names.
+/// Aliases, each with the name of its tool. A rule for the tool applies to both names.
 pub fn aliases() -> impl Iterator<Item = (&'static str, &'static str)> {
     let rows = BUILT_INS.iter();
     rows.filter_map(|row| Some((row.alias?.0, row.name)))
 }
 
-/// The built-in tools that can be called without asking, unless a rule denies them.
+/// The built-in tools that run without approval unless a rule denies them.
 pub fn harmless() -> impl Iterator<Item = &'static str> {
     let rows = BUILT_INS.iter().filter(|row| row.harmless);
     rows.map(|row| row.name)
 }
 
-/// The built-in tools with this access to files, and their aliases.
+/// The names of built-in tools with this file access, including aliases.
 pub fn with_access(access: FileAccess) -> BTreeSet<String> {
     let rows = BUILT_INS.iter().filter(|row| row.files == access);
     let names = rows.flat_map(|row| [Some(row.name), row.alias.map(|it| it.0)]);

@@ -85,13 +85,18 @@ impl Variables {
 
     /// A note about those that the call may have lacked; `said` is what a call that failed
     /// printed.
-    pub(crate) fn note(self, said: Option<&str>) -> Option<String> {
+    pub(crate) fn note(&self, said: Option<&str>) -> Option<String> {
         let said = said.unwrap_or_default();
         let complained = self
             .others
-            .into_iter()
+            .iter()
             .filter(|name| name.len() >= SHORTEST && has_word(said, name));
-        let names: Vec<String> = self.named.into_iter().chain(complained).collect();
+        let names: Vec<&str> = self
+            .named
+            .iter()
+            .chain(complained)
+            .map(String::as_str)
+            .collect();
         let (first, rest) = names.split_first()?;
         let all = rest.iter().fold(format!("\"{first}\""), |all, name| {
             format!("{all}, \"{name}\"")

@@ -1,4 +1,4 @@
-//! `write_file`: a file's text, or more at its end, which no tool of ours adds.
+//! `write_file`: the alias of `write`, which can also append.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::files::{FileLocks, Target, resolve};
 use crate::schema;
 use crate::tool::{Tool, ToolResult};
 
-/// `write_file`: a file's text, or more at its end.
+/// Writes a file or appends to it.
 pub(super) struct WriteFile {
     write: Write,
     locks: FileLocks,
@@ -76,6 +76,7 @@ impl Tool for WriteFile {
 }
 
 impl WriteFile {
+    /// Appends to the file, which is created if it is missing.
     async fn append(
         &self,
         path: &str,

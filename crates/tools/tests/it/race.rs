@@ -1,4 +1,4 @@
-//! File tools while another program swaps a folder with a link that leads out.
+//! File tools while another program keeps exchanging a folder and a link to another folder.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -22,7 +22,7 @@ fn calls() -> u64 {
     }
 }
 
-/// Swaps two names until it is stopped.
+/// Exchanges two names repeatedly until it is dropped.
 pub struct Swapper {
     stop: Arc<AtomicBool>,
     swaps: Arc<AtomicU64>,
@@ -47,6 +47,10 @@ impl Swapper {
             thread: Some(thread),
         }
     }
+
+    fn has_swapped(&self) -> bool {
+        self.swaps.load(Ordering::Relaxed) > 0
+    }
 }
 
 impl Drop for Swapper {
@@ -58,8 +62,8 @@ impl Drop for Swapper {
     }
 }
 
-/// A folder `in`, below which files can be written, with a folder `d` and a link `l` to
-/// the folder `out` beside it.
+/// A writable folder `in` that contains a folder `d` and a link `l` to the folder `out`
+/// beside it.
 fn stage() -> TestFolder {
     let mut place = TestFolder::new();
     let root = place.path("").canonicalize().unwrap();
@@ -81,27 +85,26 @@ fn swapped(place: &TestFolder) -> Swapper {
     Swapper::start(&place.path("in/d"), &place.path("in/l"))
 }
 
-/// What became of all calls; `input` gets the number of the call.
-async fn outcomes(place: &TestFolder, tool: &str, input: impl Fn(u64) -> Value) -> (u64, u64) {
+/// Calls a tool until it has succeeded and failed, at least [`calls`] times.
+/// `input` gets the number of the call.
+async fn outcomes(place: &TestFolder, tool: &str, input: impl Fn(u64) -> Value) {
     let (mut done, mut failed) = (0, 0);
     let swapper = swapped(place);
-    for number in 0..calls() {
-        match place.call(tool, input(number)).await {
+    // On a busy machine, the first calls may all meet the same state.
+    while done + failed < calls() || done == 0 || failed == 0 || !swapper.has_swapped() {
+        match place.call(tool, input(done + failed)).await {
             ToolOutcome::Done { .. } => done += 1,
             _ => failed += 1,
         }
     }
-    assert!(swapper.swaps.load(Ordering::Relaxed) > 0);
-    (done, failed)
 }
 
 #[tokio::test]
-async fn no_write_lands_where_a_link_leads_that_was_swapped_in() {
+async fn no_write_follows_a_link_that_replaces_a_folder() {
     let place = stage();
     let input =
         |number| json!({"label": "", "path": format!("d/new{}", number % 7), "content": "x"});
-    let (done, failed) = outcomes(&place, "write", input).await;
-    assert!(done > 0 && failed > 0, "{done} written, {failed} refused");
+    outcomes(&place, "write", input).await;
     let out = fs::read_dir(place.path("out")).unwrap();
     let names: Vec<_> = out.map(|it| it.unwrap().file_name()).collect();
     assert_eq!(names, ["f"]);
@@ -113,8 +116,9 @@ async fn no_call_whose_path_was_approved_reads_or_edits_another_file() {
     let mut place = stage();
     place.ctx.approved_path = Some(place.path("").canonicalize().unwrap().join("in/d/f"));
     let swapper = swapped(&place);
-    let mut done = 0;
-    for number in 0..calls() {
+    let (mut done, mut number) = (0, 0);
+    while number < calls() || done == 0 || !swapper.has_swapped() {
+        number += 1;
         if let ToolOutcome::Done { content, .. } = place
             .call(
                 "read",
@@ -129,7 +133,6 @@ async fn no_call_whose_path_was_approved_reads_or_edits_another_file() {
         let input = json!({"label": "", "path": "d/f", "oldText": old, "newText": "side!"});
         place.call("edit", input).await;
     }
-    assert!(done > 0 && swapper.swaps.load(Ordering::Relaxed) > 0);
     assert_eq!(place.text("out/f"), "outside");
 }
 

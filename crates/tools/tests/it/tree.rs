@@ -1,4 +1,4 @@
-//! Nothing that a command started outlives it.
+//! No process that a command starts outlives it.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -18,7 +18,7 @@ fn command(command: &str) -> Value {
     json!({ "label": "test", "command": command, "timeout": null })
 }
 
-/// Whether the process in the file `pid` still runs. A zombie does not.
+/// Whether the process whose id is in the file `pid` is running. A zombie is not.
 fn runs(place: &TestFolder) -> bool {
     let id = place.text("pid");
     let stat = fs::read_to_string(format!("/proc/{}/stat", id.trim())).unwrap_or_default();
@@ -29,7 +29,7 @@ fn runs(place: &TestFolder) -> bool {
     state.is_some_and(|state| state != "Z" && state != "X")
 }
 
-/// Cancels `script` once its `pid` is written, and checks that nothing is left.
+/// Cancels `script` once its `pid` is written, and waits until that process has ended.
 async fn check_cancelled(script: &str) {
     let place = TestFolder::new();
     let started = place.path("pid");
@@ -45,7 +45,8 @@ async fn check_cancelled(script: &str) {
         outcome,
         ToolOutcome::Cancelled("Cancelled by the user.".to_owned())
     );
-    assert!(!runs(&place), "{script} still runs");
+    // On a busy machine, the call may be given up before the last process has ended.
+    eventually(|| !runs(&place)).await;
 }
 
 /// Lets `script` end by itself, and checks that the `pid` it left is stopped.
@@ -74,7 +75,7 @@ async fn cancelling_kills_a_grandchild_in_its_own_session() {
 }
 
 #[tokio::test]
-async fn cancelling_kills_a_daemon_that_nobody_is_the_parent_of() {
+async fn cancelling_kills_an_orphaned_daemon() {
     check_cancelled(&format!("(setsid setsid -f {STUBBORN}); exec sleep 1000")).await;
 }
 
@@ -86,13 +87,17 @@ async fn cancelling_kills_a_descendant_that_dropped_its_environment() {
 #[tokio::test]
 async fn a_time_limit_kills_as_a_cancel_does() {
     let mut place = TestFolder::new();
-    place.ctx.timeout = Duration::from_secs(1);
-    let script = format!("setsid {STUBBORN} & while [ ! -e pid ]; do sleep 0.01; done; sleep 1000");
-
-    let problem = place.failed("bash", command(&script)).await;
-
-    assert!(problem.contains("timed out"), "{problem}");
-    assert!(!runs(&place));
+    let script = format!("setsid {STUBBORN} & wait");
+    // On a busy machine, a second may not be enough for the child to start.
+    for seconds in [1, 10, 60] {
+        place.ctx.timeout = Duration::from_secs(seconds);
+        let problem = place.failed("bash", command(&script)).await;
+        assert!(problem.contains("timed out"), "{problem}");
+        if place.path("pid").exists() {
+            break;
+        }
+    }
+    eventually(|| !runs(&place)).await;
 }
 
 #[tokio::test]
