@@ -86,7 +86,7 @@ fn is_passed(name: &OsStr, value: &OsStr, added: &[String]) -> bool {
         .iter()
         .flat_map(|(_, names)| names.split_whitespace());
     added.iter().any(|it| is(it))
-        || usual.any(|it| is(it)) && !has_password(&name, &value.to_string_lossy())
+        || usual.any(is) && !has_password(&name, &value.to_string_lossy())
 }
 
 /// Whether commands get the variable without the user naming it.
