@@ -1,96 +1,33 @@
-//! Which programs of awk only print: patterns and actions made of fields, numbers, plain
-//! strings, comparisons, sums, and counters.
+//! Approves `awk` programs that only print: patterns and actions that consist of fields, numbers,
+//! plain strings, comparisons, sums, and counters.
 
 use super::UNREAD;
-use crate::shell::options::{Options, RUN, Refusal, parse, refuse};
+use crate::shell::options::{OPEN, Options, RUN, Refusal, is_in, parse, refuse};
 use crate::shell::programs::Reads;
 use crate::shell::words::Word;
 
-/// Names that mean something to one awk or another, and all that call a function.
-const RESERVED: &[&str] = &[
-    "and",
-    "asort",
-    "asorti",
-    "atan",
-    "bindtextdomain",
-    "break",
-    "case",
-    "close",
-    "compl",
-    "continue",
-    "cos",
-    "dcgettext",
-    "dcngettext",
-    "default",
-    "delete",
-    "do",
-    "else",
-    "eval",
-    "exit",
-    "exp",
-    "fflush",
-    "for",
-    "func",
-    "function",
-    "gensub",
-    "getline",
-    "gsub",
-    "if",
-    "in",
-    "include",
-    "index",
-    "int",
-    "isarray",
-    "length",
-    "load",
-    "log",
-    "lshift",
-    "match",
-    "mktime",
-    "mkbool",
-    "namespace",
-    "next",
-    "nextfile",
-    "or",
-    "patsplit",
-    "print",
-    "printf",
-    "rand",
-    "return",
-    "rshift",
-    "sin",
-    "split",
-    "sprintf",
-    "sqrt",
-    "srand",
-    "strftime",
-    "strtonum",
-    "sub",
-    "substr",
-    "switch",
-    "system",
-    "systime",
-    "tolower",
-    "toupper",
-    "typeof",
-    "while",
-    "xor",
-];
-/// Variables of awk that are read, and those that are set, too.
-const READ: &[&str] = &["NR", "NF", "FNR", "FILENAME", "FS", "OFS", "RS", "ORS"];
-const SET: &[&str] = &["FS", "OFS", "RS", "ORS"];
+/// Keywords and functions of all implementations of `awk`.
+const RESERVED: &str = "and asort asorti atan bindtextdomain break case close compl continue cos dcgettext \
+    dcngettext default delete do else eval exit exp fflush for func function gensub getline \
+    gsub if in include index int isarray length load log lshift match mktime mkbool namespace \
+    next nextfile or patsplit print printf rand return rshift sin split sprintf sqrt srand \
+    strftime strtonum sub substr switch system systime tolower toupper typeof while xor";
+/// Variables of `awk` that a program may read.
+const READ: &str = "NR NF FNR FILENAME FS OFS RS ORS";
+/// Variables of `awk` that a program may set.
+const SET: &str = "FS OFS RS ORS";
 
 /// `awk`: options, a program, files.
 pub(in crate::shell) fn check(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     let options = Options::new("-F= -v= --version");
-    // Options behind the program are files to some, and options to others.
+    // Some implementations take options after the program for files.
     let parsed = parse(arguments, options)?;
     if parsed.is_mixed {
         return refuse(&parsed.operands[0].value, RUN);
     }
     for given in parsed.values(&["-v"]) {
         let (name, value) = given.split_once('=').unwrap_or_default();
-        let is_set = is_own(name) || SET.contains(&name);
+        let is_set = is_own(name) || is_in(SET, name);
         if !is_set || value.contains(['\\', '@']) {
             return refuse(given, UNREAD);
         }
@@ -99,7 +36,7 @@ pub(in crate::shell) fn check(arguments: &[Word]) -> Result<Reads<'_>, Refusal> 
         return Ok(Reads::nothing());
     };
     if program.is_pattern() {
-        return refuse(&program.value, super::super::options::OPEN);
+        return refuse(&program.value, OPEN);
     }
     let mut reader = tokens(&program.value).map(|tokens| Reader { tokens, at: 0 });
     if reader.as_mut().and_then(Reader::program).is_none() {
@@ -117,12 +54,13 @@ pub(in crate::shell) fn check(arguments: &[Word]) -> Result<Reads<'_>, Refusal> 
     }
 }
 
+/// Whether a name is a variable of the program itself.
 fn is_own(name: &str) -> bool {
     let is_name = !name.is_empty() && name.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
-    is_name && !RESERVED.contains(&name)
+    is_name && !is_in(RESERVED, name)
 }
 
-/// What a program is made of.
+/// A token of a program.
 #[derive(Debug, Clone, PartialEq)]
 enum Token {
     Name(String),
@@ -135,14 +73,14 @@ enum Token {
     End,
 }
 
-/// Signs, longer ones first. A bar, `>`, and `@` alone are not among them: outside
-/// comparisons they run or write.
+/// Operators and brackets, longer ones first. `|` and `@` are missing because they run programs
+/// or load files.
 const SIGNS: &[&str] = &[
     "&&", "||", "==", "!=", "<=", ">=", "+=", "-=", "*=", "++", "--", "!~", "{", "}", "(", ")",
     "[", "]", "$", ",", "+", "-", "*", "%", "!", "~", "<", ">", "=",
 ];
 
-/// Most tokens of a program: longer ones are not written by hand, and brackets nest.
+/// Maximum number of tokens in a program, which also limits the depth of recursion.
 const MOST_TOKENS: usize = 500;
 
 fn tokens(text: &str) -> Option<Vec<Token>> {
@@ -159,14 +97,14 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
     Some(found)
 }
 
-/// The token that `rest` begins with, and its length; `last` is the one before.
+/// The token at the start of `rest`, and its length. `last` is the token before it.
 fn token(rest: &str, last: Option<&Token>) -> Option<(Token, usize)> {
     let until = |ends: fn(char) -> bool| rest.find(ends).unwrap_or(rest.len());
     Some(match rest.chars().next()? {
         ';' | '\n' => (Token::End, 1),
         '"' => {
             let end = rest[1..].find('"')? + 2;
-            // `\t` and `\n` mean the same everywhere.
+            // All implementations agree about these escapes only.
             let inner = rest[1..end - 1].replace("\\t", "").replace("\\n", "");
             if inner.contains(['\\', '\n']) {
                 return None;
@@ -175,7 +113,7 @@ fn token(rest: &str, last: Option<&Token>) -> Option<(Token, usize)> {
         }
         '/' => {
             let end = rest[1..].find('/')? + 2;
-            // Between operands it divides.
+            // After an operand, a slash divides.
             if last.is_some_and(is_operand) || rest[1..end - 1].contains(['\\', '[', ']', '\n']) {
                 return None;
             }
@@ -206,7 +144,7 @@ fn is_operand(token: &Token) -> bool {
     )
 }
 
-/// Reads a program by a grammar of its own; each step is nothing when it does not fit.
+/// A recursive-descent parser. Each method returns `None` if the program does not match.
 struct Reader {
     tokens: Vec<Token>,
     at: usize,
@@ -278,7 +216,7 @@ impl Reader {
                 return Some(());
             }
             loop {
-                // Behind `print`, a `>` writes a file.
+                // After `print`, a `>` writes a file.
                 self.expression(false)?;
                 if !self.sign(",") {
                     return Some(());
@@ -293,7 +231,7 @@ impl Reader {
         let Some(Token::Name(name)) = self.peek() else {
             return None;
         };
-        if !is_own(name) && !SET.contains(&name.as_str()) {
+        if !is_own(name) && !is_in(SET, name) {
             return None;
         }
         self.at += 1;
@@ -314,7 +252,7 @@ impl Reader {
         Some(())
     }
 
-    /// Operands joined by signs. `compares` says whether `>` compares here.
+    /// Operands joined by operators. `compares` says whether `>` is a comparison here.
     fn expression(&mut self, compares: bool) -> Option<()> {
         const JOIN: [&str; 13] = [
             "&&", "||", "==", "!=", "<=", ">=", "!~", "~", "+", "-", "*", "%", "<",
@@ -322,7 +260,7 @@ impl Reader {
         loop {
             self.operand()?;
             let joins = JOIN.iter().any(|it| self.sign(it)) || compares && self.sign(">");
-            // Two operands beside each other are joined as strings.
+            // Adjacent operands are concatenated.
             let is_beside = matches!(
                 self.peek(),
                 Some(Token::Constant | Token::Name(_) | Token::Sign("$"))
@@ -336,43 +274,40 @@ impl Reader {
     fn operand(&mut self) -> Option<()> {
         while self.sign("!") || self.sign("-") {}
         if self.sign("(") {
-            // In brackets it compares anywhere.
+            // In parentheses, `>` is a comparison anywhere.
             self.expression(true)?;
             return self.sign(")").then_some(());
         }
         if self.sign("$") {
-            return match self.peek()? {
-                Token::Constant => {
-                    self.at += 1;
-                    Some(())
-                }
-                Token::Name(name) if name == "NF" || name == "NR" || is_own(name) => {
-                    self.at += 1;
-                    Some(())
-                }
-                Token::Sign("(") => self.operand(),
-                _ => None,
-            };
+            return self.field();
         }
         match self.peek()? {
-            Token::Constant | Token::Regex => {
-                self.at += 1;
-                Some(())
+            Token::Constant | Token::Regex => self.at += 1,
+            Token::Name(name) if is_own(name) => {
+                self.variable()?;
+                self.subscript()?;
+                let _ = self.sign("++") || self.sign("--");
             }
-            Token::Name(name) if READ.contains(&name.as_str()) || is_own(name) => {
-                let is_own = is_own(name);
-                self.at += 1;
-                // A bracket right behind a name calls a function.
-                if self.peek() == Some(&Token::Sign("(")) {
-                    return None;
-                }
-                if is_own {
-                    self.subscript()?;
-                    let _ = self.sign("++") || self.sign("--");
-                }
-                Some(())
-            }
-            _ => None,
+            Token::Name(name) if is_in(READ, name) => self.variable()?,
+            _ => return None,
         }
+        Some(())
+    }
+
+    /// A field's number, after `$`.
+    fn field(&mut self) -> Option<()> {
+        match self.peek()? {
+            Token::Constant => self.at += 1,
+            Token::Name(name) if is_in("NF NR", name) || is_own(name) => self.at += 1,
+            Token::Sign("(") => return self.operand(),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// A name that is not called as a function.
+    fn variable(&mut self) -> Option<()> {
+        self.at += 1;
+        (self.peek() != Some(&Token::Sign("("))).then_some(())
     }
 }

@@ -1,43 +1,20 @@
-//! The environment of a command that was approved because it only reads.
+//! The environment of commands that are approved because they only read.
 //!
-//! Pure. Variables that name programs, options, or files to read are left out; Git is
-//! told to run nothing on the side and to leave the index alone.
+//! Pure. Variables that name programs, options, or files to read are left out. Git gets settings
+//! with which it runs no other program and does not refresh the index.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use super::options::is_in;
 use super::path::{Folders, Order};
 
-/// What is passed on: where the user is, and how to print.
-const PASSED: [&str; 25] = [
-    "COLUMNS",
-    "HOME",
-    "LANG",
-    "LANGUAGE",
-    "LINES",
-    "LOGNAME",
-    "SHELL",
-    "SSL_CERT_DIR",
-    "SSL_CERT_FILE",
-    "TERM",
-    "TMPDIR",
-    "TZ",
-    "USER",
-    "XDG_CONFIG_HOME",
-    "all_proxy",
-    "ftp_proxy",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "ALL_PROXY",
-    "FTP_PROXY",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "XDG_DATA_HOME",
-];
+/// Variables that are passed on.
+const PASSED: &str = "COLUMNS HOME LANG LANGUAGE LINES LOGNAME SHELL SSL_CERT_DIR SSL_CERT_FILE TERM \
+    TMPDIR TZ USER XDG_CONFIG_HOME XDG_DATA_HOME all_proxy ftp_proxy http_proxy https_proxy no_proxy \
+    ALL_PROXY FTP_PROXY HTTP_PROXY HTTPS_PROXY NO_PROXY";
 
-/// What is set.
+/// Variables that are set.
 const SET: [(&str, &str); 11] = [
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_OPTIONAL_LOCKS", "0"),
@@ -52,7 +29,7 @@ const SET: [(&str, &str); 11] = [
     ("PYTHONDONTWRITEBYTECODE", "1"),
 ];
 
-/// Settings of Git that win over every file.
+/// Settings of Git that override all configuration files.
 const GIT: [(&str, &str); 6] = [
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -62,32 +39,20 @@ const GIT: [(&str, &str); 6] = [
     ("safe.bareRepository", "explicit"),
 ];
 
-/// The variables of `inherited` that such a command gets, and what is set for it.
-/// `project` are folders whose programs are not trusted; `order` is that of `PATH`.
+/// The environment that such a command gets from the `inherited` variables.
+///
+/// `project` are folders that are removed from `PATH`.
 pub(crate) fn environment(
     inherited: impl Iterator<Item = (OsString, OsString)>,
     project: &[PathBuf],
     order: Order,
 ) -> Vec<(OsString, OsString)> {
-    let is_passed = |name: &OsStr| {
-        let name = name.to_str().unwrap_or_default();
-        PASSED.contains(&name) || name.starts_with("LC_")
-    };
-    // In some encodings a character ends in a byte that means something to the shell.
-    let is_plain = |name: &OsStr, value: &OsStr| {
-        let is_locale = name == "LANG" || name.as_encoded_bytes().starts_with(b"LC_");
-        let value = value.to_string_lossy().to_ascii_lowercase();
-        !is_locale
-            || ["utf-8", "utf8"].iter().any(|it| value.ends_with(it))
-            || value == "c"
-            || value == "posix"
-    };
     let mut path = None;
     let mut found = Vec::new();
     for (name, value) in inherited {
         if name == "PATH" {
             path = Some(value);
-        } else if is_passed(&name) && is_plain(&name, &value) {
+        } else if is_passed(&name, &value) {
             found.push((name, value));
         }
     }
@@ -100,4 +65,16 @@ pub(crate) fn environment(
         found.push((format!("GIT_CONFIG_VALUE_{at}").into(), value.into()));
     }
     found
+}
+
+fn is_passed(name: &OsStr, value: &OsStr) -> bool {
+    let name = name.to_str().unwrap_or_default();
+    if name == "LANG" || name.starts_with("LC_") {
+        // In some encodings, the last byte of a character is one that the shell interprets.
+        let value = value.to_string_lossy().to_ascii_lowercase();
+        return value.ends_with("utf-8")
+            || value.ends_with("utf8")
+            || matches!(value.as_str(), "c" | "posix");
+    }
+    is_in(PASSED, name)
 }

@@ -1,17 +1,17 @@
-//! The files that a pattern of the shell may match.
+//! Finds the files that a shell pattern may match.
 //!
-//! Finds at least what the shell would: a bracket matches anything. Reads folders.
+//! Reads folders. Finds at least the files that the shell finds: a bracket matches anything.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Most entries of folders that are looked at for one pattern.
+/// Maximum number of folder entries that are visited for one pattern.
 const MOST: usize = 20_000;
 
-/// The files below `folder` that fit a pattern in which a backslash precedes each
-/// literal character; `None` when there are too many to look at.
+/// The files below `folder` that match a pattern in which a backslash precedes each literal
+/// character; `None` if there are too many entries to visit.
 pub(super) fn expand(pattern: &str, folder: &Path) -> Option<Vec<PathBuf>> {
-    let mut looked = 0;
+    let mut visited = 0;
     let pieces = pieces(pattern);
     let start = match pieces.first() {
         Some(first) if first.is_empty() => PathBuf::from("/"),
@@ -21,23 +21,11 @@ pub(super) fn expand(pattern: &str, folder: &Path) -> Option<Vec<PathBuf>> {
     for piece in pieces.iter().filter(|it| !it.is_empty()) {
         let mut next = Vec::new();
         for folder in found {
-            if let Some(name) = literal(piece) {
-                next.push(folder.join(name));
-                continue;
+            match literal(piece) {
+                Some(name) => next.push(folder.join(name)),
+                None => visited += matches(piece, &folder, &mut next),
             }
-            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-                looked += 1;
-                let name: Vec<char> = entry.file_name().to_string_lossy().chars().collect();
-                if is_shown(piece, &name) && fits(piece, &name) {
-                    next.push(entry.path());
-                }
-            }
-            for dots in [".", ".."] {
-                if is_shown(piece, &['.']) && fits(piece, &dots.chars().collect::<Vec<_>>()) {
-                    next.push(folder.join(dots));
-                }
-            }
-            if looked > MOST || next.len() > MOST {
+            if visited > MOST || next.len() > MOST {
                 return None;
             }
         }
@@ -46,7 +34,26 @@ pub(super) fn expand(pattern: &str, folder: &Path) -> Option<Vec<PathBuf>> {
     Some(found)
 }
 
-/// A character of a pattern.
+/// Adds the entries of a folder that match a part of a pattern, and returns the number visited.
+fn matches(piece: &[Piece], folder: &Path, found: &mut Vec<PathBuf>) -> usize {
+    let mut visited = 0;
+    let fits = |name: &str| {
+        let name: Vec<char> = name.chars().collect();
+        is_shown(piece, &name) && fits(piece, &name)
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        visited += 1;
+        if fits(&entry.file_name().to_string_lossy()) {
+            found.push(entry.path());
+        }
+    }
+    // `read_dir` omits these.
+    let dots = [".", ".."].into_iter().filter(|it| fits(it));
+    found.extend(dots.map(|it| folder.join(it)));
+    visited
+}
+
+/// An element of a pattern: a character, `?`, or `*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Piece {
     One(char),
@@ -57,45 +64,34 @@ enum Piece {
 /// The parts of a pattern between its slashes.
 fn pieces(pattern: &str) -> Vec<Vec<Piece>> {
     let mut parts = vec![Vec::new()];
+    let mut in_bracket = false;
     let mut characters = pattern.chars();
     while let Some(character) = characters.next() {
-        let piece = match character {
-            '\\' => match characters.next() {
-                Some('/') => {
-                    parts.push(Vec::new());
-                    continue;
-                }
-                Some(literal) => Piece::One(literal),
-                None => break,
-            },
-            '?' => Piece::Any,
-            // What a bracket holds is read in several ways, up to where it ends.
+        let escaped = (character == '\\').then(|| characters.next());
+        let piece = match (character, escaped) {
+            (_, Some(Some('/'))) => {
+                parts.push(Vec::new());
+                in_bracket = false;
+                continue;
+            }
+            // Shells disagree about where a bracket ends, so it matches the rest of the part.
+            _ if in_bracket => continue,
+            (_, Some(Some(literal))) => Piece::One(literal),
+            (_, Some(None)) => break,
+            ('?', None) => Piece::Any,
             _ => Piece::Many,
         };
+        in_bracket = character == '[';
         if let Some(part) = parts.last_mut() {
-            let in_bracket = part.last() == Some(&Piece::Many) && character == '*';
-            if !in_bracket {
-                part.push(piece);
-            }
-            if character == '[' {
-                // All that follows in this part may belong to it.
-                while let Some(rest) = characters.clone().next() {
-                    let escaped = characters.clone().nth(1);
-                    if rest == '\\' && escaped == Some('/') {
-                        break;
-                    }
-                    characters.next();
-                    if rest == '\\' {
-                        characters.next();
-                    }
-                }
-            }
+            // Adjacent stars match what one matches, but cost time.
+            let is_repeated = character == '*' && part.last() == Some(&Piece::Many);
+            part.extend((!is_repeated).then_some(piece));
         }
     }
     parts
 }
 
-/// Whether a name counts: hidden ones do where the pattern begins with a dot.
+/// Whether a pattern can match a name: a hidden one only if the pattern begins with a dot.
 fn is_shown(pattern: &[Piece], name: &[char]) -> bool {
     name.first() != Some(&'.') || pattern.first() == Some(&Piece::One('.'))
 }
@@ -108,7 +104,7 @@ fn literal(piece: &[Piece]) -> Option<String> {
     piece.iter().map(character).collect()
 }
 
-/// Whether a name fits, in time of the product of both lengths.
+/// Whether a name matches, in time proportional to the product of both lengths.
 fn fits(pattern: &[Piece], name: &[char]) -> bool {
     let mut reach = vec![false; name.len() + 1];
     reach[0] = true;

@@ -1,17 +1,17 @@
-//! Which forms of git only read.
+//! Approves forms of `git` that only read.
 //!
-//! Pure: the command line. What a repository's configuration and attributes name is
-//! looked at in `repository`.
+//! Pure: it checks the command line. `repository` checks the programs that a repository's
+//! configuration and attributes name.
 
-use super::options::{OPEN, Options, Parsed, Refusal, parse, refuse};
+use super::options::{OPEN, Options, Parsed, Refusal, is_in, no_patterns, parse, refuse};
 use super::programs::Reads;
 use super::words::Word;
 
 const CHANGE: &str = "change the repository";
-const OTHER: &str = "bring settings along, which may run programs";
+const OTHER: &str = "change settings, which may run programs";
 const MORE: &str = "write a file or run other programs";
 
-/// Options of what shows changes.
+/// Options of commands that show changes.
 const DIFF: &str = "-#  -pubwWzRasD -B? -C? -M? -U= -G= -S= -l= \
     --patch --no-patch --raw --patch-with-raw --stat? --compact-summary --numstat --shortstat --dirstat? --cumulative \
     --summary --patch-with-stat --name-only --name-status --color? --no-color --color-moved? --no-color-moved \
@@ -23,7 +23,7 @@ const DIFF: &str = "-#  -pubwWzRasD -B? -C? -M? -U= -G= -S= -l= \
     --ignore-submodules? --src-prefix= --dst-prefix= --no-prefix --default-prefix --unified= --minimal --patience \
     --histogram --anchored= --diff-algorithm= --indent-heuristic --no-indent-heuristic --ita-invisible-in-index \
     --cached --staged --merge-base";
-/// Options of what lists commits.
+/// Options of commands that list commits.
 const LOG: &str = "-n= -L= -i -F -P -g -c -m -t --max-count= --skip= --since= --after= --until= --before= --author= --committer= \
     --grep= --grep-reflog= --all-match --invert-grep --regexp-ignore-case --basic-regexp --extended-regexp \
     --fixed-strings --perl-regexp --remove-empty --merges --no-merges --min-parents= --max-parents= --first-parent \
@@ -53,7 +53,7 @@ const REV_PARSE: &str = "-q --quiet --verify --short? --abbrev-ref? --symbolic -
     --is-inside-work-tree --is-inside-git-dir --is-bare-repository --is-shallow-repository --show-superproject-working-tree \
     --show-object-format? --path-format= --revs-only --no-revs --flags --no-flags --default= --not --git-path=";
 
-/// Commands that show something whatever their operands, and their options.
+/// Commands that only show something, with any operands, and their options.
 pub(super) const SHOWS: &[(&str, &[&str])] = &[
     ("annotate", &[BLAME]),
     ("blame", &[BLAME]),
@@ -119,25 +119,8 @@ const BRANCH: &str = "-arvlqi --list --all --remotes --verbose --show-current --
     --points-at= --no-color --color? --column? --no-column --sort= --format= --abbrev= --no-abbrev --ignore-case --omit-empty";
 const TAG: &str = "-#  -li -n? --list --contains? --no-contains? --merged? --no-merged? --points-at= --sort= --format= --column? \
     --no-column --color? --ignore-case --omit-empty";
-/// Options with which names are patterns to list.
-const TAG_LISTS: &[&str] = &[
-    "-l",
-    "--list",
-    "--merged",
-    "--no-merged",
-    "--contains",
-    "--no-contains",
-    "--points-at",
-];
-/// The same; `-l` alone created branches once.
-const LISTS: &[&str] = &[
-    "--list",
-    "--merged",
-    "--no-merged",
-    "--contains",
-    "--no-contains",
-    "--points-at",
-];
+/// Options of `branch` and `tag` with which names are patterns to list.
+const LISTS: &str = "--list --merged --no-merged --contains --no-contains --points-at";
 const CONFIG: &str = "-lz --get --get-all --get-regexp --list --global --local --system --worktree --show-origin --show-scope \
     --name-only --null --includes --no-includes --bool --int --all --regexp --show-names";
 
@@ -157,28 +140,36 @@ pub(super) fn check(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     }
     match name {
         "--version" | "version" => Ok(Reads::nothing()),
-        "branch" => lists(rest, BRANCH, LISTS),
-        "tag" => lists(rest, TAG, TAG_LISTS),
+        // Old versions of Git create a branch for `branch -l name`.
+        "branch" => lists(rest, BRANCH, &[LISTS]),
+        "tag" => lists(rest, TAG, &[LISTS, "-l"]),
         "config" => config(rest),
         "remote" => words(rest, &["-v", "--verbose"], &["get-url"]),
         "worktree" => words(rest, &[], &["list"]),
-        "stash" => match rest.split_first() {
-            Some((first, more)) if first.value == "list" => shows("log", more, &[DIFF, LOG]),
-            Some((first, more)) if first.value == "show" => shows("log", more, &[DIFF]),
-            Some((first, _)) => refuse(&first.value, CHANGE),
-            None => refuse(name, CHANGE),
-        },
-        "reflog" => match rest.split_first() {
-            Some((first, more)) if first.value == "show" => shows("log", more, &[DIFF, LOG]),
-            Some((first, _)) if !first.value.starts_with('-') => refuse(&first.value, CHANGE),
-            _ => shows("log", rest, &[DIFF, LOG]),
-        },
+        "stash" | "reflog" => history(name, rest),
         option if option.starts_with('-') => refuse(option, OTHER),
         other => refuse(other, CHANGE),
     }
 }
 
-/// Whether a format or a sort key runs something: `%G?` and `signature` run gpg.
+/// `stash list`, `stash show`, `reflog`, and `reflog show`.
+fn history<'a>(name: &str, rest: &'a [Word]) -> Result<Reads<'a>, Refusal> {
+    let Some((first, more)) = rest.split_first() else {
+        // `git stash` alone stashes the changes; `git reflog` shows.
+        return match name {
+            "stash" => refuse(name, CHANGE),
+            _ => shows(name, rest, &[DIFF, LOG]),
+        };
+    };
+    match (name, first.value.as_str()) {
+        ("stash", "list") | ("reflog", "show") => shows(name, more, &[DIFF, LOG]),
+        ("stash", "show") => shows(name, more, &[DIFF]),
+        ("reflog", option) if option.starts_with('-') => shows(name, rest, &[DIFF, LOG]),
+        (_, other) => refuse(other, CHANGE),
+    }
+}
+
+/// Whether a format or a sort key runs a program: `%G?` and `signature` run gpg.
 pub(super) fn runs_something(format: &str) -> bool {
     let checks = |it: &str| it.trim_start_matches(['-', '+', ' ']).starts_with('G');
     let names = ["signature", "describe"];
@@ -188,7 +179,7 @@ pub(super) fn runs_something(format: &str) -> bool {
 fn shows<'a>(name: &str, rest: &'a [Word], options: &[&'static str]) -> Result<Reads<'a>, Refusal> {
     let parsed = parsed(rest, options, MORE)?;
     let mut operands = parsed.operands;
-    // The first operand is a pattern to look for.
+    // The first operand of `git grep` is the regular expression.
     if name == "grep" && !operands.is_empty() {
         let first = operands.remove(0);
         if first.is_pattern() {
@@ -215,42 +206,34 @@ fn parsed<'a>(
     }
 }
 
-/// Refuses patterns where the number of words matters.
-fn closed(rest: &[Word]) -> Result<(), Refusal> {
-    match rest.iter().find(|it| it.is_pattern()) {
-        Some(word) => refuse(&word.value, OPEN),
-        None => Ok(()),
-    }
-}
-
-/// `branch` and `tag`: with an option that lists, names are patterns; otherwise they
-/// are created.
+/// `branch` and `tag`: without an option in `listing`, they create their operands.
 fn lists<'a>(
     rest: &'a [Word],
     options: &'static str,
     listing: &[&str],
 ) -> Result<Reads<'a>, Refusal> {
-    closed(rest)?;
+    no_patterns(rest)?;
     let parsed = parsed(rest, &[options], CHANGE)?;
+    let lists = |(option, _): &(String, _)| listing.iter().any(|it| is_in(it, option));
     match parsed.operands.first() {
-        Some(name) if !parsed.has(listing) => refuse(&name.value, CHANGE),
+        Some(name) if !parsed.options.iter().any(lists) => refuse(&name.value, CHANGE),
         _ => Ok(Reads::nothing()),
     }
 }
 
-/// `config`: with one name, or with an option or a word that reads.
+/// `config` with a single name, or with an option or a subcommand that reads.
 fn config(rest: &[Word]) -> Result<Reads<'_>, Refusal> {
     const READS: &[&str] = &["--get", "--get-all", "--get-regexp", "--list", "-l"];
-    closed(rest)?;
+    no_patterns(rest)?;
     let parsed = parsed(rest, &[CONFIG], CHANGE)?;
-    // As a word, it has to come first: behind a name it is a value.
+    // A subcommand comes first; after a name, the same word is a value to set.
     let first = rest.first().map(|it| it.value.as_str());
     let by_word = matches!(first, Some("get" | "list"));
     let is_read = by_word || parsed.has(READS) || parsed.operands.len() <= 1;
     match parsed.operands.last() {
         Some(value) if !is_read => refuse(&value.value, CHANGE),
         Some(name) if by_word && parsed.operands.len() > 2 => refuse(&name.value, CHANGE),
-        // One name prints its value; words such as `edit` or `unset` do something else.
+        // A name prints its value and contains a dot; `edit` and `unset` are subcommands.
         Some(name) if parsed.operands.len() == 1 && !parsed.has(READS) && !by_word => {
             match name.value.contains('.') {
                 true => Ok(Reads::nothing()),
@@ -263,9 +246,9 @@ fn config(rest: &[Word]) -> Result<Reads<'_>, Refusal> {
     }
 }
 
-/// Nothing, one of these options alone, or one of these words and names.
+/// Accepts no arguments, one of the words in `alone` by itself, or one in `forms` with names.
 fn words<'a>(rest: &'a [Word], alone: &[&str], forms: &[&str]) -> Result<Reads<'a>, Refusal> {
-    closed(rest)?;
+    no_patterns(rest)?;
     let Some((first, more)) = rest.split_first() else {
         return Ok(Reads::nothing());
     };

@@ -1,5 +1,4 @@
-//! What the index of a repository says about folders: those of its files, and those of
-//! its submodules.
+//! The folders in the index of a Git repository: those with files, and submodules.
 //!
 //! Source: gitformat-index(5), versions 2 to 4.
 
@@ -11,19 +10,19 @@ use std::path::{Component, Path, PathBuf};
 const MOST: u64 = 64 * 1024 * 1024;
 /// The mode of a submodule.
 const LINK: u32 = 0o160_000;
-/// The fields of an entry before its name: ten numbers, an object's name, flags.
+/// Size of an entry's fixed fields: ten numbers. An object name and two bytes of flags follow.
 const FIXED: usize = 40;
 
-/// The folders of an index.
+/// The folders in an index.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Folders {
-    /// Each folder that holds files, relative to the top; the top itself is empty.
+    /// Folders that contain files, relative to the top. The top itself is the empty path.
     pub folders: BTreeSet<PathBuf>,
-    /// Each submodule.
+    /// Submodules.
     pub links: Vec<PathBuf>,
 }
 
-/// Reads an index; nothing when it has another form. One that does not exist is empty.
+/// Reads an index, or returns `None` if its format is unknown. A missing index is empty.
 pub(super) fn read(file: &Path) -> Option<Folders> {
     match file.symlink_metadata() {
         Err(_) => {
@@ -36,7 +35,7 @@ pub(super) fn read(file: &Path) -> Option<Folders> {
         Ok(_) => {}
     }
     let bytes = fs::read(file).ok()?;
-    // Objects are named by SHA-1, or SHA-256 where the configuration says so.
+    // Object names are SHA-1, or SHA-256 if the repository's configuration says so.
     parse(&bytes, 20).or_else(|| parse(&bytes, 32))
 }
 
@@ -45,6 +44,7 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(four.try_into().ok()?))
 }
 
+/// Parses an index whose object names have `hash` bytes.
 pub(super) fn parse(bytes: &[u8], hash: usize) -> Option<Folders> {
     let version = number(bytes, 4)?;
     if bytes.get(..4)? != b"DIRC" || !(2..=4).contains(&version) {
@@ -54,31 +54,10 @@ pub(super) fn parse(bytes: &[u8], hash: usize) -> Option<Folders> {
     found.folders.insert(PathBuf::new());
     let (mut at, mut name) = (12, Vec::new());
     for _ in 0..number(bytes, 8)? {
-        let start = at;
         let mode = number(bytes, at + 24)?;
-        let flags = bytes.get(at + FIXED + hash)?;
-        at += FIXED + hash + 2;
-        // A flag says that there are two more bytes of flags.
-        at += if version > 2 && flags & 0x40 != 0 {
-            2
-        } else {
-            0
-        };
-        if version == 4 {
-            let (cut, next) = offset(bytes, at)?;
-            at = next;
-            name.truncate(name.len().checked_sub(cut)?);
-        } else {
-            name.clear();
-        }
-        let length = bytes.get(at..)?.iter().position(|it| *it == 0)?;
-        name.extend_from_slice(&bytes[at..at + length]);
-        at += length + 1;
-        if version < 4 {
-            at = start + (at - start).div_ceil(8) * 8;
-        }
+        at = entry(bytes, at, hash, version, &mut name)?;
         let path = PathBuf::from(std::str::from_utf8(&name).ok()?);
-        // Git would read a file outside of the repository.
+        // With `..` or an absolute path, Git would read a file outside the repository.
         let is_inside = |it| matches!(it, Component::Normal(_));
         if !path.components().all(is_inside) {
             return None;
@@ -95,7 +74,38 @@ pub(super) fn parse(bytes: &[u8], hash: usize) -> Option<Folders> {
     extensions(bytes, at, hash).then_some(found)
 }
 
-/// Whether what follows the entries adds none: a split index keeps them elsewhere.
+/// Reads the entry at `start` and returns where it ends. `name` is the previous entry's name and
+/// becomes this one's.
+fn entry(
+    bytes: &[u8],
+    start: usize,
+    hash: usize,
+    version: u32,
+    name: &mut Vec<u8>,
+) -> Option<usize> {
+    let flags = bytes.get(start + FIXED + hash)?;
+    // A flag announces two more bytes of flags.
+    let is_extended = version > 2 && flags & 0x40 != 0;
+    let mut at = start + FIXED + hash + if is_extended { 4 } else { 2 };
+    if version == 4 {
+        // The name shares a prefix with the previous one.
+        let (cut, next) = offset(bytes, at)?;
+        at = next;
+        name.truncate(name.len().checked_sub(cut)?);
+    } else {
+        name.clear();
+    }
+    let length = bytes.get(at..)?.iter().position(|it| *it == 0)?;
+    name.extend_from_slice(&bytes[at..at + length]);
+    at += length + 1;
+    Some(match version {
+        4 => at,
+        // Older versions pad entries to a multiple of eight bytes.
+        _ => start + (at - start).div_ceil(8) * 8,
+    })
+}
+
+/// Whether the index contains all entries itself: a split index keeps some in another file.
 fn extensions(bytes: &[u8], mut at: usize, hash: usize) -> bool {
     while at + hash < bytes.len() {
         let (Some(name), Some(length)) = (bytes.get(at..at + 4), number(bytes, at + 4)) else {
@@ -109,7 +119,7 @@ fn extensions(bytes: &[u8], mut at: usize, hash: usize) -> bool {
     at + hash == bytes.len()
 }
 
-/// A number in bytes of seven bits, and where it ends.
+/// Decodes a variable-length number of seven-bit bytes, and returns it and its end.
 fn offset(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
     let mut byte = *bytes.get(at)?;
     let mut value = usize::from(byte & 0x7f);

@@ -1,7 +1,7 @@
-//! Looks at the machine for what the text of a command cannot tell: which files its
-//! programs are, what its paths lead to, and what Git would run.
+//! Checks a command against the machine: which files its programs are, where its paths lead, and
+//! which programs Git would run.
 //!
-//! Reads folders, links, and Git's configuration; runs nothing.
+//! Reads folders, links, and Git's configuration. It runs nothing.
 
 mod reads;
 
@@ -14,13 +14,13 @@ use super::programs::{Reads, is_builtin, is_network};
 use super::repository::Repositories;
 use super::syntax::Simple;
 use super::words::{Variables, Word};
-use super::{By, Needs, ShellLists, Unsafe, check, commands};
+use super::{ApprovedBy, Needs, ShellLists, Unsafe, check, commands};
 use crate::files::leads_to;
 use crate::secrets::Secrets;
 
-/// Most folders that a line with `cd` may run in.
+/// Maximum number of folders that the commands of a line with `cd` may run in.
 const FOLDERS: usize = 16;
-/// Files in the home folder that change what programs of the network do.
+/// Files in the home folder with options of network programs.
 const NETWORK_FILES: [&str; 5] = [
     ".curlrc",
     ".config/curlrc",
@@ -29,16 +29,16 @@ const NETWORK_FILES: [&str; 5] = [
     ".nslookuprc",
 ];
 
-/// Where and how a command would run.
+/// The environment in which a command would run.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    /// The folder that it starts in.
+    /// Its working directory.
     pub cwd: PathBuf,
     /// The variables that it would inherit.
     pub variables: Vec<(OsString, OsString)>,
-    /// What is secret.
+    /// Which files are secret.
     pub secrets: Arc<Secrets>,
-    /// Whether a sandbox would hold it.
+    /// Whether it would run in a sandbox.
     pub sandbox: bool,
 }
 
@@ -64,71 +64,73 @@ impl Machine {
     }
 }
 
-/// Whether a command only reads, by its text and by what is on the machine now.
+/// Whether a command only reads, judging by its text and by the machine's present state.
 ///
 /// # Errors
 ///
-/// The first thing in it that is not let through.
+/// The first part of it that is not approved.
 pub fn inspect(command: &str, lists: &ShellLists, machine: &Machine) -> Result<Needs, Unsafe> {
-    let mut look = Look::new(machine);
-    let commands = commands(command, lists, &look.variables())?;
+    let mut inspection = Inspection::new(machine);
+    let commands = commands(command, lists, &inspection.variables())?;
     let mut needs = Needs::of(&commands);
-    look.search(needs.order());
+    inspection.search(needs.order());
+    // All words are checked first, because the needs of the whole line decide about `PATH`.
     let mut checked = Vec::new();
     for command in &commands {
         checked.push((command, check(command, lists, &mut needs)?));
     }
     for (simple, by) in checked {
-        look.command(simple, by, needs)?;
+        inspection.command(simple, by, needs)?;
     }
     if needs.network {
-        look.network(&commands)?;
+        inspection.network(&commands)?;
     }
     Ok(needs)
 }
 
-/// A look at the machine on behalf of one line.
-struct Look<'a> {
+/// The check of one line against the machine.
+struct Inspection<'a> {
     machine: &'a Machine,
-    /// `PATH` as it is, and as an approved command gets it.
+    /// The user's `PATH`.
     raw: Folders,
+    /// The `PATH` that an approved command gets.
     safe: Folders,
-    /// Where the next command may run: all folders that a `cd` before it may lead to.
+    /// Where the next command may run: all folders that an earlier `cd` may lead to.
     folders: Vec<PathBuf>,
     repositories: Repositories,
 }
 
-impl<'a> Look<'a> {
+impl<'a> Inspection<'a> {
     fn new(machine: &'a Machine) -> Self {
         let real = machine.cwd.canonicalize();
         let real = real.unwrap_or_else(|_| machine.cwd.clone());
         let raw = Folders::of(machine.variable("PATH").map(OsString::as_os_str));
         let config = machine.variable("XDG_CONFIG_HOME");
-        let mut look = Self {
+        let mut inspection = Self {
             machine,
             safe: Folders::default(),
             raw,
             folders: vec![real],
             repositories: Repositories::new(machine.home(), config),
         };
-        look.search(Order::SystemFirst);
-        look
+        inspection.search(Order::SystemFirst);
+        inspection
     }
 
-    /// Searches programs in this order.
+    /// Sets the order in which programs are searched.
     fn search(&mut self, order: Order) {
         self.safe = self.raw.safe(&self.folders, order);
     }
 
-    /// Looks at one command, and follows it where it changes the folder.
-    fn command(&mut self, simple: &Simple, by: By<'_>, needs: Needs) -> Result<(), Unsafe> {
+    /// Checks one command, and follows it if it is a `cd`.
+    fn command(&mut self, simple: &Simple, by: ApprovedBy<'_>, needs: Needs) -> Result<(), Unsafe> {
         let Some((program, arguments)) = simple.words.split_first() else {
             return Ok(());
         };
         let name = program.value.as_str();
         let reads = match by {
-            By::User => return self.user_program(name),
-            By::List(reads) => reads,
+            ApprovedBy::User => return self.user_program(name),
+            ApprovedBy::List(reads) => reads,
         };
         if let Some(word) = arguments.iter().find(|it| leads_to_processes(&it.value)) {
             return Err(secret(name, Path::new(&word.value)));
@@ -144,7 +146,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// The variables whose values are known. What is not UTF-8 is left out.
+    /// The variables whose values are known and UTF-8.
     fn variables(&self) -> Variables {
         let names = ["HOME", "LANG", "LOGNAME", "SHELL", "USER"];
         let known = names.iter().filter_map(|name| {
@@ -158,8 +160,7 @@ impl<'a> Look<'a> {
         Variables::new(known.chain(folder).chain(path))
     }
 
-    /// A program that the user listed may be anywhere, but for a folder that depends on
-    /// where it is started.
+    /// Checks a program that the user listed: it may be in any folder with an absolute path.
     fn user_program(&self, name: &str) -> Result<(), Unsafe> {
         match self.raw.find(name).filter(|it| !it.is_absolute()) {
             Some(path) => Err(elsewhere(name, path)),
@@ -167,8 +168,8 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Whether a name is that of a program of the system. `is_mixed` says that the line
-    /// runs with the user's own `PATH`.
+    /// Checks that a name leads to a system program. With `is_mixed`, the line runs with the
+    /// user's own `PATH`.
     fn program(&self, name: &str, reads: &Reads<'_>, is_mixed: bool) -> Result<(), Unsafe> {
         for word in &reads.looked_up {
             let looks = matches!(name, "which" | "type" | "command");
@@ -181,10 +182,11 @@ impl<'a> Look<'a> {
             return Ok(());
         }
         let folders = if is_mixed { &self.raw } else { &self.safe };
-        // A program that is nowhere cannot run.
+        // A program that does not exist cannot run.
         let Some(path) = folders.find(name) else {
             return Ok(());
         };
+        // Another program of that name would print another version.
         let is_shadowed = reads.is_version && self.raw.find(name).is_some_and(|it| it != path);
         if !is_system_program(&path) || is_shadowed || (reads.is_version && is_shim(&path)) {
             let path = self.raw.find(name).unwrap_or(path);
@@ -193,7 +195,7 @@ impl<'a> Look<'a> {
         Ok(())
     }
 
-    /// Follows a `cd`. It may fail, so what was possible before stays possible.
+    /// Follows a `cd`. It may fail, so the previous folders remain possible.
     fn change(&mut self, to: Option<&str>) -> Result<(), Unsafe> {
         let home = self.machine.home();
         let mut next = Vec::new();
@@ -231,7 +233,7 @@ impl<'a> Look<'a> {
         Ok(())
     }
 
-    /// Programs of the network run only where a sandbox keeps everything else from them.
+    /// Checks that network programs run in a sandbox and without options from a file.
     fn network(&self, commands: &[Simple]) -> Result<(), Unsafe> {
         let mut names = commands.iter().filter_map(|it| it.words.first());
         let name = names.find(|it| is_network(&it.value));
@@ -252,7 +254,7 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Whether a word may lead up and into the folders in which the kernel shows processes.
+/// Whether a word may lead to `/proc` or `/sys` by `..` or as an option's value.
 fn leads_to_processes(word: &str) -> bool {
     let (is_value, path) = match word.split_once('=') {
         Some((_, value)) if word.starts_with('-') => (true, value),

@@ -1,9 +1,9 @@
-//! Which shell commands may run unasked, and which never may.
+//! Decides which shell commands run without approval, and which never run.
 //!
-//! [`review`] reads the text of a command and is pure. [`inspect`] also looks at the
-//! machine: which files the programs are, what the paths lead to, and what the
-//! configuration of Git names. Neither runs anything. Together they hold without a
-//! sandbox; a command they let through runs in a read-only one where there is one.
+//! [`review`] checks the text of a command and is pure. [`inspect`] also checks the machine:
+//! which files the programs' names lead to, where paths lead, and what Git's configuration
+//! names. Neither runs anything. The rules are safe without a sandbox. If there is one,
+//! approved commands run in it, read-only.
 
 mod environment;
 mod expand;
@@ -34,65 +34,66 @@ use self::programs::Reads;
 use self::syntax::Simple;
 use self::words::{Variables, Word};
 
-/// Longest command that is looked at (16 KB).
+/// Longest command that is checked (16 KB).
 const MAX_LENGTH: usize = 16 * 1024;
 
-/// What the user adds to the list and takes from it: a program, or a program and the
-/// words behind it, such as `go test`.
+/// The user's additions to the list of commands, and the commands the user forbids.
+///
+/// An entry is a program, or a program and its first arguments, such as `go test`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ShellLists {
-    /// What may run as well, with any arguments.
+    /// Commands approved with any further arguments.
     pub allow: Vec<String>,
-    /// What may never run. Wins.
+    /// Commands that never run. These override `allow`.
     pub deny: Vec<String>,
 }
 
-/// What an approved command needs in order to run.
+/// What an approved command needs to run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// The network: it holds `curl` or a program like it.
+    /// Network access, for `curl` and similar programs.
     pub network: bool,
-    /// `PATH` in the user's own order: it only looks up where programs are.
+    /// `PATH` in the user's order, because it only looks up programs.
     pub lookup: bool,
-    /// All that the user's own commands have: it holds one that the user added.
+    /// Everything that unreviewed commands get, because the user added one of its programs.
     pub more: bool,
 }
 
-/// Why a command is not let through.
+/// Why a command is not approved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unsafe {
     /// The user forbids it.
     Denied(String),
-    /// It is not on the list.
+    /// The program is not on the list.
     Unlisted(String),
-    /// It is on the list, and not with this argument.
+    /// The program is on the list, but not with this argument.
     Argument {
         /// The program.
         program: String,
         /// The argument.
         argument: String,
-        /// What it could do, to follow "because it could".
+        /// What it could do: a verb phrase that follows "it could".
         could: &'static str,
     },
-    /// It contains something that is not looked into: a noun with its article.
+    /// It contains syntax that is not analyzed: a noun with its article.
     Syntax(&'static str),
-    /// The name leads to a program outside the folders of the system.
+    /// The program is not in a system folder.
     Elsewhere {
         /// The program.
         program: String,
         /// Where `PATH` finds it.
         path: PathBuf,
     },
-    /// It reads a file that holds a secret, or what a running program keeps to itself.
+    /// It reads a file that contains a secret, or a process's private files.
     Secret {
         /// The program.
         program: String,
         /// The file or folder.
         path: PathBuf,
-        /// The option that grants it, if there is one.
+        /// The option that permits it, if there is one.
         grant: Option<String>,
     },
-    /// The configuration or the attributes of a repository may run a program.
+    /// A repository's configuration or attributes may run a program.
     Configuration {
         /// The program.
         program: String,
@@ -101,12 +102,12 @@ pub enum Unsafe {
         /// The setting.
         setting: String,
     },
-    /// It needs the network, and no sandbox keeps the rest from it.
+    /// It needs the network, and there is no sandbox that withholds it from other programs.
     Network(String),
 }
 
 impl Needs {
-    /// What is known before the commands are checked.
+    /// The needs known before the commands are checked.
     fn of(commands: &[Simple]) -> Self {
         let looks_up = |name: &str| name == "which" || programs::is_builtin(name);
         let mut names = commands.iter().filter_map(|it| it.words.first());
@@ -116,7 +117,7 @@ impl Needs {
         }
     }
 
-    /// The order of `PATH` that it gets.
+    /// The order of folders in its `PATH`.
     pub(crate) fn order(self) -> Order {
         match self.lookup {
             true => Order::Given,
@@ -128,71 +129,63 @@ impl Needs {
 impl fmt::Display for Unsafe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Denied(program) => write!(
-                f,
-                "The command \"{program}\" is not allowed: the user's settings forbid it \
-                 (tools.bash.deny)."
-            ),
-            Self::Unlisted(program) => write!(
-                f,
-                "The command \"{program}\" is not allowed: it is not in the whitelist."
-            ),
+            Self::Syntax(_) => write!(f, "The command is not allowed: ")?,
             Self::Argument {
-                program,
-                argument,
-                could,
+                program, argument, ..
             } => write!(
                 f,
-                "The command \"{program}\" is not allowed with \"{argument}\": it could {could}."
-            ),
+                "The command \"{program}\" is not allowed with \"{argument}\": "
+            )?,
+            Self::Denied(program)
+            | Self::Unlisted(program)
+            | Self::Network(program)
+            | Self::Elsewhere { program, .. }
+            | Self::Secret { program, .. }
+            | Self::Configuration { program, .. } => {
+                write!(f, "The command \"{program}\" is not allowed: ")?
+            }
+        }
+        self.reason(f)
+    }
+}
+
+impl Unsafe {
+    /// Writes the reason, without the command.
+    fn reason(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Denied(_) => f.write_str("the user's settings forbid it (tools.bash.deny)."),
+            Self::Unlisted(_) => f.write_str("it is not in the whitelist."),
+            Self::Argument { could, .. } => write!(f, "it could {could}."),
             Self::Syntax(what) => write!(
                 f,
-                "The command is not allowed: it contains {what}, and only plain commands are \
-                 looked at, joined by |, &&, || and ;."
+                "it contains {what}, and only plain commands are analyzed, joined by |, &&, || and ;."
             ),
-            Self::Elsewhere { program, path } => write!(
-                f,
-                "The command \"{program}\" is not allowed: it is {}, which is not in a folder of the system.",
-                path.display()
-            ),
-            Self::Secret {
-                program,
-                path,
-                grant,
-            } => {
+            Self::Elsewhere { path, .. } => {
+                write!(f, "{} is not in a system folder.", path.display())
+            }
+            Self::Secret { path, grant, .. } => {
+                // A file name may contain line breaks or escape sequences.
                 let path = path.display().to_string();
-                let path = path.escape_debug();
-                write!(
-                    f,
-                    "The command \"{program}\" is not allowed: it could show secrets in {path}."
-                )?;
+                write!(f, "it could show secrets in {}.", path.escape_debug())?;
                 match grant {
                     Some(grant) => write!(f, " The user can grant it with {grant}."),
                     None => Ok(()),
                 }
             }
-            Self::Configuration {
-                program,
-                file,
-                setting,
-            } => write!(
-                f,
-                "The command \"{program}\" is not allowed: {} sets {setting}, which could run a program.",
-                file.display()
-            ),
-            Self::Network(program) => write!(
-                f,
-                "The command \"{program}\" is not allowed: it uses the network, and there is no sandbox."
-            ),
+            Self::Configuration { file, setting, .. } => {
+                let file = file.display();
+                write!(f, "{file} sets {setting}, which could run a program.")
+            }
+            Self::Network(_) => f.write_str("it uses the network, and there is no sandbox."),
         }
     }
 }
 
-/// Whether a command only reads, as far as its text tells.
+/// Whether a command only reads, judging by its text.
 ///
 /// # Errors
 ///
-/// The first thing in it that is not let through.
+/// The first part of it that is not approved.
 pub fn review(command: &str, lists: &ShellLists) -> Result<Needs, Unsafe> {
     let variables = Variables::unknown();
     let commands = commands(command, lists, &variables)?;
@@ -203,7 +196,7 @@ pub fn review(command: &str, lists: &ShellLists) -> Result<Needs, Unsafe> {
     Ok(needs)
 }
 
-/// The commands of a text.
+/// The commands in a command line.
 fn commands(
     command: &str,
     lists: &ShellLists,
@@ -221,14 +214,16 @@ fn commands(
     if commands.is_empty() {
         return Err(Unsafe::Syntax("no command"));
     }
+    // After a `cd`, `$PWD` is no longer the folder that the line started in.
     if commands.iter().any(changes) && commands.iter().any(has_folder) {
         return Err(Unsafe::Syntax("an expansion"));
     }
     Ok(commands)
 }
 
-/// Whether a command runs something that the user forbids, as far as its words show
-/// it. Also in a command that is otherwise not looked into.
+/// Whether a command runs a program that the user forbids, judging by its words.
+///
+/// Also applies to commands that contain syntax that [`review`] refuses.
 pub fn forbidden(command: &str, deny: &[String]) -> Option<Unsafe> {
     if deny.is_empty() {
         return None;
@@ -238,12 +233,12 @@ pub fn forbidden(command: &str, deny: &[String]) -> Option<Unsafe> {
             let entry = deny.iter().find(|entry| is_named(words, entry))?;
             Some(Unsafe::Denied(entry.clone()))
         }),
-        // What cannot be read might run it.
+        // A command that cannot be parsed might run it.
         Err(what) => Some(Unsafe::Syntax(what)),
     }
 }
 
-/// Whether a command is the one that an entry of a list means.
+/// Whether a command matches an entry of [`ShellLists`].
 fn is_named(words: &[String], entry: &str) -> bool {
     let mut entry = entry.split_whitespace();
     let mut words = words.iter().map(String::as_str);
@@ -253,21 +248,25 @@ fn is_named(words: &[String], entry: &str) -> bool {
     words.next().is_some_and(|it| base(it) == program) && entry.all(|it| words.next() == Some(it))
 }
 
-/// A program by whatever path it is called.
+/// The file name of a program.
 fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// Who lets a command through.
-enum By<'a> {
-    /// The list, and what the command reads.
+/// Why a command is approved.
+enum ApprovedBy<'a> {
+    /// It is on the list, and reads these files.
     List(Reads<'a>),
-    /// The user, who added it.
+    /// The user added it.
     User,
 }
 
-/// Checks one command by its words, and adds what it needs.
-fn check<'a>(simple: &'a Simple, lists: &ShellLists, needs: &mut Needs) -> Result<By<'a>, Unsafe> {
+/// Checks one command by its words, and adds what it needs to `needs`.
+fn check<'a>(
+    simple: &'a Simple,
+    lists: &ShellLists,
+    needs: &mut Needs,
+) -> Result<ApprovedBy<'a>, Unsafe> {
     let Some((program, arguments)) = simple.words.split_first() else {
         return Err(Unsafe::Syntax("a redirection without a command"));
     };
@@ -282,13 +281,13 @@ fn check<'a>(simple: &'a Simple, lists: &ShellLists, needs: &mut Needs) -> Resul
         .collect();
     if lists.allow.iter().any(|entry| is_named(&words, entry)) {
         needs.more = true;
-        return Ok(By::User);
+        return Ok(ApprovedBy::User);
     }
     match programs::check(name, arguments) {
         None => Err(Unsafe::Unlisted(name.to_owned())),
         Some(Ok(reads)) => {
             needs.network |= programs::is_network(name) && !reads.is_version;
-            Ok(By::List(reads))
+            Ok(ApprovedBy::List(reads))
         }
         Some(Err((argument, could))) => Err(Unsafe::Argument {
             program: name.to_owned(),

@@ -1,76 +1,41 @@
-//! Which forms of `curl`, `wget`, `ping`, `dig`, and `nslookup` only fetch, and only
-//! from other machines.
+//! Approves forms of `curl`, `wget`, `ping`, `dig`, and `nslookup` that only fetch, and only from
+//! public addresses.
 //!
-//! Pure: an address is judged by its spelling. Only `http_get` resolves a name before
-//! it connects.
+//! Pure: an address is checked as it is spelled. Unlike `http_get`, this does not resolve names.
 
 use url::{Host, Url};
 
-use super::options::{OPEN, Options, Refusal, parse, refuse};
+use super::options::{OPEN, Options, Refusal, is_digits, is_in, no_patterns, parse, refuse};
 use super::programs::Reads;
 use super::words::Word;
 use crate::address::is_public;
 
 const MORE: &str = "do more than fetch a page";
-const LOCAL: &str = "reach what only this machine can; http_get asks first";
-const LEADS: &str = "be led to what only this machine can reach; http_get follows redirects";
+const LOCAL: &str = "reach an address that only this machine can reach; http_get asks first";
+const LEADS: &str =
+    "be redirected to an address that only this machine can reach; http_get checks redirects";
 
 pub(super) const CURL: Options = Options::new(
     "-sSfIiG46v -m= -H= -A= -X= --silent --show-error --fail --head --include --compressed --version --max-time= \
      --connect-timeout= --header= --user-agent= --request=",
 );
-pub(super) const DIG: &[&str] = &[
-    "+short",
-    "+noall",
-    "+answer",
-    "+noanswer",
-    "+question",
-    "+noquestion",
-    "+comments",
-    "+nocomments",
-    "+stats",
-    "+nostats",
-    "+cmd",
-    "+nocmd",
-    "+trace",
-    "+tcp",
-    "+dnssec",
-    "+multiline",
-    "+additional",
-    "+authority",
-    "+recurse",
-    "+norecurse",
-    "+ttlid",
-    "+nottlid",
-];
+const DIG: &str = "+short +noall +answer +noanswer +question +noquestion +comments +nocomments +stats \
+    +nostats +cmd +nocmd +trace +tcp +dnssec +multiline +additional +authority +recurse +norecurse \
+    +ttlid +nottlid -4 -6 -x -t -v";
 
-/// Refuses patterns, and arguments with these options.
-fn closed(arguments: &[Word]) -> Result<(), Refusal> {
-    match arguments.iter().find(|it| it.is_pattern()) {
-        Some(word) => refuse(&word.value, OPEN),
-        None => Ok(()),
-    }
-}
-
+/// `curl` without options that write, send, or follow redirects.
 pub(super) fn curl(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
-    closed(arguments)?;
-    let leads = |it: &&Word| {
+    no_patterns(arguments)?;
+    let follows = |it: &Word| {
         let value = it.value.as_str();
         let short = value.starts_with('-') && !value.starts_with("--") && value.contains('L');
         short || value.starts_with("--location")
     };
-    let parsed = match parse(arguments, CURL) {
-        Ok(parsed) => parsed,
-        Err((word, why)) => {
-            let why = if why == OPEN { OPEN } else { MORE };
-            let why = if arguments.iter().any(|it| leads(&it)) {
-                LEADS
-            } else {
-                why
-            };
-            return Err((word, why));
-        }
-    };
+    let parsed = parse(arguments, CURL).map_err(|(word, why)| match why {
+        _ if arguments.iter().any(follows) => (word, LEADS),
+        OPEN => (word, OPEN),
+        _ => (word, MORE),
+    })?;
     for value in parsed.values(&["-X", "--request"]) {
         if !matches!(value, "GET" | "HEAD") {
             return Err((format!("-X {value}"), MORE));
@@ -88,8 +53,9 @@ pub(super) fn curl(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     Ok(Reads::nothing())
 }
 
+/// `wget` to its standard output, without redirects.
 pub(super) fn wget(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
-    closed(arguments)?;
+    no_patterns(arguments)?;
     if let [only] = arguments
         && only.value == "--version"
     {
@@ -105,7 +71,7 @@ pub(super) fn wget(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
             "--max-redirect=0" => stays = true,
             "-T" => {
                 let seconds = words.next().map_or("", |it| it.value.as_str());
-                if !seconds.bytes().all(|it| it.is_ascii_digit()) {
+                if !is_digits(seconds) {
                     return refuse(seconds, MORE);
                 }
             }
@@ -121,9 +87,9 @@ pub(super) fn wget(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     }
 }
 
-/// Accepts only an address of another machine, and only HTTP.
+/// Accepts an HTTP address that is public.
 fn address(given: &str) -> Result<(), Refusal> {
-    // Braces and brackets would be expanded into several.
+    // curl expands braces and brackets to several addresses.
     if given.contains(['{', '}', '[', ']', '\\']) {
         return refuse(given, MORE);
     }
@@ -148,15 +114,16 @@ fn is_local_name(name: &str) -> bool {
     !name.contains('.') || ends.iter().any(|it| name.ends_with(it))
 }
 
-/// Whether a word is a name or an address and nothing else.
+/// Whether a word is a host name or an address, not an option or a path.
 fn is_name(word: &str) -> bool {
     let is_part = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '-' | '_' | ':');
     !word.is_empty() && !word.starts_with('-') && word.chars().all(is_part)
 }
 
+/// `ping` of hosts.
 pub(super) fn ping(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     let options = Options::new("-nqO46 -c= -i= -w= -W= -s= -t=");
-    closed(arguments)?;
+    no_patterns(arguments)?;
     let parsed = parse(arguments, options).map_err(|(word, _)| (word, MORE))?;
     match parsed.operands.iter().find(|it| !is_name(&it.value)) {
         Some(word) => refuse(&word.value, MORE),
@@ -166,12 +133,11 @@ pub(super) fn ping(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
 
 /// `dig`: names, types, and options that choose what is printed.
 pub(super) fn dig(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
-    closed(arguments)?;
+    no_patterns(arguments)?;
     for word in arguments {
         let value = word.value.as_str();
-        let is_known = DIG.contains(&value) || matches!(value, "-4" | "-6" | "-x" | "-t" | "-v");
         let server = value.strip_prefix('@').unwrap_or(value);
-        if !is_known && !is_name(server) {
+        if !is_in(DIG, value) && !is_name(server) {
             return refuse(value, "send the text of a file");
         }
     }
@@ -180,7 +146,7 @@ pub(super) fn dig(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
 
 /// `nslookup`: a name, a server, and the type of record.
 pub(super) fn nslookup(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
-    closed(arguments)?;
+    no_patterns(arguments)?;
     for word in arguments {
         let value = word.value.as_str();
         let kind = ["-type=", "-query=", "-q="]

@@ -1,11 +1,11 @@
-//! Reads a program's arguments by the list of options that it may be given.
+//! Parses a program's arguments against the options it is approved with.
 //!
-//! Pure. Options are matched in full; an abbreviation, an unknown option, or an option
-//! behind an operand where programs disagree about its meaning is an error.
+//! Pure. Option names must match in full. An abbreviation or an unknown option is an error,
+//! and so is an option after an operand if programs disagree about its meaning.
 
 use super::words::Word;
 
-/// The argument that keeps a command from running unasked, and what it could do.
+/// The argument that prevents approval, and what the program could do with it.
 pub(super) type Refusal = (String, &'static str);
 
 pub(super) const RUN: &str = "run other programs";
@@ -15,37 +15,66 @@ pub(super) const OPEN: &str =
     "expand to an option or an operator; begin the pattern with ./ or a folder";
 const MANY: &str = "expand to several words where one is meant";
 
-/// How many operands a program takes, and what they are.
+/// Whether a word is in a list of words separated by blanks.
+pub(super) fn is_in(list: &str, word: &str) -> bool {
+    list.split_ascii_whitespace().any(|it| it == word)
+}
+
+/// Whether a text consists of digits only. The empty text does.
+pub(super) fn is_digits(text: &str) -> bool {
+    text.bytes().all(|it| it.is_ascii_digit())
+}
+
+/// Refuses patterns, where the words they expand to could change the meaning.
+pub(super) fn no_patterns(arguments: &[Word]) -> Result<(), Refusal> {
+    match arguments.iter().find(|it| it.is_pattern()) {
+        Some(word) => refuse(&word.value, OPEN),
+        None => Ok(()),
+    }
+}
+
+/// The kind and number of operands that a program takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operands {
     /// None.
     None,
-    /// Text that is no path, without patterns.
+    /// Text that is not a path, without patterns.
     Text,
-    /// At most so many paths.
+    /// Paths, up to this number.
     Paths(usize),
 }
 
 /// Any number of paths.
 pub(super) const ANY: Operands = Operands::Paths(usize::MAX);
 
-/// Whether an option has a value.
+/// Whether an option takes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Value {
-    /// It has none.
+    /// It takes none.
     No,
-    /// It has one: behind `=`, in the same word, or in the next.
+    /// It takes one: after `=`, in the same word, or in the next word.
     Yes,
-    /// It may have one, behind `=` only.
+    /// It may take one, but only after `=`.
     Maybe,
 }
 
-/// The options that a program may be given.
+impl Value {
+    /// Splits an entry of a list into its name and whether it takes a value.
+    fn of(listed: &str) -> (&str, Self) {
+        match (listed.strip_suffix('='), listed.strip_suffix('?')) {
+            (Some(name), _) => (name, Self::Yes),
+            (_, Some(name)) => (name, Self::Maybe),
+            _ => (listed, Self::No),
+        }
+    }
+}
+
+/// The options that a program is approved with, as lists of words.
 ///
-/// Its text holds words: `-abc` are letters without a value, `-k=` is a letter with one,
-/// `--name`, `--name=` and `--name?` are long names without, with, and with an optional
-/// value; so is `-M?`. `-#` allows `-5`, and `+#` allows `+5`. After `exact`, letters are not joined to
-/// each other or to values: the program reads words of several letters in its own way.
+/// `-abc` are letters without a value, and `-k=` is a letter with one. `--name`, `--name=`, and
+/// `--name?` are long names without, with, and with an optional value; so is `-M?`. `-#` allows
+/// `-5`, and `+#` allows `+5`. With `exact`, a letter must be a word of its own, because the
+/// program reads words of several letters differently.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Options([&'static str; 3]);
 
@@ -65,31 +94,27 @@ impl Options {
         self.0.into_iter().flat_map(str::split_whitespace)
     }
 
-    /// What the list says about a letter.
+    /// Whether an option letter takes a value; `None` if it is not listed.
     fn letter(self, letter: char) -> Option<Value> {
+        // These have a meaning of their own in the list.
+        if matches!(letter, '#' | '=' | '-') {
+            return None;
+        }
         self.words().find_map(|word| {
             let letters = word.strip_prefix('-').filter(|it| !it.starts_with('-'))?;
-            if matches!(letter, '#' | '=' | '-') {
-                return None;
-            }
-            let is_it = |one: &str| one.chars().eq([letter]);
-            match (letters.strip_suffix('='), letters.strip_suffix('?')) {
-                (Some(one), _) => is_it(one).then_some(Value::Yes),
-                (_, Some(one)) => is_it(one).then_some(Value::Maybe),
-                _ => letters.contains(letter).then_some(Value::No),
-            }
+            let (letters, value) = Value::of(letters);
+            let is_it = match value {
+                Value::No => letters.contains(letter),
+                Value::Yes | Value::Maybe => letters.chars().eq([letter]),
+            };
+            is_it.then_some(value)
         })
     }
 
-    /// What the list says about a long name.
+    /// Whether a long option takes a value; `None` if it is not listed.
     fn name(self, name: &str) -> Option<Value> {
         self.words().find_map(|word| {
-            let listed = word.strip_prefix("--")?;
-            let (listed, value) = match (listed.strip_suffix('='), listed.strip_suffix('?')) {
-                (Some(it), _) => (it, Value::Yes),
-                (_, Some(it)) => (it, Value::Maybe),
-                _ => (listed, Value::No),
-            };
+            let (listed, value) = Value::of(word.strip_prefix("--")?);
             (listed == name).then_some(value)
         })
     }
@@ -98,7 +123,7 @@ impl Options {
         self.words().any(|it| it == word)
     }
 
-    /// Each option of the list, as it is written, and whether it takes a value.
+    /// All options of the lists as they are typed, and whether they take a value.
     #[cfg(test)]
     pub(super) fn all(self) -> Vec<(String, Value)> {
         let mut all = Vec::new();
@@ -107,22 +132,9 @@ impl Options {
                 "exact" => {}
                 "-#" => all.push(("-3".to_owned(), Value::No)),
                 "+#" => all.push(("+3".to_owned(), Value::No)),
-                long if long.starts_with("--") => {
-                    let name = long.trim_end_matches(['=', '?']);
-                    let value = match long.chars().last() {
-                        Some('=') => Value::Yes,
-                        Some('?') => Value::Maybe,
-                        _ => Value::No,
-                    };
+                one if one.starts_with("--") || one.ends_with(['=', '?']) => {
+                    let (name, value) = Value::of(one);
                     all.push((name.to_owned(), value));
-                }
-                letters if letters.ends_with(['=', '?']) => {
-                    let value = if letters.ends_with('=') {
-                        Value::Yes
-                    } else {
-                        Value::Maybe
-                    };
-                    all.push((letters[..2].to_owned(), value));
                 }
                 letters => {
                     let letters = letters.chars().skip(1);
@@ -134,14 +146,14 @@ impl Options {
     }
 }
 
-/// Arguments, read.
+/// Parsed arguments.
 #[derive(Debug, Default)]
 pub(super) struct Parsed<'a> {
-    /// Options by their letters or long names, with their values.
+    /// Options by letter (`-a`) or long name (`--all`), with their values.
     pub options: Vec<(String, Option<String>)>,
     /// The other words.
     pub operands: Vec<&'a Word>,
-    /// Whether an option or `--` follows an operand: some programs take it for one, too.
+    /// Whether an option or `--` follows an operand; some programs take it for an operand.
     pub is_mixed: bool,
 }
 
@@ -165,11 +177,11 @@ pub(super) fn refuse<T>(word: &str, could: &'static str) -> Result<T, Refusal> {
     Err((word.to_owned(), could))
 }
 
-/// Reads arguments.
+/// Parses arguments.
 ///
 /// # Errors
 ///
-/// An option is not on the list, or a pattern matches one.
+/// An option is not listed, or a pattern could expand to one.
 pub(super) fn parse(arguments: &[Word], options: Options) -> Result<Parsed<'_>, Refusal> {
     let mut parsed = Parsed::default();
     let mut words = arguments.iter();
@@ -179,19 +191,17 @@ pub(super) fn parse(arguments: &[Word], options: Options) -> Result<Parsed<'_>, 
         if word.is_open() {
             return refuse(value, OPEN);
         }
-        let is_number = |sign: char| {
-            let digits = value.strip_prefix(sign).unwrap_or_default();
-            !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit())
-        };
         if only_operands {
             parsed.operands.push(word);
         } else if value == "--" {
             parsed.is_mixed |= !parsed.operands.is_empty();
             only_operands = true;
-        } else if (options.has("-#") && is_number('-')) || (options.has("+#") && is_number('+')) {
-            parsed
-                .options
-                .push((value[..1].to_owned(), Some(value[1..].to_owned())));
+        } else if (options.has("-#") && is_signed('-', value))
+            || (options.has("+#") && is_signed('+', value))
+        {
+            let (sign, number) = value.split_at(1);
+            let option = (sign.to_owned(), Some(number.to_owned()));
+            parsed.options.push(option);
         } else if !word.is_option() {
             parsed.operands.push(word);
         } else {
@@ -199,72 +209,80 @@ pub(super) fn parse(arguments: &[Word], options: Options) -> Result<Parsed<'_>, 
                 return refuse(value, OPEN);
             }
             parsed.is_mixed |= !parsed.operands.is_empty();
-            option(word, options, &mut words, &mut parsed)?;
+            match value.strip_prefix("--") {
+                Some(long) => parsed.options.push(long_option(long, options, &mut words)?),
+                None => letters(value, options, &mut words, &mut parsed)?,
+            }
         }
     }
     Ok(parsed)
 }
 
-/// Reads one word of options, and the next when it is a value.
-fn option<'a>(
-    word: &Word,
+/// Parses a long option, given without its dashes, and its value if that is the next word.
+fn long_option<'a>(
+    long: &str,
+    options: Options,
+    words: &mut impl Iterator<Item = &'a Word>,
+) -> Result<(String, Option<String>), Refusal> {
+    let (name, given) = match long.split_once('=') {
+        Some((name, given)) => (name, Some(given.to_owned())),
+        None => (long, None),
+    };
+    let text = format!("--{long}");
+    let value = match (options.name(name), given) {
+        (Some(Value::No | Value::Maybe), None) => None,
+        (Some(Value::Yes | Value::Maybe), Some(given)) => Some(given),
+        (Some(Value::Yes), None) => Some(next_value(&text, words)?),
+        _ => return refuse(&text, UNLISTED),
+    };
+    Ok((format!("--{name}"), value))
+}
+
+/// Parses a word of option letters, and the value of the last if that is the next word.
+fn letters<'a>(
+    text: &str,
     options: Options,
     words: &mut impl Iterator<Item = &'a Word>,
     parsed: &mut Parsed<'a>,
 ) -> Result<(), Refusal> {
-    let text = word.value.as_str();
-    let mut next = |given: &str| match words.next() {
-        Some(it) if it.is_pattern() => refuse(&it.value, MANY),
-        // A program that takes no value here would read it as an option.
-        Some(it) if it.is_option() && !is_negative(&it.value) => refuse(&it.value, UNLISTED),
-        Some(it) => Ok(it.value.clone()),
-        None => refuse(given, UNLISTED),
-    };
-    if let Some(long) = text.strip_prefix("--") {
-        let (name, given) = match long.split_once('=') {
-            Some((name, given)) => (name, Some(given.to_owned())),
-            None => (long, None),
-        };
-        let value = match (options.name(name), given) {
-            (Some(Value::No | Value::Maybe), None) => None,
-            (Some(Value::Yes | Value::Maybe), Some(given)) => Some(given),
-            (Some(Value::Yes), None) => Some(next(text)?),
-            _ => return refuse(text, UNLISTED),
-        };
-        parsed.options.push((format!("--{name}"), value));
-        return Ok(());
-    }
     let mut letters = text[1..].chars();
     if options.has("exact") && letters.as_str().chars().count() > 1 {
         return refuse(text, UNLISTED);
     }
     while let Some(letter) = letters.next() {
-        let name = format!("-{letter}");
-        match options.letter(letter) {
-            Some(Value::No) => parsed.options.push((name, None)),
-            Some(Value::Maybe) => {
-                parsed
-                    .options
-                    .push((name, Some(letters.as_str().to_owned())));
-                return Ok(());
-            }
-            Some(Value::Yes) => {
-                let rest = letters.as_str();
-                let value = if rest.is_empty() {
-                    next(text)?
-                } else {
-                    rest.to_owned()
-                };
-                parsed.options.push((name, Some(value)));
-                return Ok(());
-            }
+        let rest = letters.as_str();
+        let value = match options.letter(letter) {
             None => return refuse(text, UNLISTED),
+            Some(Value::No) => None,
+            Some(Value::Yes) if rest.is_empty() => Some(next_value(text, words)?),
+            Some(Value::Yes | Value::Maybe) => Some(rest.to_owned()),
+        };
+        let is_last = value.is_some();
+        parsed.options.push((format!("-{letter}"), value));
+        // The rest of the word was the value.
+        if is_last {
+            return Ok(());
         }
     }
     Ok(())
 }
 
-fn is_negative(word: &str) -> bool {
-    let digits = word.strip_prefix('-').unwrap_or_default();
-    !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit())
+/// Takes the next word as the value of the option `given`.
+fn next_value<'a>(
+    given: &str,
+    words: &mut impl Iterator<Item = &'a Word>,
+) -> Result<String, Refusal> {
+    match words.next() {
+        Some(it) if it.is_pattern() => refuse(&it.value, MANY),
+        // A version of the program in which the option takes no value would read an option.
+        Some(it) if it.is_option() && !is_signed('-', &it.value) => refuse(&it.value, UNLISTED),
+        Some(it) => Ok(it.value.clone()),
+        None => refuse(given, UNLISTED),
+    }
+}
+
+/// Whether a word is this sign and digits.
+fn is_signed(sign: char, word: &str) -> bool {
+    let digits = word.strip_prefix(sign).unwrap_or_default();
+    !digits.is_empty() && is_digits(digits)
 }

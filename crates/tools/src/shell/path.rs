@@ -1,4 +1,4 @@
-//! Which file a program's name leads to, and the `PATH` that approved commands get.
+//! Finds programs by name, and makes the `PATH` of approved commands.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-/// Folders whose programs belong to the system. Only these are trusted.
+/// System folders. Only their programs are approved.
 pub(super) const SYSTEM: [&str; 9] = [
     "/usr/local/sbin",
     "/usr/local/bin",
@@ -18,34 +18,33 @@ pub(super) const SYSTEM: [&str; 9] = [
     "/run/current-system/sw/bin",
     "/nix/var/nix/profiles/default/bin",
 ];
-/// Parts of the paths of programs that choose another program by files of the project.
+/// Path components of programs that run another program, chosen by files of the project.
 const SHIMS: [&str; 9] = [
     "asdf", "corepack", "mise", "nodenv", "pyenv", "rbenv", "rustup", "shims", "volta",
 ];
 
-/// In what order folders of programs are searched.
+/// The order in which the folders of `PATH` are searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Those of the system come first.
+    /// System folders first.
     SystemFirst,
-    /// As in `PATH`.
+    /// The order of `PATH`.
     Given,
 }
 
-/// Folders of programs, in the order in which they are searched.
+/// Folders of programs, in search order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Folders(Vec<PathBuf>);
 
 impl Folders {
-    /// Those of a `PATH`.
+    /// The folders of a `PATH`.
     pub(super) fn of(path: Option<&OsStr>) -> Self {
         let folders = path.into_iter().flat_map(std::env::split_paths);
         Self(folders.collect())
     }
 
-    /// The folders that approved commands get: the absolute ones outside `project`, those
-    /// of the system first. `which` gets them in their own order, so that it finds what the
-    /// user would.
+    /// The folders that approved commands get: system folders and absolute folders outside
+    /// `project`, without those that all users can write to.
     pub(super) fn safe(&self, project: &[PathBuf], order: Order) -> Self {
         let more = SYSTEM.iter().map(PathBuf::from);
         let more = more.filter(|it| !self.0.contains(it) && it.is_dir());
@@ -58,19 +57,19 @@ impl Folders {
         let mut all: Vec<PathBuf> = given.chain(more).collect();
         all.retain(|it| !is_writable_by_all(it));
         if order == Order::SystemFirst {
-            // Stable: among themselves they keep their order.
+            // The sort is stable, so each group keeps its order.
             all.sort_by_key(|it| !is_system(it));
         }
         Self(all)
     }
 
-    /// As a `PATH`.
+    /// The value of `PATH`.
     pub(super) fn value(&self) -> OsString {
-        // A folder with a colon in its name can be in none.
+        // A `PATH` can't contain a folder with a colon in its name.
         std::env::join_paths(&self.0).unwrap_or_else(|_| SYSTEM.join(":").into())
     }
 
-    /// The first program of that name.
+    /// The first program with this name.
     pub(super) fn find(&self, name: &str) -> Option<PathBuf> {
         let files = self.0.iter().map(|it| it.join(name));
         files
@@ -79,12 +78,12 @@ impl Folders {
     }
 }
 
-/// Whether a program is in a folder of the system.
+/// Whether a program is in a system folder.
 pub(super) fn is_system_program(file: &Path) -> bool {
     file.parent().is_some_and(is_system)
 }
 
-/// Whether a program chooses another one by files of the project.
+/// Whether a program runs another one, chosen by files of the project.
 pub(super) fn is_shim(file: &Path) -> bool {
     let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let mut parts = real.components().filter_map(|it| it.as_os_str().to_str());

@@ -1,33 +1,32 @@
-//! Checks a program's arguments, and says what it reads then.
+//! Checks a program's arguments and determines what it reads.
 //!
-//! Pure. The list is in `table`; programs whose arguments a list of options cannot
-//! express are in `special`.
+//! Pure. `table` lists the programs. `special` checks those whose rules a list of options cannot
+//! express.
 
-use super::options::{OPEN, Operands, Options, Parsed, Refusal, UNLISTED, parse, refuse};
+use super::options::{OPEN, Operands, Options, Refusal, UNLISTED, is_in, parse, refuse};
 use super::rule::{Deep, Rule};
 use super::table::rule;
 use super::words::Word;
 
-/// What a command reads, once its arguments are approved.
+/// What an approved command reads.
 #[derive(Debug, Default)]
 pub(super) struct Reads<'a> {
-    /// Its operands that are paths, or may be.
+    /// Its operands that are or may be paths.
     pub paths: Vec<&'a Word>,
-    /// Whether the content of everything below its folders is read.
+    /// How it searches folders, if it reads all files below them.
     pub deep: Option<Search>,
     /// Names that it looks up in `PATH`.
     pub looked_up: Vec<&'a Word>,
-    /// Whether it only prints a version, so that another program of that name elsewhere
-    /// would print another.
+    /// Whether it only prints a version. It depends on which program of that name runs.
     pub is_version: bool,
 }
 
-/// How a search goes through folders.
+/// How a command searches folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Search {
     /// Whether it reads files whose names begin with a dot.
     pub hidden: bool,
-    /// Whether it reads the working directory when no path is given.
+    /// Whether it searches the working directory if no path is given.
     pub here: bool,
 }
 
@@ -44,33 +43,33 @@ impl<'a> Reads<'a> {
     }
 }
 
-/// Commands of the shell itself, which no file of that name replaces.
+/// Built-in commands of the shell, which take precedence over programs in `PATH`.
 const BUILTINS: &[&str] = &[
     ":", "[", "cd", "command", "echo", "false", "printf", "pwd", "test", "true", "type",
 ];
 
-/// Programs that reach the network.
+/// Programs that use the network.
 const NETWORK: &[&str] = &["curl", "dig", "nslookup", "ping", "wget"];
 
 const WRITE: &str = "write a file or change something";
-/// What `make`, `python`, and similar programs do.
+/// What `make`, `python`, and similar programs could do.
 const PROJECT: &str = "run code of the project; the user can add it to tools.bash.allow";
 
-/// Whether a program is a command of the shell itself.
+/// Whether a program is a built-in command of the shell.
 pub(super) fn is_builtin(name: &str) -> bool {
     BUILTINS.contains(&name)
 }
 
-/// Whether a program's purpose is the network.
+/// Whether a program uses the network.
 pub(super) fn is_network(name: &str) -> bool {
     NETWORK.contains(&name)
 }
 
-/// What a program reads with these arguments; nothing when it is not listed.
+/// What a program reads with these arguments; `None` if it is not listed.
 ///
 /// # Errors
 ///
-/// The argument with which it may do more.
+/// The argument with which it may do more than read.
 pub(super) fn check<'a>(name: &str, arguments: &'a [Word]) -> Option<Result<Reads<'a>, Refusal>> {
     Some(match rule(name)? {
         Rule::Plain(options, operands) => plain(arguments, options, operands, false),
@@ -91,24 +90,22 @@ fn plain(
     if is_first && parsed.is_mixed {
         return refuse(&parsed.operands[0].value, WRITE);
     }
-    // A pattern expands to any number of words.
     let pattern = parsed.operands.iter().find(|it| it.is_pattern());
-    let most = match operands {
-        Operands::None => 0,
-        Operands::Text => match pattern {
-            Some(word) => return refuse(&word.value, UNLISTED),
-            None => {
-                return Ok(Reads {
-                    looked_up: parsed.operands,
-                    ..Reads::default()
-                });
-            }
-        },
-        Operands::Paths(most) => most,
+    let most = match (operands, pattern) {
+        (Operands::None, _) => 0,
+        (Operands::Paths(most), _) => most,
+        (Operands::Text, Some(word)) => return refuse(&word.value, UNLISTED),
+        (Operands::Text, None) => {
+            return Ok(Reads {
+                looked_up: parsed.operands,
+                ..Reads::default()
+            });
+        }
     };
     if let Some(word) = parsed.operands.get(most) {
         return refuse(&word.value, WRITE);
     }
+    // A pattern expands to any number of words.
     match pattern.filter(|_| most < usize::MAX) {
         Some(word) => refuse(&word.value, WRITE),
         None => Ok(Reads::paths(parsed.operands)),
@@ -122,12 +119,11 @@ fn search<'a>(
     options: Options,
     deep: Deep,
 ) -> Result<Reads<'a>, Refusal> {
-    let Parsed { operands, .. } = parse(arguments, options)?;
     let parsed = parse(arguments, options)?;
     let has_regex = name != "diff" && !parsed.has(&["-e", "--regexp", "--files", "--type-list"]);
-    let (regex, paths) = match operands.split_first() {
-        Some((first, rest)) if has_regex => (Some(first), rest.to_vec()),
-        _ => (None, operands),
+    let (regex, paths) = match parsed.operands.split_first() {
+        Some((first, rest)) if has_regex => (Some(first), rest),
+        _ => (None, parsed.operands.as_slice()),
     };
     if let Some(word) = regex.filter(|it| it.is_pattern()) {
         return refuse(&word.value, OPEN);
@@ -136,19 +132,12 @@ fn search<'a>(
         Deep::Always => !parsed.has(&["--files", "--type-list"]),
         Deep::WhenAsked => parsed.has(&["-r", "--recursive"]),
     };
-    let hidden = deep == Deep::WhenAsked
-        || parsed.has(&[
-            "-u",
-            "--unrestricted",
-            "-.",
-            "--hidden",
-            "-g",
-            "--glob",
-            "--iglob",
-        ]);
+    // A glob of `rg` may name hidden files.
+    let shows = "-u --unrestricted -. --hidden -g --glob --iglob";
+    let hidden = deep == Deep::WhenAsked || parsed.options.iter().any(|it| is_in(shows, &it.0));
     let here = name != "diff" && paths.is_empty();
     Ok(Reads {
-        paths,
+        paths: paths.to_vec(),
         deep: is_deep.then_some(Search { hidden, here }),
         ..Reads::default()
     })
@@ -162,17 +151,10 @@ fn version<'a>(name: &str, arguments: &'a [Word], words: &[&str]) -> Result<Read
             ..Reads::default()
         }),
         [only] => refuse(&only.value, PROJECT),
-        // What follows an option such as `--version` may be done as well.
-        [first, second, ..] => {
-            let is_version = words.contains(&first.value.as_str());
-            refuse(
-                if is_version {
-                    &second.value
-                } else {
-                    &first.value
-                },
-                PROJECT,
-            )
-        }
+        // A program may act on further arguments in spite of `--version`.
+        [first, second, ..] => match words.contains(&first.value.as_str()) {
+            true => refuse(&second.value, PROJECT),
+            false => refuse(&first.value, PROJECT),
+        },
     }
 }

@@ -1,6 +1,8 @@
-//! Command lines made of the programs' own options, patterns, quoting, and hostile names.
-//! Every line that is approved runs in a scratch folder without the program's own sandbox,
-//! and must leave that folder, what is around it, and the list of programs as they are.
+//! Property test: approved commands change nothing and run only listed programs.
+//!
+//! Command lines are generated from the programs' options, patterns, quotes, and hostile names.
+//! Each approved line runs in a scratch folder, without Flemma's sandbox. It must not change the
+//! folder or its surroundings.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod generator;
@@ -15,37 +17,48 @@ use world::{Observed, State, World};
 
 use super::{ShellLists, inspect};
 
-/// Lines that run in one batch.
+/// Number of lines that run in one batch.
 const BATCH: usize = 250;
 
-/// Runs so many approved lines; every `traced`-th batch under strace. Says what was seen.
-fn run(seed: u64, lines: usize, traced: Option<usize>) -> String {
-    let world = World::new();
-    let mut generator = Generator::new(seed);
-    let mut made = 0;
-    let mut approved = 0;
-    let mut by_program: BTreeMap<String, usize> = BTreeMap::new();
-    let mut observed = Observed::default();
-    let mut known = HashSet::new();
-    let before = world.files();
-    for batch in 0.. {
-        if approved >= lines {
-            break;
-        }
-        let mut accepted: Vec<(usize, String)> = Vec::new();
+/// Generates approved lines that differ from each other.
+struct Approved<'a> {
+    world: &'a World,
+    generator: Generator,
+    generated: usize,
+    known: HashSet<(usize, String)>,
+}
+
+impl Approved<'_> {
+    fn batch(&mut self) -> Vec<(usize, String)> {
+        let mut accepted = Vec::new();
         while accepted.len() < BATCH {
-            let line = generator.line();
-            let place = generator.below(world.places().len());
-            made += 1;
-            let machine = world.machine(place);
+            let line = self.generator.line();
+            let place = self.generator.below(self.world.places().len());
+            self.generated += 1;
+            let machine = self.world.machine(place);
             let is_approved = inspect(&line, &ShellLists::default(), &machine).is_ok();
-            if is_approved && known.insert((place, line.clone())) {
-                let program = line.split(' ').next().unwrap_or_default();
-                *by_program.entry(program.to_owned()).or_default() += 1;
+            if is_approved && self.known.insert((place, line.clone())) {
                 accepted.push((place, line));
             }
         }
-        approved += accepted.len();
+        accepted
+    }
+}
+
+/// Runs at least this many approved lines, every `traced`-th batch under strace, and returns a
+/// report.
+fn run(seed: u64, lines: usize, traced: Option<usize>) -> String {
+    let world = World::new();
+    let mut approved = Approved {
+        world: &world,
+        generator: Generator::new(seed),
+        generated: 0,
+        known: HashSet::new(),
+    };
+    let mut observed = Observed::default();
+    let before = world.files();
+    for batch in 0..lines.div_ceil(BATCH) {
+        let accepted = approved.batch();
         let is_traced = traced.is_some_and(|each| batch % each == 0);
         let seen = world.run(&accepted, is_traced);
         let changed = changes(&before, &world.files());
@@ -55,10 +68,16 @@ fn run(seed: u64, lines: usize, traced: Option<usize>) -> String {
         }
         observed.add(seen);
     }
+    let first_words = approved
+        .known
+        .iter()
+        .map(|(_, line)| line.split(' ').next());
     format!(
-        "{approved} different approved lines of {made} with {} programs, seed {seed}; {} traced with {} execs and {} opened files: \
+        "{} different approved lines of {} with {} programs, seed {seed}; {} traced with {} execs and {} opened files: \
          0 writes, 0 execs outside the list, 0 connections",
-        by_program.len(),
+        approved.known.len(),
+        approved.generated,
+        first_words.collect::<HashSet<_>>().len(),
         observed.lines,
         observed.execs,
         observed.opens,
@@ -72,8 +91,7 @@ fn changes(before: &BTreeMap<PathBuf, State>, after: &BTreeMap<PathBuf, State>) 
     files.iter().filter(differs).copied().cloned().collect()
 }
 
-/// The first of these lines that changes a fresh world, and how. `all` is what they did
-/// together.
+/// The first of these lines that changes a new world, and how. `all` is what they did together.
 fn culprit(lines: &[(usize, String)], traced: bool, all: &str) -> String {
     for line in lines {
         let world = World::new();
@@ -107,8 +125,8 @@ fn what_is_approved_changes_nothing_and_runs_nothing_else() {
 fn prove_what_is_approved_changes_nothing_and_runs_nothing_else() {
     let lines = std::env::var("FLEMMA_PROVE_LINES").ok();
     let lines = lines.and_then(|it| it.parse().ok()).unwrap_or(200_000);
-    let said = run(seed(), lines, Some(10));
-    println!("prove: {said}");
+    let report = run(seed(), lines, Some(10));
+    println!("prove: {report}");
 }
 
 #[test]

@@ -1,24 +1,24 @@
-//! Whether Git would run a program that its configuration or attributes name.
+//! Checks whether Git would run a program that its configuration or attributes name.
 //!
-//! Looks at the repository that Git would find from a folder, at its submodules, and at
-//! the user's and the system's configuration. What it does not know it refuses: of a
-//! repository's own settings only those on a list are harmless.
+//! Reads the repository that Git would find from a folder, its submodules, and the user's and
+//! the system's configuration. Of a repository's own settings only listed ones are accepted.
 
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::git::runs_something;
+use super::options::is_in;
 use super::settings::{self, Setting};
 
 #[path = "gitlinks.rs"]
 mod gitlinks;
 
-/// Longest file of settings or attributes that is read, in bytes.
+/// Longest file of settings or attributes that is read (256 KB).
 const MOST: u64 = 256 * 1024;
 /// Deepest nesting of included files and of submodules.
 const DEEPEST: usize = 6;
-/// The system's configuration, wherever Git was installed.
+/// The system's configuration files of all common installations of Git.
 const SYSTEM: [&str; 5] = [
     "/etc/gitconfig",
     "/usr/etc/gitconfig",
@@ -26,85 +26,32 @@ const SYSTEM: [&str; 5] = [
     "/opt/homebrew/etc/gitconfig",
     "/Library/Developer/CommandLineTools/usr/share/git-core/gitconfig",
 ];
-/// Sections whose settings run nothing when Git reads, whatever the key.
-const SECTIONS: [&str; 13] = [
-    "advice", "branch", "color", "fetch", "gc", "gui", "http", "i18n", "init", "lfs", "pack",
-    "push", "user",
-];
-/// Further settings of a repository that run nothing.
-const KEYS: [&str; 45] = [
-    "core.abbrev",
-    "core.autocrlf",
-    "core.bare",
-    "core.bigfilethreshold",
-    "core.checkstat",
-    "core.commitgraph",
-    "core.compression",
-    "core.eol",
-    "core.filemode",
-    "core.ignorecase",
-    "core.logallrefupdates",
-    "core.longpaths",
-    "core.multipackindex",
-    "core.precomposeunicode",
-    "core.preloadindex",
-    "core.protecthfs",
-    "core.protectntfs",
-    "core.quotepath",
-    "core.repositoryformatversion",
-    "core.safecrlf",
-    "core.sharedrepository",
-    "core.sparsecheckout",
-    "core.sparsecheckoutcone",
-    "core.symlinks",
-    "core.trustctime",
-    "core.whitespace",
-    "diff.algorithm",
-    "diff.colormoved",
-    "diff.context",
-    "diff.mnemonicprefix",
-    "diff.renames",
-    "extensions.objectformat",
-    "extensions.refstorage",
-    "extensions.worktreeconfig",
-    "index.sparse",
-    "index.version",
-    "merge.conflictstyle",
-    "merge.ff",
-    "pull.ff",
-    "pull.rebase",
-    "rebase.autosquash",
-    "rebase.autostash",
-    "rerere.enabled",
-    "status.showuntrackedfiles",
-    "submodule.active",
-];
-/// Of a remote and of a submodule.
-const NAMED: [&str; 16] = [
-    "remote.fetch",
-    "remote.gh-resolved",
-    "remote.mirror",
-    "remote.prune",
-    "remote.push",
-    "remote.pushurl",
-    "remote.skipdefaultupdate",
-    "remote.skipfetchall",
-    "remote.tagopt",
-    "remote.url",
-    "submodule.active",
-    "submodule.branch",
-    "submodule.fetchrecursesubmodules",
-    "submodule.path",
-    "submodule.shallow",
-    "submodule.url",
-];
+/// Sections in which no setting runs a program when Git reads.
+const SECTIONS: &str = "advice branch color fetch gc gui http i18n init lfs pack push user";
+/// Further settings of a repository that run no program.
+const KEYS: &str = "core.abbrev core.autocrlf core.bare core.bigfilethreshold core.checkstat \
+    core.commitgraph core.compression core.eol core.filemode core.ignorecase core.logallrefupdates \
+    core.longpaths core.multipackindex core.precomposeunicode core.preloadindex core.protecthfs \
+    core.protectntfs core.quotepath core.repositoryformatversion core.safecrlf core.sharedrepository \
+    core.sparsecheckout core.sparsecheckoutcone core.symlinks core.trustctime core.whitespace \
+    diff.algorithm diff.colormoved diff.context diff.mnemonicprefix diff.renames \
+    extensions.objectformat extensions.refstorage extensions.worktreeconfig index.sparse index.version \
+    merge.conflictstyle merge.ff pull.ff pull.rebase rebase.autosquash rebase.autostash rerere.enabled \
+    status.showuntrackedfiles submodule.active";
+/// Settings of a remote or a submodule that run no program.
+const NAMED: &str = "remote.fetch remote.gh-resolved remote.mirror remote.prune remote.push \
+    remote.pushurl remote.skipdefaultupdate remote.skipfetchall remote.tagopt remote.url \
+    submodule.active submodule.branch submodule.fetchrecursesubmodules submodule.path \
+    submodule.shallow submodule.url";
+/// Settings of the user or the system that change what Git reads or runs, whatever the value.
+const REFUSED: &str = "diff.external core.attributesfile core.alternaterefscommand core.worktree";
 
 /// A setting that may run a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
-    /// The file that holds it.
+    /// The file that contains it.
     pub file: PathBuf,
-    /// Its name, or what else is the matter.
+    /// Its name, or another problem with the file.
     pub setting: String,
 }
 
@@ -115,25 +62,25 @@ fn named<T>(file: &Path, setting: impl Into<String>) -> Result<T, Named> {
     })
 }
 
-/// The repositories of a machine.
+/// Checks repositories, with the folders of the user's own configuration.
 pub(super) struct Repositories {
     home: Option<PathBuf>,
     config: Option<PathBuf>,
 }
 
 impl Repositories {
-    /// Those that Git finds with this home and folder of configurations.
+    /// A checker for this home folder and `$XDG_CONFIG_HOME`.
     pub(super) fn new(home: Option<PathBuf>, config: Option<&OsString>) -> Self {
         let config = config.map(PathBuf::from).filter(|it| it.is_absolute());
         let config = config.or_else(|| home.as_ref().map(|it| it.join(".config")));
         Self { home, config }
     }
 
-    /// Whether Git in this folder runs only itself.
+    /// Checks that Git runs no other program in this folder.
     ///
     /// # Errors
     ///
-    /// What may run something else.
+    /// The setting that may run one.
     pub(super) fn check(&self, folder: &Path) -> Result<(), Named> {
         let drivers = self.drivers()?;
         for folder in folder.ancestors() {
@@ -153,8 +100,8 @@ impl Repositories {
         Ok(())
     }
 
-    /// Checks the user's and the system's configuration; gives the names of drivers and
-    /// filters in it that run programs once attributes name them.
+    /// Checks the user's and the system's configuration, and returns its drivers and filters.
+    /// They run programs if attributes name them.
     fn drivers(&self) -> Result<Vec<String>, Named> {
         let user = self.home.iter().map(|it| it.join(".gitconfig"));
         let config = self.config.iter().map(|it| it.join("git/config"));
@@ -171,33 +118,21 @@ impl Repositories {
             return named(file, "too many includes");
         }
         for setting in read(file)? {
-            let Setting { name, part, value } = &setting;
-            let part = part.as_deref().unwrap_or_default();
-            match name.as_str() {
+            let part = setting.part.as_deref().unwrap_or_default();
+            match setting.name.as_str() {
                 "include.path" | "includeif.path" => {
-                    let value = value.trim_matches('"');
-                    let path = match (value.strip_prefix("~/"), &self.home) {
-                        (Some(rest), Some(home)) => home.join(rest),
-                        _ => file.parent().unwrap_or(file).join(value),
-                    };
+                    let path = self.included(file, &setting.value);
                     self.user_file(&path, drivers, depth + 1)?;
                 }
                 "filter.clean" | "filter.process" | "filter.smudge" => {
                     drivers.push(format!("filter={part}"))
                 }
                 "diff.textconv" | "diff.command" => drivers.push(format!("diff={part}")),
-                "diff.external"
-                | "core.attributesfile"
-                | "core.alternaterefscommand"
-                | "core.worktree" => {
+                name if is_in(REFUSED, name) || name.starts_with("trace2.") => {
                     return named(file, name);
                 }
-                name if name.starts_with("trace2.") => return named(file, name),
-                // A format may ask for the check of a signature.
-                name if (name.starts_with("pretty.")
-                    || matches!(name, "format.pretty" | "branch.sort" | "tag.sort"))
-                    && runs_something(value) =>
-                {
+                // A format may check a signature, which runs gpg.
+                name if is_format(name) && runs_something(&setting.value) => {
                     return named(file, name);
                 }
                 _ => {}
@@ -206,7 +141,16 @@ impl Repositories {
         Ok(())
     }
 
-    /// Checks a repository by its folder and that of its files.
+    /// The path of an included file.
+    fn included(&self, file: &Path, value: &str) -> PathBuf {
+        let value = value.trim_matches('"');
+        match (value.strip_prefix("~/"), &self.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => file.parent().unwrap_or(file).join(value),
+        }
+    }
+
+    /// Checks a repository with the Git folder `git` and the working tree `top`.
     fn repository(
         &self,
         git: &Path,
@@ -217,12 +161,7 @@ impl Repositories {
         if depth > DEEPEST {
             return named(git, "too many submodules");
         }
-        let mut folders = vec![git.to_owned()];
-        let common = git.join("commondir");
-        if common.symlink_metadata().is_ok() {
-            let text = text(&common)?;
-            folders.push(git.join(text.trim_end_matches(['\n', '\r'])));
-        }
+        let folders = with_common(git)?;
         for folder in &folders {
             for name in ["config", "config.worktree"] {
                 own_settings(&folder.join(name), git)?;
@@ -232,27 +171,18 @@ impl Repositories {
                 return named(&hook, "a hook");
             }
         }
-        let index = gitlinks::read(&git.join("index"));
-        let Some(index) = index else {
+        let Some(index) = gitlinks::read(&git.join("index")) else {
             return named(&git.join("index"), "an index that cannot be read");
         };
         if !drivers.is_empty() {
-            let mut files: Vec<PathBuf> = folders
+            let own = folders.iter().map(|it| it.join("info/attributes"));
+            let tracked = index
+                .folders
                 .iter()
-                .map(|it| it.join("info/attributes"))
-                .collect();
-            files.extend(
-                index
-                    .folders
-                    .iter()
-                    .map(|it| top.join(it).join(".gitattributes")),
-            );
-            files.extend(self.config.iter().map(|it| it.join("git/attributes")));
-            files.extend([
-                "/etc/gitattributes".into(),
-                "/usr/local/etc/gitattributes".into(),
-            ]);
-            attributes(&files, drivers)?;
+                .map(|it| top.join(it).join(".gitattributes"));
+            let user = self.config.iter().map(|it| it.join("git/attributes"));
+            let system = ["/etc/gitattributes", "/usr/local/etc/gitattributes"].map(PathBuf::from);
+            attributes(own.chain(tracked).chain(user).chain(system), drivers)?;
         }
         for link in &index.links {
             let top = top.join(link);
@@ -265,17 +195,29 @@ impl Repositories {
     }
 }
 
-/// Whether one of these files names a driver.
-fn attributes(files: &[PathBuf], drivers: &[String]) -> Result<(), Named> {
-    for file in files {
-        if file.symlink_metadata().is_err() {
-            continue;
-        }
-        let text = text(file)?;
-        for word in text.split_ascii_whitespace() {
-            if drivers.iter().any(|it| it == word) {
-                return named(file, word);
-            }
+/// Whether a setting is the format of a list.
+fn is_format(name: &str) -> bool {
+    name.starts_with("pretty.") || matches!(name, "format.pretty" | "branch.sort" | "tag.sort")
+}
+
+/// A Git folder, and the one that it shares with other worktrees.
+fn with_common(git: &Path) -> Result<Vec<PathBuf>, Named> {
+    let mut folders = vec![git.to_owned()];
+    let common = git.join("commondir");
+    if common.symlink_metadata().is_ok() {
+        let text = text(&common)?;
+        folders.push(git.join(text.trim_end_matches(['\n', '\r'])));
+    }
+    Ok(folders)
+}
+
+/// Checks that none of these files names a driver.
+fn attributes(files: impl Iterator<Item = PathBuf>, drivers: &[String]) -> Result<(), Named> {
+    for file in files.filter(|it| it.symlink_metadata().is_ok()) {
+        let text = text(&file)?;
+        let mut words = text.split_ascii_whitespace();
+        if let Some(word) = words.find(|word| drivers.iter().any(|it| it == word)) {
+            return named(&file, word);
         }
     }
     Ok(())
@@ -286,14 +228,12 @@ fn own_settings(file: &Path, git: &Path) -> Result<(), Named> {
     for setting in read(file)? {
         let Setting { name, part, value } = &setting;
         let section = name.split('.').next().unwrap_or_default();
-        // The keys of `[branch]` without a name are others.
+        // Without a name, as in `[branch]`, these sections have other keys.
         let needs_part = matches!(section, "branch" | "remote" | "submodule");
         let is_known = match (part, needs_part) {
-            (Some(_), true) => section == "branch" || NAMED.contains(&name.as_str()),
+            (Some(_), true) => section == "branch" || is_in(NAMED, name),
             _ if name == "submodule.active" => true,
-            (_, false) => {
-                SECTIONS.contains(&section) || (part.is_none() && KEYS.contains(&name.as_str()))
-            }
+            (_, false) => is_in(SECTIONS, section) || (part.is_none() && is_in(KEYS, name)),
             (None, true) => false,
         };
         let is_known = is_known
@@ -310,8 +250,8 @@ fn own_settings(file: &Path, git: &Path) -> Result<(), Named> {
     Ok(())
 }
 
-/// Reading runs one hook only, when it writes the index, which an approved command is
-/// told not to.
+/// Checks a folder of hooks. Only `post-index-change` could run when Git reads, and only if Git
+/// refreshed the index, which the environment of approved commands prevents.
 fn hooks(file: &Path, git: &Path, value: &str) -> Result<(), Named> {
     let tops = git.ancestors().filter(|it| !it.starts_with(".git"));
     for top in tops.take(DEEPEST) {
@@ -326,7 +266,7 @@ fn hooks(file: &Path, git: &Path, value: &str) -> Result<(), Named> {
     Ok(())
 }
 
-/// Whether the files of a submodule are in the folder of the repository that it is part of.
+/// Whether the working tree of a submodule is inside the repository that contains it.
 fn is_beside(git: &Path, worktree: &str) -> bool {
     let above = git.ancestors().find(|it| it.ends_with(".git"));
     let project = above
@@ -337,13 +277,13 @@ fn is_beside(git: &Path, worktree: &str) -> bool {
         .is_some_and(|(real, project)| real.starts_with(project))
 }
 
-/// Whether Git takes a folder for one of its own.
+/// Whether Git recognizes a folder as a Git folder.
 fn is_gits(folder: &Path) -> bool {
     let has = |name: &str| folder.join(name).symlink_metadata().is_ok();
     has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
 }
 
-/// The folder that `.git` is or names.
+/// The Git folder that `.git` is, or that it names if it is a file.
 fn git_folder(git: &Path) -> Result<PathBuf, Named> {
     if git.is_dir() {
         return Ok(git.to_owned());
@@ -359,7 +299,7 @@ fn git_folder(git: &Path) -> Result<PathBuf, Named> {
     }
 }
 
-/// The settings of a file; none when it does not exist.
+/// The settings in a file; none if it does not exist.
 fn read(file: &Path) -> Result<Vec<Setting>, Named> {
     if file.symlink_metadata().is_err() {
         return Ok(Vec::new());
@@ -379,7 +319,7 @@ fn text(file: &Path) -> Result<String, Named> {
         .then(|| fs::read_to_string(file).ok());
     match text.flatten() {
         Some(text) => Ok(text),
-        // A link to nothing has no settings.
+        // A dangling link has no settings.
         None if !file.exists() => Ok(String::new()),
         None => named(file, "something that cannot be read"),
     }

@@ -1,4 +1,4 @@
-//! What a rule for the arguments of a program consists of.
+//! Rules for the arguments of a program.
 
 use super::options::{Operands, Options, Refusal};
 use super::programs::Reads;
@@ -7,29 +7,29 @@ use super::words::Word;
 /// How the arguments of a program are checked.
 #[derive(Clone, Copy)]
 pub(super) enum Rule {
-    /// These options, these operands.
+    /// These options and operands, in any order.
     Plain(Options, Operands),
-    /// As [`Rule::Plain`], and options come first: some programs take a later one for
-    /// an operand.
+    /// Like [`Rule::Plain`], but options come first, because some implementations take a later
+    /// one for an operand.
     First(Options, Operands),
-    /// Searches the content of folders with these options, always (`rg`) or with `-r`.
+    /// Searches files in folders, with these options.
     Search(Options, Deep),
-    /// Prints its version with one of these words, and does nothing else.
+    /// Only with one of these arguments, which prints its version.
     Version(&'static [&'static str]),
-    /// As this function says.
+    /// Checked by this function.
     By(fn(&[Word]) -> Result<Reads<'_>, Refusal>),
 }
 
-/// When a search goes into folders.
+/// When a search descends into folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Deep {
-    /// Always, and into hidden ones when asked to.
+    /// Always, as `rg` does; into hidden folders only with an option.
     Always,
-    /// With `-r` or its long name.
+    /// With `-r` or `--recursive`.
     WhenAsked,
 }
 
-/// A rule for options that may stand anywhere.
+/// A [`Rule::Plain`].
 pub(super) const fn plain(options: &'static str, operands: Operands) -> Rule {
     Rule::Plain(Options::new(options), operands)
 }

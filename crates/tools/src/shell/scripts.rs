@@ -1,7 +1,7 @@
-//! Which scripts of `sed` and `awk` only print.
+//! Approves scripts of `sed` and `awk` that only print.
 //!
-//! Pure. A small part of each language, chosen so that every implementation reads it in
-//! the same way: no brackets in expressions, no functions, no redirections, no files.
+//! Pure. Accepts a small part of each language that all implementations parse in the same way: no
+//! brackets in regular expressions, no functions, no redirections, no files.
 
 use super::options::{Options, RUN, Refusal, parse, refuse};
 use super::programs::Reads;
@@ -14,7 +14,7 @@ mod awk;
 pub(super) const UNREAD: &str =
     "run or write something: only simple scripts such as '10,20p' and 's/old/new/' are approved";
 
-/// `sed`: options, a script, files. Options come first, as some implementations take a
+/// `sed`: options, a script, files. Options must come first, because some implementations take a
 /// later `-e` for a file and the first operand for the script.
 pub(super) fn sed(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     let options = Options::new(
@@ -33,10 +33,10 @@ pub(super) fn sed(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
             }
             (first.value.clone(), rest.to_vec())
         }
-        // The pieces are lines of one script.
+        // All `-e` options together are one script.
         _ => (given.join("\n"), parsed.operands),
     };
-    // A piece that ends in a backslash goes on in the next.
+    // A backslash at the end of a piece would continue in the next one.
     if given.iter().any(|it| it.ends_with('\\')) || !only_prints(&script) {
         return refuse(&script, UNREAD);
     }
@@ -46,7 +46,7 @@ pub(super) fn sed(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     }
 }
 
-/// Whether each command of a script of sed is `p`, `d`, `q`, `=`, or `s` with plain text.
+/// Whether each command of a `sed` script is `p`, `d`, `q`, `=`, or `s` with plain text.
 fn only_prints(script: &str) -> bool {
     let mut rest = script;
     loop {
@@ -61,7 +61,7 @@ fn only_prints(script: &str) -> bool {
     }
 }
 
-/// Takes addresses and a command; nothing when it does more than print.
+/// Parses addresses and a command, and returns the rest; `None` if it does more than print.
 fn command(text: &str) -> Option<&str> {
     let mut rest = text;
     if let Some(behind) = address(rest) {
@@ -107,14 +107,14 @@ fn substitution(text: &str) -> Option<&str> {
     Some(behind.trim_start_matches(|it: char| it.is_ascii_digit() || "gpI".contains(it)))
 }
 
-/// What follows plain text and its delimiter. A backslash makes a sign literal, or
-/// special, and is never in front of the delimiter itself.
+/// Parses plain text up to `delimiter`, and returns the rest. A backslash may precede a few
+/// characters, but not the delimiter.
 fn plain(text: &str, delimiter: char) -> Option<&str> {
     let mut characters = text.char_indices();
     while let Some((at, character)) = characters.next() {
         match character {
             it if it == delimiter => return Some(&text[at + 1..]),
-            // Implementations disagree about a delimiter inside brackets.
+            // Implementations disagree about delimiters inside brackets.
             '[' | ']' | '\n' | ';' => return None,
             '\\' => {
                 let (_, escaped) = characters.next()?;

@@ -1,21 +1,20 @@
-//! Reads the configuration of Git, strictly: a line that needs more than a glance, such
-//! as one that goes on in the next, is an error.
+//! A strict parser of Git's configuration: unusual syntax, such as a continued line, is an error.
 //!
 //! Pure. Source: git-config(1).
 
-/// A setting.
+/// A setting of Git.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Setting {
     /// The section and the key in lower case, such as `core.hookspath`; of
     /// `[branch "main"]` the section alone.
     pub name: String,
-    /// What is between quotes in the section's header.
+    /// The quoted part of the section's header.
     pub part: Option<String>,
-    /// The value, as it is written.
+    /// The value as written, quotes included.
     pub value: String,
 }
 
-/// The settings of a file; nothing when it cannot be read for certain.
+/// Parses the settings of a file, or returns `None` if it contains unusual syntax.
 pub(super) fn read(text: &str) -> Option<Vec<Setting>> {
     let blank = [' ', '\t', '\r'];
     let (mut section, mut part): (String, Option<String>) = (String::new(), None);
@@ -49,7 +48,7 @@ pub(super) fn read(text: &str) -> Option<Vec<Setting>> {
     Some(found)
 }
 
-/// `name]` and `name "part"]`.
+/// Parses `name]` and `name "part"]`.
 fn header(header: &str) -> Option<(String, Option<String>)> {
     let header = header.strip_suffix(']')?;
     let (name, part) = match header.split_once([' ', '\t']) {
@@ -64,7 +63,7 @@ fn header(header: &str) -> Option<(String, Option<String>)> {
         .bytes()
         .all(|it| it.is_ascii_alphanumeric() || it == b'-' || it == b'.');
     let is_plain = part.as_ref().is_none_or(|it| !it.contains(['"', '\\']));
-    // `[section.part]` is an older spelling.
+    // `[section.part]` is deprecated syntax for `[section "part"]`.
     let is_new = !name.contains('.') || part.is_none();
     if !is_name || !is_plain || !is_new || name.is_empty() {
         return None;

@@ -1,26 +1,28 @@
-//! Programs whose arguments a list of options cannot express, a function each.
+//! Checks of programs whose rules a list of options cannot express, one function per program.
 //!
-//! Pure. What most programs have in common is in `programs`.
+//! Pure. `programs` checks all other programs.
 
-use super::options::{OPEN, Options, RUN, Refusal, UNLISTED, parse, refuse};
+use super::options::{
+    OPEN, Options, RUN, Refusal, UNLISTED, is_digits, is_in, no_patterns, parse, refuse,
+};
 use super::programs::Reads;
 use super::words::Word;
 
-/// Refuses patterns: their expansions could mean something else.
-fn closed(arguments: &[Word]) -> Result<(), Refusal> {
-    match arguments.iter().find(|it| it.is_pattern()) {
-        Some(word) => refuse(&word.value, OPEN),
-        None => Ok(()),
-    }
-}
-
-/// Programs that do nothing but print, whatever their arguments.
+/// Programs that only print, with any arguments.
 pub(super) fn text(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
-    closed(arguments)?;
+    no_patterns(arguments)?;
     Ok(Reads::nothing())
 }
 
-/// `echo`: patterns in its arguments list files, which is reading, too.
+/// The arguments after a leading `--`.
+fn after_dashes(arguments: &[Word]) -> &[Word] {
+    match arguments.split_first() {
+        Some((first, rest)) if first.value == "--" => rest,
+        _ => arguments,
+    }
+}
+
+/// `echo`: a pattern in its arguments lists files, which counts as reading.
 pub(super) fn echo(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     match arguments.iter().find(|it| it.is_open()) {
         Some(word) => refuse(&word.value, OPEN),
@@ -30,14 +32,10 @@ pub(super) fn echo(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     }
 }
 
-/// `cd`: one folder. Where it leads is followed by the caller.
+/// `cd`: one folder, which the caller follows.
 pub(super) fn cd(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
-    closed(arguments)?;
-    let arguments = match arguments.split_first() {
-        Some((first, rest)) if first.value == "--" => rest,
-        _ => arguments,
-    };
-    match arguments {
+    no_patterns(arguments)?;
+    match after_dashes(arguments) {
         [] => Ok(Reads::nothing()),
         [one] if !one.value.starts_with('-') && !one.value.is_empty() => {
             Ok(Reads::paths(vec![one]))
@@ -46,9 +44,9 @@ pub(super) fn cd(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     }
 }
 
-/// `command -v`: where a program is.
+/// `command -v`, which prints a program's path.
 pub(super) fn command(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
-    closed(arguments)?;
+    no_patterns(arguments)?;
     match arguments.split_first() {
         Some((first, rest)) if matches!(first.value.as_str(), "-v" | "-V") => {
             match rest.iter().find(|it| it.value.starts_with('-')) {
@@ -64,8 +62,8 @@ pub(super) fn command(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     }
 }
 
-/// `tail`: no following of a file, which never ends. `-cf` and `+5f` ask for it, too, in
-/// the form that POSIX had before 2001.
+/// `tail` without `-f`, which never ends. `-cf` and `+5f` follow as well, in the syntax of POSIX
+/// before 2001.
 pub(super) fn tail(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     const FOLLOW: &str = "wait for more without an end";
     let options = Options::new(
@@ -84,7 +82,7 @@ pub(super) fn tail(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     Ok(Reads::paths(parse(arguments, options)?.operands))
 }
 
-/// `tac`: files by name. It writes a temporary copy of an input that it can't seek in.
+/// `tac` of files: it writes a temporary copy of an input that it can't seek in.
 pub(super) fn tac(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     const COPY: &str = "write a temporary copy of its input";
     let options = Options::new("-br -s= --before --regex --separator=");
@@ -97,13 +95,14 @@ pub(super) fn tac(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     }
 }
 
-/// `date`: a format, and options that only choose what to print.
+/// `date`: a format, and options that choose what to print.
 pub(super) fn date(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     const SET: &str = "set the clock or read dates from a file";
     let options = Options::new(
         "-uR -d= -I -r= --utc --universal --date= --iso-8601? --rfc-3339= --rfc-email --reference=",
     );
-    closed(arguments)?;
+    no_patterns(arguments)?;
+    // `-I` takes its value in the same word only, so it is checked here.
     let short = arguments.iter().find(|it| it.value.starts_with("-I"));
     let plain: Vec<Word> = arguments
         .iter()
@@ -120,21 +119,41 @@ pub(super) fn date(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
         return refuse(&word.value, SET);
     }
     let parsed = parse(&plain, options).map_err(|(word, _)| (word, SET))?;
-    // Every other operand is a time to set.
+    // `date` would set the clock to any other operand.
     match parsed.operands.iter().find(|it| !it.value.starts_with('+')) {
         Some(word) => refuse(&word.value, SET),
         None => Ok(Reads::nothing()),
     }
 }
 
+const JQ: Options = Options::new(
+    "-rcnsSeMCRja --raw-output --compact-output --null-input --slurp --sort-keys --exit-status \
+     --monochrome-output --color-output --raw-input --join-output --ascii-output --tab --indent= --version \
+     --unbuffered --seq --stream",
+);
+
 /// `jq`: a filter, which can neither write nor run anything, and files.
 pub(super) fn jq(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
-    const PAIRS: [&str; 2] = ["--arg", "--argjson"];
-    let options = Options::new(
-        "-rcnsSeMCRja --raw-output --compact-output --null-input --slurp --sort-keys --exit-status \
-         --monochrome-output --color-output --raw-input --join-output --ascii-output --tab --indent= --version \
-         --unbuffered --seq --stream",
-    );
+    let operands = jq_operands(arguments)?;
+    let Some((filter, files)) = operands.split_first() else {
+        return Ok(Reads::nothing());
+    };
+    if filter.is_pattern() {
+        return refuse(&filter.value, OPEN);
+    }
+    // These read the file of a module.
+    let loads = ["import", "include"];
+    if loads.iter().any(|it| filter.value.contains(it)) {
+        return refuse(
+            &filter.value,
+            "read a script that is not part of the command",
+        );
+    }
+    Ok(Reads::paths(files.to_vec()))
+}
+
+/// Checks the options of `jq`, which may follow operands, and returns the operands.
+fn jq_operands(arguments: &[Word]) -> Result<Vec<&Word>, Refusal> {
     let mut at = 0;
     let mut operands = Vec::new();
     while let Some(word) = arguments.get(at) {
@@ -142,7 +161,7 @@ pub(super) fn jq(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
         if word.is_open() {
             return refuse(value, OPEN);
         }
-        if PAIRS.contains(&value) {
+        if matches!(value, "--arg" | "--argjson") {
             let pair = arguments.get(at + 1..at + 3).unwrap_or_default();
             let odd = pair.iter().find(|it| it.is_pattern() || it.is_option());
             if pair.len() < 2 || odd.is_some() {
@@ -152,32 +171,17 @@ pub(super) fn jq(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
         } else if word.is_option() {
             let takes = usize::from(value == "--indent");
             let words = arguments.get(at..=at + takes).unwrap_or_default();
-            parse(words, options)?;
+            parse(words, JQ)?;
             at += takes;
         } else {
             operands.push(word);
         }
         at += 1;
     }
-    match operands.split_first() {
-        Some((filter, _)) if filter.is_pattern() => refuse(&filter.value, OPEN),
-        // A module's file is read by its name.
-        Some((filter, _))
-            if ["import", "include"]
-                .iter()
-                .any(|it| filter.value.contains(it)) =>
-        {
-            refuse(
-                &filter.value,
-                "read a script that is not part of the command",
-            )
-        }
-        Some((_, files)) => Ok(Reads::paths(files.to_vec())),
-        None => Ok(Reads::nothing()),
-    }
+    Ok(operands)
 }
 
-/// `kubectl`: its configuration names programs that log in, so only its own version.
+/// `kubectl`: only the client's version, because its configuration names programs that log in.
 pub(super) fn kubectl(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     const MORE: &str = "reach a cluster, and run programs that its configuration names";
     let words: Vec<&str> = arguments.iter().map(|it| it.value.as_str()).collect();
@@ -191,15 +195,11 @@ pub(super) fn kubectl(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     }
 }
 
-/// `printf`: bash writes a variable for `-v` and for `%n`, and evaluates what names it.
+/// `printf`: for `-v` and `%n`, bash sets a variable and evaluates its subscript.
 pub(super) fn printf(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     const SET: &str = "set a variable";
-    closed(arguments)?;
-    let arguments = match arguments.split_first() {
-        Some((first, rest)) if first.value == "--" => rest,
-        _ => arguments,
-    };
-    let Some(format) = arguments.first() else {
+    no_patterns(arguments)?;
+    let Some(format) = after_dashes(arguments).first() else {
         return Ok(Reads::nothing());
     };
     if format.value.starts_with('-') {
@@ -220,10 +220,10 @@ pub(super) fn printf(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     Ok(Reads::nothing())
 }
 
-/// `ps`: everything but the environment of processes.
+/// `ps`, except for the environment of processes.
 pub(super) fn ps(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     const SHOW: &str = "show the environment of other programs";
-    closed(arguments)?;
+    no_patterns(arguments)?;
     let options = Options::new(
         "-AaedfFjlLHTNyMw -C= -G= -g= -p= -q= -s= -t= -u= -U= -o= -O= --forest --no-headers --headers \
          --ppid= --pid= --sort= --user= --User= --group= --format= --cols= --width= --deselect",
@@ -235,22 +235,18 @@ pub(super) fn ps(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
             return refuse(format, SHOW);
         }
     }
-    // Without a dash, `e` adds the environment.
+    // Letters without a dash are options of BSD; `e` shows the environment.
     let is_known = |word: &&&Word| {
-        !word.value.is_empty() && word.value.chars().all(|it| "auxfjlwhTrnvs".contains(it))
+        let is_listed = word.value.chars().all(|it| "auxfjlwhTrnvs".contains(it));
+        (!word.value.is_empty() && is_listed) || is_digits(&word.value)
     };
-    let is_number = |word: &&&Word| word.value.bytes().all(|it| it.is_ascii_digit());
-    match parsed
-        .operands
-        .iter()
-        .find(|it| !is_known(it) && !is_number(it))
-    {
+    match parsed.operands.iter().find(|it| !is_known(it)) {
         Some(word) => refuse(&word.value, SHOW),
         None => Ok(Reads::nothing()),
     }
 }
 
-/// `[`: as `test`, up to its bracket.
+/// `[`: `test` with a closing bracket.
 pub(super) fn bracket(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     match arguments.split_last() {
         Some((last, inner)) if last.value == "]" && !last.is_pattern() => test(inner),
@@ -258,22 +254,19 @@ pub(super) fn bracket(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     }
 }
 
-/// `test`: operators on a list. Bash evaluates the operand of `-v`, which can run commands.
+/// `test` with the listed operators. Bash evaluates the operand of `-v`, which can run commands.
 pub(super) fn test(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     const OPERATORS: &str = "-a -b -c -d -e -f -g -h -k -n -o -p -r -s -t -u -w -x -z -G -L -N -O -S -eq -ne -lt -le -gt -ge \
                              -nt -ot -ef";
-    let is_operator = |it: &str| OPERATORS.split_whitespace().any(|known| known == it);
     for word in arguments {
-        if word.is_pattern() && word.is_open() {
+        if word.is_open() {
             return refuse(&word.value, OPEN);
         }
-        if word.value.starts_with('-')
-            && !is_operator(&word.value)
-            && !word.value[1..].bytes().all(|it| it.is_ascii_digit())
-        {
+        let number = word.value.strip_prefix('-');
+        if number.is_some_and(|it| !is_digits(it)) && !is_in(OPERATORS, &word.value) {
             return refuse(&word.value, "evaluate its argument");
         }
     }
-    // In front of another word it names an option of the shell, which is harmless.
+    // `-o` before another word tests an option of the shell, which is harmless.
     Ok(Reads::nothing())
 }

@@ -1,15 +1,16 @@
-//! The second reader of a line: quotes, backslashes, blanks and operators, and nothing
-//! else. What it does not know it refuses.
+//! A second parser of command lines, which only knows quotes, backslashes, blanks, and
+//! operators. It refuses everything else.
 //!
-//! Pure, and written without regard to any grammar: it is there to disagree.
+//! Pure. It shares no grammar with the parser in `syntax`, so that each detects errors of the
+//! other.
 
-use super::words::{Builder, Variables, variable};
+use super::words::{Builder, NOT_PLAIN, Variables, variable};
 
-/// The words of each command of a line, redirections left out.
+/// The words of each command in a line, without redirections.
 ///
 /// # Errors
 ///
-/// Something stands in it that this reader does not know.
+/// The line contains syntax that this parser does not know.
 pub(super) fn split(text: &str, variables: &Variables) -> Result<Vec<Vec<String>>, &'static str> {
     let mut reader = Reader {
         variables,
@@ -66,8 +67,7 @@ impl Reader<'_> {
         self.at += 1;
         match (operator, self.peek(0)) {
             ('|', Some('|')) | ('&', Some('&')) => self.at += 1,
-            ('|', Some('&')) => return Err("something that is no plain command"),
-            (';', Some(';' | '&')) => return Err("something that is no plain command"),
+            ('|', Some('&')) | (';', Some(';' | '&')) => return Err(NOT_PLAIN),
             _ => {}
         }
         self.take();
@@ -87,7 +87,7 @@ impl Reader<'_> {
         }
         let operator: String = self.rest[from..self.at].iter().collect();
         if !matches!(operator.as_str(), "<" | ">" | ">>" | ">&" | "&>" | "&>>") {
-            return Err("something that is no plain command");
+            return Err(NOT_PLAIN);
         }
         while matches!(self.peek(0), Some(' ' | '\t')) {
             self.at += 1;
@@ -130,7 +130,7 @@ impl Reader<'_> {
         Ok(word.finish()?.value)
     }
 
-    /// What stands between two quotes.
+    /// The text up to the closing quote.
     fn until(&mut self, quote: char) -> Result<String, &'static str> {
         self.at += 1;
         let from = self.at;
@@ -146,6 +146,6 @@ impl Reader<'_> {
                 1
             };
         }
-        Err("a quote that does not end")
+        Err("an unclosed quote")
     }
 }

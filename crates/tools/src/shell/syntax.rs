@@ -1,46 +1,47 @@
-//! What commands a line of shell runs: read by a parser of bash, and once more by a
-//! reader that only knows quotes and operators. Both must find the same words.
+//! Parses a command line into its commands, with a parser of bash and with [`split`], which only
+//! knows quotes and operators. Both must find the same words.
 //!
-//! Pure. Knows no program.
+//! Pure. It has no knowledge of programs.
+//!
+//! [`split`]: super::split
 
 use std::ops::ControlFlow;
 
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
-use super::words::{Builder, Variables, Word, has_braces, variable};
+use super::words::{Builder, NOT_PLAIN, UNCERTAIN, Variables, Word, has_braces, variable};
 
-/// A command without anything inside it that would have to be looked into.
+/// A plain command, without nested syntax.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Simple {
     /// The program and its arguments.
     pub words: Vec<Word>,
-    /// Files that it reads by `<`.
+    /// Files that it reads with `<`.
     pub inputs: Vec<Word>,
 }
 
-/// Looks of the parser at how far it is before it is stopped: hostile text must not
-/// keep anybody waiting.
-const LOOKS: usize = 20_000;
-/// Longest command whose programs are looked for (256 KB).
+/// Progress reports after which the parser is stopped, because hostile text must not block.
+const MAX_REPORTS: usize = 20_000;
+/// Longest command that [`names`] parses (256 KB).
 const MAX_LENGTH: usize = 256 * 1024;
 
-/// The commands of a line that is nothing but commands.
+/// The commands of a line that consists only of plain commands.
 ///
 /// # Errors
 ///
-/// Something else is in it; the text is a noun with its article.
+/// The syntax in it that is not analyzed, as a noun with its article.
 pub(super) fn read(text: &str, variables: &Variables) -> Result<Vec<Simple>, &'static str> {
     let is_odd = |it: char| (it.is_control() && it != '\n' && it != '\t') || is_hidden(it);
     if text.contains(is_odd) {
-        return Err("characters that do not show");
+        return Err("invisible characters");
     }
     let tree = parse(text)?;
     if tree.root_node().has_error() {
-        return Err("something that cannot be read for certain");
+        return Err(UNCERTAIN);
     }
     let reader = Reader { text, variables };
     let mut commands = Vec::new();
-    // In the order of the text: the last that was put here comes first.
+    // A stack, so children are pushed in reverse to keep the order of the text.
     let mut open = vec![tree.root_node()];
     while let Some(node) = open.pop() {
         match node.kind() {
@@ -63,11 +64,11 @@ pub(super) fn read(text: &str, variables: &Variables) -> Result<Vec<Simple>, &'s
     if plain == super::split::split(text, variables)? {
         Ok(commands)
     } else {
-        Err("something that two readers do not agree on")
+        Err("something that two parsers read differently")
     }
 }
 
-/// Characters that are shown as nothing, or as a blank that is none.
+/// Characters that are invisible, or look like a blank but are none.
 fn is_hidden(character: char) -> bool {
     matches!(
         character,
@@ -75,12 +76,13 @@ fn is_hidden(character: char) -> bool {
     )
 }
 
-/// Every command anywhere in the text with its words, quotes taken away: also those
-/// inside expansions and behind programs that run others.
+/// Every command anywhere in the text, as its words without quotes.
+///
+/// Includes commands in expansions and commands that are arguments of programs such as `sudo`.
 ///
 /// # Errors
 ///
-/// The text cannot be read; the noun says why.
+/// The syntax that prevents parsing, as a noun with its article.
 pub(super) fn names(text: &str) -> Result<Vec<Vec<String>>, &'static str> {
     if text.len() > MAX_LENGTH {
         return Err("more than 256 KB");
@@ -129,27 +131,26 @@ fn unquoted(word: &str) -> String {
 }
 
 fn parse(text: &str) -> Result<Tree, &'static str> {
-    const FAILED: &str = "something that cannot be read for certain";
     let mut parser = Parser::new();
     let language = tree_sitter_bash::LANGUAGE.into();
-    parser.set_language(&language).map_err(|_| FAILED)?;
-    let mut looks = 0;
-    let mut look = |_: &_| {
-        looks += 1;
-        if looks > LOOKS {
+    parser.set_language(&language).map_err(|_| UNCERTAIN)?;
+    let mut reports = 0;
+    let mut report = |_: &_| {
+        reports += 1;
+        if reports > MAX_REPORTS {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
         }
     };
     let mut rest = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
-    let options = ParseOptions::new().progress_callback(&mut look);
+    let options = ParseOptions::new().progress_callback(&mut report);
     parser
         .parse_with_options(&mut rest, None, Some(options))
-        .ok_or(FAILED)
+        .ok_or(UNCERTAIN)
 }
 
-/// Reads commands out of the parser's tree.
+/// Extracts commands from the parser's tree.
 struct Reader<'a> {
     text: &'a str,
     variables: &'a Variables,
@@ -185,7 +186,7 @@ impl Reader<'_> {
         Ok(simple)
     }
 
-    /// The words of `[ … ]`, which the parser makes an expression of.
+    /// The words of `[ … ]`, which the parser reads as an expression.
     fn test(&self, node: Node<'_>, words: &mut Vec<Word>) -> Result<(), &'static str> {
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
@@ -204,8 +205,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The file that is read, if one is. Output may go to `/dev/null` or to where the
-    /// rest of the output goes.
+    /// The file that a redirection reads, if any. Output may only go to `/dev/null` or to another
+    /// file descriptor.
     fn redirect(&self, node: Node<'_>) -> Result<Option<Word>, &'static str> {
         const WRITES: &str = "a redirection into a file";
         let mut cursor = node.walk();
@@ -235,24 +236,39 @@ impl Reader<'_> {
         builder.finish()
     }
 
-    /// Adds a node to a word. Only a concatenation has pieces, and those have none.
+    /// Adds a node to a word.
     fn add(&self, node: Node<'_>, word: &mut Builder<'_>) -> Result<(), &'static str> {
+        if node.kind() != "concatenation" {
+            return self.add_piece(node, word);
+        }
+        // `find -exec` and `xargs` replace this word; the shell does not expand it.
+        if self.own(node) == "{}" {
+            return word.bare("{}");
+        }
+        let mut cursor = node.walk();
+        let mut pieces = node.children(&mut cursor);
+        pieces.try_for_each(|it| self.add_piece(it, word))
+    }
+
+    /// Adds a node that is not a concatenation.
+    fn add_piece(&self, node: Node<'_>, word: &mut Builder<'_>) -> Result<(), &'static str> {
         let own = self.own(node);
+        let inner = || own.get(1..own.len() - 1).unwrap_or_default();
         match node.kind() {
             "word" | "number" if has_braces(own) => Err("braces"),
             "word" | "number" => word.bare(own),
             "raw_string" => {
-                word.quoted(own.get(1..own.len() - 1).unwrap_or_default());
+                word.quoted(inner());
                 Ok(())
             }
             "string" => {
                 let mut cursor = node.walk();
                 let is_known =
                     |kind| matches!(kind, "string_content" | "simple_expansion" | "expansion");
-                let mut inner = node.named_children(&mut cursor);
-                match inner.find(|it| !is_known(it.kind())) {
-                    Some(_) => Err("an expansion"),
-                    None => word.double_quoted(own.get(1..own.len() - 1).unwrap_or_default()),
+                let mut children = node.named_children(&mut cursor);
+                match children.all(|it| is_known(it.kind())) {
+                    true => word.double_quoted(inner()),
+                    false => Err("an expansion"),
                 }
             }
             "simple_expansion" | "expansion" => {
@@ -262,32 +278,12 @@ impl Reader<'_> {
                     None => Err("an expansion"),
                 }
             }
-            "concatenation" if own == "{}" => word.bare(own),
-            "concatenation" => {
-                let mut cursor = node.walk();
-                let pieces: Vec<Node<'_>> = node.children(&mut cursor).collect();
-                let is_piece = |it: &Node<'_>| {
-                    matches!(
-                        it.kind(),
-                        "word"
-                            | "number"
-                            | "raw_string"
-                            | "string"
-                            | "simple_expansion"
-                            | "expansion"
-                    )
-                };
-                match pieces.iter().find(|it| !is_piece(it)) {
-                    Some(other) => Err(what(other.kind())),
-                    None => pieces.into_iter().try_for_each(|it| self.add(it, word)),
-                }
-            }
             other => Err(what(other)),
         }
     }
 }
 
-/// What a piece of syntax is called.
+/// The name of a kind of syntax, with its article.
 fn what(kind: &str) -> &'static str {
     match kind {
         "command_substitution"
@@ -312,6 +308,6 @@ fn what(kind: &str) -> &'static str {
         | "while_statement"
         | "case_statement"
         | "c_style_for_statement" => "a loop or a condition",
-        _ => "something that is no plain command",
+        _ => NOT_PLAIN,
     }
 }

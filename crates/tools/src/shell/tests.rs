@@ -1,4 +1,4 @@
-//! Commands as a table: what runs without anybody looking, and what does not.
+//! Tests of shell commands, most of them from a table of commands that run or ask.
 
 #![allow(clippy::unwrap_used)]
 
@@ -22,8 +22,7 @@ fn lists(allow: &[&str], deny: &[&str]) -> ShellLists {
     }
 }
 
-/// Each line is a word for what becomes of a command, and the command. `\n` and `\t`
-/// and `\u{…}` in it are those characters.
+/// Each line is `runs` or `asks`, and a command. `⟨a⟩` in it is the character U+000A.
 const TABLE: &str = include_str!("table.txt");
 
 fn unescaped(text: &str) -> String {
@@ -49,10 +48,10 @@ fn the_table_holds() {
     let mut count = 0;
     for line in lines {
         let (word, command) = line.split_once(' ').expect("a word and a command");
-        let said = world.inspect(&unescaped(command));
-        let became = if said.is_ok() { "runs" } else { "asks" };
-        if became != word {
-            wrong.push(format!("{line}: {said:?}"));
+        let found = world.inspect(&unescaped(command));
+        let decision = if found.is_ok() { "runs" } else { "asks" };
+        if decision != word {
+            wrong.push(format!("{line}: {found:?}"));
         }
         count += 1;
     }
@@ -93,14 +92,14 @@ fn a_program_outside_the_systems_folders_is_asked_about() {
         machine
     };
     let first = with(format!("{}:/usr/bin:/bin", tools.display()));
-    // The system's own runs, whatever comes first.
+    // An approved command gets a `PATH` in which system folders come first.
     assert!(inspect("ls", &ShellLists::default(), &first).is_ok());
     if !Path::new("/usr/bin/rg").exists() {
-        world.refuses("rg x", &first, "not in a folder of the system");
+        world.refuses("rg x", &first, "not in a system folder");
     }
-    world.refuses("make --version", &first, "not in a folder of the system");
-    world.refuses("ls; which ls", &first, "not in a folder of the system");
-    // Alone, `which` tells what the user would run.
+    world.refuses("make --version", &first, "not in a system folder");
+    world.refuses("ls; which ls", &first, "not in a system folder");
+    // By itself, `which` finds the program that the user would run.
     let which = inspect(
         "which ls && command -v make",
         &ShellLists::default(),
@@ -228,9 +227,9 @@ fn a_secret_that_was_revealed_may_be_read_and_the_refusal_of_another_names_the_g
     let world = World::new();
     world.write("project/.env", "KEY");
     let env = world.project().join(".env");
-    let said = world.inspect("cat .env").expect_err("a secret").to_string();
+    let refusal = world.inspect("cat .env").expect_err("a secret").to_string();
     let grant = format!("sandbox.reveal = {{ \"{}\" }}", env.display());
-    assert!(said.contains(&grant), "{said}");
+    assert!(refusal.contains(&grant), "{refusal}");
     let machine = Machine {
         secrets: Arc::new(Secrets::clone(&world.machine().secrets).revealing(&[&env])),
         ..world.machine()
@@ -240,14 +239,14 @@ fn a_secret_that_was_revealed_may_be_read_and_the_refusal_of_another_names_the_g
         assert!(inspect(command).is_ok(), "{command}");
     }
     world.refuses("cat ~/.ssh/id_ed25519", &machine, "secrets");
-    // What a process keeps to itself cannot be granted.
-    let said = inspect("cat /proc/1/environ").expect_err("a process");
-    assert!(!said.to_string().contains("sandbox.reveal"), "{said}");
+    // No option reveals a process's private files.
+    let refusal = inspect("cat /proc/1/environ").expect_err("a process");
+    assert!(!refusal.to_string().contains("sandbox.reveal"), "{refusal}");
 }
 
-fn said(command: &str) -> String {
-    let said = review(command, &ShellLists::default());
-    said.expect_err(command).to_string()
+fn refusal(command: &str) -> String {
+    let refused = review(command, &ShellLists::default());
+    refused.expect_err(command).to_string()
 }
 
 #[test]
@@ -255,21 +254,21 @@ fn a_refusal_names_the_command_and_why() {
     for program in ["rm", "rmdir", "chmod", "chown", "sudo", "su"] {
         let command = format!("ls && {program} x");
         assert_eq!(
-            said(&command),
+            refusal(&command),
             format!("The command \"{program}\" is not allowed: it is not in the whitelist.")
         );
     }
     assert_eq!(
-        said("find . -name x -delete"),
+        refusal("find . -name x -delete"),
         "The command \"find\" is not allowed with \"-delete\": it could delete or write files."
     );
     assert_eq!(
-        said("curl -X POST https://a.example/"),
+        refusal("curl -X POST https://a.example/"),
         "The command \"curl\" is not allowed with \"-X POST\": it could do more than fetch a page."
     );
-    assert!(said("make test").contains("tools.bash.allow"));
-    assert!(said("ls $(rm x)").contains("it contains an expansion"));
-    assert!(said("ls > x").contains("it contains a redirection into a file"));
+    assert!(refusal("make test").contains("tools.bash.allow"));
+    assert!(refusal("ls $(rm x)").contains("it contains an expansion"));
+    assert!(refusal("ls > x").contains("it contains a redirection into a file"));
 }
 
 #[test]
@@ -298,7 +297,7 @@ fn the_user_adds_programs_and_forms_of_them() {
 }
 
 #[test]
-fn what_the_user_forbids_is_seen_wherever_it_stands() {
+fn a_forbidden_command_is_found_anywhere_in_the_text() {
     let deny = lists(&["curl"], &["curl", "rm", "git push"]);
     for command in [
         "curl https://a.example/",
@@ -355,14 +354,14 @@ proptest::proptest! {
         drop(forbidden(&text, &["rm".to_owned()]));
     }
 
-    /// Whatever is put behind a harmless command, `rm` never runs by the list.
+    /// No text around `rm` makes it an approved command.
     #[test]
     fn no_text_lets_another_program_through(
         before in "[a-z ;|&<>(){}$`\"'\\\\\n#]{0,12}", after in "[a-z ;|&\"'\\\\\n]{0,6}",
     ) {
         let text = format!("{before}\nrm {after}\n");
         if review(&text, &ShellLists::default()).is_ok() {
-            // Then it stands in quotes or in a comment, where it is an argument.
+            // It is in quotes or in a comment, so it is an argument.
             let inside = before.contains(['"', '\'', '#', '\\']);
             proptest::prop_assert!(inside, "{text:?}");
         }

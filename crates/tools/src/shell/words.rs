@@ -1,4 +1,4 @@
-//! Words of a command, as the shell hands them to a program.
+//! Words of a command, as the shell passes them to a program.
 //!
 //! Pure. Quotes, backslashes, `~`, and a few variables of known value are resolved;
 //! every other expansion is an error.
@@ -7,8 +7,11 @@ use std::collections::BTreeMap;
 
 const EXPANSION: &str = "an expansion";
 const CONTINUED: &str = "a continued line";
-const UNCLEAR: &str = "something that cannot be read for certain";
 const TILDE: &str = "a tilde that is not plain ~ or ~/";
+/// Syntax that the parsers report as an error.
+pub(super) const UNCERTAIN: &str = "something that cannot be parsed with certainty";
+/// Syntax without a name of its own in messages.
+pub(super) const NOT_PLAIN: &str = "something other than plain commands";
 
 /// Variables whose values are known before the command runs, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +23,7 @@ impl Variables {
         Self(values.into_iter().collect())
     }
 
-    /// Stand-ins for a look at the text alone.
+    /// Placeholder values, for checks of the text alone.
     pub(super) fn unknown() -> Self {
         let names = ["HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "USER"];
         Self::new(names.map(|name| (name.to_owned(), format!("/{name}"))))
@@ -28,37 +31,37 @@ impl Variables {
 
     fn get(&self, name: &str) -> Option<&str> {
         match name {
-            // The exit code: digits, whatever it is.
+            // The exit code consists of digits, whatever its value.
             "?" => Some("0"),
             name => self.0.get(name).map(String::as_str),
         }
     }
 }
 
-/// A word.
+/// A word of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Word {
-    /// What the program gets, or the pattern that file names replace.
+    /// The argument that the program gets, or the pattern that is replaced by file names.
     pub value: String,
-    /// Whether the text holds it literally: no quotes, no backslash, no variable.
+    /// Whether it is literal text: no quotes, no backslash, no variable.
     pub is_plain: bool,
-    /// Whether it holds `$PWD`, which `cd` changes.
+    /// Whether it contains `$PWD`, which `cd` changes.
     pub has_folder: bool,
-    /// For a word with `*`, `?` or `[` outside quotes: the pattern, in which a backslash
-    /// precedes each character that is literal.
+    /// The pattern of a word with `*`, `?`, or `[` outside quotes. A backslash precedes each
+    /// literal character.
     pub pattern: Option<String>,
-    /// What precedes the first of those characters.
+    /// The text before the first of those characters.
     prefix: String,
 }
 
 impl Word {
-    /// Whether file names replace the word.
+    /// Whether the shell replaces the word by file names.
     pub(super) fn is_pattern(&self) -> bool {
         self.pattern.is_some()
     }
 
-    /// Whether the file names that replace it could be options or operators: no literal
-    /// text fixes how they begin.
+    /// Whether file names that replace it could be options or operators, because it does not
+    /// begin with literal text.
     pub(super) fn is_open(&self) -> bool {
         let is_safe = |first: char| first.is_alphanumeric() || matches!(first, '_' | '.' | '/');
         self.is_pattern() && !self.prefix.starts_with(is_safe)
@@ -70,14 +73,14 @@ impl Word {
     }
 }
 
-/// Whether a `~` at the start of a word awaits what follows it.
+/// Whether a `~` at the start of a word has been read, but not the character after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tilde {
     No,
     Awaits,
 }
 
-/// Collects a word piece by piece.
+/// Builds a word piece by piece.
 #[derive(Debug)]
 pub(super) struct Builder<'a> {
     word: Word,
@@ -85,7 +88,7 @@ pub(super) struct Builder<'a> {
     pattern: String,
     variables: &'a Variables,
     tilde: Tilde,
-    /// Whether anything was added, empty quotes included.
+    /// Whether a piece was added; empty quotes count.
     is_begun: bool,
     problem: Option<&'static str>,
 }
@@ -109,7 +112,7 @@ impl<'a> Builder<'a> {
     ///
     /// # Errors
     ///
-    /// A `~` in it names another folder than the user's home.
+    /// A `~` in it does not name the user's home folder.
     pub(super) fn finish(mut self) -> Result<Word, &'static str> {
         if self.tilde == Tilde::Awaits {
             self.home()?;
@@ -147,7 +150,7 @@ impl<'a> Builder<'a> {
     /// Adds a piece in quotes, given without them.
     pub(super) fn quoted(&mut self, text: &str) {
         if self.tilde == Tilde::Awaits {
-            // Bash takes the tilde literally then; other shells differ.
+            // Bash takes the tilde literally here; other shells differ.
             self.problem = Some(TILDE);
         }
         self.is_begun = true;
@@ -155,7 +158,7 @@ impl<'a> Builder<'a> {
         text.chars().for_each(|it| self.literal(it));
     }
 
-    /// Adds an operator, which is literal.
+    /// Adds literal text that leaves the word plain.
     pub(super) fn literally(&mut self, text: &str) {
         self.is_begun = true;
         text.chars().for_each(|it| self.literal(it));
@@ -164,7 +167,7 @@ impl<'a> Builder<'a> {
     /// Adds the value of a variable.
     pub(super) fn variable(&mut self, name: &str, in_quotes: bool) -> Result<(), &'static str> {
         let value = self.variables.get(name).ok_or(EXPANSION)?.to_owned();
-        // Without quotes the shell splits a value and expands patterns in it.
+        // Without quotes, the shell splits the value and expands patterns in it.
         let is_one_word = |it: char| {
             it.is_alphanumeric() || matches!(it, '/' | '.' | '_' | '-' | ':' | '@' | ',' | '+')
         };
@@ -177,8 +180,8 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Adds a piece in double quotes, given without them: a backslash means something
-    /// before a few characters only.
+    /// Adds a piece in double quotes, given without them. A backslash only escapes a few
+    /// characters there.
     pub(super) fn double_quoted(&mut self, text: &str) -> Result<(), &'static str> {
         self.quoted("");
         let mut rest = text;
@@ -186,7 +189,7 @@ impl<'a> Builder<'a> {
             rest = &rest[character.len_utf8()..];
             let next = rest.chars().next();
             match (character, next) {
-                // A dollar that expands nothing is literal.
+                // A dollar sign without a name is literal.
                 ('$', None | Some(' ' | ')' | '|' | '/')) => self.literal('$'),
                 ('$', _) => {
                     let (name, behind) = variable(rest).ok_or(EXPANSION)?;
@@ -221,10 +224,10 @@ impl<'a> Builder<'a> {
                     Some(escaped) => self.quoted(escaped.encode_utf8(&mut [0; 4])),
                 },
                 '$' | '`' => return Err(EXPANSION),
-                '"' | '\'' | '(' | ')' | '<' | '>' | '|' | '&' | ';' => return Err(UNCLEAR),
+                '"' | '\'' | '(' | ')' | '<' | '>' | '|' | '&' | ';' => return Err(UNCERTAIN),
                 '*' | '?' | '[' => self.active(character),
                 '~' if !self.is_begun => self.tilde = Tilde::Awaits,
-                // Behind these bash expands it in words that look like assignments.
+                // After these, bash expands it in words that look like assignments.
                 '~' if self.word.value.ends_with(['=', ':']) => return Err(TILDE),
                 _ => self.literal(character),
             }
@@ -234,7 +237,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The name of a variable at the start of what follows a `$`, and what is behind it.
+/// Splits the text after a `$` into the variable's name and the rest.
 pub(super) fn variable(text: &str) -> Option<(&str, &str)> {
     if let Some(rest) = text.strip_prefix('?') {
         return Some(("?", rest));
@@ -247,7 +250,7 @@ pub(super) fn variable(text: &str) -> Option<(&str, &str)> {
     (length > 0).then(|| text.split_at(length))
 }
 
-/// How many bytes of a text are a variable's name.
+/// Length in bytes of the variable name at the start of a text.
 fn length(text: &str) -> usize {
     let is_name = |it: char| it.is_ascii_alphanumeric() || it == '_';
     if text.starts_with(|it: char| it.is_ascii_digit()) {
@@ -256,7 +259,7 @@ fn length(text: &str) -> usize {
     text.find(|it| !is_name(it)).unwrap_or(text.len())
 }
 
-/// Whether braces in a word without quotes would make several words of it.
+/// Whether a word without quotes contains braces, which could expand to several words.
 pub(super) fn has_braces(text: &str) -> bool {
     text != "{}" && text.contains(['{', '}'])
 }

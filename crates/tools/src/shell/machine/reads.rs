@@ -1,31 +1,25 @@
-//! Looks at the files that a command would read: none may be secret, whatever its paths
-//! lead to and wherever the command may run.
+//! Checks the files that a command would read: none may be secret, in any folder in which the
+//! command may run.
 
+use std::fs::FileType;
 use std::path::{Component, Path, PathBuf};
 
-use super::{Look, secret};
+use super::{Inspection, secret};
 use crate::files::leads_to;
+use crate::shell::options::is_in;
 use crate::shell::programs::{Reads, Search};
 use crate::shell::words::Word;
 use crate::shell::{Unsafe, expand};
 
-/// Files in `/proc` that tell about the machine and not about a program.
-const MACHINE: [&str; 8] = [
-    "cpuinfo",
-    "filesystems",
-    "loadavg",
-    "meminfo",
-    "stat",
-    "swaps",
-    "uptime",
-    "version",
-];
-/// Most entries of folders that are looked at to find secrets below a folder.
+/// Files in `/proc` that describe the machine, not a process.
+const MACHINE: &str = "cpuinfo filesystems loadavg meminfo stat swaps uptime version";
+/// Maximum number of entries that a search for secrets below a folder visits.
 const ENTRIES: usize = 30_000;
-/// Folders full of what programs fetched or made. They hold no secrets of the user.
+/// Folders of downloaded or generated files. They contain no secrets of the user.
 const SHALLOW: [&str; 5] = ["node_modules", "target", "__pycache__", "objects", ".venv"];
 
-impl Look<'_> {
+impl Inspection<'_> {
+    /// Checks everything that a command reads.
     pub(super) fn reads(&self, name: &str, reads: &Reads<'_>) -> Result<(), Unsafe> {
         for folder in &self.folders {
             self.path(name, folder)?;
@@ -46,6 +40,7 @@ impl Look<'_> {
         Ok(())
     }
 
+    /// Checks the files that words name.
     pub(super) fn paths(&self, name: &str, words: &[&Word]) -> Result<(), Unsafe> {
         for path in self.all(name, words)? {
             self.path(name, &path)?;
@@ -53,7 +48,8 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// Of a folder and a file, `diff` reads the file of that name in the folder.
+    /// Checks the files that `diff` adds: for a folder and a file, it reads the file of that name
+    /// in the folder.
     fn pairs(&self, name: &str, words: &[&Word]) -> Result<(), Unsafe> {
         let all = self.all(name, words)?;
         for folder in all.iter().filter(|it| it.is_dir()) {
@@ -85,14 +81,14 @@ impl Look<'_> {
         Ok(found)
     }
 
-    /// Refuses what is secret, and what a program keeps to itself.
+    /// Refuses secret files, and the private files of processes and devices.
     fn path(&self, name: &str, path: &Path) -> Result<(), Unsafe> {
         let real = leads_to(path);
         let mut parts = real.components().skip(1).map(Component::as_os_str);
         let first = parts.next().and_then(|it| it.to_str()).unwrap_or_default();
         let second = parts.next().and_then(|it| it.to_str());
         let is_private = match first {
-            "proc" => !second.is_some_and(|it| MACHINE.contains(&it)),
+            "proc" => !second.is_some_and(|it| is_in(MACHINE, it)),
             "sys" => true,
             "dev" => second != Some("null"),
             _ => false,
@@ -101,7 +97,7 @@ impl Look<'_> {
             return Err(secret(name, path));
         }
         let secrets = &self.machine.secrets;
-        // A folder that is not there yet is judged by what it would hold.
+        // A folder that does not exist yet is checked by a file in it.
         let found = secrets.find(path);
         let found = found.or_else(|| secrets.find(&path.join("x")));
         found.map_or(Ok(()), |found| {
@@ -113,7 +109,7 @@ impl Look<'_> {
         })
     }
 
-    /// Refuses a search through a folder in which something is secret.
+    /// Refuses a search through a folder that contains a secret, or too many files to check.
     fn deep(&self, name: &str, root: &Path, search: Search) -> Result<(), Unsafe> {
         let root = leads_to(root);
         let above = |it: &Path| it.starts_with(&root);
@@ -125,23 +121,19 @@ impl Look<'_> {
         let mut open = vec![root.clone()];
         while let Some(folder) = open.pop() {
             for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-                let Some(rest) = left.checked_sub(1) else {
-                    return Err(secret(name, &root));
-                };
-                left = rest;
-                let (path, entry_name) = (entry.path(), entry.file_name());
+                left = left.checked_sub(1).ok_or_else(|| secret(name, &root))?;
+                let entry_name = entry.file_name();
                 let entry_name = entry_name.to_string_lossy();
                 if entry_name.starts_with('.') && !search.hidden {
                     continue;
                 }
-                let is_link = entry.file_type().is_ok_and(|it| it.is_symlink());
-                // `diff` follows links.
-                if !is_link || name == "diff" {
-                    self.path(name, &path)?;
+                let kind = entry.file_type();
+                // `grep` and `rg` skip links in folders; `diff` follows them.
+                if name == "diff" || !kind.as_ref().is_ok_and(FileType::is_symlink) {
+                    self.path(name, &entry.path())?;
                 }
-                let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
-                if is_folder && !SHALLOW.contains(&&*entry_name) {
-                    open.push(path);
+                if kind.is_ok_and(|it| it.is_dir()) && !SHALLOW.contains(&&*entry_name) {
+                    open.push(entry.path());
                 }
             }
         }
@@ -149,8 +141,10 @@ impl Look<'_> {
     }
 }
 
-/// The paths that a word may mean: the shell drops `x/..` where a program follows a
-/// link `x` first. What follows a colon may be a path in a revision.
+/// The paths that a word may mean.
+///
+/// For `x/..` the shell drops both parts, while a program follows a link `x` first. The part
+/// after a colon may be a path in a Git revision.
 pub(super) fn spellings(word: &str, folder: &Path) -> Vec<PathBuf> {
     if word == "-" || word == "/dev/stdin" {
         return Vec::new();

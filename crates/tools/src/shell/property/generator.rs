@@ -1,8 +1,8 @@
-//! Makes command lines from the table of programs.
+//! Generates command lines from the table of programs.
 
 use super::pieces::{AWK, GIT, HOSTILE, JOIN, OTHER, REDIRECT, SED, VALUES};
 use super::world::NAMES;
-use crate::shell::options::Value;
+use crate::shell::options::{Options, Value, is_in};
 use crate::shell::rule::Rule;
 use crate::shell::table::PROGRAMS;
 use crate::shell::{find, git};
@@ -31,7 +31,12 @@ impl Generator {
         of[self.below(of.len())]
     }
 
-    /// Whether one in so many.
+    /// One word of a list.
+    fn one_of<'a>(&mut self, words: &'a str) -> &'a str {
+        self.one(&words.split_whitespace().collect::<Vec<_>>())
+    }
+
+    /// True once in so many calls.
     fn rarely(&mut self, many: usize) -> bool {
         self.below(many) == 0
     }
@@ -54,37 +59,11 @@ impl Generator {
     fn command(&mut self) -> String {
         let (name, rule) = PROGRAMS[self.below(PROGRAMS.len())];
         // These take long, or need a network.
-        if matches!(
-            name,
-            "sleep" | "npm" | "node" | "pip" | "pip3" | "seq" | "numfmt" | "curl" | "wget" | "ping"
-        ) {
+        if is_in("sleep npm node pip pip3 seq numfmt curl wget ping", name) {
             return self.command();
         }
         let mut words = vec![name.to_owned()];
-        match (name, rule) {
-            ("find", _) => self.find(&mut words),
-            ("git", _) => self.git(&mut words),
-            ("sed", _) => self.script(SED, &mut words),
-            ("awk" | "gawk" | "mawk", _) => self.script(AWK, &mut words),
-            (_, Rule::Plain(options, _) | Rule::First(options, _) | Rule::Search(options, _)) => {
-                self.options(&options.all(), &mut words);
-                self.operands(&mut words);
-            }
-            (_, Rule::Version(versions)) => words.push(self.one(versions).to_owned()),
-            ("[", _) => {
-                self.operands(&mut words);
-                words.push("]".to_owned());
-            }
-            _ => {
-                for _ in 0..self.below(3) {
-                    words.push(
-                        self.one(&["-u", "-f", "-d", "-e", "-v", "-n", "-r", "-o", "-c", "pid"])
-                            .to_owned(),
-                    );
-                }
-                self.operands(&mut words);
-            }
-        }
+        self.arguments(name, rule, &mut words);
         if self.rarely(12) {
             let at = 1 + self.below(words.len());
             words.insert(at, self.one(HOSTILE).to_owned());
@@ -96,13 +75,37 @@ impl Generator {
         command
     }
 
+    fn arguments(&mut self, name: &str, rule: Rule, words: &mut Vec<String>) {
+        match (name, rule) {
+            ("find", _) => self.find(words),
+            ("git", _) => self.git(words),
+            ("sed", _) => self.script(SED, words),
+            ("awk" | "gawk" | "mawk", _) => self.script(AWK, words),
+            (_, Rule::Plain(options, _) | Rule::First(options, _) | Rule::Search(options, _)) => {
+                self.options(&options.all(), words);
+                self.operands(words);
+            }
+            (_, Rule::Version(versions)) => words.push(self.one(versions).to_owned()),
+            ("[", _) => {
+                self.operands(words);
+                words.push("]".to_owned());
+            }
+            _ => {
+                for _ in 0..self.below(3) {
+                    words.push(self.one_of("-u -f -d -e -v -n -r -o -c pid").to_owned());
+                }
+                self.operands(words);
+            }
+        }
+    }
+
     fn options(&mut self, all: &[(String, Value)], words: &mut Vec<String>) {
         for _ in 0..self.below(4) {
             if all.is_empty() {
                 return;
             }
             let (name, value) = &all[self.below(all.len())];
-            // In full, abbreviated, or several letters in one word.
+            // Sometimes abbreviated, which is refused.
             let name = match self.below(12) {
                 0 if name.len() > 4 => &name[..name.len() - 2],
                 _ => name,
@@ -143,10 +146,10 @@ impl Generator {
         );
         for _ in 0..self.below(4) {
             match self.below(4) {
-                0 => words.push(format!("'{}'", self.one(find::ALONE))),
+                0 => words.push(format!("'{}'", self.one_of(find::ALONE))),
                 1 | 2 => words.push(format!(
                     "{} {}",
-                    self.one(find::WITH_VALUE),
+                    self.one_of(find::WITH_VALUE),
                     self.one(VALUES)
                 )),
                 _ => words.push(
@@ -168,17 +171,13 @@ impl Generator {
         if self.rarely(4) {
             words.push(self.one(GIT).to_owned());
             for _ in 0..self.below(2) {
-                words.push(
-                    self.one(&[
-                        "list", "show", "-v", "--list", "-a", "get-url", "--get", "-l",
-                    ])
-                    .to_owned(),
-                );
+                let word = self.one_of("list show -v --list -a get-url --get -l");
+                words.push(word.to_owned());
             }
         } else {
             let (name, options) = git::SHOWS[self.below(git::SHOWS.len())];
             words.push(name.to_owned());
-            self.options(&super::super::options::Options::of(options).all(), words);
+            self.options(&Options::of(options).all(), words);
         }
         self.operands(words);
     }
@@ -195,16 +194,14 @@ impl Generator {
             script += self.one(&[";", "\n", " ", ""]);
             script += self.one(pieces);
         }
-        // A character of its own makes most scripts odd.
+        // A stray character makes most scripts unusual.
         if self.rarely(6) {
             let at = self.below(script.len() + 1);
             if script.is_char_boundary(at) {
-                script.insert_str(
-                    at,
-                    self.one(&[
-                        "/", "[", "]", "\\", ";", "w", "e", ">", "|", "\"", "{", "\n",
-                    ]),
-                );
+                let odd = [
+                    "/", "[", "]", "\\", ";", "w", "e", ">", "|", "\"", "{", "\n",
+                ];
+                script.insert_str(at, self.one(&odd));
             }
         }
         words.push(format!("'{script}'"));

@@ -1,4 +1,4 @@
-//! A scratch folder full of traps, and runs of shells in it.
+//! A scratch folder with traps, and runs of shells in it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,49 +14,26 @@ use crate::secrets::Secrets;
 use crate::shell::path::Order;
 use crate::shell::{Machine, environment, path};
 
-/// How long a batch of lines may run. `timeout` ends with 124 then.
+/// How long a batch of lines may run.
 const LONGEST: Duration = Duration::from_secs(300);
-/// Names of files that a program may take for something else.
+/// Exit code of `timeout` if it stopped the program.
+const TIMED_OUT: i32 = 124;
+/// Names of files that a program may misinterpret.
+#[rustfmt::skip]
 pub(super) const NAMES: &[&str] = &[
-    "a",
-    "b",
-    "f",
-    "README.md",
-    "data.csv",
-    "src/main.rs",
-    "src/lib.rs",
-    "-exec",
-    "-delete",
-    "--output=x",
-    "-o",
-    "-i",
-    "-f",
-    "w x",
-    "1{system(\"id>pwned\")}",
-    "a=1",
-    "new\nline",
-    "$(id>pwned)",
-    "`id>pwned`",
-    "é.txt",
-    "!x",
-    "(",
-    "+x",
-    "src/-x",
-    "%n",
-    "e;id>pwned",
-    "--pre=canary",
-    "*",
-    "[a]",
-    "a b",
+    "a", "b", "f", "README.md", "data.csv", "src/main.rs", "src/lib.rs", "-exec", "-delete",
+    "--output=x", "-o", "-i", "-f", "w x", "1{system(\"id>pwned\")}", "a=1", "new\nline",
+    "$(id>pwned)", "`id>pwned`", "é.txt", "!x", "(", "+x", "src/-x", "%n", "e;id>pwned",
+    "--pre=canary", "*", "[a]", "a b",
 ];
 
-/// What strace saw.
+/// What a traced batch of lines did.
 #[derive(Debug, Default)]
 pub(super) struct Observed {
     pub lines: usize,
     pub execs: usize,
     pub opens: usize,
-    /// What must not happen.
+    /// System calls that approved commands must not make.
     pub problems: Vec<String>,
 }
 
@@ -74,7 +51,7 @@ pub(super) struct World {
     places: Vec<PathBuf>,
 }
 
-/// A file: its kind and mode, its size, when it changed, and its text or target.
+/// A file: its kind and mode, size, modification time, and text or target.
 pub(super) type State = (u32, u64, i64, i64, Vec<u8>);
 
 impl World {
@@ -110,7 +87,7 @@ impl World {
         world
     }
 
-    /// A program that leaves a trace.
+    /// Creates a program that leaves a trace when it runs.
     fn program(&self, file: &Path) {
         let home = self.home();
         let text = format!("#!/bin/sh\necho \"$0 $*\" >> {}/pwned\n", home.display());
@@ -118,34 +95,10 @@ impl World {
         fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
+    /// Creates a harmless repository, and repositories that name the canary in various ways.
     fn repositories(&self, project: &Path) {
         for name in ["clean", "hostile", "filters"] {
-            let top = project.join(name);
-            fs::create_dir_all(top.join("src")).unwrap();
-            fs::write(top.join("a"), "text\n").unwrap();
-            fs::write(top.join("src/b.rs"), "fn main() {}\n").unwrap();
-            for arguments in [
-                &["init", "-q", "-b", "main"][..],
-                &["add", "."],
-                &[
-                    "-c",
-                    "user.name=a",
-                    "-c",
-                    "user.email=a@b",
-                    "commit",
-                    "-q",
-                    "-m",
-                    "first",
-                ],
-                &["tag", "v1"],
-            ] {
-                let mut git = Command::new("git");
-                git.args(arguments)
-                    .current_dir(&top)
-                    .env("HOME", "/nowhere");
-                assert!(git.status().unwrap().success());
-            }
-            fs::write(top.join("a"), "other\n").unwrap();
+            repository(&project.join(name));
         }
         let canary = project.join("canary").display().to_string();
         let hostile = format!(
@@ -189,22 +142,12 @@ impl World {
             ("PATH".into(), path.into()),
             ("TMPDIR".into(), home.join("tmp").into()),
         ];
-        for name in [
-            "PAGER",
-            "GIT_EXTERNAL_DIFF",
-            "BASH_ENV",
-            "ENV",
-            "LESSOPEN",
-            "GIT_PAGER",
-            "GIT_SSH",
-            "EDITOR",
-        ] {
-            variables.push((name.into(), canary.clone()));
-        }
+        let names = "PAGER GIT_EXTERNAL_DIFF BASH_ENV ENV LESSOPEN GIT_PAGER GIT_SSH EDITOR";
+        variables.extend(names.split(' ').map(|name| (name.into(), canary.clone())));
         variables
     }
 
-    /// The machine as a line at a place sees it.
+    /// The machine on which a line at this place runs.
     pub(super) fn machine(&self, place: usize) -> Machine {
         Machine {
             cwd: self.places[place].clone(),
@@ -234,8 +177,8 @@ impl World {
                     open.push(path.clone());
                 }
                 let name = path.strip_prefix(self.home()).unwrap().to_owned();
-                // A folder's time tells of a file that was made and removed again. `sort` makes
-                // such files, in a folder of its own.
+                // A folder's time reveals a file that was created and removed again. `sort`
+                // creates such files, but only in `tmp`.
                 let is_watched = metadata.is_dir() && !name.ends_with("tmp");
                 let changed = match is_watched {
                     true => (metadata.mtime(), metadata.mtime_nsec()),
@@ -248,72 +191,87 @@ impl World {
         found
     }
 
-    /// Runs each line in a shell of its own, in a throwaway sandbox where there is one: it
-    /// holds this machine, and lets the lines write below the home folder.
+    /// Runs each line in a shell of its own, in a sandbox if there is one. The sandbox contains
+    /// this machine, and permits writes below the home folder.
     pub(super) fn run(&self, lines: &[(usize, String)], traced: bool) -> Observed {
-        let home = self.home();
-        let mut script = "ulimit -t 20\n".to_owned();
-        for (place, line) in lines {
-            let folder = self.places[*place].display();
-            let quoted = line.replace('\'', "'\\''");
-            // A process of its own for each line, and not a program: that takes half the time.
-            script += &format!("(cd '{folder}' && eval '{quoted}') </dev/null >/dev/null 2>&1\n");
-        }
-        let log = self.logs.path().join("trace");
+        let log = (traced && traces()).then(|| self.logs.path().join("trace"));
         let end = LONGEST.as_secs().to_string();
-        let mut words: Vec<OsString> = ["timeout", "--kill-after=1", &end]
-            .map(OsString::from)
-            .to_vec();
+        let mut command = Command::new("timeout");
+        command.args(["--kill-after=1", &end]);
         if holds() {
-            let bind = [
-                "bwrap",
-                "--ro-bind",
-                "/",
-                "/",
-                "--dev",
-                "/dev",
-                "--proc",
-                "/proc",
-                "--unshare-all",
-                "--die-with-parent",
-            ];
-            words.extend(bind.map(OsString::from));
-            for folder in [home.as_path(), self.logs.path()] {
-                words.extend(["--bind".into(), folder.into(), folder.into()]);
-            }
-            words.push("--".into());
+            command.args(self.sandbox());
         }
-        let traced = traced && traces();
-        if traced {
-            let calls = "trace=execve,execveat,open,openat,openat2,creat,connect,sendto,unlink,unlinkat,rename,renameat2,mkdir,symlink,link,chmod,fchmodat,truncate";
-            let strace = ["strace", "-f", "-qq", "-s", "300", "-e", calls, "-o"];
-            words.extend(strace.map(OsString::from));
-            words.push(log.clone().into());
+        if let Some(log) = &log {
+            command.args(["strace", "-f", "-qq", "-s", "300", "-e", TRACED, "-o"]);
+            command.arg(log);
         }
-        words.extend(["bash".into(), "-c".into(), script.into()]);
-        let given = self.variables().into_iter();
-        let mut command = Command::new(&words[0]);
         command
-            .args(&words[1..])
+            .args(["bash", "-c", &self.script(lines)])
             .env_clear()
-            .envs(environment(given, &[], Order::SystemFirst));
-        command
-            .current_dir(home.join("project"))
+            .envs(environment(
+                self.variables().into_iter(),
+                &[],
+                Order::SystemFirst,
+            ))
+            .current_dir(self.home().join("project"))
             .stdin(Stdio::null());
         let ran = command.output().unwrap();
-        assert!(
-            !String::from_utf8_lossy(&ran.stderr).contains("bwrap:"),
-            "{ran:?}"
-        );
-        let mut seen = match traced {
-            true => observe(&fs::read_to_string(log).unwrap_or_default(), lines.len()),
-            false => Observed::default(),
-        };
-        if ran.status.code() == Some(124) {
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        assert!(!stderr.contains("bwrap:"), "{ran:?}");
+        let trace = log.map(|it| fs::read_to_string(it).unwrap_or_default());
+        let mut seen = trace.map_or_else(Observed::default, |it| observe(&it, lines.len()));
+        if ran.status.code() == Some(TIMED_OUT) {
             seen.problems.push("it does not end".to_owned());
         }
         seen
     }
+
+    /// A script that runs each line at its place.
+    fn script(&self, lines: &[(usize, String)]) -> String {
+        let mut script = "ulimit -t 20\n".to_owned();
+        for (place, line) in lines {
+            let folder = self.places[*place].display();
+            let quoted = line.replace('\'', "'\\''");
+            // A subshell takes half as long as a new `bash`.
+            script += &format!("(cd '{folder}' && eval '{quoted}') </dev/null >/dev/null 2>&1\n");
+        }
+        script
+    }
+
+    /// The arguments that put a command in a sandbox.
+    fn sandbox(&self) -> Vec<OsString> {
+        let machine = "bwrap --ro-bind / / --dev /dev --proc /proc --unshare-all --die-with-parent";
+        let mut words: Vec<OsString> = machine.split(' ').map(OsString::from).collect();
+        for folder in [self.home().as_path(), self.logs.path()] {
+            words.extend(["--bind".into(), folder.into(), folder.into()]);
+        }
+        words.push("--".into());
+        words
+    }
+}
+
+/// The system calls that strace logs.
+const TRACED: &str = "trace=execve,execveat,open,openat,openat2,creat,connect,sendto,unlink,unlinkat,\
+    rename,renameat2,mkdir,symlink,link,chmod,fchmodat,truncate";
+
+/// Creates a repository with a commit, a tag, and a changed file.
+fn repository(top: &Path) {
+    fs::create_dir_all(top.join("src")).unwrap();
+    fs::write(top.join("a"), "text\n").unwrap();
+    fs::write(top.join("src/b.rs"), "fn main() {}\n").unwrap();
+    for arguments in [
+        "init -q -b main",
+        "add .",
+        "-c user.name=a -c user.email=a@b commit -q -m first",
+        "tag v1",
+    ] {
+        let mut git = Command::new("git");
+        git.args(arguments.split(' '))
+            .current_dir(top)
+            .env("HOME", "/nowhere");
+        assert!(git.status().unwrap().success());
+    }
+    fs::write(top.join("a"), "other\n").unwrap();
 }
 
 fn append(file: &Path, text: &str) {
@@ -339,50 +297,48 @@ fn traces() -> bool {
     *TRACES.get_or_init(|| works("strace", &["-f", "true"]))
 }
 
-/// Reads a trace: what ran, what was opened for writing, and what was connected to.
+/// Parses a trace: programs that ran, files opened for writing, connections, and changes.
 fn observe(trace: &str, lines: usize) -> Observed {
     let mut seen = Observed {
         lines,
         ..Observed::default()
     };
     for line in trace.lines() {
-        let Some((_, call)) = line.split_once(' ') else {
-            continue;
-        };
-        let call = call.trim_start();
-        // Of a process that was killed before strace had seen what it was at.
-        if call.starts_with("???(") {
+        let call = line.split_once(' ').map_or("", |(_, it)| it.trim_start());
+        // `???(` is a call of a process that was killed before strace could decode it.
+        if call.is_empty() || call.starts_with("???(") {
             continue;
         }
         let failed = call.contains(") = -1 ") || call.contains("resumed>");
-        let target = call.split('"').nth(1).unwrap_or_default();
-        if call.starts_with("exec") && !failed {
-            seen.execs += 1;
-            if !is_listed(Path::new(target)) {
-                seen.problems.push(call.to_owned());
-            }
-        } else if call.starts_with("open") || call.starts_with("creat") {
-            seen.opens += 1;
-            let writes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"]
-                .iter()
-                .any(|it| call.contains(it));
-            let is_harmless = target == "/dev/null" || target == "/dev/tty";
-            if (writes || call.starts_with("creat")) && !is_harmless {
-                seen.problems.push(call.to_owned());
-            }
-        } else if call.starts_with("connect") || call.starts_with("sendto") {
-            // The resolver of user names asks a service that is not there.
-            if !call.contains("/nscd/") && !call.contains("AF_NETLINK") {
-                seen.problems.push(call.to_owned());
-            }
-        } else if !failed && !call.starts_with(['+', '-', '<']) && !call.starts_with("exec") {
+        seen.execs += usize::from(call.starts_with("exec") && !failed);
+        seen.opens += usize::from(call.starts_with("open") || call.starts_with("creat"));
+        if is_problem(call, failed) {
             seen.problems.push(call.to_owned());
         }
     }
     seen
 }
 
-/// Whether a program may run: one of the list, the shell, or Git's own.
+/// Whether an approved command must not make this system call.
+fn is_problem(call: &str, failed: bool) -> bool {
+    let target = call.split('"').nth(1).unwrap_or_default();
+    let writes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"];
+    let is_one_of = |names: [&str; 2]| names.iter().any(|it| call.starts_with(it));
+    if call.starts_with("exec") {
+        !failed && !is_listed(Path::new(target))
+    } else if is_one_of(["open", "creat"]) {
+        let is_write = call.starts_with("creat") || writes.iter().any(|it| call.contains(it));
+        is_write && target != "/dev/null" && target != "/dev/tty"
+    } else if is_one_of(["connect", "sendto"]) {
+        // The C library asks these for names of users, although no service answers.
+        !call.contains("/nscd/") && !call.contains("AF_NETLINK")
+    } else {
+        // The other lines report signals, exits, and unfinished calls.
+        !failed && !call.starts_with(['+', '-', '<'])
+    }
+}
+
+/// Whether a program may run: a listed program, the shell, or a part of Git.
 fn is_listed(program: &Path) -> bool {
     let name = program
         .file_name()

@@ -85,7 +85,7 @@ impl World {
     #[track_caller]
     pub(super) fn refuses(&self, command: &str, machine: &Machine, with: &str) {
         let found = inspect(command, &ShellLists::default(), machine);
-        let said = found.expect_err(command).to_string();
-        assert!(said.contains(with), "{command}: {said}");
+        let refusal = found.expect_err(command).to_string();
+        assert!(refusal.contains(with), "{command}: {refusal}");
     }
 }
