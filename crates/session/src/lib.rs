@@ -33,7 +33,6 @@ pub mod spec;
 pub mod status;
 pub mod switch;
 pub mod tutor;
-mod unsaid;
 pub mod usage;
 
 // Modules of other crates, under the names that this crate uses.

@@ -1,55 +1,28 @@
-//! One chat buffer: its text as the editor has it, its cycle, and what runs for it.
+//! A session: one open chat, with its text as the editor has it, its cycle, and everything
+//! that runs for it.
 //!
-//! A session is a task that handles everything about its buffer in order. What to
-//! do is decided by [`chat::cycle::step`]; here it is done. While an edit is on its
-//! way, whatever happens waits, so that every decision is made on a text that the
-//! editor has.
+//! A session is a task that handles all inputs of its chat in order.
+//! [`chat::cycle::step`] decides what to do, and the session does it. While an edit is in
+//! flight, events wait, so that each decision is made on the text that the editor has.
+//!
+//! Its parts have private fields, which only their own modules see: [`buffer`], [`calls`],
+//! [`request`], [`view`], [`queue`], [`policy`], [`decisions`], and [`disk`].
 
-mod answer;
-mod await_tools;
+mod approve;
 mod buffer;
-mod build_request;
 mod calls;
-mod chat_lock;
-mod cut;
-mod decide;
-mod destination;
-mod details;
+mod decisions;
 mod disk;
-mod dispatch;
-mod dry_run;
-mod edits;
-mod elicitation;
-mod file_snapshots;
-mod first_look;
-mod folding;
-mod folds;
-mod idle;
 mod input;
-mod kept;
 mod keys;
-mod mirror;
-mod outcomes;
-mod pace;
-mod previews;
+mod policy;
 mod queue;
-mod record;
-mod references;
-mod refusals;
 mod reports;
 mod request;
-mod requests;
-mod running;
-mod show;
 mod steps;
-mod switching;
-mod tasks;
 #[cfg(test)]
 mod tests;
-mod trusting;
-mod usage;
 mod view;
-mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,28 +33,30 @@ use tokio::time::{Instant, sleep_until};
 
 use self::buffer::Buffer;
 use self::calls::Calls;
+use self::decisions::Decisions;
 use self::disk::Disk;
-use self::dispatch::Policy;
 pub use self::input::Input;
-use self::mirror::Loading;
+use self::policy::Policy;
 use self::queue::Queue;
-use self::record::Decisions;
+use self::request::Request;
 use self::view::View;
 use crate::audit::Audit;
 use crate::editor::Editor;
-use crate::protocol::*;
+use crate::protocol::BufferId;
 use crate::shared::Shared;
 use crate::state_dir;
 
 /// One frame of a 60 Hz screen: nothing is written or drawn more often.
 const FRAME: Duration = Duration::from_millis(16);
-/// Most inputs that are handled between two looks at the document.
-const AT_A_LOOK: usize = 64;
-/// Likewise of changes of the text: a command such as `:g` makes thousands, and reading
-/// the document takes longer than many of them.
-const CHANGES_AT_A_LOOK: usize = 4096;
+/// Most inputs that are taken between two decisions.
+const MOST_INPUTS: usize = 64;
+/// Most changes of the text that are taken between two decisions. A command such as `:g`
+/// makes thousands, and parsing the document takes longer than many of them.
+const MOST_CHANGES: usize = 4096;
 
-/// Starts the session of a buffer. It ends when every sender but its own is gone.
+type Inputs = mpsc::UnboundedReceiver<Input>;
+
+/// Starts the session of a buffer. It ends when all senders but its own are dropped.
 pub fn start(
     buffer: BufferId,
     editor: Editor,
@@ -97,7 +72,7 @@ pub fn start(
         cycle: Cycle::default(),
         buffer: Buffer::new(buffer),
         calls: Calls::default(),
-        request: request::Request::default(),
+        request: Request::default(),
         view: View::default(),
         queue: Queue::default(),
         decisions: Decisions::new(Audit::open(&state_dir::path())),
@@ -106,16 +81,16 @@ pub fn start(
     tokio::spawn(session.run(inputs));
 }
 
-/// See the module.
+/// One open chat; see the module.
 pub(crate) struct Session {
     editor: Editor,
     shared: Arc<Shared>,
-    /// Weak: the session ends when the host lets go of it.
+    /// Weak, so that the session ends when the host drops its sender.
     inbox: mpsc::WeakUnboundedSender<Input>,
     cycle: Cycle,
     buffer: Buffer,
     calls: Calls,
-    request: request::Request,
+    request: Request,
     view: View,
     queue: Queue,
     policy: Policy,
@@ -124,98 +99,69 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    async fn run(mut self, mut inputs: mpsc::UnboundedReceiver<Input>) {
-        loop {
-            let deadline = self.deadline();
-            tokio::select! {
-                // What comes after a key that waits is taken after it.
-                input = inputs.recv(), if self.disk.lock.next_try().is_none() => match input {
-                    Some(input) => self.handle(input),
-                    None => break,
-                },
-                () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => self.try_again(),
-            }
-            // What has arrived meanwhile is handled before anything is decided or
-            // drawn: one look at the document serves all of it. Not without end: a
-            // stream that is faster than this would never be seen. What follows an edit
-            // is decided on the text it made, before what was done to that, as an undo.
-            let (mut others, mut changes) = (0, 0);
-            while others < AT_A_LOOK && changes < CHANGES_AT_A_LOOK {
-                if self.queue.first() == Some(&Event::Continue)
-                    || self.disk.lock.next_try().is_some()
-                {
-                    break;
-                }
-                match inputs.try_recv() {
-                    Ok(input) => {
-                        match input {
-                            Input::Changed(_) => changes += 1,
-                            _ => others += 1,
-                        }
-                        self.handle(input);
-                    }
-                    Err(_) => break,
-                }
-            }
-            self.keep_words();
-            self.keep_half_done();
-            if self.buffer.is_gone {
+    async fn run(mut self, mut inputs: Inputs) {
+        while self.take_inputs(&mut inputs).await {
+            self.store();
+            if self.buffer.is_gone() {
                 break;
             }
-            self.go_on();
-            self.keep_words();
-            self.keep_half_done();
+            self.work();
+            self.store();
             self.record_ends();
             self.show();
-            self.tell_rest();
+            self.report_idle();
             self.record_decisions();
             self.yield_chat();
         }
         self.close();
     }
 
-    fn handle(&mut self, input: Input) {
-        match input {
-            Input::Attach(attach) => self.buffer.loading = Some(Loading::of(attach)),
-            Input::Snapshot(snapshot) => self.snapshot(snapshot),
-            Input::Changed(changed) => self.changed(changed),
-            Input::Saved(seq) => self.saved(seq),
-            Input::Renamed(renamed) => self.renamed(renamed),
-            Input::Viewport(viewport) => self.view.look_at(viewport),
-            Input::Applied(applied) => self.applied(applied),
-            Input::Command(command) => self.command(command),
-            Input::Detached => self.buffer.is_gone = true,
-            Input::Looked => self.looked(),
-            Input::Settings(shared) => self.settings_changed(self.with_own_target(shared)),
-            Input::SwitchedBack => self.policy.set_switched(false),
-            Input::Rules(reading, rules) => self.rules_made(reading, *rules),
-            Input::Remark(text) => self.remark(text),
-            Input::Unresolved(places) => self.unresolved(places),
-            Input::Functions(answers) => self.queue.push(Event::ResolverAnswered(answers)),
-            Input::Inspected(answers, told) => {
-                told.iter().for_each(|it| self.inform(it));
-                self.queue.push(Event::ResolverAnswered(answers));
+    /// Waits for an input or for something that is due, and takes everything that has
+    /// arrived. Returns false when no more inputs can come.
+    async fn take_inputs(&mut self, inputs: &mut Inputs) -> bool {
+        let deadline = self.deadline();
+        tokio::select! {
+            // A key that waits for the chat lock is handled before later inputs.
+            input = inputs.recv(), if !self.disk.has_waiting_key() => match input {
+                Some(input) => self.handle(input),
+                None => return false,
+            },
+            () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => self.try_again(),
+        }
+        self.take_waiting_inputs(inputs);
+        true
+    }
+
+    /// Takes inputs that have arrived already, so that one decision and one drawing serve
+    /// all of them. Bounded, because a fast stream would otherwise never be drawn.
+    fn take_waiting_inputs(&mut self, inputs: &mut Inputs) {
+        let (mut others, mut changes) = (0, 0);
+        while others < MOST_INPUTS && changes < MOST_CHANGES {
+            // What follows an edit is decided on the text that the edit made, before later
+            // changes, such as an undo, are taken.
+            if self.queue.first() == Some(&Event::Continue) || self.disk.has_waiting_key() {
+                return;
             }
-            Input::ToolOutput(call, output) => self.tool_output(&call, &output),
-            Input::Asked(call, news) => self.asked(call, news),
-            Input::ToolEnded(call, ran) => self.tool_ended(call, ran),
-            Input::Preview(call, width, said) => self.previewed(call, width, said),
-            Input::Look(look) => self.looked_at(look),
-            Input::Directory(cwd) => self.change_directory(cwd),
-            Input::Refused(call, words) => self.heard_refusal(call, words),
-            Input::Label(number, label, tariff) => self.label(number, label, tariff),
-            Input::Note(number, note) => self.note(number, note),
-            Input::Ids(number, ids) => self.told_apart(number, ids),
-            Input::Stream(number, events) => self.stream(number, events),
+            let Ok(input) = inputs.try_recv() else {
+                return;
+            };
+            match input {
+                Input::Changed(_) => changes += 1,
+                _ => others += 1,
+            }
+            self.handle(input);
         }
     }
 
-    /// Decides and writes until the editor has to answer.
-    fn go_on(&mut self) {
-        while self.buffer.in_flight.is_none()
-            && self.buffer.loading.is_none()
-            && !self.policy.is_reading()
-        {
+    /// Stores what a crash must not lose: unsent messages and unfinished work.
+    fn store(&mut self) {
+        self.store_queue();
+        self.store_unfinished();
+    }
+
+    /// Handles events and writes the answer until the editor has an edit to apply.
+    fn work(&mut self) {
+        while !self.buffer.is_busy() && !self.buffer.is_loading() && !self.policy.is_pending() {
             if self.ends_lost_answer() {
                 continue;
             }
@@ -224,12 +170,11 @@ impl Session {
                 continue;
             }
             match self.queue.pop() {
-                Some(event) if !self.is_ready_for(&event) => {
-                    self.queue.push_first(event);
-                    return;
+                Some(event) => {
+                    if !self.handle_event(event) {
+                        return;
+                    }
                 }
-                Some(Event::Continue) if self.results_wait() => {}
-                Some(event) => self.step(event),
                 None if self.write_answer() => {}
                 None if self.results_are_due() => self.step(Event::Continue),
                 None => return,
@@ -237,17 +182,38 @@ impl Session {
         }
     }
 
-    /// Whether everything is known that an event is decided by; if not it is to wait.
-    fn is_ready_for(&mut self, event: &Event) -> bool {
-        self.has_looked(event) && self.has_heard_refusals(event) && self.has_rules_for(event)
+    /// Handles an event, such as a key: when everything that the decision depends on is
+    /// known, the cycle decides, and the session carries out the effects. Returns false if
+    /// the event has to wait.
+    fn handle_event(&mut self, event: Event) -> bool {
+        let is_ready = self.has_snapshots_for(&event)
+            && self.has_heard_refusals(&event)
+            && self.has_rules_for(&event);
+        if !is_ready {
+            self.queue.push_first(event);
+            return false;
+        }
+        // Results of one frame are written together.
+        if event != Event::Continue || !self.results_wait() {
+            self.step(event);
+        }
+        true
+    }
+
+    /// Stops everything that runs for the buffer, which was closed.
+    fn close(&mut self) {
+        self.request.stop();
+        self.calls.stop_all();
+        self.buffer.close();
+        self.record_decisions();
     }
 
     pub(crate) fn path(&self) -> Option<&std::path::Path> {
-        self.disk.path.as_deref()
+        self.disk.path()
     }
 
     pub(crate) fn is_sending(&self) -> bool {
-        self.request.open.is_some()
+        self.request.is_open()
     }
 
     fn inform(&self, text: &str) {

@@ -1,24 +1,35 @@
-//! The chat's buffer: its text as the editor has it, and the edit that is on its way.
+//! The chat's buffer: its text as the editor has it, and the edit that is in flight.
 
-use super::edits::InFlight;
-use super::mirror::{Loading, Mirror};
-use crate::protocol::{BufferId, Changed};
+mod attach;
+mod changes;
+mod edits;
+mod mirror;
+
+use std::sync::Arc;
+
+use chat::document::{Document, Parsed};
+use chat::text::Text;
+
+use self::edits::InFlight;
+pub(super) use self::mirror::moved;
+use self::mirror::{Loading, Mirror};
+use crate::protocol::{Attach, BufferId, Changed};
 
 /// One buffer of the editor.
 pub(super) struct Buffer {
-    pub(super) id: BufferId,
-    pub(super) mirror: Mirror,
+    id: BufferId,
+    mirror: Mirror,
     /// The number of the mirror's text, in the editor's count.
-    pub(super) seq: u64,
-    /// Where the text came from and its lines so far, while it arrives.
-    pub(super) loading: Option<Loading>,
-    /// A change whose last pieces are on their way.
-    pub(super) partial: Option<Changed>,
+    seq: u64,
+    /// The text while it arrives in pieces.
+    loading: Option<Loading>,
+    /// A change whose last pieces have not arrived yet.
+    partial: Option<Changed>,
     /// The edit that the editor has not answered yet.
-    pub(super) in_flight: Option<InFlight>,
+    in_flight: Option<InFlight>,
     /// Whether it is known which lines of the text were typed here.
-    pub(super) has_origin: bool,
-    pub(super) is_gone: bool,
+    has_origin: bool,
+    is_gone: bool,
     /// Numbers edits, anchors and requests.
     last_number: u64,
 }
@@ -39,14 +50,69 @@ impl Buffer {
         }
     }
 
+    pub(super) fn id(&self) -> BufferId {
+        self.id
+    }
+
+    pub(super) fn text(&self) -> &Text {
+        self.mirror.text()
+    }
+
+    /// The parsed text.
+    pub(super) fn document(&self) -> Document<'_> {
+        self.mirror.document()
+    }
+
+    /// The text and its parse tree, for another thread: see [`Document::of`].
+    pub(super) fn share(&self) -> (Arc<Text>, Arc<Parsed>) {
+        self.mirror.share()
+    }
+
+    pub(super) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Starts to load the text of a buffer that is new to this host.
+    pub(super) fn load(&mut self, attach: Attach) {
+        self.loading = Some(Loading::of(attach));
+    }
+
+    /// Returns true while the text arrives in pieces.
+    pub(super) fn is_loading(&self) -> bool {
+        self.loading.is_some()
+    }
+
+    /// Returns true while the editor has an edit to answer.
+    pub(super) fn is_busy(&self) -> bool {
+        self.in_flight.is_some()
+    }
+
+    /// Forgets the edit in flight, because the editor will not answer it.
+    pub(super) fn close(&mut self) {
+        self.in_flight = None;
+    }
+
+    pub(super) fn set_gone(&mut self) {
+        self.is_gone = true;
+    }
+
+    /// Returns true if the buffer was closed.
+    pub(super) fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
+    /// Returns true once it is known which lines were typed here.
+    pub(super) fn has_origin(&self) -> bool {
+        self.has_origin
+    }
+
+    pub(super) fn set_origin_known(&mut self) {
+        self.has_origin = true;
+    }
+
     /// A new number for an edit, an anchor, or a request.
     pub(super) fn next_number(&mut self) -> u64 {
         self.last_number += 1;
-        self.last_number
-    }
-
-    /// The number given last.
-    pub(super) fn last_number(&self) -> u64 {
         self.last_number
     }
 }

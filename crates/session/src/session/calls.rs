@@ -1,25 +1,77 @@
 //! The calls of a chat: those that run, and what is known about those that wait.
 
+mod destination;
+mod details;
+mod elicitation;
+mod file_snapshots;
+mod first_look;
+mod pace;
+mod previews;
+mod refusals;
+mod running;
+
 use std::collections::HashMap;
 
 use chat::approval::CallKey;
+use chat::document;
+use chat::marks::Mark;
 
-use super::file_snapshots::FileSnapshots;
-use super::first_look::FirstLook;
-use super::pace::Pace;
-use super::previews::Previews;
-use super::refusals::Refusals;
-use super::running::Call;
+pub use self::elicitation::QuestionEvent;
+use self::file_snapshots::FileSnapshots;
+pub use self::file_snapshots::SnapshotsTaken;
+use self::first_look::FirstLook;
+use self::pace::Pace;
+use self::previews::Previews;
+use self::refusals::Refusals;
+pub(super) use self::running::{Call, Run, together};
 
 /// Calls that run or wait.
 #[derive(Default)]
 pub(super) struct Calls {
-    pub(super) running: HashMap<CallKey, Call>,
+    running: HashMap<CallKey, Call>,
     /// When results are due.
-    pub(super) pace: Pace,
+    pace: Pace,
     /// The files that waiting calls would change.
-    pub(super) snapshots: FileSnapshots,
-    pub(super) previews: Previews,
-    pub(super) refusals: Refusals,
-    pub(super) first_look: FirstLook,
+    snapshots: FileSnapshots,
+    previews: Previews,
+    refusals: Refusals,
+    first_look: FirstLook,
+}
+
+impl Calls {
+    /// Returns true while no call runs.
+    pub(super) fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    pub(super) fn running(&self, call: &CallKey) -> Option<&Call> {
+        self.running.get(call)
+    }
+
+    /// Asks all running calls to stop.
+    pub(super) fn stop_all(&self) {
+        self.running.values().for_each(Call::stop);
+    }
+
+    /// Notes that an answer ended: its calls can be read from now on.
+    pub(super) fn answer_ended(&mut self) {
+        self.first_look.answered();
+    }
+
+    /// Notes that all results so far are being written.
+    pub(super) fn results_written(&mut self) {
+        self.pace.wrote();
+    }
+
+    /// Forgets previews and snapshots of calls that are no longer shown.
+    pub(super) fn keep_shown(&self, marks: &[Mark]) {
+        self.previews.keep(marks);
+        self.snapshots.keep(marks);
+    }
+}
+
+/// Returns true if the blocks of a call cover a line.
+fn covers(call: &document::Call<'_>, line: usize) -> bool {
+    let result = call.result.is_some_and(|it| it.lines.contains(&line));
+    result || call.tool_use.lines.contains(&line)
 }

@@ -1,22 +1,27 @@
-//! The chat on disk: its file, the right to work on it, and what is kept beside it.
+//! The chat on disk: its file, the lock on it, and the record of unfinished work.
 
-use std::path::PathBuf;
+mod chat_lock;
+mod recovery;
 
-use super::chat_lock::ChatLock;
-use super::cut::Cut;
-use super::kept::Kept;
+use std::path::{Path, PathBuf};
+
+use chat::approval::CallKey;
+use tokio::time::Instant;
+
+use self::chat_lock::ChatLock;
+use self::recovery::Recovery;
 
 /// The chat's file and what belongs to it.
 pub(super) struct Disk {
     /// Absolute; none for a buffer without a name.
-    pub(super) path: Option<PathBuf>,
-    /// The working directory of the window that shows it.
-    pub(super) cwd: PathBuf,
-    pub(super) lock: ChatLock,
-    /// The user's words that the chat does not hold yet.
-    pub(super) kept: Kept,
-    /// What is half done, until the file holds it.
-    pub(super) cut: Cut,
+    path: Option<PathBuf>,
+    /// The working directory of the window that shows the chat.
+    cwd: PathBuf,
+    lock: ChatLock,
+    /// Unfinished work, until the file contains it.
+    recovery: Recovery,
+    /// Calls that ran for the file when their host ended, until a key reports it there.
+    cut_off: Vec<CallKey>,
 }
 
 impl Default for Disk {
@@ -25,8 +30,56 @@ impl Default for Disk {
             path: None,
             cwd: PathBuf::from("/"),
             lock: ChatLock::default(),
-            kept: Kept::default(),
-            cut: Cut::default(),
+            recovery: Recovery::default(),
+            cut_off: Vec::new(),
         }
+    }
+}
+
+impl Disk {
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Sets the chat's path; an empty one means that the buffer has no name.
+    pub(super) fn set_path(&mut self, path: &str) {
+        self.path = Some(PathBuf::from(path)).filter(|it| !it.as_os_str().is_empty());
+    }
+
+    pub(super) fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    pub(super) fn set_cwd(&mut self, cwd: &str) {
+        self.cwd = PathBuf::from(cwd);
+    }
+
+    /// The folder that the chat's relative paths start from.
+    pub(super) fn folder(&self) -> PathBuf {
+        let parent = self.path().and_then(Path::parent);
+        parent.filter(|it| it.is_dir()).unwrap_or(&self.cwd).into()
+    }
+
+    /// Returns true if another program was seen to work on the chat.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.lock.is_elsewhere()
+    }
+
+    /// Returns true while a key waits for the chat lock. Later inputs wait too.
+    pub(super) fn has_waiting_key(&self) -> bool {
+        self.lock.next_try().is_some()
+    }
+
+    /// When the chat lock is tried again.
+    pub(super) fn next_try(&self) -> Option<Instant> {
+        self.lock.next()
+    }
+
+    pub(super) fn set_cut_off(&mut self, calls: Vec<CallKey>) {
+        self.cut_off = calls;
+    }
+
+    pub(super) fn take_cut_off(&mut self) -> Vec<CallKey> {
+        std::mem::take(&mut self.cut_off)
     }
 }

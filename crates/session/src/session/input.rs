@@ -1,13 +1,16 @@
-//! The inputs of a session: from the plugin, its tool calls, and its request.
+//! The inputs of a session: from the front end, its tool calls, and its request.
 
 use std::sync::Arc;
 
 use agent::answer::Ids;
 use chat::approval::{Answers, CallKey};
+use chat::cycle::Event;
 use provider::StreamEvent;
 use tools::Ran;
 
-use super::{elicitation, file_snapshots, previews, references};
+use super::Session;
+use super::calls::{QuestionEvent, SnapshotsTaken};
+use super::request::Unresolved;
 use crate::protocol::*;
 use crate::rules::Rules;
 use crate::shared::Shared;
@@ -15,61 +18,109 @@ use crate::usage::Tariff;
 
 /// Something that a session has to know.
 pub enum Input {
-    /// The buffer is shown to this host for the first time, or anew.
+    /// The buffer is new to this host, or attached again. Its text follows.
     Attach(Attach),
-    /// A piece of its text.
+    /// A piece of the whole text.
     Snapshot(Snapshot),
-    /// The user changed it.
+    /// The user changed the text.
     Changed(Changed),
-    /// The file holds the text of this number.
+    /// The file contains the text with this number.
     Saved(u64),
     /// The buffer has another name.
     Renamed(Renamed),
     /// Other lines are visible.
     Viewport(Viewport),
-    /// What became of an edit.
+    /// The editor applied or refused an edit.
     Applied(Applied),
     /// A key or a command.
     Command(Command),
-    /// The buffer is gone.
+    /// The buffer was closed.
     Detached,
     /// The options changed.
     Settings(Arc<Shared>),
-    /// `:Flemma switch!`: the chat's own switch ends; the settings follow.
+    /// `:Flemma switch!` ended the chat's own switch; the settings follow.
     SwitchedBack,
-    /// The user's functions answered.
+    /// Approval functions answered.
     Functions(Answers),
-    /// What the guard says of shell commands, and what the user should know.
+    /// Argument rules answered about shell commands; with messages for the user.
     Inspected(Answers, Vec<String>),
-    /// The folders of tools were looked at.
-    Looked,
-    /// The frontmatter was read, by the number of the reading.
+    /// The tool folders were scanned.
+    ToolsScanned,
+    /// The frontmatter was evaluated, with the number of the evaluation.
     Rules(u64, Box<Rules>),
-    /// A request does not do something that it was asked to.
+    /// A request does not do everything that it was asked to.
     Remark(String),
     /// References of the text cannot be sent, so nothing was.
-    Unresolved(Vec<references::Place>),
-    /// A call wrote something.
+    Unresolved(Vec<Unresolved>),
+    /// A call wrote live output.
     ToolOutput(CallKey, String),
-    /// A call asks the user something, or what became of that.
-    Asked(CallKey, elicitation::News),
+    /// Something happened to a question of a call.
+    Question(CallKey, QuestionEvent),
     /// A call ended.
     ToolEnded(CallKey, Ran),
-    /// What a tool says of a call that waits, for windows of that width.
-    Preview(CallKey, usize, previews::Said),
-    /// The files of calls that wait were looked at.
-    Look(file_snapshots::Look),
-    /// The working directory is another one.
+    /// A tool's own preview of a call, for windows of that width; `None` without one.
+    Preview(CallKey, usize, Option<String>),
+    /// The files of pending calls were read.
+    Snapshots(SnapshotsTaken),
+    /// The working directory changed.
     Directory(String),
-    /// A tool's own words about the refusal of its call.
+    /// A tool's own words about the rejection of its call.
     Refused(CallKey, Option<String>),
-    /// Where the request of this number goes, and by what it is charged.
+    /// Where the request with this number goes, and its prices.
     Label(u64, String, Option<Tariff>),
-    /// What the request of this number waits for, before its answer begins.
+    /// What the request with this number waits for, before its answer begins.
     Note(u64, String),
-    /// The ids of the calls in the chat, for the request of this number. Comes before its
-    /// answer.
+    /// The ids of the calls in the chat, for the request with this number. Comes before
+    /// its answer.
     Ids(u64, Ids),
-    /// The request of this number said something.
+    /// A part of the answer to the request with this number.
     Stream(u64, Vec<StreamEvent>),
+}
+
+impl Session {
+    /// Takes an input. What it leads to is decided when all inputs were taken.
+    pub(super) fn handle(&mut self, input: Input) {
+        match input {
+            Input::Attach(attach) => self.buffer.load(attach),
+            Input::Snapshot(snapshot) => self.snapshot(snapshot),
+            Input::Changed(changed) => self.changed(changed),
+            Input::Saved(seq) => self.saved(seq),
+            Input::Renamed(renamed) => self.renamed(&renamed),
+            Input::Viewport(viewport) => self.view.set_viewport(&viewport),
+            Input::Applied(applied) => self.applied(applied),
+            Input::Command(command) => self.command(command),
+            Input::Detached => self.buffer.set_gone(),
+            Input::Directory(cwd) => self.change_directory(&cwd),
+            Input::Settings(shared) => self.settings_changed(self.with_own_target(shared)),
+            Input::SwitchedBack => self.policy.set_switched(false),
+            input => self.handle_result(input),
+        }
+    }
+
+    /// Takes an input from the session's own background work.
+    fn handle_result(&mut self, input: Input) {
+        match input {
+            Input::ToolsScanned => self.tools_scanned(),
+            Input::Rules(evaluation, rules) => self.rules_made(evaluation, *rules),
+            Input::Functions(answers) => self.queue.push(Event::ResolverAnswered(answers)),
+            Input::Inspected(answers, messages) => {
+                messages.iter().for_each(|it| self.inform(it));
+                self.queue.push(Event::ResolverAnswered(answers));
+            }
+            Input::Remark(text) => self.remark(text),
+            Input::Unresolved(references) => self.set_unresolved(references),
+            Input::ToolOutput(call, output) => self.tool_output(&call, &output),
+            Input::Question(call, event) => self.question_event(&call, event),
+            Input::ToolEnded(call, ran) => self.tool_ended(call, ran),
+            Input::Preview(call, width, preview) => self.previewed(call, width, preview),
+            Input::Snapshots(taken) => self.snapshots_taken(taken),
+            Input::Refused(call, words) => self.heard_refusal(call, words),
+            Input::Label(number, label, tariff) => self.label(number, label, tariff),
+            Input::Note(number, note) => self.note(number, note),
+            Input::Ids(number, ids) => self.request.set_ids(number, ids),
+            Input::Stream(number, events) => self.stream(number, events),
+            // All others are in `handle`.
+            _ => {}
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Keys and commands of a chat, and where they put the cursor.
+//! Keys and commands of a chat, and where they move the cursor.
 
 use std::collections::VecDeque;
 
@@ -8,19 +8,20 @@ use chat::origin::ChangeSource;
 use chat::write::TextEdit;
 
 use super::Session;
-use crate::protocol::{Action, Command, Cursor, Display, Toggle};
+use crate::protocol::{Action, Command, Cursor, Display};
 
 impl Session {
+    /// Takes a key or a command: queues its event, or carries it out.
     pub(super) fn command(&mut self, command: Command) {
-        self.view.cursor.window = Some(command.window);
-        self.view.cursor.insert = command.action == Action::Advance { from_insert: true };
+        let from_insert = command.action == Action::Advance { from_insert: true };
+        self.view.set_last_key(command.window, from_insert);
         self.queue.unsettle();
         if !command.action.works() || self.may_start(&command) {
             self.carry_out(&command);
         }
     }
 
-    /// Returns true when a command that starts work may do so now; says why it may not.
+    /// Returns true if a command that starts work may do so now; otherwise says why not.
     fn may_start(&mut self, command: &Command) -> bool {
         if !self.may_work(command) {
             return false;
@@ -29,11 +30,12 @@ impl Session {
             self.inform(reason);
             return false;
         }
-        self.tell_cut_off();
+        self.end_cut_off();
+        // While a key waits for tools, a second one would send twice; words are added.
         !self.is_waiting_for_tools() || command.action.has_text()
     }
 
-    /// Why a key does nothing: it was pressed before the user could read what it is about.
+    /// Why a key does nothing: it was pressed before the user could read the call.
     fn too_early(&mut self, command: &Command) -> Option<&'static str> {
         if !self.has_been_read(command) {
             return Some(
@@ -51,11 +53,13 @@ impl Session {
         )
     }
 
+    /// Queues the event of a key; carries out all other commands at once.
     fn carry_out(&mut self, command: &Command) {
         let line = command.line;
         match &command.action {
             Action::Advance { .. } if self.goes_to_question() => {}
             Action::Resolve if self.answers_question(line) => {}
+            Action::Cancel if self.take_back_waiting() => {}
             Action::Advance { .. } => self.queue.push(Event::Advance),
             Action::Send => self.queue.push(Event::Send),
             Action::Resolve => self.queue.push(Event::Resolve { line }),
@@ -64,10 +68,9 @@ impl Session {
             Action::Steer(text) => self.speak(Event::Steer(text.clone())),
             Action::Queue(text) => self.speak(Event::FollowUp(text.clone())),
             Action::TakeBackQueue => self.speak(Event::TakeBack(Vec::new())),
-            Action::Cancel if self.take_back_waiting() => {}
             Action::Cancel | Action::CancelTools => self.queue.push(Event::Cancel),
             Action::CancelTool => self.queue.push(Event::CancelTool { line }),
-            Action::TrustTools(trust) => self.trust_tools(*trust),
+            Action::TrustTools(trusts) => self.trust_tools(*trusts),
             Action::TrustChat(true) => self.trust(),
             Action::TrustChat(false) => self.distrust(),
             Action::Switch(words) => self.switch(words),
@@ -77,68 +80,31 @@ impl Session {
         }
     }
 
-    /// Carries out a command that only reports something.
-    fn report(&mut self, action: &Action) {
-        match action {
-            Action::ListQueue => self.list_queued(),
-            Action::ListTools => self.list_tools(),
-            Action::Usage => self.report_usage(),
-            Action::Log => self.report_log(),
-            Action::Status { verbose } => self.report_status(*verbose),
-            Action::Sandbox(Toggle::Report) => self.report_sandbox(),
-            Action::Autopilot(Toggle::Report) => {
-                self.inform(if self.policy.rules().options.autopilot {
-                    "Autopilot is on."
-                } else {
-                    "Autopilot is off."
-                });
-            }
-            other => {
-                let name = match other {
-                    Action::Unknown(name) => name.clone(),
-                    // The host carries out all others itself.
-                    other => format!("{other:?}"),
-                };
-                self.editor.report_problem(&chat::Problem::new(
-                    format!("The host knows no command \"{name}\"."),
-                    "",
-                ));
-            }
-        }
-    }
-
-    /// `:Flemma fix`: mends what a diagnostic on this line, or in its block, says. Like
-    /// any word that the user types, one that approves counts at the next key.
+    /// `:Flemma fix`: applies the fix of a diagnostic on this line, or in its block. An
+    /// approval that it writes counts as typed, at the next key.
     fn fix(&mut self, line: usize) {
-        let document = self.buffer.mirror.document();
+        let document = self.buffer.document();
         let Some(fix) = document.fix_at(line).cloned() else {
             return self.inform("There is nothing on this line that can be mended by itself.");
         };
-        if self.buffer.in_flight.is_some()
-            || self.request.open.is_some()
-            || !self.calls.running.is_empty()
-        {
+        if self.buffer.is_busy() || self.request.is_open() || !self.calls.is_empty() {
             return self.inform("Something is going on in this chat; try again when it is done.");
         }
         let edit = TextEdit {
             lines: fix.lines,
             replacement: fix.replacement,
         };
-        self.apply_for(
-            ChangeSource::USER,
-            vec![edit],
-            VecDeque::new(),
-            Event::Changed,
-        );
+        let source = ChangeSource::USER;
+        self.apply_for(source, vec![edit], VecDeque::new(), Event::Changed);
     }
 
     /// Moves the cursor to a prompt or a block, where the user follows the chat. A direct
     /// answer to a key (`asked`) also moves a cursor that is still where the key was.
     pub(super) fn move_cursor(&self, line: usize, insert: bool, asked: bool) {
-        // Above the prompt are its marker, a blank line and the answer's last line.
+        // Above the prompt are its marker, a blank line, and the answer's last line.
         let from = insert.then(|| line.saturating_sub(3));
         self.send_cursor(Cursor {
-            insert: insert && self.view.cursor.insert,
+            insert: insert && self.view.last_key().is_insert,
             asked,
             from,
             to: self.block_end(line),
@@ -146,8 +112,8 @@ impl Session {
         });
     }
 
-    /// Moves the cursor to the end if it is in the last message, so that the answer is
-    /// followed as it arrives.
+    /// Moves the cursor to the end if it is in the last message, so that the window follows
+    /// the answer.
     pub(super) fn follow_answer(&self, document: &Document<'_>) {
         let from = document.messages.last().map(|last| last.lines.start);
         self.send_cursor(Cursor {
@@ -158,10 +124,10 @@ impl Session {
 
     fn cursor_at(&self, line: usize) -> Cursor {
         Cursor {
-            buffer: self.buffer.id,
+            buffer: self.buffer.id(),
             line,
             column: 0,
-            window: self.view.cursor.window,
+            window: self.view.last_key().window,
             insert: false,
             asked: false,
             from: None,
@@ -175,7 +141,7 @@ impl Session {
 
     /// The last line of the result block that starts on `line`.
     fn block_end(&self, line: usize) -> Option<usize> {
-        let document = self.buffer.mirror.document();
+        let document = self.buffer.document();
         document.turn_at(line).and_then(|turn| {
             let mut results = turn.calls.iter().filter_map(|call| call.result);
             results

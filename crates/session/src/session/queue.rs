@@ -1,16 +1,25 @@
-//! What happened and is not decided on yet, in order.
+//! Events that wait for their step, in order, and unsent messages on disk.
+
+mod await_tools;
+mod idle;
+mod store;
 
 use std::collections::VecDeque;
 
 use chat::cycle::Event;
 
+pub(super) use self::await_tools::WAITING;
+use self::store::QueueStore;
+
 /// Events that wait for their step.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     events: VecDeque<Event>,
+    /// The file with messages that the chat does not contain yet.
+    store: QueueStore,
     /// Whether the user knows that a key waits for tools.
-    told_waiting: bool,
-    /// Whether a key was pressed since it was last reported that everything rests.
+    is_wait_shown: bool,
+    /// Whether a key was pressed since the session last reported that it is idle.
     unsettled: bool,
 }
 
@@ -34,25 +43,19 @@ impl Queue {
         self.events.front()
     }
 
-    pub(super) fn first_mut(&mut self) -> Option<&mut Event> {
-        self.events.front_mut()
-    }
-
     pub(super) fn last(&self) -> Option<&Event> {
         self.events.back()
+    }
+
+    /// Takes the first event, if `is` returns true for it.
+    pub(super) fn pop_if(&mut self, is: impl FnOnce(&Event) -> bool) -> Option<Event> {
+        let is_wanted = self.events.front().is_some_and(is);
+        is_wanted.then(|| self.events.pop_front()).flatten()
     }
 
     /// Moves the last event before all others.
     pub(super) fn last_first(&mut self) {
         self.events.rotate_right(1);
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.events.is_empty()
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Event> {
-        self.events.iter()
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Event> {
@@ -64,30 +67,8 @@ impl Queue {
         self.events.retain_mut(keep);
     }
 
-    /// Returns true the first time that a key waits for tools.
-    pub(super) fn tells_waiting(&mut self) -> bool {
-        !std::mem::replace(&mut self.told_waiting, true)
-    }
-
-    pub(super) fn has_told_waiting(&self) -> bool {
-        self.told_waiting
-    }
-
-    pub(super) fn forget_waiting(&mut self) {
-        self.told_waiting = false;
-    }
-
-    /// A key was pressed: it will be reported when everything rests again.
+    /// Notes that a key was pressed: the session reports when it is idle again.
     pub(super) fn unsettle(&mut self) {
         self.unsettled = true;
-    }
-
-    pub(super) fn is_unsettled(&self) -> bool {
-        self.unsettled
-    }
-
-    /// It was reported that everything rests.
-    pub(super) fn settle(&mut self) {
-        self.unsettled = false;
     }
 }

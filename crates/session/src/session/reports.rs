@@ -1,16 +1,45 @@
-//! Reports on one chat: `:Flemma status`, `:Flemma tool:list`, `:Flemma log`, and what
-//! holds its commands.
+//! Reports on one chat: `:Flemma status`, `:Flemma tool:list`, `:Flemma log`, and the
+//! sandbox of its commands.
 
+use chat::Problem;
 use chat::cycle::{Level, Notice};
 
 use super::Session;
-use crate::protocol::Display;
+use crate::protocol::{Action, Display, Toggle};
 use crate::rules::Rules;
 use crate::{log, status};
 
 impl Session {
-    /// Shows `:Flemma status`, with every option when it is to be verbose.
-    pub(super) fn report_status(&self, verbose: bool) {
+    /// Carries out a command that only shows something.
+    pub(super) fn report(&self, action: &Action) {
+        let name = match action {
+            Action::ListQueue => return self.list_queued(),
+            Action::ListTools => return self.list_tools(),
+            Action::Usage => return self.report_usage(),
+            Action::Log => return self.report_log(),
+            Action::Status { verbose } => return self.report_status(*verbose),
+            Action::Sandbox(Toggle::Report) => return self.report_sandbox(),
+            Action::Autopilot(Toggle::Report) => return self.report_autopilot(),
+            Action::Unknown(name) => name.clone(),
+            // The router carries out all others itself.
+            other => format!("{other:?}"),
+        };
+        self.editor.report_problem(&Problem::new(
+            format!("The host knows no command \"{name}\"."),
+            "",
+        ));
+    }
+
+    fn report_autopilot(&self) {
+        self.inform(if self.policy.rules().options.autopilot {
+            "Autopilot is on."
+        } else {
+            "Autopilot is off."
+        });
+    }
+
+    /// Shows `:Flemma status`, with every option if `verbose`.
+    fn report_status(&self, verbose: bool) {
         let doing = match (self.is_sending(), self.running_calls().len()) {
             (true, _) => "an answer is arriving".to_owned(),
             (false, 0) => "nothing is running here".to_owned(),
@@ -36,8 +65,8 @@ impl Session {
         self.with_rules_now(show);
     }
 
-    /// Says what holds the commands of this chat.
-    pub(super) fn report_sandbox(&self) {
+    /// Shows what confines the commands of this chat.
+    fn report_sandbox(&self) {
         let editor = self.editor.clone();
         self.with_rules_now(move |rules| {
             editor.notify(&Notice {
@@ -48,7 +77,7 @@ impl Session {
     }
 
     /// Shows `:Flemma tool:list`.
-    pub(super) fn list_tools(&self) {
+    fn list_tools(&self) {
         let mut lines: Vec<String> = self
             .running_calls()
             .into_iter()
@@ -66,7 +95,7 @@ impl Session {
     }
 
     /// Shows `:Flemma log`.
-    pub(super) fn report_log(&self) {
+    fn report_log(&self) {
         let editor = self.editor.clone();
         // Reads up to 20 MB.
         tokio::task::spawn_blocking(move || editor.show(Display::Report(log::report())));

@@ -1,25 +1,96 @@
 //! The open request of a chat, and what is remembered of earlier ones.
 
+mod answer;
+mod build_request;
+mod dry_run;
+mod progress;
+mod references;
+mod send;
+mod usage;
+
 use std::collections::BTreeSet;
 
-use super::answer::Open;
-use super::references::References;
+use agent::answer::Ids;
+use chat::text::Lines;
+use tokio::time::Instant;
 
-/// The request that is open, if one is, and what was said about requests.
+use self::answer::Open;
+use self::references::References;
+pub use self::references::Unresolved;
+
+/// The request that is open, if one is, and what was reported about requests.
 #[derive(Default)]
 pub(super) struct Request {
-    pub(super) open: Option<Open>,
-    pub(super) references: References,
-    /// What the user was told about requests, so that it is said once.
+    open: Option<Open>,
+    references: References,
+    /// Remarks about requests that were shown, so that each is shown once.
     remarks: BTreeSet<String>,
     /// Why the last answer was cut off, until the text says so.
     interrupted: Option<&'static str>,
 }
 
 impl Request {
-    /// Returns true for a remark that the user has not seen yet.
-    pub(super) fn is_new_remark(&mut self, text: &str) -> bool {
+    /// Returns true from the key that sends until the answer has ended in the buffer.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// The open request, if it has this number.
+    fn open_as(&mut self, number: u64) -> Option<&mut Open> {
+        self.open.as_mut().filter(|open| open.number == number)
+    }
+
+    /// Ends the request without writing any more of its answer.
+    pub(super) fn stop(&mut self) {
+        if let Some(open) = self.open.take() {
+            open.stop();
+        }
+    }
+
+    /// Notes that the user changed the text while the answer arrives.
+    pub(super) fn note_change(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.touch();
+        }
+    }
+
+    /// Follows a change of the text: `count` lines replaced `lines`.
+    pub(super) fn follow_change(&mut self, lines: &Lines, count: usize) {
+        if let Some(open) = &mut self.open {
+            open.move_line(lines, count);
+        }
+    }
+
+    /// When more of the answer is due to be written.
+    pub(super) fn next_write(&self, is_busy: bool) -> Option<Instant> {
+        self.open.as_ref()?.next_write(is_busy)
+    }
+
+    /// The editor's anchor, where the answer grows.
+    pub(super) fn anchor(&self) -> Option<u64> {
+        self.open.as_ref()?.anchor()
+    }
+
+    /// Sets the ids of the chat's calls for the request with this number.
+    pub(super) fn set_ids(&mut self, number: u64, ids: Ids) {
+        if let Some(open) = self.open_as(number) {
+            open.set_ids(ids);
+        }
+    }
+
+    /// When an answer that has begun counts as stalled.
+    pub(super) fn stalls_at(&self) -> Option<Instant> {
+        self.open.as_ref()?.stalls_at()
+    }
+
+    /// Returns true for a remark that was not shown yet.
+    fn is_new_remark(&mut self, text: &str) -> bool {
         self.remarks.insert(text.to_owned())
+    }
+
+    /// Forgets which files this chat may send.
+    pub(super) fn forget_agreed(&mut self) {
+        self.references.agreed.clear();
     }
 
     /// Why the last answer was cut off, if the text does not say so yet.

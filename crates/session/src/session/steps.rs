@@ -1,78 +1,72 @@
-//! One step of the cycle, and what follows from it. What that is, the cycle decides.
+//! One step of the cycle, and its effects. What follows from an event, the cycle decides.
 
 use std::collections::VecDeque;
 
-use chat::cycle::{Effect, Event, Ruling, step};
+use chat::approval::CallKey;
+use chat::cycle::{Decided, Effect, Event, Ruling, step};
+use chat::tool::ToolOutcome;
 
-use super::{Session, running};
+use super::Session;
+use super::calls::{Run, together};
 use crate::frontend::SessionEvent;
 
 impl Session {
-    /// Has an event decided on, and does what follows.
+    /// Has the cycle decide on an event, and carries out the effects.
     pub(super) fn step(&mut self, event: Event) {
-        // Several calls that ended are written as one change, and what is recorded
-        // asks for no look at the document: an answer may make a hundred calls.
         let event = match event {
+            // Needs no document: an answer may make a hundred calls.
             Event::Recorded(call) => return self.cycle.record(call),
-            Event::ToolsFinished(mut ended) => {
-                while let Some(Event::ToolsFinished(more)) = self.queue.first_mut() {
-                    ended.append(more);
-                    self.queue.pop();
-                }
-                Event::ToolsFinished(ended)
-            }
+            Event::ToolsFinished(ended) => Event::ToolsFinished(self.with_later_results(ended)),
             event => event,
         };
-        if matches!(event, Event::AnswerEnded(_)) {
-            self.calls.first_look.answered();
-        }
-        // An edit that turns out stale is decided on again.
+        // An edit that turns out stale is decided again.
         let again = match event {
-            Event::AnswerEnded(end) => Event::AnswerEnded(end),
+            Event::AnswerEnded(end) => {
+                self.calls.answer_ended();
+                Event::AnswerEnded(end)
+            }
             _ => Event::Continue,
         };
-        let quiet = matches!(event, Event::Changed);
-        let ended = matches!(event, Event::ToolsFinished(_));
-        let document = self.buffer.mirror.document();
-        let effects = step(
-            &mut self.cycle,
-            event,
-            &document,
-            &self.policy.rules().options,
-        );
-        if !quiet {
+        if !matches!(event, Event::Changed) {
             self.view.redraw();
         }
-        if ended {
+        let has_results = matches!(event, Event::ToolsFinished(_));
+        let document = self.buffer.document();
+        let options = &self.policy.rules().options;
+        let effects = step(&mut self.cycle, event, &document, options);
+        if has_results {
             self.collect_results();
         }
         self.perform(effects.into(), again);
     }
 
-    /// Does what was decided, in order, up to an edit that the editor has to answer first.
+    /// Adds the results at the head of the queue, so that all are written as one change.
+    fn with_later_results(
+        &mut self,
+        mut ended: Vec<(CallKey, ToolOutcome)>,
+    ) -> Vec<(CallKey, ToolOutcome)> {
+        let is_result = |event: &Event| matches!(event, Event::ToolsFinished(_));
+        while let Some(Event::ToolsFinished(more)) = self.queue.pop_if(is_result) {
+            ended.extend(more);
+        }
+        ended
+    }
+
+    /// Carries out effects in order, up to an edit that the editor has to answer first.
     pub(super) fn perform(&mut self, mut effects: VecDeque<Effect>, again: Event) {
         while let Some(effect) = effects.pop_front() {
             match effect {
-                // Written with the start of the calls, or when nothing waits for it.
-                Effect::Record(decided) => {
-                    let denied = decided.iter().filter(|it| it.ruling == Ruling::Denied);
-                    let buffer = self.buffer.id;
-                    denied.for_each(|it| {
-                        let call = it.call.clone();
-                        self.editor.emit(SessionEvent::ToolDenied { buffer, call });
-                    });
-                    self.decisions.decide(decided);
-                }
+                Effect::Record(decided) => self.record(decided),
                 Effect::Edit(edits) => return self.apply(edits, effects, again),
                 Effect::Cursor {
                     line,
                     insert,
                     asked,
                 } => self.move_cursor(line, insert, asked),
-                Effect::Ask(questions) => self.ask_all(questions),
+                Effect::Ask(questions) => self.ask_resolvers(questions),
                 Effect::Run { call, input, by } => {
-                    let first = running::Run { call, input, by };
-                    self.run_tools(running::together(first, &mut effects));
+                    let first = Run { call, input, by };
+                    self.run_tools(together(first, &mut effects));
                 }
                 Effect::CancelTools(calls) => self.cancel_tools(&calls),
                 Effect::Send => self.send(),
@@ -80,5 +74,15 @@ impl Session {
                 Effect::Notify(notice) => self.editor.notify(&notice),
             }
         }
+    }
+
+    /// Notes decisions for the audit log, and reports denied calls to autocommands.
+    fn record(&mut self, decided: Vec<Decided>) {
+        let buffer = self.buffer.id();
+        for denied in decided.iter().filter(|it| it.ruling == Ruling::Denied) {
+            let call = denied.call.clone();
+            self.editor.emit(SessionEvent::ToolDenied { buffer, call });
+        }
+        self.decisions.decide(decided);
     }
 }

@@ -1,88 +1,103 @@
-//! What the editor was shown last, and when something is to be drawn next.
+//! What the editor shows of a chat, and when the next frame is due.
+
+mod folding;
+mod folds;
+mod marks;
+mod outcomes;
+mod queued;
+mod request;
+mod show;
+mod spans;
+mod tasks;
 
 use std::time::Duration;
 
+use chat::approval::CallKey;
+use chat::outcome::Run;
 use chat::text::Lines;
+use serde_json::Value;
 use tokio::time::Instant;
 
+use self::folding::Folding;
+use self::outcomes::Outcomes;
+use self::tasks::Tasks;
 use super::FRAME;
-use super::folding::Folding;
-use super::outcomes::Outcomes;
-use super::tasks::Tasks;
 use crate::protocol::*;
 
-/// Lines around the visible ones that are highlighted as well, so that scrolling
-/// a little shows no bare text.
+/// Lines around the visible ones that are highlighted too, so that scrolling a little
+/// shows no plain text.
 const MARGIN: usize = 60;
-/// Live output is drawn no more often than this.
+/// Minimum time between two drawings of live output.
 const OUTPUT_EVERY: Duration = Duration::from_millis(100);
+/// Width that is assumed until a window shows the chat.
+const DEFAULT_WIDTH: usize = 80;
 
-/// What the editor shows of a chat, and where.
+/// What the editor shows of a chat.
 #[derive(Default)]
 pub(super) struct View {
-    pub(super) timing: Timing,
-    first: usize,
-    last: usize,
-    pub(super) width: usize,
-    /// What was shown last.
-    pub(super) shown: Shown,
-    pub(super) outcomes: Outcomes,
-    pub(super) tasks: Tasks,
-    pub(super) folds: Folding,
-    /// Where the user last pressed a key of ours.
-    pub(super) cursor: LastKey,
+    timing: Timing,
+    /// The visible lines; empty while no window shows the chat.
+    visible: Lines,
+    /// Width of the window in columns; 0 while it is unknown.
+    width: usize,
+    shown: Shown,
+    outcomes: Outcomes,
+    tasks: Tasks,
+    folds: Folding,
+    last_key: LastKey,
 }
 
-/// When something is drawn.
+/// When the next frame is drawn.
 #[derive(Default)]
-pub(super) struct Timing {
+struct Timing {
     /// Whether something that is shown may have changed.
-    pub(super) stale: bool,
-    /// When something that has to wait is to be drawn.
-    pub(super) draw_at: Option<Instant>,
+    is_stale: bool,
+    /// The next time at which something is drawn without an input.
+    draw_at: Option<Instant>,
+    /// When the last frame was drawn.
     drawn: Option<Instant>,
 }
 
 /// What was shown last.
 #[derive(Default)]
-pub(super) struct Shown {
-    pub(super) marks: Vec<MarkItem>,
-    pub(super) spans: Option<Spans>,
-    pub(super) diagnostics: Vec<DiagnosticItem>,
-    pub(super) request: Option<Request>,
-    pub(super) locked: bool,
-    pub(super) statusline: Option<Statusline>,
-    pub(super) queued: Option<Queued>,
+struct Shown {
+    marks: Vec<MarkItem>,
+    spans: Option<Spans>,
+    diagnostics: Vec<DiagnosticItem>,
+    request: Option<Request>,
+    locked: bool,
+    statusline: Option<Statusline>,
+    queued: Option<Queued>,
 }
 
-/// The window of the last key, and whether it was in Insert mode.
-#[derive(Default)]
+/// Where the user last pressed one of our keys.
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LastKey {
     pub(super) window: Option<WindowId>,
-    pub(super) insert: bool,
+    pub(super) is_insert: bool,
 }
 
 impl View {
-    /// Something that is shown may have changed.
+    /// Marks what is shown as stale.
     pub(super) fn redraw(&mut self) {
-        self.timing.stale = true;
+        self.timing.is_stale = true;
     }
 
-    /// Has the text drawn without waiting for the next frame: it has what the user waits
-    /// for, such as calls to decide on. [`super::pace`] limits how often this happens.
+    /// Has the text drawn before the next frame is due, because it contains what the user
+    /// waits for, such as calls to decide on. The pace of edits limits how often.
     pub(super) fn redraw_now(&mut self) {
-        self.timing.stale = true;
+        self.timing.is_stale = true;
         self.timing.drawn = None;
     }
 
-    /// Something that changes all the time has changed.
+    /// Has live output drawn, which changes all the time.
     pub(super) fn redraw_soon(&mut self) {
         self.timing
             .draw_at
             .get_or_insert_with(|| Instant::now() + OUTPUT_EVERY);
     }
 
-    /// What starts now may have ended within the frame: it is not drawn before that.
+    /// Delays drawing by a frame: what starts now may have ended by then.
     pub(super) fn wait_a_frame(&mut self) {
         // One frame, however much else starts in it.
         if self.timing.draw_at.is_none() {
@@ -90,53 +105,110 @@ impl View {
         }
     }
 
-    /// Whether the frame is over in which was drawn last; else it is drawn then.
-    pub(super) fn takes_its_turn(&mut self) -> bool {
-        // What is shown in no window yet is not drawn, and so keeps no frame waiting.
-        if self.last == 0 {
+    /// Returns true if the frame may be drawn now; otherwise schedules it.
+    fn takes_its_turn(&mut self) -> bool {
+        // Without a window nothing is drawn, so no later frame has to wait.
+        if self.visible.end == 0 {
             return true;
         }
         let now = Instant::now();
-        let Some(next) = self
-            .timing
-            .drawn
-            .map(|at| at + FRAME)
-            .filter(|at| *at > now)
-        else {
-            self.timing.drawn = Some(now);
-            return true;
-        };
-        self.timing.draw_at = Some(self.timing.draw_at.map_or(next, |at| at.min(next)));
-        false
+        match self.timing.drawn.map(|at| at + FRAME) {
+            Some(next) if next > now => {
+                self.redraw_at(next);
+                false
+            }
+            _ => {
+                self.timing.drawn = Some(now);
+                true
+            }
+        }
     }
 
-    /// There is more to draw than one frame is to hold.
-    pub(super) fn redraw_next(&mut self) {
+    /// Has the rest of what is stale drawn in the next frame.
+    fn redraw_next(&mut self) {
         self.redraw_at(Instant::now() + FRAME);
     }
 
-    /// There is something to draw then.
-    pub(super) fn redraw_at(&mut self, next: Instant) {
-        self.timing.draw_at = Some(self.timing.draw_at.map_or(next, |at| at.min(next)));
+    /// Has something drawn at `next` at the latest.
+    fn redraw_at(&mut self, next: Instant) {
+        let at = self.timing.draw_at.map_or(next, |at| at.min(next));
+        self.timing.draw_at = Some(at);
     }
 
+    /// When something is drawn without an input.
     pub(super) fn next_draw(&self) -> Option<Instant> {
         self.timing.draw_at
     }
 
-    pub(super) fn set_width(&mut self, width: usize) {
-        self.width = width;
-        self.timing.stale = true;
+    /// Marks what is shown as stale if a scheduled drawing is due. Returns true if
+    /// anything is stale.
+    fn is_due(&mut self) -> bool {
+        if self
+            .timing
+            .draw_at
+            .take_if(|at| *at <= Instant::now())
+            .is_some()
+        {
+            self.redraw();
+        }
+        self.timing.is_stale
     }
 
-    pub(super) fn look_at(&mut self, viewport: Viewport) {
-        self.first = viewport.first;
-        self.last = viewport.last;
+    pub(super) fn set_width(&mut self, width: usize) {
+        self.width = width;
+        self.redraw();
+    }
+
+    /// The width that previews are made for.
+    fn width(&self) -> usize {
+        match self.width {
+            0 => DEFAULT_WIDTH,
+            width => width,
+        }
+    }
+
+    pub(super) fn set_viewport(&mut self, viewport: &Viewport) {
+        self.visible = viewport.first..viewport.last;
         self.set_width(viewport.width);
     }
 
-    /// The visible lines and some round them; none while no window shows the chat.
-    pub(super) fn lines(&self) -> Option<Lines> {
-        (self.last > 0).then(|| self.first.saturating_sub(MARGIN)..self.last + MARGIN)
+    /// The visible lines and some around them; `None` while no window shows the chat.
+    fn lines(&self) -> Option<Lines> {
+        let Lines { start, end } = self.visible;
+        (end > 0).then(|| start.saturating_sub(MARGIN)..end + MARGIN)
+    }
+
+    /// Remembers where a key was pressed, so that the cursor moves only there.
+    pub(super) fn set_last_key(&mut self, window: WindowId, is_insert: bool) {
+        self.last_key = LastKey {
+            window: Some(window),
+            is_insert,
+        };
+    }
+
+    pub(super) fn last_key(&self) -> LastKey {
+        self.last_key
+    }
+
+    /// Follows a change of the text: `count` lines replaced `lines`.
+    pub(super) fn follow_change(&mut self, lines: &Lines, count: usize) {
+        self.folds.changed(lines, count);
+    }
+
+    /// Forgets all folds, because the whole text was replaced.
+    pub(super) fn forget_folds(&mut self) {
+        self.folds = Folding::default();
+    }
+
+    /// Has all folds sent again, because their options changed.
+    pub(super) fn resend_folds(&mut self) {
+        self.folds.begin_again();
+    }
+
+    /// Notes how a call ended, and the task list in its details.
+    pub(super) fn call_ended(&mut self, call: &CallKey, run: Run, details: Option<&Value>) {
+        self.outcomes.ended(call, run);
+        self.tasks.update(details);
+        self.redraw();
     }
 }

@@ -1,0 +1,240 @@
+//! Edits of the host: sent to the editor, and taken into the mirror once it applied them.
+
+use std::collections::VecDeque;
+
+use chat::cycle::{Effect, Event};
+use chat::escape::escape_line;
+use chat::origin::ChangeSource;
+use chat::write::TextEdit;
+
+use crate::protocol::{Anchor, AnswerChunk, Applied, BufferEdit, Change, Expect, Outcome};
+use crate::session::Session;
+
+/// An edit that the editor has not answered yet.
+pub(super) struct InFlight {
+    number: u64,
+    kind: EditKind,
+}
+
+/// What an edit in flight writes.
+enum EditKind {
+    /// Changes that the cycle decided on.
+    Cycle {
+        changes: Vec<Change>,
+        /// Carried out once the changes are applied.
+        rest: VecDeque<Effect>,
+        /// Decided again if the changes are stale.
+        again: Event,
+        /// The host, or the user by `:Flemma fix`.
+        source: ChangeSource,
+    },
+    /// The marker of an answer, or its end, outside the cycle.
+    Marker {
+        changes: Vec<Change>,
+        /// Where the answer grows.
+        anchor: Option<Anchor>,
+    },
+    /// A piece of an answer.
+    Append { lines: Vec<String> },
+}
+
+impl Session {
+    /// Sends the changes of a step; `rest` follows when they are applied.
+    pub(crate) fn apply(&mut self, edits: Vec<TextEdit>, rest: VecDeque<Effect>, again: Event) {
+        self.apply_for(ChangeSource::Host, edits, rest, again);
+    }
+
+    /// Sends changes that the user asked for: they count as typed.
+    pub(crate) fn apply_for(
+        &mut self,
+        source: ChangeSource,
+        edits: Vec<TextEdit>,
+        rest: VecDeque<Effect>,
+        again: Event,
+    ) {
+        let changes = self.send_changes(edits, None);
+        self.calls.results_written();
+        self.wait_for_editor(EditKind::Cycle {
+            changes,
+            rest,
+            again,
+            source,
+        });
+    }
+
+    /// Sends the marker line above an answer, or the answer's end. The anchor at which the
+    /// answer grows is set with it, because the user may type above it at any time.
+    pub(crate) fn apply_marker(&mut self, edit: Option<TextEdit>, anchor: Option<Anchor>) {
+        let changes = self.send_changes(edit.into_iter().collect(), anchor);
+        self.wait_for_editor(EditKind::Marker { changes, anchor });
+    }
+
+    /// Notes the edit that was sent last as in flight.
+    fn wait_for_editor(&mut self, kind: EditKind) {
+        let number = self.buffer.last_number;
+        self.buffer.in_flight = Some(InFlight { number, kind });
+    }
+
+    fn send_changes(&mut self, edits: Vec<TextEdit>, anchor: Option<Anchor>) -> Vec<Change> {
+        let changes: Vec<Change> = edits.into_iter().map(|edit| self.smallest(edit)).collect();
+        let approves = |line: &String| line.contains("flemma:tool") && line.contains("approved");
+        let edit = BufferEdit {
+            buffer: self.buffer.id(),
+            edit: self.buffer.next_number(),
+            seq: self.buffer.seq,
+            changes: changes.clone(),
+            anchor,
+            join: false,
+            keep: changes.iter().any(|it| it.lines.iter().any(approves)),
+            unlock: self.calls.is_empty() && !self.cycle.has_queue(),
+        };
+        self.editor.frontend().apply(edit);
+        changes
+    }
+
+    /// Returns the edit without the lines that it leaves as they are, so that a cursor or a
+    /// mark in them keeps its place.
+    fn smallest(&self, edit: TextEdit) -> Change {
+        let (mut lines, mut replacement) = (edit.lines, edit.replacement);
+        let text = self.buffer.text();
+        let is_same = |line: usize, new: &String| *text.line(line) == *new.as_bytes();
+        let pairs = lines.clone().zip(&replacement);
+        let above = pairs.take_while(|(line, new)| is_same(*line, new)).count();
+        replacement.drain(..above);
+        lines.start += above;
+        let pairs = lines.clone().rev().zip(replacement.iter().rev());
+        let below = pairs.take_while(|(line, new)| is_same(*line, new)).count();
+        replacement.truncate(replacement.len() - below);
+        Change {
+            first: lines.start,
+            last: lines.end - below,
+            lines: replacement,
+        }
+    }
+
+    /// Sends a piece of an answer to its anchor.
+    pub(crate) fn append(&mut self, anchor: u64, expect: Option<(usize, &str)>, text: &str) {
+        let lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
+        let edit = self.buffer.next_number();
+        let expect = expect.map(|(column, tail)| Expect {
+            column,
+            tail: tail.to_owned(),
+        });
+        self.editor.frontend().append(AnswerChunk {
+            buffer: self.buffer.id(),
+            edit,
+            anchor,
+            expect,
+            lines: lines.clone(),
+            join: true,
+        });
+        self.wait_for_editor(EditKind::Append { lines });
+    }
+
+    /// Takes the editor's answer to an edit.
+    pub(crate) fn applied(&mut self, applied: Applied) {
+        self.buffer.seq = applied.seq.max(self.buffer.seq);
+        let in_flight = &mut self.buffer.in_flight;
+        let Some(edit) = in_flight.take_if(|edit| edit.number == applied.edit) else {
+            return;
+        };
+        self.view.redraw();
+        match (edit.kind, applied.outcome) {
+            (
+                EditKind::Cycle {
+                    changes,
+                    rest,
+                    source,
+                    ..
+                },
+                Outcome::Applied,
+            ) => self.cycle_applied(&changes, source, rest),
+            (EditKind::Cycle { again, .. }, Outcome::Stale) => self.queue.push_first(again),
+            (EditKind::Marker { changes, anchor }, Outcome::Applied) => {
+                self.change_by_host(&changes);
+                anchor.into_iter().for_each(|it| self.marker_written(it));
+            }
+            // The text is still to be written, so it is tried again.
+            (EditKind::Marker { .. }, Outcome::Stale) => {}
+            (EditKind::Append { lines }, Outcome::Applied) => self.appended(&lines, &applied),
+            (EditKind::Append { lines }, Outcome::Moved) => self.append_below(&lines),
+            (EditKind::Append { .. }, Outcome::Lost) => self.lose_request(
+                "The place where the answer was being written is gone, so the answer ends here.",
+                "its place in the chat was lost",
+            ),
+            (kind, _) => self.refused(&kind, applied.message),
+        }
+    }
+
+    /// Takes the changes of a step into the mirror, and carries out what follows them.
+    fn cycle_applied(&mut self, changes: &[Change], source: ChangeSource, rest: VecDeque<Effect>) {
+        if source == ChangeSource::Host {
+            self.change_by_host(changes);
+        } else {
+            for change in changes.iter().rev() {
+                self.change_text(change.first..change.last, &change.lines, source);
+            }
+        }
+        self.view.redraw_now();
+        self.queue.push_first(Event::Continue);
+        self.perform(rest, Event::Continue);
+    }
+
+    /// Takes a piece of the answer into the mirror, at the place where the editor wrote it.
+    fn appended(&mut self, lines: &[String], applied: &Applied) {
+        let (Some(row), Some(column)) = (applied.at_row, applied.at_column) else {
+            return;
+        };
+        let old = self.buffer.text().line(row).to_vec();
+        let column = column.min(old.len());
+        let mut new: Vec<Vec<u8>> = lines.iter().map(|line| line.clone().into_bytes()).collect();
+        if let Some(first) = new.first_mut() {
+            first.splice(0..0, old[..column].iter().copied());
+        }
+        let end = new.last().map_or(0, Vec::len);
+        if let Some(last) = new.last_mut() {
+            last.extend_from_slice(&old[column..]);
+        }
+        let last_row = row + new.len() - 1;
+        self.change_text(row..row + 1, &new, ChangeSource::Host);
+        self.answer_grew(last_row, end);
+    }
+
+    /// Continues the answer on a new line, because the user changed its last one. The new
+    /// line must not begin like structure.
+    fn append_below(&mut self, lines: &[String]) {
+        let mut lines = lines.to_vec();
+        if let Some(first) = lines.first_mut() {
+            *first = format!("\n{}", escape_line(first));
+        }
+        let text = lines.join("\n");
+        if let Some(anchor) = self.request.anchor() {
+            self.append(anchor, None, &text);
+        }
+    }
+
+    fn refused(&mut self, kind: &EditKind, message: Option<String>) {
+        let why = message.unwrap_or_else(|| "no reason was given".to_owned());
+        self.editor.report_problem(&chat::Problem::new(
+            format!("Neovim refused a change of this buffer ({why}), so nothing was written."),
+            "Press Ctrl-] to try again.",
+        ));
+        self.request.forget_interruption();
+        // The cycle finds its edit again at the next key; an answer does not.
+        if !matches!(kind, EditKind::Cycle { .. }) {
+            self.lose_request(
+                "The buffer could not be written, so the answer ends here.",
+                "the buffer could not be written",
+            );
+        }
+    }
+
+    /// Writes at the end of the last answer why it was cut off.
+    pub(crate) fn mark_interrupted(&mut self, reason: &str) {
+        let document = self.buffer.document();
+        match chat::write::abort_last(&document, reason) {
+            Some(edit) => self.apply_marker(Some(edit), None),
+            None => self.request.forget_interruption(),
+        }
+    }
+}

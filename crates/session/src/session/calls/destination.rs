@@ -1,0 +1,130 @@
+//! What a pending call would do to its file: create it, overwrite it, or follow a link.
+
+use std::path::{Path, PathBuf};
+
+use chat::approval::{self, CallKey};
+use tools::{FileState, Fingerprint};
+
+use crate::session::Session;
+
+/// The tool that changes a part of an existing file; the others replace the whole.
+const EDIT: &str = "edit";
+
+impl Session {
+    /// Returns the line below the preview of a call that changes a file.
+    pub(crate) fn destination(&self, call: &CallKey, width: usize) -> Option<String> {
+        let state = self.state_of(call)?;
+        let asked = self.changed_file(call, None)?;
+        let folder = self.disk.folder();
+        let folder = folder.canonicalize().unwrap_or(folder);
+        let input = serde_json::from_str(&call.input).ok()?;
+        let (meant, _) = approval::meant(call, &input);
+        let words = words(&meant.name, &asked, &self.disk.folder(), &folder, &state)?;
+        Some(chat::preview::one_line(&words, width))
+    }
+}
+
+/// Returns what a call of `tool` does to the path `asked`. `real_folder` is the chat's
+/// `folder` without links in its own path, which are not worth a word.
+fn words(
+    tool: &str,
+    asked: &Path,
+    folder: &Path,
+    real_folder: &Path,
+    state: &FileState,
+) -> Option<String> {
+    let below = |path: &Path| path.strip_prefix(folder).map(PathBuf::from);
+    let expected = below(asked).map_or_else(|_| asked.to_owned(), |it| real_folder.join(it));
+    let link = (state.path != expected && state.path != asked).then(|| {
+        let target = state.path.strip_prefix(real_folder);
+        target.unwrap_or(&state.path).display().to_string()
+    });
+    let is_absent = state.holds.as_ref().map(Fingerprint::is_absent);
+    let act = match is_absent {
+        _ if tool == EDIT => None,
+        Some(true) => Some("new file"),
+        Some(false) => Some("overwrites the file"),
+        None => None,
+    };
+    match (link, act) {
+        (Some(target), Some(act)) => Some(format!("→ link to {target}, {act}")),
+        (Some(target), None) => Some(format!("→ link to {target}")),
+        (None, act) => act.map(|act| format!("→ {act}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(tool: &str, asked: &str, real: &str, holds: Option<&[u8]>) -> Option<String> {
+        let state = FileState {
+            path: PathBuf::from(real),
+            holds: holds.map(Fingerprint::of),
+        };
+        let folder = Path::new("/home/me/project");
+        words(
+            tool,
+            Path::new(asked),
+            folder,
+            Path::new("/data/project"),
+            &state,
+        )
+    }
+
+    #[test]
+    fn the_line_names_what_becomes_of_the_file_and_where_a_link_leads() {
+        let there = Some(b"text".as_slice());
+        for (tool, asked, real, holds, expected) in [
+            (
+                "write",
+                "/home/me/project/a",
+                "/data/project/a",
+                there,
+                Some("→ overwrites the file"),
+            ),
+            ("edit", "/home/me/project/a", "/data/project/a", there, None),
+            (
+                "write",
+                "/etc/hosts",
+                "/etc/hosts",
+                there,
+                Some("→ overwrites the file"),
+            ),
+            (
+                "write",
+                "/home/me/project/l",
+                "/data/project/src/a",
+                there,
+                Some("→ link to src/a, overwrites the file"),
+            ),
+            (
+                "edit",
+                "/home/me/project/l",
+                "/data/project/src/a",
+                there,
+                Some("→ link to src/a"),
+            ),
+            (
+                "write",
+                "/home/me/project/l",
+                "/home/me/.bashrc",
+                there,
+                Some("→ link to /home/me/.bashrc, overwrites the file"),
+            ),
+            (
+                "write",
+                "/home/me/project/dir/a",
+                "/etc/cron.d/a",
+                None,
+                Some("→ link to /etc/cron.d/a"),
+            ),
+        ] {
+            assert_eq!(
+                shown(tool, asked, real, holds).as_deref(),
+                expected,
+                "{tool} {asked}"
+            );
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Snapshots of the files that pending calls would modify, as they were when the calls
+//! were shown: a user who approves a call approves a change of that file.
+//!
+//! Files are read in the background, and keys wait for it. The cycle decides what follows
+//! from a file that changed.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chat::approval::{self, Answers, CallKey, Decision, FunctionId, Question};
+use chat::cycle::{Event, Level, Notice};
+use chat::marks::Mark;
+use serde_json::Value;
+use tools::{Changes, FileState, OpenBuffers, ShownFile};
+
+use crate::buffers::EditorBuffers;
+use crate::frontend::SessionEvent;
+use crate::protocol::Command;
+use crate::session::{Input, Session};
+
+/// Minimum time on the screen, in milliseconds, before a key counts as a decision: a key
+/// that is pressed twice is pressed again within it.
+const LEAST_READ_MS: u64 = 500;
+
+/// Snapshots of the files of calls that are shown.
+#[derive(Debug, Default)]
+pub(super) struct FileSnapshots {
+    known: RefCell<HashMap<CallKey, Snapshot>>,
+    /// How often a call was shown again.
+    again: u64,
+    /// What approved calls made of files.
+    changes: Changes,
+    /// Number of reads in progress.
+    pending: Cell<usize>,
+    /// The real paths of calls that a policy approved.
+    approved: HashMap<CallKey, PathBuf>,
+}
+
+/// The file of one call.
+#[derive(Debug)]
+enum Snapshot {
+    /// The call changes no file.
+    None,
+    /// The file is being read.
+    Pending,
+    /// The file when the call was shown. If the call was shown again because the file had
+    /// changed, the number of that repetition.
+    Taken(FileState, Option<u64>),
+}
+
+/// Files that were read.
+#[derive(Debug)]
+pub enum SnapshotsTaken {
+    /// The file of a call that is about to be shown.
+    First(CallKey, FileState),
+    /// The files of calls that the user approved.
+    Again(Vec<(CallKey, Option<FileState>)>),
+}
+
+impl FileSnapshots {
+    /// Forgets calls that are no longer shown.
+    pub(super) fn keep(&self, marks: &[Mark]) {
+        let shown: HashSet<&CallKey> = marks.iter().map(|it| &it.call).collect();
+        let mut known = self.known.borrow_mut();
+        known.retain(|call, _| shown.contains(call));
+    }
+
+    fn is_pending(&self) -> bool {
+        self.pending.get() > 0
+    }
+
+    fn read_started(&self) {
+        self.pending.set(self.pending.get() + 1);
+    }
+
+    fn read_ended(&self) {
+        self.pending.set(self.pending.get().saturating_sub(1));
+    }
+
+    /// Replaces the snapshot of a call. Returns how the file changed since the call was
+    /// shown, if it did.
+    fn replace(&mut self, call: &CallKey, now: FileState) -> Option<String> {
+        let changes = self.changes.clone();
+        let known = self.known.get_mut();
+        let became = match known.remove(call) {
+            Some(Snapshot::Taken(state, _)) => ShownFile { state, changes }.became(&now),
+            _ => None,
+        };
+        self.again += u64::from(became.is_some());
+        let again = became.as_ref().map(|_| self.again);
+        known.insert(call.clone(), Snapshot::Taken(now, again));
+        became
+    }
+}
+
+impl Session {
+    /// Returns true if the file of a pending call is known, so that the call can be shown.
+    /// Otherwise starts a snapshot.
+    pub(crate) fn is_in_sight(&self, call: &CallKey) -> bool {
+        let snapshots = &self.calls.snapshots;
+        if let Some(known) = snapshots.known.borrow().get(call) {
+            return !matches!(known, Snapshot::Pending);
+        }
+        let file = self.changed_file(call, None);
+        let first = file.as_ref().map_or(Snapshot::None, |_| Snapshot::Pending);
+        snapshots.known.borrow_mut().insert(call.clone(), first);
+        let (Some(path), Some(inbox)) = (file, self.inbox.upgrade()) else {
+            return true;
+        };
+        snapshots.read_started();
+        let (call, buffers) = (call.clone(), self.open_buffers());
+        tokio::spawn(async move {
+            let state = FileState::of(&path, buffers).await;
+            let taken = SnapshotsTaken::First(call, state);
+            drop(inbox.send(Input::Snapshots(taken)));
+        });
+        false
+    }
+
+    /// The file of a call, as it was when the call was shown.
+    pub(super) fn state_of(&self, call: &CallKey) -> Option<FileState> {
+        match self.calls.snapshots.known.borrow().get(call) {
+            Some(Snapshot::Taken(state, _)) => Some(state.clone()),
+            _ => None,
+        }
+    }
+
+    /// The file that a call would change, if its tool is one whose changes are shown.
+    pub(super) fn changed_file(&self, call: &CallKey, input: Option<&Value>) -> Option<PathBuf> {
+        let guarded = &self.policy.rules().options.guarded;
+        if !guarded.contains(&call.name) && call.name != approval::EXECUTE_TOOL {
+            return None;
+        }
+        let input = match input {
+            Some(input) => input.clone(),
+            None => serde_json::from_str(&call.input).ok()?,
+        };
+        let (meant, input) = approval::meant(call, &input);
+        let tool = self.shared.registry.get(&meant.name)?;
+        let guarded = guarded.contains(&meant.name);
+        let path = guarded.then(|| tool.changes(&input, &self.disk.folder()));
+        Some(self.sandbox().outside(&path.flatten()?))
+    }
+
+    fn open_buffers(&self) -> Arc<dyn OpenBuffers> {
+        Arc::new(EditorBuffers(self.editor.clone()))
+    }
+
+    /// Returns true if all pending calls can be shown, and so decided by the user.
+    pub(crate) fn sees_all(&self) -> bool {
+        let document = self.buffer.document();
+        let waiting = chat::marks::marks(&document, &self.cycle, &(), 1);
+        for mark in waiting.iter().filter(|mark| mark.pending) {
+            self.is_in_sight(&mark.call);
+        }
+        !self.calls.snapshots.is_pending()
+    }
+
+    /// Returns true if an event can be handled: a key decides about what was shown.
+    pub(crate) fn has_snapshots_for(&self, event: &Event) -> bool {
+        !decides(event) || !self.calls.snapshots.is_pending()
+    }
+
+    /// Reads the files of calls that the user approved again.
+    pub(crate) fn look_again(&self, questions: Vec<Question>) {
+        let Some(inbox) = self.inbox.upgrade() else {
+            return;
+        };
+        self.calls.snapshots.read_started();
+        let files = questions.into_iter().map(|it| {
+            let path = self.changed_file(&it.call, Some(&it.input));
+            (it.call, path)
+        });
+        let files: Vec<_> = files.collect();
+        let buffers = self.open_buffers();
+        tokio::spawn(async move {
+            let mut taken = Vec::new();
+            for (call, path) in files {
+                let state = match path {
+                    Some(path) => Some(FileState::of(&path, buffers.clone()).await),
+                    None => None,
+                };
+                taken.push((call, state));
+            }
+            let taken = SnapshotsTaken::Again(taken);
+            drop(inbox.send(Input::Snapshots(taken)));
+        });
+    }
+
+    /// Takes files that were read.
+    pub(crate) fn snapshots_taken(&mut self, taken: SnapshotsTaken) {
+        self.calls.snapshots.read_ended();
+        match taken {
+            SnapshotsTaken::First(call, state) => {
+                // A call that is no longer shown is read again when it is.
+                let known = self.calls.snapshots.known.get_mut();
+                if let Some(snapshot) = known.get_mut(&call) {
+                    *snapshot = Snapshot::Taken(state, None);
+                }
+                self.view.redraw();
+            }
+            SnapshotsTaken::Again(taken) => {
+                let answers: Answers = taken
+                    .into_iter()
+                    .map(|(call, now)| {
+                        let decision = now.and_then(|now| self.compare(&call, now));
+                        ((call, FunctionId::Sight), decision)
+                    })
+                    .collect();
+                self.queue.push_first(Event::ResolverAnswered(answers));
+            }
+        }
+    }
+
+    /// Has an approved call wait again if its file is not as it was shown.
+    fn compare(&mut self, call: &CallKey, now: FileState) -> Option<Decision> {
+        let path = now.path.display().to_string();
+        let became = self.calls.snapshots.replace(call, now)?;
+        // Keys that wait were pressed before the user could see this.
+        self.queue.retain(|event| !decides(event));
+        self.view.redraw();
+        self.editor.notify(&Notice {
+            level: Level::Warning,
+            text: format!(
+                "The call \"{}\" was not run, because since it was shown {} {became}. Look again, then approve it again \
+                 to run it.",
+                call.id,
+                path.escape_debug()
+            ),
+        });
+        self.editor.emit(SessionEvent::CallShownAgain(call.clone()));
+        Some(Decision::RequireApproval)
+    }
+
+    /// What the user saw of a call's file before approving the call by hand.
+    pub(super) fn shown(&self, call: &CallKey) -> Option<ShownFile> {
+        Some(ShownFile {
+            state: self.state_of(call)?,
+            changes: self.calls.snapshots.changes.clone(),
+        })
+    }
+
+    /// Remembers the real paths of calls that a policy approves.
+    pub(crate) fn keep_paths(&mut self, paths: Vec<(CallKey, PathBuf)>) {
+        self.calls.snapshots.approved.extend(paths);
+    }
+
+    /// Takes the real path of a call when a policy approved it.
+    pub(super) fn approved_path(&mut self, call: &CallKey, input: &Value) -> Option<PathBuf> {
+        let (meant, _) = approval::meant(call, input);
+        self.calls.snapshots.approved.remove(&meant)
+    }
+
+    /// The label of a call that was shown again because its file had changed.
+    pub(crate) fn shown_again(&self, call: &CallKey) -> Option<String> {
+        let again = self.again(call);
+        again.map(|_| "its file changed since you saw it".to_owned())
+    }
+
+    /// The number of the repetition, if a call was shown again.
+    pub(crate) fn again(&self, call: &CallKey) -> Option<u64> {
+        match self.calls.snapshots.known.borrow().get(call) {
+            Some(Snapshot::Taken(_, again)) => *again,
+            _ => None,
+        }
+    }
+
+    /// Returns true if calls that were shown again had been on the screen long enough to be
+    /// read when a key was pressed.
+    pub(crate) fn has_been_read(&self, command: &Command) -> bool {
+        // A headless front end asks after it has shown.
+        if !command.action.approves() || self.editor.is_headless() {
+            return true;
+        }
+        let known = self.calls.snapshots.known.borrow();
+        let last = known.values().filter_map(|snapshot| match snapshot {
+            Snapshot::Taken(_, again) => *again,
+            _ => None,
+        });
+        last.max().is_none_or(|last| {
+            let shown = command.shown.filter(|it| it.again >= last);
+            shown.is_some_and(|it| it.for_ms >= LEAST_READ_MS)
+        })
+    }
+}
+
+/// Returns true if an event may approve pending calls.
+fn decides(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Advance | Event::Resolve { .. } | Event::ApproveAll
+    )
+}

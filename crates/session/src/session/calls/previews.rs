@@ -1,0 +1,98 @@
+//! Previews that tools make of pending calls. They are requested when the call is shown,
+//! and nothing waits for them.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chat::approval::CallKey;
+use chat::cycle::callable;
+use chat::marks::Mark;
+use serde_json::Value;
+use tools::Tool;
+
+use crate::session::{Input, Session};
+
+/// Requested previews, by call and width.
+#[derive(Debug, Default)]
+pub(super) struct Previews(RefCell<HashMap<(CallKey, usize), Preview>>);
+
+#[derive(Debug, Clone)]
+enum Preview {
+    Requested,
+    /// The tool's own preview; `None` if it has none for this call.
+    Made(Option<String>),
+}
+
+impl Previews {
+    /// Forgets calls that are no longer shown.
+    pub(super) fn keep(&self, marks: &[Mark]) {
+        let is_shown = |call: &CallKey| marks.iter().any(|mark| mark.call == *call);
+        self.0.borrow_mut().retain(|(call, _), _| is_shown(call));
+    }
+}
+
+impl Session {
+    /// Returns the line beside a call, for windows of `width` columns: the tool's own
+    /// preview, nothing while that is being made, or `general`. A call that can only fail
+    /// has none. Tools are asked about pending calls only, because making a preview
+    /// prepares the call.
+    pub(crate) fn preview(
+        &self,
+        call: &CallKey,
+        width: usize,
+        general: Option<String>,
+        is_pending: bool,
+    ) -> Option<String> {
+        let general = general.filter(|_| self.can_run(call))?;
+        let tool = self.shared.registry.get(&call.name);
+        let Some(tool) = tool.filter(|tool| tool.has_preview()) else {
+            return Some(general);
+        };
+        let mut known = self.calls.previews.0.borrow_mut();
+        match known.get(&(call.clone(), width)) {
+            Some(Preview::Requested) => None,
+            Some(Preview::Made(None)) => Some(general),
+            Some(Preview::Made(Some(preview))) => {
+                let text = format!("{}: {preview}", call.name);
+                Some(chat::preview::one_line(&text, width))
+            }
+            None if !is_pending => Some(general),
+            None => {
+                known.insert((call.clone(), width), Preview::Requested);
+                self.request_preview(call.clone(), width, tool);
+                None
+            }
+        }
+    }
+
+    /// Returns true if the arguments fit the schema. An unknown tool may still load.
+    fn can_run(&self, call: &CallKey) -> bool {
+        let options = &self.policy.rules().options;
+        let input = serde_json::from_str::<Value>(&call.input);
+        !options.tools.contains_key(&call.name)
+            || input.is_ok_and(|input| callable(&call.name, input, options).is_ok())
+    }
+
+    fn request_preview(&self, call: CallKey, width: usize, tool: Arc<dyn Tool>) {
+        let Some(inbox) = self.inbox.upgrade() else {
+            return;
+        };
+        let room = width.saturating_sub(call.name.chars().count() + 2).max(1);
+        tokio::spawn(async move {
+            let input: Value = serde_json::from_str(&call.input).unwrap_or_default();
+            let preview = tool.preview(&input, room).await;
+            drop(inbox.send(Input::Preview(call, width, preview)));
+        });
+    }
+
+    /// Takes a preview that a tool made.
+    pub(crate) fn previewed(&mut self, call: CallKey, width: usize, preview: Option<String>) {
+        let known = self.calls.previews.0.get_mut();
+        // A call that is no longer shown is previewed again when it is.
+        if let Some(entry) = known.get_mut(&(call, width)) {
+            *entry = Preview::Made(preview);
+            self.view.redraw();
+        }
+    }
+}

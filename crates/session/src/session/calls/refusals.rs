@@ -1,0 +1,89 @@
+//! Tools that can explain why their call was rejected. They are asked before the key is
+//! handled that writes the rejection.
+
+use std::collections::BTreeSet;
+
+use chat::approval::CallKey;
+use chat::cycle::{Event, key};
+use chat::document::{Call, Document, Status};
+
+use super::covers;
+use crate::session::{Input, Session};
+
+/// Rejected calls whose tools were asked.
+#[derive(Debug, Default)]
+pub(super) struct Refusals {
+    asked: BTreeSet<CallKey>,
+    /// How many of them have not answered yet.
+    pending: usize,
+}
+
+impl Session {
+    /// Returns true if the tools of all calls that an event rejects have answered; asks
+    /// them if they were not asked.
+    pub(crate) fn has_heard_refusals(&mut self, event: &Event) -> bool {
+        let refuses = matches!(
+            event,
+            Event::Advance | Event::Resolve { .. } | Event::Reject { .. }
+        );
+        if self.request.is_open() || !refuses {
+            return true;
+        }
+        for call in self.refused_by(event) {
+            self.ask_about_refusal(call);
+        }
+        self.calls.refusals.pending == 0
+    }
+
+    /// The calls that an event rejects and whose tools were not asked yet.
+    fn refused_by(&self, event: &Event) -> Vec<CallKey> {
+        let document = self.buffer.document();
+        let is_refused = |call: &Call<'_>| match event {
+            Event::Reject { line, .. } => !call.is_answered() && covers(call, *line),
+            Event::Resolve { line } => is_rejected(call) && covers(call, *line),
+            _ => is_rejected(call),
+        };
+        let refused = calls(&document, is_refused).into_iter();
+        refused.filter(|call| self.is_to_be_asked(call)).collect()
+    }
+
+    fn is_to_be_asked(&self, call: &CallKey) -> bool {
+        let tool = self.shared.registry.get(&call.name);
+        tool.is_some_and(|tool| tool.hears_refusals()) && !self.calls.refusals.asked.contains(call)
+    }
+
+    fn ask_about_refusal(&mut self, call: CallKey) {
+        let tool = self.shared.registry.get(&call.name);
+        let (Some(tool), Some(inbox)) = (tool, self.inbox.upgrade()) else {
+            return;
+        };
+        self.calls.refusals.asked.insert(call.clone());
+        self.calls.refusals.pending += 1;
+        let buffer = self.buffer.id();
+        tokio::spawn(async move {
+            let input = serde_json::from_str(&call.input).unwrap_or_default();
+            let words = tool.refused(&input, buffer).await;
+            drop(inbox.send(Input::Refused(call, words)));
+        });
+    }
+
+    /// Takes a tool's explanation; `None` if it has none.
+    pub(crate) fn heard_refusal(&mut self, call: CallKey, words: Option<String>) {
+        let pending = &mut self.calls.refusals.pending;
+        *pending = pending.saturating_sub(1);
+        if let Some(words) = words {
+            self.cycle.word_refusal(call, words);
+        }
+    }
+}
+
+fn is_rejected(call: &Call<'_>) -> bool {
+    call.status() == Some(Status::Rejected)
+}
+
+/// The unanswered calls for which `is` returns true.
+fn calls(document: &Document<'_>, is: impl Fn(&Call<'_>) -> bool) -> Vec<CallKey> {
+    let calls = document.unanswered_turns().flat_map(|turn| turn.calls);
+    let calls = calls.filter(|call| is(call));
+    calls.map(|call| key(document, call.tool_use)).collect()
+}

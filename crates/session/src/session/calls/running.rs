@@ -1,0 +1,268 @@
+//! Calls that run: started, shown while they run, and taken back when they end.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use chat::approval::CallKey;
+use chat::cycle::{Effect, Event, is_by_hand};
+use chat::outcome;
+use chat::tool::{ToolOutcome, ToolUseId};
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tools::{Elicitation, NoElicitation, Progress, Ran, Tool, ToolContext};
+
+use super::details::within_bounds;
+use super::elicitation::{Question, User};
+use crate::call_environment::CallEnvironment;
+use crate::frontend::SessionEvent;
+use crate::half_done::Result;
+use crate::session::{Input, Session};
+
+/// Most lines of live output that are kept.
+const OUTPUT_LINES: usize = 5;
+/// Most characters of such a line.
+const OUTPUT_WIDTH: usize = 300;
+/// Most columns of a tool's name beside its spinner.
+const LABEL_WIDTH: usize = 40;
+
+/// A call that is about to start.
+pub(crate) struct Run {
+    pub(crate) call: CallKey,
+    pub(crate) input: Value,
+    /// The user or rule that approved it.
+    pub(crate) by: String,
+}
+
+/// Returns `first` with all calls that the next effects start.
+pub(crate) fn together(first: Run, effects: &mut VecDeque<Effect>) -> Vec<Run> {
+    let mut runs = vec![first];
+    let is_run = |effect: &&Effect| matches!(effect, Effect::Run { .. });
+    let count = effects.iter().take_while(is_run).count();
+    for effect in effects.drain(..count) {
+        if let Effect::Run { call, input, by } = effect {
+            runs.push(Run { call, input, by });
+        }
+    }
+    runs
+}
+
+/// A call that runs.
+pub(crate) struct Call {
+    cancel: CancellationToken,
+    started: Instant,
+    /// The last lines of its output; the last one may be unfinished.
+    output: VecDeque<String>,
+    /// Questions to the user that are not answered yet.
+    pub(super) questions: VecDeque<Question>,
+}
+
+impl Call {
+    fn new(cancel: CancellationToken) -> Self {
+        Self {
+            cancel,
+            started: Instant::now(),
+            output: VecDeque::new(),
+            questions: VecDeque::new(),
+        }
+    }
+
+    /// The last lines of its output.
+    pub(crate) fn output(&self) -> Vec<String> {
+        self.output.iter().cloned().collect()
+    }
+
+    fn add_output(&mut self, output: &str) {
+        for (at, piece) in output.split('\n').enumerate() {
+            if at > 0 || self.output.is_empty() {
+                self.output.push_back(String::new());
+            }
+            if self.output.len() > OUTPUT_LINES {
+                self.output.pop_front();
+            }
+            if let Some(line) = self.output.back_mut() {
+                let room = OUTPUT_WIDTH.saturating_sub(line.chars().count());
+                line.extend(piece.chars().filter(|c| !c.is_control()).take(room));
+            }
+        }
+    }
+
+    pub(crate) fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The lines of its first question, for windows of `width` columns.
+    pub(crate) fn question_lines(&self, width: usize) -> Option<Vec<String>> {
+        self.questions.front().map(|question| question.lines(width))
+    }
+
+    /// Asks it to stop.
+    pub(crate) fn stop(&self) {
+        self.cancel.cancel();
+    }
+}
+
+impl Session {
+    /// Starts calls, unless the audit log cannot record their starts.
+    pub(crate) fn run_tools(&mut self, runs: Vec<Run>) {
+        if self.editor.is_dry_run() {
+            return runs.into_iter().for_each(|run| self.report_call(run));
+        }
+        self.view.wait_a_frame();
+        let recorded = self.record_starts(&runs);
+        if let Err(problem) = &recorded {
+            self.editor.report_problem(problem);
+        }
+        for run in runs {
+            match &recorded {
+                Ok(()) => self.run_tool(run),
+                Err(problem) => self.fail_call(run.call, problem.what.clone()),
+            }
+        }
+    }
+
+    /// Ends a call that cannot run with an error.
+    fn fail_call(&mut self, call: CallKey, why: String) {
+        let outcome = ToolOutcome::Failed(why);
+        self.queue.push(Event::ToolsFinished(vec![(call, outcome)]));
+    }
+
+    fn run_tool(&mut self, Run { call, input, by }: Run) {
+        let context = self.call_context(&call, &input, &by);
+        // A call of `execute_tool` runs the tool that the decision was about.
+        let (name, input) = match chat::approval::inside(&call.name, &input) {
+            Some((inner, arguments)) => (inner.to_owned(), arguments),
+            None => (call.name.clone(), input),
+        };
+        let Some(tool) = self.shared.registry.get(&name) else {
+            return self.fail_call(call, format!("There is no tool named \"{name}\" any more."));
+        };
+        let running = Call::new(context.cancel.clone());
+        self.calls.running.insert(call.clone(), running);
+        self.editor.emit(SessionEvent::ToolStarted {
+            buffer: self.buffer.id(),
+            call: call.clone(),
+            label: tool.label().to_owned(),
+        });
+        self.spawn(tool, call, input, context);
+    }
+
+    fn spawn(&self, tool: Arc<dyn Tool>, call: CallKey, input: Value, context: ToolContext) {
+        let Some(inbox) = self.inbox.upgrade() else {
+            return;
+        };
+        tokio::spawn(async move {
+            let id = ToolUseId::new(call.id.as_str());
+            let ran = tools::run_in_full(tool, id, input, context).await;
+            drop(inbox.send(Input::ToolEnded(call, ran)));
+        });
+    }
+
+    fn call_context(&mut self, call: &CallKey, input: &Value, by: &str) -> ToolContext {
+        let approved_path = self.approved_path(call, input);
+        let mut context = self.call_environment(call).context(&call.id, by);
+        context.progress = self.progress(call);
+        // The user approves the file that was shown; a policy approves the path.
+        if is_by_hand(by) {
+            context.shown = self.shown(call);
+        } else {
+            context.approved_path = approved_path;
+        }
+        context
+    }
+
+    fn call_environment(&self, call: &CallKey) -> CallEnvironment {
+        let elicitation: Arc<dyn Elicitation> = match self.editor.can_elicit() {
+            true => Arc::new(User::new(&self.inbox, call)),
+            false => Arc::new(NoElicitation),
+        };
+        CallEnvironment {
+            editor: self.editor.clone(),
+            shared: self.shared.clone(),
+            rules: self.policy.rules().clone(),
+            audit: self.decisions.audit().clone(),
+            path: self.disk.path().map(Into::into),
+            buffer: self.buffer.id(),
+            folder: self.disk.folder(),
+            cwd: self.disk.cwd().to_owned(),
+            sandbox: self.sandbox().clone(),
+            elicitation,
+        }
+    }
+
+    /// Returns true if calls of this tool run in the sandbox, if there is one.
+    pub(crate) fn is_held(&self, tool: &str) -> bool {
+        let tool = self.shared.registry.get(tool);
+        tool.is_some_and(|tool| tool.runs_commands())
+    }
+
+    fn progress(&self, call: &CallKey) -> Progress {
+        let (inbox, call) = (self.inbox.clone(), call.clone());
+        Progress::new(move |output| {
+            if let Some(inbox) = inbox.upgrade() {
+                drop(inbox.send(Input::ToolOutput(call.clone(), output.to_owned())));
+            }
+        })
+    }
+
+    pub(crate) fn tool_output(&mut self, call: &CallKey, output: &str) {
+        if let Some(running) = self.calls.running.get_mut(call) {
+            running.add_output(output);
+            self.view.redraw_soon();
+        }
+    }
+
+    /// Takes the result of a call, which the next step writes.
+    pub(crate) fn tool_ended(&mut self, call: CallKey, Ran { outcome, details }: Ran) {
+        let Some(ran) = self.calls.running.remove(&call) else {
+            return;
+        };
+        self.decisions.end(&call, &outcome);
+        self.note_result(Result::of(&call, &outcome));
+        let failed = !matches!(
+            outcome,
+            ToolOutcome::Done {
+                marked_failed: false,
+                ..
+            }
+        );
+        let took = ran.started.elapsed();
+        let run = outcome::Run { failed, took };
+        self.view.call_ended(&call, run, details.as_ref());
+        self.report_end(&call, failed, details.and_then(within_bounds));
+        self.queue.push(Event::ToolsFinished(vec![(call, outcome)]));
+    }
+
+    /// Reports the end of a call to autocommands and the host's log.
+    fn report_end(&mut self, call: &CallKey, failed: bool, details: Option<Value>) {
+        if let Some(details) = &details {
+            tracing::debug!(tool = call.name, id = call.id.as_str(), %details, "a call ended");
+        }
+        self.editor.emit(SessionEvent::ToolFinished {
+            buffer: self.buffer.id(),
+            call: call.clone(),
+            failed,
+            details,
+        });
+    }
+
+    pub(crate) fn cancel_tools(&self, calls: &[CallKey]) {
+        let running = calls.iter().filter_map(|call| self.calls.running.get(call));
+        running.for_each(Call::stop);
+    }
+
+    /// The name of a tool beside the spinner of its call.
+    pub(crate) fn tool_label(&self, name: &str) -> Option<String> {
+        let tool = self.shared.registry.get(name)?;
+        Some(chat::preview::one_line(tool.label(), LABEL_WIDTH))
+    }
+
+    /// The running calls with their seconds, the oldest first.
+    pub(crate) fn running_calls(&self) -> Vec<(&CallKey, u64)> {
+        let calls = self.calls.running.iter();
+        let seconds = |call: &Call| call.started.elapsed().as_secs();
+        let mut calls: Vec<_> = calls.map(|(key, call)| (key, seconds(call))).collect();
+        calls.sort_by_key(|(_, seconds)| std::cmp::Reverse(*seconds));
+        calls
+    }
+}

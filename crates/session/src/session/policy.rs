@@ -1,0 +1,80 @@
+//! The rules of a chat: options and frontmatter, and how they are made before each key.
+
+mod evaluate_frontmatter;
+mod resolvers;
+mod switching;
+mod trusting;
+
+use std::sync::{Arc, OnceLock};
+
+use tools::Sandbox;
+
+use crate::rules::Rules;
+
+/// The rules of a chat, and how far the frontmatter is evaluated.
+pub(super) struct Policy {
+    /// The rules as the last key made them.
+    rules: Arc<Rules>,
+    freshness: Freshness,
+    /// Number of the last evaluation: results of earlier ones are dropped.
+    evaluation: u64,
+    /// Whether `:Flemma switch` chose this chat's provider or model.
+    is_switched: bool,
+    /// Confines the chat's calls; made anew for each key.
+    sandbox: OnceLock<Arc<Sandbox>>,
+}
+
+/// How far the rules are for the event at the head of the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Freshness {
+    /// Made for an earlier key.
+    #[default]
+    Stale,
+    /// Being made: tool folders are scanned, then the frontmatter is evaluated.
+    Pending,
+    /// The tool folders were scanned for this key.
+    ToolsScanned,
+    /// Made for this key.
+    Fresh,
+}
+
+impl Policy {
+    /// The rules of a chat without frontmatter.
+    pub(super) fn new(rules: Arc<Rules>) -> Self {
+        Self {
+            rules,
+            freshness: Freshness::default(),
+            evaluation: 0,
+            is_switched: false,
+            sandbox: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn rules(&self) -> &Arc<Rules> {
+        &self.rules
+    }
+
+    /// Returns true while rules are made for the event at the head of the queue.
+    pub(super) fn is_pending(&self) -> bool {
+        self.freshness == Freshness::Pending
+    }
+
+    /// Has the rules made anew for the next event that starts work.
+    pub(super) fn expire(&mut self) {
+        self.freshness = Freshness::Stale;
+    }
+
+    pub(super) fn set_switched(&mut self, is_switched: bool) {
+        self.is_switched = is_switched;
+    }
+
+    /// The sandbox of the chat, which `make` makes if there is none.
+    pub(super) fn sandbox(&self, make: impl FnOnce() -> Arc<Sandbox>) -> &Arc<Sandbox> {
+        self.sandbox.get_or_init(make)
+    }
+
+    /// Has the sandbox made anew, because new protected files may exist.
+    pub(super) fn forget_sandbox(&mut self) {
+        self.sandbox.take();
+    }
+}

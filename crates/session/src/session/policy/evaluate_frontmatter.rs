@@ -1,0 +1,227 @@
+//! Makes the rules of a chat before each key's work: evaluates its frontmatter once and
+//! applies it to the options.
+//!
+//! The evaluation runs on a blocking thread, and the event stays in the queue until its
+//! result is there.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use chat::cycle::{AnswerEnd, Event, Level, Notice};
+
+use super::Freshness;
+use crate::frontmatter::{self, Source};
+use crate::protocol::DiagnosticItem;
+use crate::rules::{self, Reading, Rules};
+use crate::session::{Input, Session};
+use crate::shared::Shared;
+use crate::state_dir;
+use crate::trust::Trust;
+
+/// Returns true if an event starts work of its own, for which the rules are made anew.
+fn starts_work(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Advance
+            | Event::Send
+            | Event::Resolve { .. }
+            | Event::ApproveAll
+            | Event::Reject { .. }
+            | Event::Steer(_)
+            | Event::FollowUp(_)
+            | Event::AnswerEnded(AnswerEnd::Complete)
+    )
+}
+
+impl Session {
+    /// Returns true if the rules for an event are there; otherwise starts to make them.
+    pub(crate) fn has_rules_for(&mut self, event: &Event) -> bool {
+        if !starts_work(event) || self.policy.freshness == Freshness::Fresh {
+            self.policy.expire();
+            return true;
+        }
+        if self.waits_for_tools(event) || self.scans_tools() {
+            return false;
+        }
+        // New protected files may exist.
+        self.policy.forget_sandbox();
+        let Some(source) = self.frontmatter_source() else {
+            self.policy.expire();
+            self.set_rules(self.shared.plain.clone());
+            return true;
+        };
+        self.policy.freshness = Freshness::Pending;
+        self.evaluate(source);
+        false
+    }
+
+    /// Starts to scan the tool folders, which may have changed. Returns false if that was
+    /// done for this key, or there is nothing to scan.
+    fn scans_tools(&mut self) -> bool {
+        let scripts = &self.shared.scripts;
+        if self.policy.freshness == Freshness::ToolsScanned || scripts.is_idle() {
+            return false;
+        }
+        let Some(inbox) = self.inbox.upgrade() else {
+            return false;
+        };
+        self.policy.freshness = Freshness::Pending;
+        scripts.look_and(move || drop(inbox.send(Input::ToolsScanned)));
+        true
+    }
+
+    pub(crate) fn tools_scanned(&mut self) {
+        if self.policy.is_pending() {
+            self.policy.freshness = Freshness::ToolsScanned;
+        }
+    }
+
+    /// The frontmatter, unless its block is malformed: the cycle reports that.
+    fn frontmatter_source(&self) -> Option<Source> {
+        Source::of(&self.buffer.document(), self.disk.path())
+    }
+
+    /// Takes over changed options or tools. Work in progress continues with the frontmatter
+    /// applied to them; otherwise the next key evaluates it anyway.
+    pub(crate) fn settings_changed(&mut self, shared: Arc<Shared>) {
+        if self.shared.settings.folds != shared.settings.folds {
+            self.view.resend_folds();
+        }
+        self.shared = shared;
+        self.view.redraw();
+        match self.frontmatter_source() {
+            Some(source) if !self.is_idle() => {
+                if self.policy.freshness == Freshness::Fresh {
+                    self.policy.freshness = Freshness::Pending;
+                }
+                self.evaluate(source);
+            }
+            _ => {
+                // Drops the result of an evaluation that runs.
+                self.policy.evaluation += 1;
+                self.policy.expire();
+                self.policy.rules = self.shared.plain.clone();
+                self.policy.forget_sandbox();
+            }
+        }
+    }
+
+    fn evaluate(&mut self, source: Source) {
+        self.policy.evaluation += 1;
+        let evaluation = self.policy.evaluation;
+        let Some(inbox) = self.inbox.upgrade() else {
+            return;
+        };
+        let path = self.disk.path().map(PathBuf::from);
+        let (shared, typed_here) = (self.shared.clone(), self.is_frontmatter_typed());
+        tokio::task::spawn_blocking(move || {
+            let trusted = is_trusted(path.as_deref(), &source.text);
+            // What was typed here is still trusted when the chat is opened again.
+            if let Some(path) = path.filter(|_| typed_here && !trusted) {
+                let _ = Trust::open(&state_dir::path()).trust(&path, &source.text);
+            }
+            let rules = read(&shared, source, typed_here || trusted);
+            drop(inbox.send(Input::Rules(evaluation, Box::new(rules))));
+        });
+    }
+
+    /// Calls `show` with the rules that a key would make now, without changing any.
+    pub(crate) fn with_rules_now(&self, show: impl FnOnce(&Rules) + Send + 'static) {
+        let shared = self.shared.clone();
+        let addressed = self.addressed();
+        let show = move |rules: Rules, shared: &Shared| {
+            show(&Arc::new(rules).addressing(addressed, &shared.registry));
+        };
+        let Some(source) = self.frontmatter_source() else {
+            let mut rules = Rules::clone(&shared.plain);
+            let document = self.buffer.document();
+            let broken = document.frontmatter.as_ref();
+            rules.options.frontmatter = broken.and_then(|it| it.problem.clone()).map(Err);
+            return show(rules, &shared);
+        };
+        let path = self.disk.path().map(PathBuf::from);
+        let typed_here = self.is_frontmatter_typed();
+        tokio::task::spawn_blocking(move || {
+            let trusted = typed_here || is_trusted(path.as_deref(), &source.text);
+            show(read(&shared, source, trusted), &shared);
+        });
+    }
+
+    /// Takes the rules that an evaluation made.
+    pub(crate) fn rules_made(&mut self, evaluation: u64, rules: Rules) {
+        if evaluation != self.policy.evaluation {
+            return;
+        }
+        // Autopilot evaluates it for each turn; one message is enough.
+        let is_known = self.policy.rules.withheld == rules.withheld;
+        for escalation in rules.withheld.iter().filter(|_| !is_known) {
+            self.editor.notify(&Notice {
+                level: Level::Warning,
+                text: format!(
+                    "Line {} of the frontmatter {}. Not all of it was typed here, so that does not apply until \
+                     you read it and agree with :Flemma trust.",
+                    escalation.line, escalation.what
+                ),
+            });
+        }
+        if self.policy.is_pending() {
+            self.policy.freshness = Freshness::Fresh;
+        }
+        self.set_rules(Arc::new(rules));
+    }
+
+    /// The tools that the user's messages address.
+    fn addressed(&self) -> BTreeSet<String> {
+        let document = self.buffer.document();
+        chat::address::names(&document, |name| self.shared.registry.get(name).is_some())
+    }
+
+    fn set_rules(&mut self, rules: Arc<Rules>) {
+        let rules = rules.addressing(self.addressed(), &self.shared.registry);
+        if !Arc::ptr_eq(&self.policy.rules, &rules) {
+            self.policy.rules = rules;
+            self.policy.forget_sandbox();
+            self.view.redraw();
+        }
+    }
+
+    /// Returns the errors of the frontmatter, and warnings about what it may not do.
+    pub(crate) fn frontmatter_remarks(&self) -> Vec<DiagnosticItem> {
+        let remark = |line: usize, message: String, severity| DiagnosticItem {
+            line: line.saturating_sub(1),
+            end_line: line,
+            message,
+            severity,
+            fix: None,
+        };
+        let failure = self.policy.rules.failure.iter();
+        let failures = failure.map(|it| remark(it.line, it.message.clone(), "error"));
+        let withheld = &self.policy.rules.withheld;
+        // The rules are of the last key; the user may have agreed since.
+        let agreed = !withheld.is_empty() && self.is_frontmatter_typed();
+        let withheld = withheld.iter().filter(|_| !agreed).map(|it| {
+            let message = format!("This {}; it does not apply until :Flemma trust.", it.what);
+            remark(it.line, message, "warning")
+        });
+        failures.chain(withheld).collect()
+    }
+}
+
+/// Returns true if the user agreed to a frontmatter in this file. Blocking.
+pub(super) fn is_trusted(path: Option<&Path>, text: &str) -> bool {
+    path.is_some_and(|path| Trust::open(&state_dir::path()).is_trusted(path, text))
+}
+
+/// Evaluates a frontmatter and applies it to the options. Blocking.
+fn read(shared: &Shared, source: Source, trusted: bool) -> Rules {
+    let known = rules::known(&shared.settings, &shared.registry);
+    let result = frontmatter::evaluate(&source, &known);
+    let text = source.text;
+    let reading = Reading {
+        text,
+        result,
+        trusted,
+    };
+    Rules::with(&shared.plain, &shared.registry, reading)
+}

@@ -1,0 +1,115 @@
+//! Sends the cycle's questions about calls to the resolvers that answer them.
+
+use std::sync::Arc;
+
+use chat::approval::{FunctionId, Question};
+use chat::cycle::Event;
+use tools::Sandbox;
+
+use crate::resolver_calls;
+use crate::sandbox;
+use crate::session::{Input, Session};
+use crate::settings::Here;
+
+impl Session {
+    /// Sends each question to its resolver. The answers come as inputs or events.
+    pub(crate) fn ask_resolvers(&mut self, questions: Vec<Question>) {
+        let mut editor = Vec::new();
+        let mut snapshots = Vec::new();
+        let mut rules = Vec::new();
+        let mut frontmatter = Vec::new();
+        for question in questions {
+            match &question.function.id {
+                id if id.is_editor() => editor.push(question),
+                FunctionId::Sight => snapshots.push(question),
+                FunctionId::Guard | FunctionId::Held => rules.push(question),
+                _ => frontmatter.push(question),
+            }
+        }
+        if !editor.is_empty() {
+            self.ask_editor(editor);
+        }
+        if !snapshots.is_empty() {
+            self.look_again(snapshots);
+        }
+        if !frontmatter.is_empty() {
+            self.ask_frontmatter(frontmatter);
+        }
+        if !rules.is_empty() {
+            self.ask_argument_rules(rules);
+        }
+    }
+
+    /// Asks the approval functions in the editor about calls, all in one message.
+    fn ask_editor(&self, questions: Vec<Question>) {
+        let Some(inbox) = self.inbox.upgrade() else {
+            return;
+        };
+        let asked = resolver_calls::together(self.policy.rules(), questions);
+        let (editor, buffer) = (self.editor.clone(), self.buffer.id());
+        tokio::spawn(async move {
+            let answers = resolver_calls::ask_functions(&editor, buffer, asked).await;
+            drop(inbox.send(Input::Functions(answers)));
+        });
+    }
+
+    /// Asks the approval function of the frontmatter, on a blocking thread.
+    fn ask_frontmatter(&self, questions: Vec<Question>) {
+        let Some(inbox) = self.inbox.upgrade() else {
+            return;
+        };
+        let (rules, buffer) = (self.policy.rules.clone(), self.buffer.id());
+        let editor = self.editor.clone();
+        tokio::task::spawn_blocking(move || {
+            let answers = resolver_calls::ask_frontmatter(&editor, &rules, buffer, questions);
+            drop(inbox.send(Input::Functions(answers)));
+        });
+    }
+
+    /// Applies the argument rules to calls.
+    fn ask_argument_rules(&mut self, questions: Vec<Question>) {
+        let (folder, shared) = (self.disk.folder(), self.shared.clone());
+        let (commands, others) = questions
+            .into_iter()
+            .partition::<Vec<_>, _>(|it| resolver_calls::is_command(&it.call));
+        let inspection =
+            shared
+                .settings
+                .inspection(folder.clone(), self.here(), self.sandbox().clone());
+        if !others.is_empty() {
+            let (registry, scripts) = (&shared.registry, &shared.scripts);
+            let looked =
+                resolver_calls::look_closer(others, &folder, registry, scripts, &inspection);
+            looked.told.iter().for_each(|it| self.inform(it));
+            self.keep_paths(looked.paths);
+            self.queue
+                .push_first(Event::ResolverAnswered(looked.answers));
+        }
+        // Shell commands on a blocking thread: many files may have to be read.
+        if !commands.is_empty()
+            && let Some(inbox) = self.inbox.upgrade()
+        {
+            tokio::task::spawn_blocking(move || {
+                let (registry, scripts) = (&shared.registry, &shared.scripts);
+                let looked =
+                    resolver_calls::look_closer(commands, &folder, registry, scripts, &inspection);
+                drop(inbox.send(Input::Inspected(looked.answers, looked.told)));
+            });
+        }
+    }
+
+    /// The sandbox of the chat's calls.
+    pub(crate) fn sandbox(&self) -> &Arc<Sandbox> {
+        let settings = &self.policy.rules().settings.sandbox;
+        self.policy
+            .sandbox(|| Arc::new(sandbox::of_chat(settings, self.here())))
+    }
+
+    /// The folders that rules about this chat refer to.
+    fn here(&self) -> Here<'_> {
+        Here {
+            cwd: self.disk.cwd(),
+            chat: self.disk.path(),
+        }
+    }
+}

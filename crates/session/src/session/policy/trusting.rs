@@ -1,0 +1,157 @@
+//! Trust in a chat's frontmatter: which lines were typed here, and `:Flemma trust`.
+
+use std::path::Path;
+
+use chat::Problem;
+use chat::cycle::{Level, Notice};
+use chat::document::Document;
+use chat::text::Lines;
+
+use super::evaluate_frontmatter::is_trusted;
+use crate::editor::Editor;
+use crate::protocol::Came;
+use crate::rules::Rules;
+use crate::scripts;
+use crate::session::Session;
+use crate::state_dir;
+use crate::trust::Trust;
+
+impl Session {
+    /// Notes which lines of a text that just arrived came with the file.
+    pub(crate) fn note_origin(&mut self, came: Came) {
+        match came {
+            Came::Empty => self.cycle.text_typed(),
+            Came::Changed if self.buffer.has_origin() => {}
+            // A host that starts late cannot tell typed lines from the file's.
+            Came::Read | Came::Changed => {
+                self.cycle.text_read(self.buffer.text());
+                let document = self.buffer.document();
+                let text = document.frontmatter_text();
+                let agreed =
+                    frontmatter_lines(&document).filter(|_| is_trusted(self.disk.path(), &text));
+                // A trusted frontmatter counts as typed, line by line, before it changes.
+                if let Some(lines) = agreed {
+                    self.cycle.agree(self.buffer.text(), lines);
+                }
+            }
+        }
+        self.buffer.set_origin_known();
+    }
+
+    /// Returns true if the user typed all lines of the frontmatter, or trusted them.
+    pub(super) fn is_frontmatter_typed(&self) -> bool {
+        let lines = frontmatter_lines(&self.buffer.document());
+        lines.is_some_and(|it| {
+            self.buffer.has_origin() && self.cycle.are_typed(self.buffer.text(), it)
+        })
+    }
+
+    /// `:Flemma trust`: trusts the frontmatter as it is, in this file.
+    pub(crate) fn trust(&mut self) {
+        let document = self.buffer.document();
+        let (Some(path), Some(_)) = (self.disk.path(), &document.frontmatter) else {
+            return self
+                .inform("There is no frontmatter in a file here, so there is nothing to trust.");
+        };
+        let (path, text) = (path.to_owned(), document.frontmatter_text());
+        let editor = self.editor.clone();
+        self.with_rules_now(move |rules| agree(&editor, &path, &text, rules));
+        if let Some(lines) = frontmatter_lines(&document) {
+            self.cycle.agree(self.buffer.text(), lines);
+        }
+        self.view.redraw();
+    }
+
+    /// `:Flemma trust tools`: trusts the project's tools as they are, or no longer does.
+    pub(crate) fn trust_tools(&self, trusts: bool) {
+        let Some(root) = scripts::project_of(&self.disk.folder()) else {
+            return self.inform("This chat's project has no folder .flemma/tools.");
+        };
+        let (editor, scripts) = (self.editor.clone(), self.shared.scripts.clone());
+        tokio::task::spawn_blocking(move || {
+            let result = if trusts {
+                scripts::agree(&root)
+            } else {
+                scripts::disagree(&root)
+            };
+            match result {
+                Ok(text) => inform(&editor, text),
+                Err(why) => editor.report_problem(&Problem::new(why, "")),
+            }
+            scripts.look_and(|| {});
+        });
+    }
+
+    /// `:Flemma trust!`: forgets everything that the user agreed to for this file.
+    pub(crate) fn distrust(&mut self) {
+        self.cycle.text_read(self.buffer.text());
+        self.request.forget_agreed();
+        let Some(path) = self.disk.path() else {
+            return self.inform("This chat is in no file, so nothing was trusted.");
+        };
+        match Trust::open(&state_dir::path()).revoke(path) {
+            Ok(true) => self.inform(
+                "Nothing that you agreed to for this file holds any more: it is trusted no more.",
+            ),
+            Ok(false) => self.inform("Nothing was agreed to for this file."),
+            Err(error) => self.editor.report_problem(&Problem::new(
+                format!("The trust store cannot be changed: {error}."),
+                "",
+            )),
+        }
+    }
+}
+
+/// The lines between the frontmatter's fences.
+fn frontmatter_lines(document: &Document<'_>) -> Option<Lines> {
+    let lines = &document.frontmatter.as_ref()?.lines;
+    (lines.len() > 1).then(|| lines.start + 1..lines.end - 1)
+}
+
+/// Stores that the user trusts a frontmatter, and shows what it allows. Blocking.
+fn agree(editor: &Editor, path: &Path, text: &str, rules: &Rules) {
+    let store = Trust::open(&state_dir::path());
+    if let Some(problem) = store.problem() {
+        inform(editor, problem);
+    }
+    if let Err(error) = store.trust(path, text) {
+        return editor.report_problem(&Problem::new(
+            format!("The frontmatter cannot be trusted: {error}."),
+            "Save the chat to a file first.",
+        ));
+    }
+    inform(
+        editor,
+        format!(
+            "The frontmatter of this file is trusted as it stands. {} :Flemma trust! takes that back.",
+            consequences(rules)
+        ),
+    );
+}
+
+/// What a frontmatter allows once it is trusted, and what it still cannot lift.
+fn consequences(rules: &Rules) -> String {
+    let escalations = rules.withheld.iter();
+    let lines: Vec<String> = escalations
+        .map(|it| format!("Line {} {}.", it.line, it.what))
+        .collect();
+    let allowed = if lines.is_empty() {
+        "It allows nothing that your options do not.".to_owned()
+    } else {
+        format!("From the next key on that applies: {}", lines.join(" "))
+    };
+    match rules.overruled.as_slice() {
+        [] => allowed,
+        tools => format!(
+            "{allowed} Your settings deny {}, which this chat cannot lift.",
+            tools.join(" and ")
+        ),
+    }
+}
+
+fn inform(editor: &Editor, text: String) {
+    editor.notify(&Notice {
+        level: Level::Info,
+        text,
+    });
+}

@@ -1,0 +1,68 @@
+//! A key waits until all tools have loaded. Without them the model would do without, and
+//! a call of one would end in an error.
+
+use chat::cycle::Event;
+
+use crate::session::Session;
+
+/// Message of the tools specification, "Async tool definitions".
+pub(crate) const WAITING: &str = "Waiting for tool definitions to load...";
+
+impl Session {
+    /// Returns true if a key has to wait for tools; says so once.
+    pub(crate) fn waits_for_tools(&mut self, event: &Event) -> bool {
+        if !self.shared.loading || !is_of_user(event) {
+            self.queue.is_wait_shown = false;
+            return false;
+        }
+        if !std::mem::replace(&mut self.queue.is_wait_shown, true) {
+            // With a screen, the status line says so as long as the key waits.
+            if self.editor.is_headless() {
+                self.inform(WAITING);
+            }
+            self.view.redraw();
+        }
+        true
+    }
+
+    /// Returns true while a key waits for tools: a second one would send twice.
+    pub(crate) fn is_waiting_for_tools(&self) -> bool {
+        self.queue.is_wait_shown && self.queue.events.iter().any(is_of_user)
+    }
+
+    /// Takes back the key that waits for tools. Returns true if there was one.
+    pub(crate) fn take_back_waiting(&mut self) -> bool {
+        if !self.is_waiting_for_tools() {
+            return false;
+        }
+        let mut words = Vec::new();
+        self.queue.retain(|event| match event {
+            Event::Steer(text) | Event::FollowUp(text) => {
+                words.push(std::mem::take(text));
+                false
+            }
+            event => !is_of_user(event),
+        });
+        if !words.is_empty() {
+            self.queue.push(Event::TakeBack(words));
+        }
+        self.queue.is_wait_shown = false;
+        self.view.redraw();
+        self.policy.expire();
+        self.inform("Nothing was sent: you took it back before the tools were there.");
+        true
+    }
+}
+
+fn is_of_user(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Advance
+            | Event::Send
+            | Event::Resolve { .. }
+            | Event::ApproveAll
+            | Event::Reject { .. }
+            | Event::Steer(_)
+            | Event::FollowUp(_)
+    )
+}

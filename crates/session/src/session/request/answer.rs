@@ -1,0 +1,351 @@
+//! An answer on its way into the buffer.
+//!
+//! At most one write is in flight, and at most one is made per frame. The answer grows at
+//! an anchor that the editor keeps, so the user may type anywhere meanwhile.
+
+mod writing;
+
+use agent::answer::{self, AnswerBuilder, AnswerEvent, Ids};
+use chat::Problem;
+use chat::cycle::{AnswerEnd, Event, Level, Notice, Options};
+use chat::text::Lines;
+use provider::StreamEvent;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::progress::Doing;
+use super::usage::Meter;
+use crate::frontend::{RequestStatus, SessionEvent};
+use crate::protocol::ReleaseAnchor;
+use crate::session::buffer::moved;
+use crate::session::{FRAME, Session};
+
+/// Most bytes in one write: about 100 lines, which Neovim takes in 1 or 2 ms. A key that is
+/// typed meanwhile waits that long.
+const PIECE: usize = 8 * 1024;
+
+/// A request, and the answer that is being written.
+pub(super) struct Open {
+    pub(super) number: u64,
+    cancel: CancellationToken,
+    /// The provider and model, for the spinner and for signatures.
+    pub(super) label: String,
+    answer: AnswerBuilder,
+    /// Text of the answer that is not in the buffer yet.
+    unwritten: String,
+    place: Place,
+    pub(super) meter: Meter,
+    last_write: Option<Instant>,
+    /// Whether there was more text than fitted into the last write.
+    has_more: bool,
+    /// How it ended, once it has.
+    pub(super) end: Option<AnswerEnd>,
+    /// What it waits for, other than the answer.
+    pub(super) note: Option<String>,
+    pub(super) doing: Doing,
+    /// When a part of the answer last arrived.
+    pub(super) heard: Instant,
+}
+
+/// Where an answer grows.
+#[derive(Default)]
+struct Place {
+    /// The editor's anchor, once the marker line is written.
+    anchor: Option<u64>,
+    /// Line of the anchor in the mirror.
+    line: usize,
+    /// Byte column of the anchor.
+    column: usize,
+    /// Text before the anchor, compared before each write.
+    tail: String,
+    /// Whether the user changed the text since the line was last checked.
+    is_touched: bool,
+    /// Whether the place is gone, so that no more can be written.
+    is_lost: bool,
+}
+
+impl Open {
+    /// A request that was just sent.
+    pub(super) fn new(number: u64, cancel: CancellationToken) -> Self {
+        Self {
+            number,
+            cancel,
+            label: String::new(),
+            answer: AnswerBuilder::default(),
+            unwritten: String::new(),
+            place: Place::default(),
+            meter: Meter::start(),
+            last_write: None,
+            has_more: false,
+            end: None,
+            note: None,
+            doing: Doing::Waiting,
+            heard: Instant::now(),
+        }
+    }
+
+    /// Sets the provider's name and the model, separated by a space.
+    pub(super) fn set_label(&mut self, label: String) {
+        let provider = label.split(' ').next().unwrap_or_default();
+        self.answer.set_provider(provider);
+        self.label = label;
+    }
+
+    /// Sets the ids of the chat's calls, which new calls must not repeat.
+    pub(super) fn set_ids(&mut self, ids: Ids) {
+        self.answer.set_ids(ids);
+    }
+
+    /// Cancels the request.
+    pub(super) fn stop(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Notes that the user changed the text, perhaps where the answer grows.
+    pub(super) fn touch(&mut self) {
+        self.place.is_touched = true;
+    }
+
+    /// Follows a change of the text: `count` lines replaced `lines`.
+    pub(super) fn move_line(&mut self, lines: &Lines, count: usize) {
+        self.place.line = moved(self.place.line, lines, count);
+    }
+
+    pub(super) fn anchor(&self) -> Option<u64> {
+        self.place.anchor
+    }
+
+    /// When the next write is due; never while the editor has an edit to answer.
+    pub(super) fn next_write(&self, is_busy: bool) -> Option<Instant> {
+        let is_due = !is_busy && (self.end.is_some() || !self.unwritten.is_empty());
+        let last = self.last_write.filter(|_| !self.has_more);
+        is_due.then(|| last.map_or_else(Instant::now, |last| last + FRAME))
+    }
+
+    /// Takes the text of the next write: whole lines, if there are any.
+    fn take_piece(&mut self) -> String {
+        self.has_more = self.unwritten.len() > PIECE;
+        if !self.has_more {
+            return std::mem::take(&mut self.unwritten);
+        }
+        let mut end = PIECE;
+        while !self.unwritten.is_char_boundary(end) {
+            end -= 1;
+        }
+        let piece = &self.unwritten[..end];
+        // Not after a blank, which an editor may trim when it saves.
+        let word = piece.trim_end_matches([' ', '\t']).len();
+        let end = match piece.rfind('\n') {
+            Some(at) => at + 1,
+            None if word > 0 => word,
+            None => end,
+        };
+        let rest = self.unwritten.split_off(end);
+        std::mem::replace(&mut self.unwritten, rest)
+    }
+
+    /// Takes an event of the stream, and adds its text to the unwritten text.
+    fn take(&mut self, event: StreamEvent) -> Option<AnswerEvent> {
+        self.heard = Instant::now();
+        let is_thinking = matches!(event, StreamEvent::Thinking(_));
+        match &event {
+            StreamEvent::Text(_) => self.doing = Doing::Streaming,
+            StreamEvent::ToolUseStart { name } => self.doing = Doing::Calling(name.clone()),
+            StreamEvent::Usage(usage) => self.meter.read(*usage),
+            _ => {}
+        }
+        let answer_event = self.answer.take(event);
+        if is_thinking {
+            self.doing = Doing::Thinking(self.answer.thinking_len());
+        }
+        self.unwritten.push_str(&self.answer.text());
+        answer_event
+    }
+
+    /// Ends the answer early. The reason is written after what has arrived.
+    fn break_off(&mut self, reason: &str, end: AnswerEnd) {
+        self.stop();
+        self.answer.break_off(reason);
+        self.unwritten.push_str(&self.answer.text());
+        self.end = Some(end);
+    }
+}
+
+impl Session {
+    /// Takes events of the stream that answers the request with this number.
+    pub(crate) fn stream(&mut self, number: u64, events: Vec<StreamEvent>) {
+        for event in events {
+            let open = self.request.open_as(number);
+            if open.is_none_or(|open| open.end.is_some()) {
+                return;
+            }
+            // Usage is shown at the end, and an end redraws by itself.
+            if !matches!(event, StreamEvent::Usage(_) | StreamEvent::Stop(_)) {
+                self.view.redraw();
+            }
+            self.stream_event(event);
+        }
+    }
+
+    fn stream_event(&mut self, event: StreamEvent) {
+        match &event {
+            StreamEvent::Text(text) => self.editor.emit(SessionEvent::AnswerText(text.clone())),
+            StreamEvent::ToolUseStart { name } => prepare(&self.policy.rules().options, name),
+            _ => {}
+        }
+        let Some(open) = &mut self.request.open else {
+            return;
+        };
+        if open.note.take().is_some() {
+            self.view.redraw();
+        }
+        match open.take(event) {
+            Some(AnswerEvent::Call(call)) => {
+                let call = answer::key(&call).map(Event::Recorded);
+                call.into_iter().for_each(|it| self.queue.push(it));
+            }
+            Some(AnswerEvent::Complete) => open.end = Some(AnswerEnd::Complete),
+            Some(AnswerEvent::Limited(problem)) => {
+                self.warn(problem.to_string());
+                self.end_request(&problem.what, AnswerEnd::Limited);
+            }
+            Some(AnswerEvent::Failed(problem)) => self.fail_request(&problem),
+            None => {}
+        }
+    }
+
+    fn fail_request(&mut self, problem: &Problem) {
+        self.editor.report_problem(problem);
+        self.end_request(&problem.what, AnswerEnd::Failed);
+    }
+
+    /// Ends the open request early. An answer that has ended, and is only not written yet,
+    /// does not end again.
+    fn end_request(&mut self, reason: &str, end: AnswerEnd) {
+        let open = self.request.open.as_mut();
+        if let Some(open) = open.filter(|open| open.end.is_none()) {
+            open.break_off(reason, end);
+        }
+    }
+
+    pub(crate) fn cancel_request(&mut self) {
+        self.end_request("cancelled by the user", AnswerEnd::Cancelled);
+        self.inform("Cancelled.");
+    }
+
+    /// Ends an answer that has no place in the text any more, because of `why`. What is
+    /// there of it is marked with `reason`.
+    pub(crate) fn lose_request(&mut self, why: &str, reason: &'static str) {
+        let Some(open) = &mut self.request.open else {
+            return;
+        };
+        // The reason of a failure was reported, and nothing is left to write.
+        if open.end == Some(AnswerEnd::Failed) && open.unwritten.is_empty() {
+            return;
+        }
+        open.stop();
+        open.unwritten.clear();
+        open.end = Some(AnswerEnd::Failed);
+        open.place.is_lost = true;
+        self.warn(why.to_owned());
+        self.mark_cut(reason);
+    }
+
+    /// Ends an answer that lost its place, before the mark that says so: a key that the
+    /// user presses on seeing the mark must not find a request. Returns true if there was
+    /// one.
+    pub(crate) fn ends_lost_answer(&mut self) -> bool {
+        let open = self.request.open.as_ref();
+        let is_lost = open.is_some_and(|open| open.place.is_lost);
+        if is_lost {
+            self.end_answer();
+            self.queue.last_first();
+        }
+        is_lost
+    }
+
+    /// Ends the request once its answer is in the buffer.
+    fn end_answer(&mut self) {
+        let Some(open) = self.request.open.take() else {
+            return;
+        };
+        let end = open.end.unwrap_or(AnswerEnd::Failed);
+        let buffer = self.buffer.id();
+        if let Some(anchor) = open.place.anchor {
+            if !open.place.is_lost {
+                self.note_answer_end(&open.place.tail);
+            }
+            let anchor = ReleaseAnchor { buffer, anchor };
+            self.editor.frontend().release_anchor(anchor);
+        }
+        self.note_usage(open.meter);
+        let status = match end {
+            AnswerEnd::Complete => RequestStatus::Success,
+            AnswerEnd::Failed => RequestStatus::Error,
+            AnswerEnd::Limited => RequestStatus::Limit,
+            AnswerEnd::Cancelled => RequestStatus::Cancelled,
+        };
+        self.editor
+            .emit(SessionEvent::RequestFinished { buffer, status });
+        self.view.redraw();
+        self.queue.push(Event::AnswerEnded(end));
+    }
+
+    pub(super) fn warn(&self, text: String) {
+        self.editor.notify(&Notice {
+            level: Level::Warning,
+            text,
+        });
+    }
+}
+
+/// Compiles the schema of a tool while the arguments of its call arrive.
+fn prepare(options: &Options, tool: &str) {
+    if let Some(tool) = options.tools.get(tool) {
+        let (checks, tool) = (options.checks.clone(), tool.clone());
+        tokio::task::spawn_blocking(move || checks.prepare(&tool.name, &tool.input_schema));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(text: &str) -> Vec<String> {
+        let mut open = Open::new(1, CancellationToken::new());
+        open.unwritten = text.to_owned();
+        let piece = std::iter::from_fn(|| Some(open.take_piece()).filter(|it| !it.is_empty()));
+        piece.collect()
+    }
+
+    #[test]
+    fn much_text_is_written_in_pieces_that_end_with_a_line() {
+        let text = "a line of an answer\n".repeat(2_000);
+        let pieces = pieces(&text);
+        assert_eq!(pieces.concat(), text);
+        assert_eq!(pieces.len(), 5);
+        let fits = |piece: &String| piece.len() <= PIECE && piece.ends_with('\n');
+        assert!(pieces.iter().all(fits));
+    }
+
+    #[test]
+    fn a_line_that_is_longer_is_cut_between_characters() {
+        let text = "é".repeat(PIECE);
+        let pieces = pieces(&format!("x{text}"));
+        assert_eq!(pieces.concat(), format!("x{text}"));
+        assert_eq!(pieces[0].len(), PIECE - 1);
+    }
+
+    #[test]
+    fn the_next_piece_of_much_text_waits_for_no_frame() {
+        let mut open = Open::new(1, CancellationToken::new());
+        open.unwritten = "line\n".repeat(PIECE / 4);
+        open.last_write = Some(Instant::now());
+        open.take_piece();
+        let now = Instant::now() + FRAME / 4;
+        assert!(open.next_write(false).is_some_and(|due| due < now));
+        open.take_piece();
+        open.unwritten.push('x');
+        assert!(open.next_write(false).is_some_and(|due| due > now));
+    }
+}

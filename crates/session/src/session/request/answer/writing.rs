@@ -1,0 +1,119 @@
+//! Writes an answer into the chat, at the anchor where it grows.
+
+use chat::document::{Document, Role};
+use chat::text::Text;
+use chat::write;
+use tokio::time::Instant;
+
+use super::Place;
+use crate::protocol::Anchor;
+use crate::session::Session;
+
+/// Most bytes of text before the anchor that are compared.
+const TAIL: usize = 64;
+
+impl Place {
+    /// Returns false if the line on which the answer grows is no longer the model's.
+    fn is_below_marker(&mut self, text: &Text, document: &Document<'_>) -> bool {
+        let line = (self.line < text.line_count()).then(|| text.line(self.line));
+        let before = line.and_then(|line| line.get(..self.column));
+        // Without that text it is unknown where the line went; the editor compares it too.
+        if self.tail.is_empty() || !before.is_some_and(|it| it.ends_with(self.tail.as_bytes())) {
+            return true;
+        }
+        self.is_touched = false;
+        let message = document.message_at(self.line);
+        message.is_some_and(|at| document.messages[at].role == Role::Assistant)
+    }
+}
+
+impl Session {
+    /// Writes what is due of the answer, or ends it. Returns true if it did either.
+    pub(crate) fn write_answer(&mut self) -> bool {
+        let Some(open) = &self.request.open else {
+            return false;
+        };
+        let is_due = |due: Instant| due <= Instant::now() || open.end.is_some();
+        if !open.next_write(false).is_some_and(is_due) {
+            return false;
+        }
+        match open.place.anchor {
+            _ if open.unwritten.is_empty() => self.end_answer(),
+            None => self.write_marker(),
+            Some(anchor) => self.write_piece(anchor),
+        }
+        true
+    }
+
+    fn write_piece(&mut self, anchor: u64) {
+        let Some(open) = &mut self.request.open else {
+            return;
+        };
+        let buffer = &self.buffer;
+        if open.place.is_touched
+            && !open
+                .place
+                .is_below_marker(buffer.text(), &buffer.document())
+        {
+            return self.lose_request(
+                "The @Assistant: line above the answer is gone, so the answer ends here.",
+                "its place in the chat was lost",
+            );
+        }
+        open.last_write = Some(Instant::now());
+        let text = open.take_piece();
+        let (column, tail) = (open.place.column, open.place.tail.clone());
+        self.append(anchor, Some((column, &tail)), &text);
+    }
+
+    /// Writes the marker line of an answer. An empty answer at the end, as a request that
+    /// failed before its first word leaves it, is continued instead.
+    fn write_marker(&mut self) {
+        let document = self.buffer.document();
+        let last = document.messages.last().filter(|last| {
+            let content = last.lines.start + 1..last.lines.end;
+            last.role == Role::Assistant && last.inline.is_none() && document.is_blank(content)
+        });
+        let (edit, line, column) = if let Some(last) = last {
+            let line = last.lines.start;
+            (None, line, document.text().line(line).len())
+        } else {
+            let edit = write::append_message(&document, Role::Assistant, &[]);
+            let marker = edit.replacement.last().map_or(0, String::len);
+            let line = edit.lines.start + edit.replacement.len().saturating_sub(1);
+            (Some(edit), line, marker)
+        };
+        let anchor = Anchor {
+            anchor: self.buffer.next_number(),
+            line,
+            column,
+        };
+        if let Some(open) = &mut self.request.open {
+            open.last_write = Some(Instant::now());
+        }
+        self.apply_marker(edit, Some(anchor));
+    }
+
+    /// Takes over that the editor wrote the marker line and set the anchor.
+    pub(crate) fn marker_written(&mut self, at: Anchor) {
+        if let Some(open) = &mut self.request.open {
+            open.place.anchor = Some(at.anchor);
+        }
+        self.answer_grew(at.line, at.column);
+    }
+
+    /// Remembers where the answer ends now, and the text before that.
+    pub(crate) fn answer_grew(&mut self, line: usize, column: usize) {
+        let bytes = self.buffer.text().line(line);
+        let before = String::from_utf8_lossy(&bytes[..column.min(bytes.len())]);
+        let mut start = before.len().saturating_sub(TAIL);
+        while !before.is_char_boundary(start) {
+            start += 1;
+        }
+        if let Some(open) = &mut self.request.open {
+            open.place.line = line;
+            open.place.column = column;
+            open.place.tail = before[start..].to_owned();
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Builds a request from the document: resolves the files and expressions that its text
+//! refers to. If one cannot be resolved, nothing is sent.
+//!
+//! On a blocking thread: a long chat takes some milliseconds, and keys must not wait.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agent::answer::Ids;
+use chat::Problem;
+use chat::document::{Document, Parsed};
+use chat::prompt::{Own, Prompt, build_with};
+use chat::text::Text;
+use tokio::sync::mpsc;
+
+use super::references::Unresolved;
+use crate::frontmatter::{self, Evaluated, Expansion as Value, Known, Source};
+use crate::references::{Agreed, Folders, Trouble, resolve};
+use crate::rules::Rules;
+use crate::session::{Input, Session};
+use crate::state_dir;
+use crate::trust::Trust;
+
+/// Everything that a request is built from.
+pub(super) struct RequestSource {
+    text: Arc<Text>,
+    parsed: Arc<Parsed>,
+    rules: Arc<Rules>,
+    folders: Folders,
+    /// The chat, which the trust store knows by its path.
+    path: Option<PathBuf>,
+    /// Files that the user agreed to send in this session.
+    agreed: Agreed,
+    inbox: mpsc::WeakUnboundedSender<Input>,
+}
+
+/// A request that is ready to be encoded.
+pub(super) struct Built {
+    pub(super) prompt: Prompt,
+    /// Ids of the calls in the chat, which the answer's calls must not repeat.
+    pub(super) ids: Ids,
+}
+
+impl Session {
+    pub(super) fn request_source(&self) -> RequestSource {
+        let (text, parsed) = self.buffer.share();
+        RequestSource {
+            text,
+            parsed,
+            rules: self.policy.rules().clone(),
+            folders: Folders {
+                chat: self.disk.folder(),
+                project: self.disk.cwd().to_owned(),
+                home: tools::variable_os("HOME").map(PathBuf::from),
+                secrets: self.sandbox().secrets(),
+            },
+            path: self.disk.path().map(PathBuf::from),
+            agreed: self.request.references.agreed.clone(),
+            inbox: self.inbox.clone(),
+        }
+    }
+}
+
+impl RequestSource {
+    /// Returns the request with all references resolved.
+    ///
+    /// # Errors
+    ///
+    /// References cannot be sent, each with its line; or the thread panicked.
+    pub(super) async fn build(self) -> Result<Built, Problem> {
+        let built = tokio::task::spawn_blocking(move || self.resolved()).await;
+        built.unwrap_or_else(|error| {
+            Err(problem(format!(
+                "The request cannot be put together: {error}."
+            )))
+        })
+    }
+
+    fn resolved(&self) -> Result<Built, Problem> {
+        let document = Document::of(&self.text, self.parsed.clone());
+        let own = self
+            .own(&document)
+            .map_err(|troubles| self.unresolved(troubles))?;
+        Ok(Built {
+            prompt: build_with(&document, &self.rules.offered, &own),
+            ids: Ids::of(&document),
+        })
+    }
+
+    /// Resolves the references of the user's messages.
+    fn own(&self, document: &Document<'_>) -> Result<Own, Vec<Trouble>> {
+        let referring = chat::references::in_document(document);
+        let mut own = Own::new();
+        let mut troubles = Vec::new();
+        let mut fresh = None;
+        // The trust store is read only if there is something to resolve.
+        let stored = self.path.as_deref().filter(|_| !referring.is_empty());
+        let stored = stored.map(|path| Trust::open(&state_dir::path()).sendable(path));
+        let agreed = self.agreed.clone().or(stored.unwrap_or_default());
+        for (index, pieces) in referring {
+            let mut evaluate = |code: &str| self.value(code, &mut fresh);
+            match resolve(&pieces, &self.folders, &mut evaluate, &agreed) {
+                Ok(parts) => drop(own.insert(index, parts)),
+                Err(found) => troubles.extend(found),
+            }
+        }
+        if troubles.is_empty() {
+            Ok(own)
+        } else {
+            Err(troubles)
+        }
+    }
+
+    /// Reports references that cannot be sent to the session, which shows them.
+    fn unresolved(&self, troubles: Vec<Trouble>) -> Problem {
+        let lines: Vec<String> = troubles
+            .iter()
+            .map(|it| format!("Line {}: {}", it.line + 1, it.message))
+            .collect();
+        if let Some(inbox) = self.inbox.upgrade() {
+            let unresolved = troubles.into_iter();
+            let unresolved = unresolved.map(|it| Unresolved::of(it, &self.text));
+            drop(inbox.send(Input::Unresolved(unresolved.collect())));
+        }
+        problem(format!("{} Nothing was sent.", lines.join(" ")))
+    }
+
+    /// Returns an expression's value, with the variables of the frontmatter if there is one.
+    fn value(&self, code: &str, fresh: &mut Option<Evaluated>) -> Result<Value, String> {
+        if let Some(evaluated) = &self.rules.evaluated {
+            return evaluated.expression(code);
+        }
+        let evaluated = match fresh {
+            Some(evaluated) => evaluated,
+            None => {
+                let empty = Source {
+                    language: "lua".to_owned(),
+                    ..Source::default()
+                };
+                let engine = frontmatter::evaluate(&empty, &Known::default());
+                fresh.insert(engine.map_err(|failure| failure.message)?)
+            }
+        };
+        evaluated.expression(code)
+    }
+}
+
+fn problem(what: String) -> Problem {
+    Problem::new(what, "Mend it and press Ctrl-] again.")
+}

@@ -1,0 +1,72 @@
+//! A dry run: reports what a key would send and run, and does neither.
+
+use chat::Problem;
+use chat::cycle::Event;
+use chat::prompt::Prompt;
+use chat::tool::ToolOutcome;
+use provider::{Endpoint, HeaderValue, Parameters};
+use serde_json::Value;
+
+use crate::editor::Editor;
+use crate::endpoint::Destination;
+use crate::frontend::{SessionEvent, WouldRun, WouldSend};
+use crate::session::Session;
+use crate::session::calls::Run;
+
+impl Session {
+    /// Reports that a call would run; it ends without having run.
+    pub(crate) fn report_call(&mut self, Run { call, input, by }: Run) {
+        self.editor.emit(SessionEvent::WouldRun(WouldRun {
+            call: call.clone(),
+            input,
+            by,
+        }));
+        let outcome = ToolOutcome::Cancelled("This was a dry run.".to_owned());
+        let ended = Event::ToolsFinished(vec![(call, outcome)]);
+        self.queue.push(ended);
+    }
+}
+
+/// Reports what would be sent.
+///
+/// # Errors
+///
+/// Nothing could be sent.
+pub(crate) fn report_request(
+    editor: &Editor,
+    destination: Result<Destination, Problem>,
+    prompt: Result<Prompt, Problem>,
+) -> Result<(), Problem> {
+    let would = match (destination?, prompt?) {
+        (Destination::Tutor, _) => WouldSend {
+            url: "nowhere: the tutor is built in".to_owned(),
+            headers: Vec::new(),
+            body: Value::Null,
+        },
+        (Destination::Server(endpoint, parameters), prompt) => {
+            request(&prompt, &endpoint, &parameters)?
+        }
+    };
+    editor.emit(SessionEvent::WouldSend(would));
+    Ok(())
+}
+
+fn request(
+    prompt: &Prompt,
+    endpoint: &Endpoint,
+    parameters: &Parameters,
+) -> Result<WouldSend, Problem> {
+    let request = provider::encode(prompt, endpoint, parameters)?;
+    let headers = request.headers.iter().map(|(name, value)| {
+        let shown = match value {
+            HeaderValue::Plain(text) => text.clone(),
+            HeaderValue::Secret(_) => "(a secret)".to_owned(),
+        };
+        (name.to_string(), shown)
+    });
+    Ok(WouldSend {
+        headers: headers.collect(),
+        body: serde_json::from_slice(&request.body).unwrap_or_default(),
+        url: request.url,
+    })
+}

@@ -1,0 +1,68 @@
+//! What an open request is doing, for the spinner.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Request;
+use super::answer::Open;
+
+/// Silence after which an answer counts as stalled: models pause for a second or two, and
+/// users wonder after five.
+const STALLED: Duration = Duration::from_secs(5);
+
+/// What a request is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// Nothing has arrived yet.
+    Waiting,
+    /// The model thinks; number of characters so far.
+    Thinking(usize),
+    /// The model writes a call of this tool.
+    Calling(String),
+    /// Text arrives.
+    Streaming,
+}
+
+impl Open {
+    /// When an answer that has begun counts as stalled, unless more of it arrives.
+    pub(super) fn stalls_at(&self) -> Option<Instant> {
+        let has_begun = self.doing != Doing::Waiting && self.end.is_none();
+        has_begun.then(|| self.heard + STALLED)
+    }
+}
+
+impl Request {
+    /// Returns the state of the open request, its label, and how long it has stalled in
+    /// milliseconds.
+    pub(crate) fn progress(&self) -> Option<(&'static str, String, Option<u64>)> {
+        let open = self.open.as_ref()?;
+        let label = &open.label;
+        if open.stalls_at().is_some_and(|at| at <= Instant::now()) {
+            let silence = u64::try_from(open.heard.elapsed().as_millis()).unwrap_or(u64::MAX);
+            return Some((
+                "stalled",
+                format!("No data from {label} for"),
+                Some(silence),
+            ));
+        }
+        let (state, label) = match &open.doing {
+            Doing::Waiting => ("waiting", open.note.as_ref().unwrap_or(label).clone()),
+            Doing::Thinking(count) => {
+                let count = characters(*count);
+                ("thinking", format!("{label} is thinking ({count})"))
+            }
+            Doing::Calling(name) => ("waiting", format!("{label} writes a call of {name}")),
+            Doing::Streaming => ("streaming", label.clone()),
+        };
+        Some((state, label, None))
+    }
+}
+
+/// Formats a count in steps, so that it is not drawn again for each character.
+fn characters(count: usize) -> String {
+    match count {
+        0..1000 => format!("{} characters", count / 50 * 50),
+        _ => format!("{:.1}k characters", count as f64 / 1000.0),
+    }
+}

@@ -1,0 +1,137 @@
+//! References of the user's text that could not be sent: shown at their lines until these
+//! change, and allowed by `:Flemma allow-file`.
+
+use std::path::{Path, PathBuf};
+
+use chat::Problem;
+use chat::text::Text;
+use tools::{Fingerprint, RealPath};
+
+use crate::protocol::DiagnosticItem;
+use crate::references::{Agreed, Refusal, Trouble, What};
+use crate::session::Session;
+use crate::state_dir;
+use crate::trust::Trust;
+
+/// The references of the last request.
+#[derive(Default)]
+pub(super) struct References {
+    /// Those that could not be sent.
+    pub(super) unresolved: Vec<Unresolved>,
+    /// Files outside the project that the user lets this chat send.
+    pub(super) agreed: Agreed,
+}
+
+/// A reference that could not be sent.
+pub struct Unresolved {
+    trouble: Trouble,
+    /// Text of its line then: the problem is of no other text.
+    text: Vec<u8>,
+}
+
+impl Unresolved {
+    pub(super) fn of(trouble: Trouble, text: &Text) -> Self {
+        let line = trouble.line.min(text.line_count() - 1);
+        let text = text.line(line).to_vec();
+        Self { trouble, text }
+    }
+
+    /// Returns true if the line has not changed since.
+    fn is_current(&self, text: &Text) -> bool {
+        self.trouble.line < text.line_count() && text.line(self.trouble.line) == self.text
+    }
+
+    /// The file that the user may allow.
+    fn file(&self) -> Option<&Path> {
+        match &self.trouble.what {
+            What::File(Refusal::Outside(path, _) | Refusal::Secret(path, ..)) => Some(path),
+            _ => None,
+        }
+    }
+}
+
+impl Session {
+    pub(crate) fn set_unresolved(&mut self, unresolved: Vec<Unresolved>) {
+        self.request.references.unresolved = unresolved;
+        self.view.redraw();
+    }
+
+    /// Returns the errors at the lines of references.
+    pub(crate) fn reference_remarks(&self) -> Vec<DiagnosticItem> {
+        let text = self.buffer.text();
+        let unresolved = self.request.references.unresolved.iter();
+        let remark = |it: &Unresolved| DiagnosticItem {
+            line: it.trouble.line,
+            end_line: it.trouble.line + 1,
+            message: it.trouble.message.clone(),
+            severity: "error",
+            fix: None,
+        };
+        unresolved
+            .filter(|it| it.is_current(text))
+            .map(remark)
+            .collect()
+    }
+
+    /// `:Flemma allow-file`: lets this chat send the files outside the project, and the
+    /// secrets, that this line refers to.
+    pub(crate) fn allow_file(&mut self, line: usize) {
+        let text = self.buffer.text();
+        let unresolved = &self.request.references.unresolved;
+        let here = unresolved
+            .iter()
+            .filter(|it| it.trouble.line == line && it.is_current(text));
+        let files: Vec<PathBuf> = here.filter_map(|it| it.file().map(PathBuf::from)).collect();
+        if files.is_empty() {
+            return self.inform(
+                "No file outside the project and no secret was found on this line. Press Ctrl-] first: what cannot be sent is named \
+                 at its line.",
+            );
+        }
+        for file in &files {
+            self.allow(file);
+        }
+        let is_allowed = |it: &Unresolved| {
+            it.file()
+                .is_some_and(|file| files.iter().any(|it| it == file))
+        };
+        let unresolved = &mut self.request.references.unresolved;
+        unresolved.retain(|it| !is_allowed(it));
+        self.view.redraw();
+    }
+
+    /// Lets this chat send a file with the content that it has now.
+    fn allow(&mut self, file: &Path) {
+        let shown = file.display().to_string();
+        let shown = shown.escape_debug();
+        let content = match RealPath::of(file).and_then(|it| Fingerprint::of_file(&it)) {
+            Ok(content) => content,
+            Err(error) => {
+                let problem = format!("Nothing was agreed to: {error}");
+                return self.editor.report_problem(&Problem::new(problem, ""));
+            }
+        };
+        let agreed = &mut self.request.references.agreed;
+        agreed.add(file.to_owned(), Some(content.clone()));
+        let store = Trust::open(&state_dir::path());
+        let stored = self
+            .disk
+            .path()
+            .map(|chat| store.let_send(chat, file, &content));
+        match stored {
+            Some(Ok(())) => self.inform(&format!(
+                "This chat may send {shown} as it is now; when it has changed you are asked again. :Flemma trust! takes \
+                 that back."
+            )),
+            None => self.inform(&format!(
+                "This chat may send {shown} until it is closed; with a file of its own it would be remembered."
+            )),
+            Some(Err(error)) => self.editor.report_problem(&Problem::new(
+                format!(
+                    "This chat may send {shown} until it is closed. It cannot be remembered for longer: {error}."
+                ),
+                "",
+            )),
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Sends a request: where it goes, what is asked, and the stream that answers it.
+//!
+//! [`super::answer`] writes the answer into the buffer.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agent::transport;
+use chat::Problem;
+use chat::prompt::Prompt;
+use provider::{StreamEvent, TextCalls};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::Open;
+use super::build_request::RequestSource;
+use super::dry_run::report_request;
+use crate::digest::sha256;
+use crate::editor::Editor;
+use crate::endpoint::{self, Destination};
+use crate::frontend::SessionEvent;
+use crate::models::{Models, Note};
+use crate::session::{Input, Session};
+use crate::settings::Settings;
+use crate::usage::Tariff;
+use crate::{route, status};
+
+/// A pause of an answer in which the user can have pressed a cancel.
+const PAUSE: Duration = Duration::from_millis(10);
+
+type Inbox = mpsc::UnboundedSender<Input>;
+type Batches = mpsc::UnboundedReceiver<Vec<StreamEvent>>;
+
+impl Session {
+    /// Sends the chat to its provider.
+    pub(crate) fn send(&mut self) {
+        let document = self.buffer.document();
+        let source = self.request_source();
+        self.follow_answer(&document);
+        self.request.references.unresolved.clear();
+        self.note_request();
+        let number = self.buffer.next_number();
+        let cancel = CancellationToken::new();
+        self.request.open = Some(Open::new(number, cancel.clone()));
+        let buffer = self.buffer.id();
+        self.editor.emit(SessionEvent::RequestStarted { buffer });
+        let Some(inbox) = self.inbox.upgrade() else {
+            return;
+        };
+        let sending = Sending {
+            number,
+            settings: self.policy.rules().settings.clone(),
+            models: self.shared.models.clone(),
+            editor: self.editor.clone(),
+            is_tutor: status::is_tutor_chat(self.disk.path()),
+            cache_key: self.cache_key(),
+            inbox,
+            cancel,
+        };
+        tokio::spawn(sending.run(source));
+    }
+
+    /// The key by which a provider caches this conversation: half a digest of the path,
+    /// which the provider must not learn.
+    fn cache_key(&self) -> Option<String> {
+        let path = self.disk.path()?;
+        let mut digest = sha256(path.as_os_str().as_encoded_bytes());
+        digest.truncate(32);
+        Some(digest)
+    }
+
+    /// Takes over where the request with this number goes, and its prices.
+    pub(crate) fn label(&mut self, number: u64, label: String, tariff: Option<Tariff>) {
+        if let Some(open) = self.request.open_as(number) {
+            open.set_label(label);
+            open.meter.tariff = tariff;
+            open.note = None;
+            self.view.redraw();
+        }
+    }
+
+    /// Warns the user that requests do not do everything that they were asked to: once,
+    /// not for each request of autopilot.
+    pub(crate) fn remark(&mut self, text: String) {
+        if self.request.is_new_remark(&text) {
+            self.warn(text);
+        }
+    }
+
+    /// Shows what the request waits for, in place of its label.
+    pub(crate) fn note(&mut self, number: u64, note: String) {
+        if let Some(open) = self.request.open_as(number) {
+            self.editor.emit(SessionEvent::RequestNote(note.clone()));
+            open.note = Some(note);
+            self.view.redraw();
+        }
+    }
+}
+
+/// The task of a request: finds its provider, builds its body, and receives its answer.
+/// Everything it finds goes to the session's inbox.
+struct Sending {
+    number: u64,
+    settings: Settings,
+    models: Arc<dyn Models>,
+    editor: Editor,
+    is_tutor: bool,
+    cache_key: Option<String>,
+    inbox: Inbox,
+    cancel: CancellationToken,
+}
+
+impl Sending {
+    async fn run(mut self, source: RequestSource) {
+        let cancel = self.cancel.clone();
+        let destination = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return,
+            found = self.destination() => found,
+        };
+        let label = destination.as_ref().map(route::label).unwrap_or_default();
+        let tariff = destination.as_ref().ok().and_then(tariff);
+        self.tell(Input::Label(self.number, label, tariff));
+        let prompt = source.build().await.map(|built| {
+            self.tell(Input::Ids(self.number, built.ids));
+            built.prompt
+        });
+        for text in self.remarks(&destination, &prompt) {
+            self.tell(Input::Remark(text));
+        }
+        let calls = text_calls(&destination, &prompt);
+        if let Some(batches) = self.exchange(destination, prompt) {
+            self.relay(batches, calls).await;
+        }
+    }
+
+    /// Starts to receive the answer. Returns `None` for a dry run, which sends nothing.
+    fn exchange(
+        &self,
+        destination: Result<Destination, Problem>,
+        prompt: Result<Prompt, Problem>,
+    ) -> Option<Batches> {
+        let (events, batches) = mpsc::unbounded_channel();
+        if self.editor.is_dry_run() {
+            let problem = report_request(&self.editor, destination, prompt).err()?;
+            drop(events.send(vec![StreamEvent::Error(problem)]));
+        } else {
+            let (models, note) = (self.models.clone(), Box::new(self.note()));
+            let cancel = self.cancel.clone();
+            let exchange = exchange(models, destination, prompt, events, note, cancel);
+            tokio::spawn(exchange);
+        }
+        Some(batches)
+    }
+
+    fn tell(&self, input: Input) {
+        drop(self.inbox.send(input));
+    }
+
+    /// Returns a function that shows what the request waits for.
+    fn note(&self) -> impl Fn(String) + Send + Sync + use<> {
+        let (inbox, number) = (self.inbox.clone(), self.number);
+        move |text| drop(inbox.send(Input::Note(number, text)))
+    }
+
+    async fn destination(&mut self) -> Result<Destination, Problem> {
+        if self.is_tutor {
+            return Ok(Destination::Tutor);
+        }
+        let mut found = route::find(self.settings.clone(), &self.note()).await;
+        if let Ok(Destination::Server(_, parameters)) = &mut found {
+            parameters.cache_key = self.cache_key.take();
+        }
+        found
+    }
+
+    /// Returns what the user should know before the answer: options that the provider
+    /// cannot follow, parts that it does not take, and calls that will come as text.
+    fn remarks(
+        &self,
+        destination: &Result<Destination, Problem>,
+        prompt: &Result<Prompt, Problem>,
+    ) -> Vec<String> {
+        let Ok(to) = destination else {
+            return Vec::new();
+        };
+        let prompt = prompt.as_ref().ok();
+        let unmet = unmet(to, &self.settings);
+        let lost = prompt.and_then(|it| not_taken(to, it));
+        // Neovim shows such calls in the chat.
+        let text_calls = prompt.filter(|_| self.editor.is_headless());
+        let text_calls = text_calls.and_then(|it| calls_in_words(to, it));
+        unmet.into_iter().chain(lost).chain(text_calls).collect()
+    }
+
+    /// Passes the answer on as it arrives.
+    async fn relay(&self, mut batches: Batches, mut calls: Option<TextCalls>) {
+        let mut heard = Instant::now();
+        while let Some(mut batch) = batches.recv().await {
+            // A process that was stopped finds text and keys at once when it continues.
+            // A cancel that was pressed meanwhile is taken first.
+            if heard.elapsed() >= PAUSE {
+                self.editor.frontend().catch_up().await;
+            }
+            heard = Instant::now();
+            if let Some(calls) = &mut calls {
+                batch = calls.read(batch);
+            }
+            self.tell(Input::Stream(self.number, batch));
+        }
+    }
+}
+
+/// Returns a warning about options that the provider cannot follow.
+fn unmet(destination: &Destination, settings: &Settings) -> Option<String> {
+    match destination {
+        Destination::Server(endpoint, parameters) => {
+            endpoint::unmet(&endpoint.provider, settings, parameters)
+        }
+        Destination::Tutor => None,
+    }
+}
+
+/// Returns a warning about files of which the model sees only the names.
+fn not_taken(destination: &Destination, prompt: &Prompt) -> Option<String> {
+    let Destination::Server(endpoint, parameters) = destination else {
+        return None;
+    };
+    let names = provider::not_taken(prompt, endpoint.protocol, &parameters.about);
+    let who = match parameters.model.as_str() {
+        "" => endpoint.provider.clone(),
+        model => format!("{} ({model})", endpoint.provider),
+    };
+    (!names.is_empty()).then(|| {
+        format!(
+            "{who} takes no such files, so the model sees only the names of: {}.",
+            names.join(", ")
+        )
+    })
+}
+
+/// Returns a note that the model can't call tools by itself, if there are any.
+fn calls_in_words(destination: &Destination, prompt: &Prompt) -> Option<String> {
+    let Destination::Server(endpoint, parameters) = destination else {
+        return None;
+    };
+    let model = match parameters.model.as_str() {
+        "" => &endpoint.provider,
+        model => model,
+    };
+    (parameters.text_tools && !prompt.tools.is_empty()).then(|| {
+        format!(
+            "{model} can't call tools by itself. They are described in the prompt, and its calls are read from its text."
+        )
+    })
+}
+
+/// Sends the prompt, and the answer or the reason why there is none to `events`.
+async fn exchange(
+    models: Arc<dyn Models>,
+    destination: Result<Destination, Problem>,
+    prompt: Result<Prompt, Problem>,
+    events: transport::Events,
+    note: Note,
+    cancel: CancellationToken,
+) {
+    match (destination, prompt) {
+        (Ok(destination), Ok(prompt)) => {
+            models
+                .answer(destination, prompt, events, note, cancel)
+                .await;
+        }
+        (Err(problem), _) | (_, Err(problem)) => {
+            drop(events.send(vec![StreamEvent::Error(problem)]))
+        }
+    }
+}
+
+/// Returns the parser of calls in the answer's text, if the model can't make calls.
+fn text_calls(
+    destination: &Result<Destination, Problem>,
+    prompt: &Result<Prompt, Problem>,
+) -> Option<TextCalls> {
+    match (destination, prompt) {
+        (Ok(Destination::Server(_, parameters)), Ok(prompt)) if parameters.text_tools => {
+            Some(TextCalls::new(prompt.tools.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the prices of a request; the tutor costs nothing.
+fn tariff(destination: &Destination) -> Option<Tariff> {
+    match destination {
+        Destination::Tutor => None,
+        Destination::Server(endpoint, parameters) => Some(Tariff::of(endpoint, parameters)),
+    }
+}

@@ -1,0 +1,135 @@
+//! The usage and cost of this chat's requests. [`crate::usage`] adds them up.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use provider::Usage;
+
+use crate::protocol::{Display, UsageEntry, UsageNote};
+use crate::session::Session;
+use crate::usage::{Entry, Sums, Tariff, dollars};
+
+/// The usage of an open request so far.
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    /// Prices of the model; `None` until the provider is known.
+    pub(super) tariff: Option<Tariff>,
+    usage: Usage,
+    /// Milliseconds since 1970.
+    started: u64,
+}
+
+impl Meter {
+    /// A meter of a request that starts now.
+    pub(super) fn start() -> Self {
+        Self {
+            started: now(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes over new figures. Each replaces an earlier one.
+    pub(super) fn read(&mut self, usage: Usage) {
+        self.usage.replace(usage);
+    }
+}
+
+impl Session {
+    /// Adds the usage of a request to the ledger, and shows it.
+    pub(super) fn note_usage(&self, meter: Meter) {
+        let Some(tariff) = meter.tariff else { return };
+        if meter.usage == Usage::default() {
+            return;
+        }
+        let entry = Entry {
+            buffer: self.buffer.id(),
+            path: self.disk.path().map(PathBuf::from),
+            tariff,
+            usage: meter.usage,
+            time: (meter.started, now()),
+        };
+        let note = self.usage_note(entry);
+        self.editor.show(Display::Usage(Box::new(note)));
+    }
+
+    fn usage_note(&self, entry: Entry) -> UsageNote {
+        let buffer = entry.buffer;
+        let sums = entry.sums();
+        let request = UsageEntry {
+            provider: entry.tariff.provider.clone(),
+            model: entry.tariff.model.clone(),
+            path: entry.path.as_ref().map(|path| path.display().to_string()),
+            started_at: entry.time.0,
+            completed_at: entry.time.1,
+            cost: entry.cost().map(|cost| cost.total()),
+            sums,
+        };
+        let ledger = &self.shared.ledger;
+        ledger.add(entry);
+        let session = ledger.sums(None);
+        let chat = ledger.sums(Some(buffer));
+        let seconds = &self.policy.rules().settings.ui.usage;
+        UsageNote {
+            buffer,
+            lines: float(&request, &chat, &session),
+            seconds: seconds.as_u64().unwrap_or_default(),
+            request,
+            session,
+        }
+    }
+
+    /// The status line of an idle chat: what it cost.
+    pub(crate) fn usage_text(&self) -> String {
+        let sums = self.shared.ledger.sums(Some(self.buffer.id()));
+        match sums.requests {
+            0 => String::new(),
+            _ => sums.line(),
+        }
+    }
+
+    /// Shows `:Flemma usage`.
+    pub(crate) fn report_usage(&self) {
+        let ledger = &self.shared.ledger;
+        let mut lines = Vec::new();
+        if let Some(latest) = ledger.latest(self.buffer.id()) {
+            let Tariff {
+                provider, model, ..
+            } = &latest.tariff;
+            lines.push(format!("Latest answer ({provider} {model})"));
+            lines.extend(latest.sums().table().into_iter().skip(1));
+            lines.push(String::new());
+        }
+        lines.push("This chat, since Neovim started".to_owned());
+        lines.extend(ledger.sums(Some(self.buffer.id())).table());
+        lines.push(String::new());
+        lines.push("All chats".to_owned());
+        lines.extend(ledger.sums(None).table());
+        lines.push(String::new());
+        lines.push("Tokens. What is from or into a cache is not counted as read.".to_owned());
+        self.editor.report("usage", lines);
+    }
+}
+
+/// The lines that are shown for a moment after an answer.
+fn float(request: &UsageEntry, chat: &Sums, session: &Sums) -> Vec<String> {
+    let name = match request.model.is_empty() {
+        true => request.provider.clone(),
+        false => request.model.clone(),
+    };
+    let mut lines = vec![name, request.sums.line()];
+    if chat.requests > 1 {
+        lines.push(format!("chat: {}", chat.line()));
+    }
+    if session.requests > chat.requests {
+        let cost = dollars(session.input_cost + session.output_cost);
+        lines.push(format!("all chats: {} requests, {cost}", session.requests));
+    }
+    lines
+}
+
+/// Milliseconds since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let millis = since.unwrap_or(Duration::ZERO).as_millis();
+    u64::try_from(millis).unwrap_or(u64::MAX)
+}

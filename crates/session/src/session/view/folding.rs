@@ -1,0 +1,272 @@
+//! The folds that the editor was sent, and which of them may have changed.
+
+use chat::folds::{FoldKind, Part};
+use chat::text::Lines;
+use tokio::time::Instant;
+
+use super::folds::Seen;
+use crate::session::buffer::moved;
+
+/// The state of a chat's folds in the editor.
+#[derive(Debug)]
+pub(super) struct Folding {
+    /// By their first lines.
+    pub(super) sent: Vec<SentPart>,
+    /// The first line that may differ from what was sent; absent when nothing does.
+    pub(super) dirty: Option<usize>,
+    /// Lines that the last change inserted.
+    inserted: Lines,
+    /// When the next message is due.
+    pub(super) due: Option<Instant>,
+    /// Calls and errors that the user had to see when the chat was last drawn.
+    pub(super) seen: Seen,
+    /// Whether nothing was sent yet.
+    pub(super) fresh: bool,
+    /// Whether not all of the text was sent once.
+    pub(super) opening: bool,
+}
+
+impl Default for Folding {
+    fn default() -> Self {
+        Self {
+            sent: Vec::new(),
+            dirty: Some(0),
+            inserted: 0..0,
+            due: None,
+            seen: Seen::new(),
+            fresh: true,
+            opening: true,
+        }
+    }
+}
+
+/// The folds of one part of the document as they were sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SentPart {
+    /// Its first line.
+    pub(super) first: usize,
+    /// Its folds, relative to the first line.
+    pub(super) folds: Vec<(Lines, FoldKind)>,
+    /// Number of blocks that the user must see.
+    pub(super) errors: usize,
+    /// Digest of the fold texts.
+    pub(super) texts: u64,
+    /// Whether its text changed since.
+    pub(super) edited: bool,
+    /// Whether lines were added or removed at its folds, which Neovim may have cut.
+    pub(super) reshaped: bool,
+}
+
+impl SentPart {
+    /// The state of a part with this many errors, once it is sent.
+    pub(super) fn new(part: &Part, errors: usize, texts: u64) -> Self {
+        Self {
+            first: part.lines.start,
+            folds: Self::shape(part).collect(),
+            errors,
+            texts,
+            edited: false,
+            reshaped: false,
+        }
+    }
+
+    /// Returns the folds of a part, relative to its first line.
+    pub(super) fn shape(part: &Part) -> impl Iterator<Item = (Lines, FoldKind)> {
+        let first = part.lines.start;
+        let folds = part.folds.iter();
+        folds.map(move |fold| (fold.lines.start - first..fold.lines.end - first, fold.kind))
+    }
+
+    /// Returns true if a line is in or above one of its folds.
+    fn reaches(&self, line: usize) -> bool {
+        let mut folds = self.folds.iter();
+        folds.any(|(lines, _)| line < self.first + lines.end)
+    }
+}
+
+impl Folding {
+    /// Follows a change of the text: `count` lines replaced `lines`.
+    pub(super) fn changed(&mut self, lines: &Lines, count: usize) {
+        let start = self.part_start(lines.start);
+        self.dirty = Some(self.dirty.unwrap_or(start).min(start));
+        let reshapes = lines.len() != 1 || count != 1;
+        let known = self.sent.len();
+        if reshapes {
+            self.sent.retain(|part| !lines.contains(&part.first));
+        }
+        let lost = self.sent.len() < known;
+        let below = self.sent.partition_point(|it| it.first <= lines.start);
+        let here = below.saturating_sub(1);
+        if let Some(part) = self.sent.get_mut(here) {
+            part.edited = true;
+            part.reshaped |= lost || reshapes && part.reaches(lines.start);
+        }
+        // An undo that brings back a line right above a fold cuts the fold, and leaves a
+        // piece of it above.
+        let above = here.checked_sub(1).filter(|_| lines.is_empty());
+        if let Some([above, part]) = above.and_then(|at| self.sent.get_mut(at..=here)) {
+            above.reshaped |= part.first == lines.start && part.reshaped;
+        }
+        for part in self.sent.iter_mut().skip(here) {
+            part.first = moved(part.first, lines, count);
+        }
+        self.follow_move(lines, count);
+    }
+
+    /// Returns the first line of the part that contains a line. A change there may end the
+    /// part earlier: without its closing fence, a block no longer hides the headers in it.
+    fn part_start(&self, line: usize) -> usize {
+        let below = self.sent.partition_point(|it| it.first <= line);
+        let part = below.checked_sub(1).and_then(|at| self.sent.get(at));
+        part.map_or(line, |part| part.first)
+    }
+
+    /// Notes where `:move` put lines and their folds: it inserts lines, then deletes them.
+    fn follow_move(&mut self, lines: &Lines, count: usize) {
+        let inserted = std::mem::take(&mut self.inserted);
+        if lines.is_empty() {
+            self.inserted = lines.start..lines.start + count;
+        } else if count == 0 && lines.len() == inserted.len() {
+            let line = moved(inserted.start, lines, count);
+            let below = self.sent.partition_point(|it| it.first <= line);
+            if let Some(part) = self.sent.get_mut(below.saturating_sub(1)) {
+                part.reshaped = true;
+            }
+        }
+    }
+
+    /// Forgets what was sent, so that all folds are sent again.
+    pub(super) fn begin_again(&mut self) {
+        let seen = std::mem::take(&mut self.seen);
+        *self = Self {
+            seen,
+            ..Self::default()
+        };
+    }
+
+    /// Returns the part that begins at the first of these lines, and true if no other part
+    /// begins in them.
+    pub(super) fn part(&self, lines: &Lines) -> (Option<&SentPart>, bool) {
+        let before = |line: usize| self.sent.partition_point(|it| it.first < line);
+        let found = self.sent.get(before(lines.start)..before(lines.end));
+        let first = found.and_then(|found| found.first());
+        let first = first.filter(|it| it.first == lines.start);
+        let others = found.map_or(0, <[_]>::len) - usize::from(first.is_some());
+        (first, others == 0)
+    }
+
+    /// Notes the parts that are sent now. `starts` are the first lines of all parts that were
+    /// compared; from line `rest` on there is more to send.
+    pub(super) fn note(&mut self, news: Vec<SentPart>, starts: &[usize], rest: Option<usize>) {
+        let first = starts.first().copied().unwrap_or_default();
+        self.sent.retain(|it| {
+            let elsewhere = it.first < first || rest.is_some_and(|rest| rest <= it.first);
+            elsewhere || starts.binary_search(&it.first).is_ok()
+        });
+        for part in news {
+            let at = self.sent.partition_point(|it| it.first < part.first);
+            let same = self.sent.get(at).is_some_and(|it| it.first == part.first);
+            self.sent.splice(at..at + usize::from(same), [part]);
+        }
+        self.fresh = false;
+        self.opening &= rest.is_some();
+        self.dirty = rest;
+        // The rest is sent without another pause.
+        self.due = self.due.filter(|_| rest.is_some());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(first: usize, folds: &[(usize, usize)]) -> SentPart {
+        let folds = folds.iter();
+        SentPart {
+            first,
+            folds: folds.map(|it| (it.0..it.1, FoldKind::Thinking)).collect(),
+            errors: 0,
+            texts: 0,
+            edited: false,
+            reshaped: false,
+        }
+    }
+
+    /// First lines of the parts, with `e` where edited and `r` where reshaped.
+    fn after(lines: Lines, count: usize) -> String {
+        let mut folding = Folding {
+            sent: vec![
+                sent(0, &[(0, 4)]),
+                sent(4, &[(0, 6), (1, 3)]),
+                sent(10, &[(2, 4)]),
+                sent(20, &[]),
+            ],
+            dirty: None,
+            ..Folding::default()
+        };
+        folding.changed(&lines, count);
+        let flag = |is: bool, flag: &str| if is { flag.to_owned() } else { String::new() };
+        let parts = folding.sent.iter();
+        let parts = parts.map(|it| {
+            format!(
+                "{}{}{}",
+                it.first,
+                flag(it.edited, "e"),
+                flag(it.reshaped, "r")
+            )
+        });
+        parts.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_change_marks_its_part_and_moves_those_below() {
+        assert_eq!(after(6..7, 1), "0 4e 10 20");
+        assert_eq!(after(6..7, 3), "0 4er 12 22");
+        // Below the folds of its part.
+        assert_eq!(after(14..15, 3), "0 4 10e 22");
+        assert_eq!(after(13..13, 1), "0 4 10er 21");
+        assert_eq!(after(25..26, 9), "0 4 10 20e");
+        // Neovim moves the fold below, or cuts it when this is an undo.
+        assert_eq!(after(4..4, 1), "0r 5er 11 21");
+    }
+
+    #[test]
+    fn a_change_makes_all_of_its_part_dirty() {
+        let dirty = |lines: Lines| {
+            let mut folding = Folding {
+                sent: vec![sent(4, &[]), sent(10, &[])],
+                dirty: None,
+                ..Folding::default()
+            };
+            folding.changed(&lines, 0);
+            folding.dirty
+        };
+        assert_eq!(dirty(8..9), Some(4));
+        assert_eq!(dirty(10..11), Some(10));
+        assert_eq!(dirty(9..20), Some(4));
+        // No part was sent of the lines above the first one.
+        assert_eq!(dirty(2..3), Some(2));
+    }
+
+    #[test]
+    fn a_part_whose_first_line_goes_is_no_part() {
+        assert_eq!(after(4..5, 0), "0er 9 19");
+        assert_eq!(after(8..12, 0), "0 4er 16");
+        assert_eq!(after(0..25, 30), "");
+        assert_eq!(after(4..5, 1), "0 4e 10 20");
+    }
+
+    #[test]
+    fn parts_that_ended_are_forgotten_and_new_ones_are_in_order() {
+        let mut folding = Folding {
+            sent: vec![sent(0, &[]), sent(4, &[]), sent(10, &[]), sent(20, &[])],
+            ..Folding::default()
+        };
+        assert_eq!(folding.part(&(4..10)), (Some(&sent(4, &[])), true));
+        assert_eq!(folding.part(&(4..11)), (Some(&sent(4, &[])), false));
+        assert_eq!(folding.part(&(5..11)), (None, false));
+        folding.note(vec![sent(6, &[]), sent(12, &[])], &[4, 6, 12], Some(15));
+        let firsts: Vec<usize> = folding.sent.iter().map(|it| it.first).collect();
+        assert_eq!(firsts, [0, 4, 6, 12, 20]);
+    }
+}

@@ -1,0 +1,270 @@
+//! Sends folds that differ from those that the editor was sent.
+//!
+//! Neovim and the plugin move folds with the text, so a key or a delta sends nothing: a
+//! message is due when a block is complete, or when a fold has another text. The host does
+//! not know which folds the user opened or closed.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use chat::document::Document;
+use chat::folds::{Fold, FoldText, Part, fold_text, part, part_at, part_count};
+use chat::preview::Describe;
+use tokio::time::Instant;
+
+use super::folding::{Folding, SentPart};
+use super::outcomes::Outcomes;
+use crate::protocol::{
+    Command, DiagnosticItem, Display, FoldItem, FoldPart, Folds, MarkItem, Unfold,
+};
+use crate::session::Session;
+
+/// Lines that the user must see, by a stable name of what they contain.
+pub(super) type Seen = BTreeMap<String, Vec<usize>>;
+
+/// Most folds per message, but for a part with more. Neovim makes these in about a
+/// millisecond; the next ones follow a frame later.
+const PIECE: usize = 100;
+/// Time from a change to its message: colors, results, and previews come first, and
+/// changes often come together.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Parts above a change that it may concern: a message is no longer the last one, or a
+/// call in it has its result.
+const BEFORE: usize = 2;
+
+/// Folds that are to be sent.
+#[derive(Debug, Default)]
+pub(super) struct FoldNews {
+    parts: Vec<FoldPart>,
+    /// The state of all parts that changed, once this is sent.
+    sent: Vec<SentPart>,
+    /// First lines of all parts that were compared.
+    starts: Vec<usize>,
+    /// Errors that were not there before.
+    errors: Vec<usize>,
+    /// The line from which on there is more to send.
+    rest: Option<usize>,
+}
+
+/// What the state and the text of a new fold depend on.
+struct Showing<'a> {
+    document: &'a Document<'a>,
+    closed: &'a [String],
+    seen: &'a Seen,
+    outcomes: &'a Outcomes,
+    tools: &'a dyn Describe,
+}
+
+impl Showing<'_> {
+    fn item(&self, fold: &Fold) -> FoldItem {
+        let named = self.closed.iter().any(|name| name == fold.kind.name());
+        let mut seen = self.seen.values().flatten();
+        let closed = named && !fold.must_show && !seen.any(|line| fold.lines.contains(line));
+        let text = fold_text(self.document, fold, self.tools, |it, call| {
+            self.outcomes.run(it, call, self.tools)
+        });
+        let FoldText { label, group, text } = text;
+        let (start, end) = (fold.lines.start, fold.lines.end);
+        FoldItem(
+            start,
+            end,
+            fold.kind.is_inner(),
+            closed,
+            group,
+            label.into_owned(),
+            text,
+        )
+    }
+}
+
+impl FoldNews {
+    /// Compares a part with what was sent of it. Returns how many folds are to be sent.
+    fn compare(&mut self, part: &Part, old: &Folding, showing: &Showing<'_>) -> usize {
+        let (sent, alone) = old.part(&part.lines);
+        self.starts.push(part.lines.start);
+        let has_shape = |it: &&SentPart| {
+            alone && !it.reshaped && SentPart::shape(part).eq(it.folds.iter().cloned())
+        };
+        let same = sent.filter(has_shape);
+        if same.is_some_and(|it| !it.edited) {
+            return 0;
+        }
+        let items: Vec<FoldItem> = part.folds.iter().map(|fold| showing.item(fold)).collect();
+        let errors = part.folds.iter();
+        let errors = errors.filter(|it| it.must_show && it.kind.is_inner());
+        let errors: Vec<usize> = errors.map(|it| it.lines.start).collect();
+        let now = SentPart::new(part, errors.len(), digest(&items));
+        let is_shown = same.is_some_and(|it| it.texts == now.texts);
+        self.sent.push(now);
+        if is_shown {
+            return 0;
+        }
+        let has_more_errors = errors.len() > sent.map_or(0, |it| it.errors);
+        if has_more_errors && (sent.is_some() || !old.opening) {
+            self.errors.extend(errors);
+        }
+        let count = items.len().max(1);
+        let (first, last) = (part.lines.start, part.lines.end);
+        self.parts.push(FoldPart { first, last, items });
+        count
+    }
+
+    /// Compares parts, until a message is full.
+    fn compare_all(
+        &mut self,
+        parts: impl Iterator<Item = Part>,
+        old: &Folding,
+        showing: &Showing<'_>,
+    ) {
+        let mut items = 0;
+        for part in parts {
+            if items > 0 && items + part.folds.len() > PIECE {
+                self.rest.get_or_insert(part.lines.start);
+                return;
+            }
+            // A chat that begins with a message has no lines above it.
+            if !part.lines.is_empty() {
+                items += self.compare(&part, old, showing);
+            }
+        }
+    }
+}
+
+fn digest(items: &[FoldItem]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for FoldItem(_, _, _, _, group, label, text) in items {
+        (group, label, text).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+impl Session {
+    /// Returns true while folds are not to be sent yet: the text changed a moment ago.
+    pub(super) fn folds_wait(&mut self) -> bool {
+        if self.view.folds.dirty.is_none() {
+            return false;
+        }
+        let due = self.view.folds.due;
+        let due = due.unwrap_or_else(|| Instant::now() + PAUSE);
+        self.view.folds.due = Some(due);
+        let waits = due > Instant::now();
+        if waits {
+            self.view.redraw_at(due);
+        }
+        waits
+    }
+
+    /// Collects the folds to be sent; `None` while no window shows the chat.
+    pub(super) fn fold_news(&self, document: &Document<'_>, seen: &Seen) -> Option<FoldNews> {
+        let folding = &self.view.folds;
+        let dirty = folding.dirty?;
+        let options = &self.shared.settings.folds;
+        let visible = self.view.lines()?;
+        if self.editor.is_headless() || (!options.enabled && !folding.fresh) {
+            return None;
+        }
+        let mut news = FoldNews::default();
+        if !options.enabled {
+            return Some(news);
+        }
+        let showing = Showing {
+            document,
+            closed: &options.closed,
+            seen,
+            outcomes: &self.view.outcomes,
+            tools: &self.shared.registry,
+        };
+        let count = part_count(document);
+        // When a chat is opened, the visible part comes first.
+        let parts = if folding.fresh {
+            news.rest = Some(0);
+            part_at(document, visible.start)..(part_at(document, visible.end) + 1).min(count)
+        } else {
+            part_at(document, dirty).saturating_sub(BEFORE)..count
+        };
+        news.compare_all(parts.map(|at| part(document, at)), folding, &showing);
+        Some(news)
+    }
+
+    /// Sends folds to the editor.
+    pub(super) fn show_folds(&mut self, news: Option<FoldNews>) {
+        let Some(news) = news else {
+            return;
+        };
+        let folding = &mut self.view.folds;
+        if folding.fresh || !news.parts.is_empty() {
+            let message = Folds {
+                buffer: self.buffer.id(),
+                seq: self.buffer.seq(),
+                enabled: self.shared.settings.folds.enabled,
+                opening: folding.opening,
+                parts: news.parts,
+            };
+            self.editor.show(Display::Folds(message));
+        }
+        self.unfold(&news.errors);
+        let more = news.rest.is_some();
+        self.view.folds.note(news.sent, &news.starts, news.rest);
+        if more {
+            self.view.redraw_next();
+        }
+    }
+
+    /// Collects pending calls and errors of the text.
+    pub(super) fn must_be_seen(&self, marks: &[MarkItem], diagnostics: &[DiagnosticItem]) -> Seen {
+        let state = |mark: &&MarkItem| matches!(mark.state, Some("pending" | "asking"));
+        let marks = marks.iter().filter(state);
+        let marks = marks.map(|mark| (mark.id.clone(), lines_to_read(mark)));
+        // A partial answer is full of blocks that are not closed yet.
+        let whole = !self.request.is_open();
+        let errors = diagnostics
+            .iter()
+            .filter(|it| whole && it.severity == "error");
+        let errors = errors.map(|it| (it.message.clone(), vec![it.line]));
+        marks.chain(errors).collect()
+    }
+
+    /// Opens folds around what the user must see and could not see before.
+    pub(super) fn show_unfolded(&mut self, seen: Seen) {
+        let is_new = |name: &String| !self.view.folds.seen.contains_key(name);
+        let new = seen.iter().filter(|(name, _)| is_new(name));
+        let lines: Vec<usize> = new.flat_map(|(_, lines)| lines).copied().collect();
+        self.unfold(&lines);
+        // While an answer arrives its errors are left out, but the user has seen them.
+        if self.request.is_open() {
+            self.view.folds.seen.extend(seen);
+        } else {
+            self.view.folds.seen = seen;
+        }
+    }
+
+    fn unfold(&self, lines: &[usize]) {
+        if !lines.is_empty() && !self.editor.is_headless() {
+            self.editor.show(Display::Unfold(Unfold {
+                buffer: self.buffer.id(),
+                lines: lines.to_vec(),
+            }));
+        }
+    }
+
+    /// Opens folded calls that a key would decide about. Returns true if there is one: the
+    /// key then does nothing else.
+    pub(crate) fn unfold_hidden(&self, command: &Command) -> bool {
+        if !command.action.approves() {
+            return false;
+        }
+        let marks = self.view.shown.marks.iter();
+        let hidden = marks.filter(|mark| command.hidden.contains(&mark.id));
+        let lines: Vec<usize> = hidden.flat_map(lines_to_read).collect();
+        self.unfold(&lines);
+        !lines.is_empty()
+    }
+}
+
+/// Returns the lines of a pending call that the user reads before deciding: the header
+/// of the call, the header of its result, and the placeholder.
+fn lines_to_read(mark: &MarkItem) -> Vec<usize> {
+    let result = [mark.header_line, mark.line];
+    mark.call_line.into_iter().chain(result).collect()
+}

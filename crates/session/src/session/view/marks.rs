@@ -1,0 +1,109 @@
+//! Marks beside calls: previews, spinners, live output, and questions.
+
+use chat::document::Document;
+use chat::marks::{Mark, marks};
+
+use crate::protocol::{Display, MarkItem, Marks};
+use crate::session::Session;
+use crate::session::calls::Call;
+
+/// Label of a call that should be confined, where nothing confines it.
+const UNSANDBOXED: &str = "UNSANDBOXED";
+
+impl Session {
+    /// Returns the marks of all calls without a result, and of visible results.
+    pub(super) fn mark_items(&self, document: &Document<'_>) -> Vec<MarkItem> {
+        let width = self.view.width();
+        let waiting = marks(document, &self.cycle, &self.shared.registry, width);
+        self.calls.keep_shown(&waiting);
+        let waiting = waiting.into_iter().map(|mark| self.mark_item(mark, width));
+        let mut items: Vec<MarkItem> = waiting.collect();
+        items.extend(self.outcome_items(document));
+        items
+    }
+
+    fn mark_item(&self, mark: Mark, width: usize) -> MarkItem {
+        let call = self.calls.running(&mark.call).filter(|_| mark.running);
+        let questions = call.and_then(|call| call.question_lines(width));
+        let spinner = call.filter(|_| self.shared.settings.tools.show_spinner);
+        let state = match (&questions, spinner) {
+            (Some(_), _) => Some("asking"),
+            (None, Some(_)) => Some("running"),
+            (None, None) => mark.pending.then_some("pending"),
+        };
+        let label = match (&questions, spinner) {
+            (Some(_), _) => Some("asks you".to_owned()),
+            (None, Some(_)) => self.running_label(&mark.call.name),
+            (None, None) => self.pending_label(&mark),
+        };
+        MarkItem {
+            preview: self.shown_preview(&mark, width),
+            id: mark.key,
+            line: mark.fence_line,
+            call_line: (!mark.running).then_some(mark.call_line),
+            header_line: mark.header_line,
+            state,
+            label,
+            detail: None,
+            again: self.again(&mark.call),
+            elapsed_ms: spinner.map(Call::elapsed_ms),
+            output: questions
+                .or_else(|| spinner.map(Call::output))
+                .unwrap_or_default(),
+        }
+    }
+
+    /// The preview of a call, and below it what a pending call does to its file.
+    fn shown_preview(&self, mark: &Mark, width: usize) -> Option<String> {
+        // A pending call is shown once the snapshot of its file is there.
+        let is_in_sight = !mark.pending || self.is_in_sight(&mark.call);
+        let general = mark.preview.clone().filter(|_| is_in_sight);
+        let preview = self.preview(&mark.call, width, general, mark.pending)?;
+        let destination = mark.pending.then(|| self.destination(&mark.call, width));
+        Some(match destination.flatten() {
+            Some(destination) => format!("{preview}\n{destination}"),
+            None => preview,
+        })
+    }
+
+    /// The name of a running tool, and a warning if nothing confines it.
+    fn running_label(&self, tool: &str) -> Option<String> {
+        match (self.tool_label(tool), self.is_unsandboxed(tool)) {
+            (Some(label), true) => Some(format!("{label} {UNSANDBOXED}")),
+            (None, true) => Some(UNSANDBOXED.to_owned()),
+            (label, false) => label,
+        }
+    }
+
+    fn pending_label(&self, mark: &Mark) -> Option<String> {
+        if !mark.pending {
+            return None;
+        }
+        if self.is_unsandboxed(&mark.call.name) {
+            return Some(UNSANDBOXED.to_owned());
+        }
+        self.shown_again(&mark.call)
+    }
+
+    /// Returns true if a call of this tool should be confined and would not be.
+    fn is_unsandboxed(&self, tool: &str) -> bool {
+        self.is_held(tool) && self.sandbox().lacking().is_some()
+    }
+
+    /// Sends the marks, if they differ from those that were sent.
+    pub(super) fn show_marks(&mut self, items: Vec<MarkItem>) {
+        // The editor counts the time by itself.
+        let untimed = |item: &MarkItem| MarkItem {
+            elapsed_ms: None,
+            ..item.clone()
+        };
+        let is_same = |(a, b): (&MarkItem, &MarkItem)| untimed(a) == untimed(b);
+        let shown = &self.view.shown.marks;
+        if shown.len() == items.len() && shown.iter().zip(&items).all(is_same) {
+            return;
+        }
+        let buffer = self.buffer.id();
+        self.view.shown.marks.clone_from(&items);
+        self.editor.show(Display::Marks(Marks { buffer, items }));
+    }
+}

@@ -1,0 +1,154 @@
+//! How calls ended, shown beside the headers of their results.
+//!
+//! Most of it is computed from the text. Only of calls that ran in this session it is known
+//! how long they took, and whether they failed.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use chat::approval::CallKey;
+use chat::document::{Document, ToolResult, ToolUse};
+use chat::outcome::{Run, outcome};
+use chat::preview::{Describe, arguments};
+use chat::text::Lines;
+use chat::tool::ToolUseId;
+
+use crate::protocol::MarkItem;
+use crate::session::Session;
+
+/// Most columns of a call's arguments beside its result.
+const ARGUMENTS: usize = 60;
+/// Most results that get a mark: enough for any screen, even with folds.
+const MOST: usize = 200;
+/// Most calls whose readable arguments are cached.
+const KEPT: usize = 500;
+
+/// Calls that ended, and the arguments of those on the screen.
+#[derive(Debug, Default)]
+pub(super) struct Outcomes {
+    /// By the id of the call, with a digest of the call: ids may repeat.
+    runs: HashMap<ToolUseId, (u64, Run)>,
+    arguments: RefCell<HashMap<ToolUseId, Arguments>>,
+}
+
+/// The arguments of a call, read once per text.
+#[derive(Debug, Clone)]
+struct Arguments {
+    /// Digest of the call's text.
+    text: u64,
+    /// Digest of the [`CallKey`].
+    key: u64,
+    line: String,
+}
+
+impl Outcomes {
+    /// Remembers how a call ended.
+    pub(crate) fn ended(&mut self, call: &CallKey, run: Run) {
+        self.runs.insert(call.id.clone(), (digest(call), run));
+    }
+
+    /// Returns the run of a call; `None` if it did not run in this session.
+    pub(super) fn run(
+        &self,
+        document: &Document<'_>,
+        call: &ToolUse,
+        tools: &dyn Describe,
+    ) -> Option<Run> {
+        let (ran, run) = self.runs.get(&call.id)?;
+        (*ran == self.arguments(document, call, tools).key).then_some(*run)
+    }
+
+    fn arguments(
+        &self,
+        document: &Document<'_>,
+        call: &ToolUse,
+        tools: &dyn Describe,
+    ) -> Arguments {
+        let lines = call.body.clone().map(|line| document.text().line(line));
+        let text = digest(&(&*call.name, lines.collect::<Vec<_>>()));
+        let mut known = self.arguments.borrow_mut();
+        if let Some(read) = known.get(&call.id).filter(|it| it.text == text) {
+            return read.clone();
+        }
+        let input = document.input(call).ok();
+        let read = Arguments {
+            text,
+            key: digest(&chat::cycle::key(document, call)),
+            line: input.map_or_else(String::new, |it| {
+                arguments(tools, &call.name, &it, ARGUMENTS)
+            }),
+        };
+        if known.len() >= KEPT {
+            known.clear();
+        }
+        known.insert(call.id.clone(), read.clone());
+        read
+    }
+
+    fn item(
+        &self,
+        document: &Document<'_>,
+        call: &ToolUse,
+        result: &ToolResult,
+        tools: &dyn Describe,
+    ) -> MarkItem {
+        let ended = outcome(document, call, result, self.run(document, call, tools));
+        let arguments = self.arguments(document, call, tools).line;
+        MarkItem {
+            line: result.body.start - 1,
+            header_line: result.lines.start,
+            state: Some(if ended.failed { "failed" } else { "done" }),
+            label: Some(ended.summary),
+            detail: Some(arguments).filter(|it| !it.is_empty()),
+            ..MarkItem::default()
+        }
+    }
+}
+
+impl Session {
+    /// Returns the marks beside the results on the screen.
+    pub(super) fn outcome_items(&self, document: &Document<'_>) -> Vec<MarkItem> {
+        let visible = self.view.lines().filter(|_| !self.editor.is_headless());
+        let found = visible.iter().flat_map(|lines| results(document, lines));
+        // Ids of calls may repeat; ids of marks may not.
+        let mut seen: HashMap<ToolUseId, usize> = HashMap::new();
+        let mut items = Vec::new();
+        for (call, result) in found {
+            let number = seen.entry(call.id.clone()).or_default();
+            *number += 1;
+            items.push(MarkItem {
+                id: format!("{} result {number}", call.id),
+                ..self
+                    .view
+                    .outcomes
+                    .item(document, &call, &result, &self.shared.registry)
+            });
+        }
+        items
+    }
+}
+
+/// The results with headers in these lines, each with its call.
+fn results(document: &Document<'_>, lines: &Lines) -> Vec<(ToolUse, ToolResult)> {
+    let first = document.message_at(lines.start).unwrap_or_default();
+    let mut found = Vec::new();
+    for at in first..document.messages.len() {
+        if document.messages[at].lines.start >= lines.end || found.len() >= MOST {
+            break;
+        }
+        let turn = at.checked_sub(1).and_then(|before| document.turn(before));
+        for call in turn.iter().flat_map(|turn| &turn.calls) {
+            let result = call.result.filter(|_| call.is_answered());
+            let result = result.filter(|it| lines.contains(&it.lines.start));
+            found.extend(result.map(|it| (call.tool_use.clone(), it.clone())));
+        }
+    }
+    found
+}
+
+fn digest(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}

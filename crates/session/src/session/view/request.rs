@@ -1,0 +1,58 @@
+//! The state of the open request: its spinner and the status line.
+
+use tokio::time::Instant;
+
+use crate::protocol::{Display, Request, Statusline};
+use crate::session::Session;
+use crate::session::queue::WAITING;
+
+impl Session {
+    /// Sends the state of the request and the status line, where they changed.
+    pub(super) fn show_request(&mut self) {
+        let stalls = self.request.stalls_at();
+        if let Some(at) = stalls.filter(|at| *at > Instant::now()) {
+            self.view.redraw_at(at);
+        }
+        let request = self.request_state();
+        self.show_statusline(&request);
+        // The editor counts the time by itself.
+        let is_same =
+            |shown: &Request| shown.state == request.state && shown.label == request.label;
+        if !self.view.shown.request.as_ref().is_some_and(is_same) {
+            self.editor.show(Display::Request(request.clone()));
+            self.view.shown.request = Some(request);
+        }
+    }
+
+    /// Returns what the open request is doing, or what a key waits for.
+    fn request_state(&self) -> Request {
+        let (state, label, elapsed_ms) = match self.request.progress() {
+            Some((state, label, elapsed_ms)) => (state, Some(label), elapsed_ms),
+            None if self.is_waiting_for_tools() => ("waiting", Some(WAITING.to_owned()), None),
+            None => ("idle", None, None),
+        };
+        Request {
+            buffer: self.buffer.id(),
+            state,
+            label,
+            elapsed_ms,
+        }
+    }
+
+    fn show_statusline(&mut self, request: &Request) {
+        let text = match request.state {
+            "idle" if self.disk.is_elsewhere() => "open in another program".to_owned(),
+            "idle" => self.usage_text(),
+            _ if !self.request.is_open() => WAITING.to_owned(),
+            state => format!("{state}: {}", request.label.as_deref().unwrap_or_default()),
+        };
+        let statusline = Statusline {
+            buffer: self.buffer.id(),
+            text: self.with_queued(text),
+        };
+        if self.view.shown.statusline.as_ref() != Some(&statusline) {
+            self.editor.show(Display::Statusline(statusline.clone()));
+            self.view.shown.statusline = Some(statusline);
+        }
+    }
+}
