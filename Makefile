@@ -9,7 +9,7 @@ help: ## Show this list
 
 demo: ## Open Neovim with a first chat; press Ctrl-] to send it
 	@scripts/install.sh nvim
-	cargo build --release -p flemma
+	cargo build -p flemma
 	@scripts/demo.sh
 
 test: ## Run all tests
