@@ -105,10 +105,9 @@ fn a_call_that_is_typed_by_keys_is_the_users_act() {
 fn a_decision_that_was_spent_does_not_come_back_with_a_persistent_undo() {
     let call = counted("echo result");
     let provider = Provider::anthropic([Answer::new().tool_use("t_1", "bash", call)]);
-    let editor = ask_with(
-        &provider,
-        json!({"tools": {"autopilot": {"enabled": false}}}),
-    );
+    // A call that is folded away would take another press of the key.
+    let options = json!({"tools": {"autopilot": {"enabled": false}}, "folds": {"enabled": false}});
+    let editor = ask_with(&provider, options);
     editor.command("let &undodir = getcwd() .. '/undo' | call mkdir(&undodir)");
     editor.command("set undofile");
     editor.keys("<C-]>");

@@ -62,7 +62,11 @@ fn a_call_whose_block_is_deleted_gets_its_result_nowhere_else() {
 #[test]
 fn a_result_that_is_undone_is_not_made_again_without_a_new_decision() {
     let provider = one_call(counted("echo result"));
-    let options = json!({"tools": {"require_approval": false, "autopilot": {"enabled": false}}});
+    // A call that is folded away would take another press of the key.
+    let options = json!({
+        "tools": {"require_approval": false, "autopilot": {"enabled": false}},
+        "folds": {"enabled": false},
+    });
     let editor = ask_with(&provider, options);
     editor.keys("<C-]>");
     editor.wait_text("toolu_1");

@@ -160,7 +160,7 @@ fn a_result_that_did_not_reach_the_buffer_is_not_made_a_second_time() {
 
 #[test]
 fn while_a_file_is_written_it_is_the_old_one_or_the_new_one_and_nothing_is_left() {
-    let (old, new) = ("old\n".repeat(1000), "new\n".repeat(50_000));
+    let (old, new) = ("old\n".repeat(1000), "new\n".repeat(5000));
     let call = json!({"label": "write", "path": "target", "content": new});
     // Killed at another moment each time.
     for patience in [0, 1, 3, 6, 10] {
