@@ -37,7 +37,7 @@ fn expect(options: &str, expected: [&str; 3]) -> Editor {
 }
 
 #[test]
-fn by_default_files_are_read_and_commands_wait() {
+fn reads_run_and_commands_wait_by_default() {
     expect("", ["ran", "waits", "waits"]);
 }
 
@@ -51,7 +51,7 @@ fn a_preset_approves_its_tools_and_no_others() {
 }
 
 #[test]
-fn presets_and_names_mix() {
+fn presets_and_tool_names_can_be_combined() {
     expect(
         "tools = { auto_approve = { '$default', 'calculator' } }",
         ["ran", "waits", "ran"],
@@ -73,7 +73,7 @@ fn a_tool_that_one_preset_denies_is_denied() {
 }
 
 #[test]
-fn a_users_preset_takes_the_place_of_the_built_in_one() {
+fn a_users_preset_replaces_the_built_in_one() {
     expect(
         "tools = { presets = { ['$default'] = { approve = { 'bash' } } } }",
         ["waits", "ran", "waits"],
@@ -81,7 +81,7 @@ fn a_users_preset_takes_the_place_of_the_built_in_one() {
 }
 
 #[test]
-fn without_required_approval_everything_runs() {
+fn every_call_runs_without_required_approval() {
     expect(
         "tools = { require_approval = false }",
         ["ran", "ran", "ran"],
@@ -89,7 +89,7 @@ fn without_required_approval_everything_runs() {
 }
 
 #[test]
-fn an_unknown_preset_is_named_with_what_was_meant_and_nothing_is_approved() {
+fn an_unknown_preset_is_reported_with_a_suggestion_and_approves_nothing() {
     let editor = expect(
         "tools = { auto_approve = { '$readnly', 'calculator' } }",
         ["waits", "waits", "waits"],
@@ -120,7 +120,7 @@ fn a_function_approves_asks_denies_or_passes() {
 }
 
 #[test]
-fn a_function_is_told_the_buffer_and_the_call() {
+fn a_function_receives_the_buffer_and_the_call() {
     let editor = expect(
         "tools = { auto_approve = function(tool_name, input, ctx)
           told = told or {}
@@ -137,7 +137,7 @@ fn a_function_is_told_the_buffer_and_the_call() {
 }
 
 #[test]
-fn a_function_that_throws_makes_calls_wait_and_leaves_a_line_in_the_log() {
+fn a_function_that_fails_makes_calls_wait_and_is_logged() {
     let editor = expect(
         "tools = { require_approval = false, auto_approve = function(tool_name)
           if tool_name == 'bash' then error('my policy is broken') end
@@ -155,7 +155,7 @@ fn a_function_that_throws_makes_calls_wait_and_leaves_a_line_in_the_log() {
 }
 
 #[test]
-fn options_set_again_hold_from_then_on() {
+fn options_that_are_set_again_apply_at_once() {
     let call = |id| Answer::new().tool_use(id, "calculator", json!({"expression": "1"}));
     let provider = Provider::anthropic([call("t_1"), Answer::says("Well."), call("t_2")]);
     let options = json!({"tools": {"auto_approve": ["calculator"]}});
@@ -172,7 +172,7 @@ fn options_set_again_hold_from_then_on() {
 }
 
 #[test]
-fn what_a_function_of_setup_denies_or_asks_about_holds_against_the_frontmatter() {
+fn the_frontmatter_cannot_overrule_a_function_of_setup() {
     for (function, expected) in [
         ("function() return 'deny' end", "denied"),
         ("function() return false end", "waits"),

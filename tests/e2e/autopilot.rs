@@ -18,7 +18,7 @@ fn runs(id: &str, text: &str) -> Answer {
 }
 
 #[test]
-fn while_a_tool_runs_the_text_is_locked_and_keys_change_nothing() {
+fn a_running_tool_locks_the_text() {
     let provider = Provider::anthropic([runs("t_1", "until [ -e go ]; do sleep 0.02; done")]);
     let editor = ask_with(&provider, approving(json!({"lock_buffer": true})));
     editor.keys("<C-]>");
@@ -56,7 +56,7 @@ fn a_cancelled_command_leaves_no_process() {
 }
 
 #[test]
-fn an_answer_that_is_cancelled_keeps_its_text_and_says_so() {
+fn a_cancelled_answer_keeps_its_text_and_is_marked() {
     let provider = Provider::anthropic([Answer::says("Once upon a time").stall()]);
     let editor = ask_with(&provider, json!({}));
     editor.keys("<C-]>");
@@ -71,7 +71,7 @@ fn an_answer_that_is_cancelled_keeps_its_text_and_says_so() {
 }
 
 #[test]
-fn the_users_own_words_below_the_results_are_kept_and_not_sent_by_themselves() {
+fn text_typed_below_the_results_is_kept_and_not_sent() {
     let provider = Provider::anthropic([runs("t_1", "echo out")]);
     let editor = ask_with(&provider, json!({}));
     editor.keys("<C-]>");
@@ -85,7 +85,7 @@ fn the_users_own_words_below_the_results_are_kept_and_not_sent_by_themselves() {
 }
 
 #[test]
-fn the_cursor_goes_where_the_option_says_after_a_result() {
+fn the_option_decides_where_the_cursor_goes_after_a_result() {
     for (option, expected) in [
         ("result", "**Tool Result:** `t_1`"),
         ("stay", "{\"label\":"),
@@ -143,7 +143,7 @@ fn the_cursor_of_another_window_never_moves() {
 /// What each event of a turn with one call tells, and that an autocommand of the user's
 /// that fails stops nothing.
 #[test]
-fn events_tell_what_began_and_how_it_ended() {
+fn events_report_the_start_and_the_end() {
     let provider = Provider::anthropic([runs("t_1", "echo out"), Answer::says("Done.")]);
     let editor = ask_with(&provider, approving(json!({})));
     let code = r#"
@@ -185,7 +185,7 @@ fn events_tell_what_began_and_how_it_ended() {
 
 /// One call runs until its gate opens, and two wait: every way of cancelling ends all three.
 #[test]
-fn cancel_ends_the_calls_that_wait_with_the_one_that_runs() {
+fn cancel_ends_running_and_approved_calls() {
     for keys in ["<C-c>", ":Flemma cancel<CR>", ":Flemma tool:cancel-all<CR>"] {
         let calls = Answer::new()
             .tool_use("t_1", "bash", command("echo started; sleep 3000"))

@@ -71,7 +71,7 @@ fn assert_nothing_happened(editor: &Editor, provider: &Provider) {
 }
 
 #[test]
-fn every_case_is_kept_byte_for_byte_and_does_nothing() {
+fn opening_a_bad_file_changes_and_runs_nothing() {
     let provider = Provider::anthropic([Answer::says("Yes.")]);
     let editor = exact_editor(&provider);
     let inputs = inputs();
@@ -108,7 +108,7 @@ fn bytes_of_any_kind_are_kept() {
 }
 
 #[test]
-fn a_line_of_a_megabyte_is_sent_whole_and_typed_into() {
+fn a_line_of_one_megabyte_can_be_edited_and_sent() {
     let provider = Provider::anthropic([Answer::says("Long.")]);
     let line = "0123456789".repeat(100_000);
     let editor = open(&provider, &format!("@You:\n{line}\n"));
@@ -136,7 +136,7 @@ fn an_invalid_byte_is_sent_as_a_replacement_and_stays_in_the_file() {
 }
 
 #[test]
-fn lines_keep_their_ends_and_the_model_sees_none_of_them() {
+fn line_endings_are_kept_and_not_sent() {
     // All of them CRLF, of which Neovim knows; and all but one, of which it does not.
     for (last, format) in [("\r\n", "dos"), ("\n", "unix")] {
         let call = json!({"label": "sum", "expression": "6*7"});

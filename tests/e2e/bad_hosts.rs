@@ -59,7 +59,7 @@ fn welcome(protocol: u64) -> Vec<u8> {
 }
 
 #[test]
-fn one_that_dies_at_once_is_started_four_times_and_then_left_with_the_way_back() {
+fn a_host_that_dies_at_once_is_started_four_times() {
     let (folder, host) = program("echo start >> \"${0%/*}/starts\"; exit 1");
     let editor = open_with(&host);
     let messages = wait_message(&editor, "stays off");
@@ -77,7 +77,7 @@ fn one_that_dies_at_once_is_started_four_times_and_then_left_with_the_way_back()
 }
 
 #[test]
-fn one_that_is_missing_is_named_when_a_key_needs_it_and_found_when_it_is_there() {
+fn a_missing_host_is_reported_at_a_key_and_found_once_it_exists() {
     let folder = tempfile::tempdir().unwrap();
     let host = folder.path().join("flemma");
     let editor = open_with(&host);
@@ -92,7 +92,7 @@ fn one_that_is_missing_is_named_when_a_key_needs_it_and_found_when_it_is_there()
 }
 
 #[test]
-fn one_that_is_not_executable_is_reported_like_a_missing_one() {
+fn a_host_that_is_not_executable_is_reported_as_missing() {
     let (_folder, host) = program("true");
     fs::set_permissions(&host, fs::Permissions::from_mode(0o644)).unwrap();
     let editor = open_with(&host);
@@ -101,7 +101,7 @@ fn one_that_is_not_executable_is_reported_like_a_missing_one() {
 }
 
 #[test]
-fn one_of_another_version_is_stopped_and_both_versions_are_named() {
+fn a_host_of_another_version_is_stopped_and_both_versions_are_named() {
     let (folder, host) = program(&format!("cat \"${{0%/*}}/frame\"; {READ}"));
     fs::write(folder.path().join("frame"), welcome(99)).unwrap();
     let editor = open_with(&host);
@@ -114,7 +114,7 @@ fn one_of_another_version_is_stopped_and_both_versions_are_named() {
 }
 
 #[test]
-fn one_that_talks_nonsense_does_no_harm() {
+fn a_host_that_sends_garbage_does_no_harm() {
     for nonsense in [
         &format!("echo hello world; {READ}"),
         "head -c 100000 /dev/urandom",
@@ -127,7 +127,7 @@ fn one_that_talks_nonsense_does_no_harm() {
 }
 
 #[test]
-fn one_that_is_replaced_while_it_runs_ends_its_work_and_the_next_start_sees_the_new_one() {
+fn a_replaced_host_finishes_and_the_next_start_uses_the_new_one() {
     let gate = Gate::new();
     let provider = Provider::anthropic([
         Answer::says("One, ").gate(&gate).text("two."),

@@ -23,7 +23,7 @@ fn waits(commands: &[&str]) -> (Provider, Editor) {
 const HINT: &str = "Alt-Enter runs · Alt-a runs all · Alt-r rejects · Ctrl-] runs all approved";
 
 #[test]
-fn a_call_that_waits_shows_its_keys() {
+fn a_pending_call_shows_its_keys() {
     let (_provider, editor) = waits(&["true"]);
     editor.wait_screen("the keys below the preview", |rows| {
         let at = rows.iter().position(|row| row == "bash: $ true  # testing");
@@ -32,7 +32,7 @@ fn a_call_that_waits_shows_its_keys() {
 }
 
 #[test]
-fn one_key_runs_all_calls_that_wait() {
+fn one_key_runs_all_pending_calls() {
     let (provider, editor) = waits(&["echo one", "echo two"]);
     editor.keys("<M-a>");
     wait_end(&editor, "Well.\n\n@You:\n\n");
@@ -41,7 +41,7 @@ fn one_key_runs_all_calls_that_wait() {
 }
 
 #[test]
-fn the_only_call_that_waits_is_approved_from_anywhere() {
+fn the_only_pending_call_is_approved_from_any_line() {
     let (_provider, editor) = waits(&["echo one"]);
     editor.keys("gg");
     editor.command("Flemma approve");
@@ -50,7 +50,7 @@ fn the_only_call_that_waits_is_approved_from_anywhere() {
 }
 
 #[test]
-fn of_several_calls_the_cursor_chooses_the_one_that_is_rejected() {
+fn the_call_at_the_cursor_is_rejected() {
     let (provider, editor) = waits(&["echo one", "echo two"]);
     editor.keys("gg");
     editor.command("Flemma reject");
@@ -70,7 +70,7 @@ fn of_several_calls_the_cursor_chooses_the_one_that_is_rejected() {
 }
 
 #[test]
-fn the_key_asks_for_the_reason_and_escape_rejects_nothing() {
+fn the_key_asks_for_a_reason_and_escape_rejects_nothing() {
     let (_provider, editor) = waits(&["echo one"]);
     editor.keys("<M-r>");
     editor.keys("never mind<Esc>");

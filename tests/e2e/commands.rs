@@ -47,19 +47,19 @@ fn cancel(script: &str) -> (Editor, String) {
 }
 
 #[test]
-fn one_that_ignores_sigterm_is_dead_when_its_result_says_cancelled() {
+fn a_process_that_ignores_sigterm_is_dead_when_its_result_appears() {
     let (_editor, block) = cancel("trap '' TERM");
     assert!(block.contains("ancelled"), "{block}");
 }
 
 #[test]
-fn one_in_a_session_of_its_own_that_ignores_sigterm_dies_with_its_call() {
+fn a_process_in_its_own_session_that_ignores_sigterm_dies_with_its_call() {
     let (_editor, block) = cancel("setsid -f bash -c \"trap '' TERM; sleep 3001; true\"");
     assert!(block.contains("ancelled"), "{block}");
 }
 
 #[test]
-fn a_background_job_that_holds_the_output_open_does_not_hold_the_result_back() {
+fn a_background_job_does_not_delay_the_result() {
     let (_editor, output) = run("(sleep 3000 &); echo hi");
     assert!(
         output.starts_with("hi\n\n[1 background process was still running"),
@@ -75,7 +75,7 @@ fn a_daemon_is_stopped_and_the_result_says_so() {
 }
 
 #[test]
-fn a_daemon_without_environment_session_or_parents_is_stopped_too() {
+fn a_detached_daemon_is_stopped_too() {
     let (_editor, output) = run("env -i setsid -f sleep 3000; echo started");
     assert!(
         output.starts_with("started\n\n[1 background process was still running"),
@@ -84,7 +84,7 @@ fn a_daemon_without_environment_session_or_parents_is_stopped_too() {
 }
 
 #[test]
-fn endless_output_is_cut_at_the_limits_and_counted() {
+fn endless_output_is_truncated_and_counted() {
     let (editor, output) = run("yes | head -n 300000");
     assert!(output.lines().count() <= 2003, "{}", output.lines().count());
     assert!(
@@ -103,7 +103,7 @@ fn endless_output_is_cut_at_the_limits_and_counted() {
 }
 
 #[test]
-fn output_that_never_ends_stops_with_the_key() {
+fn a_cancel_ends_endless_output() {
     let (editor, block) = cancel("yes & true");
     assert!(block.contains("ancelled"), "{block}");
     let before = editor.text();
@@ -112,7 +112,7 @@ fn output_that_never_ends_stops_with_the_key() {
 }
 
 #[test]
-fn random_bytes_become_text_that_neovim_and_the_provider_take() {
+fn random_bytes_become_valid_text() {
     let (editor, output) = run("head -c 20000 /dev/urandom; echo; echo end");
     assert!(!output.contains('\0') && output.contains("end"));
     // What the buffer holds is what the file holds.
@@ -123,7 +123,7 @@ fn random_bytes_become_text_that_neovim_and_the_provider_take() {
 }
 
 #[test]
-fn a_character_is_never_torn_wherever_reads_and_limits_fall() {
+fn reads_and_limits_never_split_a_character() {
     // In pieces of one byte, and over the limit of 50 KB within one line.
     let (_editor, output) =
         run("for byte in '\\xe2' '\\x82' '\\xac'; do printf \"$byte\"; sleep 0.01; done");
@@ -134,7 +134,7 @@ fn a_character_is_never_torn_wherever_reads_and_limits_fall() {
 }
 
 #[test]
-fn a_key_ends_fifty_commands_and_every_call_says_so() {
+fn one_key_cancels_fifty_commands() {
     let mut answer = Answer::new();
     for number in 0..50 {
         answer = answer.tool_use(
@@ -163,7 +163,7 @@ fn a_key_ends_fifty_commands_and_every_call_says_so() {
 }
 
 #[test]
-fn output_after_the_key_is_not_in_the_chat() {
+fn output_after_a_cancel_is_not_in_the_chat() {
     let script = "trap 'sleep 0.1; echo LATE; exit' TERM";
     let (editor, block) = cancel(script);
     assert!(!block.contains("LATE"), "{block}");

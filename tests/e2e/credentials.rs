@@ -43,7 +43,7 @@ fn key_of(provider: &Provider, request: usize) -> String {
 }
 
 #[test]
-fn a_key_in_the_secret_service_is_found_and_asked_for_once() {
+fn the_secret_service_is_queried_once() {
     let store = programs(&[(
         "secret-tool",
         "echo \"$@\" >> \"$0.asked\"; echo stored-key",
@@ -61,7 +61,7 @@ fn a_key_in_the_secret_service_is_found_and_asked_for_once() {
 }
 
 #[test]
-fn a_program_of_the_users_is_asked_last_and_its_first_line_taken() {
+fn the_users_program_is_asked_last_and_prints_the_key_on_its_first_line() {
     let store = programs(&[
         ("secret-tool", "exit 1"),
         ("my-pass", "echo \"  $1-key \"; echo login: me"),
@@ -75,7 +75,7 @@ fn a_program_of_the_users_is_asked_last_and_its_first_line_taken() {
 }
 
 #[test]
-fn a_key_in_the_environment_asks_nobody() {
+fn a_key_in_the_environment_starts_no_program() {
     let store = programs(&[("secret-tool", "touch \"$0.asked\"; echo no")]);
     let provider = Provider::anthropic(["One."]);
     let path = format!("{}:/usr/bin:/bin", store.path().display());
@@ -88,7 +88,7 @@ fn a_key_in_the_environment_asks_nobody() {
 }
 
 #[test]
-fn without_a_key_each_place_is_named_with_its_reason() {
+fn a_missing_key_is_reported_with_each_place_and_reason() {
     let store = programs(&[
         ("secret-tool", "echo 'Cannot autolaunch D-Bus' >&2; exit 1"),
         ("my-pass", "exit 2"),
@@ -114,7 +114,7 @@ fn without_a_key_each_place_is_named_with_its_reason() {
 }
 
 #[test]
-fn a_program_that_is_missing_is_said_to_be() {
+fn a_missing_program_is_reported() {
     let store = programs(&[("secret-tool", "")]);
     let provider = Provider::anthropic(["One."]);
     let own = json!({"api_key_command": ["no-such-program"]});
@@ -129,7 +129,7 @@ fn a_program_that_is_missing_is_said_to_be() {
 }
 
 #[test]
-fn a_refused_key_is_dropped_and_asked_for_once_more() {
+fn a_refused_key_is_looked_up_once_more() {
     let turn = "n=$(cat \"$0.n\" 2>/dev/null || echo 0); echo $((n + 1)) > \"$0.n\"; echo key-$n";
     let store = programs(&[("secret-tool", turn)]);
     let refused = || Answer::status(401, r#"{"error":{"message":"expired"}}"#);
@@ -150,7 +150,7 @@ fn a_refused_key_is_dropped_and_asked_for_once_more() {
 }
 
 #[test]
-fn a_program_that_waits_for_somebody_is_seen_and_can_be_cancelled() {
+fn a_program_that_waits_is_shown_and_can_be_cancelled() {
     let store = programs(&[("secret-tool", "echo $$ > \"$0.pid\"; exec sleep 1000")]);
     let provider = Provider::anthropic(["One."]);
     let editor = keyless(&provider, &store, json!({}));

@@ -38,7 +38,7 @@ fn goes_on_from_the_mark(editor: &Editor, provider: &Provider, half: &str) {
 }
 
 #[test]
-fn a_reload_in_mid_stream_marks_what_the_file_has_of_the_answer() {
+fn a_reload_during_a_stream_marks_the_saved_part_of_the_answer() {
     for command in [
         "silent write | silent edit!",
         "silent write | silent bufdo edit!",
@@ -51,7 +51,7 @@ fn a_reload_in_mid_stream_marks_what_the_file_has_of_the_answer() {
 }
 
 #[test]
-fn a_chat_closed_in_mid_stream_is_marked_when_it_is_opened_again() {
+fn a_chat_closed_during_a_stream_is_marked_when_it_is_reopened() {
     for command in [
         "silent write | silent bdelete! | silent edit question.chat",
         "silent write | silent bwipeout! | silent edit question.chat",
@@ -80,7 +80,7 @@ fn a_chat_reloaded_to_its_text_before_the_request_gets_no_mark() {
 }
 
 #[test]
-fn a_whole_answer_that_is_read_again_gets_no_mark() {
+fn a_complete_answer_that_is_reloaded_gets_no_mark() {
     let provider = Provider::anthropic([Answer::says("One, two.")]);
     let editor = open(&provider, QUESTION);
     editor.keys("<C-]>");
@@ -93,7 +93,7 @@ fn a_whole_answer_that_is_read_again_gets_no_mark() {
 }
 
 #[test]
-fn a_rename_in_mid_stream_changes_the_name_and_nothing_else() {
+fn a_rename_during_a_stream_changes_only_the_name() {
     for command in ["saveas new.chat", "file new.chat", "keepalt file new.chat"] {
         let (gate, provider) = gated("One, two", ",\nthree.");
         let editor = streaming(&provider, "two");
@@ -119,7 +119,7 @@ fn an_approval_typed_before_a_rename_counts_after_it() {
 }
 
 #[test]
-fn one_undo_in_mid_stream_never_tears_a_hole() {
+fn an_undo_during_a_stream_leaves_no_gap() {
     for undo in [
         "u",
         "3u",
@@ -151,7 +151,7 @@ fn one_undo_in_mid_stream_never_tears_a_hole() {
 }
 
 #[test]
-fn an_undo_with_a_change_right_behind_it_ends_the_answer_and_says_so_in_it() {
+fn an_undo_followed_by_a_change_ends_and_marks_the_answer() {
     let (second, third) = (Gate::new(), Gate::new());
     let answer = Answer::new()
         .text("One, two")
@@ -172,7 +172,7 @@ fn an_undo_with_a_change_right_behind_it_ends_the_answer_and_says_so_in_it() {
 }
 
 #[test]
-fn blanks_trimmed_on_saving_break_no_line_of_the_answer() {
+fn trimming_blanks_on_save_breaks_no_line_of_the_answer() {
     let gates: Vec<Gate> = (0..4).map(|_| Gate::new()).collect();
     let pieces = [
         "if x: ",
@@ -213,7 +213,7 @@ fn blanks_trimmed_on_saving_break_no_line_of_the_answer() {
 }
 
 #[test]
-fn an_answer_whose_marker_is_deleted_ends_and_never_becomes_the_users_words() {
+fn an_answer_without_its_marker_ends_and_does_not_become_the_users_text() {
     let (gate, provider) = gated("One, two", ", three.");
     let editor = streaming(&provider, "two");
     editor.keys("/@Assistant<CR>dd");
@@ -224,7 +224,7 @@ fn an_answer_whose_marker_is_deleted_ends_and_never_becomes_the_users_words() {
 }
 
 #[test]
-fn the_queue_rests_while_a_command_line_window_is_open() {
+fn the_queue_waits_while_a_command_line_window_is_open() {
     let (gate, provider) = gated("One, two", ", three.");
     let editor = streaming(&provider, "two");
     editor.lua(
@@ -308,7 +308,7 @@ fn wait_swap(editor: &Editor, text: &str) {
 }
 
 #[test]
-fn a_half_answer_recovered_after_a_kill_is_marked_and_resumes_by_a_key() {
+fn a_recovered_half_answer_is_marked_and_a_key_resumes_it() {
     let (_gate, provider) = gated("One, two", ", three.");
     let editor = with_swap(&provider, json!({}));
     editor.keys("<C-]>");
@@ -319,7 +319,7 @@ fn a_half_answer_recovered_after_a_kill_is_marked_and_resumes_by_a_key() {
 }
 
 #[test]
-fn the_last_words_of_a_pause_reach_the_swap_file_without_another_change() {
+fn streamed_text_reaches_the_swap_file_during_a_pause() {
     let gates = [Gate::new(), Gate::new()];
     let answer = Answer::new()
         .text("One")
@@ -339,7 +339,7 @@ fn the_last_words_of_a_pause_reach_the_swap_file_without_another_change() {
 }
 
 #[test]
-fn a_call_that_ended_before_a_kill_has_its_result_when_the_chat_is_recovered() {
+fn a_recovered_chat_has_the_results_from_before_the_kill() {
     let call = crate::traces::counted("echo result");
     let answer = Answer::new().tool_use("t_1", "bash", call);
     let provider = Provider::anthropic([answer, Answer::new().stall()]);

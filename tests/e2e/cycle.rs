@@ -43,7 +43,7 @@ fn an_answer_is_written_below_the_question_and_a_prompt_below_that() {
 }
 
 #[test]
-fn a_read_runs_by_policy_and_a_command_waits_with_the_cursor_on_it() {
+fn a_read_runs_by_policy_and_the_cursor_moves_to_a_pending_command() {
     let provider = Provider::anthropic([read_and_bash()]);
     let setup = with_options(&provider, json!({})).with("f.txt", "a\nb\n");
     let editor = setup.file("question.chat", QUESTION).start();
@@ -121,7 +121,7 @@ fn a_rejection_reaches_the_model_as_an_error_with_the_users_reason() {
 }
 
 #[test]
-fn a_rejection_without_a_reason_has_a_sentence_of_its_own() {
+fn a_rejection_without_a_reason_has_its_own_text() {
     let provider = Provider::chat_completions([one_command()]);
     let editor = bash_waits(&provider, json!({}));
     editor.keys("/pending<CR>cwrejected<Esc><C-]>");
@@ -142,7 +142,7 @@ fn a_rejection_without_a_reason_has_a_sentence_of_its_own() {
 }
 
 #[test]
-fn alt_enter_runs_a_waiting_call_and_goes_on_to_the_next() {
+fn alt_enter_runs_a_pending_call_and_moves_to_the_next() {
     let two = Answer::new()
         .tool_use("t_1", "bash", command("echo one"))
         .tool_use("t_2", "bash", command("echo two"));
@@ -165,7 +165,7 @@ fn alt_enter_runs_a_waiting_call_and_goes_on_to_the_next() {
 }
 
 #[test]
-fn alt_enter_works_on_the_call_itself_and_on_an_approved_block() {
+fn alt_enter_works_in_the_call_and_in_an_approved_block() {
     for keys in ["?Tool Use<CR><M-CR>", "/pending<CR>cwapproved<Esc><M-CR>"] {
         let provider = Provider::anthropic([one_command(), Answer::says("Well.")]);
         let editor = bash_waits(&provider, json!({}));
@@ -176,7 +176,7 @@ fn alt_enter_works_on_the_call_itself_and_on_an_approved_block() {
 }
 
 #[test]
-fn a_key_on_a_chat_that_only_waits_moves_the_cursor_back_and_nothing_else() {
+fn a_key_in_a_pending_chat_only_moves_the_cursor_to_the_call() {
     let provider = Provider::anthropic([one_command()]);
     let editor = bash_waits(&provider, json!({}));
     let before = editor.text();

@@ -52,18 +52,18 @@ fn in_the_command_line_window() {
 }
 
 #[test]
-fn behind_an_operator_that_waits_for_its_motion() {
+fn after_an_operator_without_its_motion() {
     check("ggd", "<Esc>", ANSWER);
 }
 
 #[test]
-fn behind_an_operator_whose_motion_comes_later() {
+fn after_an_operator_whose_motion_follows() {
     check("2Gc", "iwOn<Esc>", &ANSWER.replace("Go.", "On."));
     check("2Gd", "l", &ANSWER.replace("Go.", "o."));
 }
 
 #[test]
-fn behind_a_register_a_mark_or_a_count_that_waits() {
+fn after_a_register_a_mark_or_a_count() {
     check("gg\"", "ayy", ANSWER);
     check("ggf", "o", ANSWER);
     check("gg3", "l", ANSWER);
@@ -76,7 +76,7 @@ fn while_a_completion_is_open() {
 }
 
 #[test]
-fn while_a_substitution_asks() {
+fn while_a_substitution_asks_for_confirmation() {
     check(
         "gg:1,2s/o/0/gc<CR>",
         "yy",
@@ -85,7 +85,7 @@ fn while_a_substitution_asks() {
 }
 
 #[test]
-fn while_a_script_waits_for_a_character_it_gets_the_one_that_is_typed() {
+fn a_script_that_waits_for_a_character_gets_the_typed_one() {
     let (editor, _provider, second, third) = streaming();
     editor.keys(":let g:typed = getcharstr()<CR>");
     second.open();
@@ -97,7 +97,7 @@ fn while_a_script_waits_for_a_character_it_gets_the_one_that_is_typed() {
 }
 
 #[test]
-fn behind_a_press_enter_prompt() {
+fn at_a_press_enter_prompt() {
     check(":echo \"a\\nb\\nc\"<CR>", "<CR>", ANSWER);
 }
 

@@ -47,7 +47,7 @@ fn wait_gone(folder: &std::path::Path, host: &[u32]) {
 }
 
 #[test]
-fn killed_it_takes_its_commands_and_its_host_with_it() {
+fn killing_neovim_ends_its_commands_and_its_host() {
     let provider = three_calls();
     let editor = with_three_commands(&provider);
     let host = host(&editor);

@@ -71,7 +71,7 @@ fn an_answer_that_reaches_its_token_limit_is_marked_and_has_an_exit_code() {
 }
 
 #[test]
-fn arguments_that_may_be_left_out_are() {
+fn optional_arguments_may_be_missing() {
     let left_out = Answer::new()
         .tool_use("t_1", "read", json!({"path": "f.txt"}))
         .tool_use("t_2", "bash", json!({"command": "echo hi", "label": null}));
@@ -85,7 +85,7 @@ fn arguments_that_may_be_left_out_are() {
 }
 
 #[test]
-fn a_character_that_a_server_cuts_in_two_is_one() {
+fn a_character_split_between_events_is_whole() {
     let half = |text: &str| {
         let delta = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"TEXT"}}"#;
         format!(
@@ -123,7 +123,7 @@ fn a_call_that_a_rule_denies_has_an_exit_code() {
 }
 
 #[test]
-fn a_result_that_only_speaks_of_a_denial_is_none() {
+fn a_result_that_mentions_a_denial_is_not_one() {
     let says = "echo 'The tool was denied by a policy.'; exit 3";
     let script = vec![
         Answer::new().tool_use("t_1", "bash", command(says)),
@@ -134,7 +134,7 @@ fn a_result_that_only_speaks_of_a_denial_is_none() {
 }
 
 #[test]
-fn output_that_is_lost_is_an_error_and_one_that_nobody_reads_is_none() {
+fn lost_output_is_an_error_and_a_closed_pipe_is_not() {
     let provider = Provider::anthropic(["One.", "Two."]);
     let shell = Shell::new(&provider);
     shell.write("question.chat", QUESTION);

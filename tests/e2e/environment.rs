@@ -115,7 +115,7 @@ fn a_worker_of_the_command_line_has_no_key_in_its_environment_block() {
 }
 
 #[test]
-fn a_proxy_with_a_password_is_still_asked() {
+fn a_proxy_with_a_password_is_still_used() {
     let provider = Provider::anthropic(["Well."]);
     let shell = Shell::new(&provider);
     shell.write("a.chat", QUESTION);

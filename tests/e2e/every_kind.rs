@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::stage::*;
 
 #[test]
-fn one_answer_calls_a_tool_of_each_kind_and_all_go_by_the_same_rules() {
+fn tools_of_every_kind_follow_the_same_rules() {
     let provider = Provider::anthropic([
         Answer::new()
             .tool_use("t_built", "read", file("f.txt"))

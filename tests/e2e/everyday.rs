@@ -32,13 +32,13 @@ fn diagnostics(editor: &Editor) -> Json {
 }
 
 #[test]
-fn a_chat_leaves_how_windows_look_as_it_is() {
+fn a_chat_changes_no_window_options() {
     let folds = json!({"folds": {"enabled": false}});
     looks_the_same(folds, &VIEW);
 }
 
 #[test]
-fn folds_change_how_their_own_window_folds_and_nothing_else() {
+fn folds_change_only_the_fold_options_of_their_window() {
     let others = VIEW.map(|name| match name {
         "foldlevel" | "foldtext" => "wrap",
         other => other,
@@ -65,7 +65,7 @@ fn looks_the_same(options: Json, names: &[&str]) {
 }
 
 #[test]
-fn typing_a_marker_anew_changes_its_line_and_no_other() {
+fn retyping_a_marker_changes_only_its_line() {
     let text = "@You:\nOne.\n\n@Assistant:\nTwo.\n\n@You:\nThree.\n";
     let provider = Provider::anthropic([Answer::new()]);
     let editor = open(&provider, text);
@@ -81,7 +81,7 @@ fn typing_a_marker_anew_changes_its_line_and_no_other() {
 }
 
 #[test]
-fn calls_that_end_at_once_are_sent_once_and_nothing_is_said() {
+fn calls_that_end_at_once_are_sent_once_without_a_message() {
     let calls = (1..6).fold(Answer::new(), |answer, number| {
         answer.tool_use(
             &format!("t_{number}"),
@@ -106,7 +106,7 @@ fn calls_that_end_at_once_are_sent_once_and_nothing_is_said() {
 }
 
 #[test]
-fn a_remark_stands_once_however_often_the_chat_is_sent() {
+fn a_remark_appears_once_however_often_the_chat_is_sent() {
     let provider = Provider::anthropic([Answer::says("One."), Answer::says("Two.")]);
     let editor = open(&provider, "@You:\nGo.\n@Asistant:\nText.\n");
     wait_diagnostic(&editor, "no role marker");
@@ -120,7 +120,7 @@ fn a_remark_stands_once_however_often_the_chat_is_sent() {
 }
 
 #[test]
-fn options_that_are_set_twice_are_taken_without_a_word() {
+fn options_can_be_set_twice() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let setup = "require('flemma').setup({ provider = 'anthropic', tools = { auto_approve = { 'mine' } } })";
     let register =

@@ -46,7 +46,7 @@ fn a_compressed_answer_is_read() {
 }
 
 #[test]
-fn a_stream_that_calls_itself_something_else_is_read() {
+fn a_stream_with_another_content_type_is_read() {
     let event = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi.\"}}\n\n\
                  event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
     let answer = Answer::status(200, event).header("content-type", "text/plain");
@@ -57,7 +57,7 @@ fn a_stream_that_calls_itself_something_else_is_read() {
 }
 
 #[test]
-fn a_redirection_is_not_followed_and_the_key_goes_nowhere() {
+fn a_redirect_is_not_followed_and_the_key_is_not_sent() {
     let elsewhere = Provider::anthropic([Answer::says("Gotcha.")]);
     let answer = Answer::status(307, "").header("location", &elsewhere.url());
     leaves_nothing(answer, "wants the request at another address (307");
@@ -96,7 +96,7 @@ fn expect_nowhere(folder: &std::path::Path, text: &str) {
 }
 
 #[test]
-fn a_line_without_end_is_cut_off() {
+fn an_endless_line_is_cut_off() {
     let line = format!("data: {}", "a".repeat(17 * 1024 * 1024));
     leaves_nothing(
         Answer::new().bytes(line),
@@ -105,7 +105,7 @@ fn a_line_without_end_is_cut_off() {
 }
 
 #[test]
-fn a_line_that_dribbles_is_silence() {
+fn a_line_that_arrives_byte_by_byte_counts_as_silence() {
     // A byte every 50 ms is something on the line, and nothing of an answer.
     let answer = Answer::says("Once")
         .bytes("data: {")
@@ -120,7 +120,7 @@ fn a_line_that_dribbles_is_silence() {
 }
 
 #[test]
-fn an_answer_that_dribbles_can_be_cancelled() {
+fn an_answer_that_arrives_byte_by_byte_can_be_cancelled() {
     let text = "word ".repeat(400);
     let pace = std::time::Duration::from_millis(20);
     let answer = Answer::new()
@@ -138,7 +138,7 @@ fn an_answer_that_dribbles_can_be_cancelled() {
 }
 
 #[test]
-fn a_conversation_that_is_too_long_is_told_and_not_shortened() {
+fn a_conversation_that_is_too_long_is_reported_and_not_shortened() {
     let body = r#"{"error":{"message":"prompt is too long: 250000 tokens > 200000 maximum"}}"#;
     for answer in [Answer::status(400, body), Answer::status(413, "")] {
         leaves_nothing(answer, "The conversation is too long for the model");
@@ -204,7 +204,7 @@ fn a_call_of_a_tool_that_was_not_offered_is_an_error_for_the_model() {
 }
 
 #[test]
-fn a_proxy_of_the_environment_is_used_and_its_exceptions_are_heeded() {
+fn the_environments_proxy_and_its_exceptions_are_respected() {
     let proxy = Provider::anthropic(["Through the proxy."]);
     let at_proxy = format!("http://{}", proxy.address());
     let setup = |base_url: &str| {

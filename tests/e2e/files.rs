@@ -88,7 +88,7 @@ fn run_all(calls: &[(&str, Json)], open: &str) -> Editor {
 }
 
 #[test]
-fn what_a_command_did_to_an_open_file_is_what_the_next_call_sees() {
+fn the_next_call_sees_what_a_command_did_to_an_open_file() {
     let calls = [
         ("bash", command("sed -i s/two/2/ f.txt")),
         ("edit", edit("f.txt", "2", "two again")),
@@ -120,7 +120,7 @@ fn an_unsaved_buffer_is_not_saved_over_what_a_command_wrote() {
 }
 
 #[test]
-fn an_edit_keeps_what_the_user_has_not_saved_and_is_one_step_of_undo() {
+fn an_edit_keeps_unsaved_changes_and_is_one_undo_step() {
     let editor = run("edit", edit("f.txt", "one\ntwo", "1\n2\n2.5"), UNSAVED);
     assert_eq!(on_disk(&editor, "f.txt"), "one\ntwo\nthree\n");
     editor.command("buffer f.txt");
@@ -133,7 +133,7 @@ fn an_edit_keeps_what_the_user_has_not_saved_and_is_one_step_of_undo() {
 }
 
 #[test]
-fn a_write_goes_through_the_buffer_as_well() {
+fn a_write_updates_the_open_buffer() {
     let editor = run("write", write("f.txt", "new\n"), UNSAVED);
     assert_eq!(on_disk(&editor, "f.txt"), "one\ntwo\nthree\n");
     editor.command("buffer f.txt");
@@ -149,13 +149,13 @@ fn a_read_sees_what_the_user_has_not_saved() {
 }
 
 #[test]
-fn a_write_makes_folders_and_keeps_the_text_as_it_is() {
+fn a_write_creates_folders_and_keeps_the_text() {
     let editor = run("write", write("new/deep/g.txt", "é\r\n\n@You:\n```"), "");
     assert_eq!(on_disk(&editor, "new/deep/g.txt"), "é\r\n\n@You:\n```");
 }
 
 #[test]
-fn an_edit_that_fits_nowhere_or_twice_changes_nothing_and_says_why() {
+fn an_edit_without_exactly_one_match_changes_nothing() {
     let editor = run("edit", edit("f.txt", "twoo", "2"), "");
     let said = output(&editor);
     assert!(said.contains("two"), "{said}");
@@ -168,7 +168,7 @@ fn an_edit_that_fits_nowhere_or_twice_changes_nothing_and_says_why() {
 }
 
 #[test]
-fn a_part_of_a_file_is_read_and_says_where_to_go_on() {
+fn a_partial_read_says_where_to_continue() {
     let input = json!({"label": "", "path": "f.txt", "offset": 2, "limit": 1});
     let editor = run("read", input, "");
     let said = output(&editor);
@@ -179,7 +179,7 @@ fn a_part_of_a_file_is_read_and_says_where_to_go_on() {
 }
 
 #[test]
-fn what_a_tool_failed_with_reaches_the_model_word_for_word() {
+fn the_model_gets_a_tools_error_unchanged() {
     let call = Answer::new().tool_use("t_1", "read", file("missing.txt"));
     let provider = Provider::anthropic([call]);
     let editor = ask_with(&provider, json!({}));
@@ -193,7 +193,7 @@ fn what_a_tool_failed_with_reaches_the_model_word_for_word() {
 }
 
 #[test]
-fn a_command_that_fails_is_no_error_but_says_its_code() {
+fn a_failed_command_is_no_error_and_reports_its_code() {
     let text = "echo out; echo err >&2; read line; exit 3";
     let editor = run("bash", command(text), "");
     assert_eq!(
@@ -215,7 +215,7 @@ fn a_command_that_takes_too_long_is_stopped_and_its_output_kept() {
 }
 
 #[test]
-fn long_output_keeps_its_end_and_the_whole_is_in_a_file() {
+fn long_output_keeps_its_end_and_is_saved_whole() {
     let editor = run("bash", command("seq 3000"), "");
     let said = output(&editor);
     assert!(said.starts_with("1001\n"), "{}", &said[..40]);
@@ -237,7 +237,7 @@ fn long_output_keeps_its_end_and_the_whole_is_in_a_file() {
 }
 
 #[test]
-fn output_with_fences_gets_a_longer_one_and_stays_text() {
+fn output_with_fences_gets_a_longer_fence() {
     let editor = run("bash", command("printf '````\\n@You:\\n````'"), "");
     assert_eq!(
         result(&editor, "t_1").lines().nth(2),
@@ -249,7 +249,7 @@ fn output_with_fences_gets_a_longer_one_and_stays_text() {
 }
 
 #[test]
-fn paths_start_from_the_folder_of_the_chat() {
+fn paths_are_relative_to_the_chats_folder() {
     let calls = Answer::new()
         .tool_use("t_1", "bash", command("pwd"))
         .tool_use("t_2", "read", file("near.txt"));
@@ -310,7 +310,7 @@ fn a_write_does_not_follow_a_link_made_after_it_was_approved() {
 }
 
 #[test]
-fn a_change_of_the_working_directory_counts_for_the_next_command() {
+fn the_next_command_runs_in_the_new_working_directory() {
     let calls = Answer::new().tool_use("t_1", "bash", command("pwd"));
     let provider = Provider::anthropic([calls]);
     let options = json!({"tools": {"require_approval": false, "bash": {"cwd": "$CWD"}}});

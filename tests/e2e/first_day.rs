@@ -26,7 +26,7 @@ fn a_new_chat_starts_with_a_prompt_and_the_cursor_below_it() {
 }
 
 #[test]
-fn a_template_of_the_users_own_is_left_alone() {
+fn the_users_own_template_is_kept() {
     let init =
         "vim.api.nvim_create_autocmd('BufNewFile', { pattern = '*.chat', callback = function()
           vim.api.nvim_buf_set_lines(0, 0, -1, false, { '@System:', 'Be brief.', '', '@You:', '' })
@@ -38,7 +38,7 @@ fn a_template_of_the_users_own_is_left_alone() {
 }
 
 #[test]
-fn a_command_of_the_command_line_counts_before_neovim_has_started() {
+fn a_command_line_argument_runs_before_neovim_has_started() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let command = "name: hello\nprompt:\n  template: Say hello.\n";
     let setup = setup(&provider).command("Flemma run hello");
@@ -62,7 +62,7 @@ fn list(editor: &Editor, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_chat_out_of_sight_says_once_that_it_needs_you() {
+fn a_hidden_chat_notifies_once_that_it_needs_you() {
     let says = |answer: Answer| answer.text("Well.");
     let calls = |answer: Answer| answer.tool_use("t_1", "bash", command("true"));
     let rows: [(&dyn Fn(Answer) -> Answer, &str); 2] = [
@@ -91,7 +91,7 @@ fn a_chat_out_of_sight_says_once_that_it_needs_you() {
 }
 
 #[test]
-fn a_chat_on_the_screen_notifies_nobody() {
+fn a_visible_chat_sends_no_notification() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let editor = ask_with(&provider, json!({"ui": {"bell": "bell"}}));
     editor.lua(NOTIFIER, json!([]));
@@ -134,7 +134,7 @@ fn a_diagnostic_shows_its_text_below_its_line() {
 }
 
 #[test]
-fn a_write_says_what_becomes_of_the_file_and_where_a_link_leads() {
+fn a_write_says_what_happens_to_the_file_and_where_a_link_leads() {
     let write = |path: &str| json!({"label": "", "path": path, "content": "x"});
     let calls = Answer::new()
         .tool_use("t_1", "write", write("new.txt"))
@@ -164,7 +164,7 @@ fn a_write_says_what_becomes_of_the_file_and_where_a_link_leads() {
 }
 
 #[test]
-fn a_policy_function_that_throws_is_told_and_the_call_waits() {
+fn a_policy_function_that_fails_is_reported_and_the_call_waits() {
     let call = Answer::new().tool_use("t_1", "read", file("f.txt"));
     let provider = Provider::anthropic([call]);
     let setup = with_lua_options(

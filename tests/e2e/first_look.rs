@@ -23,7 +23,7 @@ fn one_call() -> Provider {
 }
 
 #[test]
-fn alt_enter_on_a_call_that_just_appeared_runs_it_when_it_is_pressed_again() {
+fn a_call_that_just_appeared_runs_at_the_second_alt_enter() {
     let provider = one_call();
     let editor = waits(&provider, 10_000);
     editor.keys("<C-]>");
@@ -38,7 +38,7 @@ fn alt_enter_on_a_call_that_just_appeared_runs_it_when_it_is_pressed_again() {
 }
 
 #[test]
-fn alt_enter_on_a_call_of_an_answer_that_just_ended_runs_it_when_it_is_pressed_again() {
+fn a_call_of_an_answer_that_just_ended_runs_at_the_second_alt_enter() {
     let provider = one_call();
     let editor = waits(&provider, 10_000);
     editor.keys("gg/Tool Use<CR><M-CR>");
@@ -50,7 +50,7 @@ fn alt_enter_on_a_call_of_an_answer_that_just_ended_runs_it_when_it_is_pressed_a
 }
 
 #[test]
-fn alt_enter_on_a_call_that_has_been_on_the_screen_runs_it() {
+fn a_call_that_has_been_visible_runs_at_the_first_alt_enter() {
     let provider = one_call();
     let editor = waits(&provider, 50);
     editor.keys("<C-]>");

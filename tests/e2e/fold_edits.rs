@@ -42,7 +42,7 @@ fn expect_folds_of_the_text(editor: &Editor, after: &str) {
 }
 
 #[test]
-fn edits_of_all_kinds_leave_the_folds_of_the_text() {
+fn all_kinds_of_edits_keep_the_folds_correct() {
     let (_provider, editor) = opened();
     for keys in [
         "5GoA line.<Esc>",
@@ -80,7 +80,7 @@ fn edits_of_all_kinds_leave_the_folds_of_the_text() {
 }
 
 #[test]
-fn random_edits_leave_the_folds_of_the_text() {
+fn random_edits_keep_the_folds_correct() {
     const KEYS: [&str; 24] = [
         "dd",
         "3dd",
@@ -130,7 +130,7 @@ fn random_edits_leave_the_folds_of_the_text() {
 }
 
 #[test]
-fn what_stands_for_a_closed_fold_is_drawn_again_when_it_has_other_words() {
+fn the_line_of_a_closed_fold_is_redrawn_when_its_text_changes() {
     let (_provider, editor) = opened();
     editor.keys("GzM");
     editor.wait_screen("the message in one line", |rows| {

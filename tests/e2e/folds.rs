@@ -89,7 +89,7 @@ pub fn opened() -> (Provider, Editor) {
 }
 
 #[test]
-fn what_is_done_can_be_folded_and_thinking_is() {
+fn complete_blocks_can_be_folded_and_thinking_is_closed() {
     let (_provider, editor) = opened();
     editor.wait_screen("the thinking in one line", |rows| {
         rows.iter()
@@ -110,7 +110,7 @@ fn what_is_done_can_be_folded_and_thinking_is() {
 }
 
 #[test]
-fn thinking_is_folded_when_it_is_complete_and_a_message_when_the_next_begins() {
+fn thinking_folds_when_complete_and_a_message_when_the_next_begins() {
     let gate = Gate::new();
     let answer = Answer::new()
         .thinking("Hm,\nhm.", Some("s"))
@@ -138,7 +138,7 @@ fn thinking_is_folded_when_it_is_complete_and_a_message_when_the_next_begins() {
 }
 
 #[test]
-fn what_the_user_opened_or_closed_stays_so() {
+fn folds_stay_as_the_user_set_them() {
     let (_provider, editor) = opened();
     editor.keys("9Gzo5GzcGoMore.<Esc><C-]>");
     wait_end(&editor, "Well.\n\n@You:\n\n");
@@ -165,7 +165,7 @@ Go.
 "#;
 
 #[test]
-fn a_key_decides_about_no_call_that_is_folded_away() {
+fn no_key_decides_about_a_folded_call() {
     for (keys, place) in [("<M-CR>", "12G"), ("<C-]>", "gg"), ("<M-CR>", "5G")] {
         let provider = Provider::anthropic([Answer::says("Well.")]);
         let editor = open(&provider, WAITS);
@@ -192,7 +192,7 @@ fn asked(input: &str) -> String {
 }
 
 #[test]
-fn what_waits_or_fails_is_unfolded_when_it_comes() {
+fn pending_calls_and_errors_unfold() {
     for (input, result) in [
         (
             r#"{"label":"x","command":"true","timeout":null}"#,
@@ -220,7 +220,7 @@ fn what_waits_or_fails_is_unfolded_when_it_comes() {
 }
 
 #[test]
-fn each_window_opens_and_closes_its_own_and_a_split_begins_with_those_of_its_window() {
+fn each_window_has_its_own_folds_and_a_split_copies_them() {
     let (_provider, editor) = opened();
     editor.keys("zR5Gzc");
     let one = "111 . ### 1222221222221 12222221 111";
@@ -239,7 +239,7 @@ fn each_window_opens_and_closes_its_own_and_a_split_begins_with_those_of_its_win
 }
 
 #[test]
-fn folds_come_back_with_the_text_that_a_window_shows_again() {
+fn folds_return_when_a_window_shows_the_chat_again() {
     let (_provider, editor) = opened();
     editor.keys("5Gzc");
     let mine = OPENED.replacen(" 111 ", " ### ", 1);
@@ -260,7 +260,7 @@ fn folds_come_back_with_the_text_that_a_window_shows_again() {
 }
 
 #[test]
-fn another_foldmethod_is_the_users_and_so_are_all_folds_when_ours_are_off() {
+fn other_foldmethods_and_disabled_folds_are_left_alone() {
     let provider = Provider::anthropic([Answer::says("Well."), Answer::says("Well.")]);
     for (options, method) in [
         (json!({}), "indent"),
@@ -287,7 +287,7 @@ fn another_foldmethod_is_the_users_and_so_are_all_folds_when_ours_are_off() {
 }
 
 #[test]
-fn the_options_say_what_is_closed_and_an_error_never_is() {
+fn options_decide_which_folds_close_and_errors_never_do() {
     let text = CHAT.replace("`t_1`\n\n```\none", "`t_1` (error)\n\n```\none");
     let provider = Provider::anthropic([Answer::new()]);
     let kinds = ["frontmatter", "message", "tool_use", "tool_result"];
@@ -311,7 +311,7 @@ fn the_options_say_what_is_closed_and_an_error_never_is() {
 }
 
 #[test]
-fn thinking_that_the_cursor_is_in_is_not_closed_under_it() {
+fn thinking_around_the_cursor_stays_open() {
     let text = "@You:\nGo.\n\n@Assistant:\n<thinking>\nHm.\nhm.\n\nWell.\n\n@You:\n";
     for (cursor, expected) in [("7G", "111 1222211 ."), ("9G", "111 1####11 .")] {
         let provider = Provider::anthropic([Answer::new()]);
@@ -325,7 +325,7 @@ fn thinking_that_the_cursor_is_in_is_not_closed_under_it() {
 }
 
 #[test]
-fn a_long_chat_is_folded_piece_by_piece_and_then_no_key_or_delta_costs_a_message() {
+fn a_long_chat_is_folded_in_pieces_and_keys_send_no_messages() {
     let turn = "@You:\nGo.\n\n@Assistant:\n<thinking>\nHm.\n</thinking>\n\nWell.\n\n";
     let text = turn.repeat(400) + "@You:\nGo.\n";
     let answer = Answer::new().text_in_pieces(&"word ".repeat(400), 5);
@@ -370,7 +370,7 @@ fn a_long_chat_is_folded_piece_by_piece_and_then_no_key_or_delta_costs_a_message
 }
 
 #[test]
-fn a_host_that_dies_leaves_the_folds_as_they_are_and_so_does_the_next() {
+fn folds_survive_a_host_that_dies() {
     let (_provider, editor) = opened();
     editor.keys("9Gzo5Gzc");
     let mine = OPENED.replace('#', "2").replacen(" 111 ", " ### ", 1);

@@ -98,7 +98,7 @@ fn a_run_from_normal_mode_is_followed_to_its_end() {
 }
 
 #[test]
-fn a_run_from_insert_mode_is_followed_and_ends_in_insert_mode() {
+fn a_run_started_in_insert_mode_ends_in_insert_mode() {
     for calls in [1, 20] {
         follows(calls, false, true, 1);
     }
@@ -132,7 +132,7 @@ fn view(editor: &Editor) -> Json {
 }
 
 #[test]
-fn a_reader_who_scrolled_away_is_left_there_whatever_comes() {
+fn a_window_that_is_scrolled_away_stays_there() {
     let calls = Answer::says("One moment.")
         .tool_use("t_1", "bash", command(&gate("gate")))
         .tool_use("t_2", "read", file("long.txt"));
@@ -158,7 +158,7 @@ fn a_reader_who_scrolled_away_is_left_there_whatever_comes() {
 }
 
 #[test]
-fn a_user_who_types_is_moved_neither_to_the_end_nor_to_a_call_that_waits() {
+fn the_cursor_does_not_move_while_the_user_types() {
     let first = Answer::says("One moment.").tool_use("t_1", "bash", command(&gate("gate")));
     let waits = Answer::new().tool_use(
         "t_2",
@@ -183,7 +183,7 @@ fn a_user_who_types_is_moved_neither_to_the_end_nor_to_a_call_that_waits() {
 }
 
 #[test]
-fn a_window_that_waits_behind_a_command_line_follows_afterwards() {
+fn a_window_follows_once_the_command_line_closes() {
     let call = Answer::new().tool_use("t_1", "bash", command(&gate("gate")));
     let provider = Provider::anthropic([call, Answer::says(END)]);
     let editor = start(&provider, json!({"require_approval": false}));
@@ -204,7 +204,7 @@ fn a_window_that_waits_behind_a_command_line_follows_afterwards() {
 }
 
 #[test]
-fn the_option_says_only_where_a_call_that_waited_puts_the_cursor() {
+fn the_option_only_affects_calls_that_were_pending() {
     for option in ["result", "stay", "next"] {
         let call = Answer::new().tool_use("t_1", "read", file("long.txt"));
         let provider = Provider::anthropic([call]);

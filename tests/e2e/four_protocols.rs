@@ -50,7 +50,7 @@ fn expect_valid(name: &str, body: &Json) {
 }
 
 #[test]
-fn a_conversation_goes_through_all_four_protocols_in_one_file() {
+fn one_conversation_works_in_all_four_protocols() {
     let names = ["anthropic", "openai", "gemini", "openai_compatible"];
     let providers = [
         Provider::anthropic(script(names[0])),

@@ -111,7 +111,7 @@ fn offered(provider: &Provider) -> Vec<String> {
 }
 
 #[test]
-fn the_printed_function_and_presets_of_setup_decide_as_it_is_said() {
+fn the_documented_functions_and_presets_of_setup_work() {
     let waits_denied = ["waits", "waits", "waits", "denied", "ran"];
     let rows = [
         (CONFIGURED, "rm -rf ./nothing", waits_denied),
@@ -150,14 +150,14 @@ fn the_printed_function_and_presets_of_setup_decide_as_it_is_said() {
 }
 
 #[test]
-fn each_printed_list_approves_what_it_names_in_its_chat() {
+fn each_documented_list_approves_what_it_names() {
     expect(PRESET_FORM, ["ran", "waits", "waits", "waits", "waits"]);
     expect(LIST_FORM, ["ran", "waits", "waits", "waits", "ran"]);
     expect(MIXED_FORM, ["ran", "ran", "ran", "ran", "waits"]);
 }
 
 #[test]
-fn the_printed_function_approves_one_tool_and_passes_the_rest() {
+fn the_documented_function_approves_one_tool() {
     let expected = ["waits", "waits", "waits", "waits", "ran"];
     expect(FUNCTION_FORM, expected);
     // As printed, one below the other: the last word counts.
@@ -166,7 +166,7 @@ fn the_printed_function_approves_one_tool_and_passes_the_rest() {
 }
 
 #[test]
-fn the_printed_operations_change_the_default_list() {
+fn the_documented_operations_change_the_default_list() {
     let without_write = ["ran", "waits", "ran", "waits", "waits"];
     expect(WITHOUT_WRITE, without_write);
     expect(WITH_BASH, ["ran", "ran", "ran", "ran", "waits"]);
@@ -176,7 +176,7 @@ fn the_printed_operations_change_the_default_list() {
 }
 
 #[test]
-fn the_printed_selection_decides_which_tools_are_offered() {
+fn the_documented_selection_decides_which_tools_are_offered() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let editor = type_below(&provider, SELECTION);
     editor.keys("<C-]>");
@@ -185,7 +185,7 @@ fn the_printed_selection_decides_which_tools_are_offered() {
 }
 
 #[test]
-fn a_tool_that_a_chat_does_not_offer_cannot_run_there() {
+fn a_tool_that_the_chat_does_not_offer_cannot_run() {
     let call = Answer::new().tool_use("t_r", "read", file("f.txt"));
     let provider = Provider::anthropic([call]);
     let editor = type_below(&provider, "flemma.opt.tools = {\"calculator\"}");
@@ -195,7 +195,7 @@ fn a_tool_that_a_chat_does_not_offer_cannot_run_there() {
 }
 
 #[test]
-fn the_printed_parameters_are_what_the_request_asks_for() {
+fn the_documented_parameters_are_sent() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let editor = type_below(&provider, PARAMETERS);
     editor.keys("<C-]>");
@@ -209,7 +209,7 @@ fn the_printed_parameters_are_what_the_request_asks_for() {
 }
 
 #[test]
-fn a_providers_own_parameter_beats_the_general_one() {
+fn a_providers_parameter_overrides_the_general_one() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let frontmatter = "flemma.opt.thinking = \"low\"\nflemma.opt.anthropic.thinking_budget = 20000";
     let editor = type_below(&provider, frontmatter);
@@ -234,7 +234,7 @@ fn a_temperature_is_sent_where_there_is_no_thinking() {
 }
 
 #[test]
-fn a_misspelled_tool_is_named_with_what_was_meant_and_nothing_is_sent() {
+fn a_misspelled_tool_is_reported_with_a_suggestion() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let editor = type_below(
         &provider,
@@ -248,7 +248,7 @@ fn a_misspelled_tool_is_named_with_what_was_meant_and_nothing_is_sent() {
 }
 
 #[test]
-fn a_frontmatter_that_fails_runs_no_call_that_was_approved_either() {
+fn a_failing_frontmatter_runs_no_approved_call() {
     let call = Answer::new().tool_use("t_b", "bash", command("touch ran"));
     let provider = Provider::anthropic([call]);
     let editor = type_below(&provider, "local fine = true");
@@ -264,7 +264,7 @@ fn a_frontmatter_that_fails_runs_no_call_that_was_approved_either() {
 }
 
 #[test]
-fn chats_with_rules_of_their_own_do_not_influence_each_other() {
+fn chats_with_different_rules_do_not_affect_each_other() {
     let rules = [
         (
             "a.chat",
@@ -333,7 +333,7 @@ fn opening_and_drawing_a_chat_evaluates_nothing() {
 }
 
 #[test]
-fn an_endless_loop_ends_by_itself_and_the_editor_answers_meanwhile() {
+fn an_endless_loop_is_stopped_and_does_not_block_neovim() {
     for endless in [
         "while true do end",
         "repeat until false",
@@ -358,7 +358,7 @@ fn type_meanwhile(editor: &Editor) {
 }
 
 #[test]
-fn a_policy_function_that_fails_loops_or_returns_nonsense_approves_nothing() {
+fn a_broken_policy_function_approves_nothing() {
     for body in [
         "error('x')",
         "while true do end",
@@ -378,7 +378,7 @@ fn a_policy_function_that_fails_loops_or_returns_nonsense_approves_nothing() {
 }
 
 #[test]
-fn what_a_policy_function_does_to_the_arguments_changes_nothing() {
+fn a_policy_function_cannot_change_the_arguments() {
     let call = Answer::new().tool_use("t_b", "bash", command("echo out"));
     let provider = Provider::anthropic([call]);
     let frontmatter = "flemma.opt.tools.auto_approve = function(name, input)

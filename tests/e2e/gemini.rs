@@ -19,7 +19,7 @@ fn parts(body: &Json, message: usize) -> &Json {
 }
 
 #[test]
-fn parallel_calls_keep_their_signatures_in_the_chat_and_on_the_way_back() {
+fn parallel_calls_keep_their_signatures() {
     let provider = Provider::gemini([two_reads(), Answer::says("Well.")]);
     let options = json!({"model": "gemini-3-pro-preview", "parameters": {"thinking": "high"}});
     let setup = with_options(&provider, options).with("f.txt", "a\n");
@@ -59,7 +59,7 @@ fn parallel_calls_keep_their_signatures_in_the_chat_and_on_the_way_back() {
 }
 
 #[test]
-fn calls_without_ids_get_one_that_no_other_call_of_the_chat_has() {
+fn calls_without_ids_get_unique_ones() {
     let call = || Answer::new().tool_use("", "read", file("f.txt"));
     let provider = Provider::gemini([call(), call(), Answer::says("Well.")]);
     let setup = setup(&provider).with("f.txt", "a\n");
@@ -73,7 +73,7 @@ fn calls_without_ids_get_one_that_no_other_call_of_the_chat_has() {
 }
 
 #[test]
-fn a_chat_goes_on_with_gemini_what_another_provider_began() {
+fn gemini_continues_a_chat_of_another_provider() {
     let text = "@You:\nGo.\n\n@Assistant:\n<thinking anthropic:signature=\"c2ln\">\nSecret plan.\n\
                 </thinking>\n\n**Tool Use:** `bash` (`toolu_1`)\n\n```json\n{\"command\":\"ls\"}\n```\n\n\
                 @You:\n**Tool Result:** `toolu_1` (error)\n\n```\nNo.\n```\n";

@@ -87,7 +87,7 @@ fn in_the_middle_of_text_what_was_shown_stays_and_is_marked() {
 }
 
 #[test]
-fn between_a_call_and_its_placeholder_the_call_does_not_run_by_itself() {
+fn before_the_placeholder_is_written_the_call_does_not_run_by_itself() {
     let answer = Answer::new().tool_use("toolu_1", "bash", counted(""));
     let provider = Provider::anthropic([answer, Answer::says("Done.")]);
     let editor = ask_with(&provider, unasked());
@@ -111,7 +111,7 @@ fn between_a_call_and_its_placeholder_the_call_does_not_run_by_itself() {
 }
 
 #[test]
-fn between_an_approval_by_policy_and_the_start_the_call_comes_up_again_for_review() {
+fn after_an_approval_by_policy_the_call_waits_for_review() {
     let answer = Answer::new().tool_use("toolu_1", "bash", counted(""));
     let provider = Provider::anthropic([answer, Answer::says("Done.")]);
     let editor = ask_with(&provider, unasked());
@@ -130,7 +130,7 @@ fn between_an_approval_by_policy_and_the_start_the_call_comes_up_again_for_revie
 }
 
 #[test]
-fn with_all_results_there_the_next_key_sends_them_once() {
+fn after_all_results_the_next_key_sends_them_once() {
     let gate = Gate::new();
     let call = json!({"label": "sum", "expression": "6*7"});
     let provider = Provider::anthropic([
@@ -169,7 +169,7 @@ fn an_approval_of_the_old_host_is_not_trusted_by_the_new_one() {
 }
 
 #[test]
-fn a_stopped_host_holds_up_no_key_and_its_work_goes_on_afterwards() {
+fn a_stopped_host_blocks_no_key_and_continues_afterwards() {
     let gate = Gate::new();
     let answer = Answer::new().text("One, ").gate(&gate).text("two.");
     let provider = Provider::anthropic([answer]);
@@ -194,7 +194,7 @@ fn a_stopped_host_holds_up_no_key_and_its_work_goes_on_afterwards() {
 
 /// The system gives the host no more memory, which ends it wherever it is.
 #[test]
-fn without_memory_the_host_ends_and_the_text_so_far_is_kept_and_marked() {
+fn out_of_memory_the_host_ends_and_the_text_is_kept_and_marked() {
     let gate = Gate::new();
     let flood = "no end of this answer, ".repeat(400_000);
     let answer = Answer::new().text("One,\ntwo").gate(&gate).text(&flood);

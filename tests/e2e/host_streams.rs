@@ -78,6 +78,6 @@ fn a_host_answers_over_one_socket() {
 }
 
 #[test]
-fn a_host_that_nobody_speaks_to_ends() {
+fn a_host_without_a_client_ends() {
     assert_ends(start(Stdio::null(), Stdio::null()));
 }

@@ -29,7 +29,7 @@ fn pid(shell: &Shell, name: &str) -> u32 {
 }
 
 #[test]
-fn a_process_that_hides_from_its_call_ends_with_it() {
+fn a_process_that_hides_ends_with_its_call() {
     let (shell, _provider) = shell(&[
         "env -i setsid sh -c 'echo $$ > pid; exec sleep 300' > /dev/null 2>&1 & \
          until [ -s pid ]; do :; done; echo started",
@@ -45,7 +45,7 @@ fn a_process_that_hides_from_its_call_ends_with_it() {
 }
 
 #[test]
-fn a_call_ends_no_process_of_another_one() {
+fn a_call_ends_no_process_of_another_call() {
     let (shell, _provider) = shell(&[
         "(env -i setsid sh -c 'echo $$ > pid; until [ -e go ]; do sleep 0.01; done; echo alive > said' \
          > /dev/null 2>&1 &); until grep -q 'other-is[-]done' a.chat; do sleep 0.01; done; touch go; \
@@ -76,7 +76,7 @@ fn a_command_ends_when_both_processes_of_the_host_are_killed() {
 }
 
 #[test]
-fn a_command_says_how_it_ended_as_without_a_leash() {
+fn a_supervised_command_reports_how_it_ended() {
     let (shell, _provider) = shell(&["exit 3", "kill -TERM $$"]);
     shell.run(&SEND);
     let chat = shell.read("a.chat");

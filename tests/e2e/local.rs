@@ -85,7 +85,7 @@ fn lives(server: &serde_json::Value) -> bool {
 }
 
 #[test]
-fn a_server_is_started_once_for_all_chats_and_goes_with_neovim() {
+fn one_server_serves_all_chats_and_ends_with_neovim() {
     let machine = machine();
     let editor = start(machine.path());
     editor.keys("<C-]>");
@@ -111,7 +111,7 @@ fn a_server_is_started_once_for_all_chats_and_goes_with_neovim() {
 }
 
 #[test]
-fn loading_is_seen_and_waited_for() {
+fn loading_a_model_is_shown_and_awaited() {
     let machine = machine();
     fs::write(machine.path().join("slow"), "").unwrap();
     let editor = start(machine.path());
@@ -125,7 +125,7 @@ fn loading_is_seen_and_waited_for() {
 }
 
 #[test]
-fn loading_can_be_cancelled_and_the_server_goes() {
+fn cancelling_while_the_model_loads_ends_the_server() {
     let machine = machine();
     fs::write(machine.path().join("slow"), "").unwrap();
     let editor = start(machine.path());
@@ -160,7 +160,7 @@ fn a_server_that_died_is_started_again() {
 }
 
 #[test]
-fn what_is_missing_is_named_with_where_to_get_it() {
+fn missing_files_are_reported_with_where_to_get_them() {
     let machine = machine();
     for (file, told) in [
         (

@@ -26,7 +26,7 @@ fn waits_with_preview(provider: &Provider, body: &str) -> Editor {
 }
 
 #[test]
-fn a_waiting_call_is_shown_in_the_tools_own_words() {
+fn a_pending_call_has_the_tools_own_preview() {
     for (body, line) in [
         (
             "return '\"' .. input.q .. '\" ' .. max_length",
@@ -45,7 +45,7 @@ fn a_waiting_call_is_shown_in_the_tools_own_words() {
 }
 
 #[test]
-fn a_key_waits_for_sources_and_sends_once_when_they_are_there() {
+fn a_key_waits_for_sources_and_sends_once() {
     let provider = calls("found", json!({"word": "now"}));
     let init = format!(
         "require('flemma').setup({{ provider = 'anthropic', tools = {{ auto_approve = {{ 'found' }} }} }})
@@ -86,7 +86,7 @@ fn a_key_waits_for_sources_and_sends_once_when_they_are_there() {
 }
 
 #[test]
-fn a_source_that_throws_fails_or_never_ends_is_told_and_costs_only_its_own_tools() {
+fn a_broken_source_is_reported_and_loses_only_its_own_tools() {
     for (source, told) in [
         ("function() error('boom', 0) end", "failed: boom"),
         (
@@ -116,7 +116,7 @@ fn a_source_that_throws_fails_or_never_ends_is_told_and_costs_only_its_own_tools
 }
 
 #[test]
-fn a_name_in_the_rules_may_be_that_of_a_tool_that_is_still_to_come() {
+fn rules_may_name_a_tool_that_is_not_loaded_yet() {
     // "bosh" is one letter from a built-in tool.
     let provider = calls("bosh", json!({"word": "now"}));
     let editor = ask_with(&provider, json!({}));
@@ -138,7 +138,7 @@ fn a_name_in_the_rules_may_be_that_of_a_tool_that_is_still_to_come() {
 }
 
 #[test]
-fn strict_reaches_a_provider_that_knows_it_only_where_it_was_said() {
+fn strict_is_sent_only_where_set_and_supported() {
     let provider = Provider::responses([Answer::says("Well.")]);
     let schema =
         "input_schema = { type = 'object', properties = { q = { type = { 'string', 'null' } } },
@@ -163,7 +163,7 @@ fn strict_reaches_a_provider_that_knows_it_only_where_it_was_said() {
 }
 
 #[test]
-fn the_first_tool_of_the_manual_works_as_it_stands() {
+fn the_manuals_first_lua_tool_works() {
     for (path, block) in [
         ("question.chat", done("2 lines")),
         ("none.txt", "none.txt is no file.".to_owned()),
@@ -176,7 +176,7 @@ fn the_first_tool_of_the_manual_works_as_it_stands() {
 }
 
 #[test]
-fn the_manuals_example_of_a_tool_that_calls_back_works_as_it_stands() {
+fn the_manuals_asynchronous_tool_works() {
     let provider = calls("fetch", json!({"url": "file:///etc/hostname/nothing"}));
     let init = format!(
         "tools.register('fetch', {{ description = 'Fetches', {} }})",
@@ -207,7 +207,7 @@ const GROUPS: &str = "
     end";
 
 #[test]
-fn a_tool_that_is_addressed_is_the_chats_from_then_on() {
+fn a_tool_that_is_mentioned_is_offered_from_then_on() {
     let provider = Provider::anthropic([
         Answer::says("Yes."),
         Answer::new().tool_use(
@@ -261,7 +261,7 @@ fn with_a_zebra(provider: &Provider) -> Editor {
 }
 
 #[test]
-fn a_tools_name_is_completed_behind_an_at() {
+fn a_tools_name_is_completed_after_an_at() {
     let provider = calls("t", json!({}));
     let editor = with_a_zebra(&provider);
     editor.wait_for("the host", |editor| {
@@ -338,7 +338,7 @@ tools.register("export", {
 "#;
 
 #[test]
-fn the_complete_example_of_the_specification_goes_by_its_context() {
+fn the_specifications_complete_example_uses_its_context() {
     for (size, block) in [
         (100, done("Saved 100 bytes to out.txt")),
         (101, failed("Content exceeds 100 B limit")),
@@ -370,7 +370,7 @@ fn a_tool_asks_the_sandbox_of_its_chat_before_it_writes() {
 }
 
 #[test]
-fn the_users_default_timeout_ends_tools_and_sources_that_have_none_of_their_own() {
+fn the_default_timeout_ends_tools_and_sources_without_their_own() {
     let provider = calls("slow", json!({}));
     let init = format!(
         "require('flemma').setup({{ provider = 'anthropic',

@@ -128,7 +128,7 @@ fn fight_off(editor: &Editor, provider: &Provider, chat: &Path) {
 }
 
 #[test]
-fn no_chat_of_a_stranger_runs_writes_or_sends_anything_by_itself() {
+fn no_malicious_chat_runs_writes_or_sends_anything_by_itself() {
     let chats = chats();
     assert!(chats.len() >= 40, "{} chats", chats.len());
     thread::scope(|scope| {

@@ -52,7 +52,7 @@ fn inside(code: &str, tag: &str) -> Option<String> {
 }
 
 #[test]
-fn each_example_of_an_option_is_one_that_setup_takes() {
+fn setup_accepts_each_example_of_an_option() {
     let editor = offline().start();
     let examples = examples();
     assert!(examples.len() >= 15, "{examples:#?}");

@@ -59,7 +59,7 @@ fn a_servers_tool_is_offered_reviewed_and_run() {
 }
 
 #[test]
-fn a_server_that_was_met_is_started_by_a_call_alone() {
+fn a_known_server_is_started_only_by_a_call() {
     let store = tempfile::tempdir().unwrap();
     let store = store.path().join("s");
     let provider = Provider::anthropic([Answer::says("Well."), echo("t_e"), Answer::says("Done.")]);
@@ -83,7 +83,7 @@ fn a_server_that_was_met_is_started_by_a_call_alone() {
 }
 
 #[test]
-fn a_tool_that_is_described_otherwise_is_not_offered_until_the_user_agrees() {
+fn a_tool_whose_description_changed_is_not_offered_until_the_user_agrees() {
     let store = tempfile::tempdir().unwrap();
     let store = store.path().join("s");
     let said = || Answer::says("Well.");
@@ -111,7 +111,7 @@ fn a_tool_that_is_described_otherwise_is_not_offered_until_the_user_agrees() {
 }
 
 #[test]
-fn a_server_that_cannot_start_holds_nothing_up() {
+fn a_server_that_cannot_start_delays_nothing() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let mut options = options(Path::new("/nowhere"), &[]);
     options["mcp"]["servers"]["fake"] = json!({"command": ["python3", script(), "exit"]});
@@ -173,7 +173,7 @@ fn the_command_line_has_the_servers_of_its_options() {
 }
 
 #[test]
-fn how_a_server_is_stands_in_a_window() {
+fn the_state_of_a_server_is_shown_in_a_window() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let store = tempfile::tempdir().unwrap();
     let editor = ask_with(&provider, options(&store.path().join("s"), &[]));
@@ -199,7 +199,7 @@ fn no_server_outlives_the_editor() {
 }
 
 #[test]
-fn a_shell_lists_servers_and_calls_the_tools_of_those_it_met() {
+fn the_command_line_lists_servers_and_calls_tools_of_known_ones() {
     let shell = Shell::offline();
     let script = script();
     shell.configure(&format!(

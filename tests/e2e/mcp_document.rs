@@ -46,7 +46,7 @@ fn answer(http: &Http, request: &str) -> Value {
 }
 
 #[test]
-fn the_printed_requests_find_and_run_the_printed_calculator() {
+fn the_documented_requests_find_and_run_the_calculator() {
     let shell = with_examples();
     let http = Http::start(&shell, None);
 

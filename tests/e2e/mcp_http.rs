@@ -49,7 +49,7 @@ fn bad_json_and_missing_parameters_have_codes_of_their_own() {
 }
 
 #[test]
-fn there_is_nothing_to_get_or_delete_outside_a_session() {
+fn get_and_delete_need_a_session() {
     let shell = Shell::offline();
     let http = Http::start(&shell, None);
     for method in ["GET", "DELETE", "PUT"] {
@@ -62,7 +62,7 @@ fn there_is_nothing_to_get_or_delete_outside_a_session() {
 }
 
 #[test]
-fn with_the_token_a_server_is_reached_by_any_name() {
+fn with_the_token_any_host_name_is_accepted() {
     let shell = Shell::offline();
     let body = call(1, "calculator", json!({"expression": "7*8"})).to_string();
     let token = "Authorization: Bearer s3cret\r\n";
@@ -78,7 +78,7 @@ fn with_the_token_a_server_is_reached_by_any_name() {
 }
 
 #[test]
-fn requests_without_an_end_keep_nobody_else_out() {
+fn endless_requests_block_no_other_client() {
     let shell = Shell::offline();
     let http = Http::start(&shell, None);
     let unfinished = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\

@@ -35,7 +35,7 @@ fn with_program(name: &str, arguments: &str) -> (TempDir, String) {
 }
 
 #[test]
-fn the_manuals_server_gives_its_tools_as_it_stands() {
+fn the_manuals_server_works() {
     let (_folder, path) = with_uvx();
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let setup = offline().provider(&provider).env("PATH", path);
@@ -59,7 +59,7 @@ fn the_manuals_options_of_the_command_line_name_the_same_server() {
 }
 
 #[test]
-fn a_program_that_is_told_what_the_manual_says_is_served() {
+fn the_manuals_client_configuration_works() {
     let told: Value = serde_json::from_str(&manual_text("flemma-mcp-serve", "json")).unwrap();
     let server = json!({"command": "flemma", "args": ["mcp", "serve"]});
     assert_eq!(told, json!({"mcpServers": {"flemma": server}}));
@@ -84,7 +84,7 @@ fn the_manuals_request_is_answered() {
 }
 
 #[test]
-fn the_manuals_example_of_the_option_gives_its_tools_and_tells_what_it_lacks() {
+fn the_manuals_example_of_the_option_works_and_reports_missing_variables() {
     let arguments = "-y @modelcontextprotocol/server-filesystem .";
     let (_folder, path) = with_program("npx", arguments);
     let provider = Provider::anthropic([Answer::says("Well.")]);

@@ -73,7 +73,7 @@ fn a_changed_tool_is_not_called_after_a_token_changed() {
 }
 
 #[test]
-fn a_changed_tool_is_not_called_after_another_server_of_its_name_was_met() {
+fn a_changed_tool_is_not_called_after_another_server_had_its_name() {
     let met = met();
     met.shell.write(
         "other.toml",
@@ -89,7 +89,7 @@ fn a_changed_tool_is_not_called_after_another_server_of_its_name_was_met() {
 }
 
 #[test]
-fn a_store_that_cannot_be_read_leaves_every_tool_to_be_reviewed() {
+fn every_tool_is_reviewed_if_the_store_cannot_be_read() {
     let met = met();
     let state = met.shell.path("../state/nvim/flemma/mcp.json");
     fs::write(&state, "{\"version\":2,\"servers\":{\"x\"").unwrap();

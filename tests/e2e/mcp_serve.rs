@@ -84,7 +84,7 @@ impl Client {
 }
 
 #[test]
-fn a_program_greets_lists_and_calls_in_the_older_way() {
+fn a_client_of_the_older_version_initializes_lists_and_calls() {
     let shell = Shell::offline();
     let mut client = Client::greeted(&shell, &[]);
     client.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}));
@@ -108,7 +108,7 @@ fn a_program_greets_lists_and_calls_in_the_older_way() {
 }
 
 #[test]
-fn a_program_of_the_newer_era_greets_nobody() {
+fn a_client_of_the_newer_version_does_not_initialize() {
     let shell = Shell::offline();
     let mut client = Client::start(&shell, &[]);
     let params = json!({"_meta": meta()});
@@ -128,7 +128,7 @@ fn a_program_of_the_newer_era_greets_nobody() {
 }
 
 #[test]
-fn what_no_rule_approves_says_how_to_allow_it() {
+fn a_denied_call_says_how_to_allow_it() {
     let shell = Shell::offline();
     let command = json!({"command": "touch ran; echo out"});
     let mut client = Client::greeted(&shell, &[]);
@@ -149,7 +149,7 @@ fn what_no_rule_approves_says_how_to_allow_it() {
 }
 
 #[test]
-fn a_wrong_call_is_told_apart_from_one_that_failed() {
+fn a_wrong_call_and_a_failed_call_have_different_errors() {
     let shell = Shell::offline();
     let mut client = Client::greeted(&shell, &[]);
     client.send(&call(2, "clculator", json!({})));
@@ -200,7 +200,7 @@ fn a_cancelled_request_ends_what_it_started() {
 }
 
 #[test]
-fn a_program_that_leaves_takes_its_commands_along() {
+fn commands_end_with_their_client() {
     let shell = Shell::offline();
     let (client, pid) = with_an_endless_command(&shell);
     client.leave();
@@ -208,7 +208,7 @@ fn a_program_that_leaves_takes_its_commands_along() {
 }
 
 #[test]
-fn output_is_told_while_a_call_runs_to_who_asks() {
+fn progress_is_sent_to_clients_that_ask_for_it() {
     let shell = Shell::offline();
     let mut client = Client::greeted(&shell, &["--approve", "bash"]);
     let mut request = call(
@@ -228,8 +228,8 @@ fn output_is_told_while_a_call_runs_to_who_asks() {
 }
 
 #[test]
-fn what_runs_because_it_only_reads_runs_read_only_and_the_log_says_what_held_it() {
-    let name = "what_runs_because_it_only_reads_runs_read_only_and_the_log_says_what_held_it";
+fn a_reading_command_runs_read_only_and_the_log_names_the_sandbox() {
+    let name = "a_reading_command_runs_read_only_and_the_log_names_the_sandbox";
     if !crate::sandbox::holds(name) {
         return;
     }

@@ -83,7 +83,7 @@ fn alt_enter_does_not_overrule_a_policy_that_denies() {
 }
 
 #[test]
-fn a_chat_that_is_sent_with_calls_that_wait_is_a_valid_conversation() {
+fn a_chat_sent_with_pending_calls_is_a_valid_conversation() {
     let calls = || {
         Answer::new()
             .tool_use("t_1", "bash", command("touch ran"))
@@ -153,7 +153,7 @@ fn a_command_of_one_chat_locks_no_other() {
 }
 
 #[test]
-fn from_insert_mode_a_call_that_waits_leaves_normal_mode_on_it() {
+fn a_pending_call_ends_insert_mode() {
     let call = Answer::new().tool_use("t_1", "bash", command("echo out"));
     let provider = Provider::anthropic([call, Answer::says("Well.")]);
     let editor = open(&provider, "@You:\n");
@@ -165,10 +165,11 @@ fn from_insert_mode_a_call_that_waits_leaves_normal_mode_on_it() {
 }
 
 #[test]
-fn one_undo_takes_a_result_back_and_the_call_waits_again() {
+fn one_undo_removes_a_result_and_the_call_waits_again() {
     let call = Answer::new().tool_use("t_1", "bash", command("echo x >> log; echo out"));
     let provider = Provider::anthropic([call]);
-    let options = json!({"tools": {"autopilot": {"enabled": false}}});
+    // A call that is folded away would take another press of the key.
+    let options = json!({"tools": {"autopilot": {"enabled": false}}, "folds": {"enabled": false}});
     let editor = ask_with(&provider, options);
     editor.keys("<C-]>");
     wait_event(&editor, "FlemmaRequestFinished success");
@@ -177,7 +178,7 @@ fn one_undo_takes_a_result_back_and_the_call_waits_again() {
     wait_cursor(&editor, "**Tool Result:** `t_1`");
     editor.keys("<M-CR>");
     wait_result(&editor, "t_1", "**Tool Result:** `t_1`\n\n```\nout\n```");
-    // Whoever sees the result can change the text.
+    // The text can be changed as soon as the result is in it.
     editor.keys("u");
     assert!(result(&editor, "t_1").contains("```flemma:tool status="));
     // A decision is good for one run.

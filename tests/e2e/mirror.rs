@@ -133,7 +133,7 @@ const ANEW: &str = r#"
 "#;
 
 #[test]
-fn an_edit_on_its_way_while_the_text_is_told_anew_is_made_once() {
+fn an_edit_during_a_snapshot_is_applied_once() {
     let call = Answer::says("Some words.").tool_use("t_1", "read", file("f.txt"));
     let answers = ["Well.", "Right.", "Fine."].map(Answer::says);
     let provider = Provider::anthropic([call].into_iter().chain(answers));

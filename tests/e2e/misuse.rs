@@ -32,7 +32,7 @@ fn told(answer: &Answer) -> String {
 }
 
 #[test]
-fn a_tool_that_does_not_exist_is_answered_with_those_that_do() {
+fn an_unknown_tool_is_answered_with_the_known_ones() {
     let block = told(&Answer::new().tool_use("t_1", "bsah", command("ls")));
     assert!(
         block.contains("There is no tool named \"bsah\"."),
@@ -42,7 +42,7 @@ fn a_tool_that_does_not_exist_is_answered_with_those_that_do() {
 }
 
 #[test]
-fn arguments_that_are_no_object_are_named() {
+fn arguments_that_are_not_an_object_are_reported() {
     for arguments in ["[1, 2]", "\"ls\"", "7", "{\"command\": "] {
         let block = told(&Answer::new().tool_use_raw("t_1", "bash", arguments));
         assert!(
@@ -53,7 +53,7 @@ fn arguments_that_are_no_object_are_named() {
 }
 
 #[test]
-fn arguments_that_do_not_fit_the_schema_are_named_before_anybody_is_asked() {
+fn arguments_that_violate_the_schema_are_reported_before_the_review() {
     let missing = told(&Answer::new().tool_use("t_1", "bash", json!({"label": "x"})));
     assert!(
         missing.contains("\"command\" is a required property"),
@@ -68,7 +68,7 @@ fn arguments_that_do_not_fit_the_schema_are_named_before_anybody_is_asked() {
 }
 
 #[test]
-fn two_calls_of_an_answer_with_one_id_become_two_calls() {
+fn two_calls_in_an_answer_with_one_id_get_different_ids() {
     let twice = Answer::new()
         .tool_use("t_1", "calculator", json!({"expression": "1"}))
         .tool_use("t_1", "calculator", json!({"expression": "2"}));
@@ -82,7 +82,7 @@ fn two_calls_of_an_answer_with_one_id_become_two_calls() {
 }
 
 #[test]
-fn two_calls_of_a_file_with_one_id_are_pointed_out_and_neither_runs() {
+fn two_calls_in_a_file_with_one_id_are_reported_and_neither_runs() {
     let call = "**Tool Use:** `calculator` (`t_1`)\n\n```json\n{\"expression\":\"1\"}\n```\n\n";
     let text = format!("@You:\nGo.\n\n@Assistant:\n{call}{call}@You:\n");
     let provider = Provider::anthropic([Answer::says("I see.")]);
@@ -101,7 +101,7 @@ fn two_calls_of_a_file_with_one_id_are_pointed_out_and_neither_runs() {
 }
 
 #[test]
-fn a_model_that_only_calls_what_does_not_exist_is_stopped() {
+fn a_model_that_only_calls_unknown_tools_is_stopped() {
     let script = (0..9).map(|at| Answer::new().tool_use(&format!("t_{at}"), "nothing", json!({})));
     let provider = Provider::anthropic(script);
     let editor = ask_with(&provider, json!({}));
@@ -111,7 +111,7 @@ fn a_model_that_only_calls_what_does_not_exist_is_stopped() {
 }
 
 #[test]
-fn a_result_without_a_call_is_pointed_out_and_not_sent() {
+fn a_result_without_a_call_is_reported_and_not_sent() {
     let text = "@You:\nGo.\n\n@Assistant:\nNo calls here.\n\n@You:\n\
                 **Tool Result:** `t_9`\n\n```\nold output\n```\n\nAnd now?\n";
     let provider = Provider::anthropic([Answer::says("Well.")]);
@@ -124,7 +124,7 @@ fn a_result_without_a_call_is_pointed_out_and_not_sent() {
 }
 
 #[test]
-fn a_call_of_an_older_turn_without_a_result_is_reviewed_there() {
+fn a_call_of_an_older_turn_is_reviewed_there() {
     let text = "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `read` (`t_1`)\n\n```json\n\
                 {\"label\":\"\",\"path\":\"f.txt\",\"offset\":null,\"limit\":null}\n```\n\n\
                 @You:\nNever mind.\n\n@Assistant:\nFine.\n\n@You:\nAgain, please.\n";
@@ -144,7 +144,7 @@ fn a_call_of_an_older_turn_without_a_result_is_reviewed_there() {
 }
 
 #[test]
-fn a_call_that_has_no_result_is_sent_with_one_that_says_so() {
+fn a_call_without_a_result_is_sent_with_an_error() {
     let text = "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `read` (`t_1`)\n\n```json\n{}\n```\n\n\
                 @You:\nNever mind.\n";
     let provider = Provider::anthropic([Answer::says("Well.")]);

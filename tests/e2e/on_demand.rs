@@ -22,7 +22,7 @@ fn offered(editor: &Editor, provider: &Provider, at: usize) -> Vec<String> {
 }
 
 #[test]
-fn a_request_carries_the_usual_tools_and_those_that_the_user_adds() {
+fn a_request_has_the_default_tools_and_those_that_the_user_adds() {
     let usual = ["bash", "calculator", "edit", "read", "write"];
     let provider = Provider::anthropic([Answer::says("a"), Answer::says("b")]);
     let editor = ask_with(&provider, json!({}));
@@ -53,7 +53,7 @@ fn a_request_carries_the_usual_tools_and_those_that_the_user_adds() {
 }
 
 #[test]
-fn looking_around_runs_with_the_standard_preset() {
+fn grep_and_ls_run_with_the_standard_preset() {
     let provider = Provider::anthropic([Answer::new()
         .tool_use(
             "t_g",
@@ -140,7 +140,7 @@ fn a_tool_that_was_found_runs_by_its_own_rules() {
 }
 
 #[test]
-fn a_protected_file_asks_also_through_another_tool() {
+fn a_protected_file_asks_through_another_tool_too() {
     let write = json!({"label": "", "path": ".envrc", "content": "x"});
     let provider =
         Provider::anthropic([Answer::new().tool_use("t_w", "execute_tool", run("write", write))]);
@@ -164,7 +164,7 @@ fn a_chat_without_a_tool_cannot_reach_it_through_another() {
 }
 
 #[test]
-fn in_a_shell_the_question_is_about_the_call_inside() {
+fn on_the_command_line_the_question_is_about_the_inner_call() {
     let shell = Shell::offline();
     let write = run(
         "write",

@@ -220,7 +220,7 @@ fn attribute(path: &Path) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn disk_buffer_and_what_the_model_is_told_agree_for_every_form_and_state() {
+fn file_buffer_and_result_agree_in_every_case() {
     let rows = rows();
     let answer = |(number, row): (usize, &Row)| (format!("t_{number}"), row.tool, row.input());
     let calls = rows.iter().enumerate().map(answer);

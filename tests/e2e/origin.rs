@@ -29,14 +29,14 @@ fn after(text: &str, keys: &str) -> (Editor, &'static str) {
 }
 
 #[test]
-fn marks_before_the_block_do_not_make_it_the_users() {
+fn byte_order_marks_before_a_block_do_not_trust_it() {
     // Neovim takes the first one off; the second one stands in the text.
     let text = format!("\u{feff}\u{feff}{}", below(LOOSE));
     assert_eq!(after(&text, "").1, "waits");
 }
 
 #[test]
-fn deleting_what_stands_above_a_block_does_not_make_it_the_users() {
+fn deleting_text_above_a_block_does_not_trust_it() {
     for (text, keys) in [
         (format!("\n{}", below(LOOSE)), "ggdd"),
         (format!("x{}", below(LOOSE)), "ggx"),
@@ -55,7 +55,7 @@ fn deleting_what_stands_above_a_block_does_not_make_it_the_users() {
 }
 
 #[test]
-fn a_character_more_does_not_trust_the_strangers_line() {
+fn typing_a_character_does_not_trust_a_foreign_line() {
     let (editor, became) = after(&below(LOOSE), "ggjA -- mine<Esc>");
     assert_eq!(became, "waits");
     wait_message(
@@ -65,27 +65,27 @@ fn a_character_more_does_not_trust_the_strangers_line() {
 }
 
 #[test]
-fn a_line_typed_beside_the_strangers_does_not_trust_those() {
+fn typing_a_line_does_not_trust_the_foreign_ones_next_to_it() {
     let (editor, became) = after(&below(LOOSE), "ggoflemma.opt.temperature = 0.1<Esc>");
     assert_eq!(became, "waits");
     wait_diagnostic(&editor, "would run bash without asking");
 }
 
 #[test]
-fn a_block_of_ones_own_in_the_strangers_place_is_ones_own() {
+fn a_block_typed_in_place_of_a_foreign_one_is_the_users() {
     let keys = format!("ggd3jO```lua<CR>{LOOSE} -- mine<CR>```<CR><Esc>");
     let (_, became) = after(&below("flemma.opt.thinking = \"low\""), &keys);
     assert_eq!(became, "ran");
 }
 
 #[test]
-fn what_an_undo_brings_back_is_still_the_strangers() {
+fn a_foreign_block_restored_by_undo_is_still_foreign() {
     assert_eq!(after(&below(LOOSE), "ggd3ju").1, "waits");
     assert_eq!(after(&below(LOOSE), "ggd3jGp:%d<CR>uu").1, "waits");
 }
 
 #[test]
-fn agreeing_says_to_what_and_what_is_typed_afterwards_applies() {
+fn trusting_names_the_options_and_later_typing_applies() {
     let provider = accomplice(&["t_1", "t_2"]);
     let editor = open(
         &provider,
@@ -111,7 +111,7 @@ fn a_trusted_chat_may_be_changed_before_the_first_key() {
 }
 
 #[test]
-fn a_change_behind_neovims_back_is_the_files_again() {
+fn a_change_on_disk_is_not_the_users() {
     let provider = accomplice(&["t_1"]);
     let editor = open(&provider, "");
     editor.type_text(&below("flemma.opt.temperature = 0.1"));

@@ -123,7 +123,7 @@ mod peers {
     /// begin with the thinking that it signed.
     #[test]
     #[ignore = "make test-peers"]
-    fn calls_results_and_thinking_go_there_and_back() {
+    fn calls_results_and_thinking_round_trip() {
         let shell = shell();
         let peer = peer(&shell);
         for provider in PROVIDERS {
@@ -163,7 +163,7 @@ mod peers {
 
     #[test]
     #[ignore = "make test-peers"]
-    fn a_refusal_is_told_and_a_line_that_breaks_keeps_what_came() {
+    fn a_refusal_is_reported_and_a_broken_connection_keeps_the_text() {
         let shell = shell();
         let peer = peer(&shell);
         for provider in PROVIDERS {

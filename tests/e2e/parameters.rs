@@ -8,7 +8,7 @@ use crate::frontmatter::PARAMETERS;
 use crate::stage::*;
 
 #[test]
-fn the_printed_parameters_hold_with_openai_and_its_own_win() {
+fn the_documented_parameters_work_with_openai() {
     let provider = Provider::responses([Answer::says("Well.")]);
     let editor = type_below(&provider, PARAMETERS);
     editor.keys("<C-]>");
@@ -20,7 +20,7 @@ fn the_printed_parameters_hold_with_openai_and_its_own_win() {
 }
 
 #[test]
-fn a_chats_general_parameter_beats_what_setup_says_of_the_provider() {
+fn a_chats_general_parameter_overrides_setups_for_the_provider() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let options = json!({"parameters": {"max_tokens": 1, "anthropic": {"max_tokens": 2}}});
     let setup = with_options(&provider, options).file("question.chat", "");
@@ -32,7 +32,7 @@ fn a_chats_general_parameter_beats_what_setup_says_of_the_provider() {
 }
 
 #[test]
-fn a_share_of_what_the_model_can_say_is_reckoned_or_said_to_be_unknown() {
+fn a_share_of_the_output_limit_is_computed_or_reported_as_unknown() {
     let asked = |model: &str, told: &str| {
         let provider = Provider::anthropic([Answer::says("Well.")]);
         let models = json!({"known": {"output": 10_000}});

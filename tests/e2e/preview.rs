@@ -36,7 +36,7 @@ fn waiting_in_the_file(name: &str, input: &str) -> String {
 }
 
 #[test]
-fn a_waiting_call_of_each_tool_shows_what_it_would_do() {
+fn a_pending_call_of_each_tool_shows_what_it_would_do() {
     let calls = Answer::new()
         .tool_use("t_1", "calculator", json!({"expression": "2 + 2"}))
         .tool_use(
@@ -96,7 +96,7 @@ fn a_call_that_can_only_fail_has_no_preview() {
 }
 
 #[test]
-fn a_tool_without_a_form_of_its_own_shows_scalars_and_then_tables() {
+fn a_tool_without_a_preview_shows_scalars_and_then_tables() {
     let input = r#"{"tags":["a","b"],"query":"say\nhi","limit":5,"filter":{"b":1,"a":2}}"#;
     let text = waiting_in_the_file("my_search", input);
     let editor = offline().file("question.chat", &text).start();
@@ -123,7 +123,7 @@ fn a_preview_ends_at_the_width_of_the_text() {
 }
 
 #[test]
-fn wide_characters_are_cut_whole() {
+fn wide_characters_are_not_split() {
     let command = "日本".repeat(10);
     let input = format!(r#"{{"label":"","command":"{command}","timeout":null}}"#);
     let text = waiting_in_the_file("bash", &input);
@@ -139,7 +139,7 @@ fn wide_characters_are_cut_whole() {
 }
 
 #[test]
-fn combining_characters_stay_with_what_they_stand_on() {
+fn combining_characters_stay_with_their_base() {
     let command = "e\u{301}".repeat(30);
     let input = format!(r#"{{"label":"","command":"{command}","timeout":null}}"#);
     let text = waiting_in_the_file("bash", &input);
@@ -149,7 +149,7 @@ fn combining_characters_stay_with_what_they_stand_on() {
 }
 
 #[test]
-fn what_a_model_hides_in_a_command_is_seen() {
+fn hidden_characters_in_a_command_are_shown() {
     let input = "{\"label\":\"\",\"command\":\"ls\\u001b[2K\\u202e\\n\\nrm x\",\"timeout\":null}";
     let text = waiting_in_the_file("bash", input);
     let editor = offline().file("question.chat", &text).start();
@@ -160,7 +160,7 @@ fn what_a_model_hides_in_a_command_is_seen() {
 }
 
 #[test]
-fn a_preview_goes_when_the_call_has_its_result() {
+fn a_preview_disappears_when_the_call_has_its_result() {
     let call = Answer::new().tool_use("t_1", "bash", command("echo out"));
     let provider = Provider::anthropic([call]);
     let editor = ask_with(&provider, json!({}));
@@ -252,7 +252,7 @@ fn a_call_that_failed_shows_a_cross() {
 }
 
 #[test]
-fn a_request_shows_who_is_asked_until_the_answer_comes() {
+fn a_request_shows_its_model_until_the_answer_comes() {
     let gate = harness::Gate::new();
     let provider = Provider::anthropic([Answer::new().gate(&gate).text("Here.")]);
     let options = json!({"model": "scripted-1"});

@@ -36,7 +36,7 @@ fn prove_broken_answers_leave_a_valid_document() {
 
 #[test]
 #[ignore = "make prove"]
-fn prove_typed_and_streamed_text_are_taken_back_apart() {
+fn prove_typed_and_streamed_text_are_undone_separately() {
     prove("answers interleaved with typing", 40, 1, |seeds| {
         for seed in seeds {
             crate::undo::check(seed, seed % 2 == 0);

@@ -57,7 +57,7 @@ fn arrive(editor: &Editor, code: &str, text: &str) {
 }
 
 #[test]
-fn a_block_or_a_call_that_arrives_in_bulk_waits() {
+fn blocks_and_calls_inserted_in_bulk_wait() {
     let provider = Provider::anthropic::<Answer>([]);
     let setup = with_options(&provider, options()).file("question.chat", "\n");
     let editor = setup.start();
@@ -90,7 +90,7 @@ fn continue_by_hand(editor: &Editor, id: &str) {
 }
 
 #[test]
-fn a_call_that_is_typed_by_keys_is_the_users_act() {
+fn a_call_that_the_user_types_runs() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let setup = with_options(&provider, options()).file("question.chat", "");
     let editor = setup.start();
@@ -102,7 +102,7 @@ fn a_call_that_is_typed_by_keys_is_the_users_act() {
 }
 
 #[test]
-fn a_decision_that_was_spent_does_not_come_back_with_a_persistent_undo() {
+fn persistent_undo_does_not_restore_a_used_approval() {
     let call = counted("echo result");
     let provider = Provider::anthropic([Answer::new().tool_use("t_1", "bash", call)]);
     // A call that is folded away would take another press of the key.
@@ -134,7 +134,7 @@ fn a_decision_that_was_spent_does_not_come_back_with_a_persistent_undo() {
 }
 
 #[test]
-fn frontmatter_that_arrives_in_bulk_does_not_loosen_and_a_template_of_ones_own_does() {
+fn frontmatter_inserted_in_bulk_is_not_trusted_and_the_users_template_is() {
     let loose = below("flemma.opt.tools.auto_approve = { \"bash\" }");
     for (code, expected) in [
         ("vim.api.nvim_paste(..., true, -1)", "waits"),

@@ -155,7 +155,7 @@ fn play(seed: u64) -> (usize, usize) {
 }
 
 #[test]
-fn answers_have_no_holes_and_cut_ones_say_so_whatever_a_user_does() {
+fn answers_have_no_gaps_and_cut_ones_are_marked() {
     for seed in 0..4 {
         play(seed);
     }
@@ -163,7 +163,7 @@ fn answers_have_no_holes_and_cut_ones_say_so_whatever_a_user_does() {
 
 #[test]
 #[ignore = "long: make prove"]
-fn prove_that_answers_have_no_holes_and_cut_ones_say_so() {
+fn prove_that_answers_have_no_gaps_and_cut_ones_are_marked() {
     let seeds = proofs::seeds(60);
     let first = seeds.start;
     let (mut words, mut whole) = (0, 0);

@@ -126,7 +126,7 @@ fn play(seed: u64, runs: usize) -> Figures {
 }
 
 #[test]
-fn what_is_typed_while_tools_run_is_whole() {
+fn text_typed_while_tools_run_is_whole() {
     for seed in 0..2 {
         play(seed, 20);
     }
@@ -134,7 +134,7 @@ fn what_is_typed_while_tools_run_is_whole() {
 
 #[test]
 #[ignore = "long: make prove"]
-fn prove_that_what_is_typed_while_tools_run_is_whole() {
+fn prove_that_text_typed_while_tools_run_is_whole() {
     let seeds = proofs::seeds(10);
     let first = seeds.start;
     let mut all = Figures::default();

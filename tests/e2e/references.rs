@@ -44,7 +44,7 @@ fn text_of(content: &Json) -> String {
 }
 
 #[test]
-fn an_expression_is_sent_as_its_value_and_stands_as_it_was_written() {
+fn an_expression_is_sent_as_its_value_and_stays_in_the_chat() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let editor = send(&provider, "@You:\nIt is {{ 6*7 }}.\n");
     editor.wait_text("@Assistant:\nWell.");
@@ -54,7 +54,7 @@ fn an_expression_is_sent_as_its_value_and_stands_as_it_was_written() {
 }
 
 #[test]
-fn variables_of_the_frontmatter_have_their_value_in_every_role_of_the_user() {
+fn variables_of_the_frontmatter_work_in_every_role_of_the_user() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let text = "```lua\nname = 'Ada'\nlist = { 1, 2 }\n```\n\n@System:\nBe {{ name }}.\n\n@You:\nI am {{ name:upper() }}, {{ #list }}.\n";
     let editor = send(&provider, text);
@@ -65,7 +65,7 @@ fn variables_of_the_frontmatter_have_their_value_in_every_role_of_the_user() {
 }
 
 #[test]
-fn variables_of_a_frontmatter_in_json_have_their_value() {
+fn variables_of_a_json_frontmatter_work() {
     let content = sent("```json\n{\"name\": \"Ada\"}\n```\n\n@You:\nI am {{ name }}.\n");
     assert_eq!(text_of(&content), "I am Ada.");
 }
@@ -78,7 +78,7 @@ fn a_text_file_is_sent_as_its_text() {
 }
 
 #[test]
-fn an_included_file_stands_where_the_expression_did() {
+fn an_included_file_replaces_its_expression() {
     let content = sent("@You:\n<{{ include('f.txt') }}>\n");
     assert_eq!(text_of(&content), "<first\nsecond\n>");
 }
@@ -95,7 +95,7 @@ fn an_image_is_sent_as_an_attachment() {
 }
 
 #[test]
-fn a_file_that_the_provider_does_not_take_is_named_and_so_it_is_to_the_model() {
+fn an_unsupported_file_is_reported_to_the_user_and_the_model() {
     let provider = Provider::chat_completions(["One.", "Two."].map(Answer::says));
     let setup = setup(&provider).with("paper.pdf", "%PDF-1.4\n");
     let editor = setup.file("question.chat", "").start();
@@ -113,7 +113,7 @@ fn a_file_that_the_provider_does_not_take_is_named_and_so_it_is_to_the_model() {
 }
 
 #[test]
-fn what_stands_in_a_file_is_not_evaluated() {
+fn the_content_of_a_file_is_not_evaluated() {
     let text = text_of(&sent(
         "@You:\nSee @./evil.txt and {{ include('evil.txt') }}\n",
     ));
@@ -122,7 +122,7 @@ fn what_stands_in_a_file_is_not_evaluated() {
 }
 
 #[test]
-fn what_a_model_or_a_tool_says_is_not_evaluated() {
+fn text_of_a_model_or_a_tool_is_not_evaluated() {
     let tool = Answer::new().tool_use("t_r", "read", file("evil.txt"));
     let provider = Provider::anthropic([tool, Answer::says("I say {{ 6*7 }} @./f.txt.")]);
     let editor = send(&provider, "@You:\nGo.\n");
@@ -139,7 +139,7 @@ fn what_a_model_or_a_tool_says_is_not_evaluated() {
 }
 
 #[test]
-fn what_cannot_be_resolved_is_named_with_its_line_and_nothing_is_sent() {
+fn an_unresolved_reference_is_reported_with_its_line_and_nothing_is_sent() {
     for (reference, what) in [
         ("@./missing.txt", "Line 3: @./missing.txt"),
         ("@./../outside.txt", "Line 3: @./../outside.txt"),
@@ -189,7 +189,7 @@ fn diagnostic_lines(editor: &Editor) -> Vec<u64> {
 }
 
 #[test]
-fn what_is_said_of_a_reference_goes_with_its_line() {
+fn the_message_about_a_reference_disappears_with_its_line() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let editor = send(&provider, "@You:\nSee\n@./missing.txt\n");
     wait_diagnostic(&editor, "@./missing.txt does not exist.");
@@ -202,7 +202,7 @@ fn what_is_said_of_a_reference_goes_with_its_line() {
 }
 
 #[test]
-fn a_file_outside_the_project_goes_along_once_the_user_agrees() {
+fn a_file_outside_the_project_is_sent_once_the_user_agrees() {
     let answers = ["One.", "Two."].map(Answer::says);
     let provider = Provider::anthropic(answers);
     let editor = send(&provider, "@You:\nSee\n@../outside.txt\n");
@@ -253,7 +253,7 @@ fn a_file_outside_the_project_goes_along_once_the_user_agrees() {
 }
 
 #[test]
-fn agreeing_to_one_file_is_no_word_on_another_one_or_in_another_chat() {
+fn allowing_a_file_allows_no_other_file_and_no_other_chat() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let setup = setup(&provider)
         .with("../outside.txt", "s3cret")
@@ -282,14 +282,14 @@ fn agreeing_to_one_file_is_no_word_on_another_one_or_in_another_chat() {
 }
 
 #[test]
-fn an_address_in_a_sentence_is_no_file() {
+fn an_email_or_web_address_is_no_file() {
     let content = sent("@You:\nMail to ada@example.org, see https://x.org/@./y and `{{ 6*7 }}`?\n");
     let text = text_of(&content);
     assert!(text.contains("ada@example.org"), "{text}");
 }
 
 #[test]
-fn what_an_expression_assigns_is_forgotten() {
+fn assignments_in_an_expression_are_forgotten() {
     let text = "```lua\nn = 1\n```\n\n@You:\n{{ (function() n = n + 1 return n end)() }} {{ n }}\n";
     assert_eq!(text_of(&sent(text)), "2 1");
 }

@@ -73,7 +73,7 @@ fn a_limit_says_when_to_try_again() {
 }
 
 #[test]
-fn a_broken_server_says_that_it_is_the_servers_fault() {
+fn a_server_error_is_reported_as_the_servers_fault() {
     let answer = anthropic_error(500, "api_error", "Internal server error");
     refused(
         Provider::anthropic([answer]),
@@ -108,7 +108,7 @@ fn an_answer_without_content_is_named() {
 }
 
 #[test]
-fn no_http_at_all_is_named_with_the_address() {
+fn a_server_that_does_not_speak_http_is_reported_with_its_address() {
     let messages = refused(
         Provider::anthropic([Answer::wire("SSH-2.0-OpenSSH_9.9\r\n")]),
         "gave no answer (",
@@ -117,7 +117,7 @@ fn no_http_at_all_is_named_with_the_address() {
 }
 
 #[test]
-fn without_a_key_nothing_is_sent_and_the_variable_is_named() {
+fn a_missing_key_is_reported_with_its_variable_and_nothing_is_sent() {
     let editor = offline().file("question.chat", QUESTION).start();
     editor.keys("<C-]>");
     wait_message(
@@ -202,7 +202,7 @@ fn a_call_that_the_token_limit_cuts_off_never_runs() {
 }
 
 #[test]
-fn a_cut_connection_after_a_whole_call_runs_nothing() {
+fn a_connection_cut_after_a_whole_call_runs_nothing() {
     // The call is complete, its message is not.
     let answer = Answer::new()
         .tool_use("t_1", "bash", command("touch ran"))
@@ -212,7 +212,7 @@ fn a_cut_connection_after_a_whole_call_runs_nothing() {
 }
 
 #[test]
-fn text_that_reaches_the_token_limit_is_kept_marked_and_can_be_taken_up() {
+fn text_that_reaches_the_token_limit_is_marked_and_can_be_continued() {
     let cut = Answer::says("A long story").stop("max_tokens");
     let provider = Provider::anthropic([cut, Answer::says("and its end.")]);
     let editor = ask_with(&provider, json!({}));
@@ -229,7 +229,7 @@ fn text_that_reaches_the_token_limit_is_kept_marked_and_can_be_taken_up() {
 }
 
 #[test]
-fn bytes_in_any_pieces_are_one_answer() {
+fn an_answer_may_arrive_in_any_pieces() {
     let text = "日本 👩‍👩‍👧 é\n- and a list";
     let call = |answer: Answer| answer.tool_use("t_1", "bash", command("echo 日本"));
     let expected = "@Assistant:\n日本 👩‍👩‍👧 é\n- and a list\n\n**Tool Use:** `bash` (`t_1`)";

@@ -27,7 +27,7 @@ const REFUSAL: &str = "✗ Anthropic refused the request (400, messages.3: `tool
      message). Correct what it names and press Ctrl-] again; the conversation is unchanged.";
 
 #[test]
-fn an_error_is_readable_in_a_small_terminal_and_asks_for_no_key() {
+fn an_error_is_readable_in_a_small_terminal_without_a_prompt() {
     let provider = refusing();
     let options = json!({"parameters": {"max_retries": 0}});
     // More lines than the screen has: the remark is in view all the same.
@@ -59,7 +59,7 @@ fn an_error_is_readable_in_a_small_terminal_and_asks_for_no_key() {
 }
 
 #[test]
-fn the_next_key_takes_an_error_away() {
+fn the_next_key_removes_an_error() {
     let body = json!({"type": "error", "error": {"type": "authentication_error", "message": "no"}});
     let provider = Provider::anthropic([
         Answer::status(401, body.to_string()),

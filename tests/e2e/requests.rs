@@ -76,7 +76,7 @@ fn anthropic_receives_calls_results_and_errors_as_its_documentation_says() {
 }
 
 #[test]
-fn a_chat_completions_server_receives_the_same_in_its_own_words() {
+fn a_chat_completions_server_receives_the_same_conversation() {
     let provider = Provider::chat_completions([two_calls(), Answer::says("Well.")]);
     let requests = play(provider);
     let request = &requests[1];
@@ -136,7 +136,7 @@ fn the_tools_are_sorted_complete_and_the_same_in_every_request() {
 }
 
 #[test]
-fn what_was_sent_before_is_sent_again_byte_for_byte() {
+fn earlier_messages_are_sent_again_byte_for_byte() {
     let provider = Provider::chat_completions([two_calls(), Answer::says("Well.")]);
     let requests = play(provider);
     let messages = |request: &Recorded| {
@@ -227,7 +227,7 @@ fn text_that_looks_like_structure_is_escaped_in_the_chat_and_not_on_the_wire() {
 }
 
 #[test]
-fn what_is_for_the_users_eyes_only_is_not_sent() {
+fn text_for_the_user_only_is_not_sent() {
     let call = Answer::new().tool_use("t_1", "bash", command("exit 3"));
     let provider = Provider::anthropic([call, Answer::says("Well.")]);
     let editor = ask_with(&provider, json!({"tools": {"require_approval": false}}));
@@ -297,7 +297,7 @@ fn openai_receives_reasoning_calls_and_results_as_its_documentation_says() {
 }
 
 #[test]
-fn deepseek_receives_its_own_thinking_again() {
+fn deepseek_receives_its_own_thinking() {
     let thinks =
         Answer::new()
             .thinking("Let me see.", None)

@@ -45,7 +45,7 @@ fn calls(line: &str) -> Provider {
 }
 
 #[test]
-fn the_printed_example_denies_what_it_names_and_passes_the_rest() {
+fn the_documented_resolver_works() {
     for (line, block) in [("rm -rf ./nothing", DENIED), ("echo out", PENDING)] {
         let provider = calls(line);
         let editor = ask_for_command(&provider, "", SECURITY_POLICY);
@@ -73,7 +73,7 @@ fn a_resolver_decides_above_the_options_or_below_them() {
 }
 
 #[test]
-fn a_resolver_that_throws_passes_and_denies_when_it_fails_closed() {
+fn a_resolver_that_fails_passes_or_denies_if_it_fails_closed() {
     for (fail, block) in [("nil", RAN), ("'closed'", DENIED)] {
         let provider = calls("echo out");
         let init = format!(
@@ -86,7 +86,7 @@ fn a_resolver_that_throws_passes_and_denies_when_it_fails_closed() {
 }
 
 #[test]
-fn one_that_is_registered_or_taken_away_later_counts_from_then_on() {
+fn resolvers_can_be_added_and_removed_later() {
     let call = |id| Answer::new().tool_use(id, "bash", command("echo out"));
     let provider = Provider::anthropic([call("t_1"), call("t_2"), Answer::says("Well.")]);
     let editor = ask_with(&provider, json!({}));
@@ -165,7 +165,7 @@ fn a_module_in_auto_approve_is_a_resolver_of_its_own() {
 }
 
 #[test]
-fn a_module_that_is_nowhere_is_told_and_makes_calls_wait() {
+fn a_missing_module_is_reported_and_makes_calls_wait() {
     for list in ["'bash', 'my.rules'", "'my.rules'"] {
         let provider = calls("echo out");
         let options =
@@ -177,7 +177,7 @@ fn a_module_that_is_nowhere_is_told_and_makes_calls_wait() {
 }
 
 #[test]
-fn a_slip_in_the_options_is_told_when_the_first_chat_opens_and_nothing_is_approved() {
+fn a_misspelled_option_is_reported_at_the_first_chat_and_approves_nothing() {
     let provider = calls("echo out");
     let options = "tools = { auto_aprove = {}, require_approval = false }";
     let editor = ask_for_command(&provider, options, "");

@@ -39,14 +39,14 @@ fn wait_note(editor: &Editor, note: &str) {
 }
 
 #[test]
-fn an_overloaded_server_is_a_delay() {
+fn an_overloaded_server_is_retried() {
     passes([overloaded()]);
     passes([Answer::status(500, ""), Answer::status(503, "later")]);
     passes([Answer::status(429, "").header("retry-after", "0")]);
 }
 
 #[test]
-fn a_connection_that_breaks_before_the_first_word_is_a_delay() {
+fn a_connection_that_breaks_before_the_first_word_is_retried() {
     passes([Answer::wire("")]);
     passes([Answer::wire(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
@@ -55,13 +55,13 @@ fn a_connection_that_breaks_before_the_first_word_is_a_delay() {
 }
 
 #[test]
-fn an_overload_that_is_told_inside_the_stream_is_a_delay() {
+fn an_overload_reported_in_the_stream_is_retried() {
     let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
     passes([Answer::new().bytes(format!("event: error\ndata: {error}\n\n"))]);
 }
 
 #[test]
-fn a_wait_is_seen_counts_down_and_adds_nothing_to_the_chat() {
+fn a_delay_is_counted_down_and_adds_nothing_to_the_chat() {
     let answer = Answer::status(429, "").header("retry-after", "3");
     let provider = Provider::anthropic([answer, Answer::says("There.")]);
     let editor = open(&provider, QUESTION);
@@ -73,7 +73,7 @@ fn a_wait_is_seen_counts_down_and_adds_nothing_to_the_chat() {
 }
 
 #[test]
-fn a_wait_can_be_cancelled_at_any_time() {
+fn a_delay_can_be_cancelled_at_any_time() {
     let answer = Answer::status(503, "").header("retry-after", "50");
     let provider = Provider::anthropic([answer]);
     let editor = open(&provider, QUESTION);
@@ -90,7 +90,7 @@ fn a_wait_can_be_cancelled_at_any_time() {
 }
 
 #[test]
-fn a_wait_that_is_too_long_is_told_and_not_waited_for() {
+fn a_delay_above_the_limit_is_reported_at_once() {
     let answer = Answer::status(429, "slow down").header("retry-after", "3600");
     let provider = Provider::anthropic([answer]);
     let editor = open(&provider, QUESTION);
@@ -103,7 +103,7 @@ fn a_wait_that_is_too_long_is_told_and_not_waited_for() {
 }
 
 #[test]
-fn tries_are_counted_and_their_number_is_told() {
+fn tries_are_limited_and_counted() {
     let provider = Provider::anthropic([overloaded(), overloaded(), overloaded()]);
     let editor = ask_with(&provider, json!({"parameters": {"max_retries": 2}}));
     editor.keys("<C-]>");
@@ -117,7 +117,7 @@ fn tries_are_counted_and_their_number_is_told() {
 }
 
 #[test]
-fn what_does_not_pass_is_told_at_once() {
+fn permanent_errors_are_not_retried() {
     let quota = r#"{"error":{"code":"insufficient_quota","message":"Pay first."}}"#;
     for answer in [
         Answer::status(400, "no"),
@@ -139,7 +139,7 @@ fn what_does_not_pass_is_told_at_once() {
 }
 
 #[test]
-fn an_answer_that_has_begun_is_never_asked_for_again() {
+fn an_answer_that_has_begun_is_not_retried() {
     let answer = Answer::new().text_in_pieces("Once upon a time", 3);
     let provider = Provider::anthropic([answer.cut_after(700)]);
     let editor = open(&provider, QUESTION);
@@ -151,7 +151,7 @@ fn an_answer_that_has_begun_is_never_asked_for_again() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told_within_the_time_for_a_connection() {
+fn a_missing_server_is_reported_within_the_connect_timeout() {
     let setup = offline()
         .env("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
         .env("ANTHROPIC_API_KEY", "test-key")
@@ -167,7 +167,7 @@ fn a_server_that_is_not_there_is_told_within_the_time_for_a_connection() {
 }
 
 #[test]
-fn a_name_that_does_not_exist_is_told() {
+fn an_unknown_host_name_is_reported() {
     let setup = offline()
         .env("ANTHROPIC_BASE_URL", "http://no-such-name.invalid")
         .env("ANTHROPIC_API_KEY", "test-key")
@@ -182,7 +182,7 @@ fn a_name_that_does_not_exist_is_told() {
 }
 
 #[test]
-fn pings_are_silence() {
+fn pings_count_as_silence() {
     // A sign of life that says nothing, for longer than the test waits.
     let pings = "event: ping\ndata: {\"type\": \"ping\"}\n\n: keep-alive\n\n".repeat(2000);
     let pace = std::time::Duration::from_millis(200);

@@ -82,7 +82,7 @@ fn a_command_sends_its_prompt_and_prints_the_last_words() {
 }
 
 #[test]
-fn without_an_argument_its_default_is_taken_and_a_required_one_is_missed() {
+fn a_missing_argument_has_its_default_or_is_reported() {
     let provider = Provider::anthropic([Answer::says("Fine.")]);
     let shell = shell(&provider);
     assert_eq!(shell.run(&["run", "project-analyzer"]).code, Some(0));
@@ -181,7 +181,7 @@ fn in_neovim_a_command_opens_a_chat_and_sends_it() {
 }
 
 #[test]
-fn in_neovim_a_command_that_is_none_is_told() {
+fn in_neovim_an_unknown_command_is_reported() {
     let provider = Provider::anthropic(Vec::<Answer>::new());
     let editor = stage::with_options(&provider, json!({})).start();
     editor.keys(":Flemma run nothing<CR>");
@@ -219,7 +219,7 @@ fn backends_completions_and_manual_are_printed() {
 }
 
 #[test]
-fn a_command_may_be_named_with_the_slash_of_its_document() {
+fn a_command_may_be_named_with_a_slash() {
     let provider = Provider::anthropic(["Hello."]);
     let shell = Shell::new(&provider);
     let spec = "name: hello\nprompt:\n  template: Say hello.\n";

@@ -44,7 +44,7 @@ fn written(path: &str) -> Value {
 }
 
 #[test]
-fn without_a_sandbox_a_waiting_command_says_so_and_runs_when_the_user_agrees() {
+fn without_a_sandbox_a_pending_command_says_so_and_runs_once_approved() {
     let provider = calls("echo free");
     let editor = ask_with(&provider, without_one("auto"));
     editor.keys("<C-]>");
@@ -64,7 +64,7 @@ fn without_a_sandbox_a_waiting_command_says_so_and_runs_when_the_user_agrees() {
 }
 
 #[test]
-fn a_sandbox_that_is_required_and_cannot_be_had_runs_nothing() {
+fn a_required_sandbox_that_is_missing_runs_nothing() {
     let provider = calls("touch ran");
     let mut options = without_one("required");
     options["tools"]["auto_approve"] = json!(["bash"]);
@@ -80,7 +80,7 @@ fn a_sandbox_that_is_required_and_cannot_be_had_runs_nothing() {
 }
 
 #[test]
-fn files_are_written_only_where_they_may_be_until_the_sandbox_is_off() {
+fn files_are_written_only_where_the_sandbox_allows() {
     let path = format!("/var/tmp/flemma-escape-{}", std::process::id());
     let provider = Provider::anthropic([
         Answer::new()
@@ -176,8 +176,8 @@ fn a_command_cannot_write_the_chat_that_is_saved_while_it_runs() {
 }
 
 #[test]
-fn a_strangers_chat_narrows_the_sandbox_and_does_not_turn_it_off() {
-    if !holds("a_strangers_chat_narrows_the_sandbox_and_does_not_turn_it_off") {
+fn a_foreign_chat_can_narrow_the_sandbox_and_not_disable_it() {
+    if !holds("a_foreign_chat_can_narrow_the_sandbox_and_not_disable_it") {
         return;
     }
     for (rules, withheld) in [
@@ -206,8 +206,8 @@ fn a_strangers_chat_narrows_the_sandbox_and_does_not_turn_it_off() {
 }
 
 #[test]
-fn what_a_command_makes_that_would_run_by_itself_is_taken_out_of_the_way_and_told() {
-    if !holds("what_a_command_makes_that_would_run_by_itself_is_taken_out_of_the_way_and_told") {
+fn files_that_run_by_themselves_are_set_aside_and_reported() {
+    if !holds("files_that_run_by_themselves_are_set_aside_and_reported") {
         return;
     }
     let provider = calls(
@@ -236,7 +236,7 @@ fn what_a_command_makes_that_would_run_by_itself_is_taken_out_of_the_way_and_tol
 }
 
 #[test]
-fn without_a_sandbox_a_command_waits_whatever_a_policy_says_unless_it_only_reads() {
+fn without_a_sandbox_only_reading_commands_run_by_policy() {
     let provider = Provider::anthropic([Answer::new()
         .tool_use("t_1", "bash", command("touch ran"))
         .tool_use("t_2", "bash", command("echo read"))]);
@@ -250,7 +250,7 @@ fn without_a_sandbox_a_command_waits_whatever_a_policy_says_unless_it_only_reads
 }
 
 #[test]
-fn a_question_in_a_shell_says_that_nothing_holds_the_command() {
+fn a_question_on_the_command_line_says_that_there_is_no_sandbox() {
     let provider = calls("touch ran");
     let shell = Shell::new(&provider);
     shell.configure("[sandbox.backends.bwrap]\npath = \"/nowhere/bwrap\"\n");

@@ -49,7 +49,7 @@ fn offered(provider: &Provider, number: usize) -> Vec<String> {
 }
 
 #[test]
-fn in_a_chat_a_script_is_offered_waits_and_gives_its_result() {
+fn a_script_is_offered_waits_and_returns_its_result() {
     let multiply = json!({"operation": "multiply", "a": 7, "b": 8});
     let provider = Provider::anthropic([
         Answer::new().tool_use("t_1", "calculator", multiply),
@@ -75,7 +75,7 @@ fn in_a_chat_a_script_is_offered_waits_and_gives_its_result() {
 }
 
 #[test]
-fn what_changes_in_the_folders_counts_at_the_next_turn_with_neovim_running() {
+fn changed_folders_apply_from_the_next_turn() {
     let call = |id: &str, name: &str, input: Json| Answer::new().tool_use(id, name, input);
     let text = json!({"text": "abc"});
     let provider = Provider::anthropic([
@@ -153,7 +153,7 @@ fn what_changes_in_the_folders_counts_at_the_next_turn_with_neovim_running() {
 }
 
 #[test]
-fn a_broken_tool_is_told_and_offered_once_it_is_mended() {
+fn a_broken_tool_is_reported_and_offered_once_it_is_fixed() {
     let provider = Provider::anthropic([Answer::says("One."), Answer::says("Two.")]);
     let setup = with_options(&provider, json!({}));
     let editor = start(setup.with(
@@ -222,7 +222,7 @@ fn cancelling_ends_a_script_and_what_it_started() {
 }
 
 #[test]
-fn what_a_tool_says_beside_its_result_reaches_autocommands_and_the_log_and_no_model() {
+fn a_tools_other_output_reaches_autocommands_and_the_log_and_no_model() {
     let provider = Provider::anthropic([
         Answer::new().tool_use("t_1", "aside", json!({})),
         Answer::says("Done."),

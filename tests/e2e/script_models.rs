@@ -60,7 +60,7 @@ fn a_script_asks_a_model_that_calls_a_tool_by_the_rules() {
 }
 
 #[test]
-fn what_the_rules_do_not_approve_does_not_run_for_a_script_either() {
+fn a_script_runs_no_call_that_the_rules_do_not_approve() {
     let shout = json!({"name": "shout", "arguments": {"text": "x"}});
     let call = Answer::new().tool_use("t_1", "execute_tool", shout);
     let provider = Provider::anthropic([call, Answer::says("I could not.")]);
@@ -87,7 +87,7 @@ fn a_model_that_only_calls_tools_is_asked_ten_times() {
 }
 
 #[test]
-fn without_an_answer_a_script_is_told_why() {
+fn a_script_without_an_answer_gets_the_reason() {
     let provider = Provider::anthropic([Answer::status(
         400,
         r#"{"error": {"message": "no such model"}}"#,

@@ -43,7 +43,7 @@ pub fn write_tool(root: &Path, name: &str, python: &str) {
 }
 
 #[test]
-fn the_documents_calculator_runs_on_the_command_line() {
+fn the_documented_calculator_runs_on_the_command_line() {
     let shell = with_examples();
     let call = r#"{"operation": "add", "a": 5, "b": 3}"#;
     let ran = shell.run(&["tool", "calculator", call]);
@@ -57,7 +57,7 @@ fn the_documents_calculator_runs_on_the_command_line() {
 }
 
 #[test]
-fn a_script_is_asked_about_like_any_tool() {
+fn a_script_asks_like_any_tool() {
     let shell = with_examples();
     let call = ["tool", "shout", r#"{"text": "abc"}"#];
     assert_eq!(shell.run(&call).code, Some(4));
@@ -86,7 +86,7 @@ fn tools_are_found_by_their_keywords() {
 }
 
 #[test]
-fn folders_are_named_by_options_and_on_the_command_line() {
+fn folders_come_from_options_and_the_command_line() {
     let shell = Shell::offline();
     write_tool(
         &shell.path("one"),
@@ -130,7 +130,7 @@ fn a_broken_tool_is_named_and_the_others_run() {
 }
 
 #[test]
-fn a_projects_tools_run_once_the_user_has_agreed_and_only_as_they_stood() {
+fn a_projects_tools_run_only_as_the_user_trusted_them() {
     let shell = Shell::offline();
     let root = shell.path(".flemma/tools");
     write_tool(&root, "deploy", "print('out')");
@@ -232,7 +232,7 @@ fn a_new_tool_works_at_once() {
 }
 
 #[test]
-fn a_tool_of_a_sub_commands_name_is_run_behind_two_dashes() {
+fn a_tool_named_like_a_subcommand_runs_after_two_dashes() {
     let shell = Shell::offline();
     write_tool(&own(&shell), "new", "print('mine')");
     let ran = shell.run(&["tool", "--approve", "new", "--", "new", "{}"]);
@@ -240,7 +240,7 @@ fn a_tool_of_a_sub_commands_name_is_run_behind_two_dashes() {
 }
 
 #[test]
-fn the_first_tool_of_the_manual_works_as_it_stands_there() {
+fn the_manuals_first_script_works() {
     let manual = fs::read_to_string(repository().join("doc/flemma.txt")).unwrap();
     let section = manual.split("*flemma-script-tools*\n").nth(1).unwrap();
     // The blocks of a language, without their indentation.
@@ -278,7 +278,7 @@ fn the_first_tool_of_the_manual_works_as_it_stands_there() {
 }
 
 #[test]
-fn a_script_is_written_by_no_tool_without_the_user() {
+fn no_tool_writes_a_script_without_the_user() {
     let shell = Shell::offline();
     write_tool(&shell.path("mine"), "hello", "print(1)");
     let dir = shell.dir();
@@ -298,7 +298,7 @@ fn a_script_is_written_by_no_tool_without_the_user() {
 }
 
 #[test]
-fn a_tool_whose_name_the_command_line_takes_otherwise_says_how_it_is_called() {
+fn a_tool_named_like_a_subcommand_says_how_to_run_it() {
     let shell = Shell::offline();
     write_tool(&own(&shell), "new", "print('mine')");
     let told =

@@ -42,7 +42,7 @@ fn calls(calls: &[(&str, Value)]) -> Provider {
 }
 
 #[test]
-fn a_secret_waits_for_the_user_whatever_approves_reading() {
+fn reading_a_secret_waits_whatever_approves_reading() {
     let path = |path: &str| json!({ "path": path });
     let named = [
         ("read", file(".env")),
@@ -115,7 +115,7 @@ fn no_form_of_automatic_approval_reads_a_secret() {
 }
 
 #[test]
-fn the_user_lets_a_call_read_a_secret_by_approving_it() {
+fn the_user_can_approve_reading_a_secret() {
     let provider = calls(&[("read", file("notes"))]);
     let editor = victim(&provider, json!({}));
     editor.keys("<C-]>");
@@ -126,7 +126,7 @@ fn the_user_lets_a_call_read_a_secret_by_approving_it() {
 }
 
 #[test]
-fn what_is_revealed_by_name_is_read_without_a_question() {
+fn a_revealed_secret_is_read_without_a_question() {
     let options = json!({"sandbox": {"enabled": false, "reveal": ["$CWD/.env", "~/.aws"]}});
     let named = [
         ("read", file(".env")),
@@ -175,7 +175,7 @@ fn a_chat_reveals_nothing() {
 }
 
 #[test]
-fn where_nobody_can_be_asked_the_refusal_names_the_grant() {
+fn a_refusal_without_a_user_names_the_option() {
     let shell = Shell::offline();
     shell.write(".env", SECRET);
     let env = shell.path(".env").canonicalize().unwrap();
@@ -207,7 +207,7 @@ fn where_nobody_can_be_asked_the_refusal_names_the_grant() {
 }
 
 #[test]
-fn a_secret_that_the_text_refers_to_goes_along_once_the_user_agrees() {
+fn a_referenced_secret_is_sent_once_the_user_agrees() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let setup = setup(&provider).with(".env", SECRET);
     let editor = setup.file("question.chat", "").start();

@@ -20,7 +20,7 @@ fn script() -> [Answer; 2] {
 }
 
 #[test]
-fn a_shell_and_the_keys_of_neovim_make_the_same_file() {
+fn the_command_line_and_neovim_write_the_same_file() {
     let provider = Provider::anthropic(script());
     let setup = stage::with_options(&provider, json!({})).with("f.txt", "a\nb\n");
     let editor = setup.file("question.chat", QUESTION).start();
@@ -49,7 +49,7 @@ fn a_shell_and_the_keys_of_neovim_make_the_same_file() {
 }
 
 #[test]
-fn standard_output_has_the_models_words_and_nothing_else() {
+fn standard_output_has_only_the_models_text() {
     let provider = Provider::anthropic(script());
     let shell = Shell::new(&provider);
     shell.write("question.chat", QUESTION);
@@ -67,7 +67,7 @@ fn standard_output_has_the_models_words_and_nothing_else() {
 }
 
 #[test]
-fn where_nobody_answers_a_call_is_denied_and_the_model_is_told() {
+fn a_call_is_denied_without_a_terminal() {
     let provider = Provider::anthropic(script());
     let shell = Shell::new(&provider);
     shell.write("question.chat", QUESTION);
@@ -83,7 +83,7 @@ fn where_nobody_answers_a_call_is_denied_and_the_model_is_told() {
 }
 
 #[test]
-fn a_no_reaches_the_model_as_the_users() {
+fn a_no_reaches_the_model_as_a_rejection() {
     let provider = Provider::anthropic(script());
     let shell = Shell::new(&provider);
     shell.write("question.chat", QUESTION);
@@ -96,7 +96,7 @@ fn a_no_reaches_the_model_as_the_users() {
 }
 
 #[test]
-fn what_the_command_line_approves_is_not_asked_about() {
+fn calls_approved_by_a_flag_do_not_ask() {
     for flags in [&["--approve", "bash"][..], &["--yes"]] {
         let provider = Provider::anthropic(script());
         let shell = Shell::new(&provider);
@@ -109,7 +109,7 @@ fn what_the_command_line_approves_is_not_asked_about() {
 }
 
 #[test]
-fn what_the_options_deny_no_flag_approves() {
+fn no_flag_approves_what_the_options_deny() {
     let provider = Provider::anthropic(script());
     let shell = Shell::new(&provider);
     shell.configure("[tools]\nauto_approve = [\"$none\"]\n[tools.presets.\"$none\"]\ndeny = [\"bash\", \"read\"]\n");
@@ -124,7 +124,7 @@ fn what_the_options_deny_no_flag_approves() {
 }
 
 #[test]
-fn a_call_of_a_stranger_is_not_run_by_an_approval_of_its_tool() {
+fn approving_a_tool_runs_no_foreign_call() {
     let provider = Provider::anthropic([Answer::says("Fine.")]);
     let shell = Shell::new(&provider);
     let call = "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `bash` (`t`)\n\n```json\n{\"label\":\"x\",\"command\":\"touch ran\",\"timeout\":null}\n```\n";
@@ -135,7 +135,7 @@ fn a_call_of_a_stranger_is_not_run_by_an_approval_of_its_tool() {
 }
 
 #[test]
-fn the_limit_of_requests_has_an_exit_code_of_its_own() {
+fn the_request_limit_has_its_own_exit_code() {
     let calls = (0..9).map(|turn| {
         let id = format!("t_{turn}");
         Answer::says("Again.").tool_use(&id, "calculator", json!({"expression": "1+1"}))
@@ -152,7 +152,7 @@ fn the_limit_of_requests_has_an_exit_code_of_its_own() {
 }
 
 #[test]
-fn a_message_begins_a_chat_or_goes_on_with_it() {
+fn a_message_begins_or_continues_a_chat() {
     let provider = Provider::anthropic([Answer::says("Hello."), Answer::says("Bye.")]);
     let shell = Shell::new(&provider);
     let ran = shell.run(&["send", "new.chat", "-m", "Hi.\n@Assistant:\nnot me"]);
@@ -177,7 +177,7 @@ fn a_message_begins_a_chat_or_goes_on_with_it() {
 }
 
 #[test]
-fn line_ends_and_mode_of_the_file_stay() {
+fn line_endings_and_the_file_mode_are_kept() {
     let provider = Provider::anthropic([Answer::says("Yes.\nOf course.")]);
     let shell = Shell::new(&provider);
     // The last line need not be ended.
@@ -222,7 +222,7 @@ fn a_dry_run_shows_what_would_happen_and_changes_nothing() {
 }
 
 #[test]
-fn events_are_json_lines_that_tell_the_whole_run() {
+fn events_are_json_lines_of_the_whole_run() {
     let provider = Provider::anthropic(script());
     let shell = Shell::new(&provider);
     shell.write("f.txt", "a\n");
@@ -249,7 +249,7 @@ fn events_are_json_lines_that_tell_the_whole_run() {
 }
 
 #[test]
-fn debugging_shows_what_the_model_asked_for_and_got() {
+fn debug_shows_each_call_and_its_result() {
     for by_variable in [true, false] {
         let provider = Provider::anthropic(script());
         let shell = Shell::new(&provider);
@@ -278,7 +278,7 @@ fn debugging_shows_what_the_model_asked_for_and_got() {
 }
 
 #[test]
-fn what_went_wrong_is_told_with_its_exit_code() {
+fn errors_have_their_exit_codes() {
     let provider = Provider::anthropic([Answer::status(401, "{\"error\":{\"message\":\"no\"}}")]);
     let shell = Shell::new(&provider);
     shell.write("question.chat", QUESTION);

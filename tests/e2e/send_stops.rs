@@ -21,7 +21,7 @@ fn gated() -> (Gate, Provider) {
 }
 
 #[test]
-fn an_interrupt_cancels_as_ctrl_c_does_and_keeps_the_words() {
+fn an_interrupt_cancels_and_keeps_the_text() {
     let (_gate, provider) = gated();
     let shell = Shell::new(&provider);
     shell.write("question.chat", QUESTION);
@@ -39,7 +39,7 @@ fn an_interrupt_cancels_as_ctrl_c_does_and_keeps_the_words() {
 }
 
 #[test]
-fn words_that_arrive_after_an_interrupt_of_a_stopped_run_are_not_written() {
+fn text_that_arrives_after_an_interrupt_is_not_written() {
     let (arrives, arrived) = (Gate::new(), Gate::new());
     let answer = Answer::new()
         .text("Before.")
@@ -101,7 +101,7 @@ fn a_command_that_is_interrupted_leaves_no_process() {
 }
 
 #[test]
-fn a_kill_loses_at_most_the_last_moment_and_the_next_run_goes_on() {
+fn a_kill_loses_at_most_the_last_moment_and_the_next_run_continues() {
     let (_gate, provider) = gated();
     let shell = Shell::new(&provider);
     shell.write("question.chat", QUESTION);
@@ -148,7 +148,7 @@ fn when_the_program_is_killed_its_commands_end_with_it() {
 }
 
 #[test]
-fn a_file_that_somebody_else_writes_is_not_overwritten() {
+fn a_file_that_changed_on_disk_is_not_overwritten() {
     let (gate, provider) = gated();
     let shell = Shell::new(&provider);
     shell.write("question.chat", QUESTION);
@@ -172,7 +172,7 @@ fn a_file_that_somebody_else_writes_is_not_overwritten() {
 }
 
 #[test]
-fn a_chat_with_unsaved_changes_in_neovim_is_left_to_it() {
+fn a_chat_with_unsaved_changes_in_neovim_is_not_sent() {
     let provider = Provider::anthropic([Answer::says("Yes.")]);
     let editor = crate::stage::open(&provider, QUESTION);
     // There is something that the file does not have.
@@ -239,7 +239,7 @@ fn wait_line(from: impl std::io::BufRead, line: &str) {
 }
 
 #[test]
-fn a_delay_is_told_and_the_answer_comes() {
+fn a_delay_is_reported_and_the_answer_comes() {
     let busy = Answer::status(529, r#"{"error":{"message":"Overloaded"}}"#);
     let provider = Provider::anthropic([busy.header("retry-after", "0"), Answer::says("Yes.")]);
     let shell = Shell::new(&provider);

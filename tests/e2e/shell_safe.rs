@@ -25,7 +25,7 @@ fn expect(options: serde_json::Value, expected: [&str; 2]) -> Editor {
 }
 
 #[test]
-fn what_only_reads_runs_and_the_rest_waits() {
+fn reading_commands_run_and_the_rest_waits() {
     let editor = expect(
         json!({"tools": {"auto_approve": ["$shell-safe"]}}),
         ["ran", "waits"],
@@ -68,7 +68,7 @@ fn the_user_adds_commands_and_forbids_others() {
 }
 
 #[test]
-fn what_is_not_listed_can_be_denied_at_once() {
+fn unlisted_commands_can_be_denied_at_once() {
     let editor = expect(
         json!({"tools": {"auto_approve": ["$shell-safe"], "bash": {"unlisted": "deny"}}}),
         ["ran", "denied"],
@@ -81,7 +81,7 @@ fn what_is_not_listed_can_be_denied_at_once() {
 }
 
 #[test]
-fn a_chat_can_narrow_to_it_and_widens_to_it_only_when_it_is_trusted() {
+fn a_chat_can_narrow_to_the_preset_and_widens_only_when_trusted() {
     let provider = Provider::anthropic([two_commands()]);
     let text = "flemma.opt.tools.auto_approve = { \"$shell-safe\" }";
     let editor = type_below(&provider, text);
@@ -102,7 +102,7 @@ fn bash(command: &str) -> String {
 }
 
 #[test]
-fn in_a_shell_it_runs_without_a_question() {
+fn on_the_command_line_it_runs_without_a_question() {
     let shell = Shell::offline();
     shell.write("f.txt", "a\n");
     let ran = shell.run(&["tool", "bash", &bash("ls -la ./f.txt | cut -c1")]);
@@ -152,7 +152,7 @@ fn a_restricted_run_refuses_and_names_the_command() {
 }
 
 #[test]
-fn the_options_of_a_shell_add_and_forbid() {
+fn the_command_lines_options_add_and_forbid_commands() {
     let shell = Shell::offline();
     shell.configure("[tools.bash]\nallow = [\"touch\"]\ndeny = [\"curl\"]\n");
     let ran = shell.run(&["tool", "bash", "--restricted", &bash("touch ran")]);
@@ -202,7 +202,7 @@ fn hostile_repository(shell: &Shell) {
 }
 
 #[test]
-fn what_the_machine_would_make_of_a_command_counts() {
+fn commands_that_do_more_than_they_seem_are_refused() {
     let shell = Shell::offline();
     hostile_repository(&shell);
     shell.write("-exec", "");
@@ -228,7 +228,7 @@ fn what_the_machine_would_make_of_a_command_counts() {
 }
 
 #[test]
-fn a_program_of_the_project_is_not_the_systems() {
+fn a_program_of_the_project_does_not_replace_the_systems() {
     use std::os::unix::fs::PermissionsExt;
     let shell = Shell::offline();
     shell.write("ls", "#!/bin/sh\ntouch pwned\n");
@@ -253,7 +253,7 @@ fn a_program_of_the_project_is_not_the_systems() {
 }
 
 #[test]
-fn what_it_approves_runs_read_only() {
+fn approved_commands_run_read_only() {
     let shell = Shell::offline();
     let asked = "test -w . && echo writes || echo reads";
     let holds = tools_hold();
@@ -289,7 +289,7 @@ fn tools_hold() -> bool {
 }
 
 #[test]
-fn nothing_near_is_fetched_unless_the_options_name_it() {
+fn local_addresses_are_fetched_only_if_the_options_name_them() {
     let provider = Provider::anthropic([Answer::says("x")]);
     let shell = Shell::new(&provider);
     let address = provider.environment()[0].1.clone();

@@ -91,7 +91,7 @@ fn press_until_done(editor: &Editor, keys: &str) {
 }
 
 #[test]
-fn a_second_alt_enter_that_came_before_the_change_was_shown_approves_nothing() {
+fn a_second_alt_enter_before_the_change_is_shown_approves_nothing() {
     let (_provider, editor) = shown(one_edit());
     fs::write(editor.dir().join("f.txt"), "one\nsomebody else's\n").unwrap();
     editor.keys("<M-CR><M-CR><M-CR>");
@@ -104,7 +104,7 @@ fn a_second_alt_enter_that_came_before_the_change_was_shown_approves_nothing() {
 }
 
 #[test]
-fn a_typed_approval_of_a_file_that_is_gone_is_set_back() {
+fn a_typed_approval_of_a_deleted_file_is_reset() {
     let (_provider, editor) = shown(Answer::new().tool_use("t_1", "write", write()));
     fs::remove_file(editor.dir().join("f.txt")).unwrap();
     editor.keys(&format!("{APPROVE}<C-]>"));
@@ -119,7 +119,7 @@ fn a_typed_approval_of_a_file_that_is_gone_is_set_back() {
 }
 
 #[test]
-fn a_file_that_leads_elsewhere_by_now_is_another_one() {
+fn a_link_that_leads_elsewhere_asks_again() {
     let (_provider, editor) = shown(Answer::new().tool_use("t_1", "write", write()));
     let dir = editor.dir();
     fs::write(dir.join("other.txt"), "one\ntwo\n").unwrap();
@@ -135,7 +135,7 @@ fn a_file_that_leads_elsewhere_by_now_is_another_one() {
 }
 
 #[test]
-fn to_look_at_the_file_in_another_window_is_no_change_and_to_type_in_it_is_one() {
+fn typing_in_the_file_is_a_change_and_viewing_it_is_not() {
     let (_provider, editor) = shown(one_edit());
     editor.keys(":split f.txt<CR>:wincmd p<CR><M-CR>");
     editor.wait_text("@Assistant:\nDone.");
@@ -149,7 +149,7 @@ fn to_look_at_the_file_in_another_window_is_no_change_and_to_type_in_it_is_one()
 }
 
 #[test]
-fn calls_on_one_file_that_are_approved_one_after_another_all_run() {
+fn calls_on_one_file_all_run_when_approved_in_turn() {
     let calls = one_edit().tool_use("t_2", "edit", edit("two", "2"));
     let (_provider, editor) = shown(calls);
     editor.keys("<M-CR>");
@@ -161,7 +161,7 @@ fn calls_on_one_file_that_are_approved_one_after_another_all_run() {
 }
 
 #[test]
-fn a_file_that_changes_while_an_approved_call_waits_for_its_turn_is_left_alone() {
+fn a_file_that_changes_before_its_approved_call_runs_is_left_alone() {
     let wait = command("until [ -e go ]; do sleep 0.02; done");
     let calls =
         Answer::new()
@@ -190,7 +190,7 @@ fn a_file_that_changes_while_an_approved_call_waits_for_its_turn_is_left_alone()
 }
 
 #[test]
-fn a_yes_in_a_shell_to_a_file_that_changed_meanwhile_is_asked_for_again() {
+fn the_command_line_asks_again_about_a_changed_file() {
     let provider = Provider::anthropic([one_edit()]);
     let shell = Shell::new(&provider);
     shell.configure("[tools]\nauto_approve = []\n");

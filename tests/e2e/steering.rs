@@ -115,7 +115,7 @@ fn stop_while_the_first_of_three_calls_runs_skips_the_others_and_is_sent() {
 }
 
 #[test]
-fn words_that_look_like_references_are_words() {
+fn a_message_that_looks_like_a_reference_is_text() {
     let answers = [three_calls(), Answer::says("Stopped."), Answer::says("Ok.")];
     let provider = Provider::anthropic(answers);
     let editor = first_of_three_runs(&provider);
@@ -135,7 +135,7 @@ fn words_that_look_like_references_are_words() {
 }
 
 #[test]
-fn while_an_answer_streams_words_wait_below_it_and_are_said_after_it() {
+fn a_message_waits_until_the_answer_ends() {
     let gate = Gate::new();
     let answer = Answer::new()
         .text("One,\ntwo")
@@ -164,7 +164,7 @@ fn while_an_answer_streams_words_wait_below_it_and_are_said_after_it() {
 }
 
 #[test]
-fn without_words_they_are_asked_for() {
+fn without_a_message_the_command_asks_for_it() {
     let provider = Provider::anthropic([three_calls(), Answer::says("Stopped.")]);
     let editor = first_of_three_runs(&provider);
     editor.keys(":Flemma steer<CR>STOP<CR>");
@@ -180,7 +180,7 @@ fn without_words_they_are_asked_for() {
 }
 
 #[test]
-fn with_nothing_going_on_words_are_a_message_unless_one_was_begun() {
+fn an_idle_chat_sends_the_message_unless_the_prompt_has_text() {
     let provider = Provider::anthropic([Answer::says("Yes."), Answer::says("No.")]);
     let editor = open(&provider, "@You:\n\n");
     editor.keys(":Flemma steer Well?<CR>");
@@ -200,7 +200,7 @@ fn with_nothing_going_on_words_are_a_message_unless_one_was_begun() {
 }
 
 #[test]
-fn a_cancel_puts_the_words_into_the_prompt_and_sends_nothing() {
+fn a_cancel_moves_the_message_into_the_prompt() {
     let provider = Provider::anthropic([three_calls()]);
     let editor = first_of_three_runs(&provider);
     editor.keys(":Flemma queue Next.<CR>");
@@ -218,7 +218,7 @@ fn a_cancel_puts_the_words_into_the_prompt_and_sends_nothing() {
 }
 
 #[test]
-fn a_host_that_dies_leaves_the_words_in_the_prompt() {
+fn a_dead_host_leaves_the_message_in_the_prompt() {
     let gate = Gate::new();
     let answer = Answer::new().text("Well").gate(&gate).text(".");
     let provider = Provider::anthropic([answer]);
@@ -239,7 +239,7 @@ fn a_host_that_dies_leaves_the_words_in_the_prompt() {
 }
 
 #[test]
-fn a_chat_that_is_closed_tells_the_words_that_were_not_sent() {
+fn closing_a_chat_reports_unsent_messages() {
     let gate = Gate::new();
     let answer = Answer::new().text("Well").gate(&gate).text(".");
     let provider = Provider::anthropic([answer]);
@@ -251,7 +251,7 @@ fn a_chat_that_is_closed_tells_the_words_that_were_not_sent() {
 }
 
 #[test]
-fn a_shell_says_one_message_after_the_other() {
+fn the_command_line_sends_one_message_after_the_other() {
     let ask = Answer::new().tool_use("t", "calculator", json!({"expression": "1+1"}));
     let answers = [
         ask,
@@ -282,7 +282,7 @@ fn a_shell_says_one_message_after_the_other() {
 }
 
 #[test]
-fn what_a_shell_cannot_say_any_more_stands_in_the_file() {
+fn messages_that_the_command_line_could_not_send_are_in_the_file() {
     let provider = Provider::anthropic([Answer::status(400, "{}")]);
     let shell = Shell::new(&provider);
     let ran = shell.run(&["send", "new.chat", "-m", "One?", "--follow-up", "Two?"]);

@@ -59,7 +59,7 @@ fn calculate(num1: Json, num2: Json, operation: &str) -> Json {
 }
 
 #[test]
-fn the_calculator_of_the_specification_multiplies() {
+fn the_specifications_calculator_multiplies() {
     for input in [
         calculate(json!(100), json!(50), "multiply"),
         calculate(json!("100"), json!("50"), "multiply"),
@@ -123,7 +123,7 @@ fn each_validation_error_of_the_calculator_reaches_the_model() {
 }
 
 #[test]
-fn functions_answer_once_in_whatever_way() {
+fn functions_can_answer_in_every_way_but_once() {
     for (body, block) in [
         ("return { status = 'success', data = 'a' }", done("a")),
         (
@@ -174,7 +174,7 @@ fn a_function_that_never_answers_is_stopped_at_its_time_limit() {
 }
 
 #[test]
-fn what_one_step_gives_is_the_next_ones_input_and_handlers_come_in_order() {
+fn each_step_gets_the_output_of_the_one_before() {
     let provider = calls("t", json!({"word": "x"}));
     let init = "tools.register('t', {
         description = 'T',
@@ -191,7 +191,7 @@ fn what_one_step_gives_is_the_next_ones_input_and_handlers_come_in_order() {
 }
 
 #[test]
-fn commands_run_one_after_another_each_word_as_it_is() {
+fn commands_run_in_order_with_each_argument_unchanged() {
     let provider = calls("t", json!({"word": "a b; %s '\"$HOME"}));
     let init = "tools.register('t', {
         description = 'T',
@@ -208,7 +208,7 @@ fn commands_run_one_after_another_each_word_as_it_is() {
 }
 
 #[test]
-fn a_command_that_fails_halts_its_tool_and_no_other() {
+fn a_failed_command_ends_only_its_tool() {
     let first = Answer::new()
         .tool_use("t_1", "t", json!({}))
         .tool_use("t_2", "fine", json!({}));
@@ -232,7 +232,7 @@ fn a_command_that_fails_halts_its_tool_and_no_other() {
 }
 
 #[test]
-fn a_command_that_is_nowhere_says_so() {
+fn a_missing_command_is_reported() {
     let provider = calls("t", json!({}));
     let init = "tools.register('t', { description = 'T', cmds = { { 'no-such-program', 'x' } } })";
     let block = ended(&ask(&provider, init));
@@ -243,7 +243,7 @@ fn a_command_that_is_nowhere_says_so() {
 }
 
 #[test]
-fn setup_may_make_the_commands_and_the_next_call_starts_anew() {
+fn setup_may_create_the_commands_and_runs_for_each_call() {
     let call = |id| Answer::new().tool_use(id, "run", json!({"word": id}));
     let provider = Provider::anthropic([call("t_1"), call("t_2"), Answer::says("Well.")]);
     let init = "tools.register('run', {
@@ -307,7 +307,7 @@ const CAREFUL: &str = "tools.register('careful', {
     } })";
 
 #[test]
-fn a_tool_that_requires_approval_waits_and_asks_in_its_own_words() {
+fn a_tool_that_requires_approval_waits_with_its_own_prompt() {
     let provider = calls("careful", json!({"word": "delete"}));
     let editor = ask(&provider, CAREFUL);
     editor.wait_screen("the prompt", |rows| {
@@ -319,7 +319,7 @@ fn a_tool_that_requires_approval_waits_and_asks_in_its_own_words() {
 }
 
 #[test]
-fn a_refusal_is_told_in_the_tools_own_words_unless_the_user_gave_a_reason() {
+fn a_rejection_has_the_tools_text_or_the_users_reason() {
     for (keys, text) in [
         ("/pending<CR>cwrejected<Esc>", "The user rejected delete"),
         ("/pending<CR>cwrejected<Esc>oNo.<Esc>", "No."),
@@ -337,7 +337,7 @@ fn a_refusal_is_told_in_the_tools_own_words_unless_the_user_gave_a_reason() {
 }
 
 #[test]
-fn setup_comes_before_the_approval_once_and_a_refusal_names_the_command() {
+fn setup_runs_once_before_the_approval() {
     for (keys, text) in [
         ("", done("delete it")),
         (
@@ -381,7 +381,7 @@ fn a_rule_that_names_the_tool_approves_it() {
 }
 
 #[test]
-fn a_json_schema_is_taken_as_it_is() {
+fn a_json_schema_is_sent_unchanged() {
     let provider = calls("t", json!({"count": 2}));
     let init = "tools.register('t', { description = 'T',
         schema = { type = 'object', properties = { count = { type = 'integer' } }, required = { 'count' } },
@@ -393,7 +393,7 @@ fn a_json_schema_is_taken_as_it_is() {
 }
 
 #[test]
-fn the_manuals_tool_of_commands_works_as_it_stands() {
+fn the_manuals_command_tool_works() {
     let provider = calls("word_count", json!({"path": "question.chat"}));
     let said = ended(&ask(&provider, &manual_snippet("flemma-cmds")));
     assert!(said.contains("\n2 question.chat\n-rw"), "{said}");

@@ -12,7 +12,7 @@ fn completions(editor: &Editor, line: &str) -> serde_json::Value {
 }
 
 #[test]
-fn a_misspelled_sub_command_is_named_with_the_one_that_was_meant() {
+fn a_misspelled_subcommand_is_reported_with_a_suggestion() {
     let editor = offline().file("question.chat", QUESTION).start();
     editor.keys(":Flemma statsu<CR>");
     wait_message(
@@ -29,7 +29,7 @@ fn a_misspelled_sub_command_is_named_with_the_one_that_was_meant() {
 }
 
 #[test]
-fn sub_commands_are_completed() {
+fn subcommands_are_completed() {
     let editor = offline().start();
     assert_eq!(
         completions(&editor, "Flemma tool:"),
@@ -47,7 +47,7 @@ fn sub_commands_are_completed() {
 }
 
 #[test]
-fn outside_a_chat_a_sub_command_says_where_it_works() {
+fn a_subcommand_outside_a_chat_says_where_it_works() {
     let editor = offline().with("note.txt", "x\n").start();
     editor.keys(":edit note.txt<CR>:Flemma send<CR>");
     wait_message(
@@ -220,7 +220,7 @@ fn autopilot_is_switched_off_and_on() {
 }
 
 #[test]
-fn from_insert_mode_the_key_sends_and_typing_goes_on_below_the_answer() {
+fn a_key_in_insert_mode_sends_and_typing_continues_below_the_answer() {
     let provider = Provider::anthropic([Answer::says("Four."), Answer::says("Six.")]);
     let editor = open(&provider, "@You:\n");
     editor.keys("GoTwo and two?<C-]>");
@@ -255,7 +255,7 @@ fn keys_can_be_changed_and_switched_off() {
 }
 
 #[test]
-fn fix_mends_what_the_diagnostic_of_the_line_names() {
+fn fix_repairs_what_the_diagnostic_reports() {
     let text = "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `bash` (`t_1`)\n\n```json\n{}\n```\n\n\
                 @You:\n**Tool Result:** `t_1`\n\n```flemma:tool status=rejectd\n```\n";
     let editor = offline().file("question.chat", text).start();
@@ -272,7 +272,7 @@ fn fix_mends_what_the_diagnostic_of_the_line_names() {
 }
 
 #[test]
-fn a_misspelt_approval_that_the_user_has_mended_is_the_users_word() {
+fn correcting_a_misspelled_approval_approves() {
     let text = "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `bash` (`t_1`)\n\n```json\n{\"label\": \"\", \"command\": \"echo ran\", \"timeout\": null}\n```\n\n\
                 @You:\n**Tool Result:** `t_1`\n\n```flemma:tool status=aproved\n```\n";
     let editor = offline().file("question.chat", text).start();
@@ -294,7 +294,7 @@ fn a_misspelt_approval_that_the_user_has_mended_is_the_users_word() {
 }
 
 #[test]
-fn cancel_all_ends_every_call_and_each_says_so() {
+fn cancel_all_ends_every_call() {
     let ids = ["t_1", "t_2", "t_3"];
     let calls = ids.iter().fold(Answer::new(), |answer, id| {
         answer.tool_use(id, "bash", command("sleep 60"))

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use crate::stage::*;
 
 #[test]
-fn a_switch_holds_for_the_next_request_and_shows() {
+fn a_switch_applies_to_the_next_request_and_is_shown() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let editor = open(&provider, QUESTION);
     editor.command("Flemma switch anthropic claude-haiku-4-5 max_tokens=77");
@@ -48,7 +48,7 @@ fn a_switch_changes_one_chat_and_with_a_bang_every_chat() {
 }
 
 #[test]
-fn the_frontmatter_chooses_the_model_over_a_switch() {
+fn the_frontmatter_overrules_a_switch() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let chat = format!("```lua\nflemma.opt.model = 'claude-sonnet-4-5'\n```\n\n{QUESTION}");
     let editor = open(&provider, &chat);
@@ -68,7 +68,7 @@ fn the_frontmatter_chooses_the_model_over_a_switch() {
 }
 
 #[test]
-fn without_words_one_picks_a_preset_or_a_provider_and_its_model() {
+fn without_arguments_a_menu_offers_presets_and_models() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let options = json!({"presets": {"$brief": "anthropic claude-opus-4-1 max_tokens=50"}});
     let editor = ask_with(&provider, options);
@@ -90,7 +90,7 @@ fn without_words_one_picks_a_preset_or_a_provider_and_its_model() {
 }
 
 #[test]
-fn a_provider_that_does_not_exist_is_said_and_nothing_changes() {
+fn an_unknown_provider_is_reported_and_changes_nothing() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let editor = open(&provider, QUESTION);
     editor.command("Flemma switch antropic");

@@ -17,7 +17,7 @@ fn is_harmless(text: &str) -> bool {
 }
 
 #[test]
-fn words_of_a_model_are_spelled_out_on_a_terminal_and_whole_in_a_pipe() {
+fn a_models_text_is_escaped_on_a_terminal_and_raw_in_a_pipe() {
     let answer = || Answer::says(&format!("Open {TRICK}"));
     let provider = Provider::anthropic([answer(), answer(), answer()]);
     let shell = Shell::new(&provider);
@@ -43,7 +43,7 @@ fn words_of_a_model_are_spelled_out_on_a_terminal_and_whole_in_a_pipe() {
 }
 
 #[test]
-fn a_request_that_would_be_sent_is_the_same_json_with_escapes() {
+fn a_dry_run_prints_the_request_with_escapes() {
     let shell = Shell::new(&Provider::anthropic([Answer::says("Never.")]));
     let ran = shell.run(&["send", "a.chat", "--dry-run", "-m", TRICK]);
     assert!(is_harmless(&ran.out), "{ran:?}");
@@ -53,7 +53,7 @@ fn a_request_that_would_be_sent_is_the_same_json_with_escapes() {
 }
 
 #[test]
-fn results_and_lists_are_spelled_out_on_a_terminal_and_whole_in_a_pipe() {
+fn results_and_lists_are_escaped_on_a_terminal_and_raw_in_a_pipe() {
     let shell = Shell::offline();
     shell.write("f.txt", &format!("Open {TRICK}\n"));
     shell.write(
@@ -74,7 +74,7 @@ fn results_and_lists_are_spelled_out_on_a_terminal_and_whole_in_a_pipe() {
 }
 
 #[test]
-fn the_log_and_what_is_said_of_a_file_are_spelled_out() {
+fn the_log_and_messages_about_a_file_are_escaped() {
     let answer = Answer::new().tool_use("t_1", "ba\u{202e}sh", json!({}));
     let provider = Provider::anthropic([answer]);
     let shell = Shell::new(&provider);

@@ -28,7 +28,7 @@ fn content(body: &Json, message: usize) -> &str {
 }
 
 #[test]
-fn calls_in_words_are_reviewed_and_run_like_any_other() {
+fn calls_in_text_are_reviewed_and_run_like_any_other() {
     let provider = Provider::chat_completions([Answer::says(XML), Answer::says("Well.")]);
     let editor = start(&provider, QUESTION);
     editor.keys("<C-]>");
@@ -53,7 +53,7 @@ fn calls_in_words_are_reviewed_and_run_like_any_other() {
 }
 
 #[test]
-fn a_model_that_can_call_tools_may_write_of_such_calls() {
+fn a_model_that_can_call_tools_may_write_about_calls() {
     let provider = Provider::chat_completions([Answer::says(XML)]);
     let editor = open(&provider, QUESTION);
     editor.keys("<C-]>");
@@ -63,7 +63,7 @@ fn a_model_that_can_call_tools_may_write_of_such_calls() {
 }
 
 #[test]
-fn what_the_user_or_a_file_says_is_no_call() {
+fn text_of_the_user_or_a_file_is_no_call() {
     let call =
         "<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\": \"f.txt\"}}\n</tool_call>\n";
     let provider = Provider::chat_completions([Answer::says("Well.")]);
@@ -76,7 +76,7 @@ fn what_the_user_or_a_file_says_is_no_call() {
 }
 
 #[test]
-fn a_call_that_cannot_be_read_is_told_to_the_model_once() {
+fn an_unreadable_call_is_reported_to_the_model_once() {
     let broken = "<tool_call>\n{\"name\": \"read\", \"arguments\": oops}\n</tool_call>";
     let provider = Provider::chat_completions([broken, broken, "Well."]);
     let editor = start(&provider, QUESTION);
@@ -99,7 +99,7 @@ fn a_call_that_cannot_be_read_is_told_to_the_model_once() {
 }
 
 #[test]
-fn a_shell_says_once_that_a_model_calls_in_words() {
+fn the_command_line_says_once_that_a_model_calls_in_text() {
     let call = "```xml\n<tools>\n<tool name=\"calculator\"><expression>7*8</expression></tool>\n</tools>\n```\n";
     let provider = Provider::anthropic([Answer::says(call), Answer::says("56.")]);
     let shell = Shell::new(&provider);

@@ -157,7 +157,7 @@ fn answering() -> [Answer; 1] {
 }
 
 #[test]
-fn a_certificate_of_an_unknown_authority_is_refused_with_what_to_do() {
+fn an_unknown_certificate_authority_is_refused_with_advice() {
     let company = Company::new(answering());
     let said = [
         "UnknownIssuer",
@@ -170,7 +170,7 @@ fn a_certificate_of_an_unknown_authority_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_file_in_the_environment_or_in_the_options_makes_it_known() {
+fn an_authority_can_be_added_by_environment_or_options() {
     let company = Company::new(["Well.", "Well."].map(Answer::says));
     let authority = company.authority();
     company.works(&[("SSL_CERT_FILE", authority.as_str())]);
@@ -182,7 +182,7 @@ fn a_file_in_the_environment_or_in_the_options_makes_it_known() {
 }
 
 #[test]
-fn a_file_without_certificates_is_named() {
+fn a_file_without_certificates_is_reported() {
     let company = Company::new(answering());
     for (name, said) in [
         ("none.pem", "cannot be read"),
@@ -198,7 +198,7 @@ fn a_file_without_certificates_is_named() {
 }
 
 #[test]
-fn a_proxy_leads_where_it_is_asked_to_unless_it_is_not_to_be_asked() {
+fn a_proxy_is_used_unless_excluded() {
     let company = Company::new(answering());
     let (proxy, authority) = (format!("http://{}", company.proxy), company.authority());
     let base_url = format!("https://{NAME}");
@@ -216,7 +216,7 @@ fn a_proxy_leads_where_it_is_asked_to_unless_it_is_not_to_be_asked() {
 }
 
 #[test]
-fn no_proxy_is_asked_for_this_machine() {
+fn the_loopback_needs_no_proxy() {
     let company = Company::new(answering());
     let (proxy, authority) = (format!("http://{}", company.proxy), company.authority());
     company.works(&[("ALL_PROXY", &proxy), ("SSL_CERT_FILE", &authority)]);

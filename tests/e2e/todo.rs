@@ -60,7 +60,7 @@ fn the_latest_list_is_shown_while_the_model_works_and_is_a_checklist_in_the_chat
 }
 
 #[test]
-fn a_list_that_is_done_is_not_shown_any_more() {
+fn a_complete_list_is_no_longer_shown() {
     let gate = Gate::new();
     let call = |status| list(&[("Read", status)]);
     let provider = Provider::anthropic([
@@ -78,7 +78,7 @@ fn a_list_that_is_done_is_not_shown_any_more() {
 }
 
 #[test]
-fn a_cancelled_run_takes_the_list_away_and_queued_words_stand_below_it() {
+fn a_cancelled_run_removes_the_list_and_queued_messages_are_below_it() {
     let gate = Gate::new();
     let call = list(&[("Read", "in_progress")]);
     let provider = Provider::anthropic([
@@ -100,7 +100,7 @@ fn a_cancelled_run_takes_the_list_away_and_queued_words_stand_below_it() {
 }
 
 #[test]
-fn a_rule_of_the_users_that_denies_it_holds() {
+fn the_user_can_deny_it() {
     let provider = Provider::anthropic([
         Answer::new().tool_use("t_1", "todo", list(&[("Read", "pending")])),
         Answer::says("I see."),

@@ -16,7 +16,7 @@ fn a_result_is_all_that_is_printed() {
 }
 
 #[test]
-fn a_tool_is_asked_about_as_in_a_chat() {
+fn a_tool_asks_as_in_a_chat() {
     let shell = Shell::offline();
     let call = ["tool", "bash", r#"{"command":"echo out; touch ran"}"#];
     let ran = shell.run(&call);
@@ -32,7 +32,7 @@ fn a_tool_is_asked_about_as_in_a_chat() {
 }
 
 #[test]
-fn a_write_says_where_and_how_much_before_it_is_made() {
+fn a_write_says_where_and_how_much_before_it_runs() {
     let shell = Shell::offline();
     let call = ["tool", "write", r#"{"path":"out.txt","content":"hällo\n"}"#];
     let ran = shell.run_with(&call, "n\n");
@@ -55,7 +55,7 @@ fn a_write_says_where_and_how_much_before_it_is_made() {
 }
 
 #[test]
-fn what_cannot_run_has_its_exit_code() {
+fn calls_that_cannot_run_have_their_exit_codes() {
     let shell = Shell::offline();
     for (arguments, code, said) in [
         (["tool", "bsah", "{}"], 2, "Did you mean \"bash\"?"),
@@ -80,7 +80,7 @@ fn what_cannot_run_has_its_exit_code() {
 }
 
 #[test]
-fn the_list_says_what_becomes_of_a_call() {
+fn the_list_says_what_happens_to_a_call() {
     let shell = Shell::offline();
     let ran = shell.run(&["tools"]);
     assert_eq!(ran.code, Some(0));
@@ -97,7 +97,7 @@ fn the_list_says_what_becomes_of_a_call() {
 }
 
 #[test]
-fn a_search_lists_what_fits_the_best_first() {
+fn a_search_lists_the_best_match_first() {
     let shell = Shell::offline();
     let ran = shell.run(&["tools", "--search", "calculator"]);
     let names: Vec<&str> = ran

@@ -41,7 +41,7 @@ fn replace_on_disk(editor: &Editor, text: &str) {
 }
 
 #[test]
-fn what_a_files_frontmatter_allows_waits_and_is_named() {
+fn what_a_files_frontmatter_loosens_is_withheld_and_reported() {
     let provider = Provider::anthropic([bash("t_b", "touch ran")]);
     let editor = open(&provider, &below(LOOSE));
     editor.keys("<C-]>");
@@ -55,7 +55,7 @@ fn what_a_files_frontmatter_allows_waits_and_is_named() {
 }
 
 #[test]
-fn a_frontmatter_applies_once_it_is_trusted_and_no_more_when_that_is_taken_back() {
+fn a_frontmatter_applies_until_its_trust_is_revoked() {
     let turn = |id| [bash(id, "echo out"), Answer::says("Well.")];
     let provider = Provider::anthropic(turn("t_1").into_iter().chain(turn("t_2")));
     let editor = open(&provider, &below(LOOSE));
@@ -76,7 +76,7 @@ fn a_frontmatter_applies_once_it_is_trusted_and_no_more_when_that_is_taken_back(
 }
 
 #[test]
-fn a_trusted_frontmatter_that_changes_on_disk_is_trusted_no_more() {
+fn a_trusted_frontmatter_that_changes_on_disk_is_no_longer_trusted() {
     let provider = Provider::anthropic([bash("t_b", "touch ran")]);
     let editor = open(&provider, &below("flemma.opt.tools.auto_approve = {}"));
     editor.command("Flemma trust");
@@ -88,7 +88,7 @@ fn a_trusted_frontmatter_that_changes_on_disk_is_trusted_no_more() {
 }
 
 #[test]
-fn a_copy_of_a_trusted_chat_is_a_chat_of_its_own() {
+fn a_copy_of_a_trusted_chat_is_not_trusted() {
     let provider = Provider::anthropic([bash("t_b", "touch ran")]);
     let setup = setup(&provider).with("copy.chat", below(LOOSE));
     let editor = setup.file("question.chat", &below(LOOSE)).start();
@@ -100,7 +100,7 @@ fn a_copy_of_a_trusted_chat_is_a_chat_of_its_own() {
 }
 
 #[test]
-fn what_was_typed_is_trusted_when_it_is_opened_again() {
+fn typed_frontmatter_is_trusted_when_the_chat_is_reopened() {
     let provider = Provider::anthropic([Answer::says("Well."), bash("t_b", "echo out")]);
     let editor = type_below(&provider, LOOSE);
     editor.keys("<C-]>");
@@ -112,7 +112,7 @@ fn what_was_typed_is_trusted_when_it_is_opened_again() {
 }
 
 #[test]
-fn what_tightens_applies_without_trust() {
+fn tightening_applies_without_trust() {
     for tight in [
         "flemma.opt.tools.auto_approve = {}",
         "flemma.opt.tools.auto_approve:remove(\"read\")",
@@ -127,7 +127,7 @@ fn what_tightens_applies_without_trust() {
 }
 
 #[test]
-fn a_function_from_a_file_approves_nothing_that_the_options_do_not() {
+fn a_files_function_approves_nothing_beyond_the_options() {
     let deny_reading = "flemma.opt.tools.auto_approve = function(name)
   if name == \"read\" then return \"deny\" end
   return true
@@ -145,7 +145,7 @@ end";
 }
 
 #[test]
-fn a_frontmatter_in_json_is_trusted_no_further() {
+fn a_json_frontmatter_is_trusted_no_further() {
     let text =
         "```json\n{\"flemma\": {\"tools\": {\"auto_approve\": [\"bash\"]}}}\n```\n\n@You:\nGo.\n";
     let provider = Provider::anthropic([bash("t_b", "touch ran")]);
@@ -177,14 +177,14 @@ fn typing_in_a_chat_that_came_with_a_frontmatter_does_not_make_it_trusted() {
 }
 
 #[test]
-fn with_nothing_to_trust_that_is_said() {
+fn trusting_nothing_says_so() {
     let editor = open(&Provider::anthropic([Answer::new()]), QUESTION);
     editor.command("Flemma trust");
     wait_message(&editor, "There is no frontmatter in a file here");
 }
 
 #[test]
-fn files_that_decide_what_runs_are_written_only_when_the_user_says_so() {
+fn files_that_decide_what_runs_are_written_only_with_approval() {
     let paths = [
         ".git/hooks/pre-commit",
         ".git/config",
@@ -238,7 +238,7 @@ fn a_protected_file_is_written_when_the_user_approves_it() {
 }
 
 #[test]
-fn the_log_holds_a_decision_for_every_run() {
+fn the_log_has_a_decision_for_every_call() {
     let calls = bash("t_b", "echo out")
         .tool_use("t_r", "read", file("nothing.txt"))
         .tool_use("t_c", "calculator", json!({"expression": "2"}));
@@ -285,7 +285,7 @@ fn the_log_holds_a_decision_for_every_run() {
 }
 
 #[test]
-fn the_log_names_what_did_not_run_and_who_decided_so() {
+fn the_log_names_calls_that_did_not_run_and_the_reason() {
     let calls = bash("t_no", "touch ran")
         .tool_use("t_hand", "bash", command("touch ran"))
         .tool_use("t_den", "calculator", json!({"expression": "2"}))
@@ -341,7 +341,7 @@ fn nothing_runs_while_the_log_cannot_be_written() {
 const LOOSE_CHAT: &str = "```lua\nflemma.opt.tools.auto_approve = {\"bash\"}\n```\n\n@You:\nGo.\n";
 
 #[test]
-fn a_shell_shows_what_a_frontmatter_allows_and_asks_before_it_is_trusted() {
+fn the_command_line_shows_what_a_frontmatter_allows_and_asks() {
     let calls = || {
         let call = Answer::new().tool_use("t_1", "bash", command("printf ran > ran"));
         [call, Answer::says("Well.")]
@@ -374,7 +374,7 @@ fn a_shell_shows_what_a_frontmatter_allows_and_asks_before_it_is_trusted() {
 }
 
 #[test]
-fn a_shell_trusts_nothing_that_it_cannot_read() {
+fn the_command_line_trusts_nothing_that_it_cannot_read() {
     let shell = Shell::offline();
     shell.write("none.chat", "@You:\nGo.\n");
     shell.write(

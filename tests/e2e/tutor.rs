@@ -53,7 +53,7 @@ fn a_rejected_command_does_not_run_and_the_tutor_quotes_the_reason() {
 }
 
 #[test]
-fn while_the_tutor_speaks_the_screen_says_who_it_is() {
+fn the_screen_says_that_the_tutor_answers() {
     let editor = offline()
         .options(json!({"provider": "tutor"}))
         .file("question.chat", QUESTION)

@@ -37,7 +37,7 @@ fn press_until_sent(editor: &Editor, provider: &Provider, count: usize) {
 }
 
 #[test]
-fn the_second_one_is_told_and_goes_on_from_what_the_first_one_wrote() {
+fn the_second_neovim_is_warned_and_continues_from_the_firsts_text() {
     let provider = Provider::anthropic([Answer::says("Gone."), Answer::says("Yes.")]);
     let first = open(&provider, QUESTION);
     first.keys("A .<BS><BS><Esc>");
@@ -100,7 +100,7 @@ fn a_hard_link_to_the_chat_is_the_same_chat() {
 }
 
 #[test]
-fn what_both_have_written_is_kept_and_the_user_chooses() {
+fn conflicting_changes_are_kept_and_the_user_chooses() {
     let provider = Provider::anthropic([Answer::says("Gone."), Answer::says("Yes.")]);
     let first = open(&provider, QUESTION);
     first.keys("A .<BS><BS><Esc>");
@@ -141,7 +141,7 @@ fn send(editor: &Editor, provider: &Provider, more: &[&str]) -> crate::shell::Ra
 }
 
 #[test]
-fn what_a_shell_does_to_an_open_chat_is_read_before_the_next_key_or_word() {
+fn a_change_by_the_command_line_is_read_before_the_next_key() {
     let answers = ["One.", "Two.", "Three."].map(Answer::says);
     let provider = Provider::anthropic(answers);
     let editor = open(&provider, QUESTION);
@@ -184,7 +184,7 @@ fn free(editor: &Editor) -> bool {
 }
 
 #[test]
-fn who_types_while_a_shell_works_on_the_chat_is_told_and_loses_nothing() {
+fn typing_while_the_command_line_has_the_chat_warns_and_loses_nothing() {
     let gate = Gate::new();
     let provider = Provider::anthropic([Answer::says("One.").gate(&gate)]);
     let editor = open(&provider, QUESTION);
@@ -211,7 +211,7 @@ fn who_types_while_a_shell_works_on_the_chat_is_told_and_loses_nothing() {
 }
 
 #[test]
-fn a_host_that_starts_again_takes_its_chats_back_without_a_word() {
+fn a_restarted_host_takes_its_chats_back_silently() {
     let gate = Gate::new();
     let provider = Provider::anthropic([Answer::says("One, ").gate(&gate), Answer::says("Two.")]);
     let editor = open(&provider, QUESTION);
@@ -254,7 +254,7 @@ fn a_chat_with_another_name_is_another_chat() {
 }
 
 #[test]
-fn a_key_on_a_chat_that_this_neovim_has_otherwise_waits_and_loses_nothing_typed_after_it() {
+fn a_key_on_a_changed_chat_waits_and_keeps_what_is_typed_after_it() {
     let provider = Provider::anthropic([Answer::says("One.")]);
     let editor = open(&provider, QUESTION);
     editor.keys("GoFirst.<Esc>");

@@ -99,21 +99,21 @@ pub fn check(seed: u64, insert: bool) {
 }
 
 #[test]
-fn in_insert_mode_typed_and_streamed_text_are_taken_back_apart() {
+fn in_insert_mode_typed_and_streamed_text_are_undone_separately() {
     for seed in 1..=2 {
         check(seed, true);
     }
 }
 
 #[test]
-fn in_normal_mode_typed_and_streamed_text_are_taken_back_apart() {
+fn in_normal_mode_typed_and_streamed_text_are_undone_separately() {
     for seed in 11..=12 {
         check(seed, false);
     }
 }
 
 #[test]
-fn a_whole_answer_is_taken_back_in_few_steps_and_comes_back_with_redo() {
+fn an_answer_is_undone_in_few_steps_and_redone() {
     let text = "line of the answer\n".repeat(300) + "The end.";
     let answer = Answer::new().text_in_pieces(&text, 7);
     let provider = Provider::anthropic([answer]);

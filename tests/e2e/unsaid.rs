@@ -75,7 +75,7 @@ fn opened_again_they_stand_in_the_prompt(provider: &Provider, first: &Editor) {
 }
 
 #[test]
-fn words_that_were_not_sent_survive_leaving_neovim() {
+fn unsent_messages_survive_leaving_neovim() {
     let provider = unfinished();
     let editor = with_words(&provider);
     let host = host(&editor);
@@ -86,7 +86,7 @@ fn words_that_were_not_sent_survive_leaving_neovim() {
 }
 
 #[test]
-fn words_that_were_not_sent_survive_a_killed_neovim_and_its_host() {
+fn unsent_messages_survive_the_kill_of_neovim_and_its_host() {
     let provider = unfinished();
     let editor = with_words(&provider);
     let host = host(&editor);
@@ -99,7 +99,7 @@ fn words_that_were_not_sent_survive_a_killed_neovim_and_its_host() {
 }
 
 #[test]
-fn words_of_a_closed_chat_are_told_and_stand_there_again() {
+fn unsent_messages_of_a_closed_chat_are_reported_and_restored() {
     let provider = unfinished();
     let editor = with_words(&provider);
     editor.command("bwipeout!");
@@ -121,7 +121,7 @@ fn words_of_a_closed_chat_are_told_and_stand_there_again() {
 }
 
 #[test]
-fn the_words_of_a_neovim_that_works_are_not_taken_by_another_one() {
+fn the_messages_of_a_running_neovim_stay_with_it() {
     let provider = unfinished();
     let editor = with_words(&provider);
     assert_eq!(kept(&editor).len(), 1, "{:?}", kept(&editor));
@@ -135,7 +135,7 @@ fn the_words_of_a_neovim_that_works_are_not_taken_by_another_one() {
 }
 
 #[test]
-fn what_is_kept_and_cannot_be_read_is_set_aside_and_named() {
+fn an_unreadable_store_is_set_aside_and_reported() {
     let provider = unfinished();
     let editor = with_words(&provider);
     editor.command("bwipeout!");
@@ -158,7 +158,7 @@ fn what_is_kept_and_cannot_be_read_is_set_aside_and_named() {
 }
 
 #[test]
-fn a_chat_that_is_closed_and_opened_at_once_has_its_words() {
+fn a_chat_that_is_reopened_at_once_has_its_messages() {
     let provider = unfinished();
     let editor = with_words(&provider);
     // The session that ends and the next one are told in one go.

@@ -16,7 +16,7 @@ fn statusline(editor: &Editor) -> Json {
 }
 
 #[test]
-fn an_answer_says_what_it_took_and_the_next_one_what_the_chat_did() {
+fn usage_is_shown_per_answer_and_for_the_whole_chat() {
     let provider = Provider::anthropic([
         Answer::says("One.").usage(1000, 200),
         Answer::says("Two.").usage(2000, 100),
@@ -51,7 +51,7 @@ fn an_answer_says_what_it_took_and_the_next_one_what_the_chat_did() {
 }
 
 #[test]
-fn the_figures_are_shown_for_as_long_as_the_option_says() {
+fn usage_is_shown_as_long_as_the_option_says() {
     let provider = Provider::anthropic([Answer::says("One.")]);
     let editor = ask_with(&provider, json!({"ui": {"usage": 1}}));
     editor.keys("<C-]>");
@@ -60,7 +60,7 @@ fn the_figures_are_shown_for_as_long_as_the_option_says() {
 }
 
 #[test]
-fn the_figures_cover_no_text_in_a_small_terminal() {
+fn usage_covers_no_text_in_a_small_terminal() {
     let provider = Provider::anthropic([Answer::says("One."), Answer::says("Two.")]);
     let setup = setup(&provider).size(80, 24);
     let question = format!("@You:\n{}Why?", "a line that is rather long\n".repeat(30));
@@ -79,7 +79,7 @@ fn the_figures_cover_no_text_in_a_small_terminal() {
 }
 
 #[test]
-fn switched_off_the_figures_are_kept_all_the_same() {
+fn usage_that_is_not_shown_is_still_counted() {
     let provider = Provider::anthropic([Answer::says("One.")]);
     let editor = ask_with(&provider, json!({"ui": {"usage": false}}));
     editor.keys("<C-]>");
@@ -90,7 +90,7 @@ fn switched_off_the_figures_are_kept_all_the_same() {
 }
 
 #[test]
-fn what_a_model_costs_is_said_in_the_options() {
+fn prices_can_be_set_in_the_options() {
     let provider = Provider::chat_completions([Answer::says("One.").usage(500_000, 0)]);
     let price = json!({"input": 2, "output": 4});
     let editor = ask_with(
@@ -104,7 +104,7 @@ fn what_a_model_costs_is_said_in_the_options() {
 }
 
 #[test]
-fn a_model_without_prices_has_figures_and_no_cost() {
+fn a_model_without_prices_has_token_counts_and_no_cost() {
     let provider = Provider::chat_completions([Answer::says("One.")]);
     let editor = ask_with(&provider, json!({"model": "unheard-of"}));
     editor.keys("<C-]>");

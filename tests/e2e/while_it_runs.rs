@@ -47,7 +47,7 @@ fn the_text_is_locked_and_another_file_is_not() {
 }
 
 #[test]
-fn a_call_whose_block_is_deleted_gets_its_result_nowhere_else() {
+fn a_call_whose_block_is_deleted_has_no_result() {
     let provider = one_call(counted(&format!("{}; echo SECRET", gate("gate"))));
     let editor = running(&provider);
     editor.keys(":set modifiable<CR>gg/Tool Use<CR>dG");
@@ -60,7 +60,7 @@ fn a_call_whose_block_is_deleted_gets_its_result_nowhere_else() {
 }
 
 #[test]
-fn a_result_that_is_undone_is_not_made_again_without_a_new_decision() {
+fn a_call_whose_result_is_undone_needs_a_new_approval() {
     let provider = one_call(counted("echo result"));
     // A call that is folded away would take another press of the key.
     let options = json!({
@@ -105,7 +105,7 @@ fn reloading_the_file_forgets_the_call_and_its_result() {
 }
 
 #[test]
-fn an_approval_that_was_saved_is_none_when_the_file_is_read_again() {
+fn a_saved_approval_does_not_count_after_a_reload() {
     let provider = one_call(counted(""));
     let editor = open(&provider, QUESTION);
     editor.keys("<C-]>");
@@ -157,7 +157,7 @@ fn a_formatter_that_runs_on_save_approves_nothing() {
 }
 
 #[test]
-fn text_that_was_typed_into_the_prompt_before_the_results_is_not_lost() {
+fn text_typed_into_the_prompt_before_the_results_is_kept() {
     let provider = one_call(command(&gate("gate")));
     let editor = open(&provider, QUESTION);
     editor.keys("<C-]>");
@@ -169,7 +169,7 @@ fn text_that_was_typed_into_the_prompt_before_the_results_is_not_lost() {
 }
 
 #[test]
-fn a_key_pressed_while_a_result_is_held_back_is_about_the_call_it_was_pressed_on() {
+fn a_key_applies_to_the_call_on_the_screen_when_it_was_pressed() {
     let answer = Answer::new()
         .tool_use(
             "toolu_1",

@@ -27,7 +27,7 @@ fn streaming(provider: &Provider, first: &str) -> Editor {
 }
 
 #[test]
-fn typing_above_the_answer_moves_it_and_nothing_else() {
+fn typing_above_the_answer_only_moves_it() {
     let (gate, provider) = gated("One,\ntwo", ",\nthree.");
     let editor = streaming(&provider, "two");
     editor.keys("ggjA now.<CR>And more<Esc>ggO# My notes<CR><Esc>");
@@ -40,7 +40,7 @@ fn typing_above_the_answer_moves_it_and_nothing_else() {
 }
 
 #[test]
-fn typing_into_the_lines_that_stand_already_keeps_both_texts() {
+fn typing_into_the_streamed_lines_keeps_both_texts() {
     let (gate, provider) = gated("One,\ntwo", ",\nthree.");
     let editor = streaming(&provider, "two");
     editor.keys("/One<CR>ciwUno<Esc>o(typed)<Esc>");
@@ -91,7 +91,7 @@ fn typing_below_the_answer_is_kept() {
 }
 
 #[test]
-fn deleting_the_answer_ends_it_and_says_so() {
+fn deleting_the_answer_ends_it_with_a_message() {
     let (gate, provider) = gated("One, two", ", three.");
     let editor = streaming(&provider, "two");
     editor.keys("/@Assistant<CR>dG");
@@ -103,7 +103,7 @@ fn deleting_the_answer_ends_it_and_says_so() {
 }
 
 #[test]
-fn a_plugin_that_rewrites_the_whole_chat_meanwhile_loses_nothing_of_its_own() {
+fn the_changes_of_a_plugin_that_rewrites_the_chat_are_kept() {
     let (gate, provider) = gated("One, two", ", three.");
     let editor = streaming(&provider, "two");
     let lines = ["@You:", "GO.", "", "@Assistant:", "ONE, TWO"];
@@ -118,7 +118,7 @@ fn a_plugin_that_rewrites_the_whole_chat_meanwhile_loses_nothing_of_its_own() {
 }
 
 #[test]
-fn undo_takes_back_a_change_and_the_answer_goes_on_from_what_is_left() {
+fn undo_reverts_a_change_and_the_answer_continues() {
     let (gate, provider) = gated("One, two", ", three.");
     let editor = streaming(&provider, "two");
     editor.keys("ggjA typed<Esc>u");
@@ -136,7 +136,7 @@ fn undo_takes_back_a_change_and_the_answer_goes_on_from_what_is_left() {
 }
 
 #[test]
-fn undoing_the_answer_itself_ends_it_or_lets_it_go_on_but_mixes_nothing() {
+fn undoing_the_answer_never_mixes_texts() {
     let (gate, provider) = gated("One, two", ", three.");
     let editor = streaming(&provider, "two");
     editor.keys("u");
@@ -154,7 +154,7 @@ fn undoing_the_answer_itself_ends_it_or_lets_it_go_on_but_mixes_nothing() {
 }
 
 #[test]
-fn reloading_the_file_ends_the_answer_and_nothing_is_written_into_the_new_text() {
+fn reloading_the_file_ends_the_answer() {
     let (gate, provider) = gated("One, two", ", three.");
     let editor = streaming(&provider, "two");
     editor.command("edit!");
@@ -167,7 +167,7 @@ fn reloading_the_file_ends_the_answer_and_nothing_is_written_into_the_new_text()
 }
 
 #[test]
-fn closing_the_chat_hangs_up() {
+fn closing_the_chat_closes_the_connection() {
     let (_gate, provider) = gated("One, two", ", three.");
     let editor = streaming(&provider, "two");
     editor.command("bwipeout!");
@@ -204,7 +204,7 @@ fn cursors_of_other_windows_and_tabs_stay_where_they_are() {
 }
 
 #[test]
-fn line_ends_of_the_file_are_no_part_of_what_is_sent() {
+fn line_endings_of_the_file_are_not_sent() {
     let provider = Provider::anthropic([Answer::says("Yes."), Answer::says("Again.")]);
     let editor = open(&provider, "@You:\r\nOne\r\ntwo\r\n");
     assert_eq!(
@@ -225,7 +225,7 @@ fn line_ends_of_the_file_are_no_part_of_what_is_sent() {
 
 /// Most programs end the last line; some do not, and it still is a file with CRLF.
 #[test]
-fn a_chat_with_crlf_and_no_end_of_the_last_line_stays_one_with_crlf() {
+fn a_crlf_chat_without_a_final_line_end_keeps_crlf() {
     let provider = Provider::anthropic([Answer::says("Yes.\nOf course.")]);
     let editor = open(&provider, "@You:\r\nOne\r\ntwo");
     editor.keys("<C-]>");
@@ -236,7 +236,7 @@ fn a_chat_with_crlf_and_no_end_of_the_last_line_stays_one_with_crlf() {
 }
 
 #[test]
-fn words_that_arrive_after_a_cancel_of_a_stopped_host_are_not_written() {
+fn text_that_arrives_after_a_cancel_is_not_written() {
     let (arrives, arrived) = (Gate::new(), Gate::new());
     let answer = Answer::new()
         .text("Before.")

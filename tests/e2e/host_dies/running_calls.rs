@@ -13,7 +13,7 @@ use crate::stage::{QUESTION, ask_with, open, wait_end, wait_message};
 use crate::traces::{counted, runs, settle, unasked, wait_review, wait_running};
 
 #[test]
-fn while_a_command_runs_its_whole_tree_dies_and_its_call_ends_as_an_error() {
+fn a_running_command_dies_with_all_its_processes_and_its_call_fails() {
     for victim in VICTIMS {
         let tree = counted("setsid -f sleep 3000; (sleep 3001; true) & sleep 3002; true");
         let answer = Answer::new().tool_use("toolu_1", "bash", tree);
@@ -65,7 +65,7 @@ const CUT_OFF: &str =
     "**Tool Result:** `toolu_1` (error)\n\n```\nThe host stopped, or the chat was closed, while";
 
 #[test]
-fn before_neovim_knew_that_a_call_runs_it_ends_as_an_error_too() {
+fn a_call_that_neovim_does_not_know_to_run_ends_as_an_error() {
     let provider = endless();
     let editor = runs_without_a_mark(&provider);
     let first = host(&editor);
@@ -96,7 +96,7 @@ fn kill_all(editor: &Editor) {
 }
 
 #[test]
-fn with_neovim_the_next_one_says_so_at_the_first_key_and_not_before() {
+fn if_neovim_dies_too_the_next_one_reports_it_at_the_first_key() {
     let provider = endless();
     let first = runs_without_a_mark(&provider);
     first.command("write");
@@ -118,7 +118,7 @@ fn with_neovim_the_next_one_says_so_at_the_first_key_and_not_before() {
 }
 
 #[test]
-fn one_that_opened_the_chat_before_says_so_once_it_has_it() {
+fn a_second_neovim_reports_the_lost_call_once_it_has_the_chat() {
     let provider = endless();
     let first = runs_without_a_mark(&provider);
     first.command("write");
@@ -131,7 +131,7 @@ fn one_that_opened_the_chat_before_says_so_once_it_has_it() {
 }
 
 #[test]
-fn a_result_that_did_not_reach_the_buffer_is_not_made_a_second_time() {
+fn a_call_whose_result_was_lost_does_not_run_again() {
     let call = counted("mkfifo gate; cat gate; touch over");
     let provider = Provider::anthropic([
         Answer::new().tool_use("toolu_1", "bash", call),
@@ -159,7 +159,7 @@ fn a_result_that_did_not_reach_the_buffer_is_not_made_a_second_time() {
 }
 
 #[test]
-fn while_a_file_is_written_it_is_the_old_one_or_the_new_one_and_nothing_is_left() {
+fn a_file_that_is_being_written_is_old_or_new_and_nothing_is_left() {
     let (old, new) = ("old\n".repeat(1000), "new\n".repeat(5000));
     let call = json!({"label": "write", "path": "target", "content": new});
     // Killed at another moment each time.

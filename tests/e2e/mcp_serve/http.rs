@@ -81,7 +81,7 @@ impl Drop for Http {
 pub const CURL: [(&str, &str); 1] = [("Accept", "*/*")];
 
 #[test]
-fn one_request_by_itself_is_answered_with_json() {
+fn a_single_request_is_answered_with_json() {
     let shell = Shell::offline();
     let http = Http::start(&shell, None);
     let (status, body) = http.post(&CURL, &call(1, "calculator", json!({"expression": "7*8"})));
@@ -92,7 +92,7 @@ fn one_request_by_itself_is_answered_with_json() {
 }
 
 #[test]
-fn headers_of_the_newer_era_have_to_agree_with_the_request() {
+fn headers_of_the_newer_version_must_match_the_request() {
     let shell = Shell::offline();
     let http = Http::start(&shell, None);
     let mut request = call(1, "calculator", json!({"expression": "7*8"}));
@@ -114,7 +114,7 @@ fn headers_of_the_newer_era_have_to_agree_with_the_request() {
 }
 
 #[test]
-fn a_session_over_http_begins_with_a_greeting() {
+fn a_session_over_http_begins_with_initialize() {
     let shell = Shell::offline();
     let http = Http::start(&shell, None);
     let accept = [("Accept", "application/json, text/event-stream")];
@@ -127,7 +127,7 @@ fn a_session_over_http_begins_with_a_greeting() {
 }
 
 #[test]
-fn pages_of_other_sites_and_those_without_the_token_are_turned_away() {
+fn other_origins_and_clients_without_the_token_are_refused() {
     let shell = Shell::offline();
     let request = call(1, "calculator", json!({"expression": "7*8"}));
     let http = Http::start(&shell, None);
@@ -162,7 +162,7 @@ fn nothing_is_served_to_other_machines_without_a_token() {
 }
 
 #[test]
-fn a_tool_of_a_folder_is_served_as_soon_as_it_is_there() {
+fn a_tool_is_served_as_soon_as_it_is_in_the_folder() {
     let shell = Shell::offline();
     shell.configure("[tools]\nauto_approve = [\"hello\"]\nscript_paths = [\"tools\"]\n");
     std::fs::create_dir_all(shell.path("tools")).unwrap();
