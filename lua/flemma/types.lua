@@ -155,6 +155,7 @@
 ---@class flemma.Options.tools.autopilot
 ---@field enabled? boolean Whether approved calls run and their results are sent without a key. It stops if the same call fails with the same error in three requests.
 ---@field max_turns? integer Maximum number of requests in a row without a key from you.
+---@field max_cost? number Price in US dollars at which autopilot stops and waits for a key. The request that exceeds it is the last. Requests whose price is unknown count nothing. nil: no limit.
 
 ---@class flemma.Options.tools.bash
 ---@field shell? string The shell that runs commands. nil: `bash`.

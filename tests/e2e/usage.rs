@@ -115,3 +115,26 @@ fn a_model_without_prices_has_token_counts_and_no_cost() {
         figures(editor) == ["unheard-of · 25 in, 10 out"]
     });
 }
+
+#[test]
+fn autopilot_stops_when_its_requests_cost_too_much() {
+    let call = |id: &str| Answer::new().tool_use(id, "ls", json!({}));
+    let provider = Provider::anthropic([
+        call("t_1").usage(1000, 200),
+        call("t_2").usage(1000, 200),
+        Answer::says("Done."),
+    ]);
+    let options = json!({"tools": {
+        "auto_approve": ["ls"],
+        "autopilot": {"max_cost": 0.01},
+    }});
+    let editor = ask_with(&provider, options);
+    editor.keys("<C-]>");
+    wait_message(
+        &editor,
+        "Autopilot stopped because its requests cost $0.01 (tools.autopilot.max_cost).",
+    );
+    expect_requests(&editor, 2);
+    editor.keys("<C-]>");
+    editor.wait_text("Done.");
+}

@@ -42,6 +42,14 @@ pub use decided::{Decided, Ruling, is_by_hand};
 pub use event::{AnswerEnd, CursorAfterResult, Effect, Event, Level, Notice, Options};
 pub use messages::SKIPPED;
 
+/// Consecutive requests without the user.
+#[derive(Debug, Clone, Copy, Default)]
+struct AutopilotRun {
+    turns: u32,
+    /// In US dollars; requests whose price is unknown count nothing.
+    cost: f64,
+}
+
 /// Runtime state of one chat that its text cannot hold.
 #[derive(Debug, Default)]
 pub struct Cycle {
@@ -57,9 +65,9 @@ pub struct Cycle {
     batch: Option<Batch>,
     /// Set by Ctrl-C and cleared by Ctrl-]: nothing is sent automatically.
     disarmed: bool,
-    /// Requests since the user last sent one.
-    turns: u32,
-    /// Whether the last request was refused because it would exceed `max_turns`.
+    /// The requests since the user last sent one.
+    run: AutopilotRun,
+    /// Whether the last request was refused because it would exceed a limit of autopilot.
     limited: bool,
     /// Whether autopilot stopped because the model kept repeating a failing call.
     stuck: bool,
@@ -146,7 +154,7 @@ impl Cycle {
         idle && !self.request && self.batch.is_none()
     }
 
-    /// Whether autopilot stopped at `max_turns` requests.
+    /// Whether autopilot stopped at `max_turns` requests or at `max_cost`.
     pub fn reached_limit(&self) -> bool {
         self.limited
     }
@@ -163,7 +171,12 @@ impl Cycle {
 
     /// Requests since the user last sent one.
     pub fn turns(&self) -> u32 {
-        self.turns
+        self.run.turns
+    }
+
+    /// Counts the price of a request, in US dollars.
+    pub fn spend(&mut self, dollars: f64) {
+        self.run.cost += dollars;
     }
 }
 
@@ -310,7 +323,7 @@ impl Cycle {
         let calls = last.and_then(|at| document.turn(at)).is_some();
         // A complete answer without calls ends the run of requests.
         if !calls {
-            self.turns = 0;
+            self.run = AutopilotRun::default();
             self.batch = None;
             return self.done(document, options);
         }

@@ -108,8 +108,10 @@ pub struct ToolSettings {
 pub struct AutopilotSettings {
     /// Whether the phases chain by themselves.
     pub enabled: bool,
-    /// Most requests in a row without the user.
+    /// Maximum number of requests in a row without the user.
     pub max_turns: u32,
+    /// Maximum price of requests in a row without the user, in US dollars.
+    pub max_cost: Option<f64>,
 }
 
 /// `mcp.*`

@@ -23,6 +23,9 @@ pub struct Options {
     pub autopilot: bool,
     /// Maximum number of consecutive requests without the user; at least one.
     pub max_turns: u32,
+    /// Maximum price of consecutive requests without the user, in US dollars. A request
+    /// that exceeds it is the last.
+    pub max_cost: Option<f64>,
     /// Maximum number of concurrent calls; 0 means unlimited.
     pub max_concurrent: usize,
     /// Where the cursor moves when a reviewed call gets its result.

@@ -1,6 +1,6 @@
 //! Decides what happens when no call runs: move the cursor, wait, or send. Starts no calls.
 
-use super::{Cycle, Effect, Goal, Options, stuck};
+use super::{AutopilotRun, Cycle, Effect, Goal, Options, stuck};
 use crate::approval::CallKey;
 use crate::document::{Block, Document, Message, Role, Status};
 use crate::prompt;
@@ -79,7 +79,7 @@ impl Cycle {
         }
         // Nothing was left to do, so the key meant "send": the user is here.
         if !batch.worked {
-            self.turns = 0;
+            self.run = AutopilotRun::default();
             return self.send(document, options);
         }
         if !(options.autopilot || batch.steered) || !batch.may_send {
@@ -93,7 +93,7 @@ impl Cycle {
         }
         // A steering message may break the loop, so don't stop at it.
         if !batch.steered
-            && let Some(tool) = stuck::repeated_failure(document, self.turns)
+            && let Some(tool) = stuck::repeated_failure(document, self.run.turns)
         {
             self.stuck = true;
             return self.stop(
@@ -129,17 +129,15 @@ impl Cycle {
             Some(prompt::PromptRole::Assistant) => return self.after_assistant(document),
             Some(prompt::PromptRole::User) => {}
         }
-        self.limited = self.turns >= options.max_turns;
-        if self.limited {
+        let limit = self.run.limit(options);
+        self.limited = limit.is_some();
+        if let Some(why) = limit {
             return self.stop(
-                format!(
-                    "Autopilot stopped after {} requests in a row (tools.autopilot.max_turns). Press Ctrl-] to go on.",
-                    self.turns
-                ),
+                format!("Autopilot stopped {why}. Press Ctrl-] to go on."),
                 document,
             );
         }
-        self.turns += 1;
+        self.run.turns += 1;
         self.request = true;
         vec![Effect::Send]
     }
@@ -193,6 +191,26 @@ fn write_continue(document: &Document<'_>) -> TextEdit {
             }
         }
         None => write::append_message(document, Role::You, &[words]),
+    }
+}
+
+impl AutopilotRun {
+    /// Returns which limit another request would exceed, if any.
+    fn limit(self, options: &Options) -> Option<String> {
+        let is_spent = options.max_cost.is_some_and(|most| self.cost >= most);
+        if self.turns >= options.max_turns {
+            let turns = self.turns;
+            Some(format!(
+                "after {turns} requests in a row (tools.autopilot.max_turns)"
+            ))
+        } else if is_spent {
+            let cost = self.cost;
+            Some(format!(
+                "because its requests cost ${cost:.2} (tools.autopilot.max_cost)"
+            ))
+        } else {
+            None
+        }
     }
 }
 

@@ -2,7 +2,9 @@
 //! `settle` carries out.
 
 use super::decided::{APPROVED_ALL, POINTED_AT};
-use super::{Cycle, Effect, Goal, Options, classify, find_at, idle, words_behind_calls};
+use super::{
+    AutopilotRun, Cycle, Effect, Goal, Options, classify, find_at, idle, words_behind_calls,
+};
 use crate::approval::CallKey;
 use crate::document::{Call, Document, Status};
 use crate::write;
@@ -34,7 +36,7 @@ impl Cycle {
             return vec![no];
         }
         self.disarmed = false;
-        self.turns = 0;
+        self.run = AutopilotRun::default();
         if !write::close_fences(document).is_empty() {
             self.begin(Goal::Settled, None);
             return self.settle(document, options);

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use super::plan::Plan;
-use super::{Cycle, Effect, Goal, Options, Ruling, idle, words_behind_calls};
+use super::{AutopilotRun, Cycle, Effect, Goal, Options, Ruling, idle, words_behind_calls};
 use crate::approval::CallKey;
 use crate::document::Document;
 use crate::prompt::{self, PromptRole};
@@ -140,7 +140,7 @@ impl Cycle {
     /// started.
     pub(super) fn speak(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         if self.is_idle() && is_done(document) {
-            self.turns = 0;
+            self.run = AutopilotRun::default();
         }
         self.messages.steer = false;
         self.disarmed = false;

@@ -74,6 +74,35 @@ fn autopilot_stops_after_max_turns_and_a_new_message_counts_anew() {
 }
 
 #[test]
+fn autopilot_stops_at_max_cost_and_a_key_begins_a_new_sum() {
+    let mut play = Play::typed(QUESTION);
+    play.options.max_cost = Some(0.10);
+    play.event(Event::Advance);
+    for (id, price) in [("a", 0.04), ("b", 0.06)] {
+        play.cycle.spend(price);
+        play.answer("", &[("slow", id, "{}")]);
+        play.finish(id, "");
+    }
+    assert!(
+        play.said()
+            .contains("cost $0.10 (tools.autopilot.max_cost)")
+    );
+    assert!(play.cycle.reached_limit());
+    assert_eq!(play.log(), ["send", "run a", "send", "run b"]);
+    play.event(Event::Advance);
+    assert_eq!(play.log(), ["send"]);
+}
+
+#[test]
+fn a_price_at_the_limit_never_stops_the_request_of_a_key() {
+    let mut play = Play::typed(QUESTION);
+    play.options.max_cost = Some(0.10);
+    play.cycle.spend(0.20);
+    play.event(Event::Advance);
+    assert_eq!(play.log(), ["send"]);
+}
+
+#[test]
 fn after_an_answer_without_calls_a_prompt_stands_ready() {
     let mut play = Play::typed(QUESTION);
     play.event(Event::Advance);

@@ -54,6 +54,7 @@ impl Front {
         match event {
             SessionEvent::RequestStarted { .. } => {
                 self.outcome.worked = true;
+                self.outcome.requests += 1;
                 self.tell_news();
                 self.output.request_started();
             }

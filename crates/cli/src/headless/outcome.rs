@@ -9,7 +9,9 @@ pub struct Outcome {
     pub cancelled: bool,
     /// Whether anything went wrong.
     pub failed: bool,
-    /// Whether the most requests in a row were made.
+    /// Number of requests.
+    pub requests: u32,
+    /// Whether autopilot stopped at its limit of requests or of their cost.
     pub limited: bool,
     /// Whether the model made the same failing call again and again.
     pub stuck: bool,

@@ -99,7 +99,8 @@ impl Front {
         if self.unsaid && !std::mem::replace(&mut self.taken_back, true) {
             return self.press(Action::TakeBackQueue, 0);
         }
-        if self.outcome.limited {
+        // The notice of a limit of cost says all.
+        if self.outcome.limited && self.outcome.requests >= self.max_turns {
             let told = format!("round limit ({}) reached", self.max_turns);
             self.output.tell(&told);
         }

@@ -286,6 +286,7 @@ impl Settings {
             tools,
             autopilot: self.tools.autopilot.enabled,
             max_turns: self.tools.autopilot.max_turns.max(1),
+            max_cost: self.tools.autopilot.max_cost,
             max_concurrent: self.tools.max_concurrent,
             cursor_after_result: self.tools.cursor_after_result,
             ..Options::default()

@@ -156,6 +156,14 @@ stops if the same call fails with the same error in three requests.",
         "100",
         "Maximum number of requests in a row without a key from you.",
     ),
+    unset(
+        "max_cost",
+        Kind::Number(0.01, 1e6),
+        "\
+Price in US dollars at which autopilot stops and waits for a key. The request
+that exceeds it is the last. Requests whose price is unknown count nothing.
+nil: no limit.",
+    ),
 ];
 
 const HTTP_GET: &[OptionDef] = &[option(

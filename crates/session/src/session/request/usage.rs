@@ -36,7 +36,7 @@ impl Meter {
 
 impl Session {
     /// Adds the usage of a request to the ledger, and shows it.
-    pub(super) fn note_usage(&self, meter: Meter) {
+    pub(super) fn note_usage(&mut self, meter: Meter) {
         let Some(tariff) = meter.tariff else { return };
         if meter.usage == Usage::default() {
             return;
@@ -48,6 +48,9 @@ impl Session {
             usage: meter.usage,
             time: (meter.started, now()),
         };
+        if let Some(cost) = entry.cost() {
+            self.cycle.spend(cost.total());
+        }
         let note = self.usage_note(entry);
         self.editor.show(Display::Usage(Box::new(note)));
     }
