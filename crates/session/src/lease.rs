@@ -1,11 +1,10 @@
-//! Who works on a chat: one program at a time, so that two of them do not send it
-//! twice, run its calls twice, or write over each other.
+//! The chat lock: only one program works on a chat at a time, so that two of them do not
+//! send it twice, run its calls twice, or overwrite each other's changes.
 //!
-//! A lease is a locked file in the folder of our state, named after the chat's real
-//! path. Of the leases of other paths, those of the same file count too: it may have
-//! several names, by hard links or mounts. The system takes the lock back when its holder ends, in whatever way, so
-//! there is none that nobody holds. It keeps no other program from writing the
-//! chat. Knows nothing of what is done with it.
+//! A lease is a locked file in the state folder, named after the chat's real path. A chat
+//! can have several names, by hard links or mounts, so leases of other paths are compared
+//! too. The system releases the lock when its holder ends, in whatever way. A lease does
+//! not keep other programs from writing the chat.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -19,49 +18,50 @@ use serde::{Deserialize, Serialize};
 use crate::digest::sha256;
 use crate::state_dir;
 
-/// Where the leases are, in the folder of our state.
+/// Folder of the leases, in the state folder.
 const FOLDER: &str = "leases";
-/// Longest record of a holder that is read, in bytes.
+/// Most bytes of a record that are read.
 const MAX_RECORD: u64 = 4096;
 
-/// A program that works on chats, as it is named to the user.
+/// A program that works on chats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
-    /// What it is called, such as `Neovim`.
+    /// Its name, such as `Neovim`.
     pub name: String,
-    /// Its process: of a host, that of the Neovim it serves.
+    /// Its process id; of a host, that of its Neovim.
     pub pid: u32,
 }
 
-/// The right to work on one chat. It is given back by dropping it.
+/// The lock on one chat, which is released when this is dropped.
 #[derive(Debug)]
 pub struct Lease {
     /// The chat's real path.
     chat: PathBuf,
+    /// The lease's own file.
     path: PathBuf,
     /// Locked.
     _file: File,
 }
 
-/// Why a chat cannot be worked on.
+/// Why a lease cannot be taken.
 #[derive(Debug)]
 pub enum Refusal {
-    /// Somebody does already.
+    /// Another program has it.
     Held(HeldBy),
-    /// The folder of our state cannot be written, so that nobody can tell.
+    /// The state folder cannot be written, so it is unknown.
     Unknown(io::Error),
 }
 
-/// Who works on a chat.
+/// The program that has a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldBy {
-    /// Who; absent when it does not say.
+    /// The program; `None` if its file does not say.
     pub program: Option<Program>,
-    /// For how long, by the clock on the wall.
+    /// How long it has had the lease, by the system clock.
     pub since: Duration,
 }
 
-/// What stands in the file of a lease.
+/// The contents of a lease's file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
     #[serde(flatten)]
@@ -72,53 +72,58 @@ struct Record {
     chat: String,
 }
 
-/// Takes the lease of the chat at `path`, which need not exist yet. `state` is the
-/// folder of our state.
+/// Takes the lease of the chat at `path`, which need not exist yet. `state` is the state
+/// folder.
 ///
 /// # Errors
 ///
-/// Somebody has it, also in this process; or nobody can tell.
+/// Another program has it, or this one already; or the folder cannot be written.
 pub fn take(state: &Path, path: &Path, program: &Program) -> Result<Lease, Refusal> {
     let folder = state.join(FOLDER);
     state_dir::make_folder(&folder)?;
     let chat = real(path);
     let name = sha256(chat.as_os_str().as_encoded_bytes());
     let path = folder.join(format!("{name}.json"));
+    let mut file = locked(&path)?;
+    write(&mut file, program, &chat)?;
+    let lease = Lease {
+        chat,
+        path,
+        _file: file,
+    };
+    // After our own lease can be seen: of two programs that come at the same time, at least
+    // one sees the other.
+    match under_another_name(&folder, &lease) {
+        Some(holder) => Err(Refusal::Held(holder)),
+        None => Ok(lease),
+    }
+}
+
+/// Opens and locks the file at `path`.
+fn locked(path: &Path) -> Result<File, Refusal> {
     loop {
-        let mut file = OpenOptions::new()
+        let file = OpenOptions::new()
             .create(true)
             .truncate(false)
             .read(true)
             .write(true)
             .mode(state_dir::FILE_MODE)
-            .open(&path)?;
+            .open(path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(Refusal::Held(holder(file))),
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
-        // Who gives a lease back takes its file away: one that was opened just before
-        // is another file than the next one opens, and locks nobody out.
-        if !is_at(&file, &path) {
-            continue;
+        // A holder deletes its file when it releases the lease. If that happened after the
+        // file was opened, the next program opens another file, so this lock is worthless.
+        if is_at(&file, path) {
+            return Ok(file);
         }
-        write(&mut file, program, &chat)?;
-        let lease = Lease {
-            chat,
-            path,
-            _file: file,
-        };
-        // Looked for after ours can be seen: of two programs that come at the same time at
-        // least one sees the other.
-        return match under_another_name(&folder, &lease) {
-            Some(by) => Err(Refusal::Held(by)),
-            None => Ok(lease),
-        };
     }
 }
 
 impl Lease {
-    /// Whether it is the lease of the chat at `path`.
+    /// Returns true if it is the lease of the chat at `path`.
     pub fn is_of(&self, path: &Path) -> bool {
         self.chat == real(path)
     }
@@ -126,7 +131,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // Before the lock goes, so that it is nobody else's file.
+        // Before the lock is released, so that no other program has locked the file.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -137,7 +142,7 @@ impl From<io::Error> for Refusal {
     }
 }
 
-/// Who it is and for how long, as a part of a sentence.
+/// The program and the time, as a part of a sentence.
 impl fmt::Display for HeldBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.program {
@@ -158,7 +163,7 @@ fn age(since: Duration) -> String {
     format!("for {count} {unit}{plural}")
 }
 
-/// The path without links, also of a file that does not exist yet.
+/// Returns the path without links, also of a file that does not exist yet.
 pub fn real(path: &Path) -> PathBuf {
     let whole = fs::canonicalize(path);
     let in_folder = || {
@@ -171,8 +176,8 @@ pub fn real(path: &Path) -> PathBuf {
         .unwrap_or_else(|| path.to_owned())
 }
 
-/// Who has the file of this lease by another path. Files are compared as they are now:
-/// a program that saves by renaming puts another file at the same path.
+/// Returns the program that has the chat of this lease by another path. The files are
+/// compared as they are now, because a program that saves by renaming replaces the file.
 fn under_another_name(folder: &Path, lease: &Lease) -> Option<HeldBy> {
     let chat = fs::metadata(&lease.chat).ok().map(id)?;
     let others = fs::read_dir(folder).ok()?.flatten();
@@ -184,7 +189,7 @@ fn under_another_name(folder: &Path, lease: &Lease) -> Option<HeldBy> {
             if fs::metadata(there).ok().map(id)? != chat {
                 return None;
             }
-            // Left by a program that was killed, unless it is locked.
+            // Without a lock, a program that was killed left it.
             let is_held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
             is_held.then(|| holder(file))
         })

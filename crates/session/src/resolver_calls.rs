@@ -1,24 +1,25 @@
-//! Whoever has a say about calls beside the lists: the user's functions in the
-//! editor, the frontmatter's, and the guard of protected and secret files.
+//! Asks the resolvers of calls that are not lists: approval functions of the editor and of
+//! the frontmatter, and the guard of protected files, secrets, and commands.
 //!
-//! Asks, and reads what comes back; what follows from it is decided elsewhere.
+//! What follows from an answer is decided by the cycle.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use chat::approval::{Answers, CallKey, Decision, Function, FunctionId, Question, Returned};
 use chat::cycle::{Level, Notice};
 use serde_json::json;
-use tools::{Registry, Secret, leads_to};
+use tools::{Secret, leads_to};
 
 use crate::editor::Editor;
 use crate::protected::needs_review;
 use crate::protocol::{BufferId, FunctionAnswer, FunctionCall};
 use crate::rules::Rules;
-use crate::scripts::Scripts;
 use crate::settings::judges::Inspection;
+use crate::shared::Shared;
 
-/// Each question with all functions that are asked in the same message.
+/// Returns each question with all functions that are asked in the same message.
 pub fn together(rules: &Rules, questions: Vec<Question>) -> Vec<(Question, Vec<Function>)> {
     let functions = |question: Question| {
         let (first, name) = (question.function.id, &question.call.name);
@@ -28,93 +29,104 @@ pub fn together(rules: &Rules, questions: Vec<Question>) -> Vec<(Question, Vec<F
     questions.into_iter().map(functions).collect()
 }
 
-/// Why a command waits that no sandbox holds.
+/// Why a command waits that no sandbox confines.
 pub const RUNS_FREE: &str = "no sandbox holds commands here (:Flemma sandbox:status says why), so this one could read \
                              the keys of Neovim and of your shell.";
 
-/// Why a call waits that names a secret: a sentence or two for the user.
-pub fn asks_about(secret: &Secret) -> String {
+/// Why a call that names a secret waits, in one or two sentences.
+fn asks_about(secret: &Secret) -> String {
     format!(
         "{secret}, so this waits for you whatever the policy says. To let it be read without being asked, set {}.",
         secret.grant()
     )
 }
 
-/// What the guard of protected and secret files says of calls that a policy approves.
+/// The answers of a [`CallGuard`].
 #[derive(Default)]
-pub struct Guarded {
-    /// Its answer to each question.
+pub struct GuardAnswers {
+    /// The answer to each question.
     pub answers: Answers,
-    /// What the user should know, a sentence each.
-    pub told: Vec<String>,
+    /// Messages for the user, one sentence each.
+    pub messages: Vec<String>,
     /// The last secret that a call named.
     pub secret: Option<Secret>,
-    /// Where the path of each call led when it was decided on; the call does its work only
-    /// while it still leads there.
+    /// The real path of each call when it was decided. The call runs only while its path
+    /// still leads there.
     pub paths: Vec<(CallKey, PathBuf)>,
 }
 
-/// Whether a call runs a shell command.
+/// Returns true if a call runs a shell command.
 pub fn is_command(call: &CallKey) -> bool {
     matches!(call.name.as_str(), "bash" | "shell")
 }
 
-/// Decides whether calls that a policy approves would write what no policy may let them
-/// write, or read what is secret. The path of a call that writes is resolved once, for this
-/// and for the call; one that reads is looked at again when it runs. Blocking.
-pub fn look_closer(
-    questions: Vec<Question>,
-    folder: &Path,
-    registry: &Registry,
-    scripts: &Scripts,
-    inspection: &Inspection,
-) -> Guarded {
-    let mut guarded = Guarded::default();
-    for question in questions {
-        let Question {
-            call,
-            input,
-            function,
-        } = question;
-        let tool = registry.get(&call.name);
-        if function.id == FunctionId::Held {
-            let is_free = inspection.runs_free(&call);
-            let told = is_free.then(|| format!("The call \"{}\" waits: {RUNS_FREE}", call.id));
-            let decision = is_free.then_some(Decision::RequireApproval);
-            guarded.told.extend(told);
-            guarded.answers.insert((call, FunctionId::Held), decision);
-            continue;
-        }
-        if is_command(&call) {
-            let (decision, told) = inspection.decide(&call).unzip();
-            guarded.told.extend(told);
-            guarded.answers.insert((call, FunctionId::Guard), decision);
-            continue;
-        }
-        let real = tool
-            .as_ref()
-            .and_then(|tool| tool.changes(&input, folder))
-            .map(|path| leads_to(&inspection.sandbox.outside(&path)));
-        let reason = needs_review(
-            &call.name,
-            &input,
-            folder,
-            real.as_deref(),
-            scripts.folders(),
-        );
-        let secret = tool.and_then(|tool| inspection.secret(tool.as_ref(), &input));
-        let reason = reason.or_else(|| secret.as_ref().map(asks_about));
-        guarded.secret = secret.or(guarded.secret);
-        let waits = reason.map(|reason| format!("The call \"{}\" waits: {reason}", call.id));
-        let decision = waits.is_some().then_some(Decision::RequireApproval);
-        guarded.told.extend(waits);
-        guarded.paths.extend(real.map(|real| (call.clone(), real)));
-        guarded.answers.insert((call, FunctionId::Guard), decision);
-    }
-    guarded
+/// Holds up calls that a policy approves: protected files, secrets, and commands without a
+/// sandbox.
+pub struct CallGuard {
+    /// The tools and script folders.
+    pub shared: Arc<Shared>,
+    /// The folder that relative paths start from.
+    pub folder: PathBuf,
+    /// The rules about shell commands and secrets.
+    pub inspection: Inspection,
 }
 
-/// Asks the policy function of the frontmatter. Blocking.
+impl CallGuard {
+    /// Answers questions about calls. Blocking.
+    pub fn answer(&self, questions: Vec<Question>) -> GuardAnswers {
+        let mut found = GuardAnswers::default();
+        for question in questions {
+            let id = question.function.id;
+            let decision = match id {
+                FunctionId::Held => self.requires_sandbox(&question.call, &mut found),
+                _ if is_command(&question.call) => self.command(&question.call, &mut found),
+                _ => self.files(&question, &mut found),
+            };
+            found.answers.insert((question.call, id), decision);
+        }
+        found
+    }
+
+    /// Has a command wait that no sandbox confines.
+    fn requires_sandbox(&self, call: &CallKey, found: &mut GuardAnswers) -> Option<Decision> {
+        self.inspection.runs_free(call).then(|| {
+            let message = format!("The call \"{}\" waits: {RUNS_FREE}", call.id);
+            found.messages.push(message);
+            Decision::RequireApproval
+        })
+    }
+
+    fn command(&self, call: &CallKey, found: &mut GuardAnswers) -> Option<Decision> {
+        let (decision, message) = self.inspection.decide(call).unzip();
+        found.messages.extend(message);
+        decision
+    }
+
+    /// Has a call wait that would write a protected file or read a secret. The path of a
+    /// call that writes is resolved once, for this and for the call; that of a call that
+    /// reads is resolved again when it runs.
+    fn files(&self, question: &Question, found: &mut GuardAnswers) -> Option<Decision> {
+        let Question { call, input, .. } = question;
+        let tool = self.shared.registry.get(&call.name);
+        let path = tool
+            .as_ref()
+            .and_then(|tool| tool.changes(input, &self.folder));
+        let real = path.map(|path| leads_to(&self.inspection.sandbox.outside(&path)));
+        let scripts = self.shared.scripts.folders();
+        let protected = needs_review(&call.name, input, &self.folder, real.as_deref(), scripts);
+        let secret = tool.and_then(|tool| self.inspection.secret(tool.as_ref(), input));
+        let reason = protected.or_else(|| secret.as_ref().map(asks_about));
+        found.secret = secret.or(found.secret.take());
+        found.paths.extend(real.map(|real| (call.clone(), real)));
+        reason.map(|reason| {
+            let message = format!("The call \"{}\" waits: {reason}", call.id);
+            found.messages.push(message);
+            Decision::RequireApproval
+        })
+    }
+}
+
+/// Asks the approval function of the frontmatter. Blocking.
 pub fn ask_frontmatter(
     editor: &Editor,
     rules: &Rules,
@@ -126,11 +138,11 @@ pub fn ask_frontmatter(
     for question in questions {
         let context = json!({"bufnr": buffer, "tool_id": question.call.id.as_str()});
         let name = &question.call.name;
-        let said = match &rules.evaluated {
+        let result = match &rules.evaluated {
             Some(it) => it.call_policy(name, &question.input, &context),
             None => Err("the frontmatter is gone".to_owned()),
         };
-        let returned = match &said {
+        let returned = match &result {
             Ok(value) => Returned::Value(value),
             Err(message) => Returned::Error(message),
         };
@@ -149,8 +161,7 @@ pub fn ask_frontmatter(
     answers
 }
 
-/// Shows what went wrong in functions, once for all calls of a step: the calls are not
-/// decided as the user's rules mean to.
+/// Shows what went wrong in functions, once for all calls of a step.
 fn report(editor: &Editor, problems: BTreeSet<String>) {
     for text in problems {
         editor.notify(&Notice {
@@ -160,8 +171,7 @@ fn report(editor: &Editor, problems: BTreeSet<String>) {
     }
 }
 
-/// Asks the editor; each question goes to the functions beside it until one of
-/// them says something.
+/// Asks functions in the editor. Each question goes to its functions until one decides.
 pub async fn ask_functions(
     editor: &Editor,
     buffer: BufferId,
@@ -197,9 +207,9 @@ fn editor_number(function: &Function) -> Option<u64> {
     }
 }
 
-/// Adds what the functions said. The one that the cycle asked for always gets an
-/// answer, because otherwise it would be asked for ever. Returns what went wrong, in
-/// sentences for the user.
+/// Adds the functions' answers. The function that the cycle asked about always gets one,
+/// because the cycle would ask again forever. Returns what went wrong, in sentences for
+/// the user.
 fn read(
     question: &Question,
     functions: &[Function],
@@ -238,67 +248,4 @@ fn returned(reply: &FunctionAnswer) -> Returned<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use chat::approval::OnError;
-    use chat::tool::ToolUseId;
-    use serde_json::Value;
-
-    fn answer(ok: bool, value: Value, kind: &str) -> FunctionAnswer {
-        FunctionAnswer {
-            ok,
-            value,
-            kind: kind.to_owned(),
-            message: None,
-        }
-    }
-
-    fn decisions(functions: &[Function], replies: &[FunctionAnswer]) -> Vec<Option<Decision>> {
-        let question = Question {
-            call: CallKey {
-                id: ToolUseId::new("t"),
-                name: "bash".to_owned(),
-                input: "{}".to_owned(),
-            },
-            input: json!({}),
-            function: functions[0],
-        };
-        let mut answers = Answers::new();
-        read(&question, functions, replies, &mut answers);
-        answers.into_values().collect()
-    }
-
-    #[test]
-    fn a_function_that_throws_or_answers_oddly_makes_the_call_wait() {
-        let wait = [Some(Decision::RequireApproval)];
-        let policy = [Function::auto_approve(1)];
-        for (reply, expected) in [
-            (
-                answer(true, json!(true), "boolean"),
-                Some(Decision::Approve),
-            ),
-            (answer(true, Value::Null, "nil"), None),
-            (answer(true, json!("deny"), "string"), Some(Decision::Deny)),
-            (answer(true, json!("approve"), "string"), wait[0]),
-            (answer(true, Value::Null, "table"), wait[0]),
-            (answer(false, json!(true), "nil"), wait[0]),
-            (answer(false, Value::Null, "gone"), wait[0]),
-        ] {
-            assert_eq!(decisions(&policy, &[reply]), [expected]);
-        }
-        assert_eq!(decisions(&policy, &[]), wait);
-    }
-
-    #[test]
-    fn resolvers_that_were_asked_together_each_have_their_answer() {
-        let functions = [1, 2, 3].map(|id| Function::resolver(id, OnError::Pass));
-        let replies = [
-            answer(false, Value::Null, "nil"),
-            answer(true, json!("approve"), "string"),
-        ];
-        assert_eq!(
-            decisions(&functions, &replies),
-            [None, Some(Decision::Approve)]
-        );
-    }
-}
+mod tests;

@@ -1,7 +1,7 @@
-//! Which folders of tools there are, and whether what is in them has changed: the user's
-//! own, those that the options name, and the projects' of open chats.
+//! The folders of script tools: the user's own, those that the options name, and those of
+//! open chats' projects.
 //!
-//! Knows where folders are and who may trust one; what is in one, `tools` knows.
+//! Knows where the folders are and which are trusted; `tools` reads what is in them.
 
 mod project;
 
@@ -19,11 +19,11 @@ use crate::trust::Trust;
 
 use project::Standing;
 
-/// Names of tools that `flemma tool` takes for its own commands.
+/// Names of tools that are commands of `flemma tool`.
 pub const TAKEN: [&str; 2] = ["new", "help"];
 pub use project::{agree, disagree, lines, project_of, remark, standing};
 
-/// The folders of tools of one host. Clones are the same.
+/// The tool folders of one host, shared by all clones.
 #[derive(Clone)]
 pub struct Scripts {
     state: Arc<Mutex<State>>,
@@ -36,18 +36,18 @@ struct State {
     libraries: Vec<PathBuf>,
     projects: BTreeSet<PathBuf>,
     found: BTreeMap<PathBuf, Found>,
-    /// What was said about projects that nobody trusts.
+    /// Messages about untrusted projects that were shown.
     remarks: BTreeMap<PathBuf, String>,
 }
 
 struct Found {
     folder: ScriptFolder,
-    /// What was said about tools that cannot be used.
+    /// Messages about broken tools that were shown.
     problems: BTreeSet<String>,
 }
 
 impl Scripts {
-    /// No folders; what is found in them goes to `sources`.
+    /// No folders yet; what is found in them goes to `sources`.
     pub fn new(sources: Sources) -> Self {
         Self {
             state: Arc::default(),
@@ -55,7 +55,7 @@ impl Scripts {
         }
     }
 
-    /// Takes the user's folders from the options, which nobody has checked yet.
+    /// Takes the user's folders from the options, which are not validated yet.
     pub fn configure(&self, options: &Value) {
         let named = |pointer| folders(options.pointer(pointer));
         let own = config_dir::path().map(|folder| folder.join("tools"));
@@ -67,55 +67,43 @@ impl Scripts {
         state.libraries = named("/tools/script_libraries");
     }
 
-    /// A chat in this folder was opened: its project may have tools.
+    /// Adds the project of a chat in this folder, if it has tools.
     pub fn visit(&self, folder: &Path) {
         if let Some(project) = project_of(folder) {
             self.state().projects.insert(project);
         }
     }
 
-    /// The folders whose content runs when a tool is called.
+    /// The folders whose files run when a tool is called.
     pub fn folders(&self) -> Vec<PathBuf> {
         let state = self.state();
         let own = state.own.iter().chain(&state.libraries);
         own.chain(&state.projects).cloned().collect()
     }
 
-    /// Whether there is any folder to look at.
+    /// Returns true if there is no folder to scan.
     pub fn is_idle(&self) -> bool {
         let state = self.state();
         let none = |folder: &PathBuf| !folder.exists();
         state.found.is_empty() && state.own.iter().chain(&state.projects).all(none)
     }
 
-    /// Looks at all folders and says what has changed. Blocking.
+    /// Scans all folders, and sends what changed to the sources. Blocking.
     pub fn look(&self) {
         let mut state = self.state();
         let mut there = BTreeSet::new();
-        for root in state.own.clone() {
-            // Most people have none, and then there is nothing to look at again.
-            if !root.exists() {
-                continue;
-            }
+        // Most users have no folder of their own, so a missing one is not scanned.
+        for root in state.own.clone().into_iter().filter(|it| it.exists()) {
             let place = state.place(&root, None);
             state.look_at(place, Precedence::Own, &self.sources);
             there.insert(root);
         }
         for root in state.projects.clone() {
-            if there.contains(&root) || !root.is_dir() {
-                continue;
-            }
-            match standing(&root, &Trust::open(&state_dir::path())) {
-                Ok(Standing::Trusted(digest)) => {
-                    state.remarks.remove(&root);
-                    let place = state.place(&root, Some(digest));
-                    state.look_at(place, Precedence::Found, &self.sources);
-                    there.insert(root);
-                }
-                Ok(standing) => {
-                    state.remark(&root, remark(&root, &standing), &self.sources);
-                }
-                Err(problem) => state.remark(&root, problem, &self.sources),
+            if !there.contains(&root)
+                && root.is_dir()
+                && state.look_at_project(&root, &self.sources)
+            {
+                there.insert(root);
             }
         }
         state.found.retain(|root, _| {
@@ -127,8 +115,8 @@ impl Scripts {
         });
     }
 
-    /// Looks without holding anybody up, and calls `then` when every chat has what was
-    /// found.
+    /// Scans the folders in the background, and calls `then` when all chats have the
+    /// result.
     pub fn look_and(&self, then: impl FnOnce() + Send + 'static) {
         let scripts = self.clone();
         tokio::task::spawn_blocking(move || {
@@ -149,6 +137,21 @@ impl State {
             libraries: self.libraries.clone(),
             agreed,
         }
+    }
+
+    /// Scans the folder of a project, if the user trusts it. Returns true if so.
+    fn look_at_project(&mut self, root: &Path, sources: &Sources) -> bool {
+        match standing(root, &Trust::open(&state_dir::path())) {
+            Ok(Standing::Trusted(digest)) => {
+                self.remarks.remove(root);
+                let place = self.place(root, Some(digest));
+                self.look_at(place, Precedence::Found, sources);
+                return true;
+            }
+            Ok(standing) => self.remark(root, remark(root, &standing), sources),
+            Err(problem) => self.remark(root, problem, sources),
+        }
+        false
     }
 
     fn look_at(&mut self, place: ScriptRoot, precedence: Precedence, sources: &Sources) {
@@ -187,7 +190,7 @@ impl State {
         found.problems = problems;
     }
 
-    /// Says something about a project, once.
+    /// Shows a message about a project, once.
     fn remark(&mut self, root: &Path, text: String, sources: &Sources) {
         if self.remarks.get(root) != Some(&text) {
             self.remarks.insert(root.to_owned(), text.clone());
@@ -196,18 +199,18 @@ impl State {
     }
 }
 
-/// What the registry knows the tools of a folder by.
+/// The name of a folder's tools in the registry.
 fn source(root: &Path) -> String {
     format!("scripts:{}", root.display())
 }
 
-/// The folders that an option lists.
+/// Returns the folders that an option lists.
 fn folders(list: Option<&Value>) -> Vec<PathBuf> {
     let list = list.and_then(Value::as_array).into_iter().flatten();
     list.filter_map(Value::as_str).map(folder).collect()
 }
 
-/// A folder that somebody wrote, relative to where we are or to their home.
+/// Returns the absolute path of a folder that the user wrote, perhaps with `~/`.
 fn folder(text: &str) -> PathBuf {
     let home = |rest: &str| std::env::home_dir().map(|home| home.join(rest));
     let written = match text.strip_prefix("~/") {
@@ -217,8 +220,8 @@ fn folder(text: &str) -> PathBuf {
     std::path::absolute(&written).unwrap_or(written)
 }
 
-/// The tools of a command line in `folder` with these options, and what is to be said
-/// about them. Blocking.
+/// Returns the tools of a command line in `folder` with these options, and messages about
+/// them. Blocking.
 pub fn registry(options: &Value, folder: &Path) -> (Registry, Vec<String>) {
     let (sources, mut changes) = Sources::new();
     let scripts = Scripts::new(sources);

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use chat::approval::{CallKey, Decision, Verdict, decide};
 use chat::tool::ToolUseId;
+use provider::Endpoint;
 use serde_json::Value;
 use tools::Registry;
 
@@ -47,11 +48,7 @@ pub fn report(rules: &Rules, is_tutor: bool, doing: &str) -> Report {
         format!("Flemma {} — {doing}", env!("CARGO_PKG_VERSION")),
         String::new(),
     ];
-    lines.extend(destination_lines(
-        &rules.settings,
-        rules.line_of_model(),
-        is_tutor,
-    ));
+    lines.extend(destination_lines(rules, is_tutor));
     let options = &rules.options;
     let state = if options.autopilot { "on" } else { "off" };
     lines.push(format!(
@@ -140,62 +137,69 @@ pub fn option_lines(settings: &Settings, chosen: &BTreeMap<String, Value>) -> Ve
     [String::new(), heading].into_iter().chain(lines).collect()
 }
 
-fn destination_lines(
-    settings: &Settings,
-    line_of_model: Option<usize>,
-    is_tutor: bool,
-) -> Vec<String> {
-    let variables = |name: &str| tools::variable(name);
+/// Returns the lines about where the chat's requests go.
+fn destination_lines(rules: &Rules, is_tutor: bool) -> Vec<String> {
+    let (settings, line_of_model) = (&rules.settings, rules.line_of_model());
+    let tutor = || vec!["provider   tutor (built in, no model)".to_owned()];
     if is_tutor {
-        return vec!["provider   tutor (built in, no model)".to_owned()];
+        return tutor();
     }
+    let variables = |name: &str| tools::variable(name);
     if settings.provider == "auto" {
         let found = endpoint::from_environment(&variables)
             .unwrap_or("a local server if one answers, else the tutor");
         return vec![format!("provider   auto: {found}")];
     }
-    // Asking for a key may take time and a password: only a request does that.
+    // Asking a key store may take time and a password: only a request does that.
     let wanted = endpoint::wanted_key(settings, &variables);
-    let at = |name: &str| {
-        let is_wanted = wanted.as_ref().is_some_and(|it| it.variable == name);
-        if name == endpoint::LOCAL {
-            return Some("http://127.0.0.1".to_owned());
-        }
-        if is_wanted {
-            return Some("looked for later".to_owned());
-        }
-        variables(name)
+    let is_wanted = |name: &str| wanted.as_ref().is_some_and(|it| it.variable == name);
+    let at = |name: &str| match name {
+        endpoint::LOCAL => Some("http://127.0.0.1".to_owned()),
+        name if is_wanted(name) => Some("looked for later".to_owned()),
+        name => variables(name),
     };
     match endpoint::destination(settings, &at) {
-        Ok(Destination::Tutor) => vec!["provider   tutor (built in, no model)".to_owned()],
+        Ok(Destination::Tutor) => tutor(),
         Ok(Destination::Server(endpoint, parameters)) => {
-            let key = match (&wanted, &endpoint.api_key) {
-                (Some(_), _) => "not set; it is looked for when you send",
-                (None, Some(_)) => "set",
-                (None, None) => "not set",
-            };
-            let model = if parameters.model.is_empty() {
-                "the server's first"
-            } else {
-                &parameters.model
-            };
-            let key = match endpoint.provider.as_str() {
-                endpoint::LOCAL => "server     llama-server, started when you send".to_owned(),
-                _ => format!("key        {} is {key}", endpoint.key_source),
-            };
-            let by = match line_of_model {
-                Some(line) => format!("  (by line {line} of the chat)"),
-                None if settings.is_switched() => "  (by :Flemma switch)".to_owned(),
-                None => String::new(),
-            };
+            let layer = model_layer(settings, line_of_model);
             vec![
-                format!("provider   {}{by}", endpoint.provider),
-                format!("model      {model}"),
-                key,
+                format!("provider   {}{layer}", endpoint.provider),
+                format!("model      {}", model_name(&parameters.model)),
+                key_line(&endpoint, wanted.is_some()),
             ]
         }
         Err(problem) => vec![format!("provider   {}: {problem}", settings.provider)],
     }
+}
+
+fn model_name(model: &str) -> &str {
+    if model.is_empty() {
+        "the server's first"
+    } else {
+        model
+    }
+}
+
+/// Returns what chose the chat's model, if that was not an option.
+fn model_layer(settings: &Settings, line_of_model: Option<usize>) -> String {
+    match line_of_model {
+        Some(line) => format!("  (by line {line} of the chat)"),
+        None if settings.is_switched() => "  (by :Flemma switch)".to_owned(),
+        None => String::new(),
+    }
+}
+
+/// Returns the line about a provider's key. `is_wanted` is true if a request looks for it.
+fn key_line(endpoint: &Endpoint, is_wanted: bool) -> String {
+    if endpoint.provider == endpoint::LOCAL {
+        return "server     llama-server, started when you send".to_owned();
+    }
+    let key = match &endpoint.api_key {
+        _ if is_wanted => "not set; it is looked for when you send",
+        Some(_) => "set",
+        None => "not set",
+    };
+    format!("key        {} is {key}", endpoint.key_source)
 }
 
 /// The tools that there are, in a few words each.

@@ -165,42 +165,30 @@ impl Sums {
         known.then(|| dollars(self.input_cost + self.output_cost))
     }
 
-    /// What `:Flemma usage` says of some requests.
+    /// The rows of `:Flemma usage` about some requests.
     pub fn table(&self) -> Vec<String> {
         let all = self.input + self.cache_read + self.cache_creation;
         let share = (self.cache_read * 100).checked_div(all).unwrap_or_default();
-        let row = |name: &str, value: String| format!("  {name:<14} {value}");
+        let cached = format!("{} ({share} % of the prompts)", count(self.cache_read));
+        let thoughts = count(self.thoughts);
+        let written = format!("{} (thinking: {thoughts})", count(self.output));
+        let cost = self.cost().unwrap_or_else(|| "not known".to_owned());
         let mut rows = vec![
-            row("requests", self.requests.to_string()),
-            row("read", count(self.input)),
-            row(
-                "from cache",
-                format!("{} ({share} % of the prompts)", count(self.cache_read)),
-            ),
-            row("into cache", count(self.cache_creation)),
-            row(
-                "written",
-                format!(
-                    "{} (thinking: {})",
-                    count(self.output),
-                    count(self.thoughts)
-                ),
-            ),
-            row(
-                "cost",
-                self.cost().unwrap_or_else(|| "not known".to_owned()),
-            ),
+            ("requests", self.requests.to_string()),
+            ("read", count(self.input)),
+            ("from cache", cached),
+            ("into cache", count(self.cache_creation)),
+            ("written", written),
+            ("cost", cost),
         ];
         if self.unpriced > 0 && self.requests > self.unpriced {
-            rows.push(row(
-                "",
-                format!(
-                    "without {} requests whose prices are not known",
-                    self.unpriced
-                ),
-            ));
+            let unpriced = self.unpriced;
+            let note = format!("without {unpriced} requests whose prices are not known");
+            rows.push(("", note));
         }
-        rows
+        let rows = rows.into_iter();
+        rows.map(|(name, value)| format!("  {name:<14} {value}"))
+            .collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the settings say about each request, whoever it goes to.
+//! The parameters of a request that the options set.
 
 use std::time::Duration;
 
@@ -9,56 +9,43 @@ use serde_json::Value;
 
 use crate::settings::Settings;
 
-/// Fewest tokens that a share of the model's limit comes to: the reference's floor.
+/// Fewest tokens that a share of the model's limit amounts to.
 const LEAST_SHARE: u32 = 1024;
 
-/// What goes with each request.
+/// Returns the parameters of each request to a provider.
 pub(super) fn given(spec: &ProviderSpec, settings: &Settings) -> Parameters {
     let number = |name: &str| settings.parameter(spec.name, name).and_then(Value::as_f64);
-    let whole = |name: &str| {
-        number(name)
-            .filter(|it| *it >= 1.0 && *it <= f64::from(u32::MAX))
-            .map(|it| it as u32)
-    };
-    let word = |name: &str| {
-        let value = settings.parameter(spec.name, name)?;
-        value.as_str().map(str::to_owned)
-    };
-    let model = settings
-        .model
-        .clone()
-        .unwrap_or_else(|| spec.model.to_owned());
+    let word = |name: &str| settings.parameter(spec.name, name).and_then(Value::as_str);
+    let model = settings.model.clone();
+    let model = model.unwrap_or_else(|| spec.model.to_owned());
     let own = settings.models.get(&model);
     let about = Box::new(catalogue::model(spec.name, &model, own));
-    let text_tools = match word("tool_protocol").as_deref() {
-        Some("text") => true,
-        Some("native") => false,
-        _ => about.tools == Some(false),
-    };
-    let shared = tokens(spec.name, settings, &about);
+    let max_tokens = number("max_tokens").filter(|it| *it >= 1.0 && *it <= f64::from(u32::MAX));
+    let max_tokens = max_tokens.map(|it| it as u32);
     Parameters {
+        text_tools: match word("tool_protocol") {
+            Some("text") => true,
+            Some("native") => false,
+            _ => about.tools == Some(false),
+        },
+        max_tokens: max_tokens.or_else(|| shared_tokens(spec.name, settings, &about)),
         about,
-        text_tools,
         model,
-        max_tokens: whole("max_tokens").or(shared),
         temperature: number("temperature"),
         thinking: thinking(spec, settings),
-        cache: match settings
-            .parameter(spec.name, "cache_retention")
-            .and_then(Value::as_str)
-        {
+        cache: match word("cache_retention") {
             Some("none") => CacheRetention::None,
             Some("long") => CacheRetention::Long,
             _ => CacheRetention::Short,
         },
         patience: patience(spec.name, settings),
-        effort: word("reasoning"),
-        summary: word("reasoning_summary"),
+        effort: word("reasoning").map(str::to_owned),
+        summary: word("reasoning_summary").map(str::to_owned),
         cache_key: None,
     }
 }
 
-/// How long and how often to wait for `provider`.
+/// Returns the timeouts and retries of requests to `provider`.
 pub fn patience(provider: &str, settings: &Settings) -> Patience {
     let number = |name: &str| settings.parameter(provider, name).and_then(Value::as_f64);
     let seconds = |name: &str| number(name).map(Duration::from_secs_f64);
@@ -71,7 +58,7 @@ pub fn patience(provider: &str, settings: &Settings) -> Patience {
     }
 }
 
-/// How much to think: the provider's own number, else the unified level.
+/// Returns how much the model thinks: the provider's own number, or the general level.
 fn thinking(spec: &ProviderSpec, settings: &Settings) -> Option<Thinking> {
     let own = settings.parameter(spec.name, "thinking_budget");
     match own.or_else(|| settings.parameter(spec.name, "thinking"))? {
@@ -84,21 +71,20 @@ fn thinking(spec: &ProviderSpec, settings: &Settings) -> Option<Thinking> {
     }
 }
 
-/// What `max_tokens` says as a share of the model's limit.
+/// Returns `max_tokens` in percent, if it is a share of the model's limit.
 fn share(provider: &str, settings: &Settings) -> Option<u8> {
     let given = settings.parameter(provider, "max_tokens")?;
     crate::options::share(given.as_str()?)
 }
 
-/// Most tokens of an answer, where `max_tokens` is a share and the model is spec.
-fn tokens(provider: &str, settings: &Settings, about: &Model) -> Option<u32> {
+/// Returns the most tokens of an answer, if `max_tokens` is a share of a known limit.
+fn shared_tokens(provider: &str, settings: &Settings, about: &Model) -> Option<u32> {
     let output = about.output?;
     let tokens = u64::from(output) * u64::from(share(provider, settings)?) / 100;
     Some(u32::try_from(tokens).map_or(output, |it| it.max(LEAST_SHARE).min(output)))
 }
 
-/// What of the settings cannot be followed in a request with these parameters, in
-/// sentences for the user.
+/// Returns a warning about options that a request with these parameters cannot follow.
 pub fn unmet(provider: &str, settings: &Settings, parameters: &Parameters) -> Option<String> {
     let share = share(provider, settings).filter(|_| parameters.about.output.is_none())?;
     Some(format!(

@@ -1,22 +1,20 @@
-//! Where Vertex AI is: a project and a location are part of its address.
-//!
-//! Knows no token and no body of a request.
+//! The address of Vertex AI, which contains a project and a location.
 
 use chat::Problem;
 
 use super::Variables;
 
-/// Where models are that belong to no region.
+/// The location of models that belong to no region.
 const GLOBAL: &str = "global";
-/// The API's version that takes tools' schemas as they are.
+/// The API version that takes tool schemas as they are.
 const VERSION: &str = "v1beta1";
 
-/// The address up to the models. `origin` is set by those who go through a proxy of
-/// their own, and replaces the host.
+/// Returns the address up to the models. `origin` replaces the host, for users with a
+/// proxy.
 ///
 /// # Errors
 ///
-/// No project is named, or a name holds what no address can.
+/// No project is set, or a name contains what an address cannot.
 pub(super) fn base_url(
     origin: Option<String>,
     project: Option<&str>,
@@ -24,31 +22,19 @@ pub(super) fn base_url(
     variables: Variables<'_>,
 ) -> Result<String, Problem> {
     let set = |name: &str| variables(name).filter(|value| !value.is_empty());
-    let project = project
-        .map(str::to_owned)
-        .or_else(|| set("GOOGLE_CLOUD_PROJECT"))
-        .ok_or_else(|| {
-            Problem::new(
-                "Vertex AI needs a project and none is named, so nothing was sent.",
-                "Set parameters.vertex.project_id or $GOOGLE_CLOUD_PROJECT.",
-            )
-        })?;
-    let location = location
-        .map(str::to_owned)
-        .or_else(|| set("GOOGLE_CLOUD_LOCATION"))
-        .unwrap_or_else(|| GLOBAL.to_owned());
-    for (name, value) in [("project_id", &project), ("location", &location)] {
-        if !is_plain(value) {
-            return Err(Problem::new(
-                format!(
-                    "The {name} of Vertex AI is \"{value}\", which no address can hold, so nothing was sent."
-                ),
-                format!(
-                    "Correct parameters.vertex.{name}: letters, digits, \"-\", \".\" and \":\"."
-                ),
-            ));
-        }
-    }
+    let project = project.map(str::to_owned);
+    let project = project.or_else(|| set("GOOGLE_CLOUD_PROJECT"));
+    let project = project.ok_or_else(|| {
+        Problem::new(
+            "Vertex AI needs a project and none is named, so nothing was sent.",
+            "Set parameters.vertex.project_id or $GOOGLE_CLOUD_PROJECT.",
+        )
+    })?;
+    let location = location.map(str::to_owned);
+    let location = location.or_else(|| set("GOOGLE_CLOUD_LOCATION"));
+    let location = location.unwrap_or_else(|| GLOBAL.to_owned());
+    check("project_id", &project)?;
+    check("location", &location)?;
     let origin = origin.unwrap_or_else(|| match location.as_str() {
         GLOBAL => "https://aiplatform.googleapis.com".to_owned(),
         region => format!("https://{region}-aiplatform.googleapis.com"),
@@ -59,8 +45,17 @@ pub(super) fn base_url(
     ))
 }
 
-/// Whether a name can stand in an address. Old projects have a domain and a colon.
-fn is_plain(name: &str) -> bool {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':');
-    !name.is_empty() && name.chars().all(allowed) && !name.contains("..")
+/// Returns an error if the value of a parameter cannot be part of an address.
+fn check(name: &str, value: &str) -> Result<(), Problem> {
+    // Old projects have a domain and a colon.
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':');
+    if !value.is_empty() && value.chars().all(is_allowed) && !value.contains("..") {
+        return Ok(());
+    }
+    Err(Problem::new(
+        format!(
+            "The {name} of Vertex AI is \"{value}\", which no address can hold, so nothing was sent."
+        ),
+        format!("Correct parameters.vertex.{name}: letters, digits, \"-\", \".\" and \":\"."),
+    ))
 }

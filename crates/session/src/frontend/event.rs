@@ -27,7 +27,7 @@ pub enum SessionEvent {
         buffer: BufferId,
         /// The call.
         call: CallKey,
-        /// What people call its tool.
+        /// The tool's label.
         label: String,
     },
     /// A rule denied a call.
@@ -48,7 +48,7 @@ pub enum SessionEvent {
         /// What the tool reports beside its result.
         details: Option<Value>,
     },
-    /// Nothing goes on any more of what a key started.
+    /// Everything that a key started is done.
     Rested(Rested),
     /// A command may have changed files that are open.
     FilesChanged,
@@ -89,7 +89,7 @@ impl RequestStatus {
     }
 }
 
-/// Why nothing goes on any more in a chat.
+/// Why a chat is idle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rested {
     /// The chat's buffer.
@@ -127,8 +127,8 @@ pub struct WouldRun {
 }
 
 impl SessionEvent {
-    /// The `User` autocommand of an event and its data; none for what only the command
-    /// line reports.
+    /// The `User` autocommand of an event, and its data; `None` for events that only the
+    /// command line reports.
     pub fn autocommand(&self) -> Option<(&'static str, Value)> {
         let (name, buffer) = match self {
             Self::RequestStarted { buffer } => ("FlemmaRequestStarted", *buffer),
@@ -149,7 +149,7 @@ impl SessionEvent {
         Some((name, data))
     }
 
-    /// What an event says beside its name and buffer: a JSON object.
+    /// The data of an event beside its name and buffer: a JSON object.
     pub fn data(&self) -> Value {
         match self {
             Self::RequestFinished { status, .. } => json!({"status": status.name()}),
@@ -164,27 +164,14 @@ impl SessionEvent {
                 failed,
                 details,
                 ..
-            } => {
-                let status = if *failed { "error" } else { "success" };
-                let mut data =
-                    json!({"tool_id": call.id.as_str(), "tool_name": call.name, "status": status});
-                if let Some(details) = details {
-                    data["details"] = details.clone();
-                }
-                data
-            }
+            } => finished(call, *failed, details.as_ref()),
             Self::Rested(it) => json!({
                 "limit": it.limit,
                 "stuck": it.stuck,
                 "queued": it.queued,
                 "waiting": it.waiting,
             }),
-            Self::WouldSend(it) => {
-                let headers = it.headers.iter().cloned();
-                let headers: Map<String, Value> =
-                    headers.map(|(name, value)| (name, value.into())).collect();
-                json!({"url": it.url, "headers": headers, "body": it.body})
-            }
+            Self::WouldSend(it) => it.data(),
             Self::WouldRun(it) => json!({
                 "id": it.call.id.as_str(),
                 "name": it.call.name,
@@ -194,4 +181,23 @@ impl SessionEvent {
             _ => json!({}),
         }
     }
+}
+
+impl WouldSend {
+    fn data(&self) -> Value {
+        let headers = self.headers.iter().cloned();
+        let headers: Map<String, Value> =
+            headers.map(|(name, value)| (name, value.into())).collect();
+        json!({"url": self.url, "headers": headers, "body": self.body})
+    }
+}
+
+/// The data of a call that ended.
+fn finished(call: &CallKey, failed: bool, details: Option<&Value>) -> Value {
+    let status = if failed { "error" } else { "success" };
+    let mut data = json!({"tool_id": call.id.as_str(), "tool_name": call.name, "status": status});
+    if let Some(details) = details {
+        data["details"] = details.clone();
+    }
+    data
 }

@@ -1,7 +1,7 @@
-//! The llama.cpp server of the provider `local`: started on a free port of this
-//! machine when it is first needed, kept for all chats, ended with the host.
+//! The llama.cpp server of the provider `local`: started on a free port of this machine
+//! when it is first needed, shared by all chats, and ended with the host.
 //!
-//! What it runs comes from `setup()` and never from a document. Knows no chat.
+//! Its program and arguments come from `setup()`, never from a document.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex as Lock, PoisonError};
@@ -18,14 +18,14 @@ use tools::Program;
 use crate::endpoint::expand;
 use crate::settings::Settings;
 
-/// Between two looks whether it has loaded its model.
+/// Time between two checks of whether it has loaded its model.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How long loading may take: a large model from a slow disk takes minutes.
+/// Longest time to load: a large model on a slow disk takes minutes.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Most characters of its last words that are shown.
+/// Most characters of the end of its output that are shown.
 const LAST_WORDS: usize = 300;
 
-/// What to run.
+/// A server to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Wanted {
     program: String,
@@ -42,8 +42,8 @@ struct Serving {
 
 static SERVER: Mutex<Option<Serving>> = Mutex::const_new(None);
 
-/// The base URL of the running server, which is started if there is none. `note` is
-/// told what is waited for.
+/// Returns the base URL of the running server, which is started if there is none. Calls
+/// `note` with what the user waits for.
 ///
 /// # Errors
 ///
@@ -53,7 +53,7 @@ pub async fn base_url(
     note: &(dyn Fn(String) + Sync),
 ) -> Result<String, Problem> {
     let wanted = Wanted::of(settings)?;
-    // Whoever comes second waits for the first to have started it.
+    // A second request waits here until the first has started the server.
     let mut server = SERVER.lock().await;
     if let Some(serving) = server.as_mut()
         && serving.wanted == wanted
@@ -111,13 +111,14 @@ impl Wanted {
         own.chain(self.arguments.iter().cloned()).collect()
     }
 
-    /// The model's file name, for the eyes.
+    /// The model's file name, for messages.
     fn shown(&self) -> String {
         let name = Path::new(&self.model).file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
     }
 }
 
+/// Starts the server and waits until it has loaded its model.
 async fn start(wanted: Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Serving, Problem> {
     let port = free_port()?;
     let mut program =
@@ -129,11 +130,8 @@ async fn start(wanted: Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Serving
     let client = transport::client(&health, None, Duration::from_secs(2))?;
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
-        let seconds = begun.elapsed().as_secs();
-        note(format!(
-            "local: llama-server loads {}, {seconds} s",
-            wanted.shown()
-        ));
+        let (model, seconds) = (wanted.shown(), begun.elapsed().as_secs());
+        note(format!("local: llama-server loads {model}, {seconds} s"));
         if !program.is_running() {
             return Err(ended(&wanted, &words));
         }
@@ -147,7 +145,11 @@ async fn start(wanted: Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Serving
         }
         sleep(LOOK_EVERY).await;
     }
-    Err(Problem::new(
+    Err(too_slow(&wanted))
+}
+
+fn too_slow(wanted: &Wanted) -> Problem {
+    Problem::new(
         format!(
             "{} has not loaded {} in {} s and was ended.",
             wanted.program,
@@ -155,10 +157,10 @@ async fn start(wanted: Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Serving
             PATIENCE.as_secs()
         ),
         "Take a smaller model, or press Ctrl-] to try again; the conversation is unchanged.",
-    ))
+    )
 }
 
-/// A port that nobody uses at the moment.
+/// Returns a port that is free at the moment.
 fn free_port() -> Result<u16, Problem> {
     let bound = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
     bound.map(|address| address.port()).map_err(|error| {
@@ -192,12 +194,12 @@ fn ended(wanted: &Wanted, words: &LastWords) -> Problem {
     )
 }
 
-/// The end of what the server wrote, so that its reason can be told.
+/// The end of the server's output, which says why it ended.
 #[derive(Clone, Default)]
 struct LastWords(Arc<Lock<String>>);
 
 impl LastWords {
-    /// Reads for as long as there is something: a full pipe would stop the server.
+    /// Reads a stream to its end, because a full pipe would stop the server.
     fn follow(&self, stream: Option<impl AsyncRead + Unpin + Send + 'static>) {
         let Some(stream) = stream else { return };
         let words = self.clone();

@@ -6,7 +6,7 @@ use chat::approval::{FunctionId, Question};
 use chat::cycle::Event;
 use tools::Sandbox;
 
-use crate::resolver_calls;
+use crate::resolver_calls::{self, CallGuard};
 use crate::sandbox;
 use crate::session::{Input, Session};
 use crate::settings::Here;
@@ -36,7 +36,7 @@ impl Session {
             self.ask_frontmatter(frontmatter);
         }
         if !rules.is_empty() {
-            self.ask_argument_rules(rules);
+            self.ask_guard(rules);
         }
     }
 
@@ -66,35 +66,38 @@ impl Session {
         });
     }
 
-    /// Applies the argument rules to calls.
-    fn ask_argument_rules(&mut self, questions: Vec<Question>) {
-        let (folder, shared) = (self.disk.folder(), self.shared.clone());
+    /// Has the guard answer questions about calls.
+    fn ask_guard(&mut self, questions: Vec<Question>) {
+        let guard = self.guard();
         let (commands, others) = questions
             .into_iter()
             .partition::<Vec<_>, _>(|it| resolver_calls::is_command(&it.call));
-        let inspection =
-            shared
-                .settings
-                .inspection(folder.clone(), self.here(), self.sandbox().clone());
         if !others.is_empty() {
-            let (registry, scripts) = (&shared.registry, &shared.scripts);
-            let looked =
-                resolver_calls::look_closer(others, &folder, registry, scripts, &inspection);
-            looked.told.iter().for_each(|it| self.inform(it));
-            self.keep_paths(looked.paths);
+            let found = guard.answer(others);
+            found.messages.iter().for_each(|it| self.inform(it));
+            self.keep_paths(found.paths);
             self.queue
-                .push_first(Event::ResolverAnswered(looked.answers));
+                .push_first(Event::ResolverAnswered(found.answers));
         }
         // Shell commands on a blocking thread: many files may have to be read.
         if !commands.is_empty()
             && let Some(inbox) = self.inbox.upgrade()
         {
             tokio::task::spawn_blocking(move || {
-                let (registry, scripts) = (&shared.registry, &shared.scripts);
-                let looked =
-                    resolver_calls::look_closer(commands, &folder, registry, scripts, &inspection);
-                drop(inbox.send(Input::Inspected(looked.answers, looked.told)));
+                let found = guard.answer(commands);
+                drop(inbox.send(Input::Inspected(found.answers, found.messages)));
             });
+        }
+    }
+
+    fn guard(&self) -> CallGuard {
+        let folder = self.disk.folder();
+        let (here, sandbox) = (self.here(), self.sandbox().clone());
+        let settings = &self.shared.settings;
+        CallGuard {
+            shared: self.shared.clone(),
+            inspection: settings.inspection(folder.clone(), here, sandbox),
+            folder,
         }
     }
 

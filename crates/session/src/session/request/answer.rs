@@ -308,44 +308,4 @@ fn prepare(options: &Options, tool: &str) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pieces(text: &str) -> Vec<String> {
-        let mut open = Open::new(1, CancellationToken::new());
-        open.unwritten = text.to_owned();
-        let piece = std::iter::from_fn(|| Some(open.take_piece()).filter(|it| !it.is_empty()));
-        piece.collect()
-    }
-
-    #[test]
-    fn much_text_is_written_in_pieces_that_end_with_a_line() {
-        let text = "a line of an answer\n".repeat(2_000);
-        let pieces = pieces(&text);
-        assert_eq!(pieces.concat(), text);
-        assert_eq!(pieces.len(), 5);
-        let fits = |piece: &String| piece.len() <= PIECE && piece.ends_with('\n');
-        assert!(pieces.iter().all(fits));
-    }
-
-    #[test]
-    fn a_line_that_is_longer_is_cut_between_characters() {
-        let text = "é".repeat(PIECE);
-        let pieces = pieces(&format!("x{text}"));
-        assert_eq!(pieces.concat(), format!("x{text}"));
-        assert_eq!(pieces[0].len(), PIECE - 1);
-    }
-
-    #[test]
-    fn the_next_piece_of_much_text_waits_for_no_frame() {
-        let mut open = Open::new(1, CancellationToken::new());
-        open.unwritten = "line\n".repeat(PIECE / 4);
-        open.last_write = Some(Instant::now());
-        open.take_piece();
-        let now = Instant::now() + FRAME / 4;
-        assert!(open.next_write(false).is_some_and(|due| due < now));
-        open.take_piece();
-        open.unwritten.push('x');
-        assert!(open.next_write(false).is_some_and(|due| due > now));
-    }
-}
+mod tests;

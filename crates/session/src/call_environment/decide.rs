@@ -1,0 +1,234 @@
+//! Decides about calls that are in no document, and writes the decisions into the audit log.
+
+use std::path::PathBuf;
+
+use chat::approval::{self, Answers, CallKey, Decision, FunctionId, GUARD, Question, Verdict};
+use chat::cycle::{Decided, Ruling, verdict};
+use serde_json::Value;
+use tools::{Confinement, Secret};
+
+use super::{CallEnvironment, confinement};
+use crate::audit::Start;
+use crate::frontend::SessionEvent;
+use crate::resolver_calls::{self, CallGuard, GuardAnswers};
+
+/// The rules' decision about a call; the default has it wait for the user.
+struct RuleDecision {
+    decision: Decision,
+    /// The rule that decided.
+    by: String,
+    /// The real path of the call's file.
+    path: Option<PathBuf>,
+    /// The secret that the call names.
+    secret: Option<Secret>,
+}
+
+impl Default for RuleDecision {
+    fn default() -> Self {
+        Self {
+            decision: Decision::RequireApproval,
+            by: String::new(),
+            path: None,
+            secret: None,
+        }
+    }
+}
+
+impl RuleDecision {
+    /// The decision as the audit log records it.
+    fn decided(&self, call: &CallKey) -> Decided {
+        Decided {
+            call: call.clone(),
+            ruling: match self.decision {
+                Decision::Approve => Ruling::Approved,
+                Decision::Deny => Ruling::Denied,
+                Decision::RequireApproval => Ruling::Unfit,
+            },
+            by: match self.by.as_str() {
+                "" => "default".to_owned(),
+                by => by.to_owned(),
+            },
+            reason: None,
+        }
+    }
+}
+
+/// How an approved call runs.
+pub(super) struct Approved {
+    /// The real path of the call's file.
+    pub(super) path: Option<PathBuf>,
+    pub(super) confinement: Confinement,
+}
+
+impl CallEnvironment {
+    /// Decides about a call, and writes the decision before anything follows from it.
+    ///
+    /// # Errors
+    ///
+    /// The call is not approved, or the audit log cannot be written; for the caller.
+    pub(super) async fn approve(
+        &self,
+        call: &CallKey,
+        input: &Value,
+        runs_commands: bool,
+        way_out: &str,
+    ) -> Result<Approved, String> {
+        let decided = self.decide(call, input).await;
+        let confinement = confinement(&decided.by);
+        let settings = &self.shared.settings;
+        let sandbox = match runs_commands {
+            true => settings.held_by(&self.sandbox, call, &decided.by),
+            false => "none",
+        };
+        let refusal = self.refusal(call, &decided, way_out).await;
+        let recorded = self.record(call, &decided, sandbox).await;
+        if let Some(refusal) = refusal {
+            let (buffer, call) = (self.buffer, call.clone());
+            self.editor.emit(SessionEvent::ToolDenied { buffer, call });
+            return Err(refusal);
+        }
+        recorded?;
+        Ok(Approved {
+            path: decided.path,
+            confinement,
+        })
+    }
+
+    /// Asks all resolvers about a call until one decides.
+    async fn decide(&self, call: &CallKey, input: &Value) -> RuleDecision {
+        let (call, input) = &approval::meant(call, input);
+        let mut answers = Answers::new();
+        let (mut path, mut secret) = (None, None);
+        loop {
+            let function = match verdict(call, &answers, &self.rules.options) {
+                Verdict::Decided(decision, by) => {
+                    return RuleDecision {
+                        decision,
+                        by,
+                        path,
+                        secret,
+                    };
+                }
+                Verdict::Ask(function) => function,
+            };
+            let question = Question {
+                call: call.clone(),
+                input: input.clone(),
+                function,
+            };
+            let found = self.ask(question).await;
+            // A resolver without an answer would be asked forever.
+            if found.answers.is_empty() {
+                return RuleDecision::default();
+            }
+            secret = found.secret.or(secret);
+            let real = found.paths.into_iter().next();
+            path = real.map(|(_, path)| path).or(path);
+            answers.extend(found.answers);
+        }
+    }
+
+    async fn ask(&self, question: Question) -> GuardAnswers {
+        let only = |answers: Answers| GuardAnswers {
+            answers,
+            ..GuardAnswers::default()
+        };
+        let buffer = self.buffer;
+        let asked = match question.function.id {
+            FunctionId::Editor(_) => {
+                let asked = resolver_calls::together(&self.rules, vec![question]);
+                return only(resolver_calls::ask_functions(&self.editor, buffer, asked).await);
+            }
+            FunctionId::Frontmatter => {
+                let (editor, rules) = (self.editor.clone(), self.rules.clone());
+                tokio::task::spawn_blocking(move || {
+                    let questions = vec![question];
+                    only(resolver_calls::ask_frontmatter(
+                        &editor, &rules, buffer, questions,
+                    ))
+                })
+            }
+            // The user saw no file of a call that is in no document.
+            FunctionId::Sight => return GuardAnswers::default(),
+            FunctionId::Guard | FunctionId::Held => {
+                let guard = CallGuard {
+                    shared: self.shared.clone(),
+                    folder: self.folder.clone(),
+                    inspection: self.inspection(),
+                };
+                tokio::task::spawn_blocking(move || guard.answer(vec![question]))
+            }
+        };
+        asked.await.unwrap_or_default()
+    }
+
+    /// Returns why a call does not run, for its caller; `None` if it is approved.
+    async fn refusal(
+        &self,
+        call: &CallKey,
+        decided: &RuleDecision,
+        way_out: &str,
+    ) -> Option<String> {
+        let name = &call.name;
+        match decided.decision {
+            Decision::Approve => None,
+            Decision::Deny => {
+                let why = match self.rules.options.chain.reason(&decided.by, call) {
+                    Some(why) => format!(" {why}"),
+                    None if decided.by == GUARD => self.problem(call).await,
+                    None => String::new(),
+                };
+                Some(format!("\"{name}\" was not run: a policy denies it.{why}"))
+            }
+            Decision::RequireApproval => Some(match &decided.secret {
+                Some(secret) if decided.by == GUARD => format!(
+                    "\"{name}\" was not run: {secret}, and no policy approves that. The user can grant it with {}.",
+                    secret.grant()
+                ),
+                _ => {
+                    let why = self.problem(call).await;
+                    format!("\"{name}\" was not run: no policy approves it, and {way_out}{why}")
+                }
+            }),
+        }
+    }
+
+    /// Returns why a command is not approved as one that only reads; empty for other calls.
+    async fn problem(&self, call: &CallKey) -> String {
+        if !resolver_calls::is_command(call) {
+            return String::new();
+        }
+        let (inspection, call) = (self.inspection(), call.clone());
+        let problem = tokio::task::spawn_blocking(move || inspection.problem(&call)).await;
+        let problem = problem.ok().flatten();
+        problem.map(|it| format!(" {it}")).unwrap_or_default()
+    }
+
+    /// Writes a decision into the audit log, and the start of an approved call.
+    async fn record(
+        &self,
+        call: &CallKey,
+        decided: &RuleDecision,
+        sandbox: &'static str,
+    ) -> Result<(), String> {
+        let decided = decided.decided(call);
+        let (audit, path) = (self.audit.clone(), self.path.clone());
+        let write = move || {
+            audit.decided(path.as_deref(), std::slice::from_ref(&decided))?;
+            if decided.ruling != Ruling::Approved {
+                return Ok(());
+            }
+            let start = Start {
+                call: &decided.call,
+                by: None,
+                sandbox,
+            };
+            audit.begun(path.as_deref(), &[], &[], &[start])
+        };
+        match tokio::task::spawn_blocking(write).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(self.audit.refusal(&error).what),
+            Err(error) => Err(format!("\"{}\" was not run: {error}.", call.name)),
+        }
+    }
+}
