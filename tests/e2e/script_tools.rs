@@ -213,18 +213,18 @@ fn a_new_tool_works_at_once() {
     let ran = shell.run(&["tool", "new", "greet"]);
     assert_eq!(ran.code, Some(1));
     assert!(
-        ran.err.contains("is there already, so nothing was written"),
+        ran.err.contains("exists, so nothing was written"),
         "{}",
         ran.err
     );
     let ran = shell.run(&["tool", "new", "new"]);
     assert!(
         ran.err
-            .contains("`flemma tool new` means something else, so nothing was written"),
+            .contains("`flemma tool new` is another command, so nothing was written"),
         "{ran:?}"
     );
     let ran = shell.run(&["tool", "new", "../x"]);
-    assert!(ran.err.contains("cannot be a tool's name"), "{}", ran.err);
+    assert!(ran.err.contains("is not a valid tool name"), "{}", ran.err);
     let ran = shell.run(&["tool", "new", "here", "--tools-dir", "mine"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(shell.path("mine/here/tool.toml").exists());

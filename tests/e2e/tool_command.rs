@@ -59,7 +59,7 @@ fn calls_that_cannot_run_have_their_exit_codes() {
     let shell = Shell::offline();
     for (arguments, code, said) in [
         (["tool", "bsah", "{}"], 2, "Did you mean \"bash\"?"),
-        (["tool", "read", "[]"], 2, "no JSON object"),
+        (["tool", "read", "[]"], 2, "not a JSON object"),
         (["tool", "read", "{}"], 1, "path"),
         (
             ["tool", "read", r#"{"path":"nothing"}"#],
@@ -111,5 +111,5 @@ fn a_search_lists_the_best_match_first() {
     );
     let ran = shell.run(&["tools", "--search", "zzz"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
-    assert!(ran.err.contains("No tool fits \"zzz\""), "{}", ran.err);
+    assert!(ran.err.contains("No tool matches \"zzz\""), "{}", ran.err);
 }

@@ -176,7 +176,7 @@ pub struct Model {
 pub struct Tool {
     /// Other commands for tools.
     #[command(subcommand)]
-    pub other: Option<OtherThanRun>,
+    pub command: Option<ToolCommand>,
     /// Name of the tool.
     #[arg(required = true)]
     pub name: Option<String>,
@@ -221,7 +221,7 @@ pub struct Trust {
 
 /// Commands for tools other than running one.
 #[derive(Debug, Subcommand)]
-pub enum OtherThanRun {
+pub enum ToolCommand {
     /// Create a script tool that works at once: a folder with a `tool.toml` and a
     /// script.
     New(NewTool),

@@ -1,39 +1,35 @@
-//! `flemma backends`: who can be asked, where, for which model, and whether somebody
-//! answers there.
+//! `flemma backends`: a table of the providers, with address, model, and reachability.
 //!
-//! Nothing is asked of a model, and no key is sent.
+//! Sends nothing to a model, and no key.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use agent::transport;
 use futures::future::join_all;
-use provider::Endpoint;
+use provider::{Endpoint, Parameters};
 
 use crate::config::Config;
 use crate::endpoint::{self, Destination};
 use crate::exit_code::Code;
 use crate::settings::Settings;
-use crate::stdout;
+use crate::{runtime, stdout};
 
-/// How long a server may take to answer at all.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long a server may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A line of the table.
+/// A row of the table: name, endpoint, model, reachable, tools.
 type Row = [String; 5];
 
 /// Prints a row for each provider.
 pub fn print(config: &Config) -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let Ok(runtime) = runtime else {
-        return Code::Error.into();
-    };
     let mut names = endpoint::provider_names();
     names.push("tutor".to_owned());
     let settings = &config.settings;
-    let rows = runtime.block_on(join_all(names.iter().map(|name| row(name, settings))));
+    let rows = match runtime::block_on(join_all(names.iter().map(|name| row(name, settings)))) {
+        Ok(rows) => rows,
+        Err(problem) => return Code::Error.report(&problem),
+    };
     let heading = ["NAME", "ENDPOINT", "MODEL", "REACHABLE", "TOOLS"].map(str::to_owned);
     let all: Vec<Row> = std::iter::once(heading).chain(rows).collect();
     stdout::print(&table(&all)).into()
@@ -41,51 +37,47 @@ pub fn print(config: &Config) -> ExitCode {
 
 async fn row(name: &str, settings: &Settings) -> Row {
     let mut settings = settings.clone();
-    // A model is meant for the provider that the options name.
+    // The model of the options belongs to the provider of the options.
     if settings.provider != name {
         settings.model = None;
     }
     name.clone_into(&mut settings.provider);
     let variables = |name: &str| tools::variable(name);
-    let cells = match endpoint::destination(&settings, &variables) {
-        Ok(Destination::Server(endpoint, parameters)) => {
-            let model = match parameters.model.as_str() {
-                "" => "the server's first",
-                model => model,
-            };
-            let reachable = reachable(&endpoint).await;
-            let tools = match parameters.about.tools {
-                Some(true) => "yes",
-                Some(false) => "no",
-                None => "as the model can",
-            };
-            [
-                endpoint.base_url.clone(),
-                model.to_owned(),
-                reachable,
-                tools.to_owned(),
-            ]
-        }
+    let [endpoint, model, reachable, tools] = match endpoint::destination(&settings, &variables) {
+        Ok(Destination::Server(endpoint, parameters)) => server(&endpoint, &parameters).await,
         Ok(_) => ["built in", "none", "yes", "yes"].map(str::to_owned),
-        Err(problem) => [
-            "-".to_owned(),
-            "-".to_owned(),
-            problem.what.clone(),
-            "-".to_owned(),
-        ],
+        Err(problem) => ["-", "-", problem.what.as_str(), "-"].map(str::to_owned),
     };
-    let [endpoint, model, reachable, tools] = cells;
     [name.to_owned(), endpoint, model, reachable, tools]
 }
 
-/// Any answer will do: it says that somebody is there.
+/// Returns the columns behind the name.
+async fn server(endpoint: &Endpoint, parameters: &Parameters) -> [String; 4] {
+    let model = match parameters.model.as_str() {
+        "" => "the server's first",
+        model => model,
+    };
+    let tools = match parameters.about.tools {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "as the model can",
+    };
+    [
+        endpoint.base_url.clone(),
+        model.to_owned(),
+        reachable(endpoint).await,
+        tools.to_owned(),
+    ]
+}
+
+/// Requests the base URL. Any response, even an error, shows that a server is there.
 async fn reachable(endpoint: &Endpoint) -> String {
     let (base_url, ca_file) = (&endpoint.base_url, endpoint.ca_file.as_deref());
-    let client = match transport::client(base_url, ca_file, PATIENCE) {
+    let client = match transport::client(base_url, ca_file, TIMEOUT) {
         Ok(client) => client,
         Err(problem) => return format!("no: {}", problem.what),
     };
-    match client.get(base_url).timeout(PATIENCE).send().await {
+    match client.get(base_url).timeout(TIMEOUT).send().await {
         Ok(_) => "yes".to_owned(),
         Err(error) if error.is_timeout() => "no: it does not answer".to_owned(),
         Err(_) => "no".to_owned(),

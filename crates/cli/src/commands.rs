@@ -1,16 +1,19 @@
-//! What each command of the command line does: reads its options and starts the work.
+//! The commands that run tools or list them: reads the arguments and starts the work.
 
 use std::io::{IsTerminal, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::arguments::{Model, Options, Run, Send, Tool, Tools, Trust};
-use crate::config::{self, Config, Given, Wrong};
+use crate::arguments::{Model, Options, Run, Send, Tool, Tools};
+use crate::config::{self, Config, Flags};
 use crate::exit_code::Code;
 use crate::headless::{self, Chat, Job, Show};
 use crate::spec::{self, Spec};
 use crate::terminal;
-use crate::{agree, agreeing, backends, direct, stdout};
+use crate::{backends, direct, stdout};
+
+/// Default of `--max-turns` for `flemma run`: document 4, "The Agent Loop".
+const MAX_TURNS: u32 = 5;
 
 /// `flemma send`
 pub fn send(send: Send) -> ExitCode {
@@ -22,8 +25,7 @@ pub fn send(send: Send) -> ExitCode {
         let problem = "A message of --follow-up is empty, so nothing was sent.";
         return fail(Code::Error, &[problem.to_owned()]);
     }
-    let given = with_model(&send.options, &send.model);
-    let config = match configured(&given) {
+    let config = match config::load(&with_model(&send.options, &send.model)) {
         Ok(config) => config,
         Err(code) => return code,
     };
@@ -31,10 +33,9 @@ pub fn send(send: Send) -> ExitCode {
         path: send.file,
         message,
     };
-    let show = if send.last {
-        Show::LastWords
-    } else {
-        Show::Words
+    let show = match send.last {
+        true => Show::LastAnswer,
+        false => Show::Answers,
     };
     let mut job = job(config, &send.options, chat, show);
     job.dry_run = send.dry_run;
@@ -42,7 +43,7 @@ pub fn send(send: Send) -> ExitCode {
     headless::run(job)
 }
 
-/// What the user says first.
+/// Returns the message of `--message` and `--stdin`.
 fn message(send: &Send) -> Result<Option<String>, String> {
     let mut message = send.message.clone();
     if send.stdin {
@@ -64,73 +65,70 @@ fn message(send: &Send) -> Result<Option<String>, String> {
     }
 }
 
-/// Most requests of a command: document 4, "The Agent Loop".
-const ROUNDS: u32 = 5;
-
-/// `flemma run`
+/// `flemma run` with the name of a command.
 pub fn run(run: Run) -> ExitCode {
-    let folder = match std::env::current_dir() {
-        Ok(folder) => folder,
-        Err(error) => {
-            return fail(
-                Code::Error,
-                &[format!("The current folder is gone: {error}.")],
-            );
-        }
-    };
-    let Some(name) = &run.command else {
-        return list_commands(&folder);
-    };
-    let lines = match spec::find(name, &folder) {
-        Ok(spec) => spec.chat(&spec::Given::read(&run.arguments, &spec)),
-        Err(problem) => return fail(Code::Error, &[problem]),
-    };
-    let lines = match lines {
+    let lines = match chat_of(&run) {
         Ok(lines) => lines,
-        Err(problem) => return fail(Code::Usage, &[format!("{problem}.")]),
+        Err((code, problem)) => return fail(code, &[problem]),
     };
-    let mut given = with_model(&run.options, &run.model);
-    given.max_turns.get_or_insert(ROUNDS);
-    let config = match configured(&given) {
+    let mut flags = with_model(&run.options, &run.model);
+    flags.max_turns.get_or_insert(MAX_TURNS);
+    let config = match config::load(&flags) {
         Ok(config) => config,
         Err(code) => return code,
     };
-    let chat = Chat::Typed {
+    let chat = Chat::New {
         lines,
         keep: run.chat,
     };
-    let show = if std::io::stdout().is_terminal() {
-        Show::Words
-    } else {
-        Show::LastWords
+    // In a pipe, only the result matters.
+    let show = match std::io::stdout().is_terminal() {
+        true => Show::Answers,
+        false => Show::LastAnswer,
     };
     let mut job = job(config, &run.options, chat, show);
     job.dry_run = run.dry_run;
     headless::run(job)
 }
 
-fn list_commands(folder: &Path) -> ExitCode {
+/// Renders the chat of a command with its arguments.
+fn chat_of(run: &Run) -> Result<Vec<String>, (Code, String)> {
+    let folder = current_folder().map_err(|problem| (Code::Error, problem))?;
+    let name = run.command.as_deref().unwrap_or_default();
+    let spec = spec::find(name, &folder).map_err(|problem| (Code::Error, problem))?;
+    let lines = spec.chat(&spec::Given::read(&run.arguments, &spec));
+    lines.map_err(|problem| (Code::Usage, format!("{problem}.")))
+}
+
+/// Returns the current folder, or the message about it.
+pub fn current_folder() -> Result<PathBuf, String> {
+    std::env::current_dir().map_err(|error| format!("The current folder cannot be read: {error}."))
+}
+
+/// `flemma run` without a name: lists the commands.
+pub fn list_commands() -> ExitCode {
+    let folder = match current_folder() {
+        Ok(folder) => folder,
+        Err(problem) => return fail(Code::Error, &[problem]),
+    };
     let mut lines = Vec::new();
-    for found in spec::all(folder) {
+    for found in spec::all(&folder) {
         let name = found.path.file_stem().unwrap_or_default().to_string_lossy();
-        let name = name.into_owned();
         lines.push(match found.spec {
             Ok(spec) => {
-                let asked = format!("{name} {}", takes(&spec));
-                format!("{:<32} {}", asked.trim_end(), spec.description)
+                let usage = format!("{name} {}", usage(&spec));
+                format!("{:<32} {}", usage.trim_end(), spec.description)
             }
             Err(error) => format!("{name:<32} broken: {error}"),
         });
     }
     if lines.is_empty() {
-        lines.push(
-            "There are no commands; `flemma help run` says where they are looked for.".to_owned(),
-        );
+        lines.push("There are no commands. `flemma help run` says where to put them.".to_owned());
     }
     stdout::print(&lines.join("\n")).into()
 }
 
-fn takes(spec: &Spec) -> String {
+fn usage(spec: &Spec) -> String {
     let usage = spec.usage();
     if usage == "no arguments" {
         String::new()
@@ -141,21 +139,21 @@ fn takes(spec: &Spec) -> String {
 
 /// `flemma tool`
 pub fn tool(tool: Tool) -> ExitCode {
-    let given = Given {
-        // The result is what was asked for; nothing is sent.
+    let flags = Flags {
+        // The result is the output, so it is not sent to a model.
         autopilot: Some(false),
-        ..given(&tool.options)
+        ..flags(&tool.options)
     };
     let name = tool.name.unwrap_or_default();
-    let (registry, problems) = config::registry(&given);
+    let (registry, problems) = config::registry(&flags);
     let input = match direct::input(&registry, &name, &tool.json) {
         Ok(input) => input,
-        // A tool that cannot be used is one that is not there.
+        // A tool that cannot be used is missing here, and `problems` says why.
         Err(problem) => return fail(Code::Usage, &[&problems[..], &[problem]].concat()),
     };
-    match configured(&given) {
+    match config::load(&flags) {
         Ok(config) => {
-            let chat = Chat::Typed {
+            let chat = Chat::New {
                 lines: headless::call(&name, &input),
                 keep: None,
             };
@@ -167,81 +165,51 @@ pub fn tool(tool: Tool) -> ExitCode {
 
 /// `flemma tools`
 pub fn tools(tools: Tools) -> ExitCode {
-    let given = Given {
+    let flags = Flags {
         file: tools.config,
         tools_dir: tools.tools_dir,
-        ..Given::default()
+        ..Flags::default()
     };
-    let (registry, problems) = config::registry(&given);
-    let code = match configured(&given) {
+    let (registry, problems) = config::registry(&flags);
+    let code = match config::load(&flags) {
         Ok(config) => direct::list(&config, &registry, tools.search.as_deref()),
         Err(code) => code,
     };
     for problem in problems {
-        terminal::tell(&problem);
+        terminal::report(&problem);
     }
     code
 }
 
 /// `flemma backends`
 pub fn backends(file: Option<PathBuf>) -> ExitCode {
-    let given = Given {
+    let flags = Flags {
         file,
-        ..Given::default()
+        ..Flags::default()
     };
-    match configured(&given) {
+    match config::load(&flags) {
         Ok(config) => backends::print(&config),
         Err(code) => code,
     }
 }
 
-/// `flemma trust`: what is no folder is a chat.
-pub fn trust(trust: &Trust) -> ExitCode {
-    let Some(chat) = trust.path.as_deref().filter(|path| !path.is_dir()) else {
-        return agreeing::trust(trust);
-    };
-    if trust.revoke {
-        return agree::revoke(chat);
-    }
-    let given = Given {
-        file: trust.config.clone(),
-        ..Given::default()
-    };
-    match configured(&given) {
-        Ok(config) => agree::agree(chat, trust.yes, &config, &config::registry(&given).0),
-        Err(code) => code,
-    }
-}
-
-fn given(options: &Options) -> Given {
-    Given {
+fn flags(options: &Options) -> Flags {
+    Flags {
         file: options.config.clone(),
         approve: options.approve.clone(),
         tools_dir: options.tools_dir.clone(),
         restricted: options.restricted,
-        ..Given::default()
+        ..Flags::default()
     }
 }
 
-fn with_model(options: &Options, model: &Model) -> Given {
-    Given {
+fn with_model(options: &Options, model: &Model) -> Flags {
+    Flags {
         provider: model.provider.clone(),
         model: model.model.clone(),
         max_turns: model.max_turns,
-        ..given(options)
+        ..flags(options)
     }
-}
-
-pub fn configured(given: &Given) -> Result<Config, ExitCode> {
-    let (registry, _) = config::registry(given);
-    let config = config::read(given, &registry).map_err(|wrong| match wrong {
-        Wrong::Usage(problems) => fail(Code::Usage, &problems),
-        Wrong::File(problems) => fail(Code::Error, &problems),
-    })?;
-    for warning in &config.warnings {
-        terminal::tell(&headless::in_a_shell(warning));
-    }
-    Ok(config)
 }
 
 fn job(config: Config, options: &Options, chat: Chat, show: Show) -> Job {
@@ -259,9 +227,15 @@ fn job(config: Config, options: &Options, chat: Chat, show: Show) -> Job {
     }
 }
 
-pub fn fail(code: Code, problems: &[String]) -> ExitCode {
+/// Prints problems on standard error, with keys and commands of Neovim replaced.
+pub fn warn(problems: &[String]) {
     for problem in problems {
-        terminal::tell(&headless::in_a_shell(problem));
+        terminal::report(&headless::in_a_shell(problem));
     }
+}
+
+/// Prints problems and returns the code.
+pub fn fail(code: Code, problems: &[String]) -> ExitCode {
+    warn(problems);
     code.into()
 }

@@ -1,20 +1,23 @@
-//! The options of the command line: a file with the names that `setup()` takes, and
-//! what was said on the command line laid over it.
+//! The options of the command line: those of the configuration file, overridden by flags.
 //!
-//! Which options there are and what fits them is the business of `settings`.
+//! [`Settings`] defines the options and validates their values.
 
-use std::path::{Path, PathBuf};
+mod file;
+
+use std::path::PathBuf;
 
 use chat::approval::Policy;
 use serde_json::{Value, json};
 use tools::Registry;
 
-use crate::config_dir;
+pub use self::file::path;
+use crate::commands;
+use crate::exit_code::Code;
 use crate::options::{InvalidOption, Scope};
 use crate::settings::Settings;
 
-/// What runs without asking where nobody may be looking: what changes nothing.
-/// Neovim's own default lets `write` and `edit` run as well.
+/// Approved without `tools.auto_approve` in the file: tools that change nothing. The
+/// default in Neovim also approves `write` and `edit`, which a user there can undo.
 const APPROVED: [&str; 8] = [
     "$readonly",
     "$shell-safe",
@@ -26,13 +29,12 @@ const APPROVED: [&str; 8] = [
     "tool_search",
 ];
 
-/// What runs in a restricted run beside that, as in the agent specification: listed
-/// commands, and pages of others.
+/// Also approved by `--restricted`, as in the agent specification.
 const RESTRICTED: [&str; 2] = ["$shell-safe", "http_get"];
 
-/// What was said on the command line.
+/// The flags that override options.
 #[derive(Debug, Default)]
-pub struct Given {
+pub struct Flags {
     /// `--config`
     pub file: Option<PathBuf>,
     /// `--provider`
@@ -47,118 +49,103 @@ pub struct Given {
     pub tools_dir: Vec<PathBuf>,
     /// `--restricted`
     pub restricted: bool,
-    /// Whether a result is followed by a request.
+    /// Overrides `tools.autopilot.enabled`; set by commands that run one tool.
     pub autopilot: Option<bool>,
 }
 
-/// The options, with nothing wrong in them.
+/// Validated options.
 #[derive(Debug)]
 pub struct Config {
-    /// As `setup()` would get them.
+    /// The options in the form that `setup()` takes.
     pub options: Value,
-    /// The file they are from, with what was said laid over it.
+    /// The configuration file.
     pub file: Option<PathBuf>,
-    /// The same, read.
+    /// The options as settings.
     pub settings: Settings,
-    /// What `--approve` lists.
+    /// What `--approve` approves.
     pub approve: Policy,
-    /// What is to be said about the file that stops nothing, a sentence each.
+    /// Problems that stop nothing, a sentence each.
     pub warnings: Vec<String>,
 }
 
-/// What is wrong, a sentence each.
+/// Invalid options, a sentence each.
 #[derive(Debug)]
-pub enum Wrong {
-    /// On the command line.
+pub enum ConfigError {
+    /// Invalid flags.
     Usage(Vec<String>),
-    /// In the file.
+    /// Invalid options in the file.
     File(Vec<String>),
 }
 
-/// The tools that there are, by the options and in the folder we are in, and what is to
-/// be said about those that cannot be used. What is wrong with the options is not told.
-pub fn registry(given: &Given) -> (Registry, Vec<String>) {
-    let mut options = read_options(given).unwrap_or_else(|_| json!({}));
-    add_tools(&mut options, given);
-    let folder = std::env::current_dir().unwrap_or_default();
-    let (mut registry, problems) = crate::scripts::registry(&options, &folder);
-    crate::mcp_servers::add_known(&mut registry, &options, file(given).as_deref(), &folder);
-    (registry, problems)
-}
-
-/// The configuration file: that of `--config`, or the usual one, which need not exist.
-pub fn file(given: &Given) -> Option<PathBuf> {
-    match &given.file {
-        // The same file, whatever folder it is named from.
-        Some(file) => Some(std::path::absolute(file).unwrap_or_else(|_| file.clone())),
-        None => Some(config_dir::path()?.join("config.toml")),
-    }
-}
-
-fn read_options(given: &Given) -> Result<Value, Wrong> {
-    match (&given.file, config_dir::path()) {
-        (Some(file), _) => read_file(file, true),
-        (None, Some(folder)) => read_file(&folder.join("config.toml"), false),
-        (None, None) => Ok(json!({})),
-    }
-}
-
-/// Adds the folders of `--tools-dir`.
-fn add_tools(options: &mut Value, given: &Given) {
-    let more = given.tools_dir.iter().map(|it| json!(it.to_string_lossy()));
-    let listed = options.pointer("/tools/script_paths");
-    let listed = listed.and_then(Value::as_array).cloned();
-    let all: Vec<Value> = listed.into_iter().flatten().chain(more).collect();
-    if !given.tools_dir.is_empty() {
-        set(options, &["tools", "script_paths"], json!(all));
-    }
-}
-
-/// Reads the file and lays over it what was said.
+/// Reads the options, and reports errors and warnings.
 ///
 /// # Errors
 ///
-/// Something is wrong with either.
-pub fn read(given: &Given, registry: &Registry) -> Result<Config, Wrong> {
-    let mut options = read_options(given)?;
-    let shown = file(given).unwrap_or_default().display().to_string();
-    let in_file = |problems: &[String]| -> Vec<String> {
+/// Returns the exit code if an option is invalid.
+pub fn load(flags: &Flags) -> Result<Config, std::process::ExitCode> {
+    let (registry, _) = registry(flags);
+    let config = read(flags, &registry).map_err(|error| match error {
+        ConfigError::Usage(problems) => commands::fail(Code::Usage, &problems),
+        ConfigError::File(problems) => commands::fail(Code::Error, &problems),
+    })?;
+    commands::warn(&config.warnings);
+    Ok(config)
+}
+
+/// Returns the tools of the options and of the current folder, and the problems of tools
+/// that cannot be used. Ignores invalid options, which [`load`] reports.
+pub fn registry(flags: &Flags) -> (Registry, Vec<String>) {
+    let mut options = file::read(flags).unwrap_or_else(|_| json!({}));
+    add_tools(&mut options, flags);
+    let folder = std::env::current_dir().unwrap_or_default();
+    let (mut registry, problems) = crate::scripts::registry(&options, &folder);
+    crate::mcp_servers::add_known(&mut registry, &options, path(flags).as_deref(), &folder);
+    (registry, problems)
+}
+
+/// Reads the file and applies the flags.
+fn read(flags: &Flags, registry: &Registry) -> Result<Config, ConfigError> {
+    let mut options = file::read(flags)?;
+    let file = path(flags);
+    let shown = file.clone().unwrap_or_default().display().to_string();
+    let in_file = |problems: Vec<String>| -> Vec<String> {
         problems.iter().map(|it| format!("{shown}: {it}")).collect()
     };
-    let mut warnings = leave_out_unknown(&mut options, registry);
+    let mut warnings = remove_unknown_names(&mut options, registry);
     let (own, problems) = Settings::examine(&options, Scope::ConfigFile, registry);
-    let texts = |invalid: &[InvalidOption]| invalid.iter().map(ToString::to_string).collect();
-    let wrong: Vec<String> = texts(&problems.invalid);
-    if !wrong.is_empty() {
-        return Err(Wrong::File(in_file(&wrong)));
+    if !problems.invalid.is_empty() {
+        return Err(ConfigError::File(in_file(texts(&problems.invalid))));
     }
     warnings.extend(texts(&problems.unknown));
-    let warnings = in_file(&warnings);
     let presets = options.pointer("/tools/presets").cloned();
-    lay_over(&mut options, &own.provider, given);
+    apply_flags(&mut options, &own.provider, flags);
+    // Examined again, so that an invalid flag is not reported as an error of the file.
     let (settings, problems) = Settings::examine(&options, Scope::ConfigFile, registry);
-    let wrong: Vec<String> = texts(&problems.invalid);
-    if !wrong.is_empty() {
-        return Err(Wrong::Usage(wrong));
+    if !problems.invalid.is_empty() {
+        return Err(ConfigError::Usage(texts(&problems.invalid)));
     }
     let bash = options.pointer("/tools/bash").cloned();
     let folder = std::env::current_dir().unwrap_or_default();
-    let servers = crate::mcp_servers::server_names(&options, file(given).as_deref(), &folder);
-    let approve = approved(given, presets, bash, registry, &servers)?;
+    let servers = crate::mcp_servers::server_names(&options, file.as_deref(), &folder);
+    let tables = json!({"presets": presets, "bash": bash});
     Ok(Config {
         options,
-        file: file(given),
         settings,
-        approve,
-        warnings,
+        approve: approval_policy(flags, tables, registry, &servers)?,
+        warnings: in_file(warnings),
+        file,
     })
 }
 
-/// Takes names that no tool has out of the list of what is approved, and says so.
+fn texts(problems: &[InvalidOption]) -> Vec<String> {
+    problems.iter().map(ToString::to_string).collect()
+}
+
+/// Removes names without a tool from `tools.auto_approve` and returns a warning for each.
 ///
-/// A tool whose folder is gone must not stop every command, and a name that is left out
-/// approves less.
-fn leave_out_unknown(options: &mut Value, registry: &Registry) -> Vec<String> {
+/// A tool whose folder was deleted must not stop every command, and without the name less
+/// is approved, not more.
+fn remove_unknown_names(options: &mut Value, registry: &Registry) -> Vec<String> {
     let presets = options.pointer("/tools/presets").cloned();
     let listed = options.pointer_mut("/tools/auto_approve");
     let Some(list) = listed.and_then(Value::as_array_mut) else {
@@ -176,149 +163,111 @@ fn leave_out_unknown(options: &mut Value, registry: &Registry) -> Vec<String> {
     warnings
 }
 
-fn read_file(file: &Path, required: bool) -> Result<Value, Wrong> {
-    let shown = file.display();
-    let text = match std::fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => {
-            return Ok(json!({}));
-        }
-        Err(error) => {
-            return Err(Wrong::File(vec![format!(
-                "{shown} cannot be read: {error}."
-            )]));
-        }
-    };
-    let table: toml::Table = toml::from_str(&text).map_err(|error| {
-        let line = error
-            .span()
-            .map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        let why = error.message().trim();
-        Wrong::File(vec![format!(
-            "{shown}, line {line}: {why}. Nothing was done."
-        )])
-    })?;
-    // In JSON it would be as if the option were not there.
-    if let Some((name, number)) = table.iter().find_map(|(name, it)| endless(name, it)) {
-        return Err(Wrong::File(vec![format!(
-            "{shown}: {name} is {number} and must be a number with an end. Nothing was done."
-        )]));
+/// Appends the folders of `--tools-dir` to `tools.script_paths`.
+fn add_tools(options: &mut Value, flags: &Flags) {
+    if flags.tools_dir.is_empty() {
+        return;
     }
-    serde_json::to_value(table).map_err(|error| Wrong::File(vec![format!("{shown}: {error}.")]))
+    let more = flags.tools_dir.iter().map(|it| json!(it.to_string_lossy()));
+    let listed = options.pointer("/tools/script_paths");
+    let listed = listed.and_then(Value::as_array).cloned();
+    let all: Vec<Value> = listed.into_iter().flatten().chain(more).collect();
+    set(options, &["tools", "script_paths"], json!(all));
 }
 
-/// The first option below `name` that is infinite or no number, with its value.
-fn endless(name: &str, value: &toml::Value) -> Option<(String, f64)> {
-    match value {
-        toml::Value::Float(number) if !number.is_finite() => Some((name.to_owned(), *number)),
-        toml::Value::Array(items) => items.iter().find_map(|it| endless(name, it)),
-        toml::Value::Table(table) => table
-            .iter()
-            .find_map(|(inner, it)| endless(&format!("{name}.{inner}"), it)),
-        _ => None,
-    }
-}
-
-fn lay_over(options: &mut Value, own_provider: &str, given: &Given) {
-    add_tools(options, given);
+/// Overrides the options of the file, whose provider is `own_provider`.
+fn apply_flags(options: &mut Value, own_provider: &str, flags: &Flags) {
+    add_tools(options, flags);
     if options.pointer("/tools/auto_approve").is_none() {
         set(options, &["tools", "auto_approve"], json!(APPROVED));
     }
-    if given.restricted {
+    if flags.restricted {
         set(options, &["tools", "bash", "unlisted"], json!("deny"));
     }
-    if let Some(provider) = &given.provider {
-        // The file's model is one of the file's provider.
-        if own_provider != provider
-            && let Some(options) = options.as_object_mut()
-        {
-            options.remove("model");
-        }
-        set(options, &["provider"], json!(provider));
+    apply_model(options, own_provider, flags);
+    let autopilot = |name| ["tools", "autopilot", name];
+    if let Some(max_turns) = flags.max_turns {
+        set(options, &autopilot("max_turns"), json!(max_turns));
     }
-    if let Some(model) = &given.model {
-        // A preset says whom to send to, and beats what the file says of that.
-        if model.starts_with('$')
-            && given.provider.is_none()
-            && let Some(options) = options.as_object_mut()
-        {
-            options.remove("provider");
-        }
-        set(options, &["model"], json!(model));
-    }
-    if let Some(max_turns) = given.max_turns {
-        set(
-            options,
-            &["tools", "autopilot", "max_turns"],
-            json!(max_turns),
-        );
-    }
-    if let Some(autopilot) = given.autopilot {
-        set(
-            options,
-            &["tools", "autopilot", "enabled"],
-            json!(autopilot),
-        );
+    if let Some(enabled) = flags.autopilot {
+        set(options, &autopilot("enabled"), json!(enabled));
     }
 }
 
-/// The tools and presets that the names of `--approve` mean. A tool of one of `servers` is known only once
-/// that was started.
-fn approved(
-    given: &Given,
-    presets: Option<Value>,
-    bash: Option<Value>,
+/// Overrides provider and model.
+fn apply_model(options: &mut Value, own_provider: &str, flags: &Flags) {
+    let remove = |options: &mut Value, name: &str| {
+        if let Some(options) = options.as_object_mut() {
+            options.remove(name);
+        }
+    };
+    if let Some(provider) = &flags.provider {
+        // The file's model belongs to the file's provider.
+        if own_provider != provider {
+            remove(options, "model");
+        }
+        set(options, &["provider"], json!(provider));
+    }
+    if let Some(model) = &flags.model {
+        // A preset includes a provider, which overrides the file's.
+        if model.starts_with('$') && flags.provider.is_none() {
+            remove(options, "provider");
+        }
+        set(options, &["model"], json!(model));
+    }
+}
+
+/// Expands the names of `--approve` and `--restricted`. `tables` has the options
+/// `tools.presets` and `tools.bash`, which define presets. A tool of one of `servers` may be
+/// unknown, because tools are known only after the server has started.
+fn approval_policy(
+    flags: &Flags,
+    tables: Value,
     registry: &Registry,
     servers: &[String],
-) -> Result<Policy, Wrong> {
-    let mut names = given.approve.clone();
-    if given.restricted {
+) -> Result<Policy, ConfigError> {
+    let mut names = flags.approve.clone();
+    if flags.restricted {
         names.extend(RESTRICTED.map(str::to_owned));
     }
     if names.is_empty() {
         return Ok(Policy::default());
     }
-    let mut options = json!({"tools": {"auto_approve": names}});
-    if let Some(presets) = presets {
-        set(&mut options, &["tools", "presets"], presets);
+    let mut tools = tables;
+    if let Some(tools) = tools.as_object_mut() {
+        tools.retain(|_, table| !table.is_null());
     }
-    if let Some(bash) = bash {
-        set(&mut options, &["tools", "bash"], bash);
-    }
-    let (settings, found) = Settings::examine(&options, Scope::ConfigFile, registry);
-    let named = found.all();
-    let named = named
+    set(&mut tools, &["auto_approve"], json!(names));
+    let (settings, found) =
+        Settings::examine(&json!({ "tools": tools }), Scope::ConfigFile, registry);
+    let mut problems: Vec<String> = found
+        .all()
         .iter()
-        .filter_map(|it| it.strip_prefix("tools.auto_approve: "));
-    let missing = found
-        .missing
-        .iter()
-        .filter_map(|name| missing(name, servers));
-    let problems: Vec<String> = named
-        .map(str::to_owned)
-        .chain(missing)
+        .filter_map(|it| it.strip_prefix("tools.auto_approve: "))
         .map(|it| format!("--approve: {it}"))
         .collect();
-    if problems.is_empty() {
-        return Ok(settings.policy());
+    let unknown = found.missing.iter();
+    problems.extend(unknown.filter_map(|name| unknown_tool(name, servers)));
+    match problems.is_empty() {
+        true => Ok(settings.policy()),
+        false => Err(ConfigError::Usage(problems)),
     }
-    Err(Wrong::Usage(problems))
 }
 
-/// What is wrong with a name that no tool has.
-fn missing(name: &str, servers: &[String]) -> Option<String> {
+/// Returns the problem of a name without a tool, unless it belongs to a known server.
+fn unknown_tool(name: &str, servers: &[String]) -> Option<String> {
     let Some((server, _)) = name.split_once("__") else {
         return Some(format!(
-            "there is no tool named \"{name}\". `flemma tools` lists them."
+            "--approve: there is no tool named \"{name}\". `flemma tools` lists them."
         ));
     };
-    let known = servers.iter().any(|it| {
-        name.strip_prefix(it.as_str())
-            .is_some_and(|rest| rest.starts_with("__"))
-    });
-    (!known).then(|| {
+    let is_prefix = |server: &String| {
+        let rest = name.strip_prefix(server.as_str());
+        rest.is_some_and(|rest| rest.starts_with("__"))
+    };
+    (!servers.iter().any(is_prefix)).then(|| {
         format!(
-            "there is no MCP server \"{server}\" for the tool \"{name}\". `flemma mcp list` lists them."
+            "--approve: there is no MCP server \"{server}\" for the tool \"{name}\". `flemma mcp list` lists them."
         )
     })
 }

@@ -1,6 +1,6 @@
-//! One tool asked for by name on the command line: `flemma tool` and `flemma tools`.
+//! `flemma tool` and `flemma tools`: a call by name, and the list of tools.
 //!
-//! Whether the arguments fit and the call may run is decided where it is for every call.
+//! Arguments are validated and calls are approved as in every chat.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,13 +13,12 @@ use crate::config::Config;
 use crate::exit_code::Code;
 use crate::settings::judges::exceptions;
 use crate::stdout;
-use crate::terminal;
 
-/// The arguments of a call as they are checked and run.
+/// Parses the arguments of a call.
 ///
 /// # Errors
 ///
-/// There is no such tool, or the text is no JSON object.
+/// There is no such tool, or the text is not a JSON object.
 pub fn input(registry: &Registry, name: &str, text: &str) -> Result<String, String> {
     if registry.get(name).is_none() {
         let names: Vec<String> = registry.iter().map(|it| it.name().to_owned()).collect();
@@ -32,12 +31,12 @@ pub fn input(registry: &Registry, name: &str, text: &str) -> Result<String, Stri
         return Err(format!("There is no tool \"{name}\".{meant}"));
     }
     let input = chat::json::parse_object(text)
-        .map_err(|why| format!("The arguments are no JSON object: {why}."))?;
+        .map_err(|why| format!("The arguments are not a JSON object: {why}."))?;
     Ok(input.to_string())
 }
 
-/// Prints the tools, what becomes of a call of each, and what each is for: all by
-/// name, or those that fit some words, the best first.
+/// Prints a line for each tool: its name, whether it runs, asks, or is denied, and its
+/// description. Lists all by name, or those that match `words`, the best match first.
 pub fn list(config: &Config, registry: &Registry, words: Option<&str>) -> ExitCode {
     let tools: Vec<&Arc<dyn Tool>> = match words {
         Some(words) => registry.search(words).into_iter().map(|it| it.1).collect(),
@@ -45,10 +44,8 @@ pub fn list(config: &Config, registry: &Registry, words: Option<&str>) -> ExitCo
     };
     if tools.is_empty() {
         let words = words.unwrap_or_default();
-        terminal::tell(&format!(
-            "No tool fits {words:?}. `flemma tools` lists all of them."
-        ));
-        return Code::Error.into();
+        let problem = format!("No tool matches {words:?}. `flemma tools` lists all of them.");
+        return Code::Error.report(&problem);
     }
     let chain = config.settings.options(registry).chain;
     let lines: Vec<String> = tools
@@ -65,14 +62,14 @@ fn line(chain: &ResolverChain, tool: &dyn Tool) -> String {
         name: tool.name().to_owned(),
         input: "{}".to_owned(),
     };
-    let word = match chat::approval::decide(chain, &call, &Answers::new()) {
+    let decision = match chat::approval::decide(chain, &call, &Answers::new()) {
         Verdict::Decided(Decision::Approve, _) => "runs",
         Verdict::Decided(Decision::Deny, _) => "denied",
         _ => "asks",
     };
-    let first = tool.description().split_inclusive(". ").next();
-    let first = first.unwrap_or_default().trim();
-    format!("{:<18} {word:<7} {first}", tool.name())
+    let sentence = tool.description().split_inclusive(". ").next();
+    let sentence = sentence.unwrap_or_default().trim();
+    format!("{:<18} {decision:<7} {sentence}", tool.name())
 }
 
 #[cfg(test)]
@@ -80,12 +77,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_name_and_arguments_that_are_none_are_told() {
+    fn a_wrong_name_and_arguments_that_are_no_object_are_reported() {
         let registry = Registry::builtin();
         assert_eq!(
             input(&registry, "bsah", "{}"),
             Err("There is no tool \"bsah\". Did you mean \"bash\"?".to_owned())
         );
-        assert!(input(&registry, "bash", "[]").is_err_and(|it| it.contains("no JSON object")));
+        assert!(input(&registry, "bash", "[]").is_err_and(|it| it.contains("not a JSON object")));
     }
 }

@@ -2,26 +2,27 @@
 
 use std::process::ExitCode;
 
+use crate::terminal;
+
 /// An exit code. The numbers are documented and do not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
     /// Done.
     Ok,
-    /// Something went wrong, or there was nothing to do.
+    /// An error, or nothing to do.
     Error,
     /// The command line is wrong.
     Usage,
-    /// The most requests in a row were made with more to do, the model repeated a failing
-    /// call, or an answer was cut by its token limit.
+    /// A limit was reached: requests in a row, the same failing call, or tokens of an answer.
     Limit,
-    /// A call was refused, or there was no way to ask about it.
+    /// A call was denied, or its question had no answer.
     Denied,
-    /// The user stopped it.
+    /// The user cancelled.
     Cancelled,
 }
 
 impl Code {
-    /// The number.
+    /// Returns the number.
     pub fn number(self) -> u8 {
         match self {
             Self::Ok => 0,
@@ -29,9 +30,15 @@ impl Code {
             Self::Usage => 2,
             Self::Limit => 3,
             Self::Denied => 4,
-            // As a shell says that a program ended by SIGINT.
+            // As shells report a program that SIGINT ended.
             Self::Cancelled => 130,
         }
+    }
+
+    /// Prints a message on standard error and returns the code.
+    pub fn report(self, message: &str) -> ExitCode {
+        terminal::report(message);
+        self.into()
     }
 }
 

@@ -1,20 +1,20 @@
 //! Keeps variables that may be secret out of the environment block of this process, which
-//! other programs can read as `/proc/PID/environ`.
+//! other programs can read in `/proc/PID/environ`.
 //!
-//! The block of a running process cannot be changed. So the watcher starts itself again,
-//! in the same process, without them, and hands them to the process that works; both get
-//! them in a file in memory. It comes with the true standard input in a message on a
-//! socket, which is the standard input until it is read: an open file can be taken
-//! from a message without unsafe code, and nothing else can open it meanwhile.
+//! The block of a running process cannot be changed. So the watcher replaces itself by the
+//! same program without these variables. It receives them in a file in memory and passes
+//! that on to the worker. The file and the real standard input are sent over a socket, which
+//! is the standard input until they are received: this needs no unsafe code, and no other
+//! process can open the file.
 //!
-//! Only on Linux: elsewhere there are no such files.
+//! Only on Linux, because other systems have no such files.
 
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{Variables, start_without_secrets};
 #[cfg(target_os = "linux")]
 pub use linux::{Variables, start_without_secrets};
 
-/// The first argument of a process that finds a message at its standard input.
+/// The first argument of a process that receives variables from its standard input.
 pub const FLAG: &str = "--variables-on-stdin";
 
 #[cfg(target_os = "linux")]
@@ -37,17 +37,16 @@ mod linux {
 
     use super::FLAG;
 
-    /// Variables that the environment block lacks, in a file in memory.
+    /// Variables that were removed from the environment block, in a file in memory.
     #[derive(Debug)]
     pub struct Variables(File);
 
-    /// Starts this program again in this process, with the same arguments after [`FLAG`]
-    /// and without variables that may be secret; `words` are those arguments. Returns
-    /// when there are none.
+    /// Replaces this process by the same program with [`FLAG`] and `words` as arguments, and
+    /// without variables that may be secret. Returns if there are none.
     ///
     /// # Errors
     ///
-    /// It cannot be done on this machine; the process is as it was.
+    /// The system refused; the process is unchanged.
     pub fn start_without_secrets(words: &[OsString]) -> io::Result<()> {
         let secrets = tools::secret_variables();
         if secrets.is_empty() {
@@ -67,12 +66,12 @@ mod linux {
     }
 
     impl Variables {
-        /// Takes the file from the message at standard input, and has standard input be
-        /// what the message says.
+        /// Receives the file from the socket at standard input, and the real standard input,
+        /// which replaces the socket.
         ///
         /// # Errors
         ///
-        /// There is no such message.
+        /// Standard input is no such socket.
         pub fn receive() -> io::Result<Self> {
             let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(2))];
             let mut files = RecvAncillaryBuffer::new(&mut space);
@@ -95,11 +94,11 @@ mod linux {
             Ok(Self(File::from(file)))
         }
 
-        /// Makes them variables of this process.
+        /// Adds the variables to those of this process, see [`tools::variable`].
         ///
         /// # Errors
         ///
-        /// They cannot be read.
+        /// The file cannot be read.
         pub fn add(mut self) -> io::Result<()> {
             let mut bytes = Vec::new();
             self.0.rewind()?;
@@ -108,12 +107,12 @@ mod linux {
             Ok(())
         }
 
-        /// Hands them to `command`, together with our standard input. [`FLAG`] becomes
-        /// its next argument.
+        /// Sends the file and our standard input to `command`, and adds [`FLAG`] to its
+        /// arguments.
         ///
         /// # Errors
         ///
-        /// They cannot be sent.
+        /// The system refused.
         pub fn hand_to(&self, command: &mut Command) -> io::Result<()> {
             let (ours, theirs) = socketpair(
                 AddressFamily::UNIX,
@@ -125,7 +124,7 @@ mod linux {
             let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(2))];
             let mut message = SendAncillaryBuffer::new(&mut space);
             message.push(SendAncillaryMessage::ScmRights(&files));
-            // Files travel with at least one byte.
+            // A message with files needs at least one byte.
             sendmsg(
                 ours,
                 &[IoSlice::new(&[0])],
@@ -144,7 +143,7 @@ mod elsewhere {
     use std::io;
     use std::process::Command;
 
-    /// There are none on this system.
+    /// Never exists on this system.
     #[derive(Debug)]
     pub enum Variables {}
 

@@ -39,13 +39,14 @@ use self::outcome::Outcome;
 use self::output::Output;
 use self::signals::Signals;
 use self::stdin_prompt::Answers;
+use crate::commands::current_folder;
 use crate::editor::Editor;
 use crate::exit_code::Code;
 use crate::frontend::buffer::TextBuffer;
 use crate::host::Host;
 use crate::lease::Lease;
 use crate::protocol::*;
-use crate::terminal;
+use crate::runtime;
 
 pub use self::compose::{call, fenced};
 pub use self::file::ChatFile;
@@ -64,11 +65,11 @@ pub enum Chat {
         /// What the user says first.
         message: Option<String>,
     },
-    /// One that is typed here.
-    Typed {
+    /// A new chat.
+    New {
         /// Its text.
         lines: Vec<String>,
-        /// A new file to keep it in.
+        /// The file for it, which must not exist.
         keep: Option<PathBuf>,
     },
 }
@@ -100,33 +101,15 @@ pub struct Job {
 
 /// Presses Ctrl-] in a chat and stays until it rests.
 pub fn run(job: Job) -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            terminal::tell(&format!(
-                "The program could not start its runtime: {error}."
-            ));
-            return ExitCode::FAILURE;
-        }
-    };
-    let code = runtime.block_on(async {
+    let ran = runtime::block_on(async {
         let (sender, calls) = mpsc::unbounded_channel();
-        match Front::open(job, sender) {
-            Ok(front) => front.live(calls).await,
-            Err(problem) => {
-                terminal::tell(&problem);
-                Code::Error
-            }
-        }
+        Ok::<_, String>(Front::open(job, sender)?.live(calls).await)
     });
-    // Nothing is waited for: a thread may be reading standard input for ever.
-    runtime.shutdown_background();
     tools::end_descendants();
-    code.into()
+    match ran.and_then(|code| code) {
+        Ok(code) => code.into(),
+        Err(problem) => Code::Error.report(&problem),
+    }
 }
 
 /// See the module.
@@ -163,8 +146,7 @@ struct Front {
 impl Front {
     /// Opens the chat and presses the key.
     fn open(job: Job, calls: mpsc::UnboundedSender<FrontendCall>) -> Result<Self, String> {
-        let folder = std::env::current_dir()
-            .map_err(|error| format!("The current folder is gone: {error}."))?;
+        let folder = current_folder()?;
         let dry_run = job.dry_run;
         let editor = Editor::new(InProcess {
             calls,
@@ -196,7 +178,7 @@ impl Front {
         front.configure(job.options, job.config, job.approve);
         match job.chat {
             Chat::File { path, message } => front.open_file(&path, message.as_deref())?,
-            Chat::Typed { lines, keep } => {
+            Chat::New { lines, keep } => {
                 if let Some(path) = keep {
                     front.keep_in(&path)?;
                 }

@@ -1,4 +1,4 @@
-//! `flemma local`: how to get a llama.cpp server and a model, and what is there.
+//! `flemma local`: explains how to get a llama.cpp server and a model, and looks for the server.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ The provider \"local\" runs a model on this machine, without a network.
      otherwise     a release of github.com/ggml-org/llama.cpp, unpacked; name the
                    program in parameters.local.server, or put it on $PATH
 2. A model as a GGUF file that can call tools, such as a Qwen3 or gpt-oss in a
-   quantization that fits: its size on disk is about the memory it takes.
+   quantization that fits: it takes about as much memory as on disk.
 3. In your configuration:
 
      require(\"flemma\").setup({
@@ -27,15 +27,15 @@ The provider \"local\" runs a model on this machine, without a network.
      })
 ";
 
-/// Prints the guide, and whether `llama-server` is found.
+/// Prints the guide, and where `llama-server` is.
 pub fn print() -> ExitCode {
     let path = tools::variable_os("PATH").unwrap_or_default();
     let found: Option<PathBuf> = std::env::split_paths(&path)
         .map(|folder| folder.join("llama-server"))
         .find(|file| file.is_file());
-    let here = match found {
-        Some(file) => format!("llama-server is here: {}", file.display()),
+    let found = match found {
+        Some(file) => format!("llama-server was found: {}", file.display()),
         None => "llama-server is not on $PATH.".to_owned(),
     };
-    stdout::print(&format!("{GUIDE}\n{here}")).into()
+    stdout::print(&format!("{GUIDE}\n{found}")).into()
 }

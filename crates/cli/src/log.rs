@@ -1,4 +1,4 @@
-//! `flemma log`: prints the end of the log of decisions.
+//! `flemma log`: prints the last records of the audit log.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ pub fn print(count: usize, as_json: bool) -> ExitCode {
     let written = Audit::open(&state_dir::path())
         .read_last(count)
         .and_then(|log| {
-            log.problems.iter().for_each(|it| terminal::tell(it));
+            log.problems.iter().for_each(|it| terminal::report(it));
             write_records(&log, as_json)?;
             Ok(log.problems.is_empty())
         });
@@ -23,7 +23,7 @@ pub fn print(count: usize, as_json: bool) -> ExitCode {
         // A reader such as `head` closes the pipe early.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            terminal::tell(&format!("The log cannot be shown: {error}."));
+            terminal::report(&format!("The log cannot be shown: {error}."));
             ExitCode::FAILURE
         }
     }

@@ -1,13 +1,11 @@
-//! The `flemma` binary: the host behind the Neovim plugin, and the same for a shell.
+//! The `flemma` binary: the host that the Neovim plugin starts, and the command line.
 //!
-//! Reads the command line and starts what it names. Under `host` standard output is
-//! the wire to Neovim, so nothing prints to it there.
+//! Under `flemma host`, standard output is the channel to Neovim, so nothing may print to it.
 
-mod agree;
-mod agreeing;
 mod arguments;
 mod backends;
 mod commands;
+mod completions;
 mod config;
 mod direct;
 mod exit_code;
@@ -16,12 +14,14 @@ mod headless;
 mod health;
 mod local_guide;
 mod log;
+mod man_pages;
 mod mcp_commands;
+mod runtime;
 mod scaffold;
 mod stdout;
 mod supervise;
 mod terminal;
-mod written;
+mod trust;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -30,14 +30,15 @@ use clap::Parser;
 
 // Modules of other crates, under the names that this crate uses.
 use nvim::host;
-use policy::{frontmatter, options, rules, sandbox, settings, trust};
+use policy::{frontmatter, options, rules, sandbox, settings};
 use session::{
     audit, call_environment, config_dir, credentials, editor, endpoint, frontend, lease,
     mcp_servers, protocol, resolver_calls, scripts, shared, spec,
 };
 use tools::state_dir;
 
-use arguments::{Arguments, Command, OtherThanRun, Tool};
+use arguments::{Arguments, Command, Tool, ToolCommand};
+use supervise::Start;
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os();
@@ -52,54 +53,17 @@ fn main() -> ExitCode {
         Ok(start) => start,
         Err(code) => return code,
     };
-    if let Some(watch_or_work) = for_neovim(&words) {
-        return watch_or_work(start);
-    }
-    let Arguments {
-        inner,
-        collected,
-        command,
-    } = Arguments::parse_from(name.into_iter().chain(words));
-    match command {
-        Command::Host if inner => serve_neovim(collected),
-        Command::Host => supervise::watch_host(start),
-        Command::Local => local_guide::print(),
-        Command::Health => health::print(),
-        Command::Log { count, json } => log::print(count, json),
-        Command::Tools(tools) => commands::tools(tools),
-        Command::Backends { config } => commands::backends(config),
-        Command::Trust(trust) => commands::trust(&trust),
-        Command::Completions { shell } => written::completions(shell),
-        Command::Man { command } => written::manual(command.as_deref()),
-        Command::Tool(Tool {
-            other: Some(OtherThanRun::New(new)),
-            ..
-        }) => scaffold::write(&new),
-        Command::Run(run) if run.command.is_none() => commands::run(run),
-        // What runs tools is watched, so that nothing outlives it.
-        _ if !inner => supervise::watch_command(start),
-        Command::Send(send) => {
-            supervise::follow_watcher(collected);
-            commands::send(send)
-        }
-        Command::Run(run) => {
-            supervise::follow_watcher(collected);
-            commands::run(run)
-        }
-        Command::Tool(tool) => {
-            supervise::follow_watcher(collected);
-            commands::tool(tool)
-        }
-        Command::Mcp(mcp) => {
-            supervise::follow_watcher(collected);
-            mcp_commands::command(mcp)
-        }
+    match host_command(&words) {
+        Some(serve_or_watch) => serve_or_watch(start),
+        None => run(Arguments::parse_from(name.into_iter().chain(words)), start),
     }
 }
 
-/// What the plugin starts, and what that starts: read without all that a command line can
-/// say, which takes half a megabyte in each of the two processes.
-fn for_neovim(words: &[OsString]) -> Option<fn(supervise::Start) -> ExitCode> {
+/// Returns the function for the arguments that the plugin and the watcher use.
+///
+/// clap is not asked, because its definition of the whole command line takes half a megabyte
+/// in each of the two processes.
+fn host_command(words: &[OsString]) -> Option<fn(Start) -> ExitCode> {
     let words: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
     match *words?.as_slice() {
         ["host"] => Some(supervise::watch_host),
@@ -109,7 +73,46 @@ fn for_neovim(words: &[OsString]) -> Option<fn(supervise::Start) -> ExitCode> {
     }
 }
 
-/// Serves the Neovim at our standard streams. `collected` is whether the watcher collects
+/// Runs a command that starts no tool, or has the watcher run it.
+fn run(arguments: Arguments, start: Start) -> ExitCode {
+    match arguments.command {
+        Command::Host if arguments.inner => serve_neovim(arguments.collected),
+        Command::Host => supervise::watch_host(start),
+        Command::Local => local_guide::print(),
+        Command::Health => health::print(),
+        Command::Log { count, json } => log::print(count, json),
+        Command::Tools(tools) => commands::tools(tools),
+        Command::Backends { config } => commands::backends(config),
+        Command::Trust(arguments) => trust::command(&arguments),
+        Command::Completions { shell } => completions::print(shell),
+        Command::Man { command } => man_pages::print(command.as_deref()),
+        Command::Tool(Tool {
+            command: Some(ToolCommand::New(new)),
+            ..
+        }) => scaffold::write(&new),
+        Command::Run(run) if run.command.is_none() => commands::list_commands(),
+        // All others run tools. The watcher ends whatever these leave running.
+        _ if !arguments.inner => supervise::watch_command(start),
+        command => {
+            supervise::follow_watcher(arguments.collected);
+            run_tools(command)
+        }
+    }
+}
+
+/// Runs a command that starts tools.
+fn run_tools(command: Command) -> ExitCode {
+    match command {
+        Command::Send(send) => commands::send(send),
+        Command::Run(run) => commands::run(run),
+        Command::Tool(tool) => commands::tool(tool),
+        Command::Mcp(mcp) => mcp_commands::command(mcp),
+        // `run` handles all others.
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// Serves the Neovim at the standard streams. `collected` is true if the watcher collects
 /// orphans.
 fn serve_neovim(collected: bool) -> ExitCode {
     supervise::follow_watcher(collected);

@@ -1,13 +1,15 @@
-//! `flemma mcp`: the tools as a server for other programs, and the configured servers.
+//! `flemma mcp`: serves our tools over the Model Context Protocol, and manages the
+//! configured servers.
 
 mod notices;
+mod offered;
 mod serve;
 mod servers;
 
 use std::process::ExitCode;
 
 use crate::arguments::{Mcp, McpCommand};
-use crate::config::Given;
+use crate::config::Flags;
 
 /// `flemma mcp`
 pub fn command(mcp: Mcp) -> ExitCode {
@@ -18,13 +20,13 @@ pub fn command(mcp: Mcp) -> ExitCode {
             tools_dir,
             config,
         } => {
-            let given = Given {
+            let flags = Flags {
                 file: config,
                 approve,
                 tools_dir,
-                ..Given::default()
+                ..Flags::default()
             };
-            serve::serve(http, &given)
+            serve::serve(http, &flags)
         }
         McpCommand::List {
             server,

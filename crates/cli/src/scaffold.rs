@@ -1,4 +1,4 @@
-//! `flemma tool new`: a tool of the user's own that works at once, to go on from.
+//! `flemma tool new`: creates a script tool that works, as a start for the user's own.
 
 use std::fs;
 use std::io;
@@ -11,9 +11,8 @@ use crate::arguments::{Language, NewTool};
 use crate::config_dir;
 use crate::exit_code::Code;
 use crate::scripts::TAKEN;
-use crate::terminal;
 
-/// What stands in the `tool.toml`, but for the script's name.
+/// The `tool.toml`; `SCRIPT` is replaced by the script's name.
 const MANIFEST: &str = include_str!("scaffold/tool.toml");
 const PYTHON: &str = include_str!("scaffold/script.py");
 const BASH: &str = include_str!("scaffold/script.sh");
@@ -22,34 +21,29 @@ const BASH: &str = include_str!("scaffold/script.sh");
 pub fn write(new: &NewTool) -> ExitCode {
     let own = || config_dir::path().map(|folder| folder.join("tools"));
     let Some(root) = new.tools_dir.clone().or_else(own) else {
-        return fail("There is no home folder. Name a folder with --tools-dir.");
+        return Code::Error.report("There is no home folder. Name a folder with --tools-dir.");
     };
-    match tool(&root, &new.name, new.lang) {
+    match create(&root, &new.name, new.lang) {
         Ok(folder) => {
             eprintln!("{}", next_steps(new, &folder));
             Code::Ok.into()
         }
-        Err(problem) => fail(&problem),
+        Err(problem) => Code::Error.report(&problem),
     }
 }
 
-fn fail(problem: &str) -> ExitCode {
-    terminal::tell(problem);
-    Code::Error.into()
-}
-
-/// Writes the tool's folder, or nothing.
-fn tool(root: &Path, name: &str, language: Language) -> Result<PathBuf, String> {
+/// Writes the tool's folder and returns its path.
+fn create(root: &Path, name: &str, language: Language) -> Result<PathBuf, String> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    if !begins || !name.chars().all(is_word) || name.len() > 64 {
+    let has_start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if !has_start || !name.chars().all(is_word) || name.len() > 64 {
         return Err(format!(
-            "{name:?} cannot be a tool's name, so nothing was written. Use a letter, then letters, digits, _ and -."
+            "{name:?} is not a valid tool name, so nothing was written. Use a letter, then letters, digits, _ and -."
         ));
     }
     if TAKEN.contains(&name) {
         return Err(format!(
-            "`flemma tool {name}` means something else, so nothing was written. Choose another name."
+            "`flemma tool {name}` is another command, so nothing was written. Choose another name."
         ));
     }
     let folder = root.join(name);
@@ -66,7 +60,7 @@ fn tool(root: &Path, name: &str, language: Language) -> Result<PathBuf, String> 
     match written {
         Ok(()) => Ok(folder),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(format!(
-            "{shown} is there already, so nothing was written. Choose another name, or remove it."
+            "{shown} exists, so nothing was written. Choose another name, or remove it."
         )),
         Err(error) => Err(format!("{shown} cannot be written: {error}.")),
     }
@@ -79,13 +73,13 @@ fn next_steps(new: &NewTool, folder: &Path) -> String {
     });
     let mut steps = format!(
         "Your tool is in {}. Try it:\n\n  flemma tool {name} '{{\"name\": \"Ann\"}}' --approve {name}{elsewhere}\n\n\
-         Then change its two files; what you write counts at the next call.",
+         Then change its two files. The next call uses what you saved.",
         folder.display()
     );
     if new.tools_dir.is_some() {
-        steps.push_str(" Neovim finds it when tools.script_paths names the folder.");
+        steps.push_str(" For Neovim, add the folder to tools.script_paths.");
     } else {
-        steps.push_str(" Neovim has it already.");
+        steps.push_str(" Neovim has the tool already.");
     }
     if let Some(problem) = first_problem(folder) {
         steps.push_str(&format!("\n\n{problem}."));
@@ -93,7 +87,7 @@ fn next_steps(new: &NewTool, folder: &Path) -> String {
     steps
 }
 
-/// What keeps the new tool from being used, such as another one of its name.
+/// Returns why the new tool cannot be used, such as another tool with its name.
 fn first_problem(folder: &Path) -> Option<String> {
     let mut tools = ScriptFolder::new(ScriptRoot {
         root: folder.parent()?.to_owned(),

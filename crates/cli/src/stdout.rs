@@ -1,16 +1,17 @@
-//! Standard output of the command line. What cannot be written is an error, except where
-//! its reader has gone: that one has seen enough.
+//! Standard output of the command line. Failing to write is an error, unless the reader has
+//! closed the pipe, as `head` does.
 
 use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
 
 use crate::exit_code::Code;
 use crate::terminal;
 
-/// Writes all of a text now.
+/// Writes and flushes a text.
 ///
 /// # Errors
 ///
-/// It could not be written, for another reason than that no process reads it.
+/// Writing failed for another reason than a closed pipe.
 pub fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -19,18 +20,24 @@ pub fn write(text: &str) -> io::Result<()> {
     }
 }
 
-/// Prints what a command was asked for, with a line end behind it.
+/// Prints a text and a line end.
 pub fn print(text: &str) -> Code {
     match write(&format!("{}\n", terminal::for_stdout(text))) {
         Ok(()) => Code::Ok,
         Err(error) => {
-            terminal::tell(&lost(&error));
+            terminal::report(&problem(&error));
             Code::Error
         }
     }
 }
 
-/// Says on standard error what became of the output.
-pub fn lost(error: &io::Error) -> String {
+/// Prints a generated page with exactly one line end.
+pub fn print_page(page: &[u8]) -> ExitCode {
+    let page = String::from_utf8_lossy(page);
+    print(page.trim_end_matches('\n')).into()
+}
+
+/// Returns the message for output that could not be written.
+pub fn problem(error: &io::Error) -> String {
     format!("The output could not be written: {error}.")
 }

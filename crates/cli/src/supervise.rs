@@ -1,9 +1,9 @@
-//! Nothing outlives the host: a small process that watches the one that works.
+//! The watcher: a small process that starts the worker and ends everything it leaves running.
 //!
-//! The watcher adopts whatever the worker leaves behind, because it is their
-//! nearest ancestor that collects orphans. When the worker dies in whatever way,
-//! the watcher ends all of them. When the watcher dies, the worker is sent
-//! SIGTERM and ends its calls itself. Knows nothing of Neovim or of tools.
+//! The watcher adopts orphans of the worker, because it is their nearest ancestor that
+//! collects orphans. When the worker ends, for whatever reason, the watcher ends them all.
+//! When the watcher dies, the worker gets SIGTERM and ends its calls itself. Independent of
+//! Neovim and of tools.
 
 use std::ffi::OsString;
 use std::io;
@@ -17,25 +17,25 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::handover::{self, Variables};
 
-/// The argument of the process that works.
+/// The argument that makes a process the worker.
 const INNER: &str = "--inner";
 
-/// What a process of ours was started with.
+/// The arguments and variables of a watcher or worker.
 #[derive(Debug)]
 pub struct Start {
-    /// Its arguments without its name.
+    /// The arguments, without the program's name.
     words: Vec<OsString>,
-    /// Variables for the worker that our environment block lacks.
+    /// Variables for the worker that were removed from our environment block.
     variables: Option<Variables>,
 }
 
-/// Closes this process to others and finds out what it was started with. `words` are its
-/// arguments without its name; what only processes of ours say to each other is removed
-/// from them. Those of the worker become its variables at once.
+/// Closes this process to others and reads what it was started with. Removes internal flags
+/// from `words`, the arguments without the program's name. In the worker, adds the variables
+/// to the environment.
 ///
 /// # Errors
 ///
-/// The process that started this one did not hand over what it says.
+/// The starting process announced variables but did not send them.
 pub fn start(words: &mut Vec<OsString>) -> Result<Start, ExitCode> {
     close_to_others();
     let is = |word: Option<&OsString>, what: &str| word.is_some_and(|word| word == what);
@@ -50,7 +50,7 @@ pub fn start(words: &mut Vec<OsString>) -> Result<Start, ExitCode> {
             Ok(Some(received))
         });
         variables = received.map_err(|error| {
-            eprintln!("flemma: The variables of the environment did not arrive: {error}.");
+            eprintln!("flemma: The environment variables did not arrive: {error}.");
             ExitCode::FAILURE
         })?;
     }
@@ -58,21 +58,21 @@ pub fn start(words: &mut Vec<OsString>) -> Result<Start, ExitCode> {
     Ok(Start { words, variables })
 }
 
-/// Starts the host with our own standard streams and waits for its end.
+/// Starts the host with our standard streams and waits for its end.
 pub fn watch_host(start: Start) -> ExitCode {
     let start = start.without_secrets();
     ended(start_worker(start).and_then(wait))
 }
 
-/// Likewise for a command of the command line, to which signals are passed on.
+/// Starts a command in a worker, passes signals on to it, and waits for its end.
 pub fn watch_command(start: Start) -> ExitCode {
     let start = start.without_secrets();
     ended(watch_and_pass_on(start))
 }
 
 impl Start {
-    /// Starts this program again in this process, without secrets in its environment
-    /// block. Returns when it has none, or when that does not work.
+    /// Replaces this process by one without secrets in its environment block. Returns if it
+    /// has none, or if that fails.
     fn without_secrets(self) -> Self {
         if self.variables.is_none()
             && let Err(error) = handover::start_without_secrets(&self.words)
@@ -85,7 +85,7 @@ impl Start {
     }
 }
 
-/// This program, with the arguments that it was given, as the one that works.
+/// Starts this program with the same arguments as the worker.
 fn start_worker(start: Start) -> io::Result<Child> {
     let collected = adopt_orphans().then_some("--collected");
     let mut worker = Command::new(std::env::current_exe()?);
@@ -102,15 +102,17 @@ fn watch_and_pass_on(start: Start) -> io::Result<ExitStatus> {
     let pass_on = pass_on_signals(&runtime, pid)?;
     let worker = start_worker(start)?;
     let id = i32::try_from(worker.id()).ok();
-    // The one who listens waits for it.
+    // `pass_on` waits for the ID before it handles a signal.
     let _ = pids.send(id.and_then(Pid::from_raw));
     std::thread::spawn(move || runtime.block_on(pass_on));
     wait(worker)
 }
 
-/// A Ctrl-C on the terminal reaches the worker as well as us, one that a program sends
-/// only us. So it ignores its own and goes by what is passed on from here. From this
-/// call on no signal ends us.
+/// Returns a future that passes signals on to the worker, whose ID comes through `pid`. No
+/// signal ends this process after the call.
+///
+/// Ctrl-C on a terminal reaches the worker too, but a signal of another program reaches only
+/// us. So the worker ignores interrupts and obeys what it gets from here.
 fn pass_on_signals(
     runtime: &Runtime,
     pid: std::sync::mpsc::Receiver<Option<Pid>>,
@@ -129,7 +131,7 @@ fn pass_on_signals(
                 _ = terminates.recv() => Signal::TERM,
                 _ = hang_ups.recv() => Signal::TERM,
             };
-            // One that is gone is being collected.
+            // Fails only for a worker that has ended, and `wait` collects that.
             let _ = kill_process(pid, signal);
         }
     })
@@ -146,8 +148,8 @@ fn ended(status: io::Result<ExitStatus>) -> ExitCode {
     }
 }
 
-/// Waits for the worker, and collects what its calls left behind and ended since:
-/// the worker takes every child of ours but itself for something that still runs.
+/// Waits for the worker. Also collects orphans of its calls that have ended, because the
+/// worker takes each of our other children for a process that still runs.
 fn wait(mut worker: Child) -> io::Result<ExitStatus> {
     use rustix::process::{WaitOptions, wait};
     use std::os::unix::process::ExitStatusExt;
@@ -162,9 +164,8 @@ fn wait(mut worker: Child) -> io::Result<ExitStatus> {
     }
 }
 
-/// Asks to be told when the watcher is gone, and has commands leashed that no sandbox
-/// holds. Called by the worker first of all; `collected` is whether orphans go to the
-/// watcher.
+/// Ends this process with the watcher, and leashes commands without a sandbox. The worker
+/// calls it first. `collected` is true if the watcher collects orphans.
 pub fn follow_watcher(collected: bool) {
     match std::env::current_exe() {
         Ok(program) => tools::leash_with(program),
@@ -181,8 +182,8 @@ pub fn follow_watcher(collected: bool) {
     }
 }
 
-/// Keeps other processes of the user from reading the memory and the environment of this
-/// one, where keys are. Root can read them all the same.
+/// Keeps other processes of the user from reading the memory and environment of this one,
+/// which contain keys. Root can still read them.
 fn close_to_others() {
     #[cfg(target_os = "linux")]
     if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
@@ -190,7 +191,8 @@ fn close_to_others() {
     }
 }
 
-/// Whether it worked; where it did not, commands are looked for one by one.
+/// Makes this process collect orphans. If it returns false, calls search for their processes
+/// themselves.
 fn adopt_orphans() -> bool {
     #[cfg(target_os = "linux")]
     match rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
@@ -200,12 +202,12 @@ fn adopt_orphans() -> bool {
     false
 }
 
-/// The worker's exit code; 128 and the signal's number when one killed it, as in
-/// a shell.
+/// Returns the worker's exit code, or 128 plus the number of the signal that killed it, as
+/// in a shell.
 fn exit_code(status: ExitStatus) -> ExitCode {
     use std::os::unix::process::ExitStatusExt;
     let signal = status.signal().map(|signal| match signal {
-        // An interrupt that came before the worker listened.
+        // An interrupt that was passed on before the worker handled signals.
         it if it == Signal::USR1.as_raw() => 128 + Signal::INT.as_raw(),
         it => 128 + it,
     });

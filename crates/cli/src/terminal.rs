@@ -1,15 +1,14 @@
-//! Text for a terminal, in which nothing moves the cursor, recolors what follows, hides,
-//! or shows in another order than it is written. Models, tools and files say such things.
+//! Text that is safe to print on a terminal: models, tools, and files may contain characters
+//! that move the cursor, change colors, hide text, or reorder it.
 //!
-//! What goes to a terminal or to standard error is spelled out. Text in a pipe or a file
-//! stays as it is, byte by byte. JSON is escaped everywhere, which changes no value.
+//! Output to a terminal and to standard error shows such characters as text. Output to a pipe
+//! or a file is unchanged. JSON is always escaped, which changes no value.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
 
-/// Text with its control characters spelled out: `^[` for those of ASCII, `<202e>` for
-/// others. Line ends and tabs stay.
+/// Replaces special characters by `^[` (ASCII) or `<202e>` (others). Keeps line ends and tabs.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_special) {
         return Cow::Borrowed(text);
@@ -32,7 +31,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Text for standard output: [`visible`] on a terminal, else as it is.
+/// Returns text for standard output: [`visible`] on a terminal, otherwise unchanged.
 pub fn for_stdout(text: &str) -> Cow<'_, str> {
     match io::stdout().is_terminal() {
         true => visible(text),
@@ -40,7 +39,7 @@ pub fn for_stdout(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// JSON text in which such characters are escaped: the same value, wherever it is shown.
+/// Escapes special characters in JSON text.
 pub fn json(text: &str) -> Cow<'_, str> {
     if !text.contains(is_special) {
         return Cow::Borrowed(text);
@@ -58,14 +57,14 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Says something on standard error.
-pub fn tell(text: &str) {
-    // Where this cannot be written either, the exit code says it.
+/// Prints a message on standard error.
+pub fn report(text: &str) {
+    // If this fails too, the exit code still reports the error.
     drop(writeln!(io::stderr(), "flemma: {}", visible(text)));
 }
 
-/// Whether a terminal would obey a character, or show nothing or another order for it.
-/// Joiners and selectors stay: scripts and emoji are written with them.
+/// Returns true if a terminal would interpret, hide, or reorder by a character. Joiners and
+/// variation selectors are not special, because scripts and emoji need them.
 fn is_special(char: char) -> bool {
     let is_control = char.is_control() && !matches!(char, '\n' | '\t');
     is_control
@@ -80,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_a_model_says_moves_the_cursor_or_turns_words_around() {
+    fn no_text_of_a_model_moves_the_cursor_or_reorders_words() {
         for (text, shown) in [
             ("a\u{1b}[31m\tb\r\n\u{9b}\u{7f}", "a^[[31m\tb^M\n<9b>^?"),
             ("rm \u{202e}txt.\u{2066}", "rm <202e>txt.<2066>"),

@@ -1,7 +1,7 @@
-//! The process between the host and a command that no sandbox holds.
+//! The leash: the process between the host and a command without a sandbox.
 //!
-//! `flemma --leash` does the same. A program of its own starts in a third of the time,
-//! because the dynamic linker has little to relocate.
+//! `flemma --leash` does the same, but this program starts in a third of the time, because
+//! the dynamic linker has little to relocate.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

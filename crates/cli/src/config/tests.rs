@@ -3,17 +3,17 @@
 use super::*;
 use chat::approval::Decision;
 
-fn with(file: &str, given: Given) -> Result<Config, String> {
+fn with(file: &str, flags: Flags) -> Result<Config, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.toml");
     std::fs::write(&path, file).unwrap();
-    let given = Given {
+    let flags = Flags {
         file: Some(path),
-        ..given
+        ..flags
     };
-    read(&given, &Registry::builtin()).map_err(|wrong| match wrong {
-        Wrong::Usage(problems) => format!("usage: {}", problems.join(" ")),
-        Wrong::File(problems) => {
+    read(&flags, &Registry::builtin()).map_err(|error| match error {
+        ConfigError::Usage(problems) => format!("usage: {}", problems.join(" ")),
+        ConfigError::File(problems) => {
             let all = problems.join(" ");
             all.replace(&*folder.path().to_string_lossy(), "")
         }
@@ -42,7 +42,7 @@ fn the_file_takes_the_options_of_its_scope_and_no_others() {
             continue;
         };
         let file = format!("{path} = {}\n", as_toml(default));
-        let read = with(&file, Given::default());
+        let read = with(&file, Flags::default());
         count += 1;
         match read {
             Ok(config) if option.is_in(Scope::ConfigFile) => {
@@ -61,7 +61,7 @@ fn a_number_without_an_end_is_refused_with_its_name() {
     let file = folder.path().join("config.toml");
     for number in ["inf", "-inf", "nan"] {
         std::fs::write(&file, format!("[parameters]\ntimeout = {number}\n")).unwrap();
-        let Err(Wrong::File(problems)) = read_file(&file, true) else {
+        let Err(ConfigError::File(problems)) = file::parse(&file, true) else {
             panic!("{number}");
         };
         assert!(
@@ -70,19 +70,19 @@ fn a_number_without_an_end_is_refused_with_its_name() {
         );
     }
     std::fs::write(&file, "[parameters]\ntimeout = 1.5\n").unwrap();
-    let options = read_file(&file, true).unwrap();
+    let options = file::parse(&file, true).unwrap();
     assert_eq!(options, json!({"parameters": {"timeout": 1.5}}));
 }
 
 #[test]
 fn a_file_takes_the_options_of_setup_and_the_command_line_wins() {
     let file = "provider = \"tutor\"\nmodel = \"m\"\n[parameters]\ntemperature = 0.5\n[tools.autopilot]\nmax_turns = 7\n";
-    let given = Given {
+    let flags = Flags {
         provider: Some("openai_compatible".to_owned()),
         max_turns: Some(2),
-        ..Given::default()
+        ..Flags::default()
     };
-    let settings = with(file, given).unwrap().settings;
+    let settings = with(file, flags).unwrap().settings;
     assert_eq!(settings.provider, "openai_compatible");
     assert_eq!(settings.tools.autopilot.max_turns, 2);
     assert_eq!(settings.parameter("x", "temperature"), Some(&json!(0.5)));
@@ -91,12 +91,12 @@ fn a_file_takes_the_options_of_setup_and_the_command_line_wins() {
 #[test]
 fn another_provider_does_not_get_the_model_of_the_files_own() {
     let model = |file: &str, provider: &str, model: Option<&str>| {
-        let given = Given {
+        let flags = Flags {
             provider: Some(provider.to_owned()),
             model: model.map(str::to_owned),
-            ..Given::default()
+            ..Flags::default()
         };
-        with(file, given).unwrap().settings.model
+        with(file, flags).unwrap().settings.model
     };
     let own = Some("claude-opus-4-1".to_owned());
     for file in [
@@ -115,11 +115,11 @@ fn another_provider_does_not_get_the_model_of_the_files_own() {
 fn a_preset_named_on_the_command_line_beats_the_provider_of_the_file() {
     let file = "provider = \"openai\"\n[presets]\n\"$fast\" = \"gemini g-1 thinking=low\"\n";
     let model = Some("$fast".to_owned());
-    let given = Given {
+    let flags = Flags {
         model: model.clone(),
-        ..Given::default()
+        ..Flags::default()
     };
-    let settings = with(file, given).unwrap().settings;
+    let settings = with(file, flags).unwrap().settings;
     assert_eq!(
         (settings.provider.as_str(), settings.model.as_deref()),
         ("gemini", Some("g-1"))
@@ -127,10 +127,10 @@ fn a_preset_named_on_the_command_line_beats_the_provider_of_the_file() {
     let provider = Some("openai".to_owned());
     let problem = with(
         file,
-        Given {
+        Flags {
             model,
             provider,
-            ..Given::default()
+            ..Flags::default()
         },
     )
     .unwrap_err();
@@ -142,12 +142,12 @@ fn a_preset_named_on_the_command_line_beats_the_provider_of_the_file() {
 
 #[test]
 fn without_rules_only_what_changes_nothing_runs() {
-    let policy = with("", Given::default()).unwrap().settings.policy();
+    let policy = with("", Flags::default()).unwrap().settings.policy();
     assert_eq!(policy.decide("read"), Some(Decision::Approve));
     assert_eq!(policy.decide("calculator"), Some(Decision::Approve));
     assert_eq!(policy.decide("write"), None);
     let own = "[tools]\nauto_approve = [\"$default\"]\n";
-    let policy = with(own, Given::default()).unwrap().settings.policy();
+    let policy = with(own, Flags::default()).unwrap().settings.policy();
     assert_eq!(policy.decide("write"), Some(Decision::Approve));
     assert_eq!(policy.decide("calculator"), None);
 }
@@ -165,12 +165,12 @@ fn what_is_wrong_is_named_with_its_place() {
         ),
         ("provider = \n", "/config.toml, line 1: "),
     ] {
-        let error = with(file, Given::default()).unwrap_err();
+        let error = with(file, Flags::default()).unwrap_err();
         assert!(error.starts_with(said), "{error}");
     }
-    let approving = |name: &str| Given {
+    let approving = |name: &str| Flags {
         approve: vec![name.to_owned()],
-        ..Given::default()
+        ..Flags::default()
     };
     let error = with("", approving("task")).unwrap_err();
     assert_eq!(
@@ -192,7 +192,7 @@ fn what_is_wrong_is_named_with_its_place() {
 #[test]
 fn a_name_whose_tool_is_gone_is_left_out_and_stops_nothing() {
     let file = "[tools]\nauto_approve = [\"bashy\", \"read\", \"far_away\"]\n";
-    let config = with(file, Given::default()).unwrap();
+    let config = with(file, Flags::default()).unwrap();
     assert_eq!(
         config.settings.policy().decide("read"),
         Some(Decision::Approve)
@@ -211,7 +211,7 @@ fn a_name_whose_tool_is_gone_is_left_out_and_stops_nothing() {
     // A denial that cannot be read must not mean that nothing is denied.
     let file =
         "[tools]\nauto_approve = [\"read\", \"$x\"]\n[tools.presets.\"$x\"]\ndeny = [\"bsh\"]\n";
-    let config = with(file, Given::default()).unwrap();
+    let config = with(file, Flags::default()).unwrap();
     assert_eq!(config.settings.policy().decide("read"), None);
     assert!(!config.warnings.is_empty());
 }
@@ -219,7 +219,7 @@ fn a_name_whose_tool_is_gone_is_left_out_and_stops_nothing() {
 #[test]
 fn models_can_look_for_tools_whatever_is_listed() {
     let decide = |file: &str| {
-        let policy = with(file, Given::default()).unwrap().settings.policy();
+        let policy = with(file, Flags::default()).unwrap().settings.policy();
         policy.decide("tool_search")
     };
     let approve = Some(Decision::Approve);
@@ -235,11 +235,11 @@ fn models_can_look_for_tools_whatever_is_listed() {
 #[test]
 fn a_preset_of_the_file_can_be_approved() {
     let file = "[tools.presets.\"$mine\"]\napprove = [\"bash\"]\ndeny = [\"write\"]\n";
-    let given = Given {
+    let flags = Flags {
         approve: vec!["$mine".to_owned()],
-        ..Given::default()
+        ..Flags::default()
     };
-    let approve = with(file, given).unwrap().approve;
+    let approve = with(file, flags).unwrap().approve;
     assert_eq!(approve.decide("bash"), Some(Decision::Approve));
     assert_eq!(approve.decide("write"), Some(Decision::Deny));
 }

@@ -19,13 +19,13 @@ const COLUMNS: usize = 160;
 /// What standard output gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Show {
-    /// The model's words as they arrive.
-    Words,
-    /// The words of the last answer that had any, at the end.
-    LastWords,
+    /// The model's text as it arrives.
+    Answers,
+    /// The last answer with text, at the end.
+    LastAnswer,
     /// The results of calls.
     Results,
-    /// JSON lines.
+    /// Events as JSON lines.
     Events,
 }
 
@@ -77,13 +77,13 @@ impl Output {
     /// The model said something.
     pub fn words(&mut self, text: &str) {
         match self.show {
-            Show::Words => {
+            Show::Answers => {
                 if std::mem::take(&mut self.fresh) && self.open_line {
                     self.print("\n");
                 }
                 self.print(text);
             }
-            Show::LastWords => {
+            Show::LastAnswer => {
                 if std::mem::take(&mut self.fresh) {
                     self.words.clear();
                 }
@@ -153,7 +153,7 @@ impl Output {
     }
 
     fn is_talkative(&self) -> bool {
-        matches!(self.show, Show::Words | Show::LastWords)
+        matches!(self.show, Show::Answers | Show::LastAnswer)
     }
 
     /// The host tells the user something.
@@ -187,7 +187,7 @@ impl Output {
     /// Says something on standard error, on one line.
     pub fn tell(&mut self, text: &str) {
         self.finish_line();
-        terminal::tell(&text.replace('\n', " "));
+        terminal::report(&text.replace('\n', " "));
     }
 
     /// Shows a question; the answer is typed behind it.
@@ -222,7 +222,7 @@ impl Output {
         let lost = self.lost.take();
         if let Some(error) = &lost {
             self.open_line = false;
-            self.tell(&stdout::lost(error));
+            self.tell(&stdout::problem(error));
         }
         lost.is_some()
     }

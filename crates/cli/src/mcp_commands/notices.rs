@@ -1,5 +1,5 @@
-//! The front end of the MCP server: it has no chat, and prints notices where they
-//! disturb no protocol.
+//! The front end of the MCP server. It has no chat; notices go to standard error, because the
+//! protocol may use standard output.
 
 use chat::cycle::Notice;
 use tokio::sync::oneshot;
@@ -28,13 +28,13 @@ impl Frontend for NoticesOnly {
 
     fn show(&self, _display: Display) {}
 
-    // The sender is dropped: no answer comes.
+    // Dropping the sender means that no answer comes.
     fn ask(&self, _question: EditorQuestion) -> oneshot::Receiver<EditorReply> {
         oneshot::channel().1
     }
 
     fn notify(&self, _buffer: Option<BufferId>, notice: &Notice) {
-        terminal::tell(&notice.text);
+        terminal::report(&notice.text);
     }
 
     fn emit(&self, _event: SessionEvent) {}

@@ -1,21 +1,22 @@
-//! `flemma mcp list`, `accept` and `trust`: what `:Flemma mcp` does, from a shell.
+//! `flemma mcp list`, `accept`, and `trust`: what `:Flemma mcp` does, from a shell.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use futures::future::join_all;
 use mcp::configured::{Configured, Pins, Project, all, known, one};
 use mcp::{Server, Spec};
 
-use crate::commands::{configured, fail};
-use crate::config::Given;
+use crate::commands::{current_folder, fail};
+use crate::config::{self, Flags};
 use crate::exit_code::Code;
 use crate::mcp_servers::{Trusted, http, pins};
-use crate::{stdout, terminal};
+use crate::{runtime, stdout, terminal};
 
-/// Prints how the servers are, or what one says of its tools; `start` asks them now.
+/// Lists the servers, or describes the named one. If `start` is true, starts them first.
 pub fn list(name: Option<&str>, start: bool, file: Option<PathBuf>) -> ExitCode {
-    let (specs, mut words) = match specs(file) {
+    let (specs, mut warnings) = match specs(file) {
         Ok(found) => found,
         Err(code) => return code,
     };
@@ -25,35 +26,33 @@ pub fn list(name: Option<&str>, start: bool, file: Option<PathBuf>) -> ExitCode 
         .filter(|it| name.is_none_or(|name| it.name == name));
     let servers: Vec<Arc<Server>> = chosen.map(|spec| known(&pins, spec, http)).collect();
     if let (Some(name), []) = (name, servers.as_slice()) {
-        return fail(
-            Code::Usage,
-            &[format!("There is no MCP server \"{name}\".")],
-        );
+        return unknown(name);
     }
-    let shown = block(async {
+    let lines = runtime::block_on(async {
         if start {
-            words.extend(start_all(&servers).await);
-            for server in &servers {
-                keep_if_new(&pins, server, &mut words);
-            }
+            warnings.extend(start_all(&servers, &pins).await);
         }
+        // Here, because the servers end with the runtime.
         match (name, servers.as_slice()) {
             (Some(_), [server]) => one(&server.spec, &server.status()),
             _ => all(servers.iter().map(|it| (&it.spec, it.status()))),
         }
     });
-    let lines = match shown {
-        Ok(lines) => lines,
+    let code = match lines {
+        Ok(lines) => print(&lines),
         Err(problem) => return fail(Code::Error, &[problem]),
     };
-    let code = print(&lines);
-    for word in words {
-        terminal::tell(&word);
+    for warning in warnings {
+        terminal::report(&warning);
     }
     code.into()
 }
 
-/// Agrees to what a server says of its tools now.
+fn unknown(name: &str) -> ExitCode {
+    Code::Usage.report(&format!("There is no MCP server \"{name}\"."))
+}
+
+/// Accepts the current tools of a server.
 pub fn accept(name: &str, file: Option<PathBuf>) -> ExitCode {
     let (specs, _) = match specs(file) {
         Ok(found) => found,
@@ -61,101 +60,94 @@ pub fn accept(name: &str, file: Option<PathBuf>) -> ExitCode {
     };
     let pins = pins();
     let Some(spec) = specs.into_iter().find(|it| it.name == name) else {
-        return fail(
-            Code::Usage,
-            &[format!("There is no MCP server \"{name}\".")],
-        );
+        return unknown(name);
     };
     let server = known(&pins, spec, http);
-    let started = block(start_all(std::slice::from_ref(&server)));
-    let problems = started.unwrap_or_else(|problem| vec![problem]);
-    if !problems.is_empty() {
-        return fail(Code::Error, &problems);
+    let started = runtime::block_on(start(&server));
+    if let Some(problem) = started.unwrap_or_else(Some) {
+        return fail(Code::Error, &[problem]);
     }
     let changes = server.status().changes().lines();
     server.accept();
-    let agreed = server.status().agreed.unwrap_or_default();
-    let count = agreed.len();
-    if let Err(error) = pins.agree(&server.spec, agreed) {
-        let problem = format!("What you agreed to cannot be kept: {error}.");
-        return fail(Code::Error, &[problem]);
+    let accepted = server.status().agreed.unwrap_or_default();
+    let count = accepted.len();
+    if let Err(error) = pins.agree(&server.spec, accepted) {
+        return fail(Code::Error, &[not_stored(name, &error)]);
     }
     let used = format!("The {count} tools of \"{name}\" are used as it describes them now.");
     print(&[changes, vec![used]].concat()).into()
 }
 
-/// Agrees to the `.mcp.json` of the project we are in.
-pub fn trust() -> ExitCode {
-    let folder = std::env::current_dir().unwrap_or_default();
-    let Some(project) = Project::around(&folder) else {
-        let nothing = "There is no .mcp.json here, nor above up to the folder with .git.";
-        return fail(Code::Error, &[nothing.to_owned()]);
-    };
-    if let Err(error) = project.trust(&Trusted) {
-        let problem = format!("What you agreed to cannot be kept: {error}.");
-        return fail(Code::Error, &[problem]);
-    }
-    let path = project.path.display();
-    print(&[format!("{path} is used as it stands: {}.", project.would())]).into()
+fn not_stored(name: &str, error: &std::io::Error) -> String {
+    format!("The tools of the MCP server \"{name}\" cannot be stored: {error}.")
 }
 
-/// The servers that count here, and what is to be said about others.
-fn specs(file: Option<PathBuf>) -> Result<(Vec<Spec>, Vec<String>), ExitCode> {
-    let given = Given {
-        file,
-        ..Given::default()
+/// Trusts the `.mcp.json` of the current project.
+pub fn trust() -> ExitCode {
+    let folder = match current_folder() {
+        Ok(folder) => folder,
+        Err(problem) => return fail(Code::Error, &[problem]),
     };
-    let settings = configured(&given)?.settings;
+    let Some(project) = Project::around(&folder) else {
+        return Code::Error.report(
+            "There is no .mcp.json in this folder or in those above it, up to the one with .git.",
+        );
+    };
+    if let Err(error) = project.trust(&Trusted) {
+        return Code::Error.report(&format!("The trust store cannot be changed: {error}."));
+    }
+    let path = project.path.display();
+    print(&[format!(
+        "{path} is trusted as long as it does not change: {}.",
+        project.would()
+    )])
+    .into()
+}
+
+/// Returns the configured servers that may be used here, and warnings about others.
+fn specs(file: Option<PathBuf>) -> Result<(Vec<Spec>, Vec<String>), ExitCode> {
+    let flags = Flags {
+        file,
+        ..Flags::default()
+    };
+    let config = config::load(&flags)?;
     let folder = std::env::current_dir().unwrap_or_default();
-    let file = crate::config::file(&given);
     let configured = Configured {
-        table: settings.mcp.servers,
-        with_project: settings.mcp.project,
-        file: file.as_deref(),
+        table: config.settings.mcp.servers,
+        with_project: config.settings.mcp.project,
+        file: config.file.as_deref(),
         folder: &folder,
     };
     Ok(configured.specs(&Trusted))
 }
 
-/// Pins what a server said that was first met now.
-fn keep_if_new(pins: &Pins, server: &Server, words: &mut Vec<String>) {
+/// Starts servers concurrently, stores the tools of those that are new, and returns the
+/// problems.
+async fn start_all(servers: &[Arc<Server>], pins: &Pins) -> Vec<String> {
+    let started = join_all(servers.iter().map(|server| start(server))).await;
+    let stored = servers.iter().map(|server| pin_if_new(pins, server));
+    started.into_iter().chain(stored).flatten().collect()
+}
+
+/// Starts a server; returns the problem if that fails.
+async fn start(server: &Server) -> Option<String> {
+    let why = server.start().await.err()?;
+    let name = &server.spec.name;
+    Some(format!("The MCP server \"{name}\" cannot be used: {why}."))
+}
+
+/// Pins the tools of a server that was never started before; returns the problem if they
+/// cannot be stored.
+fn pin_if_new(pins: &Pins, server: &Server) -> Option<String> {
     let status = server.status();
-    let Some(agreed) = status.agreed.filter(|_| !status.is_lost) else {
-        return;
-    };
-    match pins.meet(&server.spec, agreed) {
-        Ok(agreed) => server.agreed_elsewhere(agreed),
-        Err(error) => {
-            let name = &server.spec.name;
-            words.push(format!(
-                "What \"{name}\" says of its tools cannot be kept: {error}."
-            ));
+    let tools = status.agreed.filter(|_| !status.is_lost)?;
+    match pins.meet(&server.spec, tools) {
+        Ok(pinned) => {
+            server.agreed_elsewhere(pinned);
+            None
         }
+        Err(error) => Some(not_stored(&server.spec.name, &error)),
     }
-}
-
-/// Starts servers, all at the same time; why those that cannot be started cannot.
-async fn start_all(servers: &[Arc<Server>]) -> Vec<String> {
-    let started = servers.iter().map(|server| async {
-        let why = server.start().await.err()?;
-        let name = &server.spec.name;
-        Some(format!("The MCP server \"{name}\" cannot be used: {why}."))
-    });
-    let problems = futures::future::join_all(started).await;
-    problems.into_iter().flatten().collect()
-}
-
-/// Runs a future to its end.
-fn block<T>(future: impl Future<Output = T>) -> Result<T, String> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
-    let runtime =
-        runtime.map_err(|error| format!("The program could not start its runtime: {error}."))?;
-    let result = runtime.block_on(future);
-    runtime.shutdown_background();
-    Ok(result)
 }
 
 fn print(lines: &[String]) -> Code {

@@ -5,7 +5,7 @@ def main():
     name = llmr.mcp.get("name")
     times = llmr.mcp.get("times")
     greeting = "\n".join([f"Hello, {name}!"] * times)
-    # What is returned is what the model reads. An exception is an error it reads as well.
+    # The model reads the returned text, or the exception.
     llmr.mcp.return_string(greeting)
 
 

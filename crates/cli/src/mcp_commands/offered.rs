@@ -1,0 +1,124 @@
+//! The tools that `flemma mcp serve` offers. Each call needs an approval by the rules, because
+//! there is no user to ask.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use chat::approval::CallKey;
+use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
+use mcp::serve::{Call, Offer};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::audit::Audit;
+use crate::call_environment::CallEnvironment;
+use crate::editor::Editor;
+use crate::protocol::BufferId;
+use crate::sandbox;
+use crate::settings::Here;
+use crate::shared::Shared;
+
+/// No buffer has this number.
+const NO_BUFFER: BufferId = 0;
+
+/// Offered even if models are not, because clients find all other tools with them: "Via MCP
+/// Endpoint" in the script tools specification.
+const FINDS_OTHERS: [&str; 2] = ["execute_tool", "tool_search"];
+
+/// The tools of the options and of a folder.
+pub struct OfferedTools {
+    /// Where notices go.
+    pub editor: Editor,
+    /// The current options and tools.
+    pub shared: watch::Receiver<Arc<Shared>>,
+    /// Counts the changes of the list of tools.
+    pub changed: watch::Sender<u64>,
+    /// The audit log.
+    pub audit: Audit,
+    /// Where calls run.
+    pub folder: PathBuf,
+    /// Number of calls so far.
+    pub calls: AtomicU64,
+    /// Answered by the server's loop once `shared` is current.
+    pub rescans: mpsc::UnboundedSender<oneshot::Sender<()>>,
+}
+
+impl OfferedTools {
+    fn now(&self) -> Arc<Shared> {
+        self.shared.borrow().clone()
+    }
+
+    /// Returns the key of a new call.
+    fn key(&self, call: &Call) -> CallKey {
+        let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        CallKey {
+            // Unique in the audit log, which all servers of the user share.
+            id: ToolUseId::new(format!("mcp_{}_{number}", std::process::id())),
+            name: call.name.clone(),
+            input: chat::json::canonical(&call.input),
+        }
+    }
+
+    fn environment(&self, shared: Arc<Shared>) -> CallEnvironment {
+        let here = Here {
+            cwd: &self.folder,
+            chat: None,
+        };
+        CallEnvironment {
+            sandbox: Arc::new(sandbox::of_chat(&shared.settings.sandbox, here)),
+            editor: self.editor.clone(),
+            rules: shared.plain.clone(),
+            shared,
+            audit: self.audit.clone(),
+            path: None,
+            buffer: NO_BUFFER,
+            folder: self.folder.clone(),
+            cwd: self.folder.clone(),
+            elicitation: Arc::new(tools::NoElicitation),
+        }
+    }
+}
+
+#[async_trait]
+impl Offer for OfferedTools {
+    fn tools(&self) -> Vec<ToolDefinition> {
+        let shared = self.now();
+        let mut offered = shared.plain.offered.clone();
+        for name in FINDS_OTHERS {
+            let is_offered = offered.iter().any(|tool| tool.name == name);
+            let tool = shared.registry.get(name).filter(|_| !is_offered);
+            offered.extend(tool.map(|tool| tool.definition()));
+        }
+        offered.sort_by(|a, b| a.name.cmp(&b.name));
+        offered
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    async fn look(&self) {
+        let shared = self.now();
+        if shared.scripts.is_idle() {
+            return;
+        }
+        let (done, scanned) = oneshot::channel();
+        let rescans = self.rescans.clone();
+        // The loop answers, because it publishes the tools that the scan found.
+        shared.scripts.look_and(move || drop(rescans.send(done)));
+        let _ = scanned.await;
+    }
+
+    async fn call(&self, call: Call) -> ToolOutcome {
+        let key = self.key(&call);
+        let way_out = format!(
+            "there is no user to ask. Allow it with `flemma mcp serve --approve {}`, or with \
+             tools.auto_approve in flemma/config.toml.",
+            call.name
+        );
+        self.environment(self.now())
+            .call(key, call.input, call.progress, &call.cancel, &way_out)
+            .await
+    }
+}
