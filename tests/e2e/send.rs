@@ -301,7 +301,7 @@ fn errors_have_their_exit_codes() {
             1,
             "The message is empty",
         ),
-        (&["send", "."], 1, "no regular file"),
+        (&["send", "."], 1, "not a regular file"),
     ] {
         let ran = shell.run(arguments);
         assert_eq!(ran.code, Some(code), "{arguments:?}: {ran:?}");

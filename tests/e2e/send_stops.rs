@@ -160,7 +160,7 @@ fn a_file_that_changed_on_disk_is_not_overwritten() {
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert_eq!(shell.read("question.chat"), "mine\n");
     assert!(
-        ran.err.contains("somebody else changed it meanwhile"),
+        ran.err.contains("another program has changed it"),
         "{}",
         ran.err
     );

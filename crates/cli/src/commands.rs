@@ -8,6 +8,7 @@ use crate::arguments::{Model, Options, Run, Send, Tool, Tools};
 use crate::config::{self, Config, Flags};
 use crate::exit_code::Code;
 use crate::headless::{self, Chat, Job, Show};
+use crate::problems::{current_folder, fail};
 use crate::spec::{self, Spec};
 use crate::terminal;
 use crate::{backends, direct, stdout};
@@ -98,11 +99,6 @@ fn chat_of(run: &Run) -> Result<Vec<String>, (Code, String)> {
     let spec = spec::find(name, &folder).map_err(|problem| (Code::Error, problem))?;
     let lines = spec.chat(&spec::Given::read(&run.arguments, &spec));
     lines.map_err(|problem| (Code::Usage, format!("{problem}.")))
-}
-
-/// Returns the current folder, or the message about it.
-pub fn current_folder() -> Result<PathBuf, String> {
-    std::env::current_dir().map_err(|error| format!("The current folder cannot be read: {error}."))
 }
 
 /// `flemma run` without a name: lists the commands.
@@ -225,17 +221,4 @@ fn job(config: Config, options: &Options, chat: Chat, show: Show) -> Job {
         dry_run: false,
         follow_ups: Vec::new(),
     }
-}
-
-/// Prints problems on standard error, with keys and commands of Neovim replaced.
-pub fn warn(problems: &[String]) {
-    for problem in problems {
-        terminal::report(&headless::in_a_shell(problem));
-    }
-}
-
-/// Prints problems and returns the code.
-pub fn fail(code: Code, problems: &[String]) -> ExitCode {
-    warn(problems);
-    code.into()
 }

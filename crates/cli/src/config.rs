@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use tools::Registry;
 
 pub use self::file::path;
-use crate::commands;
 use crate::exit_code::Code;
 use crate::options::{InvalidOption, Scope};
+use crate::problems;
 use crate::settings::Settings;
 
 /// Approved without `tools.auto_approve` in the file: tools that change nothing. The
@@ -85,10 +85,10 @@ pub enum ConfigError {
 pub fn load(flags: &Flags) -> Result<Config, std::process::ExitCode> {
     let (registry, _) = registry(flags);
     let config = read(flags, &registry).map_err(|error| match error {
-        ConfigError::Usage(problems) => commands::fail(Code::Usage, &problems),
-        ConfigError::File(problems) => commands::fail(Code::Error, &problems),
+        ConfigError::Usage(problems) => problems::fail(Code::Usage, &problems),
+        ConfigError::File(problems) => problems::fail(Code::Error, &problems),
     })?;
-    commands::warn(&config.warnings);
+    problems::warn(&config.warnings);
     Ok(config)
 }
 

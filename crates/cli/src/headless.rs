@@ -1,20 +1,18 @@
-//! The front end of the command line: plays the editor for one chat, so that a shell
-//! gets what a key in Neovim does. Holds the lines, carries out the host's edits,
-//! keeps the file, and turns what the host says into output.
+//! The front end of the command line: holds one chat's text and file, presses keys in it, and
+//! prints what the session reports. A shell gets what a key in Neovim does.
 //!
-//! Decides nothing about a chat: it presses keys, and answers questions as the user
-//! told it to.
+//! Decides nothing about a chat. Answers questions as flags or the user say.
 
 mod compose;
 mod dry_run;
 mod events;
 mod file;
 mod in_process;
-mod news;
 mod opening;
 mod outcome;
 mod output;
 mod prompts;
+mod reported;
 mod saving;
 mod signals;
 mod stdin_prompt;
@@ -34,35 +32,35 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use self::in_process::{FrontendCall, InProcess};
-use self::news::Told;
-use self::outcome::Outcome;
+use self::outcome::RunOutcome;
 use self::output::Output;
+use self::reported::ReportedBlocks;
 use self::signals::Signals;
-use self::stdin_prompt::Answers;
-use crate::commands::current_folder;
+use self::stdin_prompt::StdinLines;
 use crate::editor::Editor;
 use crate::exit_code::Code;
 use crate::frontend::buffer::TextBuffer;
 use crate::host::Host;
 use crate::lease::Lease;
+use crate::problems::current_folder;
 use crate::protocol::*;
 use crate::runtime;
 
 pub use self::compose::{call, fenced};
 pub use self::file::ChatFile;
-pub use self::output::{Show, in_a_shell};
+pub use self::output::Show;
 
-/// The number of the one buffer.
+/// Number of the only buffer.
 const BUFFER: BufferId = 1;
 
-/// A chat to go on with.
+/// The chat of a run.
 #[derive(Debug)]
 pub enum Chat {
-    /// One in a file.
+    /// A chat in a file.
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the user says first.
+        /// A message to add first.
         message: Option<String>,
     },
     /// A new chat.
@@ -74,36 +72,36 @@ pub enum Chat {
     },
 }
 
-/// What to do with a chat, and how.
+/// What to do with a chat.
 #[derive(Debug)]
 pub struct Job {
     /// The chat.
     pub chat: Chat,
-    /// The options, as `setup()` would get them; nothing is wrong with them.
+    /// Valid options, in the form that `setup()` takes.
     pub options: Value,
-    /// The configuration file of the options.
+    /// The configuration file.
     pub config: Option<PathBuf>,
-    /// Most requests in a row, as the options say.
+    /// Maximum number of requests in a row, for the message about it.
     pub max_turns: u32,
-    /// What runs without asking, beside what the options let run.
+    /// Tools and rules of `--approve`.
     pub approve: Policy,
-    /// Whether every question is answered with yes.
+    /// True if all questions are answered with yes.
     pub yes: bool,
     /// What standard output gets.
     pub show: Show,
-    /// Whether the model's wishes are shown in full.
+    /// True if calls and results are printed in full.
     pub debug: bool,
-    /// Whether only what would happen is shown.
+    /// True if nothing is sent or run, and only reported.
     pub dry_run: bool,
-    /// What the user says when the model is done, each time.
+    /// Messages for when the model is done, one after another.
     pub follow_ups: Vec<String>,
 }
 
-/// Presses Ctrl-] in a chat and stays until it rests.
+/// Presses Ctrl-] in a chat and runs until nothing more follows.
 pub fn run(job: Job) -> ExitCode {
     let ran = runtime::block_on(async {
         let (sender, calls) = mpsc::unbounded_channel();
-        Ok::<_, String>(Front::open(job, sender)?.live(calls).await)
+        Ok::<_, String>(HeadlessRun::start(job, sender)?.finish(calls).await)
     });
     tools::end_descendants();
     match ran.and_then(|code| code) {
@@ -112,8 +110,8 @@ pub fn run(job: Job) -> ExitCode {
     }
 }
 
-/// See the module.
-struct Front {
+/// A run: the task that holds the chat and carries out the calls of the front end.
+struct HeadlessRun {
     host: Host,
     buffer: TextBuffer,
     file: Option<ChatFile>,
@@ -122,80 +120,83 @@ struct Front {
     folder: PathBuf,
     saving: saving::Saving,
     output: Output,
-    told: Told,
-    outcome: Outcome,
-    answers: Answers,
-    question: Option<waiting::Question>,
+    reported: ReportedBlocks,
+    outcome: RunOutcome,
+    stdin: StdinLines,
+    /// The open question about a pending call.
+    confirmation: Option<waiting::PendingConfirmation>,
     prompts: prompts::Prompts,
-    /// Calls that were asked about; none is asked about twice.
+    /// Calls that were asked about, by message and ID; none is asked about twice.
     asked: HashSet<(usize, ToolUseId)>,
-    /// How often a call was shown anew.
-    again: usize,
+    /// How many calls were shown again because their file changed.
+    shown_again: usize,
     yes: bool,
     max_turns: u32,
-    /// In a dry run: the calls that would run.
+    /// In a dry run, a line for each call that would run.
     dry_run: Option<Vec<String>>,
-    /// Whether messages wait for the model to be done.
-    unsaid: bool,
-    /// Whether they were put into the prompt, which is tried once.
-    taken_back: bool,
-    /// Set when it is over.
+    /// True if messages are queued.
+    has_queued: bool,
+    /// True once they were moved to the prompt, which is tried once.
+    took_back_queue: bool,
+    /// Set when the run has ended.
     code: Option<Code>,
 }
 
-impl Front {
-    /// Opens the chat and presses the key.
-    fn open(job: Job, calls: mpsc::UnboundedSender<FrontendCall>) -> Result<Self, String> {
-        let folder = current_folder()?;
-        let dry_run = job.dry_run;
+impl HeadlessRun {
+    /// Opens the chat and presses Ctrl-].
+    fn start(job: Job, calls: mpsc::UnboundedSender<FrontendCall>) -> Result<Self, String> {
+        let mut run = Self::new(&job, calls)?;
+        run.configure(job.options, job.config, job.approve);
+        match job.chat {
+            Chat::File { path, message } => run.open_file(&path, message.as_deref())?,
+            Chat::New { lines, keep } => {
+                if let Some(path) = keep {
+                    run.keep_in(&path)?;
+                }
+                run.attach();
+                run.type_lines(0..1, &lines);
+            }
+        }
+        run.press(Action::Advance { from_insert: false }, 0);
+        if !job.dry_run {
+            for text in job.follow_ups {
+                run.press(Action::Queue(text), 0);
+            }
+        }
+        Ok(run)
+    }
+
+    fn new(job: &Job, calls: mpsc::UnboundedSender<FrontendCall>) -> Result<Self, String> {
         let editor = Editor::new(InProcess {
             calls,
-            dry_run,
+            dry_run: job.dry_run,
             elicitation: io::stdin().is_terminal() && io::stderr().is_terminal(),
         });
-        let mut front = Self {
+        Ok(Self {
             host: Host::new(editor),
             buffer: TextBuffer::new(BUFFER, Text::default()),
             file: None,
             lease: None,
-            folder,
+            folder: current_folder()?,
             saving: saving::Saving::default(),
             output: Output::new(job.show, job.debug),
-            told: Told::default(),
-            outcome: Outcome::default(),
-            answers: Answers::default(),
-            question: None,
+            reported: ReportedBlocks::default(),
+            outcome: RunOutcome::default(),
+            stdin: StdinLines::default(),
+            confirmation: None,
             prompts: prompts::Prompts::default(),
             asked: HashSet::new(),
-            again: 0,
+            shown_again: 0,
             yes: job.yes,
             max_turns: job.max_turns,
-            dry_run: dry_run.then(Vec::new),
-            unsaid: false,
-            taken_back: false,
+            dry_run: job.dry_run.then(Vec::new),
+            has_queued: false,
+            took_back_queue: false,
             code: None,
-        };
-        front.configure(job.options, job.config, job.approve);
-        match job.chat {
-            Chat::File { path, message } => front.open_file(&path, message.as_deref())?,
-            Chat::New { lines, keep } => {
-                if let Some(path) = keep {
-                    front.keep_in(&path)?;
-                }
-                front.attach();
-                front.type_lines(0..1, &lines);
-            }
-        }
-        front.press(Action::Advance { from_insert: false }, 0);
-        if !dry_run {
-            for text in job.follow_ups {
-                front.press(Action::Queue(text), 0);
-            }
-        }
-        Ok(front)
+        })
     }
 
-    /// Types: changes the text as the user.
+    /// Changes the text as if the user had typed it.
     fn type_lines(&mut self, lines: Lines, new: &[String]) {
         self.buffer.splice(lines.clone(), new);
         self.saving.changed();
@@ -206,7 +207,7 @@ impl Front {
             last: lines.end,
             lines: new.iter().map(|it| ByteBuf::from(it.as_str())).collect(),
             more: false,
-            // What the command line writes is the user's.
+            // Counts as typed, because flags and standard input are the user's own words.
             typed: Some(usize::MAX),
             undone: false,
         }));
@@ -225,12 +226,12 @@ impl Front {
         }));
     }
 
-    /// The chat as it stands.
     fn text(&self) -> &Text {
         self.buffer.text()
     }
 
-    async fn live(mut self, mut calls: mpsc::UnboundedReceiver<FrontendCall>) -> Code {
+    /// Carries out calls and answers until the run has ended, and returns its exit code.
+    async fn finish(mut self, mut calls: mpsc::UnboundedReceiver<FrontendCall>) -> Code {
         let mut signals = Signals::listen();
         while self.code.is_none() {
             let save = self.saving.due();
@@ -238,7 +239,7 @@ impl Front {
                 Some(call) = calls.recv() => self.carry_out(call),
                 change = self.host.next_change() => self.host.take_change(change),
                 () = signals.stop() => self.stop(),
-                answer = waiting::answer(&mut self.question) => self.answered(answer),
+                answer = waiting::answer(&mut self.confirmation) => self.confirmed(answer),
                 line = self.prompts.line() => self.prompted(line),
                 () = sleep_until(save.unwrap_or_else(Instant::now)), if save.is_some() => self.save(),
             }
@@ -246,16 +247,17 @@ impl Front {
         self.save();
         let mut code = self.code.unwrap_or(Code::Error);
         self.output.finish(code.number());
-        if self.output.tell_lost() && code == Code::Ok {
+        if self.output.report_lost() && code == Code::Ok {
             code = Code::Error;
         }
         self.lease.take();
         code
     }
 
-    /// Somebody wants us to stop: once as Ctrl-C does, the second time at once.
+    /// Handles a signal: the first one cancels as Ctrl-C does, the second one ends the run.
     fn stop(&mut self) {
-        if self.outcome.cancelled || self.question.is_some() {
+        // A question that the user stops at needs no answer any more.
+        if self.outcome.cancelled || self.confirmation.is_some() {
             self.code = Some(Code::Cancelled);
         }
         self.outcome.cancelled = true;

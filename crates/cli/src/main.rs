@@ -16,6 +16,7 @@ mod local_guide;
 mod log;
 mod man_pages;
 mod mcp_commands;
+mod problems;
 mod runtime;
 mod scaffold;
 mod stdout;

@@ -1,10 +1,9 @@
-//! What a user does to the text of a chat from the command line: data given, a call
-//! refused. What follows from it is the cycle's business.
+//! Text that the command line writes into a chat: data, a rejection, or a call.
 
 use chat::document::{Call, Role, Status};
 use chat::write::{self, TextEdit};
 
-/// Text that is data, as a fenced block.
+/// Returns data as a fenced block that it cannot close.
 pub fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max();
     let ticks = "`".repeat(longest.unwrap_or(0).max(2) + 1);
@@ -12,8 +11,8 @@ pub fn fenced(text: &str) -> String {
     format!("{ticks}\n{text}\n{ticks}")
 }
 
-/// Refuses a waiting call, with the reason that the model gets.
-pub fn refusal(call: &Call<'_>, reason: &str) -> Option<TextEdit> {
+/// Returns the edit that rejects a pending call with a reason for the model.
+pub fn rejection(call: &Call<'_>, reason: &str) -> Option<TextEdit> {
     let result = call.result?;
     let mut block = write::placeholder(call.tool_use.id.as_str(), Status::Rejected, "");
     let closing = block.len() - 1;
@@ -24,7 +23,7 @@ pub fn refusal(call: &Call<'_>, reason: &str) -> Option<TextEdit> {
     })
 }
 
-/// A chat in which the user asks for one tool. `input` is one JSON object.
+/// Returns a chat in which the user calls a tool. `input` is a JSON object.
 pub fn call(name: &str, input: &str) -> Vec<String> {
     let mut lines = vec![Role::Assistant.marker().to_owned()];
     lines.extend(write::tool_use(name, "call", input));
@@ -36,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_stands_in_a_fence_that_it_cannot_close() {
+    fn data_cannot_close_its_fence() {
         assert_eq!(fenced("a\n```\nb\n"), "````\na\n```\nb\n````");
     }
 }

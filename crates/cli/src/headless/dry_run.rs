@@ -1,15 +1,16 @@
-//! `--dry-run`: prints what the key would do; nothing is sent or run.
+//! `--dry-run`: prints what the key would send and run.
 
-use super::Front;
+use super::HeadlessRun;
+use super::output::COLUMNS;
 use crate::exit_code::Code;
 use crate::frontend::{SessionEvent, WouldRun, WouldSend};
 use crate::terminal;
 
-impl Front {
-    /// A call would run.
+impl HeadlessRun {
+    /// Records a call that would run.
     pub(super) fn would_run(&mut self, call: WouldRun) {
         let tools = &self.host.shared().registry;
-        let shown = chat::preview::preview(tools, &call.call.name, &call.input, 160);
+        let shown = chat::preview::preview(tools, &call.call.name, &call.input, COLUMNS);
         if let Some(calls) = &mut self.dry_run {
             calls.push(format!("Would run  {shown}  ({})", call.by));
         }
@@ -17,10 +18,10 @@ impl Front {
         self.output.event("would_run", event.data());
     }
 
-    /// The request would go out, unless calls would have to run before.
+    /// Prints the request and ends the dry run.
     pub(super) fn would_send(&mut self, request: WouldSend) {
-        let runs = self.dry_run.as_ref().is_some_and(|it| !it.is_empty());
-        if !runs {
+        // With calls to run first, the request would contain their results.
+        if self.dry_run.as_ref().is_none_or(Vec::is_empty) {
             let mut lines = vec![format!("Would send POST {}", request.url)];
             let headers = request.headers.iter();
             lines.extend(headers.map(|(name, value)| format!("{name}: {value}")));
@@ -33,13 +34,13 @@ impl Front {
         self.end_dry_run();
     }
 
-    /// It is over; what would happen is printed.
+    /// Prints the calls that would run or be asked about, and ends the run.
     pub(super) fn end_dry_run(&mut self) {
         let mut lines = self.dry_run.take().unwrap_or_default();
         if !lines.is_empty() {
-            lines.push("What is sent then depends on what they return.".to_owned());
+            lines.push("The next request depends on their results.".to_owned());
         }
-        for shown in self.all_waiting() {
+        for shown in self.pending_previews() {
             lines.push(format!("Would ask  {shown}"));
         }
         self.output.lines(&lines);

@@ -1,48 +1,52 @@
-//! What the host says, one message after another.
+//! Carries out the calls of the front end, one after another.
 
 use chat::cycle::{Level, Notice};
 use chat::document::{Document, Role};
+use tokio::sync::oneshot;
 
 use super::in_process::FrontendCall;
-use super::news::News;
-use super::{Front, Show};
+use super::reported::NewBlock;
+use super::{HeadlessRun, Show};
 use crate::frontend::{RequestStatus, SessionEvent};
 use crate::protocol::*;
 
-impl Front {
+impl HeadlessRun {
     pub(super) fn carry_out(&mut self, call: FrontendCall) {
         match call {
             FrontendCall::Apply(edit) => {
                 let applied = self.buffer.apply(&edit);
-                self.written(applied);
+                self.applied(applied);
                 self.save();
             }
             FrontendCall::Append(chunk) => {
                 let applied = self.buffer.append(&chunk);
-                self.written(applied);
+                self.applied(applied);
             }
             FrontendCall::ReleaseAnchor(it) => self.buffer.release_anchor(it.anchor),
             FrontendCall::Notify(notice) => self.notice(&notice),
             FrontendCall::Emit(event) => self.event(event),
-            FrontendCall::Ask(EditorQuestion::Prompt(it), reply) => self.prompt(it, reply),
-            FrontendCall::Ask(question, reply) => {
-                let answer = match question {
-                    EditorQuestion::OpenText(it) => self.open_text(&it.path),
-                    EditorQuestion::ReplaceText(_) => cannot_be_replaced(),
-                    // Only Lua has functions. Dropping `reply` tells the session so.
-                    EditorQuestion::Functions(_) | EditorQuestion::Prompt(_) => return,
-                };
-                // A call that was cancelled meanwhile takes no answer.
-                drop(reply.send(EditorReply::Buffers(answer)));
-            }
+            FrontendCall::Ask(question, reply) => self.reply(question, reply),
         }
     }
 
-    fn written(&mut self, applied: Applied) {
+    /// Reports the outcome of an edit to the session.
+    fn applied(&mut self, applied: Applied) {
         if applied.outcome == Outcome::Applied {
             self.saving.changed();
         }
         self.host.receive(FromEditor::Applied(applied));
+    }
+
+    fn reply(&mut self, question: EditorQuestion, reply: oneshot::Sender<EditorReply>) {
+        let answer = match question {
+            EditorQuestion::Prompt(prompt) => return self.prompt(prompt, reply),
+            EditorQuestion::OpenText(it) => self.open_text(&it.path),
+            EditorQuestion::ReplaceText(_) => cannot_be_replaced(),
+            // Only Lua has functions. Dropping `reply` tells the session so.
+            EditorQuestion::Functions(_) => return,
+        };
+        // Fails if the call was cancelled meanwhile.
+        drop(reply.send(EditorReply::Buffers(answer)));
     }
 
     fn notice(&mut self, notice: &Notice) {
@@ -55,17 +59,10 @@ impl Front {
             SessionEvent::RequestStarted { .. } => {
                 self.outcome.worked = true;
                 self.outcome.requests += 1;
-                self.tell_news();
+                self.report_new_blocks();
                 self.output.request_started();
             }
-            SessionEvent::RequestFinished { status, .. } => {
-                self.save();
-                self.outcome.failed |= status == RequestStatus::Error;
-                self.outcome.cut |= status == RequestStatus::Limit;
-                let calls = self.answer_has_calls();
-                self.tell_news();
-                self.output.request_finished(status, calls);
-            }
+            SessionEvent::RequestFinished { status, .. } => self.request_finished(status),
             SessionEvent::ToolStarted { .. } => {
                 self.outcome.worked = true;
                 self.output.event("tool_started", event.data());
@@ -77,39 +74,51 @@ impl Front {
             }
             SessionEvent::ToolFinished { .. } => self.output.event("tool_finished", event.data()),
             SessionEvent::Rested(rested) => {
-                self.unsaid = rested.queued != 0;
+                self.has_queued = rested.queued != 0;
                 self.outcome.stuck = rested.stuck;
                 self.rested(rested.limit);
             }
-            SessionEvent::AnswerText(text) => self.output.words(&text),
+            SessionEvent::AnswerText(text) => self.output.answer_text(&text),
             SessionEvent::RequestNote(note) => self.output.note(&note),
             SessionEvent::WouldSend(request) => self.would_send(request),
             SessionEvent::WouldRun(call) => self.would_run(call),
             SessionEvent::CallShownAgain(call) => self.ask_again(&call.id),
-            // No other file than the chat's is open here.
+            // No file other than the chat is open here.
             SessionEvent::FilesChanged => {}
         }
     }
 
-    /// Tells which calls and results stand in the chat now.
-    pub(super) fn tell_news(&mut self) {
-        let news = self.told.news(&Document::parse(self.buffer.text()));
-        for item in &news {
-            if let (Show::Results, News::Result { id, is_error, .. }) = (self.output.show(), item) {
+    fn request_finished(&mut self, status: RequestStatus) {
+        self.save();
+        self.outcome.failed |= status == RequestStatus::Error;
+        self.outcome.cut |= status == RequestStatus::Limit;
+        let has_calls = self.answer_has_calls();
+        self.report_new_blocks();
+        self.output.request_finished(status, has_calls);
+    }
+
+    /// Prints the calls and results that are new in the chat.
+    pub(super) fn report_new_blocks(&mut self) {
+        let blocks = self
+            .reported
+            .new_blocks(&Document::parse(self.buffer.text()));
+        for block in &blocks {
+            if let (Show::Results, NewBlock::Result { id, is_error, .. }) =
+                (self.output.show(), block)
+            {
                 self.tool_result(id, *is_error);
             }
-            self.output.news(item, &self.host.shared().registry);
+            self.output.block(block, &self.host.shared().registry);
         }
     }
 
-    /// Where a result is all that counts, its failure is the run's.
+    /// Counts a failed call as a failed run, for commands that print only results.
     fn tool_result(&mut self, id: &str, is_error: bool) {
         self.outcome.worked = true;
-        let all = self.outcome.refused.iter().chain(&self.outcome.denied);
-        let refused = all.into_iter().any(|it| it.ends_with(&format!(" ({id})")));
-        if is_error && !refused {
-            self.outcome.failed = true;
-        }
+        // A denial has its own exit code.
+        let mut denied = self.outcome.refused.iter().chain(&self.outcome.denied);
+        let is_denied = denied.any(|it| it.ends_with(&format!(" ({id})")));
+        self.outcome.failed |= is_error && !is_denied;
     }
 
     fn answer_has_calls(&self) -> bool {
@@ -119,9 +128,10 @@ impl Front {
         last.and_then(|at| document.turn(at)).is_some()
     }
 
-    /// The chat itself is open here; no other file is.
+    /// Returns the text of a file if it is the chat's, the only open one.
     fn open_text(&self, path: &str) -> BuffersAnswered {
-        if !self.is_open(path) {
+        let real = tools::leads_to(std::path::Path::new(path));
+        if self.file.as_ref().is_none_or(|file| file.path() != real) {
             return BuffersAnswered::default();
         }
         let text = String::from_utf8_lossy(self.text().bytes()).into_owned();
@@ -132,16 +142,11 @@ impl Front {
             ..BuffersAnswered::default()
         }
     }
-
-    fn is_open(&self, path: &str) -> bool {
-        let real = tools::leads_to(std::path::Path::new(path));
-        self.file.as_ref().is_some_and(|file| file.path() == real)
-    }
 }
 
 fn cannot_be_replaced() -> BuffersAnswered {
     BuffersAnswered {
-        message: Some("The chat cannot be changed by a tool that it runs.".to_owned()),
+        message: Some("A tool cannot change the chat that called it.".to_owned()),
         ..BuffersAnswered::default()
     }
 }

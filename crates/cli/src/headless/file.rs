@@ -1,7 +1,7 @@
-//! The file of a chat that no editor holds: read as Neovim reads it, and written
-//! back whole, with its line ends, byte order mark and mode.
+//! The file of a chat. It is read as Neovim reads it, and written as a whole, with its line
+//! ends, byte order mark, and mode.
 //!
-//! A file that somebody else changed meanwhile is left as it is.
+//! A file that another program has changed meanwhile is not written.
 
 use std::fs::{self, Metadata};
 use std::io::{self, Read};
@@ -13,17 +13,17 @@ use tools::RealPath;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A file, and what it was when it was last read or written.
+/// A file, and its state when it was last read or written.
 #[derive(Debug)]
 pub struct ChatFile {
-    /// Where it really is. No link is followed from here on.
+    /// The real path. No link is followed from here on.
     path: RealPath,
     crlf: bool,
     byte_order_mark: bool,
     stamp: Option<Stamp>,
 }
 
-/// Tells one state of a file from another.
+/// Identifies a state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -46,21 +46,21 @@ impl Stamp {
 /// Why a file was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// It is not what it was.
-    #[error("somebody else changed it meanwhile")]
+    /// The file has changed since it was read.
+    #[error("another program has changed it")]
     Changed,
-    /// The system refused.
+    /// An error of the system.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl ChatFile {
-    /// Reads a file; one that is not there has no text, and is made when it is
-    /// written. Symbolic links are followed once, here.
+    /// Reads a file. A missing one has no text and is created when it is written. Symbolic
+    /// links are followed once, here.
     ///
     /// # Errors
     ///
-    /// It cannot be read, or is no regular file.
+    /// It cannot be read, or is not a regular file.
     pub fn open(path: &Path) -> io::Result<(Self, Option<Text>)> {
         let real = match fs::canonicalize(path) {
             Ok(real) => real,
@@ -79,14 +79,14 @@ impl ChatFile {
         }
         let mut bytes = Vec::new();
         let opened = file.path.open_file()?;
-        let opened = opened.ok_or_else(|| io::Error::other("it is no regular file"))?;
+        let opened = opened.ok_or_else(|| io::Error::other("it is not a regular file"))?;
         file.stamp = Some(Stamp::of(&opened.metadata()?));
         (&opened).read_to_end(&mut bytes)?;
         let text = file.decode(&bytes);
         Ok((file, Some(text)))
     }
 
-    /// Where it is.
+    /// Returns the real path.
     pub fn path(&self) -> &Path {
         self.path.as_path()
     }
@@ -101,10 +101,10 @@ impl ChatFile {
         };
         let whole = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let lines: Vec<&[u8]> = whole.split(|byte| *byte == b'\n').collect();
-        // The last line need not be complete.
+        // The last line may lack its line end.
         let ended = lines.len() - usize::from(whole.len() == bytes.len());
         let complete = &lines[..ended];
-        // As Neovim decides: one line that ends otherwise, and it is no such file.
+        // As in Neovim, a single line with another end makes it a file with LF.
         self.crlf = ended > 0 && complete.iter().all(|line| line.ends_with(b"\r"));
         if self.crlf {
             let complete = complete.iter().map(|line| &line[..line.len() - 1]);
@@ -128,11 +128,11 @@ impl ChatFile {
         bytes
     }
 
-    /// Makes `text` the file's text, whole or not at all.
+    /// Replaces the file's text atomically.
     ///
     /// # Errors
     ///
-    /// See [`WriteError`]; the file is then as it was.
+    /// See [`WriteError`]. The file is unchanged.
     pub fn write(&mut self, text: &Text) -> Result<(), WriteError> {
         if self.stamp()? != self.stamp {
             return Err(WriteError::Changed);
@@ -142,12 +142,12 @@ impl ChatFile {
         Ok(())
     }
 
-    /// Writes `text` beside the file, for the case that the file cannot be written;
-    /// returns where.
+    /// Writes `text` to a new file beside this one, which cannot be written, and returns its
+    /// path.
     ///
     /// # Errors
     ///
-    /// That cannot be written either.
+    /// The new file cannot be written either.
     pub fn write_beside(&self, text: &Text) -> io::Result<PathBuf> {
         let path = self.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -163,23 +163,23 @@ impl ChatFile {
     fn stamp(&self) -> io::Result<Option<Stamp>> {
         match self.path.open_file() {
             Ok(Some(file)) => Ok(Some(Stamp::of(&file.metadata()?))),
-            // Another file has the name now.
-            Ok(None) => Err(io::Error::other("it is no regular file")),
+            // The name now belongs to a folder or a device.
+            Ok(None) => Err(io::Error::other("it is not a regular file")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
 }
 
-/// Where a file that is not there will be. Its folder must be there: a folder with a
-/// slip of the finger in its name is not made.
+/// Returns the path of a file to create. Its folder must exist: a typo in its name must not
+/// create a folder.
 fn new_path(path: &Path) -> io::Result<PathBuf> {
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
     let Some(name) = path.file_name() else {
-        return Err(io::Error::other("it names no file"));
+        return Err(io::Error::other("the path names no file"));
     };
     Ok(fs::canonicalize(parent)?.join(name))
 }
@@ -197,12 +197,12 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_and_byte_order_mark_come_back() {
+    fn line_ends_and_byte_order_mark_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         for (content, lines, written) in [
             ("@You:\nx\n", "@You:\nx", "@You:\nx\n"),
             ("@You:\r\nx\r\n", "@You:\nx", "@You:\r\nx\r\n"),
-            // One line ends otherwise: the carriage return is text.
+            // One line has another end, so the carriage return is text.
             ("@You:\r\nx\n", "@You:\r\nx", "@You:\r\nx\n"),
             ("\u{feff}@You:\n", "@You:", "\u{feff}@You:\n"),
             // Neovim ends the last line when it writes.
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_wrote_is_not_overwritten() {
+    fn a_change_by_another_program_is_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let (mut file, text) = open(folder.path(), b"mine\n");
         file.write(&text).unwrap();
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_a_folder_that_is_not_there_is_an_error() {
+    fn a_file_in_a_missing_folder_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         assert!(ChatFile::open(&folder.path().join("no/x.chat")).is_err());
         let (file, text) = ChatFile::open(&folder.path().join("new.chat")).unwrap();

@@ -1,5 +1,4 @@
-//! The command line as a front end: each call goes, as it is, to the task that plays the
-//! editor.
+//! The front end of the command line. Passes each call on to the run, which holds the chat.
 
 use std::time::Duration;
 
@@ -11,30 +10,31 @@ use tokio::time::sleep;
 use crate::frontend::{Capabilities, Frontend, SessionEvent};
 use crate::protocol::*;
 
-/// How long the words behind a pause wait for a signal that came before them.
+/// How long an answer waits after a pause, so that a signal that arrived before it is handled
+/// first.
 const SIGNALS_FIRST: Duration = Duration::from_millis(20);
 
-/// A call of the front end.
+/// A call of [`Frontend`].
 #[derive(Debug)]
 pub enum FrontendCall {
-    /// Change the text, all or nothing.
+    /// See [`Frontend::apply`].
     Apply(BufferEdit),
-    /// Insert text at an anchor.
+    /// See [`Frontend::append`].
     Append(AnswerChunk),
-    /// Forget an anchor.
+    /// See [`Frontend::release_anchor`].
     ReleaseAnchor(ReleaseAnchor),
-    /// Answer a question.
+    /// See [`Frontend::ask`].
     Ask(EditorQuestion, oneshot::Sender<EditorReply>),
-    /// Print a message.
+    /// See [`Frontend::notify`].
     Notify(Notice),
-    /// Something happened.
+    /// See [`Frontend::emit`].
     Emit(SessionEvent),
 }
 
-/// A front end without a screen, in the process of the host.
+/// A front end without a screen.
 #[derive(Debug)]
 pub struct InProcess {
-    /// Where its calls go.
+    /// Receives the calls.
     pub calls: mpsc::UnboundedSender<FrontendCall>,
     /// True if nothing may be sent and no tool may run.
     pub dry_run: bool,

@@ -1,5 +1,4 @@
-//! Opens the chat: takes the right to work on its file, reads it, and tells the host the
-//! options and the text.
+//! Opens the chat: locks and reads its file, and sends the options and the text to the host.
 
 use std::path::{Path, PathBuf};
 
@@ -9,17 +8,19 @@ use serde_bytes::ByteBuf;
 use serde_json::Value;
 
 use super::file::ChatFile;
-use super::news::Told;
-use super::{BUFFER, Front};
+use super::reported::ReportedBlocks;
+use super::{BUFFER, HeadlessRun};
 use crate::frontend::buffer::TextBuffer;
 use crate::lease::{self, Lease, Program, Refusal};
 use crate::protocol::*;
 
-impl Front {
+impl HeadlessRun {
+    /// Sends the options to the host.
     pub(super) fn configure(&mut self, options: Value, file: Option<PathBuf>, approve: Policy) {
         self.host.receive(FromEditor::Configure(Configure {
             options,
             file,
+            // `config::load` has reported it.
             reported: true,
             caller: None,
             resolvers: Resolvers {
@@ -32,6 +33,7 @@ impl Front {
         }));
     }
 
+    /// Opens an existing chat, or creates one for `message`, which is added to it.
     pub(super) fn open_file(&mut self, path: &Path, message: Option<&str>) -> Result<(), String> {
         let shown = path.display();
         if self.dry_run.is_none() {
@@ -49,7 +51,7 @@ impl Front {
         }
         self.file = Some(file);
         self.buffer = TextBuffer::new(BUFFER, text.unwrap_or_default());
-        self.told = Told::all(&Document::parse(self.buffer.text()));
+        self.reported = ReportedBlocks::all(&Document::parse(self.buffer.text()));
         self.attach();
         if let Some(message) = message {
             let document = Document::parse(self.buffer.text());
@@ -59,7 +61,7 @@ impl Front {
         Ok(())
     }
 
-    /// The chat will be in a file that is not there yet.
+    /// Sets the file of a new chat, which must not exist.
     pub(super) fn keep_in(&mut self, path: &Path) -> Result<(), String> {
         let shown = path.display();
         if self.dry_run.is_none() {
@@ -77,7 +79,7 @@ impl Front {
         }
     }
 
-    /// Shows the chat to the host.
+    /// Sends the chat to the host, as a buffer.
     pub(super) fn attach(&mut self) {
         let path = self.file.as_ref().map(|file| file.path().to_string_lossy());
         let cwd = std::env::current_dir().unwrap_or_else(|_| self.folder.clone());
@@ -108,7 +110,7 @@ impl Front {
     }
 }
 
-/// The right to work on a file, from before it is read.
+/// Locks a file before it is read, so that no other program works on it.
 fn take_lease(path: &Path) -> Result<Option<Lease>, String> {
     let program = Program {
         name: "flemma send".to_owned(),
@@ -117,12 +119,13 @@ fn take_lease(path: &Path) -> Result<Option<Lease>, String> {
     match lease::take(&crate::state_dir::path(), path, &program) {
         Ok(lease) => Ok(Some(lease)),
         Err(Refusal::Held(by)) => Err(format!(
-            "{} is open in {by}, so nothing was sent. Go on there, or write or close it there first.",
+            "{} is open in {by}, so nothing was sent. Continue there, or write or close it there first.",
             path.display()
         )),
-        // As for a Neovim: what cannot be recorded does not run anyway.
+        // As in Neovim, this is no reason to stop. If the state folder is the problem, the
+        // audit log cannot be written, and then no call runs.
         Err(Refusal::Unknown(error)) => {
-            tracing::warn!(%error, "whether another program has this chat open is not known");
+            tracing::warn!(%error, "the chat cannot be locked");
             Ok(None)
         }
     }

@@ -1,32 +1,32 @@
-//! How a run on the command line ended, for the shell.
+//! How a run ended, and its exit code.
 
 use crate::exit_code::Code;
 
-/// What happened so far.
+/// What has happened in a run so far.
 #[derive(Debug, Default)]
-pub struct Outcome {
-    /// Whether the user stopped it.
+pub struct RunOutcome {
+    /// True if the user stopped it.
     pub cancelled: bool,
-    /// Whether anything went wrong.
+    /// True after an error.
     pub failed: bool,
     /// Number of requests.
     pub requests: u32,
-    /// Whether autopilot stopped at its limit of requests or of their cost.
+    /// True if autopilot stopped at its limit of requests or of their cost.
     pub limited: bool,
-    /// Whether the model made the same failing call again and again.
+    /// True if the model repeated a failing call.
     pub stuck: bool,
-    /// Whether the last answer was cut by its token limit.
+    /// True if the last answer was cut off by its token limit.
     pub cut: bool,
-    /// Calls that were refused here, by tool.
+    /// Calls that the user or an end of standard input denied, as `name (id)`.
     pub refused: Vec<String>,
-    /// Calls that a rule denied, by tool.
+    /// Calls that a rule denied, as `name (id)`.
     pub denied: Vec<String>,
-    /// Whether anything was sent or run.
+    /// True if anything was sent or run.
     pub worked: bool,
 }
 
-impl Outcome {
-    /// The exit code, the worst first.
+impl RunOutcome {
+    /// Returns the exit code. Of several causes, the most serious one counts.
     pub fn code(&self) -> Code {
         if self.cancelled {
             Code::Cancelled

@@ -1,7 +1,7 @@
-//! What a run on the command line prints: the model's words on standard output, all
-//! else on standard error; or everything as JSON lines on standard output.
+//! What a run prints: answers on standard output and everything else on standard error, or
+//! all events as JSON lines on standard output.
 //!
-//! Whoever reads no further is no reason to stop: the chat is in its file.
+//! A closed pipe does not end the run, because the chat is in its file.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -9,12 +9,13 @@ use chat::cycle::{Level, Notice};
 use chat::preview::{Describe, preview};
 use serde_json::{Value, json};
 
-use super::news::News;
+use super::reported::NewBlock;
 use crate::frontend::RequestStatus;
+use crate::problems::in_a_shell;
 use crate::{stdout, terminal};
 
-/// Most columns of a line about a call.
-const COLUMNS: usize = 160;
+/// Maximum number of columns of a line about a call.
+pub const COLUMNS: usize = 160;
 
 /// What standard output gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,65 +30,65 @@ pub enum Show {
     Events,
 }
 
-/// See the module.
+/// The output of a run.
 #[derive(Debug)]
 pub struct Output {
     show: Show,
     debug: bool,
-    terminal: bool,
-    /// Words that are kept for the end.
-    words: String,
-    /// Whether the next words are those of another answer.
-    fresh: bool,
-    /// Whether the last thing on standard output ended in the middle of a line.
-    open_line: bool,
-    /// What the request waited for last, without the seconds that are left.
+    is_terminal: bool,
+    /// The text of the last answer, for [`Show::LastAnswer`].
+    last_answer: String,
+    /// True if the next text starts another answer.
+    is_new_answer: bool,
+    /// True if standard output ends within a line.
+    has_open_line: bool,
+    /// The last note, without the remaining seconds.
     note: String,
-    /// Why some of the output could not be written.
+    /// The first error of writing output.
     lost: Option<io::Error>,
 }
 
 impl Output {
-    /// Prints as `show` says; with `debug` also what the model asked for, in full.
+    /// Creates an output. If `debug` is true, it also prints calls and results in full.
     pub fn new(show: Show, debug: bool) -> Self {
         Self {
             show,
             debug,
-            terminal: io::stdout().is_terminal(),
-            words: String::new(),
-            fresh: false,
-            open_line: false,
+            is_terminal: io::stdout().is_terminal(),
+            last_answer: String::new(),
+            is_new_answer: false,
+            has_open_line: false,
             note: String::new(),
             lost: None,
         }
     }
 
-    /// What standard output gets.
+    /// Returns what standard output gets.
     pub fn show(&self) -> Show {
         self.show
     }
 
-    /// Lines that are what was asked for.
+    /// Prints the lines of a dry run.
     pub fn lines(&mut self, lines: &[String]) {
         if self.show != Show::Events && !lines.is_empty() {
             self.print(&(lines.join("\n") + "\n"));
         }
     }
 
-    /// The model said something.
-    pub fn words(&mut self, text: &str) {
+    /// Handles text of an answer.
+    pub fn answer_text(&mut self, text: &str) {
         match self.show {
             Show::Answers => {
-                if std::mem::take(&mut self.fresh) && self.open_line {
+                if std::mem::take(&mut self.is_new_answer) && self.has_open_line {
                     self.print("\n");
                 }
                 self.print(text);
             }
             Show::LastAnswer => {
-                if std::mem::take(&mut self.fresh) {
-                    self.words.clear();
+                if std::mem::take(&mut self.is_new_answer) {
+                    self.last_answer.clear();
                 }
-                self.words.push_str(text);
+                self.last_answer.push_str(text);
             }
             Show::Events => self.event("text", json!({"text": text})),
             Show::Results => {}
@@ -95,44 +96,45 @@ impl Output {
     }
 
     fn print(&mut self, text: &str) {
-        let shown = if self.terminal {
+        let shown = if self.is_terminal {
             terminal::visible(text)
         } else {
             text.into()
         };
         self.write(&shown);
-        self.open_line = !text.is_empty() && !text.ends_with('\n');
+        self.has_open_line = !text.is_empty() && !text.ends_with('\n');
     }
 
-    /// A request goes out.
+    /// Reports that a request was sent.
     pub fn request_started(&mut self) {
-        self.fresh = true;
+        self.is_new_answer = true;
         self.event("request_started", json!({}));
     }
 
-    /// A request ended; `calls` tells whether its answer asked for tools.
-    pub fn request_finished(&mut self, status: RequestStatus, calls: bool) {
-        if self.debug && !calls && status == RequestStatus::Success {
+    /// Reports the end of a request. `has_calls` is true if the answer has calls.
+    pub fn request_finished(&mut self, status: RequestStatus, has_calls: bool) {
+        if self.debug && !has_calls && status == RequestStatus::Success {
             debug("No more tool calls, finalizing response");
         }
         self.event("request_finished", json!({"status": status.name()}));
     }
 
-    /// A call or a result stands in the chat.
-    pub fn news(&mut self, news: &News, tools: &dyn Describe) {
-        match news {
-            News::Call { id, name, input } => {
+    /// Reports a call or result that is new in the chat.
+    pub fn block(&mut self, block: &NewBlock, tools: &dyn Describe) {
+        match block {
+            NewBlock::Call { id, name, input } => {
                 if self.debug {
                     debug(&format!("LLM requested tool: {name}"));
                     debug(&format!("Parameters: {input}"));
-                } else if self.is_talkative() {
+                } else if self.shows_answers() {
                     let input = serde_json::from_str(input).unwrap_or_default();
-                    self.tell(&preview(tools, name, &input, COLUMNS));
+                    self.report(&preview(tools, name, &input, COLUMNS));
                 }
+                // Arguments that are not JSON are reported as the text that they are.
                 let input = serde_json::from_str::<Value>(input).unwrap_or_else(|_| json!(input));
                 self.event("call", json!({"id": id, "name": name, "input": input}));
             }
-            News::Result {
+            NewBlock::Result {
                 id,
                 name,
                 text,
@@ -140,23 +142,23 @@ impl Output {
             } => {
                 if self.debug {
                     debug(&format!("Tool result: {text}"));
-                } else if *is_error && self.is_talkative() {
-                    self.tell(&format!("{name} failed: {text}"));
+                } else if *is_error && self.shows_answers() {
+                    self.report(&format!("{name} failed: {text}"));
                 }
                 let data = json!({"id": id, "name": name, "text": text, "is_error": is_error});
                 self.event("result", data);
+                if self.show == Show::Results {
+                    self.print(text);
+                }
             }
-        }
-        if let (Show::Results, News::Result { text, .. }) = (self.show, news) {
-            self.print(text);
         }
     }
 
-    fn is_talkative(&self) -> bool {
+    fn shows_answers(&self) -> bool {
         matches!(self.show, Show::Answers | Show::LastAnswer)
     }
 
-    /// The host tells the user something.
+    /// Prints a message of the session.
     pub fn notice(&mut self, notice: &Notice) {
         if self.show == Show::Events {
             let level = match notice.level {
@@ -167,10 +169,10 @@ impl Output {
             let data = json!({"level": level, "message": notice.text});
             return self.event("notice", data);
         }
-        self.tell(&in_a_shell(&notice.text));
+        self.report(&in_a_shell(&notice.text));
     }
 
-    /// The request waits for something: told once, and not again for each second.
+    /// Prints what the request waits for, once and not again for each second.
     pub fn note(&mut self, note: &str) {
         let what = note.rsplit_once(" in ").map_or(note, |(what, _)| what);
         if self.note == what {
@@ -180,17 +182,17 @@ impl Output {
         if self.show == Show::Events {
             self.event("note", json!({"message": note}));
         } else {
-            self.tell(note);
+            self.report(note);
         }
     }
 
-    /// Says something on standard error, on one line.
-    pub fn tell(&mut self, text: &str) {
+    /// Prints a message on standard error, on one line.
+    pub fn report(&mut self, text: &str) {
         self.finish_line();
         terminal::report(&text.replace('\n', " "));
     }
 
-    /// Shows a question; the answer is typed behind it.
+    /// Prints a question without a line end, because the answer is typed behind it.
     pub fn ask(&mut self, id: &str, question: &str) {
         self.finish_line();
         self.event("question", json!({"id": id}));
@@ -199,7 +201,7 @@ impl Output {
         drop(write!(err, "{question}").and_then(|()| err.flush()));
     }
 
-    /// A JSON line, where these are wanted.
+    /// Prints an event as a JSON line, if events are shown.
     pub fn event(&mut self, name: &str, mut data: Value) {
         if self.show != Show::Events {
             return;
@@ -217,92 +219,38 @@ impl Output {
         }
     }
 
-    /// Says that some of the output could not be written, if that is so.
-    pub fn tell_lost(&mut self) -> bool {
+    /// Reports that output could not be written. Returns true if there was such output.
+    pub fn report_lost(&mut self) -> bool {
         let lost = self.lost.take();
         if let Some(error) = &lost {
-            self.open_line = false;
-            self.tell(&stdout::problem(error));
+            self.has_open_line = false;
+            self.report(&stdout::problem(error));
         }
         lost.is_some()
     }
 
-    /// Words and lines that are due at the end.
+    /// Prints what is due at the end of the run.
     pub fn finish(&mut self, code: u8) {
-        let words = std::mem::take(&mut self.words);
-        if !words.is_empty() {
-            self.print(&words);
+        let answer = std::mem::take(&mut self.last_answer);
+        if !answer.is_empty() {
+            self.print(&answer);
         }
         self.event("finished", json!({"exit_code": code}));
         self.finish_line();
     }
 
     fn finish_line(&mut self) {
-        if std::mem::take(&mut self.open_line) {
+        if std::mem::take(&mut self.has_open_line) {
             self.write("\n");
         }
     }
 }
 
-/// A line of document 4's debugging output.
+/// Prints a line of the debugging output that document 4 defines.
 fn debug(line: &str) {
     drop(writeln!(
         io::stderr(),
         "[DEBUG] {}",
         terminal::visible(line)
     ));
-}
-
-/// Messages name keys of Neovim; here the command is given again.
-pub fn in_a_shell(message: &str) -> String {
-    [
-        ("setup(): ", "flemma/config.toml: "),
-        ("setup{}", "flemma/config.toml"),
-        ("setup()", "flemma/config.toml"),
-        ("ress Ctrl-] again", "ress Ctrl-]"),
-        (", or press Ctrl-]", ", or run it again"),
-        ("press Ctrl-]", "run it again"),
-        ("Press Ctrl-]", "Run it again"),
-        (" and restart Neovim", " and run it again"),
-        (", or try `:Flemma tutor`, which needs no key", ""),
-        ("; :Flemma trust lets it", "; `flemma trust` lets it"),
-        ("agree with :Flemma trust", "agree with `flemma trust`"),
-    ]
-    .iter()
-    .fold(message.to_owned(), |message, (key, command)| {
-        message.replace(key, command)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_names_what_can_be_done_in_a_shell() {
-        for (message, shown) in [
-            (
-                "Raise it, or press Ctrl-] to let the model go on.",
-                "Raise it, or run it again to let the model go on.",
-            ),
-            (
-                "Start it, then press Ctrl-] again.",
-                "Start it, then run it again.",
-            ),
-            (
-                "Press Ctrl-] to ask again; it is unchanged.",
-                "Run it again to ask again; it is unchanged.",
-            ),
-            (
-                "Set $X and restart Neovim, or try `:Flemma tutor`, which needs no key.",
-                "Set $X and run it again.",
-            ),
-            (
-                "setup(): nothing is named \"x\". Set model in setup{}, as in setup().",
-                "flemma/config.toml: nothing is named \"x\". Set model in flemma/config.toml, as in flemma/config.toml.",
-            ),
-        ] {
-            assert_eq!(in_a_shell(message), shown);
-        }
-    }
 }

@@ -1,22 +1,22 @@
-//! What a running call asks the user, at the terminal: a numbered list or a line to
-//! type, one after another.
+//! Questions of running calls, asked on the terminal one after another: a numbered list or a
+//! line of text.
 
 use std::collections::VecDeque;
 
 use tokio::sync::oneshot;
 
-use super::Front;
+use super::HeadlessRun;
 use crate::protocol::{EditorReply, Prompt, Prompted};
 
-/// The questions that stand; the first is at the terminal.
+/// The open questions. The first one is on the terminal.
 #[derive(Debug, Default)]
 pub struct Prompts {
-    waiting: VecDeque<(Prompt, oneshot::Sender<EditorReply>)>,
+    queue: VecDeque<(Prompt, oneshot::Sender<EditorReply>)>,
     line: Option<oneshot::Receiver<Option<String>>>,
 }
 
 impl Prompts {
-    /// Waits for the line that answers the question at the terminal.
+    /// Waits for the line that answers the question on the terminal.
     pub async fn line(&mut self) -> Option<String> {
         match &mut self.line {
             Some(line) => line.await.unwrap_or(None),
@@ -25,30 +25,33 @@ impl Prompts {
     }
 }
 
-impl Front {
+impl HeadlessRun {
+    /// Queues a question.
     pub(super) fn prompt(&mut self, prompt: Prompt, reply: oneshot::Sender<EditorReply>) {
-        self.prompts.waiting.push_back((prompt, reply));
+        self.prompts.queue.push_back((prompt, reply));
         if self.prompts.line.is_none() {
             self.show_prompt(None);
         }
     }
 
-    fn show_prompt(&mut self, why: Option<&str>) {
-        if let Some((prompt, _)) = self.prompts.waiting.front() {
-            self.output.ask("", &shown(prompt, why));
-            self.prompts.line = Some(self.answers.next());
+    /// Shows the first question, below the problem of the last answer to it.
+    fn show_prompt(&mut self, problem: Option<&str>) {
+        if let Some((prompt, _)) = self.prompts.queue.front() {
+            self.output.ask("", &shown(prompt, problem));
+            self.prompts.line = Some(self.stdin.next());
         }
     }
 
+    /// Handles the line that answers the first question.
     pub(super) fn prompted(&mut self, line: Option<String>) {
         self.prompts.line = None;
-        let Some((prompt, _)) = self.prompts.waiting.front() else {
+        let Some((prompt, _)) = self.prompts.queue.front() else {
             return;
         };
-        match read(prompt, line) {
-            Err(why) => self.show_prompt(Some(&why)),
+        match parse(prompt, line) {
+            Err(problem) => self.show_prompt(Some(&problem)),
             Ok(prompted) => {
-                if let Some((_, reply)) = self.prompts.waiting.pop_front() {
+                if let Some((_, reply)) = self.prompts.queue.pop_front() {
                     drop(reply.send(EditorReply::Prompted(prompted)));
                 }
                 self.show_prompt(None);
@@ -57,15 +60,15 @@ impl Front {
     }
 }
 
-fn shown(prompt: &Prompt, why: Option<&str>) -> String {
-    let mut lines: Vec<String> = why.into_iter().map(str::to_owned).collect();
+fn shown(prompt: &Prompt, problem: Option<&str>) -> String {
+    let mut lines: Vec<String> = problem.into_iter().map(str::to_owned).collect();
     let initial = prompt.initial.as_deref().filter(|it| !it.is_empty());
     match (&prompt.items, initial) {
         (Some(items), _) => {
             lines.push(prompt.title.clone());
             let numbered = items.iter().enumerate();
             lines.extend(numbered.map(|(at, item)| format!("  {} {item}", at + 1)));
-            lines.push("Number, or nothing to leave: ".to_owned());
+            lines.push("Number, or nothing to cancel: ".to_owned());
         }
         (None, Some(initial)) => lines.push(format!("{} [{initial}]: ", prompt.title)),
         (None, None) => lines.push(format!("{}: ", prompt.title)),
@@ -74,8 +77,8 @@ fn shown(prompt: &Prompt, why: Option<&str>) -> String {
     lines.join("\n")
 }
 
-/// What a line says; nobody's line is that they left.
-fn read(prompt: &Prompt, line: Option<String>) -> Result<Prompted, String> {
+/// Parses the answer. Without a line, the user cancels the question.
+fn parse(prompt: &Prompt, line: Option<String>) -> Result<Prompted, String> {
     let mut prompted = Prompted::default();
     let Some(line) = line else {
         return Ok(prompted);
@@ -109,8 +112,8 @@ mod tests {
         }
     }
 
-    fn said(prompt: &Prompt, line: &str) -> Result<(Option<String>, Option<usize>), String> {
-        read(prompt, Some(line.to_owned())).map(|it| (it.text, it.item))
+    fn answer(prompt: &Prompt, line: &str) -> Result<(Option<String>, Option<usize>), String> {
+        parse(prompt, Some(line.to_owned())).map(|it| (it.text, it.item))
     }
 
     #[test]
@@ -118,26 +121,29 @@ mod tests {
         let list = prompt(Some(&["red", "green"]), "");
         assert_eq!(
             shown(&list, None),
-            "[flemma] Colour\n[flemma]   1 red\n[flemma]   2 green\n[flemma] Number, or nothing to leave: "
+            "[flemma] Colour\n[flemma]   1 red\n[flemma]   2 green\n[flemma] Number, or nothing to cancel: "
         );
-        assert_eq!(said(&list, "2\n"), Ok((None, Some(1))));
-        assert_eq!(said(&list, "\n"), Ok((None, None)));
+        assert_eq!(answer(&list, "2\n"), Ok((None, Some(1))));
+        assert_eq!(answer(&list, "\n"), Ok((None, None)));
         for wrong in ["0", "3", "green"] {
             assert_eq!(
-                said(&list, wrong),
+                answer(&list, wrong),
                 Err("Type a number from 1 to 2.".to_owned())
             );
         }
     }
 
     #[test]
-    fn an_empty_line_takes_what_stands_there() {
+    fn an_empty_line_takes_the_initial_text() {
         let line = prompt(None, "red");
         assert_eq!(shown(&line, None), "[flemma] Colour [red]: ");
-        assert_eq!(said(&line, "\n"), Ok((Some("red".to_owned()), None)));
-        assert_eq!(said(&line, " \n"), Ok((Some(" ".to_owned()), None)));
-        assert_eq!(said(&line, "blue\r\n"), Ok((Some("blue".to_owned()), None)));
-        let left = read(&line, None).map(|it| it.text);
-        assert_eq!(left, Ok(None));
+        assert_eq!(answer(&line, "\n"), Ok((Some("red".to_owned()), None)));
+        assert_eq!(answer(&line, " \n"), Ok((Some(" ".to_owned()), None)));
+        assert_eq!(
+            answer(&line, "blue\r\n"),
+            Ok((Some("blue".to_owned()), None))
+        );
+        let cancelled = parse(&line, None).map(|it| it.text);
+        assert_eq!(cancelled, Ok(None));
     }
 }

@@ -1,29 +1,28 @@
-//! Signals to a run on the command line. The process that watches us passes an
-//! interrupt on under another name, so that one typed on the terminal, which both of
-//! us get, counts once.
+//! Signals to a run. A Ctrl-C on a terminal reaches the watcher and this process, so the
+//! watcher passes interrupts on as SIGUSR1 and this process ignores its own: each counts once.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that we go by.
+/// The handled signals.
 #[derive(Debug)]
 pub struct Signals {
     interrupt: Option<Signal>,
     terminate: Option<Signal>,
-    /// Kept so that it does nothing.
-    _typed: Option<Signal>,
+    /// Handled, and never read, so that it does not end the process.
+    _ignored: Option<Signal>,
 }
 
 impl Signals {
-    /// Listens from now on.
+    /// Handles signals from now on.
     pub fn listen() -> Self {
         Self {
             interrupt: signal(SignalKind::user_defined1()).ok(),
             terminate: signal(SignalKind::terminate()).ok(),
-            _typed: signal(SignalKind::interrupt()).ok(),
+            _ignored: signal(SignalKind::interrupt()).ok(),
         }
     }
 
-    /// Waits for somebody who wants us to stop.
+    /// Waits for a signal that asks the run to stop.
     pub async fn stop(&mut self) {
         tokio::select! {
             () = wait(self.interrupt.as_mut()) => {}

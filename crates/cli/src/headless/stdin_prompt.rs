@@ -1,5 +1,5 @@
-//! `[y/N]`: the question about a call that waits, and the answer from standard
-//! input, typed or piped. Where no line comes, nobody was there.
+//! `[y/N]`: the question about a pending call, and the answer from standard input, typed or
+//! piped. The end of standard input means that there is no user.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
@@ -10,80 +10,81 @@ use tokio::sync::oneshot;
 
 use crate::resolver_calls::RUNS_FREE;
 
-/// Most lines of one argument that a question shows.
+/// Maximum number of lines of an argument in a question.
 const LINES: usize = 60;
-/// Most columns of a line.
+/// Maximum number of columns of a line.
 const COLUMNS: usize = 400;
 
-/// What came back.
+/// The answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    /// Run it.
+pub enum Confirmation {
+    /// Run the call.
     Yes,
-    /// Do not.
+    /// Reject it.
     No,
-    /// Standard input is at its end.
-    Nobody,
+    /// Standard input has ended.
+    EndOfInput,
 }
 
-/// Reads answers, on a thread of its own that lives as long as the process.
+/// Reads lines of standard input on request, in a thread that lives as long as the process.
 #[derive(Debug, Default)]
-pub struct Answers(Option<blocking::Sender<oneshot::Sender<Option<String>>>>);
+pub struct StdinLines(Option<blocking::Sender<oneshot::Sender<Option<String>>>>);
 
-impl Answers {
-    /// Where the next line arrives; none at the end of standard input.
+impl StdinLines {
+    /// Requests the next line, which is `None` at the end of standard input.
     pub fn next(&mut self) -> oneshot::Receiver<Option<String>> {
         let (sender, receiver) = oneshot::channel();
         let thread = self.0.get_or_insert_with(|| {
-            let (questions, queue) = blocking::channel();
-            std::thread::spawn(move || read_answers(&queue));
-            questions
+            let (requests, queue) = blocking::channel();
+            std::thread::spawn(move || read_lines(&queue));
+            requests
         });
         drop(thread.send(sender));
         receiver
     }
 }
 
-fn read_answers(queue: &blocking::Receiver<oneshot::Sender<Option<String>>>) {
-    for question in queue {
+fn read_lines(queue: &blocking::Receiver<oneshot::Sender<Option<String>>>) {
+    for request in queue {
         let mut line = String::new();
         let count = io::stdin().lock().read_line(&mut line);
         let line = count.is_ok_and(|it| it > 0).then_some(line);
-        // Who gave up meanwhile needs no answer.
-        let _ = question.send(line);
+        // Fails if the run has ended meanwhile.
+        let _ = request.send(line);
     }
 }
 
-/// What a line answers to `[y/N]`. It is shown where no terminal has shown it.
-pub fn answer(line: Option<String>) -> Answer {
-    let answer = line.map_or(Answer::Nobody, |line| read(&line));
+/// Parses the line that answers `[y/N]`. Prints the answer unless a terminal has echoed it.
+pub fn answer(line: Option<String>) -> Confirmation {
+    let answer = line.map_or(Confirmation::EndOfInput, |line| parse(&line));
     if !io::stdin().is_terminal() {
-        eprintln!("{}", if answer == Answer::Yes { "y" } else { "n" });
+        let is_yes = answer == Confirmation::Yes;
+        eprintln!("{}", if is_yes { "y" } else { "n" });
     }
     answer
 }
 
-fn read(line: &str) -> Answer {
+fn parse(line: &str) -> Confirmation {
     match line.trim().to_lowercase().as_str() {
-        "y" | "yes" => Answer::Yes,
-        _ => Answer::No,
+        "y" | "yes" => Confirmation::Yes,
+        _ => Confirmation::No,
     }
 }
 
-/// What is asked: all that the call would do, nothing in it hidden.
+/// Returns the question about a call, with all of its arguments.
 ///
-/// `runs_free` is whether it is a command that should be held by a sandbox and is not.
-pub fn question(tool: &str, input: &Value, folder: &Path, runs_free: bool) -> String {
+/// `is_unsandboxed` is true for a command that should run in a sandbox and cannot.
+pub fn question(tool: &str, input: &Value, folder: &Path, is_unsandboxed: bool) -> String {
     let inner = chat::approval::inside(tool, input);
     let (tool, input) = match &inner {
         Some((name, arguments)) => (*name, arguments),
         None => (tool, input),
     };
     let tool_shown = chat::preview::one_line(tool, COLUMNS);
-    let mut lines = match writes(input, folder) {
-        Some((path, what)) => vec![
+    let mut lines = match write_target(input, folder) {
+        Some((path, content)) => vec![
             format!("Tool {tool_shown} wants to write to {path}"),
-            format!("Content: {what}"),
+            format!("Content: {content}"),
         ],
         None => vec![format!("Tool {tool_shown} wants to run:")],
     };
@@ -92,7 +93,7 @@ pub fn question(tool: &str, input: &Value, folder: &Path, runs_free: bool) -> St
             lines.extend(argument(name, value));
         }
     }
-    if runs_free {
+    if is_unsandboxed {
         lines.push(format!("UNSANDBOXED: {RUNS_FREE}"));
     }
     lines.push("Continue? [y/N]: ".to_owned());
@@ -100,8 +101,9 @@ pub fn question(tool: &str, input: &Value, folder: &Path, runs_free: bool) -> St
     lines.join("\n")
 }
 
-/// Where a call writes and how much, if it says so.
-fn writes(input: &Value, folder: &Path) -> Option<(String, String)> {
+/// Returns the real path that a call writes to and a description of the content, if its
+/// arguments are those of `write`.
+fn write_target(input: &Value, folder: &Path) -> Option<(String, String)> {
     let (path, content) = (
         input.get("path")?.as_str()?,
         input.get("content")?.as_str()?,
@@ -118,6 +120,7 @@ fn writes(input: &Value, folder: &Path) -> Option<(String, String)> {
     Some((path, format!("{} bytes, {how}", content.len())))
 }
 
+/// Returns the lines that show an argument.
 fn argument(name: &str, value: &Value) -> Vec<String> {
     let name = chat::preview::one_line(name, COLUMNS);
     let text = match value {
@@ -149,7 +152,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_question_shows_all_of_a_command() {
+    fn a_question_shows_a_command_in_full() {
         let input = json!({"command": "ls\nrm -rf \u{202e}x", "timeout": null});
         let asked = question("bash", &input, Path::new("/p"), false);
         assert!(asked.starts_with(
@@ -160,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_says_how_it_ends() {
+    fn a_long_argument_is_shown_with_its_last_line() {
         let command = format!("ls{}rm -rf ~", "\n".repeat(300));
         let asked = question("bash", &json!({"command": command}), Path::new("/p"), false);
         assert!(
@@ -170,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_says_where_and_how_much() {
+    fn a_write_shows_its_path_and_size() {
         let folder = tempfile::tempdir().expect("a folder");
         let input = json!({"path": "new.txt", "content": "hällo"});
         let asked = question("write", &input, folder.path(), false);
@@ -182,14 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn only_a_yes_is_one() {
+    fn only_y_and_yes_mean_yes() {
         for (line, answer) in [
-            ("y\n", Answer::Yes),
-            (" YES \n", Answer::Yes),
-            ("\n", Answer::No),
-            ("yolo\n", Answer::No),
+            ("y\n", Confirmation::Yes),
+            (" YES \n", Confirmation::Yes),
+            ("\n", Confirmation::No),
+            ("yolo\n", Confirmation::No),
         ] {
-            assert_eq!(read(line), answer, "{line:?}");
+            assert_eq!(parse(line), answer, "{line:?}");
         }
     }
 }

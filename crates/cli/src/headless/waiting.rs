@@ -1,5 +1,5 @@
-//! Calls that wait for the user: each is asked about once, and then approved or
-//! refused by the keys that do it in a buffer.
+//! Pending calls: each is asked about once, then approved or rejected with the keys that do
+//! so in a buffer.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,133 +7,132 @@ use std::sync::Arc;
 use chat::approval::{self, CallKey};
 use chat::cycle;
 use chat::document::{Document, Status};
+use chat::preview::preview;
 use chat::tool::ToolUseId;
 use tokio::sync::oneshot;
 
-use super::Front;
+use super::HeadlessRun;
 use super::compose;
 use super::file::ChatFile;
-use super::stdin_prompt::{self, Answer};
+use super::output::COLUMNS;
+use super::stdin_prompt::{self, Confirmation};
 use crate::exit_code::Code;
 use crate::protocol::Action;
 use crate::sandbox;
 use crate::settings::Here;
 use crate::settings::judges::Inspection;
 
-/// What the model is told when the user says no.
-const NO: &str = "The user cancelled this call.";
-/// What it is told when there is no user.
-const UNASKED: &str = "No user could be asked whether this call may run, so it was denied.";
+/// The result of a call that the user rejected.
+const REJECTED: &str = "The user cancelled this call.";
+/// The result of a call about which standard input had no answer.
+const UNANSWERED: &str = "No user could be asked whether this call may run, so it was denied.";
 
-/// How often a call is approved anew under `--yes` because its file changed.
-const MOST_AGAIN: usize = 10;
+/// How often `--yes` approves a call again because its file has changed.
+const MAX_SHOWN_AGAIN: usize = 10;
 
-/// A question that stands.
+/// An open question about a pending call.
 #[derive(Debug)]
-pub struct Question {
+pub struct PendingConfirmation {
     call: (usize, ToolUseId),
-    answer: oneshot::Receiver<Option<String>>,
+    line: oneshot::Receiver<Option<String>>,
 }
 
-/// Waits for the answer to the question that stands.
-pub async fn answer(question: &mut Option<Question>) -> Answer {
-    match question {
-        Some(question) => stdin_prompt::answer((&mut question.answer).await.unwrap_or(None)),
+/// Waits for the answer to the open question.
+pub async fn answer(pending: &mut Option<PendingConfirmation>) -> Confirmation {
+    match pending {
+        Some(pending) => stdin_prompt::answer((&mut pending.line).await.unwrap_or(None)),
         None => std::future::pending().await,
     }
 }
 
-/// A call that waits.
-struct Waiting {
+/// A pending call.
+struct PendingCall {
+    /// Its message and ID.
     key: (usize, ToolUseId),
+    /// The line of its placeholder.
     line: usize,
     name: String,
     input: serde_json::Value,
 }
 
-impl Front {
-    /// Nothing goes on any more. Somebody has to decide, or it is over.
+impl HeadlessRun {
+    /// Handles the end of all work that a key started: asks about a pending call, or ends the
+    /// run.
     pub(super) fn rested(&mut self, limited: bool) {
         self.save();
-        self.tell_news();
+        self.report_new_blocks();
         self.outcome.limited = limited;
-        let stopped = self.outcome.cancelled || self.outcome.failed;
-        let waiting = self.waiting().filter(|_| !stopped);
         if self.dry_run.is_some() {
             return self.end_dry_run();
         }
-        match waiting {
-            // A key that changes nothing would be pressed for ever.
-            Some(waiting) if !self.asked.insert(waiting.key.clone()) => {
-                let told = format!(
-                    "The call \"{}\" still waits. See the chat for why.",
-                    waiting.key.1
-                );
-                self.output.tell(&told);
-                self.outcome.failed = true;
-                self.end();
-            }
-            Some(waiting) if self.yes => {
-                if self.runs_free(&waiting.name) {
-                    self.output
-                        .tell("UNSANDBOXED: commands run with all of your rights.");
-                }
-                self.approve_call(waiting.line);
-            }
-            Some(waiting) => self.ask(waiting),
+        let has_stopped = self.outcome.cancelled || self.outcome.failed;
+        match self.first_pending().filter(|_| !has_stopped) {
+            Some(call) => self.decide(call),
             None => self.end(),
         }
     }
 
-    /// A call was not run, as what it would change is not what was shown: it is asked
-    /// about again. Not for ever where nobody is asked: a file may change all the time.
+    fn decide(&mut self, call: PendingCall) {
+        // The key did not approve the call, so pressing it again would not either.
+        if !self.asked.insert(call.key.clone()) {
+            let message = format!(
+                "The call \"{}\" is still pending. The chat says why.",
+                call.key.1
+            );
+            self.output.report(&message);
+            self.outcome.failed = true;
+            return self.end();
+        }
+        if !self.yes {
+            return self.ask(call);
+        }
+        if self.lacks_sandbox(&call.name) {
+            let warning = "UNSANDBOXED: commands run with all of your rights.";
+            self.output.report(warning);
+        }
+        self.approve_call(call.line);
+    }
+
+    /// Asks about a call once more, because its file has changed since it was approved. With
+    /// `--yes` only a few times: the file may change all the time.
     pub(super) fn ask_again(&mut self, id: &ToolUseId) {
-        self.again += 1;
-        if !self.yes || self.again <= MOST_AGAIN {
+        self.shown_again += 1;
+        if !self.yes || self.shown_again <= MAX_SHOWN_AGAIN {
             self.asked.retain(|(_, asked)| asked != id);
         }
     }
 
     fn end(&mut self) {
-        // What was not said is kept where the next one finds it.
-        if self.unsaid && !std::mem::replace(&mut self.taken_back, true) {
+        // Keeps messages that were not sent: the session writes them to the prompt.
+        if self.has_queued && !std::mem::replace(&mut self.took_back_queue, true) {
             return self.press(Action::TakeBackQueue, 0);
         }
-        // The notice of a limit of cost says all.
+        // The notice about a limit of cost says everything.
         if self.outcome.limited && self.outcome.requests >= self.max_turns {
-            let told = format!("round limit ({}) reached", self.max_turns);
-            self.output.tell(&told);
+            let message = format!("round limit ({}) reached", self.max_turns);
+            self.output.report(&message);
         }
         if !self.outcome.denied.is_empty() {
-            let told = format!("Denied by a rule: {}.", self.outcome.denied.join(", "));
-            self.output.tell(&told);
+            let message = format!("Denied by a rule: {}.", self.outcome.denied.join(", "));
+            self.output.report(&message);
         }
         if !self.outcome.refused.is_empty() {
-            let told = format!(
-                "Denied: {}. --approve NAME lets a tool run without asking, --yes all of them.",
+            let message = format!(
+                "Denied: {}. --approve NAME approves a tool, --yes all of them.",
                 self.outcome.refused.join(", ")
             );
-            self.output.tell(&told);
+            self.output.report(&message);
         }
         self.code = Some(self.outcome.code());
     }
 
-    fn waiting(&self) -> Option<Waiting> {
+    fn first_pending(&self) -> Option<PendingCall> {
         let document = Document::parse(self.text());
-        document.turns().find_map(|turn| {
-            let mut calls = turn.calls.iter();
-            let call = calls.find(|call| call.status() == Some(Status::Pending))?;
-            Some(Waiting {
-                key: (turn.assistant, call.tool_use.id.clone()),
-                line: call.result?.lines.start,
-                name: call.tool_use.name.to_string(),
-                input: document.input(call.tool_use).unwrap_or_default(),
-            })
-        })
+        pending_calls(&document).into_iter().next()
     }
 
-    /// Whether a tool starts commands that should be held by a sandbox and are not.
-    fn runs_free(&self, tool: &str) -> bool {
+    /// Returns true if a tool runs commands that should have a sandbox and do not.
+    fn lacks_sandbox(&self, tool: &str) -> bool {
         let shared = self.host.shared();
         let sandbox = &shared.settings.sandbox;
         let tool = shared.registry.get(tool);
@@ -142,80 +141,77 @@ impl Front {
             && tools::find_out(&sandbox.backend()).is_err()
     }
 
-    /// What waits, for a dry run.
-    pub(super) fn all_waiting(&self) -> Vec<String> {
+    /// Returns the previews of all pending calls, for a dry run.
+    pub(super) fn pending_previews(&self) -> Vec<String> {
         let document = Document::parse(self.text());
-        let mut found = Vec::new();
-        for turn in document.turns() {
-            let calls = turn.calls.iter();
-            for call in calls.filter(|call| call.status() == Some(Status::Pending)) {
-                let input = document.input(call.tool_use).unwrap_or_default();
-                let tools = &self.host.shared().registry;
-                found.push(chat::preview::preview(
-                    tools,
-                    &call.tool_use.name,
-                    &input,
-                    160,
-                ));
-            }
-        }
-        found
+        let tools = &self.host.shared().registry;
+        let calls = pending_calls(&document).into_iter();
+        calls
+            .map(|call| preview(tools, &call.name, &call.input, COLUMNS))
+            .collect()
     }
 
-    fn ask(&mut self, waiting: Waiting) {
-        let runs_free = self.runs_free(&waiting.name);
-        let asked = stdin_prompt::question(&waiting.name, &waiting.input, &self.folder, runs_free);
-        self.output.ask(waiting.key.1.as_str(), &asked);
-        self.question = Some(Question {
-            call: waiting.key,
-            answer: self.answers.next(),
+    fn ask(&mut self, call: PendingCall) {
+        let is_unsandboxed = self.lacks_sandbox(&call.name);
+        let question =
+            stdin_prompt::question(&call.name, &call.input, &self.folder, is_unsandboxed);
+        self.output.ask(call.key.1.as_str(), &question);
+        self.confirmation = Some(PendingConfirmation {
+            call: call.key,
+            line: self.stdin.next(),
         });
     }
 
-    pub(super) fn answered(&mut self, answer: Answer) {
-        let Some(question) = self.question.take() else {
+    /// Handles the answer to the open question.
+    pub(super) fn confirmed(&mut self, answer: Confirmation) {
+        let Some(pending) = self.confirmation.take() else {
             return;
         };
         match answer {
-            Answer::Yes => {
-                if let Some(waiting) = self.waiting().filter(|it| it.key == question.call) {
-                    self.approve_call(waiting.line);
+            Confirmation::Yes => {
+                // The call may be gone, because a signal can cancel it meanwhile.
+                if let Some(call) = self.first_pending().filter(|it| it.key == pending.call) {
+                    self.approve_call(call.line);
                 }
             }
-            Answer::No => self.refuse(&question.call, NO),
-            Answer::Nobody => {
-                let why = self.why_asked(&question.call);
-                self.refuse(&question.call, &why);
+            Confirmation::No => self.reject(&pending.call, REJECTED),
+            Confirmation::EndOfInput => {
+                let reason = self.unanswered(&pending.call);
+                self.reject(&pending.call, &reason);
             }
         }
     }
 
-    /// The text about a call that no user could be asked about. Of a command, and of a call
-    /// that names a secret, also what kept it from running by itself.
-    fn why_asked(&self, call: &(usize, ToolUseId)) -> String {
-        let waiting = self.waiting().filter(|it| it.key == *call);
-        let problem = waiting.and_then(|waiting| {
-            let key = CallKey {
-                id: call.1.clone(),
-                name: waiting.name.clone(),
-                input: chat::json::canonical(&waiting.input),
-            };
-            let (meant, input) = approval::meant(&key, &waiting.input);
-            let inspection = self.inspection();
-            let tool = self.host.shared().registry.get(&meant.name);
-            let secret = tool.and_then(|tool| inspection.secret(tool.as_ref(), &input));
-            let problem = inspection.problem(&meant).map(|it| it.to_string());
-            let secret =
-                secret.map(|it| format!("{it}. The user can grant it with {}.", it.grant()));
-            problem.or(secret)
-        });
-        match problem {
-            Some(problem) => format!("{UNASKED} {problem}"),
-            None => UNASKED.to_owned(),
+    /// Returns the result of a call about which no user could be asked. For a command, or a
+    /// call that names a secret, includes what prevented its automatic approval.
+    fn unanswered(&self, key: &(usize, ToolUseId)) -> String {
+        let call = self.first_pending().filter(|it| it.key == *key);
+        match call.and_then(|call| self.problem(call)) {
+            Some(problem) => format!("{UNANSWERED} {problem}"),
+            None => UNANSWERED.to_owned(),
         }
     }
 
-    /// What inspects the shell commands of the chat.
+    fn problem(&self, call: PendingCall) -> Option<String> {
+        let key = CallKey {
+            id: call.key.1,
+            name: call.name,
+            input: chat::json::canonical(&call.input),
+        };
+        let (meant, input) = approval::meant(&key, &call.input);
+        let inspection = self.inspection();
+        if let Some(problem) = inspection.problem(&meant) {
+            return Some(problem.to_string());
+        }
+        let tool = self.host.shared().registry.get(&meant.name)?;
+        let secret = inspection.secret(tool.as_ref(), &input)?;
+        Some(format!(
+            "{secret}. The user can grant it with {}.",
+            secret.grant()
+        ))
+    }
+
+    /// Returns the rules for shell commands and secrets, as they apply to this chat.
     fn inspection(&self) -> Inspection {
         let settings = &self.host.shared().settings;
         let path = self.file.as_ref().map(ChatFile::path);
@@ -228,20 +224,20 @@ impl Front {
         settings.inspection(folder.to_owned(), here, Arc::new(sandbox))
     }
 
-    /// Alt-Enter on a call that waits.
+    /// Presses Alt-Enter on a pending call.
     fn approve_call(&mut self, line: usize) {
         self.press(Action::Resolve, line);
     }
 
-    /// Writes the refusal into the call's block, then Alt-Enter on it.
-    fn refuse(&mut self, key: &(usize, ToolUseId), reason: &str) {
+    /// Writes the rejection into the call's placeholder and presses Alt-Enter on it.
+    fn reject(&mut self, key: &(usize, ToolUseId), reason: &str) {
         let document = Document::parse(self.buffer.text());
         let turn = document.turn(key.0);
         let calls = turn.into_iter().flat_map(|turn| turn.calls);
         let mut calls = calls.filter(|call| call.tool_use.id == key.1);
         let Some((name, edit)) = calls.find_map(|call| {
             let name = cycle::key(&document, call.tool_use).name;
-            Some((name, compose::refusal(&call, reason)?))
+            Some((name, compose::rejection(&call, reason)?))
         }) else {
             self.code = Some(Code::Error);
             return;
@@ -252,4 +248,23 @@ impl Front {
         self.type_lines(edit.lines, &edit.replacement);
         self.press(Action::Resolve, line);
     }
+}
+
+/// Returns the pending calls in the order of the document.
+fn pending_calls(document: &Document<'_>) -> Vec<PendingCall> {
+    let mut found = Vec::new();
+    for turn in document.turns() {
+        for call in &turn.calls {
+            if call.status() != Some(Status::Pending) {
+                continue;
+            }
+            found.extend(call.result.map(|result| PendingCall {
+                key: (turn.assistant, call.tool_use.id.clone()),
+                line: result.lines.start,
+                name: call.tool_use.name.to_string(),
+                input: document.input(call.tool_use).unwrap_or_default(),
+            }));
+        }
+    }
+    found
 }

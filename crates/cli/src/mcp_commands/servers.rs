@@ -8,10 +8,10 @@ use futures::future::join_all;
 use mcp::configured::{Configured, Pins, Project, all, known, one};
 use mcp::{Server, Spec};
 
-use crate::commands::{current_folder, fail};
 use crate::config::{self, Flags};
 use crate::exit_code::Code;
 use crate::mcp_servers::{Trusted, http, pins};
+use crate::problems::{current_folder, fail};
 use crate::{runtime, stdout, terminal};
 
 /// Lists the servers, or describes the named one. If `start` is true, starts them first.
