@@ -1,6 +1,6 @@
-//! The host process: takes messages from Neovim to the session of their buffer.
+//! The host: passes messages of a front end to the session of their buffer.
 //!
-//! Holds what all buffers share, the options and the tools, and nothing of any one.
+//! Holds what all chats share, the options and the tools, and no state of a single chat.
 
 mod options;
 #[cfg(test)]
@@ -29,7 +29,7 @@ use crate::sources::{Catalogue, Change, Sources};
 use crate::usage::Ledger;
 use crate::{logging, mcp_servers, switch};
 
-/// What all chats of one front end share, and their sessions.
+/// The options, tools, and sessions of a front end.
 pub struct Host {
     editor: Editor,
     catalogue: Catalogue,
@@ -37,17 +37,17 @@ pub struct Host {
     scripts: Scripts,
     servers: Servers,
     changes: mpsc::UnboundedReceiver<Change>,
-    /// The options as they were given, for when the tools that they name change.
-    options: options::Given,
+    /// The options of `setup()`, read again when the tools that they name change.
+    options: options::SetupOptions,
     lua_tools: LuaTools,
-    /// What the editor was told of the tools.
+    /// The list of tools that the front end has.
     known: KnownTools,
     shared: Arc<Shared>,
     sessions: HashMap<BufferId, mpsc::UnboundedSender<Input>>,
 }
 
 impl Host {
-    /// Speaks to `editor`; the options are at their defaults.
+    /// Creates a host with default options.
     pub fn new(editor: Editor) -> Self {
         let catalogue = Catalogue::builtin();
         let (settings, _) = Settings::read(&Value::Null, &catalogue.registry);
@@ -62,7 +62,7 @@ impl Host {
             sources,
             scripts,
             changes,
-            options: options::Given::default(),
+            options: options::SetupOptions::default(),
             lua_tools: LuaTools::default(),
             known: KnownTools::default(),
             shared,
@@ -70,54 +70,52 @@ impl Host {
         }
     }
 
-    /// The options and the tools as they are now.
+    /// Returns the current options and tools.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    /// The next change of the tools, for [`Host::take_change`]. Nothing is lost when
-    /// it is dropped.
+    /// Waits for the next change of the tools, for [`Host::take_change`]. Cancel-safe.
     pub async fn next_change(&mut self) -> Change {
         match self.changes.recv().await {
             Some(change) => change,
-            // We hold a sender ourselves.
+            // Cannot happen, because `sources` holds a sender.
             None => std::future::pending().await,
         }
     }
 
-    /// Gives all chats the tools as they are after a change, and those that come with
-    /// it.
+    /// Applies a change of the tools, and those that are queued, in all chats.
     pub fn take_change(&mut self, change: Change) {
-        let (changed, reached) = self.take_in(Some(change));
+        let (changed, callbacks) = self.apply_changes(Some(change));
         if changed {
             self.read_options();
         }
-        for then in reached {
-            then();
+        for callback in callbacks {
+            callback();
         }
     }
 
-    /// Gives all chats what was said just now: a key that follows at once waits for it.
-    fn take_said(&mut self) {
+    /// Applies the changes that are queued. Later keys then wait for tools that are loading.
+    fn take_queued_changes(&mut self) {
         if let Ok(change) = self.changes.try_recv() {
             self.take_change(change);
         }
     }
 
-    /// Takes over the tools that are registered in Lua now, before the next message.
-    fn take_lua_tools(&mut self, told: RegisteredTools) {
-        let loading = told.loading;
-        let (tools, problems) = self.lua_tools.take(&self.editor, told);
+    /// Replaces the tools that are registered in Lua, before the next message is handled.
+    fn replace_lua_tools(&mut self, registered: RegisteredTools) {
+        let is_loading = registered.loading;
+        let (tools, problems) = self.lua_tools.replace(&self.editor, registered);
         for problem in problems {
             self.editor.report_problem(&chat::Problem::new(problem, ""));
         }
         let source = lua_tools::SOURCE.to_owned();
-        let waited = if loading {
-            Change::Loading(lua_tools::FINDING.to_owned())
-        } else {
-            Change::Gone(lua_tools::FINDING.to_owned())
-        };
-        self.catalogue.take(waited);
+        let finding = lua_tools::FINDING.to_owned();
+        // Requests wait for sources that are loading.
+        self.catalogue.take(match is_loading {
+            true => Change::Loading(finding),
+            false => Change::Gone(finding),
+        });
         self.take_change(Change::Ready(source, Precedence::Own, tools));
     }
 
@@ -126,28 +124,28 @@ impl Host {
         self.editor.notify(&chat::cycle::Notice { level, text });
     }
 
-    /// Takes in what sources have said. Whether that changes anything, and what is to be
-    /// called when all chats know.
-    fn take_in(&mut self, first: Option<Change>) -> (bool, Vec<Box<dyn FnOnce() + Send>>) {
-        let (mut changed, mut reached) = (false, Vec::new());
+    /// Applies `first` and the queued changes to the catalogue. Returns true if the tools may
+    /// have changed, and the callbacks for when all chats have them.
+    fn apply_changes(&mut self, first: Option<Change>) -> (bool, Vec<Box<dyn FnOnce() + Send>>) {
+        let (mut changed, mut callbacks) = (false, Vec::new());
         let mut next = first;
         while let Some(change) = next.take().or_else(|| self.changes.try_recv().ok()) {
             match change {
-                Change::Reached(then) => reached.push(then),
+                Change::Reached(callback) => callbacks.push(callback),
                 Change::Remark(text) => self.warn(text),
                 change => {
                     changed = true;
-                    // A tool that is missing is no failure of what is done without it.
+                    // A failed source must not fail unrelated work, so this is only a warning.
                     for problem in self.catalogue.take(change) {
                         self.warn(problem);
                     }
                 }
             }
         }
-        (changed, reached)
+        (changed, callbacks)
     }
 
-    /// Takes a message where it belongs.
+    /// Handles a message of the front end, or passes it to its session.
     pub fn receive(&mut self, message: FromEditor) {
         match message {
             FromEditor::Hello(hello) => self.hello(&hello),
@@ -169,12 +167,12 @@ impl Host {
                 self.pass(it.buffer, Input::Detached);
                 self.sessions.remove(&it.buffer);
             }
-            FromEditor::Tools(told) => self.take_lua_tools(told),
+            FromEditor::Tools(it) => self.replace_lua_tools(it),
             FromEditor::ToolReturned(it) => self.editor.calls().returned(it),
-            FromEditor::ToolCommand(it) => self.editor.calls().asked(it),
+            FromEditor::ToolCommand(it) => self.editor.calls().run_command(it),
             FromEditor::Directory(it) => self.pass(it.buffer, Input::Directory(it.cwd)),
             FromEditor::OpenFiles(it) => self.editor.open_files(&it.paths),
-            // The front end that asked has taken it already.
+            // The front end passes replies to the questions itself.
             FromEditor::Replied(..) => {}
         }
     }
@@ -183,7 +181,7 @@ impl Host {
         if let Some(path) = &hello.log
             && let Err(error) = logging::start(Path::new(path))
         {
-            eprintln!("flemma: There is no log, because {path:?} cannot be written: {error}.");
+            eprintln!("flemma: The log {path:?} cannot be written: {error}.");
         }
         tracing::info!(plugin = hello.version, protocol = hello.protocol, "hello");
         self.editor.show(Display::Welcome(Welcome {
@@ -192,6 +190,7 @@ impl Host {
         }));
     }
 
+    /// Sends new settings to all chats.
     fn share(&mut self, settings: Settings) {
         tools::pass_variables(settings.sandbox.passed());
         let ledger = self.shared.ledger.clone();
@@ -201,13 +200,13 @@ impl Host {
             ledger,
             self.scripts.clone(),
         ));
-        self.tell_tools();
+        self.send_known_tools();
         self.sessions
             .retain(|_, session| session.send(Input::Settings(self.shared.clone())).is_ok());
     }
 
-    /// Tells the editor which tools there are, for what it completes.
-    fn tell_tools(&mut self) {
+    /// Sends the list of tools to the front end, for completion, if it has changed.
+    fn send_known_tools(&mut self) {
         let items = crate::status::known_tools(&self.shared.registry).collect();
         let known = KnownTools { items };
         if self.known != known {
@@ -216,6 +215,7 @@ impl Host {
         }
     }
 
+    /// Creates the session of a buffer, or passes it the buffer's new state.
     fn attach(&mut self, attach: Attach) {
         let buffer = attach.buffer;
         let folder = Path::new(&attach.path)
@@ -226,7 +226,7 @@ impl Host {
             self.scripts.look_and(|| {});
         }
         self.servers.visit(folder.unwrap_or(Path::new(&attach.cwd)));
-        self.take_said();
+        self.take_queued_changes();
         let session = self.sessions.entry(buffer).or_insert_with(|| {
             let (inbox, inputs) = mpsc::unbounded_channel();
             session::start(
@@ -286,8 +286,8 @@ impl Host {
         self.editor.show(Display::Choices(choices));
     }
 
-    /// `:Flemma switch!`: the provider and model of every chat, also of those that were
-    /// switched on their own.
+    /// `:Flemma switch!`: sets provider and model of every chat, including those with their
+    /// own.
     fn switch_all(&mut self, arguments: &Value) {
         match switch::switch(&self.shared.settings, arguments) {
             Ok(settings) => {
@@ -311,7 +311,7 @@ impl Host {
         });
     }
 
-    /// `:Flemma run`: a chat that a command makes, in which Ctrl-] is pressed.
+    /// `:Flemma run`: opens the chat of a command and presses Ctrl-] in it.
     fn run(&self, arguments: &Value) {
         match crate::spec::run(arguments) {
             Ok((name, lines)) => self.editor.show(Display::Open(Open {
@@ -323,7 +323,7 @@ impl Host {
         }
     }
 
-    /// A chat with the tutor, in a folder of its own that holds its file.
+    /// `:Flemma tutor`: opens a chat with the tutor, in a folder with the file that it reads.
     fn open_tutor(&self) {
         match crate::status::tutor_folder() {
             Ok(name) => self.editor.show(Display::Open(Open {
@@ -332,14 +332,15 @@ impl Host {
                 advance: false,
             })),
             Err(error) => self.editor.report_problem(&chat::Problem::new(
-                format!("The tutor needs a folder for its file, which cannot be written: {error}."),
+                format!("The folder for the tutor's file cannot be written: {error}."),
                 "",
             )),
         }
     }
 
+    /// Passes an input to the session of a buffer.
     fn pass(&mut self, buffer: BufferId, input: Input) {
-        // A message about a buffer that is gone comes too late and means nothing.
+        // Messages about a closed buffer may still arrive and are ignored.
         if let Some(session) = self.sessions.get(&buffer)
             && session.send(input).is_err()
         {
@@ -353,8 +354,8 @@ fn is_empty(words: &Value) -> bool {
     words.as_object().is_none_or(|it| it.is_empty())
 }
 
-/// The names that Lua completes. With `ask` the user picks one of them: for every chat
-/// when it is true.
+/// Returns the names that Lua completes. With `ask`, Lua also lets the user pick one, for
+/// every chat if it is true.
 fn choices(settings: &Settings, ask: Option<bool>) -> Choices {
     let folders = crate::spec::folders(Path::new(""));
     let names = folders.iter().map(|it| it.to_string_lossy().into_owned());

@@ -1,8 +1,8 @@
 //! Neovim as a front end: the channel, the tools that are registered in Lua, and the host,
-//! which finds the session of each message.
+//! which passes each message to its session.
 //!
-//! The only crate that refers to nvim-rs and rmpv. A [`host::Host`] also serves a front end
-//! in its own process.
+//! The only crate that refers to nvim-rs and rmpv. The command line uses [`host::Host`] too,
+//! with a front end in the same process.
 
 pub mod host;
 mod logging;

@@ -1,7 +1,6 @@
-//! Where the host's log goes: a file that only its owner can read.
+//! The host's log: a file that only its owner can read.
 //!
-//! Standard output is the wire and standard error the user's terminal, so
-//! neither is ever written to.
+//! Standard output is the channel to Neovim, and standard error is the user's terminal.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -10,12 +9,12 @@ use std::sync::Mutex;
 
 use tracing_subscriber::EnvFilter;
 
-/// The crates that `flemma` includes in `$FLEMMA_LOG`, beside the program's own.
+/// The crates that `flemma` in `$FLEMMA_LOG` includes, in addition to the program.
 const CRATES: [&str; 6] = ["agent", "mcp", "nvim", "policy", "session", "tools"];
 
-/// Logs to `path` from now on; a second call changes nothing. What is logged is
-/// set by `$FLEMMA_LOG`, in the syntax of `tracing_subscriber`'s `EnvFilter`, where
-/// `flemma` means all crates of this program; warnings and errors by default.
+/// Starts logging to `path`. A second call changes nothing. `$FLEMMA_LOG` selects what is
+/// logged, in the syntax of [`EnvFilter`], where `flemma` means all crates of this program.
+/// The default is warnings and errors.
 ///
 /// # Errors
 ///
@@ -29,10 +28,10 @@ pub fn start(path: &Path) -> std::io::Result<()> {
         .append(true)
         .mode(0o600)
         .open(path)?;
-    let given = tools::variable("FLEMMA_LOG");
-    let filter = given.and_then(|it| EnvFilter::try_new(with_all_crates(&it)).ok());
+    let directives = tools::variable("FLEMMA_LOG");
+    let filter = directives.and_then(|it| EnvFilter::try_new(with_all_crates(&it)).ok());
     let filter = filter.unwrap_or_else(|| EnvFilter::new("warn"));
-    // An error means that a log was started before, which then goes on.
+    // Fails if a log was started before, which continues.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(false)
@@ -41,8 +40,7 @@ pub fn start(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Repeats each directive for `flemma` for every crate of the program: users need not know
-/// how it is divided.
+/// Repeats each directive for `flemma` for every crate, because users need not know them.
 fn with_all_crates(directives: &str) -> String {
     let mut all: Vec<String> = Vec::new();
     for directive in directives.split(',') {

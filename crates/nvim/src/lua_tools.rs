@@ -1,12 +1,13 @@
-//! Tools that the user registered in Lua: they run in their Neovim, called with a
-//! message and answered by messages.
+//! Tools that the user registered in Lua. They run in Neovim, and messages carry their calls
+//! and results.
 //!
-//! Nobody waits: the call ends when its answer is there, when it is cancelled, or at
-//! its deadline, whatever Neovim does meanwhile. What a tool does is not known here.
+//! A call ends with its result, when it is cancelled, or at its deadline, whatever Neovim
+//! does meanwhile.
 
 mod schema;
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use serde_json::Value;
 use tools::{TextEnd, Tool, ToolContext, ToolError, ToolResult};
 
 use crate::editor::Editor;
-use crate::lua_calls::Said;
+use crate::lua_calls::{Call, LuaCallEvent};
 use crate::protocol::{
     CommandEnded, FunctionCall, Held, LuaMessage, RegisteredTool, RegisteredTools, ToolCall,
     ToolCommand, ToolStop,
@@ -24,29 +25,29 @@ use crate::protocol::{
 
 /// The name of this source of tools.
 pub const SOURCE: &str = "lua";
-/// What is waited for while functions still look for tools.
+/// The name of the source that is loading while Lua functions search for tools.
 pub const FINDING: &str = "sources in Lua";
 
-/// What a tool that says nothing has said.
-const NOTHING: &str = "(no output)";
+/// The result of a call without output.
+const NO_OUTPUT: &str = "(no output)";
 
-/// The registered tools as they were last told. Those that stay the same are kept.
+/// The registered tools, by name. A tool whose definition stays the same is kept.
 #[derive(Default)]
 pub struct LuaTools(HashMap<String, (RegisteredTool, Result<Arc<LuaTool>, String>)>);
 
 impl LuaTools {
-    /// Takes over what is registered now: the tools, and why others can not be used.
-    pub fn take(
+    /// Replaces the definitions. Returns the tools, and the problems of others.
+    pub fn replace(
         &mut self,
         editor: &Editor,
-        told: RegisteredTools,
+        registered: RegisteredTools,
     ) -> (Vec<Arc<dyn Tool>>, Vec<String>) {
         let mut before = std::mem::take(&mut self.0);
-        for item in told.items {
+        for item in registered.items {
             let name = item.name.clone();
             let entry = match before.remove(&name) {
                 Some(entry) if entry.0 == item => entry,
-                _ => (item.clone(), LuaTool::of(editor.clone(), item)),
+                _ => (item.clone(), LuaTool::new(editor.clone(), item)),
             };
             self.0.insert(name, entry);
         }
@@ -57,7 +58,7 @@ impl LuaTools {
     }
 }
 
-/// One of them.
+/// A tool that is registered in Lua.
 struct LuaTool {
     editor: Editor,
     item: RegisteredTool,
@@ -66,8 +67,8 @@ struct LuaTool {
 }
 
 impl LuaTool {
-    /// A tool, or why the model cannot be offered it.
-    fn of(editor: Editor, item: RegisteredTool) -> Result<Arc<Self>, String> {
+    /// Creates a tool, or returns why its definition is invalid.
+    fn new(editor: Editor, item: RegisteredTool) -> Result<Arc<Self>, String> {
         let input_schema = schema::arguments(&item.input_schema).map_err(|why| {
             format!(
                 "tools.register(): \"{}\" is left out, because {why}.",
@@ -84,34 +85,75 @@ impl LuaTool {
 }
 
 impl LuaTool {
-    /// Runs a command of a call, and says how it ended.
-    async fn command(
+    /// Starts a call in Lua.
+    async fn start(&self, input: Value, ctx: &ToolContext) -> Result<Call, ToolError> {
+        let Some(function) = self.item.execute else {
+            return Err(ToolError::Failed(format!(
+                "The tool {} has no function `execute`, so it cannot run.",
+                self.item.name
+            )));
+        };
+        let editor = self.editor.clone();
+        let stop = move |call| editor.call_lua(LuaMessage::Stop(ToolStop { call }));
+        let call = self.editor.calls().start(stop);
+        let path = ctx.chat.as_ref();
+        let message = ToolCall {
+            buffer: ctx.buffer,
+            call: call.number(),
+            function,
+            is_async: self.item.is_async,
+            tool: self.item.name.clone(),
+            input,
+            cwd: ctx.cwd.to_string_lossy().into_owned(),
+            path: path.map_or_else(String::new, |it| it.to_string_lossy().into_owned()),
+            timeout: ctx.timeout.as_secs_f64(),
+            sandbox: sandbox(ctx).await,
+        };
+        self.editor.call_lua(LuaMessage::Call(Box::new(message)));
+        Ok(call)
+    }
+
+    /// Returns which end of a long output is kept.
+    fn kept_end(&self) -> TextEnd {
+        match self.item.tail {
+            true => TextEnd::Tail,
+            false => TextEnd::Head,
+        }
+    }
+
+    /// Runs a command of a call and reports its end to Lua.
+    async fn run_command(
         &self,
         command: &ToolCommand,
         id: &ToolUseId,
         ctx: &ToolContext,
     ) -> Result<(), ToolError> {
-        let (said, problem) = match tools::run_argv(&command.argv, id, ctx).await {
+        let (ended, problem) = match tools::run_argv(&command.argv, id, ctx).await {
             Ok(ended) => (Some(ended), None),
             Err(ToolError::Cancelled) => return Err(ToolError::Cancelled),
             Err(error) => (None, Some(error.to_string())),
         };
         let lines = |text: &'_ str| -> Vec<String> { text.lines().map(str::to_owned).collect() };
-        let said = said.as_ref();
+        let ended = ended.as_ref();
         self.editor.call_lua(LuaMessage::CommandEnded(CommandEnded {
             buffer: ctx.buffer,
             call: command.call,
             command: command.command,
-            code: said.and_then(|it| it.code),
-            stdout: said.map(|it| lines(&it.stdout)).unwrap_or_default(),
-            stderr: said.map(|it| lines(&it.stderr)).unwrap_or_default(),
+            code: ended.and_then(|it| it.code),
+            stdout: ended.map(|it| lines(&it.stdout)).unwrap_or_default(),
+            stderr: ended.map(|it| lines(&it.stderr)).unwrap_or_default(),
             problem,
         }));
         Ok(())
     }
 
-    /// What one of its functions says, if that is a text.
-    async fn ask(&self, function: u64, what: &str, arguments: Vec<Value>) -> Option<String> {
+    /// Calls a function of the tool. Returns its result if that is text.
+    async fn call_function(
+        &self,
+        function: u64,
+        what: &str,
+        arguments: Vec<Value>,
+    ) -> Option<String> {
         let call = FunctionCall {
             functions: vec![function],
             arguments,
@@ -123,7 +165,7 @@ impl LuaTool {
             Value::Null if answer.ok => None,
             _ => {
                 let (tool, message) = (&self.item.name, answer.message.unwrap_or_default());
-                tracing::warn!(tool, what, message, "a function of a tool gave no text");
+                tracing::warn!(tool, what, message, "a function of a tool returned no text");
                 None
             }
         }
@@ -162,7 +204,7 @@ impl Tool for LuaTool {
     }
 
     fn runs_commands(&self) -> bool {
-        // Tools whose output is read from its end are made of commands.
+        // Only tools that are made of commands keep the end of their output.
         self.item.tail
     }
 
@@ -176,7 +218,7 @@ impl Tool for LuaTool {
 
     async fn refused(&self, input: &Value, buffer: i64) -> Option<String> {
         let arguments = vec![input.clone(), buffer.into()];
-        self.ask(self.item.rejected?, "output.rejected", arguments)
+        self.call_function(self.item.rejected?, "output.rejected", arguments)
             .await
     }
 
@@ -186,7 +228,7 @@ impl Tool for LuaTool {
 
     async fn preview(&self, input: &Value, width: usize) -> Option<String> {
         let arguments = vec![input.clone(), width.into()];
-        self.ask(self.item.preview?, "format_preview", arguments)
+        self.call_function(self.item.preview?, "format_preview", arguments)
             .await
     }
 
@@ -196,72 +238,48 @@ impl Tool for LuaTool {
         input: Value,
         ctx: ToolContext,
     ) -> Result<ToolResult, ToolError> {
-        let Some(function) = self.item.execute else {
-            return Err(ToolError::Failed(format!(
-                "The tool {} has no function `execute`, so it cannot run.",
-                self.item.name
-            )));
-        };
-        let editor = self.editor.clone();
-        let stop = move |call| editor.call_lua(LuaMessage::Stop(ToolStop { call }));
-        let mut call = self.editor.calls().start(stop);
-        let path = ctx.chat.as_ref();
-        let message = ToolCall {
-            buffer: ctx.buffer,
-            call: call.number(),
-            function,
-            is_async: self.item.is_async,
-            tool: self.item.name.clone(),
-            input,
-            cwd: ctx.cwd.to_string_lossy().into_owned(),
-            path: path.map_or_else(String::new, |it| it.to_string_lossy().into_owned()),
-            timeout: ctx.timeout.as_secs_f64(),
-            sandbox: held(&ctx).await,
-        };
-        self.editor.call_lua(LuaMessage::Call(Box::new(message)));
-        let end = if self.item.tail {
-            TextEnd::Tail
-        } else {
-            TextEnd::Head
-        };
+        let mut call = self.start(input, &ctx).await?;
         loop {
-            let said = tokio::select! {
+            let event = tokio::select! {
                 biased;
                 () = ctx.cancel.cancelled() => return Err(ToolError::Cancelled),
-                said = call.next() => said,
+                event = call.next() => event,
             };
-            match said {
-                Said::Command(command) => self.command(&command, id, &ctx).await?,
-                Said::Output(text) if text.is_empty() => return Ok(ToolResult::text(NOTHING)),
-                Said::Output(text) => {
-                    let text = tools::within_limits(text, end, self.name(), id, &ctx).await;
-                    return Ok(ToolResult::text(text));
+            let text = match event {
+                LuaCallEvent::Command(command) => {
+                    self.run_command(&command, id, &ctx).await?;
+                    continue;
                 }
-                Said::Problem(text) => {
-                    let text =
-                        tools::within_limits(text, TextEnd::Tail, self.name(), id, &ctx).await;
+                LuaCallEvent::Output(text) if text.is_empty() => NO_OUTPUT.to_owned(),
+                LuaCallEvent::Output(text) => {
+                    tools::within_limits(text, self.kept_end(), self.name(), id, &ctx).await
+                }
+                LuaCallEvent::Problem(text) => {
+                    let name = self.name();
+                    let text = tools::within_limits(text, TextEnd::Tail, name, id, &ctx).await;
                     return Err(ToolError::Failed(text));
                 }
-            }
+            };
+            return Ok(ToolResult::text(text));
         }
     }
 }
 
-/// The sandbox of a call, for tools that write and start programs themselves.
-async fn held(ctx: &ToolContext) -> Option<Held> {
-    let text = |path: &std::ffi::OsStr| path.to_string_lossy().into_owned();
+/// Describes the sandbox of a call to tools that write files or start programs themselves.
+async fn sandbox(ctx: &ToolContext) -> Option<Held> {
+    let text = |path: &OsStr| path.to_string_lossy().into_owned();
     ctx.sandbox.limits()?;
     let (sandbox, cwd) = (ctx.sandbox.clone(), ctx.cwd.clone());
-    let look = move || {
+    let describe = move || {
         let writable = sandbox.writable_outside().unwrap_or_default();
         (writable, sandbox.prefix(&cwd, &[]))
     };
-    // It may have to find out first whether it holds anything.
-    let (writable, found) = match tokio::task::spawn_blocking(look).await {
-        Ok(found) => found,
+    // Blocking, because the first call probes whether the sandbox works.
+    let (writable, prefix) = match tokio::task::spawn_blocking(describe).await {
+        Ok(described) => described,
         Err(error) => (Vec::new(), Err(error.to_string())),
     };
-    let (prefix, problem) = match found {
+    let (prefix, problem) = match prefix {
         Ok(words) => (words.iter().map(|it| text(it)).collect(), None),
         Err(why) => (Vec::new(), Some(why)),
     };

@@ -1,4 +1,4 @@
-//! Neovim as a front end: each call becomes one message of the channel.
+//! Neovim as a front end: each call becomes a message of the channel.
 
 use async_trait::async_trait;
 use chat::cycle::{Level, Notice};
@@ -10,14 +10,14 @@ use crate::pending_replies::PendingReplies;
 use crate::protocol::*;
 use crate::rpc;
 
-/// The Neovim at the other end of a channel. Cheap to clone.
+/// The Neovim of a channel. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Neovim {
     sender: rpc::Sender,
     replies: PendingReplies,
 }
 
-/// A question and the number that its answer carries.
+/// A question and its number, which the reply repeats.
 #[derive(Debug, Serialize)]
 struct Numbered<'a, T> {
     ask: u64,
@@ -26,7 +26,7 @@ struct Numbered<'a, T> {
 }
 
 impl Neovim {
-    /// The Neovim that `sender` writes to.
+    /// Creates the front end of a channel.
     pub fn new(sender: rpc::Sender) -> Self {
         Self {
             sender,
@@ -34,7 +34,7 @@ impl Neovim {
         }
     }
 
-    /// Passes a reply to the question of its number.
+    /// Passes a reply to its question.
     pub fn answer(&self, number: u64, reply: EditorReply) {
         self.replies.answer(number, reply);
     }

@@ -1,7 +1,7 @@
-//! Questions to Neovim, each answered by a message with its number.
+//! Questions to Neovim whose replies are pending, by number.
 //!
-//! Not RPC requests: Neovim may leave a question unanswered for as long as a prompt
-//! is open, and the host may give up at any time without harm.
+//! Questions are not RPC requests, because Neovim may leave one unanswered for as long as a
+//! prompt is open, and the host may give up at any time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::protocol::EditorReply;
 
-/// The questions without a reply. Cheap to clone.
+/// The open questions. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct PendingReplies(Arc<Mutex<State>>);
 
@@ -21,7 +21,7 @@ struct State {
 }
 
 impl PendingReplies {
-    /// Returns a number for a new question, and where its reply arrives.
+    /// Returns the number of a new question and the receiver of its reply.
     pub fn open(&self) -> (u64, oneshot::Receiver<EditorReply>) {
         let (sender, receiver) = oneshot::channel();
         let mut state = self.state();
@@ -32,7 +32,7 @@ impl PendingReplies {
         (number, receiver)
     }
 
-    /// Passes a reply on. One that comes after the host gave up is dropped.
+    /// Passes a reply to its question, unless the host has given up.
     pub fn answer(&self, number: u64, reply: EditorReply) {
         if let Some(waiter) = self.state().waiting.remove(&number) {
             drop(waiter.send(reply));

@@ -1,11 +1,9 @@
-//! The channel to Neovim: the one module that names nvim-rs and rmpv.
+//! The channel to Neovim, the only module that refers to nvim-rs and rmpv.
 //!
-//! Incoming notifications are turned into our own types and put into a queue, in
-//! order; nothing is handled here, because whatever blocks this module stops the
-//! reader. Outgoing ones are whole frames in a queue of our own that one task
-//! drains, because nvim-rs has no outgoing notifications; messages that wait there go
-//! out as one. There are no requests
-//! in either direction, so nobody ever waits for an answer.
+//! Parses incoming notifications and queues them in order. Handles none of them, because that
+//! would block the reader. Outgoing notifications are frames in a queue of our own, because
+//! nvim-rs has none; a task writes them, and combines messages that are queued together.
+//! There are no requests in either direction, so neither side waits for the other.
 
 mod streams;
 
@@ -26,50 +24,46 @@ use tokio_util::compat::TokioAsyncReadCompatExt;
 
 use crate::protocol::{EditorReply, FromEditor};
 
-/// The Lua function that receives our messages.
+/// Lua that receives our messages.
 const RECEIVE: &str = r#"require("flemma.host").receive_all(...)"#;
-/// Messages go together until they have so many bytes: the editor does nothing else
-/// while it reads them.
-const TOGETHER: usize = 64 * 1024;
-/// Most turns that are waited for what Neovim said: it may go on saying things.
-const MOST_READS: u32 = 16;
-/// Turns from where a message is read to where it is handled.
-const TURNS_TO_HANDLE: u32 = 3;
+/// Maximum size of combined messages, because Neovim does nothing else while it reads them.
+const MAX_COMBINED: usize = 64 * 1024;
+/// Maximum number of yields while input is unread, because Neovim may keep sending.
+const MAX_READS: u32 = 16;
+/// Number of yields until a message that was read has been handled.
+const YIELDS_TO_HANDLE: u32 = 3;
 
-/// Sends messages to Neovim; cheap to clone. Messages arrive in the order in
-/// which they were sent.
+/// Sends messages to Neovim, in order. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Sender(mpsc::UnboundedSender<Outgoing>);
 
-/// What is to be written, in msgpack.
+/// Data to write, in msgpack.
 #[derive(Debug)]
 enum Outgoing {
-    /// One message: its name and its payload, as an array of two.
+    /// A message: an array of its name and its payload.
     Message(Vec<u8>),
-    /// A whole frame of nvim-rs.
+    /// A frame of nvim-rs.
     Frame(Vec<u8>),
 }
 
 impl Sender {
-    /// Sends one message. A channel that is closed swallows it: the host is about
-    /// to end.
+    /// Sends a message. A closed channel drops it, because the host is about to end.
     pub fn send(&self, name: &str, payload: &impl Serialize) {
         match rmp_serde::to_vec_named(&(name, payload)) {
             Ok(message) => drop(self.0.send(Outgoing::Message(message))),
-            Err(error) => tracing::error!(name, %error, "a message could not be written"),
+            Err(error) => tracing::error!(name, %error, "a message cannot be encoded"),
         }
     }
 }
 
-/// Connects to the Neovim at our standard streams. The future ends when Neovim
-/// closes the channel; messages come through the queue until then. To be called in
-/// tokio's runtime.
+/// Connects to the Neovim at the standard streams. The future ends when Neovim closes the
+/// channel; until then, `incoming` gets its messages. Needs a tokio runtime.
 pub fn connect(incoming: mpsc::UnboundedSender<FromEditor>) -> (Sender, impl Future<Output = ()>) {
     let (frames, queue) = mpsc::unbounded_channel();
     let (input, output) = streams::standard();
     tokio::spawn(async move {
         if let Err(error) = write_frames(queue, output).await {
-            tracing::info!(%error, "Neovim does not read any more");
+            tracing::info!(%error, "Neovim has stopped reading");
         }
     });
     let sender = Sender(frames.clone());
@@ -90,16 +84,16 @@ pub fn connect(incoming: mpsc::UnboundedSender<FromEditor>) -> (Sender, impl Fut
     (sender, session)
 }
 
-/// Lets what Neovim has said so far be handled before the caller goes on.
+/// Waits until the messages that Neovim has sent so far are handled.
 pub async fn read_first() {
-    for _ in 0..MOST_READS {
+    for _ in 0..MAX_READS {
         tokio::task::yield_now().await;
         if !streams::has_unread() {
             break;
         }
     }
-    // From where it is read to where it is handled; each turn serves all that can run.
-    for _ in 0..TURNS_TO_HANDLE {
+    // Each yield runs all tasks that are ready: the reader, the handler, and the host.
+    for _ in 0..YIELDS_TO_HANDLE {
         tokio::task::yield_now().await;
     }
 }
@@ -112,7 +106,7 @@ async fn write_frames(
         let mut bytes = Vec::new();
         let mut messages = Messages::default();
         let mut next = Some(first);
-        // Each frame costs the editor a turn, so what waits goes together.
+        // Each frame costs Neovim an iteration of its event loop, so messages are combined.
         while let Some(outgoing) = next {
             match outgoing {
                 Outgoing::Message(message) => messages.add(&message),
@@ -121,7 +115,7 @@ async fn write_frames(
                     bytes.extend(frame);
                 }
             }
-            let has_room = bytes.len() + messages.bytes.len() < TOGETHER;
+            let has_room = bytes.len() + messages.bytes.len() < MAX_COMBINED;
             next = has_room.then(|| queue.try_recv().ok()).flatten();
         }
         messages.end(&mut bytes)?;
@@ -131,7 +125,7 @@ async fn write_frames(
     Ok(())
 }
 
-/// Messages that go out as one frame.
+/// Messages that are written as one frame.
 #[derive(Debug, Default)]
 struct Messages {
     count: u32,
@@ -144,16 +138,17 @@ impl Messages {
         self.bytes.extend_from_slice(message);
     }
 
-    /// Adds their frame to `out`, if there are any, and holds none any more.
+    /// Moves the messages, if any, to `out` as one frame.
     fn end(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
         let Self { count, bytes } = std::mem::take(self);
         if count == 0 {
             return Ok(());
         }
-        // A msgpack-RPC notification: [2, method, [code, [messages]]]. What it ends in is
-        // an empty array, in whose place ours is: 0xdd, and four bytes of its length.
-        let nothing: Vec<u8> = Vec::new();
-        let frame = (2u8, "nvim_exec_lua", (RECEIVE, (nothing,)));
+        // A msgpack-RPC notification: [2, method, [code, [messages]]]. The frame of an empty
+        // array ends in that array. Its byte is replaced by our array: 0xdd, and the length in
+        // four bytes.
+        let empty: Vec<u8> = Vec::new();
+        let frame = (2u8, "nvim_exec_lua", (RECEIVE, (empty,)));
         let mut frame = rmp_serde::to_vec(&frame).map_err(io::Error::other)?;
         frame.pop();
         frame.push(0xdd);
@@ -175,7 +170,7 @@ impl Handler for Receiver {
         let payload = arguments.into_iter().next().unwrap_or(Value::Nil);
         match read(&name, payload) {
             Ok(message) => drop(self.0.send(message)),
-            Err(error) => tracing::warn!(name, %error, "a message from Neovim was not understood"),
+            Err(error) => tracing::warn!(name, %error, "a message from Neovim cannot be parsed"),
         }
     }
 }
@@ -197,7 +192,7 @@ fn replied<T: DeserializeOwned>(
     Ok(FromEditor::Replied(number, reply(typed(payload)?)))
 }
 
-/// Parses a message at the edge; no other module handles a [`Value`] of the channel.
+/// Parses a message. No other module handles a [`Value`] of the channel.
 fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
     Ok(match name {
         "hello" => FromEditor::Hello(typed(payload)?),
@@ -220,11 +215,11 @@ fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
         "directory" => FromEditor::Directory(typed(payload)?),
         "prompted" => replied(payload, EditorReply::Prompted)?,
         "buffers_answered" => replied(payload, EditorReply::Buffers)?,
-        _ => return Err(format!("no message is named {name:?}: {payload}")),
+        _ => return Err(format!("there is no message {name:?}: {payload}")),
     })
 }
 
-/// Collects what nvim-rs writes into whole frames.
+/// Collects what nvim-rs writes until it flushes: a frame.
 struct FrameWriter {
     frames: mpsc::UnboundedSender<Outgoing>,
     bytes: Vec<u8>,
@@ -257,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_is_no_utf8_arrives_byte_for_byte() {
+    fn a_line_that_is_not_utf8_arrives_byte_for_byte() {
         let lines = Value::Array(vec![Value::from("é"), Value::Binary(vec![0xff, b'x'])]);
         let payload = Value::Map(vec![
             ("buffer".into(), 1.into()),
@@ -307,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_nobody_knows_is_an_error_and_no_panic() {
+    fn an_unknown_message_is_an_error_and_no_panic() {
         assert!(read("no_such_message", Value::Nil).is_err());
         assert!(read("snapshot", Value::from(1)).is_err());
     }

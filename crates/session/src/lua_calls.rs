@@ -1,4 +1,4 @@
-//! The calls that run in Lua, by the number that both sides know each by.
+//! Running calls of tools in Lua, by number.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,45 +8,45 @@ use tokio::sync::mpsc;
 
 use crate::protocol::{ToolCommand, ToolReturned};
 
-/// Stands for a NUL byte, which a buffer line cannot hold.
+/// Shown for a NUL byte, which a buffer line cannot contain.
 const NUL_SHOWN: &str = "␀";
 
-/// The calls that run. Cheap to clone.
+/// The running calls. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Calls(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
     last: u64,
-    running: HashMap<u64, mpsc::UnboundedSender<News>>,
+    running: HashMap<u64, mpsc::UnboundedSender<Message>>,
 }
 
-/// What arrives for a call.
+/// A message from Lua about a call.
 #[derive(Debug)]
-enum News {
+enum Message {
     Returned(ToolReturned),
     Command(ToolCommand),
 }
 
-/// What a call came to.
+/// An event of a call.
 #[derive(Debug)]
-pub enum Said {
-    /// Its output.
+pub enum LuaCallEvent {
+    /// The call ended with this output.
     Output(String),
-    /// Why it failed.
+    /// The call failed, and why.
     Problem(String),
-    /// It wants this command to run, and goes on when that has ended.
+    /// The call waits for a command, which the host runs.
     Command(ToolCommand),
 }
 
-/// A call that runs; when this is dropped before its end, Lua is told to stop it.
+/// A running call. Dropping it before its end stops it in Lua.
 pub struct Call {
     calls: Calls,
     number: u64,
-    /// Stops it in Lua.
+    /// Stops the call in Lua.
     stop: Option<Box<dyn FnOnce(u64) + Send + Sync>>,
-    news: mpsc::UnboundedReceiver<News>,
-    /// What it has returned so far.
+    messages: mpsc::UnboundedReceiver<Message>,
+    /// The output so far.
     bytes: Vec<u8>,
     is_over: bool,
 }
@@ -54,7 +54,7 @@ pub struct Call {
 impl Calls {
     /// Starts a call under a new number; `stop` stops the call of a number in Lua.
     pub fn start(&self, stop: impl FnOnce(u64) + Send + Sync + 'static) -> Call {
-        let (sender, news) = mpsc::unbounded_channel();
+        let (sender, messages) = mpsc::unbounded_channel();
         let mut state = self.state();
         state.last += 1;
         let number = state.last;
@@ -63,25 +63,25 @@ impl Calls {
             calls: self.clone(),
             number,
             stop: Some(Box::new(stop)),
-            news,
+            messages,
             bytes: Vec::new(),
             is_over: false,
         }
     }
 
-    /// Takes what a call returned to it; one that is over hears nothing.
+    /// Passes output to its call, unless that has ended.
     pub fn returned(&self, returned: ToolReturned) {
-        self.pass(returned.call, News::Returned(returned));
+        self.pass(returned.call, Message::Returned(returned));
     }
 
-    /// Takes a command to the call that wants it.
-    pub fn asked(&self, command: ToolCommand) {
-        self.pass(command.call, News::Command(command));
+    /// Passes a command to its call, unless that has ended.
+    pub fn run_command(&self, command: ToolCommand) {
+        self.pass(command.call, Message::Command(command));
     }
 
-    fn pass(&self, call: u64, news: News) {
+    fn pass(&self, call: u64, message: Message) {
         if let Some(call) = self.state().running.get(&call) {
-            drop(call.send(news));
+            drop(call.send(message));
         }
     }
 
@@ -91,17 +91,17 @@ impl Calls {
 }
 
 impl Call {
-    /// What Lua knows it by.
+    /// Returns the number that Lua uses for the call.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Waits for what it says next.
-    pub async fn next(&mut self) -> Said {
-        while let Some(news) = self.news.recv().await {
-            let piece = match news {
-                News::Command(command) => return Said::Command(command),
-                News::Returned(piece) => piece,
+    /// Waits for the next event.
+    pub async fn next(&mut self) -> LuaCallEvent {
+        while let Some(message) = self.messages.recv().await {
+            let piece = match message {
+                Message::Command(command) => return LuaCallEvent::Command(command),
+                Message::Returned(piece) => piece,
             };
             if let Some(text) = &piece.text {
                 self.bytes.extend_from_slice(text);
@@ -115,12 +115,12 @@ impl Call {
                 _ => String::from_utf8_lossy(&self.bytes).replace('\0', NUL_SHOWN),
             };
             return if piece.ok {
-                Said::Output(text)
+                LuaCallEvent::Output(text)
             } else {
-                Said::Problem(text)
+                LuaCallEvent::Problem(text)
             };
         }
-        Said::Problem("Neovim is gone, so nobody knows what the tool did.".to_owned())
+        LuaCallEvent::Problem("Neovim has ended, so the result of the tool is unknown.".to_owned())
     }
 }
 
@@ -133,13 +133,13 @@ impl Drop for Call {
     }
 }
 
-/// A table of Lua's, the same text whenever it holds the same.
+/// Formats a Lua table. Equal tables have equal texts.
 fn json(value: &Value) -> String {
     let sorted = sorted(value);
     serde_json::to_string_pretty(&sorted).unwrap_or_default()
 }
 
-/// The value with the keys of its objects in order.
+/// Sorts the keys of all objects in a value.
 pub fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(map) => {

@@ -20,7 +20,7 @@ impl HeadlessRun {
         self.host.receive(FromEditor::Configure(Configure {
             options,
             file,
-            // `config::load` has reported it.
+            // `config::load` has reported problems.
             reported: true,
             caller: None,
             resolvers: Resolvers {

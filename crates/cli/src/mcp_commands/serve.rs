@@ -62,16 +62,7 @@ fn with_approved(mut options: Value, approve: &[String]) -> Value {
 
 async fn run(http: Option<SocketAddr>, options: Value, guard: Guard) -> Result<(), String> {
     let editor = Editor::new(NoticesOnly);
-    editor.open_files(&[]);
-    let mut host = Host::new(editor.clone());
-    host.receive(FromEditor::Configure(Configure {
-        options,
-        file: None,
-        // `config::load` has reported it.
-        reported: true,
-        caller: None,
-        resolvers: Resolvers::default(),
-    }));
+    let host = host(&editor, options);
     let folder = current_folder()?;
     host.shared().scripts.visit(&folder);
     let (published, shared) = watch::channel(host.shared().clone());
@@ -96,6 +87,21 @@ async fn run(http: Option<SocketAddr>, options: Value, guard: Guard) -> Result<(
         () = tools.keep_current(host, scanned) => Ok(()),
         _ = stop.recv() => Ok(()),
     }
+}
+
+/// Creates a host without chats.
+fn host(editor: &Editor, options: Value) -> Host {
+    editor.open_files(&[]);
+    let mut host = Host::new(editor.clone());
+    host.receive(FromEditor::Configure(Configure {
+        options,
+        file: None,
+        // `config::load` has reported problems.
+        reported: true,
+        caller: None,
+        resolvers: Resolvers::default(),
+    }));
+    host
 }
 
 /// The sending side of what [`OfferedTools`] reads.

@@ -1,5 +1,5 @@
-//! Takes the options of `setup()` over and reports what is wrong with them. Reads them
-//! again whenever the tools change, because rules name tools.
+//! Reads the options of `setup()` and reports problems. Reads them again whenever the tools
+//! change, because rules name tools.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +11,22 @@ use crate::options::Scope;
 use crate::protocol::{Configure, Display, Resolvers};
 use crate::settings::{Problems, Settings};
 
-/// The options that were given last.
+/// The options of the last `setup()`.
 #[derive(Debug, Default)]
-pub(super) struct Given {
+pub(super) struct SetupOptions {
     options: Option<Value>,
-    /// What was reported about the names of tools in them.
+    /// The problems of names that were reported.
     reported: BTreeSet<String>,
 }
 
 impl Host {
-    /// Takes the options over and reports what is wrong with them.
+    /// Applies new options and reports problems.
     pub(super) fn configure(&mut self, configure: Configure) {
-        // Before the rules are read, which name tools.
+        // Finds the tools first, because the rules name them.
         self.scripts.configure(&configure.options);
         self.scripts.look();
-        for then in self.take_in(None).1 {
-            then();
+        for callback in self.apply_changes(None).1 {
+            callback();
         }
         let registry = &self.catalogue.registry;
         let (settings, problems) = Settings::examine(&configure.options, Scope::Setup, registry);
@@ -37,17 +37,17 @@ impl Host {
         let mcp = &settings.mcp;
         self.servers
             .configure(&mcp.servers, mcp.project, configure.file.as_deref());
-        self.options = Given {
+        self.options = SetupOptions {
             options: Some(configure.options),
             reported: BTreeSet::new(),
         };
         self.read_options_with(configure.resolvers);
-        self.take_said();
+        self.take_queued_changes();
         self.probe();
     }
 
-    /// Finds out what holds commands before the first one waits for it, and has what
-    /// is shown made anew where nothing does.
+    /// Probes the sandbox before the first command needs it. If it does not work, the chats
+    /// are drawn again with a warning.
     fn probe(&self) {
         let sandbox = &self.shared.settings.sandbox;
         if !sandbox.enabled {
@@ -61,18 +61,19 @@ impl Host {
         });
     }
 
-    /// Sets an option that a command can change.
+    /// Sets an option from a command.
     pub(super) fn switch_option(&mut self, path: &str, value: Value) {
         match self.shared.settings.switched(path, &value) {
             Ok(settings) => self.share(settings),
             Err(invalid) => {
-                for invalid in invalid {
-                    self.complain(&invalid.to_string());
+                for problem in invalid {
+                    self.report_option(&problem.to_string());
                 }
             }
         }
     }
 
+    /// `:Flemma sandbox:enable` and `sandbox:disable`
     pub(super) fn set_sandbox(&mut self, enabled: bool) {
         self.switch_option("sandbox.enabled", Value::Bool(enabled));
         self.probe();
@@ -87,7 +88,7 @@ impl Host {
         });
     }
 
-    /// Makes the settings of the options and of the tools that there are now.
+    /// Reads the options with the current tools.
     pub(super) fn read_options(&mut self) {
         self.read_options_with(self.shared.settings.resolvers.clone());
     }
@@ -99,35 +100,36 @@ impl Host {
         let (mut settings, problems) =
             Settings::examine(options, Scope::Setup, &self.catalogue.registry);
         settings.resolvers = resolvers;
-        // A name may be that of a tool that is being found.
+        // While a source is loading, an unknown name may be one of its tools.
         if self.catalogue.loading.is_empty() {
-            self.tell_of_names(problems);
+            self.report_names(problems);
         }
         self.share(settings.keep_switched(&self.shared.settings));
     }
 
-    /// Reports all options that do not apply in one message: of several, Neovim shows the
+    /// Reports all invalid options in one message, because of several Neovim shows only the
     /// last.
     fn report_invalid(&self, problems: &Problems, caller: Option<&str>) {
         if problems.invalid.is_empty() {
             return;
         }
         let all: Vec<String> = problems.invalid.iter().map(ToString::to_string).collect();
-        let place = caller.map_or_else(String::new, |caller| format!("{caller}: "));
+        let prefix = caller.map_or_else(String::new, |caller| format!("{caller}: "));
         let text = format!(
-            "{place}setup(): {} {}",
+            "{prefix}setup(): {} {}",
             all.join(" "),
             problems.consequence()
         );
         self.editor.report_problem(&chat::Problem::new(text, ""));
     }
 
-    fn tell_of_names(&mut self, problems: Problems) {
-        let is_new = |told: &mut BTreeSet<String>, text: &str| told.insert(text.to_owned());
+    /// Reports unknown names and remarks, each once per `setup()`.
+    fn report_names(&mut self, problems: Problems) {
+        let is_new = |reported: &mut BTreeSet<String>, text: &str| reported.insert(text.to_owned());
         let unknown: Vec<String> = problems.unknown.iter().map(ToString::to_string).collect();
         let unknown = unknown.join(" ");
         if !unknown.is_empty() && is_new(&mut self.options.reported, &unknown) {
-            self.complain(&format!("{unknown} {}", problems.consequence()));
+            self.report_option(&format!("{unknown} {}", problems.consequence()));
         }
         for remark in problems.remarks {
             if is_new(&mut self.options.reported, &remark) {
@@ -139,7 +141,7 @@ impl Host {
         }
     }
 
-    fn complain(&self, problem: &str) {
+    fn report_option(&self, problem: &str) {
         let problem = chat::Problem::new(format!("setup(): {problem}"), "");
         self.editor.report_problem(&problem);
     }

@@ -1,4 +1,4 @@
-//! The host as Neovim runs it: at its standard streams, until it is gone.
+//! `flemma host`: serves the Neovim at the standard streams.
 
 use std::process::ExitCode;
 
@@ -11,10 +11,10 @@ use crate::neovim::Neovim;
 use crate::protocol::FromEditor;
 use crate::rpc;
 
-/// Serves the Neovim at our standard streams until it is gone.
+/// Serves the Neovim at the standard streams until it closes them.
 pub fn run() -> ExitCode {
-    // One thread for the channel and all chats: a second one would want a processor just
-    // when Neovim draws what the first one said. What takes long has threads of its own.
+    // One thread handles the channel and all chats. A second one would compete for the
+    // processor with Neovim, which draws what the first one sent. Slow work has its own threads.
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -26,12 +26,11 @@ pub fn run() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    // On the runtime's threads, as the chats are: what Neovim says is handled where it
-    // is read, and is not handed from thread to thread.
+    // As a task on the same thread as the chats, so that messages do not change threads.
     let served = runtime.block_on(async { tokio::spawn(serve()).await });
-    // Before the commands: a session that saw one of them killed would take that
-    // for its result. Not waited for, as the thread that reads standard input may
-    // be blocked for ever.
+    // Ends the sessions before their commands: a session would take the end of a killed
+    // command for a result. Does not wait for the thread that may be blocked reading standard
+    // input.
     runtime.shutdown_background();
     tools::end_descendants();
     match served {
@@ -49,8 +48,8 @@ async fn serve() {
     live(Neovim::new(sender), |_| {}, messages, channel).await;
 }
 
-/// Serves a Neovim until its channel closes or the process is asked to end. `prepare`
-/// changes the host before its first message.
+/// Serves a Neovim until its channel closes or SIGTERM arrives. `prepare` changes the host
+/// before its first message.
 pub(super) async fn live(
     neovim: Neovim,
     prepare: impl FnOnce(&mut Host),
@@ -65,7 +64,7 @@ pub(super) async fn live(
     tokio::pin!(channel);
     loop {
         tokio::select! {
-            // In the order of the other messages: a reply never overtakes a change.
+            // In the order of all messages, so that a reply never overtakes a change.
             Some(message) = messages.recv() => match message {
                 FromEditor::Replied(number, reply) => neovim.answer(number, reply),
                 message => host.receive(message),

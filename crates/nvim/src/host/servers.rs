@@ -28,7 +28,7 @@ impl Host {
     /// `:Flemma mcp:trust`
     pub(super) fn trust_mcp(&mut self) {
         self.servers.trust();
-        self.take_said();
+        self.take_queued_changes();
     }
 
     fn report_no_server(&self, command: &str) {

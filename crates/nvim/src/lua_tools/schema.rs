@@ -1,5 +1,5 @@
-//! Schemas as Lua tables hold them: their keys come in any order, and an empty object
-//! looks like an empty list.
+//! JSON schemas from Lua tables, whose keys are unordered and whose empty objects look like
+//! empty lists.
 
 use serde_json::{Map, Value, json};
 
@@ -26,16 +26,16 @@ const SCHEMAS: [&str; 8] = [
     "else",
 ];
 
-/// The schema of a tool's arguments: the same bytes in each request, whatever order
-/// Lua gives.
+/// Returns the schema of a tool's arguments, with sorted keys, so that each request has the
+/// same bytes.
 ///
 /// # Errors
 ///
-/// It is no schema of an object; the words complete "because …".
+/// It is not a schema of an object. The message completes "because …".
 pub fn arguments(given: &Value) -> Result<Value, String> {
-    let mut schema = mended(&lua_calls::sorted(given));
+    let mut schema = with_objects(&lua_calls::sorted(given));
     let Some(object) = schema.as_object_mut() else {
-        return Err("its input_schema is no table of keywords".to_owned());
+        return Err("its input_schema is not a table of keywords".to_owned());
     };
     match object.get("type") {
         None => drop(object.insert("type".to_owned(), json!("object"))),
@@ -57,19 +57,19 @@ pub fn arguments(given: &Value) -> Result<Value, String> {
     }
 }
 
-/// A description with what is returned.
+/// Returns a description with the schema of the results.
 pub fn description(text: &str, output: Option<&Value>) -> String {
     match output {
         Some(schema) => {
-            let schema = mended(&lua_calls::sorted(schema));
+            let schema = with_objects(&lua_calls::sorted(schema));
             format!("{text}\n\nReturns (JSON Schema): {schema}")
         }
         None => text.to_owned(),
     }
 }
 
-/// A schema in which an empty table is an object where one belongs.
-fn mended(schema: &Value) -> Value {
+/// Replaces empty lists by empty objects where a schema needs an object.
+fn with_objects(schema: &Value) -> Value {
     let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
     let map = match schema {
         Value::Object(map) => map,
@@ -79,11 +79,11 @@ fn mended(schema: &Value) -> Value {
     let pairs = map.iter().map(|(name, value)| {
         let value = match value {
             value if OBJECTS.contains(&name.as_str()) => named(value),
-            value if SCHEMAS.contains(&name.as_str()) && !is_list(value) => mended(value),
+            value if SCHEMAS.contains(&name.as_str()) && !is_list(value) => with_objects(value),
             Value::Array(items)
                 if ["anyOf", "allOf", "oneOf", "prefixItems"].contains(&name.as_str()) =>
             {
-                Value::Array(items.iter().map(mended).collect())
+                Value::Array(items.iter().map(with_objects).collect())
             }
             other => other.clone(),
         };
@@ -96,11 +96,13 @@ fn is_list(value: &Value) -> bool {
     value.as_array().is_some_and(|items| !items.is_empty())
 }
 
-/// Schemas by their names.
+/// The same for a table of schemas by name.
 fn named(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
-            let pairs = map.iter().map(|(name, it)| (name.clone(), mended(it)));
+            let pairs = map
+                .iter()
+                .map(|(name, it)| (name.clone(), with_objects(it)));
             Value::Object(pairs.collect())
         }
         Value::Array(items) if items.is_empty() => Value::Object(Map::new()),
@@ -133,13 +135,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schema_of_an_object_says_why() {
+    fn a_schema_that_is_not_one_of_an_object_is_refused() {
         for (given, why) in [
             (
                 json!({"type": "string"}),
                 "its input_schema has the type \"string\"",
             ),
-            (json!([1]), "its input_schema is no table of keywords"),
+            (json!([1]), "its input_schema is not a table of keywords"),
             (
                 json!({"properties": {"a": {"type": "strin"}}}),
                 "its input_schema is none",
@@ -161,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tool_returns_stands_below_its_description() {
+    fn the_schema_of_the_results_is_below_the_description() {
         assert_eq!(
             description("Adds.", Some(&json!({"type": "number"}))),
             "Adds.\n\nReturns (JSON Schema): {\"type\":\"number\"}"

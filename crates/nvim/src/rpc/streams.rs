@@ -1,8 +1,7 @@
-//! Our standard streams as tasks read and write them.
+//! Asynchronous standard streams.
 //!
-//! Neovim gives its jobs sockets, other programs pipes, and those are waited for together
-//! with everything else. Of other files a thread of its own has to read or write, and
-//! each message costs two turns of the scheduler more.
+//! Neovim gives its jobs sockets and other programs give pipes, and tokio polls both. Other
+//! files need a thread, which makes each message slower by two context switches.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,12 +11,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
-/// What is read from.
+/// Standard input.
 pub(super) type Input = Box<dyn AsyncRead + Send + Unpin>;
-/// What is written to.
+/// Standard output.
 pub(super) type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Standard input and output. They do not block any more, for whoever else has them.
+/// Opens both streams. Makes them non-blocking, also for other processes that share them.
 pub(super) fn standard() -> (Input, Output) {
     (
         input().unwrap_or_else(|_| Box::new(tokio::io::stdin())),
@@ -25,7 +24,7 @@ pub(super) fn standard() -> (Input, Output) {
     )
 }
 
-/// Whether standard input holds something that was not read yet.
+/// Returns true if standard input has unread data.
 pub(super) fn has_unread() -> bool {
     rustix::io::ioctl_fionread(io::stdin().as_fd()).is_ok_and(|bytes| bytes > 0)
 }
