@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_and_tokens_stand_for_each_other() {
+    fn levels_convert_to_tokens_and_names_and_back() {
         for level in [
             Level::Minimal,
             Level::Low,
@@ -116,6 +116,7 @@ mod tests {
             Level::Max,
         ] {
             assert_eq!(Thinking::Budget(level.budget()).level(), Some(level));
+            assert_eq!(Level::named(level.name()), Some(level));
         }
         assert_eq!(Thinking::Off.budget(), 0);
         assert_eq!(Thinking::Off.level(), None);

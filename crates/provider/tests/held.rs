@@ -83,3 +83,18 @@ fn a_call_of_more_than_sixteen_megabytes_ends_the_answer() {
         assert!(!runs, "{protocol:?}");
     }
 }
+
+#[test]
+fn calls_whose_arguments_arrive_at_once_count_too() {
+    let mut decoder = Decoder::new(Protocol::AnthropicMessages);
+    let mut events = Vec::new();
+    let input = json!({"content": "x".repeat(16 * PIECE)});
+    for index in 0..17 {
+        let block = json!({"type": "tool_use", "id": "c", "name": "write", "input": input});
+        let start = json!({"type": "content_block_start", "index": index, "content_block": block});
+        let event = format!("event: content_block_start\ndata: {start}\n\n");
+        events.extend(decoder.push(event.as_bytes()));
+    }
+    let fails = |event: &StreamEvent| matches!(event, StreamEvent::Error(_));
+    assert!(events.iter().any(fails));
+}

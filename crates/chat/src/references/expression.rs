@@ -69,3 +69,26 @@ fn long_bracket(text: &[u8]) -> Option<usize> {
     let end = inner.enumerate().find(|(_, it)| *it == close)?.0;
     Some(start + end + close.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::at_start;
+
+    #[test]
+    fn braces_end_an_expression_unless_lua_reads_them_as_something_else() {
+        for (text, expected) in [
+            ("{{ a }} b", Some("a")),
+            ("{{ t[1] }} ]] }}", Some("t[1]")),
+            ("{{ [[ }} ]] }}", Some("[[ }} ]]")),
+            ("{{ [=[ ]] }} ]=] }}", Some("[=[ ]] }} ]=]")),
+            ("{{ '}}' }}", Some("'}}'")),
+            ("{{ a --[[ }} ]] }}", Some("a --[[ }} ]]")),
+            ("{{ a -- }}\n}}", Some("a -- }}")),
+            ("{{ {a = {}} }}", Some("{a = {}}")),
+            ("{{ }}", None),
+            ("{{ a", None),
+        ] {
+            assert_eq!(at_start(text).map(|(code, _)| code), expected, "{text:?}");
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chat::document::{Document, Role};
+use chat::prompt::{self, Attachment, Content, Part};
 use chat::text::Text;
 
 fn frontmatter(text: &str) -> String {
@@ -22,6 +23,29 @@ fn the_frontmatter_is_the_text_between_its_fences() {
     ] {
         assert_eq!(frontmatter(text), expected, "{text:?}");
     }
+}
+
+#[test]
+fn only_lua_and_json_are_frontmatter_before_their_fence_is_closed() {
+    for (language, expected) in [("lua", true), ("json", true), ("python", false)] {
+        let text = Text::from(format!("```{language}\nx\n\n@You:\nhi\n").as_str());
+        let document = Document::parse(&text);
+        assert_eq!(document.frontmatter.is_some(), expected, "{language}");
+    }
+}
+
+#[test]
+fn a_file_in_a_system_message_is_part_of_its_text() {
+    let text = Text::from("@System:\nFollow @./rules.md\n\n@You:\nhi\n");
+    let file = Attachment {
+        name: "@./rules.md".to_owned(),
+        content: Content::Text("Be brief.\n".to_owned()),
+    };
+    let own = BTreeMap::from([(0, vec![Part::Text("Follow ".to_owned()), Part::File(file)])]);
+    let prompt = prompt::build_with(&Document::parse(&text), &[], &own);
+    let system = prompt.system.unwrap_or_default();
+    assert!(system.starts_with("Follow @./rules.md"), "{system}");
+    assert!(system.contains("Be brief."), "{system}");
 }
 
 /// Whether each message may refer to something, by its role.

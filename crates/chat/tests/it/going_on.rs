@@ -144,6 +144,16 @@ fn calls_of_a_cut_answer_end_in_errors_and_the_answer_is_taken_up_again() {
 }
 
 #[test]
+fn an_empty_prompt_below_a_cut_answer_gets_the_words_to_go_on() {
+    let answer = "@You:\nq\n\n@Assistant:\nI will\n\n<!-- flemma:aborted: cancelled -->\n\n";
+    let mut play = Play::typed(&format!("{answer}@You:\n"));
+    play.event(Event::Advance);
+    assert_eq!(play.log(), ["send"]);
+    let expected = format!("{answer}@You:\nYour answer was cut off. Go on from where it ends.\n");
+    assert_eq!(play.string(), expected);
+}
+
+#[test]
 fn only_a_text_that_was_too_long_is_answered_at_once() {
     let call = "**Tool Use:** `slow` (`a`)\n\n```json\n{}\n```";
     for (answer, end, prompt) in [

@@ -255,6 +255,14 @@ fn files_are_blocks_between_the_words_and_the_cache_mark_is_on_the_last_block() 
 }
 
 #[test]
+fn each_provider_gets_the_pictures_that_it_takes() {
+    for (mime, is_taken) in [("image/gif", true), ("image/heic", false)] {
+        let sent = messages_of(ANTHROPIC, vec![image(mime)]);
+        assert_eq!(sent[0]["content"][0]["type"] == "image", is_taken, "{mime}");
+    }
+}
+
+#[test]
 fn a_picture_of_another_type_is_its_name() {
     let parts = vec![image("image/tiff")];
     assert_eq!(
