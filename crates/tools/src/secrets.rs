@@ -1,9 +1,8 @@
-//! Files whose content is a secret: keys, credentials, browser profiles, key stores,
-//! `.env` files, and Flemma's own configuration and state.
+//! Secret files: keys, credentials, browser profiles, key stores, `.env` files, and Flemma's own
+//! configuration and state.
 //!
-//! Reading one needs the user, and the sandbox hides them. A path is judged by its
-//! spelling and by where its links lead; nothing need exist there. `sandbox.reveal`
-//! takes paths off the list.
+//! Reading one needs the user's approval, and the sandbox hides them. Both the spelling of a path
+//! and its target are checked; the file need not exist. `sandbox.reveal` lists exceptions.
 
 mod conceal;
 mod inodes;
@@ -43,7 +42,7 @@ pub enum SecretKind {
 }
 
 impl SecretKind {
-    /// What such a file holds, to follow "it may hold".
+    /// What such a file contains: a noun that follows "it may hold".
     pub fn what(self) -> &'static str {
         match self {
             Self::Key => "private keys",
@@ -63,12 +62,12 @@ impl SecretKind {
 pub struct Secret {
     /// Why it is secret.
     pub kind: SecretKind,
-    /// The path to reveal: where links lead, or the spelling if that alone is secret.
+    /// The path to reveal: the target of links, or the spelling if only that is secret.
     pub path: PathBuf,
 }
 
 impl Secret {
-    /// The option that grants it, as the user writes it.
+    /// The option that permits reading it, as the user writes it.
     pub fn grant(&self) -> String {
         let path = self.path.display().to_string();
         format!("sandbox.reveal = {{ \"{}\" }}", path.escape_debug())
@@ -87,21 +86,21 @@ impl fmt::Display for Secret {
     }
 }
 
-/// What of Flemma's own is no secret: tools are programs, full outputs are the chat's own,
-/// and the tutor's chat works beside its notes.
+/// Flemma's own folders that are not secret: tools are programs, full outputs belong to a chat,
+/// and the tutor's chat is in the folder of its notes.
 const OPEN: [&str; 3] = ["tools", "outputs", "tutor"];
 
-/// The secret files of one user, without those that were revealed.
+/// Decides which files of one user are secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Secrets {
     home: Option<PathBuf>,
     /// Flemma's configuration and state.
     ours: Vec<PathBuf>,
-    /// Places that variables name, and what each replaces in a home folder.
+    /// Paths that variables name, and the default path in the home folder that each replaces.
     moved: Vec<(PathBuf, &'static str)>,
-    /// Absolute paths of `sandbox.reveal`; they and what is below them are no secrets.
+    /// Absolute paths of `sandbox.reveal`. They and everything below them are not secret.
     revealed: Vec<PathBuf>,
-    /// The secret files of the home folder, to recognize hard links to them.
+    /// The secret files in the home folder, to recognize hard links to them.
     inodes: Inodes,
 }
 
@@ -109,49 +108,13 @@ impl Secrets {
     /// The secrets of the user that runs this process.
     pub fn of_this_user(revealed: Vec<PathBuf>) -> Self {
         let home = std::env::home_dir().filter(|it| it.is_absolute());
-        let variable = |name: &str| {
-            let path = crate::variable_os(name).map(PathBuf::from);
-            path.filter(|path| path.is_absolute())
-        };
-        let app = crate::variable_os("NVIM_APPNAME").map(PathBuf::from);
-        let app = app.unwrap_or_else(|| "nvim".into());
-        let mut ours = Vec::new();
-        let below_home = |name| home.as_ref().map(|it| it.join(name));
-        for config in variable("XDG_CONFIG_HOME")
-            .into_iter()
-            .chain(below_home(".config"))
-        {
-            ours.push(config.join("flemma"));
-        }
-        for state in variable("XDG_STATE_HOME")
-            .into_iter()
-            .chain(below_home(".local/state"))
-        {
-            ours.push(state.join("flemma"));
-            ours.push(state.join(&app).join("flemma"));
-        }
-        let moved = names::MOVED.iter().flat_map(|(name, usual)| {
-            let value = crate::variable_os(name).unwrap_or_default();
-            // `KUBECONFIG` names several files.
-            let places: Vec<PathBuf> = std::env::split_paths(&value).collect();
-            let places = places.into_iter().filter(|it| it.is_absolute());
-            places.flat_map(|it| [(leads_to(&it), *usual), (it, *usual)])
-        });
-        let mut moved: Vec<_> = moved.collect();
-        moved.sort();
-        moved.dedup();
-        // Where the folders really are, and as they are spelled.
-        let real: Vec<PathBuf> = ours.iter().map(|it| leads_to(it)).collect();
-        ours.extend(real);
-        ours.sort();
-        ours.dedup();
         Self {
+            ours: own_folders(home.as_deref()),
             home,
-            ours,
-            moved,
-            // Links above a revealed path are followed, so that a home folder that is a link
-            // can be named. One at the path itself is not: a command that may write there
-            // could turn it into a link to any other secret.
+            moved: moved_by_variables(),
+            // Links above a revealed path are followed, so that the home folder may be a link.
+            // The path itself is not followed: a command that may write there could make it a
+            // link to any other secret.
             revealed: revealed
                 .iter()
                 .flat_map(|path| [without_dots(path), with_real_parent(path)])
@@ -160,8 +123,8 @@ impl Secrets {
         }
     }
 
-    /// The secrets of the user that runs this process, none of them revealed. Looked up once:
-    /// it follows many links.
+    /// The secrets of the user that runs this process, none of them revealed. Computed once,
+    /// because it follows many links.
     pub(crate) fn usual() -> Arc<Self> {
         static USUAL: LazyLock<Arc<Secrets>> =
             LazyLock::new(|| Arc::new(Secrets::of_this_user(Vec::new())));
@@ -177,7 +140,7 @@ impl Secrets {
         }
     }
 
-    /// The same, without these paths.
+    /// Reveals these paths.
     #[cfg(test)]
     pub(crate) fn revealing(mut self, paths: &[&Path]) -> Self {
         self.revealed
@@ -185,12 +148,12 @@ impl Secrets {
         self
     }
 
-    /// Why the file at this absolute path is secret, or nothing when it is not.
+    /// Why the file at this absolute path is secret; `None` if it isn't.
     pub fn kind(&self, path: &Path) -> Option<SecretKind> {
         self.find(path).map(|secret| secret.kind)
     }
 
-    /// The secret at this absolute path, or nothing when it is none. Follows links.
+    /// The secret at this absolute path, if it is one. Follows links.
     pub fn find(&self, path: &Path) -> Option<Secret> {
         let real = leads_to(path);
         let metadata = real.symlink_metadata().ok();
@@ -200,7 +163,7 @@ impl Secrets {
             path: path.to_owned(),
         };
         let spelled = without_dots(path);
-        // What is opened counts first: a link that was revealed may lead anywhere by now.
+        // The target counts first, because a revealed link may lead anywhere by now.
         if self.is_revealed(&real) {
             return None;
         }
@@ -215,8 +178,8 @@ impl Secrets {
         Some(found(kind, &spelled))
     }
 
-    /// Why a file or folder that a search meets is not shown. `path` has no links, and the
-    /// folder that it is in is not secret. Looks at names only.
+    /// Why a search skips this file or folder. `path` has no links, and its folder is not secret.
+    /// Checks names only.
     pub(crate) fn below(&self, path: &Path, is_folder: bool) -> Option<SecretKind> {
         let name = path.file_name();
         let is_ours = || self.ours.iter().any(|it| it.file_name() == name);
@@ -227,7 +190,7 @@ impl Secrets {
         self.unrevealed(path, is_folder)
     }
 
-    /// Why a file is secret that is another name of a secret file in the home folder.
+    /// Why a file is secret if it is a hard link to a secret file in the home folder.
     pub(crate) fn linked(&self, metadata: &Metadata) -> Option<SecretKind> {
         self.inodes.find(metadata, || {
             let files = self.files_in_home().into_iter();
@@ -238,7 +201,7 @@ impl Secrets {
         })
     }
 
-    /// Why a path is secret by its names, unless it was revealed.
+    /// Why a path is secret by its names, unless it is revealed.
     fn unrevealed(&self, path: &Path, is_folder: bool) -> Option<SecretKind> {
         let kind = self.place(path, is_folder)?;
         (!self.is_revealed(path)).then_some(kind)
@@ -248,8 +211,8 @@ impl Secrets {
         self.revealed.iter().any(|it| path.starts_with(it))
     }
 
-    /// Why a path is secret by its names. A folder is when all that is below it is: one
-    /// that is called `.env` is not.
+    /// Why a path is secret by its names. A folder is secret if everything below it is, so a
+    /// folder named `.env` is not.
     fn place(&self, path: &Path, is_folder: bool) -> Option<SecretKind> {
         match is_folder {
             true => self.file(&path.join("x")),
@@ -267,8 +230,8 @@ impl Secrets {
         })
     }
 
-    /// Why a path is secret that is below a place that a variable names: it is judged as if
-    /// it were where it is by default.
+    /// Why a path below one that a variable names is secret: it is checked as if it were at its
+    /// default location.
     fn elsewhere(&self, path: &Path, (place, usual): &(PathBuf, &str)) -> Option<SecretKind> {
         let home = self.home.as_deref().unwrap_or(Path::new("/"));
         let rest = path.strip_prefix(place).ok()?;
@@ -304,7 +267,42 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     entries.map(|it| it.path()).collect()
 }
 
-/// The path with the links above its last name followed, and not one that it is itself.
+/// Flemma's configuration and state folders, as spelled and with links followed.
+fn own_folders(home: Option<&Path>) -> Vec<PathBuf> {
+    let bases = |variable: &str, default: &str| {
+        let named = crate::variable_os(variable).map(PathBuf::from);
+        let named = named.filter(|path| path.is_absolute());
+        named.into_iter().chain(home.map(|it| it.join(default)))
+    };
+    let app = crate::variable_os("NVIM_APPNAME").map(PathBuf::from);
+    let app = app.unwrap_or_else(|| "nvim".into()).join("flemma");
+    let config = bases("XDG_CONFIG_HOME", ".config").map(|it| it.join("flemma"));
+    let state = bases("XDG_STATE_HOME", ".local/state");
+    let state = state.flat_map(|it| [it.join("flemma"), it.join(&app)]);
+    let spelled = config.chain(state);
+    sorted(spelled.flat_map(|it| [leads_to(&it), it]).collect())
+}
+
+/// The secret paths that variables name, as spelled and with links followed, and the default
+/// that each replaces.
+fn moved_by_variables() -> Vec<(PathBuf, &'static str)> {
+    let moved = names::MOVED.iter().flat_map(|(name, usual)| {
+        let value = crate::variable_os(name).unwrap_or_default();
+        // `KUBECONFIG` names several files.
+        let places: Vec<PathBuf> = std::env::split_paths(&value).collect();
+        let places = places.into_iter().filter(|it| it.is_absolute());
+        places.flat_map(|it| [(leads_to(&it), *usual), (it, *usual)])
+    });
+    sorted(moved.collect())
+}
+
+fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
+    items.sort();
+    items.dedup();
+    items
+}
+
+/// Follows links above the last name of a path, but not one at the path itself.
 fn with_real_parent(path: &Path) -> PathBuf {
     let plain = without_dots(path);
     match (plain.parent(), plain.file_name()) {
@@ -313,7 +311,7 @@ fn with_real_parent(path: &Path) -> PathBuf {
     }
 }
 
-/// The path as it is spelled, without `.` and `..`.
+/// The path as spelled, without `.` and `..`.
 fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {

@@ -45,17 +45,14 @@ pub(super) fn like(text: &str, range: Range<usize>, new: &str) -> String {
         if number + 1 == new.len() {
             break;
         }
-        let was = if number + after >= new.len() {
-            old.get(number + old.len() - new.len())
-        } else if number < before {
-            old.get(number)
-        } else {
+        let was = match number {
+            _ if number + after >= new.len() => Some(number + old.len() - new.len()),
+            _ if number < before => Some(number),
             // A replaced line gets the ending of the line in its place, or of the last one
             // replaced.
-            let last = (old.len() - after).checked_sub(1);
-            last.and_then(|last| old.get(number.min(last)))
+            _ => (old.len() - after).checked_sub(1).map(|it| number.min(it)),
         };
-        let ending = was.and_then(|line| line.ending);
+        let ending = was.and_then(|at| old.get(at)?.ending);
         result.push_str(ending.unwrap_or(outside));
     }
     result

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::walk::Walk;
+use super::walk::{Tree, Walk};
 use super::{
     Deadline, SLACK, SearchRoot, counted, described_place, glob, left_out, look, named, unread,
     with_remarks,
@@ -131,16 +131,25 @@ fn search(
         let slash = if entry.is_folder() { "/" } else { "" };
         found.push(format!("{}{slash}", place.shown(&path)));
     }
-    if until.is_over() {
-        remarks.push(until.remark());
-    }
+    remarks.extend(until.is_over().then(|| until.remark()));
+    let skipped = place.skipped(&tree.skipped, Some(glob));
+    Ok(report(found, remarks, &tree, skipped))
+}
+
+/// Formats the paths and remarks.
+fn report(
+    mut found: Vec<String>,
+    mut remarks: Vec<String>,
+    tree: &Tree,
+    skipped: Option<String>,
+) -> String {
     if found.is_empty() {
         found.push("Nothing found.".to_owned());
-        remarks.extend(left_out(&tree));
+        remarks.extend(left_out(tree));
     } else if remarks.is_empty() {
         remarks.push(format!("[{}]", counted(found.len(), "path", "paths")));
     }
     remarks.extend(unread(tree.unread));
-    remarks.extend(place.skipped(&tree.skipped, Some(glob)));
-    Ok(with_remarks(found.join("\n"), &remarks))
+    remarks.extend(skipped);
+    with_remarks(found.join("\n"), &remarks)
 }

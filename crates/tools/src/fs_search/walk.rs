@@ -131,25 +131,32 @@ impl Tree {
                 FileType::Unknown => kind_of(&opened, name),
                 kind => kind,
             };
-            let is_folder = kind == FileType::Directory;
-            let leave_out = |rules: &Rules| rules.leave_out(&path.join(name), is_folder);
-            if rules.as_ref().is_some_and(leave_out) {
-                self.ignored += 1;
-                continue;
-            }
-            self.kept += 1;
-            let secrets = self.secrets.as_ref();
-            if secrets.is_some_and(|it| it.below(&path.join(name), is_folder).is_some()) {
-                self.skipped.push((folder.join(name), is_folder));
-                continue;
-            }
-            entries.push(Entry {
+            let entry = Entry {
                 path: folder.join(name),
                 kind,
-            });
+            };
+            if self.is_listed(&path.join(name), &entry, rules.as_ref()) {
+                entries.push(entry);
+            }
         }
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         Ok((entries, rules))
+    }
+
+    /// Whether an entry is neither ignored nor secret. Counts those that are.
+    fn is_listed(&mut self, path: &Path, entry: &Entry, rules: Option<&Rules>) -> bool {
+        let is_folder = entry.is_folder();
+        if rules.is_some_and(|it| it.leave_out(path, is_folder)) {
+            self.ignored += 1;
+            return false;
+        }
+        self.kept += 1;
+        let secrets = self.secrets.as_ref();
+        let is_secret = secrets.is_some_and(|it| it.below(path, is_folder).is_some());
+        if is_secret {
+            self.skipped.push((entry.path.clone(), is_folder));
+        }
+        !is_secret
     }
 
     /// Opens a file of the tree.

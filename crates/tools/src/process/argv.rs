@@ -1,5 +1,6 @@
-//! Runs a program with its arguments, each of them as it is: no shell reads them. Its two
-//! outputs are told apart, and nothing of it is left when this ends.
+//! Runs a program with arguments, without a shell, and returns its two outputs separately.
+//!
+//! When the call ends, none of the program's processes is running.
 
 use std::ffi::OsString;
 use std::io;
@@ -16,24 +17,24 @@ use crate::context::{Progress, ToolContext};
 use crate::error::ToolError;
 use crate::sandbox::RETRIES;
 
-/// Most of an output that is kept, in bytes: its end.
+/// Bytes of each output that are kept, from its end (1 MiB).
 const MOST: usize = 1024 * 1024;
-/// How much is read at once.
+/// Bytes read at once; the capacity of a pipe.
 const CHUNK: usize = 64 * 1024;
-/// How long output is still read once the program has ended: what it left behind may
-/// hold the pipe open for ever.
+/// How long to read output after the program has ended. A background process may keep the pipe
+/// open forever.
 const DRAIN: Duration = Duration::from_millis(200);
-/// Stands for a NUL byte, which a buffer line cannot hold.
+/// Replaces a NUL byte, which a buffer line can't contain.
 const NUL_SHOWN: &str = "␀";
 
-/// How a program ended, and what it wrote.
+/// The exit code and the output of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandOutput {
-    /// Its exit code; absent when a signal ended it.
+    /// Its exit code; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// Its standard output, or the last megabyte of it.
+    /// The last megabyte of its standard output.
     pub stdout: String,
-    /// Its standard error, likewise.
+    /// The last megabyte of its standard error.
     pub stderr: String,
 }
 
@@ -41,7 +42,7 @@ pub struct CommandOutput {
 ///
 /// # Errors
 ///
-/// It cannot be started, which [`ToolError::Failed`] says, or it was cancelled.
+/// [`ToolError::Failed`] if it can't be started, and [`ToolError::Cancelled`].
 pub async fn run_argv(
     argv: &[String],
     id: &ToolUseId,
@@ -63,55 +64,66 @@ async fn run_once(
     id: &ToolUseId,
     ctx: &ToolContext,
 ) -> Result<CommandOutput, ToolError> {
-    let name = argv.first().cloned().unwrap_or_default();
-    let not_started = |error: &io::Error| {
+    let not_started = |error: io::Error| {
+        let name = argv.first().map(String::as_str).unwrap_or_default();
         ToolError::Failed(format!(
             "The command {name:?} could not be started: {error}. Nothing was run."
         ))
     };
     let (sandbox, cwd) = (ctx.sandbox.clone(), ctx.cwd.clone());
-    // The first time, it finds out whether it holds anything.
+    // Blocking, because the first call in a process tests the sandbox.
     let prefix = tokio::task::spawn_blocking(move || sandbox.prefix(&cwd, &[])).await;
     let prefix = prefix
         .unwrap_or_else(|error| Err(error.to_string()))
         .map_err(ToolError::Failed)?;
-    let mut piped = start(argv, prefix, id, ctx).map_err(|error| not_started(&error))?;
-    let (out, err) = (piped.stdout.take(), piped.stderr.take());
+    let mut piped = start(argv, prefix, id, ctx).map_err(not_started)?;
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let ended = follow(&mut piped, &mut stdout, &mut stderr, ctx).await;
+    let by_itself = matches!(ended, Some(Ok(_)));
+    if !by_itself {
+        piped.held.ask_to_end();
+    }
+    if !by_itself || !piped.held.is_surely_gone() {
+        piped.held.stop().await;
+    }
+    let status = ended.ok_or(ToolError::Cancelled)?.map_err(not_started)?;
+    Ok(CommandOutput {
+        code: status.code(),
+        stdout: text(&stdout),
+        stderr: text(&stderr),
+    })
+}
+
+/// Reads the output until the program ends. Returns `None` if the call is cancelled first.
+async fn follow(
+    piped: &mut Piped,
+    stdout: &mut Vec<u8>,
+    stderr: &mut Vec<u8>,
+    ctx: &ToolContext,
+) -> Option<io::Result<ExitStatus>> {
+    let (out, err) = (piped.stdout.take(), piped.stderr.take());
     let mut reading = Box::pin(async {
         tokio::join!(
-            read(out, &mut stdout, &ctx.progress),
-            read(err, &mut stderr, &ctx.progress)
+            read(out, stdout, &ctx.progress),
+            read(err, stderr, &ctx.progress)
         )
     });
     let mut is_read = false;
     let status = loop {
         tokio::select! {
             biased;
-            () = ctx.cancel.cancelled() => break Err(ToolError::Cancelled),
-            status = piped.wait() => break status.map_err(|error| not_started(&error)),
+            () = ctx.cancel.cancelled() => return None,
+            status = piped.wait() => break status,
             _ = &mut reading, if !is_read => is_read = true,
         }
     };
     if !is_read && status.is_ok() {
         let _ = timeout(DRAIN, &mut reading).await;
     }
-    drop(reading);
-    if status.is_err() {
-        piped.held.ask_to_end();
-    }
-    if status.is_err() || !piped.held.is_surely_gone() {
-        piped.held.stop().await;
-    }
-    let code = status.map(|status: ExitStatus| status.code())?;
-    Ok(CommandOutput {
-        code,
-        stdout: text(&stdout),
-        stderr: text(&stderr),
-    })
+    Some(status)
 }
 
-/// `prefix` are the words that have it held.
+/// Starts `argv` after the words `prefix`, which put it in the sandbox.
 fn start(
     argv: &[String],
     prefix: Vec<OsString>,
@@ -139,6 +151,7 @@ fn start(
     Piped::start(launch, &mark)
 }
 
+/// Reads a pipe to its end, and keeps the last megabytes.
 async fn read(pipe: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>, progress: &Progress) {
     let Some(mut pipe) = pipe else { return };
     let mut chunk = Vec::with_capacity(CHUNK);

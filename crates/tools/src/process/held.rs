@@ -1,4 +1,4 @@
-//! The processes of one call, held so that none of them outlives it.
+//! The processes of one call, none of which outlives it.
 
 use std::io;
 use std::process::ExitStatus;
@@ -9,25 +9,25 @@ use tokio::runtime::Handle;
 use super::{Leash, Mark, Start, Tree, watched};
 use crate::sandbox::scope;
 
-/// A program and all that it started.
+/// A program and all of its descendants.
 pub(crate) struct Held {
     tree: Tree,
-    /// Whether somebody sees to it that they end.
+    /// Whether the processes have ended or are being stopped.
     is_stopped: bool,
     leash: Option<Leash>,
-    /// Processes that the program had left behind, when its leash has ended them.
+    /// The number of background processes that the leash has stopped.
     pub(super) left: usize,
 }
 
 impl Held {
-    /// Starts a program in a group of its own, away from every terminal.
+    /// Starts a program in its own process group, without a terminal.
     ///
-    /// `mark` must be in its environment; it finds processes that left the group. A
-    /// program of the sandbox is also cut off from abstract sockets.
+    /// Its environment must contain `mark`, by which processes that left the group are found. A
+    /// sandboxed program can't reach abstract sockets either.
     ///
     /// # Errors
     ///
-    /// When it cannot be started.
+    /// It can't be started.
     pub(crate) fn start(
         mut wrap: CommandWrap,
         mark: &Mark,
@@ -35,25 +35,13 @@ impl Held {
     ) -> io::Result<(Box<dyn ChildWrapper>, Self)> {
         wrap.wrap(KillOnDrop);
         if watched::has_no_terminal() {
-            // A process that has as much memory as ours takes longer to copy, which a
-            // session of its own would need, than most commands take.
+            // A session would need a fork, and copying a process with as much memory as ours
+            // takes longer than most commands.
             wrap.wrap(ProcessGroup::leader());
         } else {
             wrap.wrap(ProcessSession);
         }
-        // The command holds the pipe's writing end. It is dropped with it: otherwise the
-        // end of the output would never come.
-        let child = if start.is_sandboxed {
-            let runtime = Handle::current();
-            scope::run(move || {
-                let _context = runtime.enter();
-                wrap.spawn()
-            })??
-        } else {
-            let child = wrap.spawn()?;
-            drop(wrap);
-            child
-        };
+        let child = spawn(wrap, start.is_sandboxed)?;
         let leader = child
             .id()
             .ok_or_else(|| io::Error::other("the program has no process id"))?;
@@ -63,13 +51,13 @@ impl Held {
             leash: start.leash,
             left: 0,
         };
-        // The bare child: the wrapper's own wait would look at the whole group.
+        // The inner child, because the wrapper waits for the whole group.
         Ok((child.into_inner(), held))
     }
 
-    /// How the program ended, when what was started with [`Held::start`] ended so.
+    /// The program's exit status, given that of the process started by [`Held::start`].
     pub(super) fn released(&mut self, status: ExitStatus) -> io::Result<ExitStatus> {
-        // One that was killed could not end the rest.
+        // A leash that was killed could not stop the other processes.
         let leash = self.leash.as_ref().filter(|_| status.code().is_some());
         let Some(leash) = leash else {
             return Ok(status);
@@ -80,22 +68,20 @@ impl Held {
         Ok(released.status)
     }
 
-    /// Asks the program and its group to end, without a look at the processes, which
-    /// takes its time when there are many. Only while the program was not waited for:
-    /// its id may be another's afterwards.
+    /// Sends SIGTERM to the program and its group, without searching for processes. Only valid
+    /// before the program was waited for, because its id may be reused afterwards.
     pub(crate) fn ask_to_end(&self) {
         self.tree.ask_to_end();
     }
 
-    /// Whether nothing of the call can be left, now that its program has ended; `false`
-    /// says nothing.
+    /// Whether certainly no process of the call is left after its program has ended.
     pub(crate) fn is_surely_gone(&mut self) -> bool {
         self.is_stopped |= self.tree.is_surely_gone();
         self.is_stopped
     }
 
-    /// Ends every process, also those that left the group; tells how many there
-    /// were. Goes on when nobody waits for it any more.
+    /// Ends all processes, including those that left the group, and returns how many there were.
+    /// Continues if the future is dropped.
     pub(crate) async fn stop(&mut self) -> usize {
         self.is_stopped = true;
         let tree = self.tree.clone();
@@ -104,10 +90,25 @@ impl Held {
     }
 }
 
+/// Spawns a program; a sandboxed one on a thread that is cut off from abstract sockets.
+///
+/// `wrap` is dropped afterwards because it contains the writing end of the output's pipe. The
+/// output would not end otherwise.
+fn spawn(mut wrap: CommandWrap, is_sandboxed: bool) -> io::Result<Box<dyn ChildWrapper>> {
+    if !is_sandboxed {
+        return wrap.spawn();
+    }
+    let runtime = Handle::current();
+    scope::run(move || {
+        let _context = runtime.enter();
+        wrap.spawn()
+    })?
+}
+
 impl Drop for Held {
-    /// A call that was given up, or whose task panicked, leaves no process behind.
+    /// Ends the processes of a call that was dropped or whose task panicked.
     fn drop(&mut self) {
-        // Without a runtime the host is ending, and looks for all of them itself.
+        // Without a runtime the host is exiting, and ends all processes itself.
         if !self.is_stopped
             && let Ok(runtime) = Handle::try_current()
         {

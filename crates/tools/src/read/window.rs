@@ -51,6 +51,15 @@ pub(super) struct Window {
     pub is_binary: bool,
 }
 
+impl Window {
+    fn binary() -> Self {
+        Self {
+            is_binary: true,
+            ..Self::default()
+        }
+    }
+}
+
 /// Reads the requested lines from `source`. Stops early after a cancel.
 ///
 /// # Errors
@@ -73,19 +82,14 @@ pub(super) fn read(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        if is_first && chunk[..length.min(SNIFFED)].contains(&0) {
-            return Ok(Window {
-                is_binary: true,
-                ..Window::default()
-            });
-        }
         let piece = &mut chunk[..length];
-        if is_first {
-            returns = piece.contains(&b'\r') && !piece.contains(&b'\n');
+        if is_first && piece.iter().take(SNIFFED).any(|byte| *byte == 0) {
+            return Ok(Window::binary());
         }
+        returns |= is_first && piece.contains(&b'\r') && !piece.contains(&b'\n');
         is_first = false;
         if returns {
-            // The rest of the code then only has to know `\n`.
+            // The rest of the code only knows `\n`.
             let ends = piece.iter_mut().filter(|byte| **byte == b'\r');
             ends.for_each(|byte| *byte = b'\n');
         }

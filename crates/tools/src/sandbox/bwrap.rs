@@ -1,7 +1,6 @@
-//! Limits in the words of bubblewrap.
+//! Converts limits to arguments of bubblewrap.
 //!
-//! Pure. The order matters: what comes later lies over what came before.
-//! Source: bwrap(1).
+//! Pure. The order matters: a later mount covers an earlier one. Source: bwrap(1).
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -11,11 +10,11 @@ use super::machine::Machine;
 use super::{Limits, view};
 use crate::secrets::Concealed;
 
-/// What the log calls it.
+/// Its name in the log.
 pub(super) const NAME: &str = "bwrap";
 
-/// Below `/run`, and needed by programs that do nothing wrong: addresses of name
-/// servers, and programs on NixOS.
+/// Paths below `/run` that ordinary programs need: addresses of name servers, and programs on
+/// NixOS.
 const NEEDED: [&str; 5] = [
     "/run/systemd/resolve",
     "/run/resolvconf",
@@ -24,8 +23,8 @@ const NEEDED: [&str; 5] = [
     "/run/opengl-driver",
 ];
 
-/// What root keeps where the user lets commands keep privileges: files and users as it
-/// likes, and nothing that leads out of the sandbox or into the kernel.
+/// Capabilities that root keeps if the user lets commands keep privileges. None of them leads out
+/// of the sandbox or into the kernel.
 const ROOTS: [&str; 9] = [
     "CAP_CHOWN",
     "CAP_DAC_OVERRIDE",
@@ -38,28 +37,28 @@ const ROOTS: [&str; 9] = [
     "CAP_SETUID",
 ];
 
-/// What one command is held to.
+/// The restrictions of one command.
 pub(super) struct Held<'a> {
-    /// What the chat allows, in real paths.
+    /// The chat's limits, with real paths.
     pub limits: &'a Limits,
-    /// The secrets that it does not see.
+    /// The secrets to hide.
     pub concealed: &'a [Concealed],
-    /// What the machine has.
+    /// The machine's sockets and kernel files.
     pub machine: &'a Machine,
-    /// Files and folders below `/tmp` that the command needs beside those of the limits.
+    /// Files and folders below `/tmp` that the command needs in addition to the limits.
     pub needed: &'a [&'a Path],
-    /// Where the command runs.
+    /// Its working directory.
     pub cwd: &'a Path,
 }
 
-/// The words before a command.
+/// The words that precede a command.
 pub(super) fn words(program: &Path, extra: &[String], held: &Held<'_>) -> Vec<OsString> {
     let limits = held.limits;
     let mut words = Words(vec![program.into()]);
     words.system(held);
     words.temporary(held);
     words.writable(limits);
-    words.out_of_sight(held);
+    words.hide(held);
     words.close(limits);
     words.all(["--unshare-pid", "--unshare-uts", "--unshare-ipc"]);
     words.all([if limits.network {
@@ -83,7 +82,7 @@ pub(super) fn words(program: &Path, extra: &[String], held: &Held<'_>) -> Vec<Os
     words.0
 }
 
-/// The folders from what is writable down to `path`, without both.
+/// The folders between the writable folder that contains `path` and `path`, without both.
 fn between<'a>(path: &'a Path, writable: &'a [PathBuf]) -> impl Iterator<Item = &'a Path> {
     let root = writable.iter().find(|root| path.starts_with(root));
     let above = path.ancestors().skip(1);
@@ -97,34 +96,40 @@ impl Words {
         self.0.extend(words.map(OsString::from));
     }
 
-    /// A path that is the same inside and outside.
+    /// Adds a mount of a path at the same path.
     fn path(&mut self, word: &str, path: &Path) {
         self.0.extend([word.into(), path.into(), path.into()]);
     }
 
-    /// The machine's files, and nothing that controls the kernel or the session.
+    /// Adds a mount option and its target.
+    fn mount(&mut self, option: &str, path: &Path) {
+        self.0.extend([option.into(), path.into()]);
+    }
+
+    /// Mounts the machine's files, without those that control the kernel or the session.
     fn system(&mut self, held: &Held<'_>) {
         let root = held.limits.writable.iter().any(|it| it == Path::new("/"));
         self.path(if root { "--bind" } else { "--ro-bind" }, Path::new("/"));
         self.all(["--dev", "/dev", "--proc", "/proc"]);
-        // bubblewrap leaves out what the folder's mode forbids, which binds no root.
+        // bubblewrap omits what the folder's mode forbids, but the mode doesn't restrict root.
         let machine = held.machine;
         let readings = machine.readings.iter().filter(|_| held.limits.privileged);
         for path in machine.kernel.iter().chain(readings) {
             self.path("--ro-bind-try", path);
         }
         self.path("--ro-bind-try", Path::new("/sys"));
-        // Below it are the sockets of the session: the editor's, D-Bus, containers.
+        // It contains the session's sockets: the editor's, D-Bus, containers.
         self.all(["--tmpfs", "/run"]);
         for path in NEEDED {
             self.path("--ro-bind-try", Path::new(path));
         }
     }
 
-    /// The chat's own `/tmp`, with what the command needs of the machine's.
+    /// Mounts the chat's own `/tmp`, with the paths that the command needs of the machine's.
     fn temporary(&mut self, held: &Held<'_>) {
         let Some(tmp) = &held.limits.tmp else { return };
-        // What is mounted below it needs a folder there; see [`Words::close`].
+        // Mounts below it create folders in it, so it is made read-only later; see
+        // [`Words::close`].
         self.0
             .extend(["--bind".into(), (&tmp.folder).into(), view::TMP.into()]);
         self.all(["--setenv", "TMPDIR", view::TMP]);
@@ -144,23 +149,23 @@ impl Words {
         }
     }
 
-    /// Makes the chat's `/tmp` read-only where it is not among what can be written, but for
-    /// what is mounted below it.
+    /// Makes the chat's `/tmp` read-only unless the limits let it be written. Mounts below it are
+    /// not affected.
     fn close(&mut self, limits: &Limits) {
         if limits.tmp.as_ref().is_some_and(|tmp| !tmp.writable) {
             self.all(["--remount-ro", view::TMP]);
         }
     }
 
-    /// What can be written, and what stays as it is below that.
+    /// Mounts the writable folders, and the paths in them that stay read-only.
     fn writable(&mut self, limits: &Limits) {
         for path in &limits.writable {
             if path != Path::new("/") {
                 self.path("--bind", path);
             }
         }
-        // A folder that is no place of a mount could be moved away with what is in it. Each
-        // of them once and all of them first: a second mount lies over what is kept below it.
+        // A folder that is not a mount point could be renamed together with the mounts in it.
+        // Each is mounted once, and before the kept paths, because a later mount would cover them.
         let kept = limits.kept.iter();
         let above: BTreeSet<&Path> = kept
             .flat_map(|path| between(path, &limits.writable))
@@ -173,26 +178,22 @@ impl Words {
         }
     }
 
-    /// Hides what the limits name, and every socket that is not granted.
-    fn out_of_sight(&mut self, held: &Held<'_>) {
+    /// Hides what the limits name, the secrets, and every socket that is not granted.
+    fn hide(&mut self, held: &Held<'_>) {
         let limits = held.limits;
         let view = limits.view();
         let is_seen = |path: &Path| view.as_ref().is_none_or(|view| view.is_seen(path));
         for path in limits.hidden.iter().filter(|path| is_seen(path)) {
-            self.all(["--tmpfs"]);
-            self.0.push(path.into());
+            self.mount("--tmpfs", path);
         }
-        let is_in =
-            |path: &Path, folders: &[PathBuf]| folders.iter().any(|it| path.starts_with(it));
-        // Below `/run` nothing is seen in any case.
+        // Nothing below `/run` is visible in any case.
         let concealed = held.concealed.iter().filter(|it| {
             let path = &it.path;
             is_seen(path) && !path.starts_with("/run") && !is_in(path, &limits.hidden)
         });
         let (folders, files): (Vec<_>, Vec<_>) = concealed.partition(|it| it.is_folder);
         for folder in &folders {
-            self.all(["--tmpfs"]);
-            self.0.push((&folder.path).into());
+            self.mount("--tmpfs", &folder.path);
         }
         let is_concealed = |path: &Path| folders.iter().any(|it| path.starts_with(&it.path));
         let sockets = held.machine.sockets.iter().filter(|path| {
@@ -203,30 +204,32 @@ impl Words {
                 && !limits.masked.contains(path)
         });
         let masked = limits.masked.iter().filter(|path| is_seen(path));
-        let files = files.iter().map(|it| &it.path);
-        for path in masked
-            .chain(sockets)
-            .chain(files)
-            .filter(|path| !limits.sockets.contains(path))
-        {
+        let all = masked.chain(sockets).chain(files.iter().map(|it| &it.path));
+        for path in all.filter(|path| !limits.sockets.contains(path)) {
             self.0
                 .extend(["--ro-bind-try".into(), "/dev/null".into(), path.into()]);
         }
         for path in &limits.sockets {
             self.path("--bind-try", path);
         }
-        for folder in &folders {
-            for path in &folder.seen {
-                self.path("--ro-bind-try", path);
-            }
-            // What a command wrote there would be lost.
-            self.all(["--remount-ro"]);
-            self.0.push((&folder.path).into());
+        folders.iter().for_each(|it| self.show(it));
+    }
+
+    /// Mounts the visible paths of a concealed folder, and makes the rest read-only.
+    fn show(&mut self, folder: &Concealed) {
+        for path in &folder.seen {
+            self.path("--ro-bind-try", path);
         }
+        // A file that a command wrote there would be lost.
+        self.mount("--remount-ro", &folder.path);
     }
 }
 
-/// Returns true for what of `/run` is seen. Sockets of name servers are among it, which
+fn is_in(path: &Path, folders: &[PathBuf]) -> bool {
+    folders.iter().any(|it| path.starts_with(it))
+}
+
+/// Whether a path below `/run` is visible. Sockets of name servers are among these paths, and
 /// would lead to the network.
 fn is_needed(path: &Path) -> bool {
     NEEDED.iter().any(|needed| path.starts_with(needed))

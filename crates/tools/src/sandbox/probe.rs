@@ -1,10 +1,10 @@
-//! Whether bubblewrap holds anything on this machine: it is run, and what runs in it
-//! tries to get out.
+//! Tests whether bubblewrap works on this machine: a command in the sandbox tries to get out.
 //!
-//! That the program exists says little: user namespaces may be forbidden, and then it
-//! fails at every start.
+//! An installed bubblewrap is not enough: where user namespaces are forbidden, it fails at every
+//! start.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::net::UnixListener;
@@ -15,21 +15,19 @@ use std::sync::{Mutex, PoisonError};
 use super::machine::Machine;
 use super::{Backend, Limits, bwrap, scope};
 
-/// Where it is before anywhere else: AppArmor profiles of distributions cover that
-/// path alone.
+/// The path that is tried first, because the AppArmor profiles of distributions cover only it.
 const USUAL: &str = "/usr/bin/bwrap";
 
-/// What was found out, by the program and the words added to it.
+/// The results of [`find_out`] by program and additional arguments.
 static FOUND: Mutex<Option<HashMap<Key, Result<PathBuf, String>>>> = Mutex::new(None);
 
 type Key = (Option<PathBuf>, Vec<String>);
 
-/// The program that holds, or why there is none. Found out once in a process, which
-/// takes some 30 ms; a sentence without a full stop.
+/// The bubblewrap that works. It is tested once per process, which takes some 30 ms.
 ///
 /// # Errors
 ///
-/// There is no such program, it does not start, or what ran in it got out.
+/// It is missing, does not start, or a command got out. The text is a clause without a full stop.
 pub fn find_out(backend: &Backend) -> Result<PathBuf, String> {
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     let found = found.get_or_insert_default();
@@ -39,9 +37,9 @@ pub fn find_out(backend: &Backend) -> Result<PathBuf, String> {
         .clone()
 }
 
-/// What [`find_out`] found, if it was asked.
+/// The result of [`find_out`], if it is known.
 pub(super) fn known(backend: &Backend) -> Option<Result<PathBuf, String>> {
-    // While somebody finds out, nobody knows.
+    // The lock is held during a test, so its result is unknown.
     let found = FOUND.try_lock().ok()?;
     let key = (backend.program.clone(), backend.extra.clone());
     found.as_ref()?.get(&key).cloned()
@@ -74,10 +72,36 @@ fn installed() -> Option<PathBuf> {
     folders.find_map(|folder| Some(folder.join("bwrap")).filter(|file| file.is_file()))
 }
 
-/// Runs a script that reports each way out that it found. All of them are in a folder
-/// of ours, so that nothing is harmed where it gets out.
+/// Runs a script in the sandbox that tries to get out and reports the first way it finds.
+///
+/// It works in a temporary folder of ours, so a sandbox that fails causes no damage.
 fn tries_to_get_out(program: &Path, extra: &[String]) -> Result<(), String> {
     let world = World::new().map_err(|error| format!("it could not be tried: {error}"))?;
+    let words = sandboxed(&world, program, extra);
+    let processes = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let mut command = Command::new(&words[0]);
+    command
+        .args(&words[1..])
+        .args(["/bin/sh", "-c", SCRIPT, "sh"])
+        .args([&world.outside, &world.kept, &world.sockets, &processes])
+        .stdin(Stdio::null());
+    let output = scope::run(move || command.output()).and_then(|output| output);
+    let output = output.map_err(|error| error.to_string())?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    match String::from_utf8_lossy(&output.stdout).trim() {
+        "held" if world.is_untouched() => Ok(()),
+        "held" => Err("a file outside was changed".to_owned()),
+        "" => Err(stderr
+            .lines()
+            .next()
+            .unwrap_or("it says nothing")
+            .to_owned()),
+        out => Err(format!("a command could {out}")),
+    }
+}
+
+/// The words that put a command in a sandbox around the folders of the test.
+fn sandboxed(world: &World, program: &Path, extra: &[String]) -> Vec<OsString> {
     let limits = Limits {
         writable: vec![world.inside.clone()],
         kept: vec![world.kept.clone()],
@@ -96,33 +120,11 @@ fn tries_to_get_out(program: &Path, extra: &[String]) -> Result<(), String> {
         needed: &[],
         cwd: &world.inside,
     };
-    let words = bwrap::words(program, extra, &held);
-    let processes = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    let mut command = Command::new(&words[0]);
-    command
-        .args(&words[1..])
-        .args(["/bin/sh", "-c", SCRIPT, "sh"]);
-    command.arg(&world.outside).arg(&world.kept);
-    command.arg(&world.sockets).arg(processes);
-    command.stdin(Stdio::null());
-    let output = scope::run(move || command.output()).and_then(|output| output);
-    let output = output.map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let complained = String::from_utf8_lossy(&output.stderr);
-    match said.trim() {
-        "held" if world.is_untouched() => Ok(()),
-        "held" => Err("a file outside was changed".to_owned()),
-        "" => Err(complained
-            .lines()
-            .next()
-            .unwrap_or("it says nothing")
-            .to_owned()),
-        out => Err(format!("a command could {out}")),
-    }
+    bwrap::words(program, extra, &held)
 }
 
-/// `$1` a folder outside, `$2` one inside that is kept, `$3` the sockets, `$4` the
-/// name of our space of processes.
+/// Arguments: a folder outside, a read-only one inside, the folder of sockets, and the name of our
+/// process namespace.
 const SCRIPT: &str = r#"
 out() { echo "$1"; exit; }
 (echo x > here) 2>/dev/null || out "not write where it may"

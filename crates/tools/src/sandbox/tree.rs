@@ -1,8 +1,7 @@
-//! What stands below a folder that commands can write: files that are kept by their
-//! names, and which folders were looked into.
+//! Scans a writable folder for files that are protected by their names.
 //!
-//! A folder is read again when its change time differs, which no program can set back.
-//! Judges nothing; the names are given, and those of Git's own files are in `git`.
+//! A folder is read again when its change time differs, which no program can set back. This module
+//! decides nothing: the names are given, and those of Git's own files are in `git`.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -15,25 +14,25 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::{Names, git};
 use crate::secrets::is_suspect;
 
-/// Most folders that are looked into before a command, those nearest to the top first.
+/// Maximum number of folders that are scanned before a command, those nearest to the top first.
 pub(super) const MAX_FOLDERS: usize = 1_000;
-/// Most folders beyond these that are looked into after it.
+/// Maximum number of further folders that are scanned after it.
 pub(super) const MAX_NEW: usize = 4_000;
-/// Within this time of a change, a folder may change again and look the same: clocks of
+/// Time after a change within which another change may leave the same change time: the clocks of
 /// file systems tick every 10 ms.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How a name stands there.
+/// The state of a protected path that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum State {
-    /// As a file or a folder.
+    /// A file or a folder.
     There,
-    /// As a link, and where it points.
+    /// A link, and its target.
     Link(PathBuf),
 }
 
 impl State {
-    /// How it stands there now, if it does.
+    /// The present state of a path, if it exists.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let found = fs::symlink_metadata(path).ok()?;
         Some(match found.is_symlink() {
@@ -43,33 +42,34 @@ impl State {
     }
 }
 
-/// Which of its entries matter in a folder.
+/// The kind of a folder, which decides which of its entries are protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
+    /// A folder that the user works in.
     Plain,
-    /// What others made and nobody works in: nothing below it is looked at.
+    /// A folder of generated or installed files, whose subfolders are not scanned.
     Shallow,
-    /// Git's own.
+    /// A Git folder.
     Git,
-    /// Holds folders of Git's own, at any depth.
+    /// A folder that contains Git folders at any depth.
     Modules,
-    /// Only asked for the names that matter, however much is in it.
+    /// A folder that is not listed, because it may be large: each protected name is looked up.
     Top,
 }
 
-/// A folder as it was read.
+/// The result of reading a folder.
 #[derive(Debug)]
 struct Folder {
-    /// As it was before it was read; absent when it could change again unseen.
+    /// Its stamp before it was read; `None` if it could change again without a new stamp.
     stamp: Option<Stamp>,
     kind: Kind,
     kept: Vec<(OsString, State)>,
-    /// What may be secret, going by its name.
+    /// Entries that may be secret by their names.
     suspects: Vec<OsString>,
     folders: Vec<OsString>,
 }
 
-/// Which folder it is and when it last changed.
+/// The identity of a folder and the time of its last change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -78,7 +78,7 @@ struct Stamp {
 }
 
 impl Stamp {
-    /// Of a folder; not of a link to one.
+    /// The stamp of a folder; `None` for other files and for links.
     fn of(path: &Path) -> Option<Self> {
         let found = fs::symlink_metadata(path).ok()?;
         found.is_dir().then(|| Self {
@@ -88,7 +88,7 @@ impl Stamp {
         })
     }
 
-    /// Whether it changed so recently that it could do so again unseen.
+    /// Whether the folder changed so recently that another change could leave the same stamp.
     fn is_fresh(&self) -> bool {
         let (seconds, rest) = self.changed;
         let changed = Duration::new(seconds.unsigned_abs(), rest.unsigned_abs() as u32);
@@ -97,27 +97,27 @@ impl Stamp {
     }
 }
 
-/// Where looking begins.
+/// The root of a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Root {
     /// A real path.
     pub(super) path: PathBuf,
-    /// Whether what is below its folders matters as well.
+    /// Whether its subfolders are scanned.
     pub(super) is_deep: bool,
 }
 
-/// The folders below one that were looked into.
+/// The folders of a scan.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     folders: HashMap<PathBuf, Arc<Folder>>,
-    /// The same from the top down.
+    /// The same, in the order of the scan.
     order: Vec<(PathBuf, Arc<Folder>)>,
-    /// Whether there were more than could be looked into.
+    /// Whether there were more folders than the limit.
     pub(super) is_cut: bool,
 }
 
 impl Tree {
-    /// Looks below `root`, with what is known from the last time.
+    /// Scans `root`, reusing the last scan `known`.
     pub(super) fn look(root: &Root, names: &Names, known: Arc<Self>) -> Arc<Self> {
         if known.still_holds() {
             return known;
@@ -125,8 +125,7 @@ impl Tree {
         Arc::new(Self::walk(root, names, &known, MAX_FOLDERS, |_, _| true))
     }
 
-    /// Looks again where `self` looked, and into folders that were not there; nothing
-    /// when all is as it was.
+    /// Scans the folders of `self` and new ones again. Returns `None` if nothing changed.
     pub(super) fn again(&self, root: &Root, names: &Names) -> Option<Self> {
         if self.still_holds() {
             return None;
@@ -143,8 +142,8 @@ impl Tree {
         Some(tree)
     }
 
-    /// Whether none of its folders changed: what is new is listed in one of them. Costs
-    /// a microsecond a folder.
+    /// Whether none of its folders changed; a new entry changes its folder. Takes a microsecond
+    /// per folder.
     fn still_holds(&self) -> bool {
         let holds = |(path, folder): &(PathBuf, Arc<Folder>)| {
             folder.stamp.is_some() && folder.stamp == Stamp::of(path)
@@ -152,7 +151,7 @@ impl Tree {
         !self.order.is_empty() && self.order.iter().all(holds)
     }
 
-    /// What is kept by its name, from the top down.
+    /// The protected paths, from the top down.
     pub(super) fn kept(&self) -> impl Iterator<Item = (PathBuf, &State)> {
         self.order.iter().flat_map(|(path, folder)| {
             let kept = folder.kept.iter();
@@ -160,7 +159,7 @@ impl Tree {
         })
     }
 
-    /// What may be secret, going by its name, from the top down.
+    /// The paths that may be secret by their names, from the top down.
     pub(super) fn suspects(&self) -> impl Iterator<Item = PathBuf> {
         self.order.iter().flat_map(|(path, folder)| {
             let suspects = folder.suspects.iter();
@@ -168,7 +167,7 @@ impl Tree {
         })
     }
 
-    /// How a name stood there.
+    /// The state of a protected path in this scan.
     pub(super) fn state(&self, path: &Path) -> Option<&State> {
         let folder = self.folders.get(path.parent()?)?;
         let name = path.file_name()?;
@@ -176,13 +175,13 @@ impl Tree {
         found.map(|(_, state)| state)
     }
 
-    /// The folders of Git's own that were looked into.
+    /// The scanned Git folders.
     pub(super) fn gits(&self) -> impl Iterator<Item = &Path> {
         let gits = self.order.iter().filter(|(_, it)| it.kind == Kind::Git);
         gits.map(|(path, _)| path.as_path())
     }
 
-    /// Whether it is a folder of Git's own that was looked into.
+    /// Whether it is a scanned Git folder.
     pub(super) fn is_gits(&self, path: &Path) -> bool {
         let folder = self.folders.get(path);
         folder.is_some_and(|it| it.kind == Kind::Git)
@@ -202,9 +201,10 @@ impl Tree {
         let kind = if root.is_deep { Kind::Plain } else { Kind::Top };
         let mut queue = VecDeque::from([(root.path.clone(), kind)]);
         while let Some((path, kind)) = queue.pop_front() {
-            // What other file systems hold is not looked at.
-            let stamp = Stamp::of(&path).filter(|it| it.device == top.device);
-            let Some(stamp) = stamp else { continue };
+            // Other file systems are not scanned.
+            let Some(stamp) = Stamp::of(&path).filter(|it| it.device == top.device) else {
+                continue;
+            };
             if tree.order.len() >= limit {
                 tree.is_cut = true;
                 break;
@@ -214,14 +214,10 @@ impl Tree {
                 _ if kind == Kind::Top => Arc::new(ask(&path, stamp, names)),
                 _ => Arc::new(read(&path, stamp, kind, names)),
             };
-            for name in &folder.folders {
-                let below = path.join(name);
-                if let Some(kind) = kind_below(folder.kind, name, names)
-                    && enters(&path, &below)
-                {
-                    queue.push_back((below, kind));
-                }
-            }
+            let below =
+                |name: &OsString| Some((path.join(name), kind_below(folder.kind, name, names)?));
+            let below = folder.folders.iter().filter_map(below);
+            queue.extend(below.filter(|(below, _)| enters(&path, below)));
             tree.order.push((path.clone(), folder.clone()));
             tree.folders.insert(path, folder);
         }
@@ -229,7 +225,20 @@ impl Tree {
     }
 }
 
-/// Of what cannot be read, nothing is known; that it can be read later is a change.
+impl Folder {
+    fn new(stamp: Stamp, kind: Kind) -> Self {
+        Self {
+            stamp: Some(stamp).filter(|it| !it.is_fresh()),
+            kind,
+            kept: Vec::new(),
+            suspects: Vec::new(),
+            folders: Vec::new(),
+        }
+    }
+}
+
+/// Lists a folder. One that can't be read has no entries; when it becomes readable, its stamp
+/// changes.
 fn read(path: &Path, stamp: Stamp, kind: Kind, names: &Names) -> Folder {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     let mut entries: Vec<_> = entries
@@ -241,43 +250,35 @@ fn read(path: &Path, stamp: Stamp, kind: Kind, names: &Names) -> Folder {
         Kind::Plain | Kind::Shallow | Kind::Modules if git::is_gits(has) => Kind::Git,
         kind => kind,
     };
-    let (mut kept, mut suspects, mut folders) = (Vec::new(), Vec::new(), Vec::new());
+    let mut folder = Folder::new(stamp, kind);
     for (name, file_type) in entries {
         if !matches!(kind, Kind::Git | Kind::Modules) && is_suspect(Path::new(&name)) {
-            suspects.push(name.clone());
+            folder.suspects.push(name.clone());
         }
-        let is_kept = match kind {
-            Kind::Git => git::KEPT.iter().any(|it| name == *it),
-            Kind::Modules | Kind::Top => false,
-            // Of a folder, Git's own names are kept and not all of it.
-            Kind::Plain | Kind::Shallow if name == git::FOLDER => !file_type.is_dir(),
-            Kind::Plain | Kind::Shallow => names.keeps(&name),
-        };
-        if is_kept {
+        if is_kept(kind, &name, file_type.is_dir(), names) {
             let state = State::of(&path.join(&name)).unwrap_or(State::There);
-            kept.push((name, state));
+            folder.kept.push((name, state));
         } else if file_type.is_dir() {
-            folders.push(name);
+            folder.folders.push(name);
         }
     }
-    Folder {
-        stamp: Some(stamp).filter(|it| !it.is_fresh()),
-        kind,
-        kept,
-        suspects,
-        folders,
+    folder
+}
+
+/// Whether an entry of a folder of this kind is protected.
+fn is_kept(kind: Kind, name: &OsStr, is_folder: bool, names: &Names) -> bool {
+    match kind {
+        Kind::Git => git::KEPT.iter().any(|it| name == *it),
+        Kind::Modules | Kind::Top => false,
+        // In a Git folder, only some names are protected.
+        Kind::Plain | Kind::Shallow if name == git::FOLDER => !is_folder,
+        Kind::Plain | Kind::Shallow => names.keeps(name),
     }
 }
 
-/// Without reading all of it, which may be much and changes all the time.
+/// Looks up the protected names in a folder without listing it.
 fn ask(path: &Path, stamp: Stamp, names: &Names) -> Folder {
-    let mut folder = Folder {
-        stamp: Some(stamp).filter(|it| !it.is_fresh()),
-        kind: Kind::Top,
-        kept: Vec::new(),
-        suspects: Vec::new(),
-        folders: Vec::new(),
-    };
+    let mut folder = Folder::new(stamp, Kind::Top);
     let names = names.kept.iter().map(String::as_str);
     for name in names.chain([git::FOLDER]) {
         let path = path.join(name);
@@ -290,7 +291,7 @@ fn ask(path: &Path, stamp: Stamp, names: &Names) -> Folder {
     folder
 }
 
-/// What a folder in one of this kind is; nothing when it is not looked into.
+/// The kind of a subfolder; `None` if it is not scanned.
 fn kind_below(above: Kind, name: &OsStr, names: &Names) -> Option<Kind> {
     match above {
         Kind::Plain | Kind::Shallow | Kind::Top if name == git::FOLDER => Some(Kind::Git),

@@ -1,6 +1,6 @@
-//! Follows one script until nothing of it is left.
+//! Supervises one script until all of its processes have ended.
 //!
-//! Knows when to stop and that it really stopped; not what the model is told.
+//! Decides when to stop the script. `run` words the result.
 
 use std::future::Future;
 use std::io;
@@ -17,50 +17,49 @@ use crate::context::ToolContext;
 use crate::output::{Capture, Captured, Live};
 use crate::process::Piped;
 
-/// How long output and the wire are still read once the script has exited: what it left
-/// behind may hold them open for ever.
+/// How long to read output and the wire after the script has exited. A background process may
+/// keep them open forever.
 const DRAIN: Duration = Duration::from_millis(200);
-/// How long a killed program may take to be gone. It is longer only inside the kernel.
+/// How long to wait for a killed program. It takes longer only if the kernel is stuck.
 const REAP: Duration = Duration::from_secs(1);
-/// How much is read at once; a pipe holds as much.
+/// Bytes read at once; the capacity of a pipe.
 const CHUNK: usize = 64 * 1024;
 
 /// How a script ended.
 #[derive(Debug)]
 pub(super) enum JobEnd {
-    /// By itself, or by somebody else's signal.
+    /// It exited, or another process killed it.
     Exited(ExitStatus),
-    /// We stopped it at its time limit.
+    /// It was stopped at its time limit.
     TimedOut(Duration),
-    /// We stopped it for the user.
+    /// The user cancelled it.
     Cancelled,
-    /// The operating system could not say.
+    /// The operating system reported an error.
     Unknown(io::Error),
 }
 
-/// Everything that is known about a script that is over.
+/// A script that has ended.
 pub(super) struct Over {
     /// How it ended.
     pub end: JobEnd,
-    /// What its code said in the end.
-    pub said: ScriptMessage,
-    /// What it printed.
-    pub printed: Captured,
-    /// What it wrote on standard error.
-    pub complained: Captured,
+    /// The last message of its code.
+    pub message: ScriptMessage,
+    /// Its standard output.
+    pub stdout: Captured,
+    /// Its standard error.
+    pub stderr: Captured,
 }
 
-/// A script that runs, and what is kept of it.
+/// A running script and its captured output.
 pub(super) struct Job {
     piped: Piped,
-    printed: Output,
-    complained: Output,
+    stdout: Output,
+    stderr: Output,
     live: Live,
 }
 
 impl Job {
-    /// Follows what was started. Long output is kept under the tool's name and the
-    /// call's id.
+    /// Supervises a started script. Long output is stored under the tool's name and the call's id.
     pub(super) fn new(mut piped: Piped, ctx: &ToolContext, name: &str, id: &str) -> Self {
         let output = |pipe| Output {
             pipe,
@@ -68,15 +67,15 @@ impl Job {
             chunk: Vec::with_capacity(CHUNK),
         };
         Self {
-            printed: output(piped.stdout.take()),
-            complained: output(piped.stderr.take()),
+            stdout: output(piped.stdout.take()),
+            stderr: output(piped.stderr.take()),
             live: Live::new(ctx.progress.clone()),
             piped,
         }
     }
 
-    /// Reads until the script ends by itself, at its limit, or by a cancel; when this
-    /// returns, none of its processes runs any more. `talk` is our side of its wire.
+    /// Reads until the script ends, reaches its limit, or is cancelled. When this returns, none of
+    /// its processes is running. `talk` is our side of the wire.
     pub(super) async fn run(
         mut self,
         ctx: &ToolContext,
@@ -84,38 +83,41 @@ impl Job {
         talk: impl Future<Output = ScriptMessage>,
     ) -> Over {
         tokio::pin!(talk);
-        let mut said = None;
-        let end = self.follow(ctx, clock, talk.as_mut(), &mut said).await;
+        let mut message = None;
+        let end = self.follow(ctx, clock, talk.as_mut(), &mut message).await;
         let by_itself = matches!(end, JobEnd::Exited(_));
-        if by_itself {
-            let rest = async {
-                if said.is_none() {
-                    said = Some(talk.await);
-                }
-            };
-            let _ = timeout(DRAIN, rest).await;
-        } else {
+        if by_itself && message.is_none() {
+            message = timeout(DRAIN, talk).await.ok();
+        }
+        self.stop_what_is_left(by_itself).await;
+        self.drain().await;
+        // Reaps the program, unless it has exited by itself.
+        let _ = timeout(REAP, self.piped.child.wait()).await;
+        self.live.send();
+        Over {
+            end,
+            message: message.unwrap_or(ScriptMessage::Nothing),
+            stdout: self.stdout.capture.finish().await,
+            stderr: self.stderr.capture.finish().await,
+        }
+    }
+
+    async fn stop_what_is_left(&mut self, by_itself: bool) {
+        if !by_itself {
             self.piped.held.ask_to_end();
         }
         if !(by_itself && self.piped.held.is_surely_gone()) {
             self.piped.held.stop().await;
         }
-        let (printed, complained) = (&mut self.printed, &mut self.complained);
-        let live = &mut self.live;
-        let _ = timeout(DRAIN, async {
-            printed.drain(live).await;
-            complained.drain(live).await;
-        })
-        .await;
-        // Reaps the program; when it exited by itself this is done already.
-        let _ = timeout(REAP, self.piped.child.wait()).await;
-        self.live.send();
-        Over {
-            end,
-            said: said.unwrap_or(ScriptMessage::Nothing),
-            printed: self.printed.capture.finish().await,
-            complained: self.complained.capture.finish().await,
-        }
+    }
+
+    /// Reads the rest of both outputs for at most [`DRAIN`].
+    async fn drain(&mut self) {
+        let rest = async {
+            self.stdout.drain(&mut self.live).await;
+            self.stderr.drain(&mut self.live).await;
+        };
+        let _ = timeout(DRAIN, rest).await;
     }
 
     async fn follow(
@@ -123,7 +125,7 @@ impl Job {
         ctx: &ToolContext,
         clock: &Clock,
         mut talk: std::pin::Pin<&mut impl Future<Output = ScriptMessage>>,
-        said: &mut Option<ScriptMessage>,
+        message: &mut Option<ScriptMessage>,
     ) -> JobEnd {
         let up = clock.up();
         tokio::pin!(up);
@@ -135,22 +137,22 @@ impl Job {
                 status = self.piped.wait() => {
                     return status.map_or_else(JobEnd::Unknown, JobEnd::Exited);
                 }
-                ended = &mut talk, if said.is_none() => *said = Some(ended),
+                ended = &mut talk, if message.is_none() => *message = Some(ended),
                 () = self.live.due() => self.live.send(),
-                read = self.printed.read(), if self.printed.is_open() => {
-                    self.printed.take(read, &mut self.live).await;
+                read = self.stdout.read(), if self.stdout.is_open() => {
+                    self.stdout.take(read, &mut self.live).await;
                 }
-                read = self.complained.read(), if self.complained.is_open() => {
-                    self.complained.take(read, &mut self.live).await;
+                read = self.stderr.read(), if self.stderr.is_open() => {
+                    self.stderr.take(read, &mut self.live).await;
                 }
             }
         }
     }
 }
 
-/// One of its two outputs.
+/// Standard output or standard error.
 struct Output {
-    /// Nothing once it is closed.
+    /// `None` once it is closed.
     pipe: Option<pipe::Receiver>,
     capture: Capture,
     chunk: Vec<u8>,

@@ -1,4 +1,4 @@
-//! One call of a script: starts its program, follows it, and words the result.
+//! Runs one call of a script: starts its program, supervises it, and words the result.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -19,35 +19,35 @@ use super::program::Program;
 use super::wire::{ScriptMessage, Wire};
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::output::{self, Captured, tail, within_limits};
+use crate::output::{self, tail, within_limits};
 use crate::process::{Launch, Mark, Piped, child_environment};
 use crate::sandbox::RETRIES;
 use crate::tool::ToolResult;
 
-/// What a Python runs first.
+/// The program that Python starts with.
 const BEGIN: &str = include_str!("python/begin.py");
-/// What comes over the wire then.
+/// The programs that it then reads from the wire.
 const START: &str = include_str!("python/start.py");
 const MCP: &str = include_str!("python/mcp.py");
 const AI: &str = include_str!("python/ai.py");
 
-/// Longest argument that is a variable as well, in bytes: a hundred parameters of this
-/// length still fit what Linux lets an environment hold.
+/// Maximum size in bytes of an argument that is also passed as a variable. A hundred of these
+/// fit Linux's limit for an environment.
 const LONGEST_VARIABLE: usize = 16 * 1024;
 
-/// A script, and what it is called with.
+/// A script and its arguments.
 pub(super) struct Call<'a> {
     /// The tool's name.
     pub tool: &'a str,
-    /// What runs the script.
+    /// The program that runs the script.
     pub program: Program,
     /// The script.
     pub script: &'a Path,
-    /// Where a Python looks for modules first.
+    /// Folders in which Python looks for modules first.
     pub path: Vec<PathBuf>,
-    /// The arguments, as the script sees them.
+    /// The arguments, converted for the script.
     pub arguments: Map<String, Value>,
-    /// How long it may take.
+    /// The time limit.
     pub limit: Duration,
 }
 
@@ -56,7 +56,7 @@ impl Call<'_> {
     ///
     /// # Errors
     ///
-    /// It could not be started, it failed, or it was stopped.
+    /// It could not be started, failed, or was stopped.
     pub(super) async fn run(
         self,
         id: &ToolUseId,
@@ -74,8 +74,8 @@ impl Call<'_> {
             let JobEnd::Exited(status) = &over.end else {
                 break;
             };
-            let said = &over.complained.text;
-            if !over.printed.text.is_empty() || !ctx.sandbox.is_failed_start(status.code(), said) {
+            let stderr = &over.stderr.text;
+            if !over.stdout.text.is_empty() || !ctx.sandbox.is_failed_start(status.code(), stderr) {
                 break;
             }
             over = self.once(id, ctx, &clock).await?;
@@ -130,7 +130,7 @@ impl Call<'_> {
         let mut writer = writer.map_err(|error| self.not_started(&error))?;
         let arguments = format!("{}\n", Value::Object(self.arguments.clone()));
         let talk = async {
-            // A script that takes no arguments reads none.
+            // Fails if the script doesn't read its input.
             let _ = writer.write_all(arguments.as_bytes()).await;
             drop(writer);
             ScriptMessage::Nothing
@@ -148,7 +148,7 @@ impl Call<'_> {
         variables: &[(String, String)],
     ) -> Result<Piped, ToolError> {
         let mark = Mark::new(id.as_str());
-        // The script may be in a folder below `/tmp`, with modules beside it.
+        // The script and its modules may be below `/tmp`.
         let folder = self.script.parent().unwrap_or(self.script);
         let modules = self.path.iter().map(PathBuf::as_path);
         let needed: Vec<&Path> = modules.chain([folder]).collect();
@@ -179,8 +179,8 @@ impl Call<'_> {
     }
 }
 
-/// Arguments as a shell reads them most easily: `name` is `ARG_NAME`, text as it is and
-/// anything else as JSON. What an environment cannot hold is only in the JSON.
+/// Arguments as variables for shell scripts: `name` becomes `ARG_NAME`, text stays as it is, and
+/// everything else is JSON. An argument that doesn't fit a variable is only in the JSON.
 fn variables(arguments: &Map<String, Value>) -> Vec<(String, String)> {
     let fits = |value: &String| value.len() <= LONGEST_VARIABLE && !value.contains('\0');
     let mut all: Vec<_> = arguments
@@ -203,62 +203,49 @@ async fn report(
     id: &ToolUseId,
     ctx: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
-    let details =
-        (!over.complained.text.is_empty()).then(|| json!({"stderr": over.complained.text}));
-    match (&over.end, &over.said) {
-        (JobEnd::Cancelled, _) => Err(ToolError::Cancelled),
-        (JobEnd::TimedOut(limit), _) => Err(failed(
-            &format!(
-                "The script was stopped after {} seconds, its time limit.",
-                limit.as_secs_f64()
-            ),
-            &over,
+    let content = match (&over.end, &over.message) {
+        (JobEnd::Cancelled, _) => return Err(ToolError::Cancelled),
+        (JobEnd::TimedOut(limit), _) => Err(format!(
+            "The script was stopped after {} seconds, its time limit.",
+            limit.as_secs_f64()
         )),
-        (_, ScriptMessage::Failed(why)) => Err(failed(why, &over)),
+        (_, ScriptMessage::Failed(why)) => Err(why.clone()),
         (_, ScriptMessage::Done(Some(text))) => {
-            let content = within_limits(text.clone(), output::TextEnd::Head, tool, id, ctx).await;
-            Ok(ToolResult {
-                content,
-                details,
-                marked_failed: false,
-            })
+            Ok(within_limits(text.clone(), output::TextEnd::Head, tool, id, ctx).await)
         }
-        (JobEnd::Exited(status), _) if status.success() => Ok(ToolResult {
-            content: tail(&over.printed),
-            details,
-            marked_failed: false,
-        }),
+        (JobEnd::Exited(status), _) if status.success() => Ok(tail(&over.stdout)),
         (JobEnd::Exited(status), ScriptMessage::Done(None)) => {
-            Err(failed(&format!("The script {}.", ended(*status)), &over))
+            Err(format!("The script {}.", ended(*status)))
         }
-        (JobEnd::Exited(status), ScriptMessage::Nothing) => Err(failed(
-            &format!("The script {} and gave no result.", ended(*status)),
-            &over,
+        (JobEnd::Exited(status), ScriptMessage::Nothing) => {
+            Err(format!("The script {} and gave no result.", ended(*status)))
+        }
+        (JobEnd::Unknown(error), _) => Err(format!(
+            "The exit status of the script is unknown: {error}."
         )),
-        (JobEnd::Unknown(error), _) => Err(failed(
-            &format!("How the script ended is not known: {error}."),
-            &over,
-        )),
-    }
+    };
+    let stderr = &over.stderr.text;
+    Ok(ToolResult {
+        content: content.map_err(|why| failed(&why, &over))?,
+        details: (!stderr.is_empty()).then(|| json!({"stderr": stderr})),
+        marked_failed: false,
+    })
 }
 
-/// What went wrong, and what there is to look at.
+/// The error of a failed script, with its output.
 fn failed(why: &str, over: &Over) -> ToolError {
     let mut text = why.trim_end().to_owned();
-    for (title, output) in [
-        ("It printed", &over.printed),
-        ("Standard error", &over.complained),
-    ] {
-        // What the program wrote about itself may be told already.
+    let outputs = [
+        ("It printed", &over.stdout),
+        ("Standard error", &over.stderr),
+    ];
+    for (title, output) in outputs {
+        // The error may already quote the output.
         if !output.text.is_empty() && !why.contains(output.text.as_str()) {
-            text.push_str(&format!("\n\n{title}:\n{}", shown(output)));
+            text.push_str(&format!("\n\n{title}:\n{}", tail(output)));
         }
     }
     ToolError::Failed(text)
-}
-
-fn shown(output: &Captured) -> String {
-    tail(output)
 }
 
 fn ended(status: ExitStatus) -> String {

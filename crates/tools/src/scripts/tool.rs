@@ -1,7 +1,7 @@
-//! A folder with a `tool.toml` as a tool.
+//! A script tool: a folder with a `tool.toml`.
 //!
-//! What the model is offered is what stood there when the folder was looked at; what
-//! runs is what stands there at the call.
+//! The model is offered the tool as it was when the folder was scanned. A call reads the folder
+//! again and runs its present script.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,23 +21,23 @@ use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::tool::{Tool, ToolResult};
 
-/// On top of a call's time limit before anybody else gives it up: ending a tree of
-/// processes takes time.
+/// Added to a call's time limit before the supervisor gives it up, because ending a process
+/// tree takes time.
 const SLACK: Duration = Duration::from_secs(5);
 
-/// What all tools of one folder have in common.
+/// The settings of all tools in one folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptRoot {
-    /// The folder of the tools' folders.
+    /// The folder that contains the tools' folders.
     pub root: PathBuf,
-    /// Folders with modules for Python, beside `lib` in the root.
+    /// Folders with Python modules, besides `lib` in the root.
     pub libraries: Vec<PathBuf>,
-    /// The digest of the root that somebody agreed to; with another one nothing of it
-    /// runs. `None` where the folder is the user's own.
+    /// The digest of the root that the user agreed to. If it differs, no tool runs. `None` for
+    /// the user's own folder.
     pub agreed: Option<String>,
 }
 
-/// See the module. Clones share what was read.
+/// A script tool. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Script {
     pub(super) manifest: Arc<Manifest>,
@@ -46,24 +46,13 @@ pub(super) struct Script {
 }
 
 impl Script {
-    /// What stands there now, checked.
+    /// Reads the tool again and prepares a call.
     fn read(&self, input: &Value, default: Duration) -> Result<Ready, ToolError> {
-        let gone = |why: String| ToolError::Failed(format!("{why}. Nothing was run."));
-        let place = &self.place;
-        if let Some(agreed) = &place.agreed {
-            let now = digest(&place.root).map_err(|error| {
-                gone(format!("{} cannot be read: {error}", place.root.display()))
-            })?;
-            if now != *agreed {
-                return Err(gone(format!(
-                    "Something in {} has changed since the user agreed to what is in it; they have to agree again",
-                    place.root.display()
-                )));
-            }
-        }
-        let manifest = read_manifest(&self.folder).map_err(|problem| gone(problem.to_string()))?;
+        self.check_agreed()?;
+        let manifest =
+            read_manifest(&self.folder).map_err(|problem| not_run(problem.to_string()))?;
         if manifest.name != self.manifest.name {
-            return Err(gone(format!(
+            return Err(not_run(format!(
                 "The tool \"{}\" is called \"{}\" now",
                 self.manifest.name, manifest.name
             )));
@@ -76,22 +65,34 @@ impl Script {
         })?;
         let script = self.folder.join(&manifest.script);
         let start = begin(&script).map_err(|error| {
-            gone(format!(
-                "The script {} cannot be read: {error}",
-                script.display()
-            ))
+            let script = script.display();
+            not_run(format!("The script {script} cannot be read: {error}"))
         })?;
-        let program = program::find(&manifest.script, &start).map_err(gone)?;
-        let limit = manifest.timeout.unwrap_or(default);
         Ok(Ready {
             script,
-            program,
+            program: program::find(&manifest.script, &start).map_err(not_run)?,
             arguments,
-            limit,
+            limit: manifest.timeout.unwrap_or(default),
         })
     }
 
-    /// Where its Python looks for modules first.
+    /// Checks that the root is as the user agreed to it.
+    fn check_agreed(&self) -> Result<(), ToolError> {
+        let Some(agreed) = &self.place.agreed else {
+            return Ok(());
+        };
+        let root = self.place.root.display();
+        let now = digest(&self.place.root)
+            .map_err(|error| not_run(format!("{root} cannot be read: {error}")))?;
+        if now == *agreed {
+            return Ok(());
+        }
+        Err(not_run(format!(
+            "Something in {root} has changed since the user agreed to what is in it; they have to agree again"
+        )))
+    }
+
+    /// The folders in which Python looks for modules first.
     fn path(&self, script: &Path) -> Vec<PathBuf> {
         let own = script.parent().unwrap_or(&self.folder).to_owned();
         let mut path = vec![own, self.place.root.join("lib")];
@@ -100,6 +101,11 @@ impl Script {
     }
 }
 
+fn not_run(why: String) -> ToolError {
+    ToolError::Failed(format!("{why}. Nothing was run."))
+}
+
+/// A call that is ready to run.
 struct Ready {
     script: PathBuf,
     program: program::Program,

@@ -1,4 +1,4 @@
-//! Which secret files and folders there are: what a sandbox hides from commands.
+//! Finds the secret files and folders that a sandbox hides from commands.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::{SecretKind, Secrets, entries, folded, names};
 use crate::files::leads_to;
 use crate::names::fold;
 
-/// Most files and folders that a sandbox hides: each is a mount of its own.
+/// Maximum number of files and folders that a sandbox hides; each needs a mount.
 const MOST: usize = 128;
 
 /// A secret that a sandbox hides.
@@ -18,17 +18,18 @@ pub struct Concealed {
     pub path: PathBuf,
     /// Why it is secret.
     pub kind: SecretKind,
-    /// Whether it is a folder, which looks empty; a file cannot be opened.
+    /// Whether it is a folder, which looks empty. A file can't be opened.
     pub is_folder: bool,
-    /// What is seen in the folder all the same: what was revealed, and public files.
+    /// Paths in the folder that stay visible: revealed ones, and public files.
     pub seen: Vec<PathBuf>,
 }
 
 impl Secrets {
-    /// The secrets that exist: those of the home folder and of the system, those directly
-    /// in the folders of `work`, and which of `found` are secrets. A folder that holds one
-    /// of `work` is not hidden, and what is secret in it is. A `.env` file whose text is in
-    /// the index of Git is not hidden.
+    /// The secrets that exist: in the home folder and the system, directly in the folders `work`,
+    /// and among `found`.
+    ///
+    /// Of a folder that contains one of `work`, only its secret entries are hidden. A `.env` file
+    /// is not hidden if Git's index contains its text.
     pub fn concealed(&self, work: &[PathBuf], found: Vec<PathBuf>) -> Vec<Concealed> {
         let mut candidates = self.candidates();
         for folder in work {
@@ -38,45 +39,46 @@ impl Secrets {
         let mut hidden = BTreeMap::new();
         let mut indexes = Indexes::default();
         while let Some(path) = candidates.pop() {
-            // Most are not there, and finding that out is cheap.
-            if path.symlink_metadata().is_err() {
+            let Some(one) = self.existing(&path) else {
+                continue;
+            };
+            let is_known = hidden.contains_key(&one.path);
+            if is_known || one.kind == SecretKind::Environment && indexes.hold(&one.path) {
                 continue;
             }
-            let real = leads_to(&path);
-            let Ok(metadata) = real.symlink_metadata() else {
-                continue;
-            };
-            let is_folder = metadata.is_dir();
-            let is_known = hidden.contains_key(&real) || self.is_revealed(&real);
-            let kind = self.place(&real, is_folder);
-            let kind = kind.or_else(|| self.unrevealed(&path, is_folder));
-            let Some(kind) = kind.filter(|_| !is_known) else {
-                continue;
-            };
-            if kind == SecretKind::Environment && indexes.hold(&real) {
+            if one.is_folder && work.iter().any(|it| leads_to(it).starts_with(&one.path)) {
+                candidates.extend(entries(&one.path));
                 continue;
             }
-            if is_folder && work.iter().any(|it| leads_to(it).starts_with(&real)) {
-                candidates.extend(entries(&real));
-                continue;
-            }
-            let seen = if is_folder {
-                self.seen(&real)
-            } else {
-                Vec::new()
-            };
-            let one = Concealed {
-                path: real.clone(),
-                kind,
-                is_folder,
-                seen,
-            };
-            hidden.insert(real, one);
+            hidden.insert(one.path.clone(), one);
         }
         outermost(hidden)
     }
 
-    /// Paths of the home folder and the system that are secret where they exist.
+    /// The secret at a path, if it exists and is not revealed.
+    fn existing(&self, path: &Path) -> Option<Concealed> {
+        // Most candidates don't exist, which is cheap to find out.
+        path.symlink_metadata().ok()?;
+        let real = leads_to(path);
+        let is_folder = real.symlink_metadata().ok()?.is_dir();
+        if self.is_revealed(&real) {
+            return None;
+        }
+        let kind = self.place(&real, is_folder);
+        let kind = kind.or_else(|| self.unrevealed(path, is_folder))?;
+        let seen = match is_folder {
+            true => self.seen(&real),
+            false => Vec::new(),
+        };
+        Some(Concealed {
+            path: real,
+            kind,
+            is_folder,
+            seen,
+        })
+    }
+
+    /// Paths in the home folder and the system that are secret if they exist.
     fn candidates(&self) -> Vec<PathBuf> {
         let home = self.home.iter();
         let mut candidates: Vec<PathBuf> = home.clone().flat_map(|it| names::in_home(it)).collect();
@@ -88,7 +90,7 @@ impl Secrets {
         candidates
     }
 
-    /// The files among them, and those directly in the folders among them.
+    /// The candidates that are files, and the entries of those that are folders.
     pub(super) fn files_in_home(&self) -> Vec<PathBuf> {
         let candidates = self.candidates().into_iter();
         let files = candidates.flat_map(|path| match path.is_dir() {
@@ -98,13 +100,13 @@ impl Secrets {
         files.collect()
     }
 
-    /// What is seen of a folder that is hidden.
+    /// The paths in a hidden folder that stay visible.
     fn seen(&self, folder: &Path) -> Vec<PathBuf> {
         let revealed = self.revealed.iter();
         let revealed = revealed.filter(|it| it.starts_with(folder)).cloned();
         let public = entries(folder).into_iter().filter(|path| {
             let name = path.components().next_back().map(folded);
-            // A link may lead to what is not public.
+            // A link may lead to a file that is not public.
             name.is_some_and(|it| names::is_public(&it))
                 && path.symlink_metadata().is_ok_and(|it| it.is_file())
         });
@@ -115,19 +117,19 @@ impl Secrets {
     }
 }
 
-/// The entries of a folder whose names can be those of secrets.
+/// The entries of a folder that may be secrets by their names.
 fn suspects(folder: &Path) -> Vec<PathBuf> {
     let mut entries = entries(folder);
     entries.retain(|path| is_suspect(path));
     entries
 }
 
-/// Whether the last name of a path can be that of a secret.
+/// Whether a path may be a secret by its last name.
 pub(crate) fn is_suspect(path: &Path) -> bool {
     let Some(name) = path.file_name() else {
         return false;
     };
-    // Folding costs more than all else here, and most names are spelled so already.
+    // Folding is the most expensive part, and most names need none.
     let is_folded = |name: &&str| {
         let is_plain = |it: u8| it.is_ascii_graphic() && !it.is_ascii_uppercase() && it != b':';
         !name.ends_with('.') && name.bytes().all(is_plain)
@@ -138,7 +140,7 @@ pub(crate) fn is_suspect(path: &Path) -> bool {
     }
 }
 
-/// Without what is below another one, those with the shortest paths first.
+/// Removes paths below another one, and sorts by depth.
 fn outermost(hidden: BTreeMap<PathBuf, Concealed>) -> Vec<Concealed> {
     let mut outer: Vec<Concealed> = Vec::new();
     for (path, one) in hidden {

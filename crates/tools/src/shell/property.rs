@@ -43,6 +43,20 @@ impl Approved<'_> {
         }
         accepted
     }
+
+    fn report(&self, seed: u64, observed: &Observed) -> String {
+        let programs = self.known.iter().map(|(_, line)| line.split(' ').next());
+        format!(
+            "{} different approved lines of {} with {} programs, seed {seed}; {} traced with {} execs and {} opened files: \
+             0 writes, 0 execs outside the list, 0 connections",
+            self.known.len(),
+            self.generated,
+            programs.collect::<HashSet<_>>().len(),
+            observed.lines,
+            observed.execs,
+            observed.opens,
+        )
+    }
 }
 
 /// Runs at least this many approved lines, every `traced`-th batch under strace, and returns a
@@ -68,20 +82,7 @@ fn run(seed: u64, lines: usize, traced: Option<usize>) -> String {
         }
         observed.add(seen);
     }
-    let first_words = approved
-        .known
-        .iter()
-        .map(|(_, line)| line.split(' ').next());
-    format!(
-        "{} different approved lines of {} with {} programs, seed {seed}; {} traced with {} execs and {} opened files: \
-         0 writes, 0 execs outside the list, 0 connections",
-        approved.known.len(),
-        approved.generated,
-        first_words.collect::<HashSet<_>>().len(),
-        observed.lines,
-        observed.execs,
-        observed.opens,
-    )
+    approved.report(seed, &observed)
 }
 
 /// The files that are new, gone, or different.

@@ -175,14 +175,7 @@ impl Repositories {
             return named(&git.join("index"), "an index that cannot be read");
         };
         if !drivers.is_empty() {
-            let own = folders.iter().map(|it| it.join("info/attributes"));
-            let tracked = index
-                .folders
-                .iter()
-                .map(|it| top.join(it).join(".gitattributes"));
-            let user = self.config.iter().map(|it| it.join("git/attributes"));
-            let system = ["/etc/gitattributes", "/usr/local/etc/gitattributes"].map(PathBuf::from);
-            attributes(own.chain(tracked).chain(user).chain(system), drivers)?;
+            attributes(self.attribute_files(top, &folders, &index), drivers)?;
         }
         for link in &index.links {
             let top = top.join(link);
@@ -192,6 +185,23 @@ impl Repositories {
             }
         }
         Ok(())
+    }
+
+    /// All files in which Git looks for attributes.
+    fn attribute_files(
+        &self,
+        top: &Path,
+        folders: &[PathBuf],
+        index: &gitlinks::Folders,
+    ) -> Vec<PathBuf> {
+        let own = folders.iter().map(|it| it.join("info/attributes"));
+        let tracked = index
+            .folders
+            .iter()
+            .map(|it| top.join(it).join(".gitattributes"));
+        let user = self.config.iter().map(|it| it.join("git/attributes"));
+        let system = ["/etc/gitattributes", "/usr/local/etc/gitattributes"].map(PathBuf::from);
+        own.chain(tracked).chain(user).chain(system).collect()
     }
 }
 
@@ -212,12 +222,12 @@ fn with_common(git: &Path) -> Result<Vec<PathBuf>, Named> {
 }
 
 /// Checks that none of these files names a driver.
-fn attributes(files: impl Iterator<Item = PathBuf>, drivers: &[String]) -> Result<(), Named> {
-    for file in files.filter(|it| it.symlink_metadata().is_ok()) {
-        let text = text(&file)?;
+fn attributes(files: Vec<PathBuf>, drivers: &[String]) -> Result<(), Named> {
+    for file in files.iter().filter(|it| it.symlink_metadata().is_ok()) {
+        let text = text(file)?;
         let mut words = text.split_ascii_whitespace();
         if let Some(word) = words.find(|word| drivers.iter().any(|it| it == word)) {
-            return named(&file, word);
+            return named(file, word);
         }
     }
     Ok(())

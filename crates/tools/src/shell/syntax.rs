@@ -51,16 +51,14 @@ pub(super) fn read(text: &str, variables: &Variables) -> Result<Vec<Simple>, &'s
                 open.extend(children.into_iter().rev());
             }
             "command" | "redirected_statement" | "test_command" => {
-                commands.push(reader.command(node)?)
+                commands.push(reader.command(node)?);
             }
             ";" | "&&" | "||" | "|" | "\n" | "comment" => {}
             other => return Err(what(other)),
         }
     }
-    let plain: Vec<Vec<String>> = commands
-        .iter()
-        .map(|it| it.words.iter().map(|it| it.value.clone()).collect())
-        .collect();
+    let words = |it: &Simple| it.words.iter().map(|it| it.value.clone()).collect();
+    let plain: Vec<Vec<String>> = commands.iter().map(words).collect();
     if plain == super::split::split(text, variables)? {
         Ok(commands)
     } else {
