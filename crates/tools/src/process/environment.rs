@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use super::Mark;
 use crate::variables::passed;
 
-/// Set for every command: nothing may ask or page, nobody sees colours.
+/// Variables of every command, which prevent prompts, pagers, and colors.
 const QUIET: [(&str, &str); 4] = [
     ("GIT_TERMINAL_PROMPT", "0"),
     ("PAGER", "cat"),
@@ -13,8 +13,8 @@ const QUIET: [(&str, &str); 4] = [
     ("NO_COLOR", "1"),
 ];
 
-/// What commands get of `inherited`, then [`QUIET`] and the call's mark, then the user's
-/// own `extra`, which wins.
+/// The environment of a command: the `inherited` variables that are passed on, then [`QUIET`] and
+/// the call's mark, then the user's `extra`, which override the others.
 pub(crate) fn child_environment(
     inherited: impl Iterator<Item = (OsString, OsString)>,
     extra: &[(String, String)],

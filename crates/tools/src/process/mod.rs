@@ -1,7 +1,6 @@
-//! Starts a shell away from every terminal and keeps hold of everything it starts.
+//! Starts commands without a terminal, and ends all of their processes.
 //!
-//! Knows nothing of tools or models: a command goes in, a pipe and a tree of
-//! processes come out.
+//! This module refers to no tool and no model.
 
 mod argv;
 mod environment;
@@ -34,41 +33,40 @@ use tree::Tree;
 pub use user_program::{Program, ProgramOutput};
 pub use watched::watched_by;
 
-/// What to run, and where.
+/// A shell command to start.
 pub(crate) struct Command<'a> {
-    /// Words that stand before the shell to have it held; empty when it runs free.
+    /// Words before the shell that put it in the sandbox; empty without a sandbox.
     pub prefix: Vec<OsString>,
     /// The shell's name or path; it gets `-c` and the script.
     pub shell: &'a str,
     /// The script.
     pub script: &'a str,
-    /// Where it runs.
+    /// Its working directory.
     pub cwd: &'a Path,
-    /// The whole environment, nothing is added.
+    /// Its complete environment.
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// A shell that runs.
+/// A running shell.
 pub(crate) struct Running {
-    /// The shell itself, without what it started.
+    /// The shell itself, without its descendants.
     pub child: Box<dyn ChildWrapper>,
-    /// Standard output and standard error, in the order they were written.
+    /// Standard output and standard error, in the order in which they are written.
     pub output: pipe::Receiver,
-    /// The shell and all that it started.
+    /// The shell and its descendants.
     held: Held,
-    /// Whether a sandbox holds it, which ends with the shell whatever is in it.
+    /// Whether it runs in a sandbox, which ends with the shell and all of its processes.
     is_sandboxed: bool,
 }
 
 impl Running {
-    /// Starts a command in a group of its own: no terminal, no input.
+    /// Starts a command in its own process group, without a terminal and without input.
     ///
-    /// `mark` must be in the command's environment; it finds processes that left
-    /// the group.
+    /// Its environment must contain `mark`, by which processes that left the group are found.
     ///
     /// # Errors
     ///
-    /// When the shell cannot be started.
+    /// The shell can't be started.
     pub(crate) fn start(command: Command<'_>, mark: &Mark) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let shell = program::find(command.shell, &command.environment);
@@ -92,7 +90,7 @@ impl Running {
         })
     }
 
-    /// How the shell ended, when `child` ended with `status`.
+    /// The shell's exit status, given that of `child`.
     ///
     /// # Errors
     ///
@@ -101,7 +99,7 @@ impl Running {
         self.held.released(status)
     }
 
-    /// Processes that the shell had left behind when it ended, and that are gone.
+    /// The number of background processes that were stopped after the shell had ended.
     pub(crate) fn left(&self) -> usize {
         self.held.left
     }
@@ -116,10 +114,10 @@ impl Running {
         self.held.is_surely_gone()
     }
 
-    /// See [`Held::stop`]; of a sandboxed one nobody knows how many there were.
+    /// See [`Held::stop`]. Returns 0 for a sandboxed command, whose processes can't be counted.
     pub(crate) async fn stop(&mut self) -> usize {
         let count = self.held.stop().await;
-        // The sandbox itself is among them, and some are gone before they are seen.
+        // The count would include the sandbox itself, and miss processes that ended with it.
         if self.is_sandboxed { 0 } else { count }
     }
 }
@@ -128,7 +126,7 @@ impl Running {
 pub(crate) struct Start {
     program: OsString,
     before: Vec<OsString>,
-    /// The name that it sees, where that is not its path.
+    /// Its `argv[0]`, if that differs from its path.
     name: Option<OsString>,
     file: Option<OsString>,
     leash: Option<Leash>,
@@ -136,12 +134,12 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// `prefix` are the words that have it held by a sandbox, `name` is how it was called,
-    /// `file` what runs.
+    /// Prepares the start of `file`, whose `argv[0]` is `name`. `prefix` are the words that put it
+    /// in a sandbox.
     ///
     /// # Errors
     ///
-    /// It is to run on a leash and cannot run.
+    /// It would run on a leash, but it can't be run.
     fn new(prefix: Vec<OsString>, name: &OsStr, file: OsString) -> io::Result<Self> {
         let is_sandboxed = !prefix.is_empty();
         let mut words = prefix.into_iter();
@@ -159,14 +157,14 @@ impl Start {
             return Ok(Self {
                 program: file,
                 before: Vec::new(),
-                // Scripts see the name that was given.
+                // Scripts see it as `$0`.
                 name: Some(name.to_owned()),
                 file: None,
                 leash: None,
                 is_sandboxed,
             });
         };
-        // A leash would say so too late.
+        // A leash would report the error only after it has started.
         program::check(&file)?;
         Ok(Self {
             program,
@@ -186,16 +184,15 @@ impl Start {
     }
 }
 
-/// A variable that marks all processes of one call, wherever they move.
+/// An environment variable that marks all processes of one call, even if they leave its group.
 #[derive(Debug, Clone)]
 pub(crate) struct Mark(String);
 
 impl Mark {
-    /// Name of the environment variable.
+    /// The variable's name.
     pub(crate) const NAME: &str = "FLEMMA_CALL";
 
-    /// A mark that no other call has, although ids repeat: our process, `id` and 64
-    /// random bits.
+    /// A unique mark: the id of our process, `id`, and 64 random bits, because call ids repeat.
     pub(crate) fn new(id: &str) -> Self {
         use std::hash::{BuildHasher, RandomState};
         let safe: String = id
@@ -207,7 +204,7 @@ impl Mark {
         Self(format!("{}{safe}-{random:016x}", Self::ours()))
     }
 
-    /// How the marks of all calls of this process begin.
+    /// The prefix of all marks of this process.
     fn ours() -> String {
         format!("{}-", std::process::id())
     }

@@ -1,4 +1,4 @@
-//! A program with arguments, whose input is given and whose two outputs are told apart.
+//! Starts a program with arguments and a given input, and with separate pipes for its two outputs.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,40 +11,40 @@ use tokio::net::unix::pipe;
 
 use super::{Held, Mark, Start, program};
 
-/// What to start, and where.
+/// A program to start.
 pub(crate) struct Launch<'a> {
-    /// Words that stand before it to have it held; empty when it runs free.
+    /// Words before it that put it in the sandbox; empty without a sandbox.
     pub prefix: Vec<OsString>,
     /// The program's name or path.
     pub program: &'a str,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Where it runs.
+    /// Its working directory.
     pub cwd: &'a Path,
-    /// The whole environment, nothing is added; the call's mark is in it.
+    /// Its complete environment, which contains the call's mark.
     pub environment: Vec<(OsString, OsString)>,
     /// Its standard input.
     pub stdin: Stdio,
 }
 
-/// A program that runs.
+/// A running program.
 pub(crate) struct Piped {
-    /// The program itself, without what it started.
+    /// The program itself, without its descendants.
     pub child: Box<dyn ChildWrapper>,
     /// Its standard output, until it is taken.
     pub stdout: Option<pipe::Receiver>,
-    /// Its standard error, likewise.
+    /// Its standard error, until it is taken.
     pub stderr: Option<pipe::Receiver>,
-    /// The program and all that it started.
+    /// The program and its descendants.
     pub held: Held,
 }
 
 impl Piped {
-    /// Starts it in a group of its own, away from every terminal.
+    /// Starts a program in its own process group, without a terminal.
     ///
     /// # Errors
     ///
-    /// When it cannot be started.
+    /// It can't be started.
     pub(crate) fn start(launch: Launch<'_>, mark: &Mark) -> io::Result<Self> {
         let (stdout, stdout_writer) = io::pipe()?;
         let (stderr, stderr_writer) = io::pipe()?;
@@ -68,11 +68,11 @@ impl Piped {
         })
     }
 
-    /// Waits until the program has ended, without what it started.
+    /// Waits until the program itself has ended.
     ///
     /// # Errors
     ///
-    /// The operating system cannot say, or the program could not be started after all.
+    /// The operating system reports an error, or the leash could not start the program.
     pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await?;
         self.held.released(status)

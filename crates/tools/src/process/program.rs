@@ -1,4 +1,4 @@
-//! Which file a program's name stands for.
+//! Finds the file of a program by its name.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -6,11 +6,11 @@ use std::path::Path;
 
 use rustix::fs::{Access, access};
 
-/// The file that runs for `name`, looked for along `PATH` of `environment`. The name
-/// itself when there is none, so that starting it gives the system's own error.
+/// The file of the program `name` in the `PATH` of `environment`. Returns the name itself if there
+/// is none, so that starting it fails with the system's error.
 ///
-/// A name would be looked for as well when it is started, but only by a copy of this
-/// whole process.
+/// Starting a program by its name would search `PATH` as well, but only after a slow fork of this
+/// process.
 pub(super) fn find(name: &str, environment: &[(OsString, OsString)]) -> OsString {
     let is_path = |variable: &&(OsString, OsString)| variable.0 == OsStr::new("PATH");
     let path = environment.iter().rev().find(is_path);
@@ -19,12 +19,12 @@ pub(super) fn find(name: &str, environment: &[(OsString, OsString)]) -> OsString
         .into_iter()
         .flat_map(|(_, value)| std::env::split_paths(value))
         .map(|folder| folder.join(name))
-        // Another folder than the command's own is meant by a relative one.
+        // A relative folder would be relative to this process instead of to the command.
         .find(|file| file.is_absolute() && runs(file))
         .map_or_else(|| name.into(), OsString::from)
 }
 
-/// Fails as starting `file` would when there is no such program or it must not run.
+/// Fails as starting `file` would if the program is missing or not executable.
 pub(super) fn check(file: &OsStr) -> io::Result<()> {
     let path = Path::new(file);
     if path.parent() == Some(Path::new("")) {

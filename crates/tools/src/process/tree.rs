@@ -1,10 +1,9 @@
-//! All processes that belong to one call, found and ended.
+//! Finds and ends all processes of one call.
 //!
-//! The only place that walks `/proc`. What belongs to a call on a leash descends from the
-//! leash. Otherwise a process belongs when it is in the shell's group or session,
-//! descends from one that is, or carries the call's mark in its environment; one whose
-//! environment cannot be read is not ours. Where there is no `/proc`, only the process
-//! group is known.
+//! With a leash, the processes of a call are the descendants of the leash. Otherwise they are those
+//! in the shell's group or session, those with the call's mark in their environment, and the
+//! descendants of all these. Without `/proc`, only the process group is known. No other module
+//! searches `/proc` for processes.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -18,12 +17,11 @@ use super::Mark;
 const TERM_GRACE: Duration = Duration::from_millis(1000);
 /// How long SIGKILL is repeated; more appear only while something forks.
 const KILL_FOR: Duration = Duration::from_millis(1500);
-/// As long as a call is younger, what it started is looked for among the newest
-/// process ids only: nobody starts the 32,768 processes in this time after which
-/// ids come round. Most commands end sooner, and looking at every process of the
-/// machine would take longer than they do.
+/// Age up to which the processes of a call are searched among the newest process ids only. Ids
+/// repeat after 32,768 processes, which don't start in this time. Checking every process of the
+/// machine would take longer than most commands.
 const YOUNG: Duration = Duration::from_secs(1);
-/// Between two looks at the processes.
+/// Interval between two searches.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// The processes of one call.
@@ -36,7 +34,7 @@ pub(super) struct Tree {
     is_leash: bool,
 }
 
-/// A process, told apart from a later one with the same id by when it started.
+/// A process, identified by its id and its start time, because ids are reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Member {
     id: u32,
@@ -53,27 +51,25 @@ impl Tree {
         }
     }
 
-    /// Whether nothing of the call can be left, now that its shell has ended: its
-    /// children would be orphans. Cheap, where [`Tree::stop`] looks at processes one
-    /// by one; `false` says nothing.
+    /// Whether certainly no process of the call is left after its shell has ended, because there
+    /// are no orphans. Cheaper than [`Tree::stop`], which checks processes one by one.
     pub(super) fn is_surely_gone(&self) -> bool {
         super::watched::orphans().is_some_and(|orphans| orphans.is_empty())
     }
 
-    /// Ends every process: SIGTERM, a second of patience, SIGKILL until none is
-    /// left. Tells how many there were.
+    /// Ends all processes with SIGTERM and, after a second, SIGKILL. Returns how many there were.
     pub(super) async fn stop(&self) -> usize {
         let mut known = HashSet::new();
         let mut found = self.living(&mut known).await;
         if found.is_empty() && !self.is_surely_gone() {
-            // A look misses a process that is forked meanwhile by a parent that ends.
+            // A search misses a process whose parent forks it and ends during the search.
             found = self.living(&mut known).await;
         }
         if found.is_empty() {
             return 0;
         }
         self.signal(&found, Signal::TERM);
-        // A stopped process would not see the first one.
+        // A stopped process handles SIGTERM only when it continues.
         self.signal(&found, Signal::CONT);
         let gone = self.gone_within(TERM_GRACE, None, &mut known).await
             || self
@@ -108,9 +104,8 @@ impl Tree {
         }
     }
 
-    /// Sends SIGTERM to the shell's group, before it is known what belongs to it. Only
-    /// where orphans are found: elsewhere, what the shell started is told by its parent
-    /// alone, and has to be seen before that one ends.
+    /// Sends SIGTERM to the shell's group before its processes are searched. Does nothing unless
+    /// orphans can be found: otherwise a process must be found before its parent ends.
     pub(super) fn ask_to_end(&self) {
         if super::watched::orphans().is_none() {
             return;
@@ -123,7 +118,7 @@ impl Tree {
         self.signal(&held, Signal::CONT);
     }
 
-    /// Errors are left alone: a process that is gone is what was wanted.
+    /// Sends a signal. Ignores errors, which mean that the process has ended.
     fn signal(&self, members: &[u32], signal: Signal) {
         let leader = pid(self.leader).filter(|_| !self.is_leash);
         if let Some(leader) = leader {
@@ -134,12 +129,12 @@ impl Tree {
         }
     }
 
-    /// The ids of all living processes of the call. `known` are those seen before:
-    /// once its parent is dead, nothing else may show that a process belongs.
+    /// The ids of all living processes of the call. `known` are those found before: after its
+    /// parent has ended, a process may be recognizable only by that.
     async fn living(&self, known: &mut HashSet<Member>) -> Vec<u32> {
         let tree = self.clone();
         let before = known.clone();
-        // Reading a process's environment can wait for that process.
+        // Blocking, because reading a process's environment can wait for that process.
         let looked = tokio::task::spawn_blocking(move || tree.look(&before)).await;
         let living = looked.unwrap_or_default();
         known.extend(&living);
@@ -185,7 +180,7 @@ impl Tree {
             .collect()
     }
 
-    /// Whether its leash holds the call. One that was killed has let go.
+    /// Whether the call's leash is alive.
     #[cfg(target_os = "linux")]
     fn has_leash(&self, all: &[linux::Process]) -> bool {
         let mut leashes = all.iter().filter(|it| it.member.id == self.leader);
@@ -193,10 +188,10 @@ impl Tree {
     }
 }
 
-/// Adds the children of those that belong, their children, and so on.
+/// Adds all descendants.
 #[cfg(target_os = "linux")]
 fn add_descendants(all: &[linux::Process], belongs: &mut HashSet<u32>) {
-    // Parents need not be listed before their children, so until nothing is new.
+    // Children may be listed before their parents, so repeat until nothing is added.
     loop {
         let count = belongs.len();
         let children: Vec<u32> = all
@@ -211,8 +206,8 @@ fn add_descendants(all: &[linux::Process], belongs: &mut HashSet<u32>) {
     }
 }
 
-/// Ids of all living processes that descend from this one, or from one that
-/// carries the mark of a call of ours.
+/// Ids of all living descendants of this process, and of processes with the mark of one of our
+/// calls.
 #[cfg(target_os = "linux")]
 pub(super) fn started_by_us() -> Vec<u32> {
     let us = std::process::id();
@@ -234,7 +229,7 @@ pub(super) fn started_by_us() -> Vec<u32> {
 }
 
 pub(super) fn pid(id: u32) -> Option<Pid> {
-    // 0 and 1 would be everybody.
+    // As targets of signals, 0 and 1 mean groups of processes or init.
     i32::try_from(id)
         .ok()
         .filter(|&id| id > 1)
@@ -269,7 +264,7 @@ mod linux {
             .collect()
     }
 
-    /// Those whose id was given out since `first` was; all if that is not known.
+    /// The processes with an id from `first` to the newest; all if the newest is unknown.
     pub(super) fn processes_since(first: u32) -> Vec<Process> {
         match newest_id() {
             Some(newest) if newest >= first => (first..=newest).filter_map(process).collect(),

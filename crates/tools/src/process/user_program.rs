@@ -1,8 +1,8 @@
-//! A program that the user named, with its arguments and without a shell: one that
-//! answers and ends, or one that serves for as long as it is held.
+//! Programs that the user configured, started without a shell: some print an answer and end, and
+//! others serve until they are stopped.
 //!
-//! It has the user's environment without keys of providers, no terminal, and no input unless
-//! somebody speaks with it. Nothing a model wrote is ever run here.
+//! They get the user's environment without providers' keys, and no terminal. Commands of models
+//! are never run here.
 
 use std::io;
 use std::path::Path;
@@ -16,14 +16,14 @@ use tokio::time::timeout;
 
 use super::{Mark, Tree, child_environment};
 
-/// Most bytes kept of what a program writes on either side.
+/// Bytes of each output that are kept (64 KiB).
 const MOST: u64 = 64 * 1024;
 
-/// A program that runs. Dropping it ends it, and whatever it has started.
+/// A running program. Dropping it ends it and all of its descendants.
 #[derive(Debug)]
 pub struct Program {
     child: Box<dyn ChildWrapper>,
-    /// Its standard input, until it is taken; only of one that is spoken with.
+    /// Its standard input, until it is taken; only after [`Program::converse`].
     pub stdin: Option<ChildStdin>,
     /// Its standard output, until it is taken.
     pub stdout: Option<ChildStdout>,
@@ -33,14 +33,14 @@ pub struct Program {
     over: bool,
 }
 
-/// What a program said and how it ended.
+/// The exit status and the output of a program.
 #[derive(Debug)]
 pub struct ProgramOutput {
     /// How it ended.
     pub status: ExitStatus,
-    /// Its standard output, or the beginning of it.
+    /// The start of its standard output.
     pub stdout: Vec<u8>,
-    /// Its standard error, likewise.
+    /// The start of its standard error.
     pub stderr: Vec<u8>,
 }
 
@@ -64,8 +64,8 @@ impl Program {
         Self::spawn(wrap, &mark)
     }
 
-    /// Starts `argv` to be spoken with over its standard input and output. It has the
-    /// environment of commands with `env` added, and runs in `cwd` where that is given.
+    /// Starts `argv` with pipes for its standard input and output. It gets the environment of
+    /// commands and `env`, and runs in `cwd` if that is given.
     ///
     /// # Errors
     ///
@@ -106,11 +106,11 @@ impl Program {
         })
     }
 
-    /// Runs `argv` to its end and gives what it said.
+    /// Runs `argv` until it ends and returns its output.
     ///
     /// # Errors
     ///
-    /// It cannot be started, or it is not done within `patience`; then it is ended.
+    /// It can't be started, or it did not end within `patience` and was stopped.
     pub async fn ask(argv: &[String], patience: Duration) -> io::Result<ProgramOutput> {
         let mut program = Self::start(argv)?;
         let (stdout, stderr) = (program.stdout.take(), program.stderr.take());
@@ -126,26 +126,26 @@ impl Program {
         let said = done
             .await
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
-        // An agent that it left behind for the next question may stay.
+        // A background process, such as an agent with a cache, may stay.
         program.over = true;
         Ok(said)
     }
 
-    /// Waits until it ends by itself. What it left running goes on.
+    /// Waits until it ends by itself. Its background processes continue.
     ///
     /// # Errors
     ///
-    /// The operating system cannot say.
+    /// The operating system reports an error.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         self.child.wait().await
     }
 
-    /// Whether it has not ended yet.
+    /// Whether it is still running.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Ends it and all it has started, and waits until none of it is left.
+    /// Ends it and all of its descendants, and waits for them.
     pub async fn stop(mut self) {
         self.over = true;
         self.tree.stop().await;
@@ -163,7 +163,7 @@ impl Drop for Program {
             return;
         }
         let tree = self.tree.clone();
-        // Outside the runtime the host is on its way out, and ends all it started.
+        // Without a runtime the host is exiting, and ends all processes itself.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move { tree.stop().await });
         }
@@ -173,7 +173,7 @@ impl Drop for Program {
 async fn read(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(stream) = stream {
-        // What came before an error is as good as anything.
+        // On an error, the output up to there is used.
         let _ = stream.take(MOST).read_to_end(&mut bytes).await;
     }
     bytes

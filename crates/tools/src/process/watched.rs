@@ -1,26 +1,25 @@
-//! What a process that watches this one makes simpler: commands need no session of
-//! their own, and whether they left anything behind is seen at once.
+//! Optimizations for a host with a watcher: commands need no session of their own, and background
+//! processes that they leave are found at once.
 
 use std::sync::OnceLock;
 
 /// The process that watches this one.
 static WATCHER: OnceLock<u32> = OnceLock::new();
 
-/// Says that the process `watcher` does nothing but watch this one: orphans of what
-/// this one starts become its children, and it waits for each that ends. Leaves the
-/// terminal, which nobody but commands could use.
+/// Declares that the process `watcher` only watches this one: it adopts and reaps all orphans of
+/// this process. Detaches this process from the terminal, which only commands could use.
 ///
-/// Called once, before anything is started. Where it cannot be done, as in a process
-/// that leads a group, everything works the longer way.
+/// Call it once, before anything is started. If it fails, as in a process that leads a group,
+/// commands get sessions of their own.
 pub fn watched_by(watcher: u32) {
     match rustix::process::setsid() {
-        // Nobody else sets it.
+        // This is the only place that sets it.
         Ok(_) => drop(WATCHER.set(watcher).ok()),
         Err(error) => tracing::warn!(%error, "the terminal cannot be left"),
     }
 }
 
-/// Whether commands have no terminal even in the session of this process.
+/// Whether the session of this process has no terminal.
 pub(super) fn has_no_terminal() -> bool {
     WATCHER.get().is_some()
 }
