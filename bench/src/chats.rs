@@ -34,7 +34,7 @@ fn exchange(number: usize) -> String {
     )
 }
 
-/// A chat of about `lines` lines that ends in a question which nobody answered.
+/// A chat of about `lines` lines that ends in an unanswered question.
 pub fn chat(lines: usize) -> String {
     let exchanges = 1..=lines / 24;
     let mut text: String = exchanges.map(exchange).collect();

@@ -1,4 +1,4 @@
-//! What every measurement stands on: an editor with the plugin and the release
+//! The editors that are measured: an editor with the plugin and the release
 //! build of the host, one without, and the ways to look at them. What is done by
 //! hand is done on the second, through bare calls of Neovim's API.
 
@@ -117,7 +117,7 @@ pub fn await_turn(editor: &Editor) {
     rest(editor);
 }
 
-/// Leaves the cursor on a question at the end that nobody has answered.
+/// Leaves the cursor on an unanswered question at the end.
 pub fn ask_again(editor: &Editor) {
     editor.keys("<Esc>GoOnce more.<Esc>");
     rest(editor);

@@ -73,7 +73,7 @@ fn speed(lines: usize, deltas: usize, runs: usize, budget: Budget) -> Row {
     }
 }
 
-/// Sends the question; the answer then stands at the gate.
+/// Sends the question and waits until the answer has reached the gate.
 fn begin(provider: &Provider, editor: &Editor, run: usize, deltas: usize) -> Gate {
     let gate = Gate::new();
     provider.then(answer(run, deltas, &gate));

@@ -82,8 +82,8 @@ pub fn run(table: &mut Table) -> io::Result<()> {
     Ok(())
 }
 
-/// Sends the question; `count` calls then stand in the buffer, and the answer is
-/// at the gate before its end.
+/// Sends the question and waits until `count` calls are in the buffer and the answer is at
+/// the gate before its end.
 fn begin(
     provider: &Provider,
     editor: &Editor,
@@ -122,7 +122,7 @@ fn reads(lines: usize, count: usize) -> (Samples, Samples) {
         let gate = begin(&provider, &with, run, count, ("read", input));
         let start = Instant::now();
         gate.open();
-        with.wait_told(COUNTED);
+        with.wait_notified(COUNTED);
         ours.add(since(start));
         await_turn(&with);
         ask_again(&with);
@@ -131,7 +131,7 @@ fn reads(lines: usize, count: usize) -> (Samples, Samples) {
         let path = without.dir().join("read.txt");
         let contents = (0..count).map(|_| std::fs::read_to_string(&path).unwrap_or_default());
         write_results(&without, contents);
-        without.wait_told(COUNTED);
+        without.wait_notified(COUNTED);
         hand.add(since(start));
     }
     (hand, ours)
@@ -168,14 +168,14 @@ fn commands(count: usize) -> io::Result<(Samples, Samples)> {
         }
         let start = Instant::now();
         gate.open();
-        with.wait_told(COUNTED);
+        with.wait_notified(COUNTED);
         ours.add(since(start));
         await_turn(&with);
         ask_again(&with);
 
         let start = Instant::now();
         write_results(&without, run_by_hand(count, &command)?.into_iter());
-        without.wait_told(COUNTED);
+        without.wait_notified(COUNTED);
         hand.add(since(start));
     }
     Ok((hand, ours))

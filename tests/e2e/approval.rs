@@ -1,5 +1,4 @@
-//! Which calls run, wait or are refused: presets, names and functions in
-//! `setup()`, seen at what a chat does with a call.
+//! Which calls run, wait, or are denied: presets, names, and functions in `setup()`.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! What goes on by itself: several calls at once, one answer after another, and
-//! where it stops.
+//! What continues by itself: several calls at once, one answer after another, and when it
+//! stops.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};

@@ -1,5 +1,5 @@
-//! Files that are no tidy chats, opened in a real Neovim: nothing falls over,
-//! nothing is run or sent, and every byte is there again after `:write`.
+//! Files that are not well-formed chats, opened in a real Neovim: no error, nothing runs
+//! or is sent, and `:write` keeps every byte.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Host programs that are missing, broken or not ours: a chat stays a file that
-//! can be edited and saved, and one message says what to do.
+//! Host programs that are missing, broken, or of another version: a chat remains a file
+//! that can be edited and saved, and one message says what to do.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

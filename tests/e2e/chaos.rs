@@ -1,6 +1,6 @@
-//! Ninety broken answers in four formats, each at a seeded place: cuts, resets, stalls, wrong codes
-//! and garbage. Whatever comes, the chat stays valid, the next key goes on, and no
-//! call of a turn that broke off ever runs.
+//! Ninety broken answers in four formats, each at a seeded position: cuts, resets,
+//! stalls, wrong codes, and garbage. The chat stays valid, the next key continues, and no
+//! call of an interrupted turn runs.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};

@@ -1,4 +1,4 @@
-//! Deciding about calls that wait, by keys and commands that a block names.
+//! Deciding about pending calls by keys and commands.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::json;

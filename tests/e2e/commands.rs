@@ -1,5 +1,4 @@
-//! Commands of the model that will not end, or that write what no chat can hold,
-//! run by keys in a real chat.
+//! Commands that do not end, or whose output no chat can hold.
 
 use std::fs;
 
@@ -10,7 +9,7 @@ use crate::stage::{ask_with, command, result, wait_end};
 use crate::traces::{press_cancel, unasked, wait_gate, wait_unlocked};
 
 /// Runs one command in a chat where nothing asks, to the answer after it; returns
-/// the editor and what stands between the fences of the result.
+/// the editor and the result's text.
 #[track_caller]
 fn run(script: &str) -> (Editor, String) {
     let answer = Answer::new().tool_use("toolu_1", "bash", command(script));
@@ -39,7 +38,7 @@ fn cancel(script: &str) -> (Editor, String) {
         editor.text().contains("Tool Result:** `toolu_1` (error)")
     });
     wait_unlocked(&editor);
-    // The result stands there only when all of it is dead.
+    // The result appears only once all processes are dead.
     assert_eq!(commands_in(&editor.dir()), Vec::<u32>::new());
     assert_eq!(provider.requests().len(), 1);
     let block = result(&editor, "toolu_1");

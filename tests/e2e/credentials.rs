@@ -1,6 +1,6 @@
-//! Keys that the environment does not have: which program is asked for them, in
-//! which order, and what the user is told when none has one. The programs are
-//! scripts in a folder of the test's own, in front of `$PATH`.
+//! Keys that are not in the environment: which program is asked for them, in which order,
+//! and what the user sees if none has one. The programs are scripts in a private folder
+//! that is first in `$PATH`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,5 @@
-//! An answer that loses its place, or the editor, while it arrives: what is there of it
-//! is marked as cut off, nothing is torn out of it, and a key goes on from there.
+//! Answers that lose their place, or Neovim, while they arrive: the part that is there is
+//! marked as cut off, no text is lost, and a key continues from it.
 
 use harness::{Answer, Editor, Gate, Provider};
 use rustix::process::Signal;

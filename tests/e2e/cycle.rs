@@ -1,4 +1,4 @@
-//! Answers, calls and the user's decision: what Ctrl-] and Alt-Enter do to a chat.
+//! Answers, calls, and decisions: what Ctrl-] and Alt-Enter do to a chat.
 
 use harness::{Answer, Provider};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! The demo as `make demo` plays it where there is no terminal: the script's own
-//! Neovim, real keys, and the tutor, so that no server is asked.
+//! The demo as `make demo` plays it without a terminal: the script's own Neovim, real
+//! keys, and the tutor, so that no server is needed.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! An answer arrives while Neovim cannot be written to, or waits for a key: what
-//! was to be written waits in order, no key is taken away, nothing is dropped.
+//! An answer arrives while Neovim cannot be written to or waits for a key: writes wait in
+//! order, no key is lost, and nothing is dropped.
 
 use harness::{Answer, Editor, Gate, Provider};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Neovim is killed, quits or is stopped while tools run: nothing outlives it.
+//! Neovim is killed, quits, or is stopped while tools run: no process outlives it.
 
 use std::fs;
 

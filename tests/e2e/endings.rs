@@ -1,4 +1,4 @@
-//! How an answer ends, on the command line and in the file, on every protocol.
+//! How an answer ends, on the command line and in the file, in every protocol.
 
 use harness::{Answer, Provider};
 use serde_json::json;

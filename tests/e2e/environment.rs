@@ -1,5 +1,5 @@
-//! Keys in the environment: they reach their provider, and are in the environment block
-//! of no process of Flemma, which other programs can read.
+//! Keys in the environment reach their provider and are in the environment block of no
+//! Flemma process, which other programs can read.
 
 use std::fs;
 

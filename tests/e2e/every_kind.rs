@@ -1,5 +1,5 @@
-//! One conversation that uses a tool of each kind, side by side: built in, a function in
-//! Lua, commands, a script in a folder, and another program's.
+//! One conversation with tools of every kind: built in, a Lua function, commands, a
+//! script in a folder, and an MCP server.
 
 use harness::{Answer, Provider, repository};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What users of such programs met in everyday use, and what must not happen here.
+//! Problems that users of similar programs report from everyday use.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};

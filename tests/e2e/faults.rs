@@ -1,6 +1,6 @@
-//! What a network and a provider do to an answer, fault by fault: compressed,
-//! redirected, dribbled, oversized, cut inside a call, refused for its length.
-//! What fails before the first word and is tried again is in `retries`.
+//! Network and provider faults in an answer: compressed, redirected, slow, oversized, cut
+//! inside a call, refused for its length. Failures before the first byte are in
+//! `retries`.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::stage::*;
 use crate::wire::expect_valid_messages;
 
-/// No call waits for anybody, and nothing is tried again.
+/// Options without approval and retries.
 fn unasked_once() -> serde_json::Value {
     json!({"tools": {"require_approval": false}, "parameters": {"max_retries": 0}})
 }

@@ -1,5 +1,4 @@
-//! The built-in tools at work on real files: on disk, and in buffers that the user
-//! has open and unsaved.
+//! The built-in tools on real files: on disk, and in open buffers with unsaved changes.
 
 use std::fs;
 
@@ -31,7 +30,7 @@ fn run(tool: &str, input: Json, before: &str) -> Editor {
     editor
 }
 
-/// What stands between the fences of the one result.
+/// The text of the one result.
 #[track_caller]
 fn output(editor: &Editor) -> String {
     let block = result(editor, "t_1");

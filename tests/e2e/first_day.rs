@@ -1,5 +1,5 @@
-//! What a user meets on the first day: a new chat, a chat out of sight, a stalled answer,
-//! remarks on the text, files that calls would write.
+//! A user's first day: a new chat, a hidden chat, a stalled answer, diagnostics, and
+//! files that calls would write.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! A key that was meant for something else runs no call that appeared a moment before it.
+//! A key that was pressed just as a call appeared does not run that call.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::json;

@@ -1,5 +1,4 @@
-//! Folds after edits: whatever is done to a chat, it has the folds that its text has when
-//! it is opened.
+//! Folds after edits: a chat always has the folds that its text has when it is opened.
 
 use harness::Editor;
 use serde_json::json;
@@ -137,7 +136,7 @@ fn the_line_of_a_closed_fold_is_redrawn_when_its_text_changes() {
         let words = "@You: What is in f.txt? (";
         rows.iter().any(|row| row.starts_with(words))
     });
-    // As Neovim is told the new words, it has drawn the line with the old ones already.
+    // Neovim has already drawn the line with the old text when the new fold text arrives.
     editor.lua(
         "vim.api.nvim_buf_set_lines(0, 5, 6, false, { 'What else?' })",
         json!([]),

@@ -1,4 +1,4 @@
-//! Folds: what a chat looks like with what is done put away, and what is never put away.
+//! Folds: which blocks close, which never do, and what the user's own keys do.
 
 use harness::{Answer, Editor, Gate, Provider};
 use serde_json::json;

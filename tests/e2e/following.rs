@@ -1,5 +1,5 @@
-//! What is on screen while the model works: a window at the end of the chat follows to
-//! the end, Insert mode comes back at the next prompt, and no other window moves.
+//! Scrolling while the model works: a window at the end of the chat follows, Insert mode
+//! returns at the next prompt, and no other window moves.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};

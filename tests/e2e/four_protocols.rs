@@ -1,5 +1,5 @@
-//! One conversation in one file, carried on by four providers in turn, each in a
-//! protocol of its own: thinking, two calls at once, a result that is an error.
+//! One conversation in one file, continued by four providers in turn, each in its own
+//! protocol: thinking, two calls at once, and a failed result.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};

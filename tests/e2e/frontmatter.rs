@@ -1,6 +1,6 @@
-//! Rules that a chat writes at its own top, typed by the user: who decides about
-//! calls, which tools are offered, what requests ask for. The texts in capitals are
-//! the manual's and the tools specification's examples, word for word.
+//! Rules that the user types at the top of a chat: approval of calls, offered tools, and
+//! request parameters. The texts in capitals are the examples of the manual and the tools
+//! specification, word for word.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Gemini: what goes over the wire, and what stands in the chat.
+//! Gemini: requests, answers, and what is in the chat.
 
 use harness::{Answer, Provider};
 use serde_json::{Value as Json, json};

@@ -1,5 +1,5 @@
-//! The host is killed at each step of a conversation: what stood in the buffer
-//! stays, nothing runs again by itself, and one key goes on.
+//! The host is killed at each step of a conversation: the buffer keeps its text, nothing
+//! runs again by itself, and one key continues.
 
 mod running_calls;
 

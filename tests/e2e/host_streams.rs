@@ -1,5 +1,5 @@
-//! The host speaks to whoever started it, over whatever its standard streams are:
-//! Neovim gives it sockets, another program may give it pipes.
+//! The host's standard streams: Neovim gives it sockets, and other programs may give it
+//! pipes.
 
 use std::io::{BufReader, Read, Write};
 use std::os::fd::OwnedFd;

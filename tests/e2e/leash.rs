@@ -1,5 +1,5 @@
-//! Processes of commands that no sandbox holds: each belongs to the call that started it,
-//! however it hides, and to no other.
+//! Processes of unsandboxed commands: each belongs to the call that started it, even if
+//! it hides, and to no other.
 
 use harness::{Answer, Provider};
 use rustix::process::Signal;

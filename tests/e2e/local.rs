@@ -1,6 +1,5 @@
-//! The provider `local`: a server that the host starts when it is first needed,
-//! keeps for all chats and takes with it. The server here is a script that speaks
-//! as llama.cpp's does.
+//! The provider `local`: a server that the host starts on demand, shares between chats,
+//! and ends. Here, the server is a script that answers as llama.cpp does.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -80,7 +79,7 @@ fn started(machine: &Path) -> Vec<serde_json::Value> {
 
 fn lives(server: &serde_json::Value) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", server["pid"])).unwrap_or_default();
-    // One that nobody has collected yet is dead as well.
+    // A zombie is dead, too.
     !stat.is_empty() && !stat.contains(") Z ")
 }
 

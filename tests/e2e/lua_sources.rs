@@ -1,5 +1,5 @@
-//! Tools in Lua beside one another and in the rules: how they are shown and listed,
-//! which sources are waited for, and what makes one available to a chat.
+//! Lua tools and the rules: how they are shown and listed, which sources are awaited, and
+//! when a chat offers a tool.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::json;
@@ -222,7 +222,7 @@ fn a_tool_that_is_mentioned_is_offered_from_then_on() {
     editor.keys("<C-]>");
     editor.wait_text("Yes.\n\n@You:\n");
     editor.lua(GROUPS, json!([]));
-    // It is not offered unless somebody asks for it, and an unknown name is text.
+    // It is offered only if it is mentioned, and an unknown name is text.
     editor.keys("Go@calculator_async what is 100*50? @nobody<Esc>");
     editor.wait_for("the name to stand out", |editor| {
         editor.lua("return groups.FlemmaToolName", json!([])) == json!(true)

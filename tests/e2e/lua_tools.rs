@@ -1,5 +1,5 @@
-//! Tools that the user registered in Lua: offered, approved, run and stopped like
-//! any other.
+//! Tools that the user registers in Lua: offered, approved, run, and stopped like any
+//! other.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::json;

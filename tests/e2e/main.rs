@@ -1,7 +1,6 @@
-//! What a user does in a `.chat` buffer and sees there, each test from a document
-//! before, over keys, to a document after: a real Neovim with a screen, the real
-//! host, a scripted provider on the loopback. The tests know keys, text and the
-//! wire, and nothing of how the product is made.
+//! What a user does in a `.chat` buffer and sees there: keys turn a document into another
+//! one, with a real Neovim that has a screen, the real host, and a scripted provider on
+//! the loopback. The tests know keys, text, and the wire, and no internals.
 
 #![allow(clippy::unwrap_used)]
 

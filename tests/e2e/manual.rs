@@ -1,12 +1,12 @@
-//! Each example of options that the manual prints is one that `setup()` takes. What the
-//! examples of whole tools do is told where their kind is.
+//! `setup()` accepts each option example of the manual. Examples of whole tools are
+//! tested with tools of their kind.
 
 use harness::repository;
 use serde_json::json;
 
 use crate::stage::offline;
 
-/// The examples of options: what stands between the braces of `setup({…})`.
+/// The examples of options: the text between the braces of `setup({…})`.
 fn examples() -> Vec<String> {
     let manual = std::fs::read_to_string(repository().join("doc/flemma.txt")).unwrap();
     let (mut examples, mut tag) = (Vec::new(), "");

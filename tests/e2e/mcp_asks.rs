@@ -1,5 +1,5 @@
-//! A server that asks the user something while one of its tools runs: the question
-//! stands at the call, and the user answers it there, or at the terminal, or nobody does.
+//! MCP servers that ask the user a question during a call: it is shown at the call and
+//! answered there or at the terminal, or declined.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};

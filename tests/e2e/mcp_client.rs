@@ -1,5 +1,5 @@
-//! Tools of other programs over the Model Context Protocol: offered to the model,
-//! reviewed, run and shown as every other tool. The other program is `tests/mcp/fake.py`.
+//! Tools of MCP servers: offered to the model, reviewed, run, and shown like any other.
+//! The server is `tests/mcp/fake.py`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub fn script() -> String {
     script.to_string_lossy().into_owned()
 }
 
-/// The fake server, which keeps what it is told in `store`.
+/// The fake server, which records messages in `store`.
 fn fake(store: &Path) -> Json {
     json!({"command": ["python3", script()], "env": {"FAKE_STORE": store}})
 }

@@ -1,5 +1,5 @@
-//! What the script tools specification asks with `curl`, word for word, of a server
-//! whose user has its tools.
+//! The `curl` requests of the script tools specification, word for word, to a server that
+//! has its tools.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `flemma mcp serve --http` and what other programs get wrong: bad messages, other methods,
+//! `flemma mcp serve --http` and malformed requests: bad messages, other methods,
 //! requests without an end.
 
 use std::io::Write;

@@ -1,5 +1,5 @@
-//! What the manual prints about the Model Context Protocol, done as it stands there.
-//! Programs of ours take the places of those that would fetch a server.
+//! The manual's examples about the Model Context Protocol, word for word. Stand-in
+//! programs replace those that would download a server.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

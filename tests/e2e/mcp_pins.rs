@@ -1,5 +1,5 @@
-//! A tool of an MCP server that changed does nothing until the user agrees, whatever
-//! else changed meanwhile.
+//! A changed tool of an MCP server does nothing until the user agrees, whatever else
+//! changed.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! `flemma mcp serve`: our tools for other programs, over standard streams and over
-//! HTTP, in both eras of the protocol.
+//! `flemma mcp serve`: Flemma's tools for other programs, over standard streams and HTTP,
+//! in both versions of the protocol.
 
 mod http;
 

@@ -1,5 +1,5 @@
-//! Keys at awkward moments: while an answer is awaited or streams, while another
-//! call runs, in a second chat.
+//! Keys at awkward moments: while an answer is awaited or streams, while another call
+//! runs, and in a second chat.
 
 use harness::{Answer, Gate, Provider};
 use serde_json::json;

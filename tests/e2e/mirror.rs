@@ -1,5 +1,5 @@
-//! The host's copy of the text is the text: after thousands of changes of every
-//! kind, what it would send is what stands in the buffer.
+//! The host's copy of the text equals the buffer, after thousands of changes of every
+//! kind.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! Calls that cannot run and files that do not fit: each is explained, the model
-//! is told, and what is sent is a valid conversation.
+//! Calls that cannot run and malformed chats: each is reported to the user and the model,
+//! and the request is a valid conversation.
 
 use harness::{Answer, Provider};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! Tools that no request carries: offered where the user says so, found by words, and
-//! run through another tool by their own rules.
+//! Tools that no request includes by default: the user adds them, or the model finds them
+//! by keywords and runs them through another tool, under their own rules.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};

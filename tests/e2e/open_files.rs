@@ -1,5 +1,5 @@
-//! Every form of a file, open in every way, and the three tools that know open files:
-//! what is on disk, what is in the buffer, and what the model gets agree.
+//! Files in every format, open in every way, and the three tools that know open files:
+//! the file, the buffer, and the result agree.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -1,5 +1,5 @@
-//! Looking at a chat does nothing: whatever stands in it, opening, reloading,
-//! scrolling and folding start no process but the host and send nothing.
+//! Opening, reloading, scrolling, and folding a chat start no process but the host and
+//! send nothing.
 
 use std::fs;
 

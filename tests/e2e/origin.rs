@@ -1,5 +1,5 @@
-//! Whose words a frontmatter is: what came with a file does not become the user's by
-//! being moved, completed or brought back.
+//! Who wrote a frontmatter: text that came with a file does not become the user's by
+//! being moved, completed, or restored.
 
 use std::fs;
 
@@ -30,7 +30,7 @@ fn after(text: &str, keys: &str) -> (Editor, &'static str) {
 
 #[test]
 fn byte_order_marks_before_a_block_do_not_trust_it() {
-    // Neovim takes the first one off; the second one stands in the text.
+    // Neovim removes the first one; the second one is in the text.
     let text = format!("\u{feff}\u{feff}{}", below(LOOSE));
     assert_eq!(after(&text, "").1, "waits");
 }

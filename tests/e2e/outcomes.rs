@@ -1,5 +1,5 @@
-//! Results on the screen: which tool it was, how it ended, how long it took; and what is
-//! folded away once it is complete.
+//! Results on the screen: the tool, how it ended, and how long it took; and which
+//! complete blocks are folded.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::json;

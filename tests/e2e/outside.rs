@@ -1,7 +1,6 @@
-//! Servers of other people on the loopback, each with an idea of its own of the
-//! formats: npm `@copilotkit/aimock`, and llama.cpp with a small model. They are
-//! fetched into `.tools/` by `make test-peers`, which is part of `make test`, and by
-//! `make test-model`; these run what is marked as ignored here.
+//! Independent servers on the loopback: npm `@copilotkit/aimock`, and llama.cpp with a
+//! small model. `make test-peers`, which is part of `make test`, and `make test-model`
+//! download them into `.tools/` and run these tests, which are marked as ignored.
 
 use std::fs::{self, File};
 use std::net::{TcpListener, TcpStream};

@@ -1,5 +1,5 @@
-//! What a chat asks of its requests: what becomes of it at a provider, and that it is
-//! said where it cannot be had.
+//! Request parameters: what they become at a provider, and the message if they cannot be
+//! used.
 
 use harness::{Answer, Provider};
 use serde_json::json;

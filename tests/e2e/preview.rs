@@ -1,5 +1,5 @@
-//! What is drawn beside the text: previews of waiting calls, spinners, outcomes,
-//! and their colours.
+//! Text drawn beside the buffer's: previews of pending calls, spinners, outcomes, and
+//! their colors.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};

@@ -1,6 +1,6 @@
-//! What a command in the sandbox can reach: each probe of the table is tried by a real
-//! command of a real chat, as root and as an ordinary user, and comes out as the manual
-//! says. Where bubblewrap is not installed or does not hold, that is all that is said.
+//! What a command in the sandbox can reach: a real command of a real chat tries each
+//! probe of the table, as root and as an ordinary user, with the results that the manual
+//! states. Without a working bubblewrap, the tests only say so.
 
 mod table;
 

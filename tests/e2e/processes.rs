@@ -1,5 +1,5 @@
-//! Processes as the system sees them: who runs, below whom, and in which folder.
-//! Signals go to single processes that these tests started. Linux only, by `/proc`.
+//! Processes by `/proc`: parents, children, and working directories. Signals go only to
+//! single processes that these tests started. Linux only.
 
 use std::path::Path;
 use std::{fs, io};
@@ -7,31 +7,31 @@ use std::{fs, io};
 use harness::Editor;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Sends a signal to one process; one that is gone already is no failure.
+/// Sends a signal to one process, if it still exists.
 pub fn signal(pid: u32, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     let _ = kill_process(pid, signal);
 }
 
-/// Stops one process. The signal alone reaches one of its threads, and the others go on
-/// until that one had its turn: waits until all of them stand.
+/// Stops one process and waits until all its threads have stopped: the signal reaches one
+/// thread, which then stops the others.
 pub fn stop(pid: u32) {
     signal(pid, Signal::STOP);
     let state = |stat: String| stat.rsplit(") ").next()?.chars().next();
-    let stands = |thread: io::Result<fs::DirEntry>| {
+    let has_stopped = |thread: io::Result<fs::DirEntry>| {
         let stat = fs::read_to_string(thread.unwrap().path().join("stat"));
-        // One that is gone stands as well.
+        // A thread that ended counts as stopped.
         stat.ok()
             .and_then(state)
             .is_none_or(|it| "TZX".contains(it))
     };
     let threads = || fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-    while !threads().all(stands) {
+    while !threads().all(has_stopped) {
         std::thread::yield_now();
     }
 }
 
-/// Whether a process is there and not merely waiting to be collected.
+/// Returns true if a process exists and is not a zombie.
 pub fn is_running(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = status.rsplit(") ").next().unwrap_or_default();
@@ -44,7 +44,7 @@ pub struct Host {
     pub worker: u32,
 }
 
-/// The processes of the host, once both run and the plugin has heard from it.
+/// Waits for the host's first message, and returns its processes.
 #[track_caller]
 pub fn host(editor: &Editor) -> Host {
     let mut found = None;
@@ -81,8 +81,8 @@ pub fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// What commands started: everything that works in `folder` but the editor and
-/// its host, however it was detached from them.
+/// The processes of commands: all whose working directory is below `folder`, detached ones
+/// too, except the editor and its host.
 pub fn commands_in(folder: &Path) -> Vec<u32> {
     let folder = folder.to_string_lossy().into_owned();
     let all = fs::read_dir("/proc").unwrap().flatten();

@@ -1,5 +1,5 @@
-//! Long forms of the tests with random answers and keys, for `make prove`. The seeds begin
-//! at `$FLEMMA_PROVE_SEED`; a failure names its own.
+//! Long forms of the tests with random answers and keys, for `make prove`. The seeds
+//! begin at `$FLEMMA_PROVE_SEED`; a failure prints its own.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! Approvals and calls count when they are made by keys in this session: text that
-//! arrives in bulk, or by undo, approves nothing.
+//! Approvals and calls count if the user types them in this session: text that is
+//! inserted in bulk or restored by undo approves nothing.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};

@@ -1,6 +1,5 @@
-//! Random keys on random chats: nothing crashes, no word that was typed is lost, and
-//! what the host would send is what stands in the buffer. A seed says which keys; a
-//! failure names it, and `FLEMMA_SEEDS=7..8` plays it again.
+//! Random keys on random chats: nothing crashes, no typed text is lost, and the host's
+//! copy equals the buffer. A failure prints its seed, and `FLEMMA_SEEDS=7..8` repeats it.
 
 use std::fmt::Write;
 
@@ -288,7 +287,7 @@ pub fn play(seed: u64) {
     editor.command("Flemma restart");
     host(&editor);
     let fresh = sent(&editor, &provider, "Checked again.");
-    // The first of them may have had an answer, which stands behind it.
+    // The first of them may have an answer after it.
     // What cannot be sent cannot be compared.
     let (Some(mirror), Some(fresh)) = (mirror, fresh) else {
         return;

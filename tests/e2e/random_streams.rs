@@ -1,5 +1,5 @@
-//! A user types, undoes, saves, renames, reloads and closes at random while three answers
-//! stream: no answer has a hole, and each that was cut off says so.
+//! A user types, undoes, saves, renames, reloads, and closes at random while three
+//! answers stream: no answer has a gap, and each one that was cut off is marked.
 
 use harness::{Answer, Editor, Gate, Provider};
 use serde_json::json;

@@ -1,6 +1,5 @@
-//! A user types at random while tools run: per key and in bursts, from Normal and from
-//! Insert mode. Every word is whole afterwards, none ran as a command, and every call
-//! has its result.
+//! A user types at random while tools run: single keys and bursts, from Normal and Insert
+//! mode. No text is lost, none runs as a command, and every call has its result.
 
 use std::time::Duration;
 

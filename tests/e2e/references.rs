@@ -1,5 +1,5 @@
-//! What a user's own text refers to: values of the frontmatter, files as text and
-//! as attachments. Seen in the request that is sent, or that nothing is.
+//! References in the user's text: variables of the frontmatter, and files as text and
+//! attachments, as the request has them.
 
 use harness::{Answer, Editor, Provider, Setup};
 use serde_json::{Value as Json, json};
@@ -176,7 +176,7 @@ fn an_unresolved_reference_is_reported_with_its_line_and_nothing_is_sent() {
     }
 }
 
-/// The lines that diagnostics stand on, counted from 0.
+/// The lines of all diagnostics, from zero.
 fn diagnostic_lines(editor: &Editor) -> Vec<u64> {
     let code = "return vim.tbl_map(function(it) return it.lnum end, vim.diagnostic.get(0))";
     let lines = editor.lua(code, json!([]));

@@ -1,5 +1,5 @@
-//! Providers that refuse, break off or talk nonsense: what the user is told, what
-//! stays in the chat, and that the next key goes on from there.
+//! Providers that refuse, disconnect, or send garbage: what the user sees, what stays in
+//! the chat, and that the next key continues.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! What goes over the wire: the bodies of requests as the two providers receive
-//! them, from the first question to results, errors and thinking.
+//! Request bodies as the providers receive them, from the first question to results,
+//! errors, and thinking.
 
 use harness::{Answer, Provider, Recorded};
 use serde_json::{Value as Json, json};

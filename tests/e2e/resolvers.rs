@@ -1,5 +1,4 @@
-//! Functions that have a say about calls, registered in Lua, and what the options
-//! and a call of `setup()` make of them.
+//! Approval functions: registered in Lua, and set by options and `setup()`.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::json;
@@ -25,7 +24,7 @@ const DENIED: &str = "**Tool Result:** `t_b` (error)\n\n```\nThe tool was denied
 const PENDING: &str = "**Tool Result:** `t_b`\n\n```flemma:tool status=pending\n```";
 const RAN: &str = "**Tool Result:** `t_b`\n\n```\nout\n```";
 
-/// An editor on a question, after `options` (what stands in `setup({…})`) and
+/// An editor on a question, after `options` (the text inside `setup({…})`) and
 /// `init`, whose first answer calls `bash` with `line`; the key was pressed.
 #[track_caller]
 fn ask_for_command(provider: &Provider, options: &str, init: &str) -> Editor {

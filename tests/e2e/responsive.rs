@@ -1,6 +1,5 @@
-//! Neovim's main loop during a fast stream: a timer in it runs on, and keys are
-//! taken. How long the longest pause was is printed; what is too long is for the
-//! benches to say.
+//! Neovim's main loop during a fast stream: a timer runs and keys are handled. The test
+//! prints the longest pause; the benches judge it.
 
 use harness::{Answer, Provider};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! A request that fails before its answer began is made again: what that looks
-//! like, what ends it, and that nothing of it ever stands in the chat.
+//! Requests that fail before the answer begins are retried: what that looks like, what
+//! ends it, and that it leaves nothing in the chat.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::json;

@@ -69,7 +69,7 @@ fn a_command_sends_its_prompt_and_prints_the_last_words() {
         (&json!(0.5), &json!(2000))
     );
     assert!(offers_http_get(body), "{body}");
-    // The missing file is told to the model, and the loop goes on.
+    // The model gets the error for the missing file, and the loop continues.
     let results = &requests[1].body["messages"][2]["content"];
     assert_eq!(results[0]["is_error"], true);
     assert!(

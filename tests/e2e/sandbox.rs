@@ -1,6 +1,5 @@
-//! What commands may do to the machine, as the user, the chat and a stranger's chat
-//! say. Where bubblewrap is not installed or does not hold, the tests that need it say
-//! so by name.
+//! What commands may change, according to the user, the chat, and a foreign chat. Without
+//! a working bubblewrap, the tests that need it print their names and skip.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value, json};

@@ -1,5 +1,4 @@
-//! Tools that are scripts in a chat: offered, reviewed, changed and stopped while Neovim
-//! runs.
+//! Script tools in a chat: offered, reviewed, changed, and stopped while Neovim runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Scripts that ask a model, which may call tools in its turn.
+//! Scripts that send requests to a model, which may call tools.
 
 use harness::{Answer, Provider, repository};
 use serde_json::json;

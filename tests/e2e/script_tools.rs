@@ -1,5 +1,5 @@
-//! Tools that are folders with a `tool.toml` and a script, from a shell and in a chat.
-//! `examples/tools` are those of document 5, word for word.
+//! Folders with a `tool.toml` and a script, on the command line and in a chat.
+//! `examples/tools` has the specification's examples, word for word.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Files that hold keys, passwords, and the like: what a model gets of them without the
-//! user, and what `sandbox.reveal` grants.
+//! Files that hold keys, passwords, and the like: what a model can read without the user,
+//! and what `sandbox.reveal` allows.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `flemma send`: what Ctrl-] does in a buffer, done to a file from a shell.
+//! `flemma send`: what Ctrl-] does in a buffer, for a file on the command line.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,5 +1,5 @@
-//! `flemma send` that is stopped, killed or finds its file changed: nothing is lost
-//! and nothing goes on.
+//! `flemma send` that is stopped, killed, or finds its file changed: nothing is lost, and
+//! nothing continues.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! The command line as a shell uses it: the real program in a folder of its own, with
-//! nothing of the machine it runs on but `$PATH`.
+//! The command line: the real program in a private folder, without anything of the
+//! machine but `$PATH`.
 
 use std::fs;
 use std::io::Write;
@@ -107,7 +107,7 @@ impl Shell {
         command
     }
 
-    /// Runs `flemma` where nobody answers.
+    /// Runs `flemma` without standard input.
     #[track_caller]
     pub fn run(&self, arguments: &[&str]) -> Ran {
         read(self.command(arguments).output().unwrap())
@@ -128,7 +128,7 @@ impl Shell {
         read(child.wait_with_output().unwrap())
     }
 
-    /// Runs `flemma` at a terminal at which somebody has typed these lines.
+    /// Runs `flemma` at a terminal where these lines have been typed.
     #[track_caller]
     pub fn at_terminal(&self, arguments: &[&str], lines: &[&str]) -> Ran {
         const SPAWN: &str = "import os, pty, sys\n\
@@ -176,7 +176,7 @@ impl Shell {
 pub fn wait(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !condition() {
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        assert!(Instant::now() < deadline, "timed out waiting for: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

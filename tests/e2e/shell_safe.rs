@@ -1,5 +1,5 @@
-//! `$shell-safe`: commands that only read run, others ask, and where nobody is to ask
-//! the refusal names them. In a chat and in a shell.
+//! `$shell-safe`: reading commands run, others ask, and without a user the refusal names
+//! them. In a chat and on the command line.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::json;
@@ -137,7 +137,7 @@ fn a_restricted_run_refuses_and_names_the_command() {
             assert_eq!(ran.code, Some(4), "{ran:?}");
             assert!(ran.out.contains(&told), "{ran:?}");
         }
-        // Without it the user would be asked; where nobody is, it is told as well.
+        // Without the flag it would ask; without a terminal it refuses with the same text.
         let ran = shell.run(&["tool", "bash", &call]);
         assert_eq!(ran.code, Some(4), "{ran:?}");
         assert!(ran.out.contains(&told), "{ran:?}");

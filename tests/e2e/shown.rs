@@ -1,5 +1,4 @@
-//! What was shown is what is applied: a call that the user approves by hand does its
-//! work on the file that they saw, and on no other.
+//! A call that the user approves by hand works on the file that they saw, and no other.
 
 use std::fs;
 use std::io::{Read, Write};

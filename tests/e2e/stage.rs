@@ -1,13 +1,13 @@
-//! The ways in which these tests start an editor, and read what a chat shows.
-//! It knows what stands in a buffer, and none of the product's own types.
+//! Helpers that start an editor and read what a chat shows. They know the text of a
+//! buffer and no internal types.
 
 use harness::{Editor, Provider, Setup};
 use serde_json::{Value as Json, json};
 
-/// A question to which nothing was said yet.
+/// A chat with an unanswered question.
 pub const QUESTION: &str = "@You:\nGo.\n";
 
-/// With the cursor above or in a waiting block: approves it by hand.
+/// Keys that approve the next pending block by hand.
 pub const APPROVE: &str = "/pending<CR>cwapproved<Esc>";
 
 /// A setup that runs the host under test and has no provider.
@@ -23,15 +23,15 @@ pub fn setup(provider: &Provider) -> Setup {
 /// A setup that talks to `provider`, with further options.
 pub fn with_options(provider: &Provider, mut options: Json) -> Setup {
     options["provider"] = json!(provider.name());
-    // Tests press keys at once; one of them is about that.
+    // Tests press keys without a delay, which `first_look` is about.
     if options["tools"]["review_delay"].is_null() {
         options["tools"]["review_delay"] = json!(0);
     }
     offline().provider(provider).options(options)
 }
 
-/// A setup that talks to `provider` and whose options are written in Lua: what
-/// stands between the braces of `setup({…})`.
+/// A setup that talks to `provider`, with options in Lua: the text between the braces of
+/// `setup({…})`.
 pub fn with_lua_options(provider: &Provider, options: &str) -> Setup {
     let name = provider.name();
     let init = format!(
@@ -78,8 +78,8 @@ pub fn wait_end(editor: &Editor, end: &str) {
     });
 }
 
-/// The result block of a call as it stands in the buffer: from its header to its
-/// closing fence. Empty when there is none.
+/// The result block of a call, from its header to its closing fence. Empty if there is
+/// none.
 #[track_caller]
 pub fn result(editor: &Editor, id: &str) -> String {
     let text = editor.text();
@@ -101,8 +101,8 @@ pub fn wait_result(editor: &Editor, id: &str, expected: &str) {
     });
 }
 
-/// What became of a call: it `ran`, `failed`, `waits`, or was `denied`. Empty as
-/// long as nothing did.
+/// The state of a call: `ran`, `failed`, `waits`, or `denied`. Empty if it is undecided or
+/// runs.
 pub fn became(editor: &Editor, id: &str) -> &'static str {
     let block = result(editor, id);
     if block.contains("status=pending") {
@@ -118,7 +118,7 @@ pub fn became(editor: &Editor, id: &str) -> &'static str {
     }
 }
 
-/// Waits until something became of each of these calls, and says what.
+/// Waits until each of these calls has a state, and returns their states.
 #[track_caller]
 pub fn outcomes<const N: usize>(editor: &Editor, ids: [&str; N]) -> [&'static str; N] {
     let all = |editor: &Editor| ids.map(|id| became(editor, id));
@@ -144,7 +144,7 @@ pub fn type_below(provider: &Provider, frontmatter: &str) -> Editor {
     editor
 }
 
-/// Presses Alt-Enter, and again when the call appeared a moment before the first press.
+/// Presses Alt-Enter, and again if the call appeared just before the first press.
 #[track_caller]
 pub fn alt_enter(editor: &Editor) {
     let sentence = "Nothing was run: the call appeared as you pressed the key.";
@@ -168,7 +168,7 @@ pub fn wait_message(editor: &Editor, text: &str) -> String {
     editor.messages()
 }
 
-/// Waits until the cursor stands on a line that starts with `start`.
+/// Waits until the cursor is on a line that starts with `start`.
 #[track_caller]
 pub fn wait_cursor(editor: &Editor, start: &str) {
     editor.wait_for(&format!("the cursor on {start:?}"), |editor| {
@@ -179,7 +179,7 @@ pub fn wait_cursor(editor: &Editor, start: &str) {
     });
 }
 
-/// Keeps the names of the product's `User` events, for [`events`].
+/// Records Flemma's `User` events, for [`events`].
 #[track_caller]
 pub fn watch(editor: &Editor) {
     let code = r#"
@@ -192,8 +192,7 @@ pub fn watch(editor: &Editor) {
     editor.lua(code, json!([]));
 }
 
-/// The product's `User` events since [`watch`], each with the call or the status
-/// that it is about.
+/// Flemma's `User` events since [`watch`], each with its call or status.
 #[track_caller]
 pub fn events(editor: &Editor) -> Vec<String> {
     let seen = editor.lua("return seen", json!([]));
@@ -203,7 +202,7 @@ pub fn events(editor: &Editor) -> Vec<String> {
         .collect()
 }
 
-/// Waits until an event of [`events`] happened.
+/// Waits for one of the [`events`].
 #[track_caller]
 pub fn wait_event(editor: &Editor, event: &str) {
     editor.wait_for(&format!("the event {event}"), |editor| {
@@ -224,11 +223,10 @@ pub fn wait_diagnostic(editor: &Editor, text: &str) {
     });
 }
 
-/// Waits until everything that keys and answers have led to so far is done. No
-/// tool may be running.
+/// Waits until the host has handled all keys and answers so far. No tool may be running.
 #[track_caller]
 pub fn at_rest(editor: &Editor) {
-    // The host decides on this key after all that came before it, and says so.
+    // The host handles this command after everything before it, and answers.
     let sentence = "No tool is running here.";
     let said = |editor: &Editor| editor.messages().matches(sentence).count();
     let before = said(editor);
@@ -236,7 +234,7 @@ pub fn at_rest(editor: &Editor) {
     editor.wait_for("the host's answer", |editor| said(editor) > before);
 }
 
-/// That nothing was sent but the first `count` requests.
+/// Fails unless exactly `count` requests were sent.
 #[track_caller]
 pub fn expect_requests(editor: &Editor, count: usize) {
     at_rest(editor);
@@ -253,12 +251,12 @@ pub fn expect_requests(editor: &Editor, count: usize) {
     );
 }
 
-/// The first Lua snippet of the manual behind a tag.
+/// The first Lua snippet after a tag of the manual.
 pub fn manual_snippet(tag: &str) -> String {
     manual_text(tag, "lua")
 }
 
-/// The first snippet of the manual in a language behind a tag.
+/// The first snippet in a language after a tag of the manual.
 pub fn manual_text(tag: &str, language: &str) -> String {
     let manual = harness::repository().join("doc/flemma.txt");
     let text = std::fs::read_to_string(manual).unwrap();

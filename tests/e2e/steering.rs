@@ -1,5 +1,5 @@
-//! The user speaks while the model works: `:Flemma steer` and `:Flemma queue`, what
-//! becomes of the calls, what is seen of it, and where the words are when all fails.
+//! Messages sent while the model works: `:Flemma steer` and `:Flemma queue`, their effect
+//! on calls, how they are shown, and where they are kept after a failure.
 
 use harness::{Answer, Editor, Gate, Provider};
 use rustix::process::Signal;
@@ -15,7 +15,7 @@ fn one_at_a_time() -> Json {
     json!({"tools": {"require_approval": false, "max_concurrent": 1, "lock_buffer": true}})
 }
 
-/// An answer with three calls, the first of which stands at its gate until it opens.
+/// An answer with three calls, the first of which waits for its gate.
 fn three_calls() -> Answer {
     Answer::new()
         .tool_use(
@@ -80,7 +80,7 @@ fn last_parts(request: &Json) -> Vec<String> {
 }
 
 /// Acceptance Y10, from the tool trait's "Tool Execution Flow".
-/// A chat whose answer has begun: its first word stands there.
+/// A chat in which the first word of the answer has arrived.
 fn answering(provider: &Provider) -> Editor {
     let editor = open(provider, QUESTION);
     editor.keys("<C-]>");

@@ -1,5 +1,5 @@
-//! Tools made of steps, as the specification of command and function tools has them:
-//! commands that the host runs, functions that run in Neovim.
+//! Tools made of steps, as in the specification of command and function tools: commands
+//! that the host runs, and functions that run in Neovim.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};

@@ -1,4 +1,4 @@
-//! `:Flemma` and its sub-commands, their completion, and Ctrl-] in Insert mode.
+//! `:Flemma` and its subcommands, their completion, and Ctrl-] in Insert mode.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::json;

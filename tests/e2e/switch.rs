@@ -1,4 +1,4 @@
-//! `:Flemma switch`: other providers, models and parameters while Neovim runs.
+//! `:Flemma switch`: other providers, models, and parameters while Neovim runs.
 
 use harness::{Answer, Provider};
 use serde_json::{Value as Json, json};

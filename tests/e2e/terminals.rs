@@ -1,5 +1,5 @@
-//! What a terminal gets of text that would move its cursor or turn words around, and
-//! what a pipe gets.
+//! Text that would move the cursor or reorder words: escaped on a terminal, raw in a
+//! pipe.
 
 use harness::{Answer, Provider};
 use serde_json::{Value as Json, json};

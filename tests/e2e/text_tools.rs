@@ -1,5 +1,5 @@
-//! Models that cannot call tools: told of them in words, their calls read from the
-//! answer, and reviewed like any other.
+//! Models without native tool calls: the tools are described in the prompt, and calls are
+//! read from the answer and reviewed like any other.
 
 use harness::{Answer, Editor, Provider, Setup};
 use serde_json::{Value as Json, json};

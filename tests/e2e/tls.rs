@@ -1,5 +1,5 @@
-//! Certificates and proxies: a gateway on the loopback that speaks TLS with a
-//! certificate of its own authority, and a proxy that opens tunnels to it.
+//! Certificates and proxies: a gateway on the loopback with a certificate of its own
+//! authority, and a proxy that opens tunnels to it.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -94,7 +94,7 @@ impl Company {
     }
 }
 
-/// A certificate of an authority that nobody knows, which is written to `ca.pem`.
+/// A certificate of an unknown authority, which is written to `ca.pem`.
 fn acceptor(shell: &Shell) -> TlsAcceptor {
     let mut authority = rcgen::CertificateParams::new(Vec::new()).unwrap();
     authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);

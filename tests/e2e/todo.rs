@@ -1,4 +1,4 @@
-//! The tool `todo`: its list is in the chat, and is shown below it while the model works.
+//! The tool `todo`: its list is in the chat and is shown below it while the model works.
 
 use harness::{Answer, Editor, Gate, Provider};
 use serde_json::{Value as Json, json};

@@ -1,4 +1,5 @@
-//! `flemma tool` and `flemma tools`: one tool from a shell, by the rules of a chat.
+//! `flemma tool` and `flemma tools`: single tools on the command line, with the rules of
+//! a chat.
 
 use crate::shell::Shell;
 

@@ -1,5 +1,4 @@
-//! What a chat and its commands leave behind, for tests that ask how often
-//! something happened and what is left of it.
+//! Helpers that count how often a command ran and check what it left behind.
 
 use std::fs;
 
@@ -22,8 +21,8 @@ pub fn unasked() -> Json {
     json!({"tools": {"require_approval": false}})
 }
 
-/// Waits until the host has handled every message. Calls that wait go on waiting, one
-/// that runs is cancelled.
+/// Waits until the host has handled every message. Pending calls stay pending, and a
+/// running one is cancelled.
 #[track_caller]
 pub fn settle(editor: &Editor) {
     editor.command("messages clear");
@@ -34,7 +33,7 @@ pub fn settle(editor: &Editor) {
     wait_unlocked(editor);
 }
 
-/// Ends all that runs and waits, as Ctrl-C does.
+/// Cancels everything that runs or waits, with Ctrl-C.
 #[track_caller]
 pub fn stop(editor: &Editor) {
     editor.command("messages clear");
@@ -44,8 +43,8 @@ pub fn stop(editor: &Editor) {
     wait_unlocked(editor);
 }
 
-/// Waits until a call is up for review and the host has nothing more to do: the
-/// sign at the call is the last that it sends.
+/// Waits until a call is pending and the host is idle: the sign at the call is its last
+/// message.
 #[track_caller]
 pub fn wait_review(editor: &Editor) {
     editor.wait_for("a call with the sign of review", |editor| {
@@ -54,7 +53,7 @@ pub fn wait_review(editor: &Editor) {
     });
 }
 
-/// Waits until a call is seen to run, by the seconds that count beside it.
+/// Waits until a call shows the seconds that it has been running.
 #[track_caller]
 pub fn wait_running(editor: &Editor) {
     editor.wait_for("a call with its seconds", |editor| {
@@ -63,8 +62,8 @@ pub fn wait_running(editor: &Editor) {
     });
 }
 
-/// Presses Ctrl-C until it shows: Neovim takes one that comes while it is busy for
-/// an interrupt, and no mapping sees it.
+/// Presses Ctrl-C until `shows` is true: a busy Neovim treats the key as an interrupt and
+/// runs no mapping.
 #[track_caller]
 pub fn press_cancel(editor: &Editor, what: &str, shows: impl Fn(&Editor) -> bool) {
     editor.wait_for(what, |editor| {
@@ -81,8 +80,8 @@ pub fn wait_unlocked(editor: &Editor) {
     });
 }
 
-/// Kills the host as soon as a line that contains `text` is written: the next
-/// thing that the host hears of is nothing.
+/// Kills the host as soon as a line that contains `text` is written, before it receives
+/// anything else.
 pub fn kill_host_at(editor: &Editor, host: &crate::processes::Host, text: &str) {
     let code = "
         local text, pids = ...
@@ -97,26 +96,26 @@ pub fn kill_host_at(editor: &Editor, host: &crate::processes::Host, text: &str) 
     editor.lua(code, json!([text, [host.worker, host.watcher]]));
 }
 
-/// A piece of shell that waits until [`open_gate`] is called with the same name.
+/// A shell command that waits until [`open_gate`] is called with the same name.
 pub fn gate(name: &str) -> String {
     format!("mkfifo {name}; cat {name} > /dev/null")
 }
 
-/// Waits until a command stands at a [`gate`].
+/// Waits until a command has reached its [`gate`].
 #[track_caller]
 pub fn wait_gate(editor: &Editor, name: &str) {
     let path = editor.dir().join(name);
     editor.wait_for("a command at its gate", |_| path.exists());
 }
 
-/// Lets a command that stands at a [`gate`] go on.
+/// Lets a command at its [`gate`] continue.
 #[track_caller]
 pub fn open_gate(editor: &Editor, name: &str) {
     wait_gate(editor, name);
     fs::write(editor.dir().join(name), "go\n").unwrap();
 }
 
-/// Waits until no request is open, as a status line shows it.
+/// Waits until the text for a status line shows no request.
 #[track_caller]
 pub fn wait_request_over(editor: &Editor) {
     editor.wait_for("the end of the request", |editor| {
@@ -124,7 +123,7 @@ pub fn wait_request_over(editor: &Editor) {
             "return require('flemma.notices').text(vim.api.nvim_get_current_buf())",
             json!([]),
         );
-        // While one is open its state stands there; afterwards, what it took.
+        // During a request this is its state, with a colon; afterwards, its usage.
         !said.as_str().unwrap_or_default().contains(": ")
     });
 }

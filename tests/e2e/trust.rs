@@ -1,5 +1,5 @@
-//! A chat that came as a file: what its frontmatter would allow does not apply
-//! until the user agrees to it. What no policy approves, and the log of what was.
+//! Chats that came as files: what their frontmatter loosens is withheld until the user
+//! trusts it. Also protected files, and the log of decisions.
 
 use std::fs;
 use std::path::PathBuf;

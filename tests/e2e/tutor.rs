@@ -1,4 +1,4 @@
-//! The built-in tutor, as a newcomer without a key meets it.
+//! The built-in tutor, as a new user without a key sees it.
 
 use harness::Editor;
 use serde_json::json;

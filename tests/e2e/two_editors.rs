@@ -1,5 +1,5 @@
-//! One chat in two Neovims: the second one is told, its keys do nothing, and
-//! neither side loses a word.
+//! One chat in two Neovims: the second one is warned, its keys do nothing, and neither
+//! loses text.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Undo in a chat: one `u` takes back one change of the host and never what was
-//! typed, however keys and deltas came in between each other.
+//! Undo in a chat: one `u` reverts one change of the host and never typed text, in any
+//! order of keys and deltas.
 
 use harness::{Answer, Editor, Gate, Provider};
 use rustix::process::Signal;

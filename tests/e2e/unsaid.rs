@@ -1,5 +1,5 @@
-//! What the user said and the chat did not hold when Neovim ended: it stands in the
-//! prompt when the chat is opened again.
+//! Messages that were not sent before Neovim ended are in the prompt when the chat is
+//! opened again.
 
 use std::fs;
 use std::path::Path;
@@ -161,7 +161,7 @@ fn an_unreadable_store_is_set_aside_and_reported() {
 fn a_chat_that_is_reopened_at_once_has_its_messages() {
     let provider = unfinished();
     let editor = with_words(&provider);
-    // The session that ends and the next one are told in one go.
+    // Ends the session and starts the next one without a pause.
     editor.command("bwipeout! | edit question.chat");
     editor.wait_for("the words in the prompt", |editor| {
         editor.text().contains("Next.")

@@ -1,11 +1,11 @@
-//! What an answer took and cost: shown for a moment, kept for the session.
+//! Tokens and cost of an answer: shown for a moment, counted for the session.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};
 
 use crate::stage::*;
 
-/// What stands behind the last role marker.
+/// The virtual text after the last role marker.
 fn figures(editor: &Editor) -> Vec<String> {
     let drawn = editor.virtual_text().into_iter().map(|it| it.text);
     drawn.filter(|text| text.contains(" out")).collect()

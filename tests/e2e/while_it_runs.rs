@@ -1,5 +1,5 @@
-//! The chat changes while its calls run, or between a decision and its execution:
-//! a decision counts once, for what was seen, and a result goes nowhere else.
+//! The chat changes while its calls run, or between a decision and its execution: a
+//! decision counts once, for what was shown, and a result goes only to its own call.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::json;
@@ -17,7 +17,7 @@ fn one_call(arguments: serde_json::Value) -> Provider {
     Provider::anthropic([Answer::new().tool_use("toolu_1", "bash", arguments)])
 }
 
-/// A chat whose one call runs and stands at its gate.
+/// A chat whose one call runs and waits at its gate.
 #[track_caller]
 fn running(provider: &Provider) -> Editor {
     let options = json!({"tools": {"require_approval": false, "lock_buffer": true}});

@@ -1,5 +1,5 @@
-//! The user, or another plugin, works in a chat into which an answer streams: both
-//! texts stay whole, wherever the change was made.
+//! The user or a plugin changes a chat while an answer streams into it: both texts stay
+//! whole.
 
 use harness::{Answer, Editor, Gate, Provider};
 use rustix::process::Signal;

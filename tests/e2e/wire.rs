@@ -1,5 +1,4 @@
-//! What the providers' documentations demand of a request, checked on a body as it
-//! was received: whatever stands in the chat, it must be one that is answered.
+//! Checks of request bodies against the rules in the providers' documentation.
 
 use serde_json::Value as Json;
 
@@ -68,7 +67,7 @@ pub fn expect_valid_completion(body: &Json) {
 }
 
 /// Fails when OpenAI's Responses API would refuse the conversation: each call has its
-/// result, behind it and before anybody speaks again, and no reasoning stands alone.
+/// result before the next message, and reasoning is followed by an item.
 #[track_caller]
 pub fn expect_valid_input(body: &Json) {
     let items = list(&body["input"]);
@@ -93,7 +92,7 @@ pub fn expect_valid_input(body: &Json) {
 }
 
 /// Fails when Gemini's API would refuse the conversation: roles take turns, nothing is
-/// empty, and as many results as calls stand in the message after the calls.
+/// empty, and the message after calls has as many results.
 #[track_caller]
 pub fn expect_valid_contents(body: &Json) {
     let contents = list(&body["contents"]);

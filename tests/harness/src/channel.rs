@@ -51,7 +51,7 @@ impl Channel {
             while let Ok(message) = rmpv::decode::read_value(&mut stdout) {
                 reader.route(message, &mut notified);
             }
-            // Dropping the senders tells everybody who waits that Neovim is gone.
+            // Dropping the senders ends all waiting for answers.
             lock(&reader.waiting).take();
         });
         Self { outgoing, waiting }
@@ -111,7 +111,7 @@ impl Reader {
                 };
                 let sender = lock(&self.waiting).as_mut().and_then(|map| map.remove(&id));
                 if let Some(sender) = sender {
-                    // Nobody may be waiting any more: see `Editor::keys`.
+                    // The receiver may be gone: see `Editor::keys`.
                     let _ = sender.send(reply);
                 }
             }
@@ -124,7 +124,7 @@ impl Reader {
         }
     }
 
-    /// A screen has nothing to say: a request to it is a mistake, and is told so.
+    /// Answers a request with an error: a screen has no methods.
     fn refuse(&self, parts: &[Value]) {
         let id = parts.get(1).cloned().unwrap_or(Value::Nil);
         let error = Value::from("the test screen answers no requests");

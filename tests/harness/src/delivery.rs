@@ -35,9 +35,9 @@ impl Piece {
 
 /// What a body is delivered to.
 pub(crate) trait Outlet {
-    /// Writes one chunk. False when nobody reads any more.
+    /// Writes one chunk. False once the client has left.
     fn write(&mut self, bytes: &[u8]) -> bool;
-    /// Whether nobody reads any more.
+    /// Whether the client has left.
     fn is_gone(&mut self) -> bool;
 }
 

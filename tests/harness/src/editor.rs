@@ -24,8 +24,8 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Editor {
     pub(crate) channel: Channel,
     pub(crate) screen: Arc<Screen>,
-    /// Names of what Lua told us, see [`Editor::wait_told`].
-    told: Mutex<Receiver<String>>,
+    /// Names of notifications from Lua, see [`Editor::wait_notified`].
+    notifications: Mutex<Receiver<String>>,
     child: Child,
     home: TempDir,
     patience: Duration,
@@ -52,19 +52,19 @@ impl Editor {
         };
         let screen = Arc::new(Screen::default());
         let drawn = Arc::clone(&screen);
-        let (tell, told) = channel();
+        let (notify, notifications) = channel();
         let channel = Channel::open(stdin, stdout, move |name, parameters| {
             if name == "redraw" {
                 drawn.redraw(parameters);
             } else {
-                // Nobody listens once the editor is dropped.
-                let _ = tell.send(name.to_owned());
+                // The receiver is gone once the editor is dropped.
+                let _ = notify.send(name.to_owned());
             }
         });
         let editor = Self {
             channel,
             screen,
-            told: Mutex::new(told),
+            notifications: Mutex::new(notifications),
             child,
             home,
             patience,
@@ -193,18 +193,21 @@ impl Editor {
         self.request("nvim_get_api_info", json!([]))[0].clone()
     }
 
-    /// Waits until Lua says `name` with `vim.rpcnotify()` on [`Editor::own_channel`]. What
-    /// it said before counts, and nothing is asked, so this disturbs no measurement.
+    /// Waits until Lua sends the notification `name` with `vim.rpcnotify()` to
+    /// [`Editor::own_channel`]. Earlier ones count. Sends nothing to Neovim, so this disturbs
+    /// no measurement.
     #[track_caller]
-    pub fn wait_told(&self, name: &str) {
+    pub fn wait_notified(&self, name: &str) {
         let deadline = Instant::now() + self.patience;
-        let told = lock(&self.told);
-        while let Ok(said) = told.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        let notifications = lock(&self.notifications);
+        while let Ok(said) =
+            notifications.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        {
             if said == name {
                 return;
             }
         }
-        self.fail(&format!("to be told {name:?}"));
+        self.fail(&format!("the notification {name:?}"));
     }
 
     /// Waits until the current buffer contains `text`.
@@ -253,7 +256,7 @@ impl Editor {
     /// Fails the test with all that can be seen.
     #[track_caller]
     pub(crate) fn fail(&self, what: &str) -> ! {
-        panic!("waited in vain: {what}\n{}", self.report());
+        panic!("timed out waiting for: {what}\n{}", self.report());
     }
 }
 

@@ -40,7 +40,7 @@ impl Gate {
         lock(&self.0.state).open
     }
 
-    /// Waits until an answer stands at the gate: everything before it has been sent.
+    /// Waits until an answer has reached the gate: everything before it has been sent.
     #[track_caller]
     pub fn wait_reached(&self) {
         let deadline = Instant::now() + PATIENCE;
@@ -51,7 +51,7 @@ impl Gate {
         }
     }
 
-    /// Stands at the gate. False when `gone` became true before it was opened.
+    /// Waits at the gate. False when `gone` became true before it was opened.
     pub(crate) fn pass(&self, mut gone: impl FnMut() -> bool) -> bool {
         let mut state = lock(&self.0.state);
         state.reached = true;

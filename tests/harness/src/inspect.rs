@@ -1,5 +1,5 @@
 //! What a test looks at: text, cursor, messages, what is drawn beside the text,
-//! and, when something was waited for in vain, all of it at once.
+//! and, after a failed wait, all of it at once.
 
 use std::fmt::Write;
 use std::fs;

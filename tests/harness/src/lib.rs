@@ -1,4 +1,4 @@
-//! What the end-to-end tests and the benches stand on: a real Neovim with keys
+//! Harness of the end-to-end tests and the benches: a real Neovim with keys
 //! and a screen ([`Editor`]), and a provider on the loopback that plays a script
 //! in a real wire format ([`Provider`]).
 //!

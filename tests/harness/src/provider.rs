@@ -112,7 +112,7 @@ impl Provider {
         }
     }
 
-    /// The product's name for whom it plays.
+    /// Flemma's name of the provider that is played.
     pub fn name(&self) -> &'static str {
         match self.format {
             Format::Anthropic => "anthropic",
@@ -167,7 +167,7 @@ impl Provider {
         while !condition(&state) {
             assert!(
                 Instant::now() < deadline,
-                "the provider waited in vain for {what}: it has seen {} requests and {} hang-ups",
+                "the provider timed out waiting for {what}: it has seen {} requests and {} hang-ups",
                 state.requests.len(),
                 state.hang_ups,
             );
@@ -210,7 +210,7 @@ impl Connection {
                 let answer = self.next_answer(request);
                 self.play(&answer, &mut stream)
             } else {
-                // Whoever looks whether a server is here asks for its models.
+                // A client that checks for a server asks for its models.
                 let models = br#"{"object":"list","data":[{"id":"scripted","object":"model"}]}"#;
                 http::write_plain(&mut stream, 200, &[], models).is_ok()
             };
