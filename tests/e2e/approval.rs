@@ -122,17 +122,17 @@ fn a_function_approves_asks_denies_or_passes() {
 fn a_function_receives_the_buffer_and_the_call() {
     let editor = expect(
         "tools = { auto_approve = function(tool_name, input, ctx)
-          told = told or {}
-          told[ctx.tool_id] = { ctx.bufnr, tool_name, input }
+          calls = calls or {}
+          calls[ctx.tool_id] = { ctx.bufnr, tool_name, input }
         end }",
         ["waits", "waits", "waits"],
     );
-    let told = editor.lua("return told", json!([]));
+    let calls = editor.lua("return calls", json!([]));
     assert_eq!(
-        told["t_c"],
+        calls["t_c"],
         json!([1, "calculator", {"expression": "2 + 2"}])
     );
-    assert_eq!(told["t_b"][2]["timeout"], json!(null));
+    assert_eq!(calls["t_b"][2]["timeout"], json!(null));
 }
 
 #[test]

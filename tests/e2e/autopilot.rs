@@ -147,10 +147,10 @@ fn events_report_the_start_and_the_end() {
     let provider = Provider::anthropic([runs("t_1", "echo out"), Answer::says("Done.")]);
     let editor = ask_with(&provider, approving(json!({})));
     let code = r#"
-        told = {}
+        reported = {}
         vim.api.nvim_create_autocmd("User", { pattern = "Flemma*", callback = function(event)
           event.data.bufnr = event.data.bufnr == vim.api.nvim_get_current_buf()
-          table.insert(told, { event.match, event.data })
+          table.insert(reported, { event.match, event.data })
         end })
         vim.api.nvim_create_autocmd("User", { pattern = "Flemma*", callback = function()
           error("my own mistake")
@@ -169,7 +169,7 @@ fn events_report_the_start_and_the_end() {
     let ended = with(call.clone(), "status", json!("success"));
     let ended = with(ended, "details", json!({"exit_code": 0}));
     assert_eq!(
-        editor.lua("return told", json!([])),
+        editor.lua("return reported", json!([])),
         json!([
             ["FlemmaRequestStarted", request],
             ["FlemmaRequestFinished", answered],

@@ -60,8 +60,8 @@ fn the_call_at_the_cursor_is_rejected() {
     );
     editor.keys("/Tool Result:.. `t_1`<CR>");
     editor.command("Flemma reject not this one");
-    let told = "**Tool Result:** `t_1` (error)\n\n```\nnot this one\n```";
-    wait_result(&editor, "t_1", told);
+    let expected = "**Tool Result:** `t_1` (error)\n\n```\nnot this one\n```";
+    wait_result(&editor, "t_1", expected);
     assert_eq!(became(&editor, "t_0"), "waits");
     editor.command("Flemma approve all");
     wait_end(&editor, "Well.\n\n@You:\n\n");
@@ -79,6 +79,6 @@ fn the_key_asks_for_a_reason_and_escape_rejects_nothing() {
     editor.keys("<M-r>");
     editor.keys("Not today.<CR>");
     wait_end(&editor, "Well.\n\n@You:\n\n");
-    let told = "**Tool Result:** `t_0` (error)\n\n```\nNot today.\n```";
-    assert_eq!(result(&editor, "t_0"), told);
+    let expected = "**Tool Result:** `t_0` (error)\n\n```\nNot today.\n```";
+    assert_eq!(result(&editor, "t_0"), expected);
 }

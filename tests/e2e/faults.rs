@@ -17,11 +17,11 @@ fn unasked_once() -> serde_json::Value {
 
 /// Sends a question to which `answer` is the answer, and waits until it failed.
 #[track_caller]
-fn fails(answer: Answer, told: &str) -> (Editor, Provider) {
+fn fails(answer: Answer, message: &str) -> (Editor, Provider) {
     let provider = Provider::anthropic([answer]);
     let editor = ask_with(&provider, unasked_once());
     editor.keys("<C-]>");
-    wait_message(&editor, told);
+    wait_message(&editor, message);
     wait_event(&editor, "FlemmaRequestFinished error");
     expect_requests(&editor, 1);
     (editor, provider)
@@ -29,8 +29,8 @@ fn fails(answer: Answer, told: &str) -> (Editor, Provider) {
 
 /// As [`fails`], and the chat is as it was.
 #[track_caller]
-fn leaves_nothing(answer: Answer, told: &str) -> (Editor, Provider) {
-    let (editor, provider) = fails(answer, told);
+fn leaves_nothing(answer: Answer, message: &str) -> (Editor, Provider) {
+    let (editor, provider) = fails(answer, message);
     assert_eq!(editor.text(), QUESTION);
     (editor, provider)
 }

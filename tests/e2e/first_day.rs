@@ -69,7 +69,7 @@ fn a_hidden_chat_notifies_once_that_it_needs_you() {
         (&says, "question.chat: the answer is complete."),
         (&calls, "question.chat: 1 call waits for you (bash)."),
     ];
-    for (rest, told) in rows {
+    for (rest, message) in rows {
         let gate = Gate::new();
         let provider = Provider::anthropic([rest(Answer::new().gate(&gate))]);
         let options = json!({"ui": {"bell": "osc9"}, "tools": {"auto_approve": []}});
@@ -82,10 +82,10 @@ fn a_hidden_chat_notifies_once_that_it_needs_you() {
         editor.wait_for("the notification", |editor| {
             !list(editor, "notified").is_empty()
         });
-        assert_eq!(list(&editor, "notified"), [format!("Flemma: {told}")]);
+        assert_eq!(list(&editor, "notified"), [format!("Flemma: {message}")]);
         assert_eq!(
             list(&editor, "sent"),
-            [format!("\u{1b}]9;Flemma: {told}\u{1b}\\")]
+            [format!("\u{1b}]9;Flemma: {message}\u{1b}\\")]
         );
     }
 }

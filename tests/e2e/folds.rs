@@ -335,38 +335,38 @@ fn a_long_chat_is_folded_in_pieces_and_keys_send_no_messages() {
         .file("notes.txt", "")
         .start();
     // Counts messages and the folds in each.
-    let count = "told = {}
+    let count = "sent = {}
       local folds = require('flemma.folds')
       local receive = folds.folds
       folds.folds = function(message)
         local items = 0
         for _, part in ipairs(message.parts) do items = items + #part.items end
-        table.insert(told, items)
+        table.insert(sent, items)
         receive(message)
       end";
     editor.lua(count, json!([]));
     editor.command("edit + question.chat");
     watch(&editor);
     wait_folds(&editor, &(["111", "1###111"].concat().repeat(400) + ".."));
-    let told = || -> Vec<u64> {
-        let told = editor.lua("return told", json!([]));
-        serde_json::from_value(told).unwrap()
+    let sent = || -> Vec<u64> {
+        let sent = editor.lua("return sent", json!([]));
+        serde_json::from_value(sent).unwrap()
     };
     at_rest(&editor);
-    let opening = told();
+    let opening = sent();
     assert_eq!(opening.iter().sum::<u64>(), 1200, "{opening:?}");
     assert!(opening.iter().all(|items| *items <= 100), "{opening:?}");
     editor.keys("GA and more<CR>and more.<Esc>");
     editor.keys("ggjAx<Esc>");
     let once = opening.len() + 1;
-    editor.wait_for("the words of the first message", |_| told().len() == once);
+    editor.wait_for("the words of the first message", |_| sent().len() == once);
     at_rest(&editor);
-    assert_eq!(told().len(), once, "{:?}", told());
+    assert_eq!(sent().len(), once, "{:?}", sent());
     editor.keys("G<C-]>");
     wait_end(&editor, "\n\n@You:\n\n");
     at_rest(&editor);
     // The question and the answer are messages now.
-    assert!(told().len() <= opening.len() + 4, "{:?}", told());
+    assert!(sent().len() <= opening.len() + 4, "{:?}", sent());
 }
 
 #[test]

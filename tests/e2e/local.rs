@@ -161,7 +161,7 @@ fn a_server_that_died_is_started_again() {
 #[test]
 fn missing_files_are_reported_with_where_to_get_them() {
     let machine = machine();
-    for (file, told) in [
+    for (file, message) in [
         (
             "llama-server",
             "llama-server is not installed, so nothing was sent.",
@@ -171,7 +171,7 @@ fn missing_files_are_reported_with_where_to_get_them() {
         fs::remove_file(machine.path().join(file)).unwrap();
         let editor = start(machine.path());
         editor.keys("<C-]>");
-        let messages = wait_message(&editor, told);
+        let messages = wait_message(&editor, message);
         assert!(messages.contains("`flemma local` says how"), "{messages}");
         assert_eq!(editor.text(), QUESTION);
     }

@@ -87,7 +87,7 @@ fn a_key_waits_for_sources_and_sends_once() {
 
 #[test]
 fn a_broken_source_is_reported_and_loses_only_its_own_tools() {
-    for (source, told) in [
+    for (source, message) in [
         ("function() error('boom', 0) end", "failed: boom"),
         (
             "function(register, done) register('kept', kept) done('no server') end",
@@ -104,7 +104,7 @@ fn a_broken_source_is_reported_and_loses_only_its_own_tools() {
              tools.register({source})"
         );
         let editor = ask(&provider, &init);
-        wait_message(&editor, told);
+        wait_message(&editor, message);
         editor.wait_text("@Assistant:\nWell.");
         let offered = provider.requests()[0].body["tools"].to_string();
         assert_eq!(

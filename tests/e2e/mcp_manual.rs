@@ -60,9 +60,10 @@ fn the_manuals_options_of_the_command_line_name_the_same_server() {
 
 #[test]
 fn the_manuals_client_configuration_works() {
-    let told: Value = serde_json::from_str(&manual_text("flemma-mcp-serve", "json")).unwrap();
+    let configuration: Value =
+        serde_json::from_str(&manual_text("flemma-mcp-serve", "json")).unwrap();
     let server = json!({"command": "flemma", "args": ["mcp", "serve"]});
-    assert_eq!(told, json!({"mcpServers": {"flemma": server}}));
+    assert_eq!(configuration, json!({"mcpServers": {"flemma": server}}));
     let shell = Shell::offline();
     let mut client = Client::greeted(&shell, &[]);
     client.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}));

@@ -218,10 +218,10 @@ fn progress_is_sent_to_clients_that_ask_for_it() {
     );
     request["params"]["_meta"] = json!({"progressToken": "p"});
     client.send(&request);
-    let told = client.receive();
-    assert_eq!(told["method"], "notifications/progress", "{told}");
-    assert_eq!(told["params"]["progressToken"], "p");
-    assert_eq!(told["params"]["message"], "first\n");
+    let progress = client.receive();
+    assert_eq!(progress["method"], "notifications/progress", "{progress}");
+    assert_eq!(progress["params"]["progressToken"], "p");
+    assert_eq!(progress["params"]["message"], "first\n");
     shell.write("go", "");
     assert_eq!(client.receive()["result"]["content"][0]["text"], "first");
     client.leave();

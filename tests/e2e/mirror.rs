@@ -157,8 +157,8 @@ fn an_edit_during_a_snapshot_is_applied_once() {
     editor.keys("GiWhat do you see?<Esc><C-]>");
     wait_end(&editor, "Fine.\n\n@You:\n\n");
     let requests = provider.requests();
-    let told = requests.last().unwrap().body["messages"].to_string();
+    let messages = requests.last().unwrap().body["messages"].to_string();
     for once in ["Some words.", "Well.", "And more.", "What do you see?"] {
-        assert_eq!(told.matches(once).count(), 1, "{once} in\n{told}");
+        assert_eq!(messages.matches(once).count(), 1, "{once} in\n{messages}");
     }
 }

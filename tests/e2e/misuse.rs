@@ -10,7 +10,7 @@ use crate::wire::{expect_valid_completion, expect_valid_messages};
 /// Plays one answer with a call that cannot run, and returns its result block.
 /// The model hears of it, and answers.
 #[track_caller]
-fn told(answer: &Answer) -> String {
+fn result_of(answer: &Answer) -> String {
     let provider = Provider::chat_completions([answer.clone(), Answer::says("I see.")]);
     let editor = ask_with(&provider, json!({"tools": {"require_approval": false}}));
     editor.keys("<C-]>");
@@ -33,7 +33,7 @@ fn told(answer: &Answer) -> String {
 
 #[test]
 fn an_unknown_tool_is_answered_with_the_known_ones() {
-    let block = told(&Answer::new().tool_use("t_1", "bsah", command("ls")));
+    let block = result_of(&Answer::new().tool_use("t_1", "bsah", command("ls")));
     assert!(
         block.contains("There is no tool named \"bsah\"."),
         "{block}"
@@ -44,7 +44,7 @@ fn an_unknown_tool_is_answered_with_the_known_ones() {
 #[test]
 fn arguments_that_are_not_an_object_are_reported() {
     for arguments in ["[1, 2]", "\"ls\"", "7", "{\"command\": "] {
-        let block = told(&Answer::new().tool_use_raw("t_1", "bash", arguments));
+        let block = result_of(&Answer::new().tool_use_raw("t_1", "bash", arguments));
         assert!(
             block.contains("The arguments could not be read, so the call was not run"),
             "{arguments}: {block}"
@@ -54,13 +54,13 @@ fn arguments_that_are_not_an_object_are_reported() {
 
 #[test]
 fn arguments_that_violate_the_schema_are_reported_before_the_review() {
-    let missing = told(&Answer::new().tool_use("t_1", "bash", json!({"label": "x"})));
+    let missing = result_of(&Answer::new().tool_use("t_1", "bash", json!({"label": "x"})));
     assert!(
         missing.contains("\"command\" is a required property"),
         "{missing}"
     );
     let wrong = json!({"label": "x", "command": 7, "timeout": null});
-    let wrong = told(&Answer::new().tool_use("t_1", "bash", wrong));
+    let wrong = result_of(&Answer::new().tool_use("t_1", "bash", wrong));
     assert!(
         wrong.contains("command: 7 is not of type \"string\""),
         "{wrong}"

@@ -33,7 +33,7 @@ fn a_chats_general_parameter_overrides_setups_for_the_provider() {
 
 #[test]
 fn a_share_of_the_output_limit_is_computed_or_reported_as_unknown() {
-    let asked = |model: &str, told: &str| {
+    let asked = |model: &str, message: &str| {
         let provider = Provider::anthropic([Answer::says("Well.")]);
         let models = json!({"known": {"output": 10_000}});
         let options = json!({"model": model, "models": models});
@@ -43,7 +43,7 @@ fn a_share_of_the_output_limit_is_computed_or_reported_as_unknown() {
         editor.type_text(&below("flemma.opt.max_tokens = \"50%\""));
         editor.keys("<C-]>");
         editor.wait_text("@Assistant:\nWell.");
-        wait_message(&editor, told);
+        wait_message(&editor, message);
         provider.requests()[0].body["max_tokens"].clone()
     };
     assert_eq!(asked("known", ""), 5000);

@@ -170,7 +170,7 @@ fn sent(editor: &Editor, provider: &Provider, question: &str) -> Option<Vec<Json
         editor.command("messages clear");
         editor.command("Flemma send");
         // The answer may be there already, and a call of it run: that ends first.
-        editor.wait_for("a host that did what it was told", |editor| {
+        editor.wait_for("a host that has handled all keys", |editor| {
             editor.command("Flemma tool:cancel");
             editor.messages().contains("No tool is running here.")
         });

@@ -103,13 +103,13 @@ fn an_unsupported_file_is_reported_to_the_user_and_the_model() {
     editor.paste("@You:\nRead @./paper.pdf\n");
     editor.keys("<C-]>");
     editor.wait_text("@Assistant:\nOne.\n\n@You:\n");
-    let told =
+    let message =
         "openai_compatible takes no such files, so the model sees only the names of: @./paper.pdf.";
-    wait_message(&editor, told);
+    wait_message(&editor, message);
     // Once: the file goes with every further request.
     editor.keys("GiAgain.<Esc><C-]>");
     editor.wait_text("@Assistant:\nTwo.");
-    assert_eq!(editor.messages().matches(told).count(), 1);
+    assert_eq!(editor.messages().matches(message).count(), 1);
 }
 
 #[test]

@@ -7,17 +7,17 @@ use serde_json::json;
 use crate::stage::*;
 use crate::wire::{expect_valid_completion, expect_valid_messages};
 
-/// One way in which a provider can fail before it has said a word, as it is told
-/// when nothing is tried again.
+/// Checks the message about a provider that fails before its first word, and what comes
+/// next. Nothing is retried.
 #[track_caller]
-fn refused(provider: Provider, told: &str) -> String {
+fn refused(provider: Provider, message: &str) -> String {
     let provider = {
         provider.then(Answer::says("Now it works."));
         provider
     };
     let editor = ask_with(&provider, json!({"parameters": {"max_retries": 0}}));
     editor.keys("<C-]>");
-    let messages = wait_message(&editor, told);
+    let messages = wait_message(&editor, message);
     wait_event(&editor, "FlemmaRequestFinished error");
     at_rest(&editor);
     assert_eq!(editor.text(), QUESTION);
@@ -130,7 +130,7 @@ fn a_missing_key_is_reported_with_its_variable_and_nothing_is_sent() {
 /// An answer that breaks off in the middle: its text stays with the reason, none
 /// of its calls runs, and the next key lets the model go on.
 #[track_caller]
-fn broken(answer: Answer, told: &str) -> (Editor, [serde_json::Value; 2]) {
+fn broken(answer: Answer, message: &str) -> (Editor, [serde_json::Value; 2]) {
     let mut bodies = Vec::new();
     let mut last = None;
     for start in [
@@ -142,7 +142,7 @@ fn broken(answer: Answer, told: &str) -> (Editor, [serde_json::Value; 2]) {
         let options = json!({"tools": {"require_approval": false}});
         let editor = ask_with(&provider, options);
         editor.keys("<C-]>");
-        wait_message(&editor, told);
+        wait_message(&editor, message);
         wait_event(&editor, "FlemmaRequestFinished error");
         editor.wait_text("<!-- flemma:aborted: ");
         expect_requests(&editor, 1);

@@ -180,16 +180,16 @@ fn a_misspelled_option_is_reported_at_the_first_chat_and_approves_nothing() {
     let provider = calls("echo out");
     let options = "tools = { auto_aprove = {}, require_approval = false }";
     let editor = ask_for_command(&provider, options, "");
-    let told = wait_message(&editor, "Did you mean \"auto_approve\"?");
-    assert!(told.contains("init:1: setup()"), "{told}");
-    assert!(told.contains("every call waits for you"), "{told}");
+    let messages = wait_message(&editor, "Did you mean \"auto_approve\"?");
+    assert!(messages.contains("init:1: setup()"), "{messages}");
+    assert!(messages.contains("every call waits for you"), "{messages}");
     wait_result(&editor, "t_b", PENDING);
     // Once: a later message would hide what is wrong.
-    let told = editor.messages();
+    let messages = editor.messages();
     assert_eq!(
-        told.matches("every call waits for you").count(),
+        messages.matches("every call waits for you").count(),
         1,
-        "{told}"
+        "{messages}"
     );
 }
 

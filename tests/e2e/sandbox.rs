@@ -70,10 +70,10 @@ fn a_required_sandbox_that_is_missing_runs_nothing() {
     let editor = ask_with(&provider, options);
     editor.keys("<C-]>");
     assert_eq!(outcomes(&editor, ["t_1"]), ["failed"]);
-    let told = result(&editor, "t_1");
+    let output = result(&editor, "t_1");
     assert!(
-        told.contains("Nothing was run, because a sandbox is required"),
-        "{told}"
+        output.contains("Nothing was run, because a sandbox is required"),
+        "{output}"
     );
     assert!(!editor.dir().join("ran").exists());
 }
@@ -95,10 +95,10 @@ fn files_are_written_only_where_the_sandbox_allows() {
         "{}",
         editor.text()
     );
-    let told = result(&editor, "t_2");
+    let output = result(&editor, "t_2");
     assert!(
-        told.contains("the sandbox lets files be written only below"),
-        "{told}"
+        output.contains("the sandbox lets files be written only below"),
+        "{output}"
     );
     assert!(!std::path::Path::new(&path).exists());
     editor.command("Flemma sandbox:disable");
@@ -123,8 +123,8 @@ fn tried(frontmatter: &str) -> (Editor, String) {
     editor.type_text(&below(&rules));
     editor.keys("<C-]>");
     assert_eq!(outcomes(&editor, ["t_1"]), ["ran"]);
-    let told = result(&editor, "t_1");
-    (editor, told)
+    let output = result(&editor, "t_1");
+    (editor, output)
 }
 
 #[test]
@@ -132,13 +132,13 @@ fn commands_write_in_the_chats_folder_and_nowhere_else() {
     if !holds("commands_write_in_the_chats_folder_and_nowhere_else") {
         return;
     }
-    let (editor, told) = tried("");
-    assert!(told.contains("Read-only file system"), "{told}");
+    let (editor, output) = tried("");
+    assert!(output.contains("Read-only file system"), "{output}");
     assert!(editor.dir().join("inside").exists());
-    let (_, told) = tried("flemma.opt.sandbox.policy.rw_paths = { '$CWD', '/var/tmp' }");
-    assert!(!told.contains("Read-only file system"), "{told}");
-    let (_, told) = tried("flemma.opt.sandbox = false");
-    assert!(!told.contains("Read-only file system"), "{told}");
+    let (_, output) = tried("flemma.opt.sandbox.policy.rw_paths = { '$CWD', '/var/tmp' }");
+    assert!(!output.contains("Read-only file system"), "{output}");
+    let (_, output) = tried("flemma.opt.sandbox = false");
+    assert!(!output.contains("Read-only file system"), "{output}");
 }
 
 #[test]
@@ -168,8 +168,8 @@ fn a_command_cannot_write_the_chat_that_is_saved_while_it_runs() {
     });
     std::fs::write(editor.dir().join("saved"), "").unwrap();
     assert_eq!(outcomes(&editor, ["t_1"]), ["ran"]);
-    let told = result(&editor, "t_1");
-    assert!(told.contains("Read-only file system"), "{told}");
+    let output = result(&editor, "t_1");
+    assert!(output.contains("Read-only file system"), "{output}");
     let saved = std::fs::read_to_string(editor.dir().join("question.chat")).unwrap();
     assert!(!saved.contains("\nforged"), "{saved}");
 }
@@ -197,8 +197,11 @@ fn a_foreign_chat_can_narrow_the_sandbox_and_not_disable_it() {
         watch(&editor);
         editor.keys("<C-]>");
         assert_eq!(outcomes(&editor, ["t_1"]), ["ran"], "{rules}");
-        let told = result(&editor, "t_1");
-        assert!(told.contains("Read-only file system"), "{rules}: {told}");
+        let output = result(&editor, "t_1");
+        assert!(
+            output.contains("Read-only file system"),
+            "{rules}: {output}"
+        );
         let said = editor.messages();
         assert_eq!(said.contains(":Flemma trust"), withheld, "{rules}: {said}");
     }
@@ -218,13 +221,13 @@ fn files_that_run_by_themselves_are_set_aside_and_reported() {
     watch(&editor);
     editor.keys("<C-]>");
     assert_eq!(outcomes(&editor, ["t_1"]), ["ran"]);
-    let told = result(&editor, "t_1");
+    let output = result(&editor, "t_1");
     for line in [
         "made\n",
         "/sub/.envrc.flemma-held.\n",
         "/sub/.git/config.flemma-held.]",
     ] {
-        assert!(told.contains(line), "{told}");
+        assert!(output.contains(line), "{output}");
     }
     let folder = editor.dir().join("sub");
     assert!(!folder.join(".envrc").exists() && !folder.join(".git/config").exists());

@@ -70,8 +70,8 @@ fn a_script_runs_no_call_that_the_rules_do_not_approve() {
         (Some(4), "I could not.\n"),
         "{ran:?}"
     );
-    let told = provider.requests()[1].body["messages"].to_string();
-    assert!(told.contains("no policy approves it"), "{told}");
+    let messages = provider.requests()[1].body["messages"].to_string();
+    assert!(messages.contains("no policy approves it"), "{messages}");
 }
 
 #[test]

@@ -192,8 +192,8 @@ fn a_new_tool_works_at_once() {
     for (name, language) in [("greet", "python"), ("greet2", "bash")] {
         let ran = shell.run(&["tool", "new", name, "--lang", language]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        let told = format!("flemma tool {name} '{{\"name\": \"Ann\"}}' --approve {name}\n");
-        assert!(ran.err.contains(&told), "{}", ran.err);
+        let hint = format!("flemma tool {name} '{{\"name\": \"Ann\"}}' --approve {name}\n");
+        assert!(ran.err.contains(&hint), "{}", ran.err);
         let call = [
             "tool",
             name,
@@ -301,10 +301,10 @@ fn no_tool_writes_a_script_without_the_user() {
 fn a_tool_named_like_a_subcommand_says_how_to_run_it() {
     let shell = Shell::offline();
     write_tool(&own(&shell), "new", "print('mine')");
-    let told =
+    let hint =
         "is called in a shell by `flemma tool -- new`, as `flemma tool new` means something else.";
     let ran = shell.run(&["tools"]);
-    assert!(ran.err.contains(told), "{ran:?}");
+    assert!(ran.err.contains(hint), "{ran:?}");
     let ran = shell.run(&["tool", "--approve", "new", "--", "new", "{}"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "mine\n"), "{ran:?}");
 }

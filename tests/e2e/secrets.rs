@@ -190,11 +190,11 @@ fn a_refusal_without_a_user_names_the_option() {
 
     let mut client = Client::greeted(&shell, &["--approve", "read"]);
     client.send(&call(2, "read", file(".env")));
-    let told = client.receive()["result"].to_string();
-    assert!(!told.contains(SECRET), "{told}");
+    let output = client.receive()["result"].to_string();
+    assert!(!output.contains(SECRET), "{output}");
     assert!(
-        told.contains("is secret") && told.contains("sandbox.reveal"),
-        "{told}"
+        output.contains("is secret") && output.contains("sandbox.reveal"),
+        "{output}"
     );
     client.leave();
 
@@ -237,13 +237,13 @@ fn a_command_in_the_sandbox_sees_no_secret_until_it_is_revealed() {
     let editor = victim(&provider, json!({"sandbox": {"enabled": true}}));
     editor.keys("<C-]>");
     assert_eq!(outcomes(&editor, ["t_0"]), ["ran"]);
-    let told = result(&editor, "t_0");
-    assert!(!told.contains(SECRET), "{told}");
+    let output = result(&editor, "t_0");
+    assert!(!output.contains(SECRET), "{output}");
     assert!(
-        told.contains("The sandbox hides secrets from commands"),
-        "{told}"
+        output.contains("The sandbox hides secrets from commands"),
+        "{output}"
     );
-    assert!(told.contains("sandbox.reveal = { \""), "{told}");
+    assert!(output.contains("sandbox.reveal = { \""), "{output}");
 
     let provider = calls(&call);
     let reveal = json!(["$CWD/.env", "~/.ssh/id_work"]);
@@ -251,6 +251,6 @@ fn a_command_in_the_sandbox_sees_no_secret_until_it_is_revealed() {
     let editor = victim(&provider, options);
     editor.keys("<C-]>");
     assert_eq!(outcomes(&editor, ["t_0"]), ["ran"]);
-    let told = result(&editor, "t_0");
-    assert_eq!(told.matches(SECRET).count(), 2, "{told}");
+    let output = result(&editor, "t_0");
+    assert_eq!(output.matches(SECRET).count(), 2, "{output}");
 }

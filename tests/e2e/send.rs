@@ -75,9 +75,9 @@ fn a_call_is_denied_without_a_terminal() {
     assert_eq!(ran.code, Some(4), "{ran:?}");
     let requests = provider.requests();
     assert_eq!(requests.len(), 2);
-    let told = &requests[1].body["messages"][2]["content"][1];
-    assert_eq!(told["is_error"], true);
-    assert!(told["content"].as_str().unwrap().contains("was denied"));
+    let denied = &requests[1].body["messages"][2]["content"][1];
+    assert_eq!(denied["is_error"], true);
+    assert!(denied["content"].as_str().unwrap().contains("was denied"));
     assert!(ran.err.contains("--approve NAME"), "{}", ran.err);
     assert!(shell.read("question.chat").ends_with("@You:\n\n"));
 }

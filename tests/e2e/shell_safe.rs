@@ -126,7 +126,7 @@ fn a_restricted_run_refuses_and_names_the_command() {
     for program in ["rm", "rmdir", "chmod +x", "chown me", "sudo ls", "su"] {
         let call = bash(&format!("{program} x"));
         let name = program.split(' ').next().unwrap();
-        let told = format!("The command \"{name}\" is not allowed: it is not in the whitelist.");
+        let refusal = format!("The command \"{name}\" is not allowed: it is not in the whitelist.");
         // Neither a yes nor a list helps.
         for more in [
             &["--restricted"][..],
@@ -135,12 +135,12 @@ fn a_restricted_run_refuses_and_names_the_command() {
             let arguments = [&["tool", "bash", &call][..], more].concat();
             let ran = shell.run_with(&arguments, "y\n");
             assert_eq!(ran.code, Some(4), "{ran:?}");
-            assert!(ran.out.contains(&told), "{ran:?}");
+            assert!(ran.out.contains(&refusal), "{ran:?}");
         }
         // Without the flag it would ask; without a terminal it refuses with the same text.
         let ran = shell.run(&["tool", "bash", &call]);
         assert_eq!(ran.code, Some(4), "{ran:?}");
-        assert!(ran.out.contains(&told), "{ran:?}");
+        assert!(ran.out.contains(&refusal), "{ran:?}");
     }
     assert!(shell.path("x").exists());
     let ran = shell.run(&["tool", "bash", "--restricted", &bash("ls > y")]);
@@ -177,10 +177,10 @@ fn a_restricted_chat_tells_the_model_what_it_may_not_do() {
     let ran = shell.run(&["send", "a.chat", "-m", "Go.", "--restricted"]);
     let sent = provider.requests()[1].body["messages"][2]["content"][0].clone();
     assert_eq!(sent["is_error"], true);
-    let told = sent["content"].as_str().unwrap();
+    let refusal = sent["content"].as_str().unwrap();
     assert!(
-        told.starts_with("The tool was denied by a policy. The command \"rm\" is not allowed"),
-        "{told}"
+        refusal.starts_with("The tool was denied by a policy. The command \"rm\" is not allowed"),
+        "{refusal}"
     );
     assert!(ran.out.contains("I see."), "{ran:?}");
 }

@@ -77,14 +77,14 @@ fn the_specifications_calculator_multiplies() {
         let request = provider.requests()[0].body.clone();
         let tools = request["tools"].as_array().unwrap();
         let mine = tools.iter().find(|it| it["name"] == "calculator").unwrap();
-        let told = mine["description"].as_str().unwrap();
+        let description = mine["description"].as_str().unwrap();
         assert!(
-            told.starts_with("Perform calculations\n\nCall this tool"),
-            "{told}"
+            description.starts_with("Perform calculations\n\nCall this tool"),
+            "{description}"
         );
         let xml = "<tool name=\"calculator\">\n  <action>\n    <num1>100</num1>\n    <num2>50</num2>\n    \
                    <operation>multiply</operation>\n  </action>\n</tool>\n```";
-        assert!(told.contains(xml), "{told}");
+        assert!(description.contains(xml), "{description}");
         assert_eq!(
             mine["input_schema"]["properties"]["num1"]["type"],
             json!(["number", "string"])

@@ -10,13 +10,15 @@ use crate::stage::*;
 const XML: &str = "Let me see.\n\n```xml\n<tools>\n<tool name=\"read\"><label>x</label><path>f.txt</path></tool>\n\
                    <tool name=\"bash\"><label>x</label><command>echo hi</command></tool>\n</tools>\n```\n";
 
-fn told_in_words(provider: &Provider) -> Setup {
+fn described_in_text(provider: &Provider) -> Setup {
     let options = json!({"model": "old", "models": {"old": {"tools": false}}});
     with_options(provider, options).with("f.txt", "a\n")
 }
 
 fn start(provider: &Provider, text: &str) -> Editor {
-    let editor = told_in_words(provider).file("question.chat", text).start();
+    let editor = described_in_text(provider)
+        .file("question.chat", text)
+        .start();
     watch(&editor);
     editor
 }
@@ -83,11 +85,11 @@ fn an_unreadable_call_is_reported_to_the_model_once() {
     editor.keys("<C-]>");
     wait_message(&editor, "cannot be read a second time");
     expect_requests(&editor, 2);
-    let told = &provider.requests()[1].body;
-    assert_eq!(content(told, 2), broken);
+    let body = &provider.requests()[1].body;
+    assert_eq!(content(body, 2), broken);
     assert!(
-        content(told, 3).contains("The call could not be read"),
-        "{told}"
+        content(body, 3).contains("The call could not be read"),
+        "{body}"
     );
     let text = editor.text();
     assert!(

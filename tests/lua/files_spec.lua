@@ -273,10 +273,10 @@ end)
 
 test("after a command, open files are reloaded and conflicts are reported once", function()
   vim.o.autoread = false
-  local told = {}
+  local reported = {}
   local notify = vim.notify
   vim.notify = function(message)
-    told[#told + 1] = message
+    reported[#reported + 1] = message
   end
   with_open("one\n", function(path, buffer)
     disk.watch()
@@ -291,8 +291,8 @@ test("after a command, open files are reloaded and conflicts are reported once",
   end)
   vim.notify = notify
   vim.o.autoread = true
-  same(#told, 1)
-  assert(told[1]:find("has unsaved changes", 1, true), told[1])
+  same(#reported, 1)
+  assert(reported[1]:find("has unsaved changes", 1, true), reported[1])
 end)
 
 test("a file that was created after its buffer is reloaded without a question", function()

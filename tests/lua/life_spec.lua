@@ -11,7 +11,7 @@ local command ---@type string[] Of the last start.
 local exit ---@type fun(code: integer) Ends the host that was started last.
 local said = {} ---@type { method: string, payload: table }[]
 local stopped = {} ---@type integer[]
-local told = {} ---@type string[]
+local reported = {} ---@type string[]
 
 local real = { jobstart = vim.fn.jobstart, jobstop = vim.fn.jobstop, rpcnotify = vim.rpcnotify, notify = vim.notify }
 
@@ -31,11 +31,11 @@ vim.rpcnotify = function(_, method, payload)
   said[#said + 1] = { method = method, payload = payload }
 end
 vim.notify = function(message)
-  told[#told + 1] = message
+  reported[#reported + 1] = message
 end
 
 local function forget()
-  said, stopped, told = {}, {}, {}
+  said, stopped, reported = {}, {}, {}
 end
 
 ---@return string[]
@@ -65,8 +65,8 @@ test("without a host program a chat is an ordinary buffer, and a key shows what 
   local buffer = open({ "@You:" })
   require("flemma.buffer").command("advance")
   same(starts, 0)
-  assert(told[1]:find("no host program at /nonexistent/flemma", 1, true), told[1])
-  assert(told[1]:find("cargo build --release", 1, true), told[1])
+  assert(reported[1]:find("no host program at /nonexistent/flemma", 1, true), reported[1])
+  assert(reported[1]:find("cargo build --release", 1, true), reported[1])
   vim.api.nvim_buf_set_lines(buffer, 1, 1, false, { "still editable" })
   same(said, {})
   vim.cmd.bwipeout({ bang = true })
@@ -83,7 +83,7 @@ test("a host gets nothing before it answers hello, and then everything, in order
   same(methods(), { "hello", "configure", "attach", "snapshot", "open_files", "command" })
   same(said[3].payload.reason, "open")
   same(said[4].payload.text, "@You:\nhello")
-  same(told, {})
+  same(reported, {})
 end)
 
 test("a host that dies is restarted and learns what ran", function()
@@ -119,10 +119,10 @@ test("a host that keeps dying is restarted three times, then off with a hint", f
     exit(1)
   end
   same(starts, before + 3)
-  assert(told[#told]:find("stopped 4 times", 1, true), told[#told])
+  assert(reported[#reported]:find("stopped 4 times", 1, true), reported[#reported])
   require("flemma.buffer").command("advance")
   same(starts, before + 3)
-  assert(told[#told]:find(":Flemma restart", 1, true), told[#told])
+  assert(reported[#reported]:find(":Flemma restart", 1, true), reported[#reported])
 end)
 
 test("a host of another protocol is stopped with a message that names the fix", function()
@@ -130,7 +130,7 @@ test("a host of another protocol is stopped with a message that names the fix", 
   forget()
   welcome(99)
   same(#stopped, 1)
-  assert(told[1]:find("The host speaks protocol 99, the plugin 2", 1, true), told[1])
+  assert(reported[1]:find("The host speaks protocol 99, the plugin 2", 1, true), reported[1])
   same(host.channel(), nil)
   vim.cmd.bwipeout({ bang = true })
 end)

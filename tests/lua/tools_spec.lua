@@ -109,10 +109,10 @@ end)
 
 test("a source that raises an error, fails, or is done twice is reported once", function()
   clean(function()
-    local told, notices = {}, require("flemma.notices")
+    local reported, notices = {}, require("flemma.notices")
     local notify = notices.notify
     notices.notify = function(message)
-      told[#told + 1] = message.message
+      reported[#reported + 1] = message.message
     end
     tools.register(function()
       error("boom", 0)
@@ -126,10 +126,10 @@ test("a source that raises an error, fails, or is done twice is reported once", 
     same(names(), { "kept" })
     notices.notify = notify
     same(tools.is_ready(), true)
-    same(#told, 3)
-    assert(told[1]:find("failed: boom", 1, true), told[1])
-    assert(told[2]:find('the name "a b"', 1, true), told[2])
-    assert(told[3]:find("failed: the server is away", 1, true), told[3])
+    same(#reported, 3)
+    assert(reported[1]:find("failed: boom", 1, true), reported[1])
+    assert(reported[2]:find('the name "a b"', 1, true), reported[2])
+    assert(reported[3]:find("failed: the server is away", 1, true), reported[3])
   end)
 end)
 
@@ -156,10 +156,10 @@ end)
 
 test("a source that is never done is given up after its timeout", function()
   clean(function()
-    local told, notices = "", require("flemma.notices")
+    local reported, notices = "", require("flemma.notices")
     local notify = notices.notify
     notices.notify = function(message)
-      told = message.message
+      reported = message.message
     end
     tools.register({ timeout = 0.01, resolve = function() end })
     same(tools.is_ready(), false)
@@ -167,7 +167,7 @@ test("a source that is never done is given up after its timeout", function()
     vim.wait(1000, tools.is_ready)
     notices.notify = notify
     same(tools.is_ready(), true)
-    assert(told:find("it was not done within 0.01 seconds", 1, true), told)
+    assert(reported:find("it was not done within 0.01 seconds", 1, true), reported)
   end)
 end)
 
