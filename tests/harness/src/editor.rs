@@ -17,7 +17,7 @@ use crate::screen::Screen;
 
 /// How long anything that a test waits for may take. Far above what is expected,
 /// so that a loaded machine fails no test; what is slow is found by the benches.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running Neovim with a screen attached. Killed when dropped, and the host
 /// that it started must be gone shortly after.
