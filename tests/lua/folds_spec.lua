@@ -104,8 +104,9 @@ end)
 ---@param buffer integer
 ---@param opening boolean
 ---@param parts flemma.protocol.FoldPart[]
-local function send_parts(buffer, opening, parts)
-  local seq = mirror.seq(buffer)
+---@param seq integer? Of the text that they belong to; the current one by default.
+local function send_parts(buffer, opening, parts, seq)
+  seq = seq or mirror.seq(buffer)
   played.host("folds", { buffer = buffer, seq = seq, enabled = true, opening = opening, parts = parts })
 end
 
@@ -207,6 +208,17 @@ test("folds are created once when a message begins further down", function()
   local second = { first = 5, last = 12, items = { item(8, 10, true) } }
   send_parts(buffer, false, { first, second })
   same(levels(), "111110001100")
+end)
+
+test("folds of a message that was deleted meanwhile replace no others", function()
+  local buffer = folded()
+  vim.cmd("normal! zR")
+  same(levels(), "111111112200")
+  vim.api.nvim_buf_set_lines(buffer, 4, 4, false, { "one", "two", "three" })
+  local seq = mirror.seq(buffer)
+  vim.api.nvim_buf_set_lines(buffer, 4, 7, false, {})
+  send_parts(buffer, false, { { first = 4, last = 7, items = { item(4, 7) } } }, seq)
+  same(levels(), "111111112200")
 end)
 
 test("a closed fold of the user around messages stays closed", function()

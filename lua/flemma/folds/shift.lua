@@ -150,6 +150,12 @@ function M.read(items, changes)
     parts[index] = { first = item.first, last = item.last, folds = folds }
   end
   for _, change in ipairs(changes) do
+    -- The host forgets a part whose first line was replaced, and sends it again.
+    if change.last - change.first ~= 1 or change.new_last ~= change.last then
+      parts = vim.tbl_filter(function(part)
+        return part.first < change.first or part.first >= change.last
+      end, parts)
+    end
     M.all(parts, change)
   end
   return parts
