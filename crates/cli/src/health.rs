@@ -1,8 +1,8 @@
 //! `flemma health`: what `:checkhealth flemma` says about options and providers, as JSON
 //! lines.
 //!
-//! The options come on standard input as `setup()` got them. Says only whether a key is
-//! set, and never shows or fetches one.
+//! Reads the options from standard input, in the form that `setup()` takes. Reports whether a
+//! key is set, and never shows or fetches one.
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -57,7 +57,7 @@ pub fn print() -> ExitCode {
     stdout::print(&lines.collect::<Vec<_>>().join("\n")).into()
 }
 
-/// What is wrong with the options, under a heading.
+/// Returns a heading and the invalid options.
 fn options(invalid: &[InvalidOption]) -> Vec<Finding> {
     let mut lines = vec![Finding::new("start", "Options".to_owned())];
     if invalid.is_empty() {
@@ -71,7 +71,7 @@ fn options(invalid: &[InvalidOption]) -> Vec<Finding> {
     lines
 }
 
-/// The provider in use, then every other one.
+/// Returns a finding about the provider in use, then one about each other provider.
 fn report(settings: &Settings, variables: Variables<'_>) -> Vec<Finding> {
     let used = match settings.provider.as_str() {
         "auto" => endpoint::from_environment(variables),
@@ -89,7 +89,7 @@ fn report(settings: &Settings, variables: Variables<'_>) -> Vec<Finding> {
     std::iter::once(first).chain(others).collect()
 }
 
-/// `tutor`, or `auto` when the environment has nothing for it.
+/// Describes `tutor`, or `auto` if the environment has neither key nor address.
 fn without_key(name: &str) -> Finding {
     let text = match name {
         "auto" => {
@@ -101,7 +101,7 @@ fn without_key(name: &str) -> Finding {
     Finding::new("ok", text.to_owned())
 }
 
-/// Whether the provider in use has a key and an address, and where they come from.
+/// Returns where the provider in use gets its key, or what is missing.
 fn in_use(spec: &ProviderSpec, settings: &Settings, variables: Variables<'_>) -> Finding {
     let name = spec.name;
     let is_given = |option: &str| {
@@ -148,14 +148,14 @@ fn missing(spec: &ProviderSpec) -> Finding {
     }
 }
 
-/// Which variables of a provider that is not in use are set.
+/// Returns which variables of another provider are set.
 fn variables_of(spec: &ProviderSpec, variables: Variables<'_>) -> Option<Finding> {
     let state = |variable: &str| match variables(variable) {
         Some(value) if !value.trim().is_empty() => format!("${variable} is set"),
         _ => format!("${variable} is not set"),
     };
     let key = (!spec.key_variable.is_empty()).then(|| state(spec.key_variable))?;
-    // Only an address that is set, or that must be, is worth a word.
+    // Most providers have an address, and the variable that replaces it is rarely set.
     let address = state(spec.base_url_variable);
     let shown = address.ends_with("is set") || spec.base_url.is_empty();
     let parts = [Some(key), shown.then_some(address)];

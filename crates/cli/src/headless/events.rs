@@ -42,7 +42,7 @@ impl HeadlessRun {
             EditorQuestion::Prompt(prompt) => return self.prompt(prompt, reply),
             EditorQuestion::OpenText(it) => self.open_text(&it.path),
             EditorQuestion::ReplaceText(_) => cannot_be_replaced(),
-            // Only Lua has functions. Dropping `reply` tells the session so.
+            // Only Lua has functions. Without a reply, the session treats them as missing.
             EditorQuestion::Functions(_) => return,
         };
         // Fails if the call was cancelled meanwhile.
