@@ -9,8 +9,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub use allow::HttpAllow;
 
-/// Whether anybody on the internet could be meant by an address. Not what leads to
-/// this machine, to its networks, or to the services of a cloud beside it.
+/// Whether an address is public: not of this machine, its networks, or a cloud's internal
+/// services.
 pub(crate) fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => is_public_v4(ip),
@@ -43,7 +43,7 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
     (0x2000..0x4000).contains(&first) && !special && first != 0x3fff
 }
 
-/// The IPv4 address that stands in an IPv6 one, by any of the ways to put it there.
+/// The IPv4 address that is embedded in an IPv6 address, in any of the standard ways.
 fn inside(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = ip.segments();
     let of = |high: u16, low: u16| {

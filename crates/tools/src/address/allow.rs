@@ -1,8 +1,7 @@
 //! The hosts and networks that the user lists in `tools.http_get.allow`.
 //!
-//! Pure. A name says whom nobody needs to ask about; only an address or a network says
-//! that something near may be reached, because whoever owns a name decides where it
-//! leads.
+//! Pure. A listed name needs no approval. Only a listed address or network permits access to this
+//! machine and its networks, because the owner of a name decides which address it resolves to.
 
 use std::net::IpAddr;
 

@@ -1,7 +1,6 @@
-//! Takes what a command made and may not make out of the way: it is renamed where it
-//! stands, and nothing of it is lost.
+//! Renames files that a command made but may not make. Nothing is deleted.
 //!
-//! Other commands may run meanwhile, so no link on the way is followed.
+//! Other commands may run at the same time, so no link is followed.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -16,7 +15,7 @@ const ENDING: &str = ".flemma-held";
 /// Most names that are tried for one.
 const MOST: usize = 100;
 
-/// Renames `path`, which is below `root`; tells its new path.
+/// Renames `path`, which is below `root`, and returns its new path.
 ///
 /// # Errors
 ///

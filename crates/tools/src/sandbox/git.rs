@@ -69,8 +69,7 @@ const HARMLESS: [(&str, &[&str]); 11] = [
     ),
 ];
 
-/// Whether Git takes a folder with these entries for one of its own, whatever its name
-/// and wherever it stands.
+/// Whether Git recognizes a folder with these entries as a Git folder, whatever its name.
 pub(super) fn is_gits(has: impl Fn(&str) -> bool) -> bool {
     has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
 }

@@ -77,8 +77,7 @@ pub(super) fn add_written(path: &Path, text: &str) {
     written.insert(path.to_owned(), Fingerprint::of(text.as_bytes()));
 }
 
-/// Whether all that stands there, a file or what is in a folder, is as a file tool wrote
-/// it.
+/// Whether a file, or everything in a folder, is as a file tool wrote it.
 pub(super) fn is_as_written(path: &Path) -> bool {
     let Ok(found) = fs::symlink_metadata(path) else {
         return false;

@@ -1,8 +1,7 @@
-//! What keeps commands from writing, and from reaching the network, beyond what the
-//! user allowed.
+//! Restricts which files commands can write and see, and whether they reach the network.
 //!
-//! Knows no option's name and no tool. [`Limits`] say what is allowed; `bwrap` has it
-//! enforced by bubblewrap, and `probe` finds out whether it really is.
+//! This module refers to no option and no tool. [`Limits`] define what is allowed, `bwrap` enforces
+//! it with bubblewrap, and `probe` tests that bubblewrap works.
 
 mod aside;
 mod bwrap;
@@ -41,39 +40,38 @@ use crate::secrets::{Concealed, Secrets};
 /// How often a command is started again whose sandbox could not be set up.
 pub(crate) const RETRIES: usize = 16;
 
-/// What commands of one chat may do.
+/// The limits of one chat's commands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Below these, files can be written. Absolute.
+    /// Writable folders, as absolute paths.
     pub writable: Vec<PathBuf>,
-    /// Below `writable`, and yet not written. What is not there cannot be kept from
-    /// being made.
+    /// Paths below `writable` that are read-only. A path that does not exist can still be created.
     pub kept: Vec<PathBuf>,
-    /// Below `writable`, and taken out of the way when a command made it.
+    /// Paths below `writable` that are renamed if a command creates them.
     pub never_made: Vec<PathBuf>,
-    /// Folders that the user works in: below them, `names` are neither written nor made.
+    /// Folders that the user works in. Below them, `names` can be neither written nor created.
     pub work: Vec<PathBuf>,
-    /// What is neither written nor made by its name.
+    /// Names of protected files.
     pub names: Names,
-    /// Folders that look empty: sockets of the editor are in them.
+    /// Folders that look empty, such as those with sockets of the editor.
     pub hidden: Vec<PathBuf>,
     /// Files and sockets that look empty.
     pub masked: Vec<PathBuf>,
-    /// What commands do not see because it is secret; nothing where all may be seen.
+    /// Decides which files are hidden because they are secret. `None` if none are.
     pub secrets: Option<Arc<Secrets>>,
-    /// Those of them that there are, once that was looked for.
+    /// The hidden secrets that exist, once they were searched.
     pub concealed: Option<Vec<Concealed>>,
-    /// What commands see as `/tmp`; the machine's own when absent.
+    /// The folder that commands see as `/tmp`; the machine's own if absent.
     pub tmp: Option<Tmp>,
-    /// Files and folders below the machine's `/tmp` that are seen all the same.
+    /// Files and folders below the machine's `/tmp` that remain visible.
     pub shown: Vec<PathBuf>,
-    /// Sockets that can be reached; all others that exist when a command starts cannot.
+    /// Sockets that can be reached. All others that exist when a command starts can't.
     pub sockets: Vec<PathBuf>,
-    /// What the user could grant, and how the result of a command names a missing grant.
+    /// Permissions that the user could grant, and how a result names a missing one.
     pub missing: Vec<Missing>,
     /// Whether the network can be reached.
     pub network: bool,
-    /// Whether a command keeps the privileges that the user has.
+    /// Whether a command keeps the user's privileges.
     pub privileged: bool,
 }
 
@@ -114,8 +112,8 @@ impl Limits {
         }
     }
 
-    /// The secrets that there are: those that everybody has, in the home folder and the
-    /// folders of the work, and which of `suspects` are some.
+    /// The secrets that exist in the home folder, in the folders of the work, and among
+    /// `suspects`.
     fn secrets_to_hide(&self, suspects: Vec<PathBuf>) -> Vec<Concealed> {
         let secrets = self.secrets.as_ref();
         secrets.map_or_else(Vec::new, |it| it.concealed(&self.work, suspects))
@@ -135,9 +133,9 @@ impl Limits {
 /// Names of files and folders, beside those of Git's own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
-    /// What is neither written nor made, wherever it stands.
+    /// Names that can be neither written nor created, in any folder.
     pub kept: Vec<String>,
-    /// Folders that nobody works in: below those in them, nothing is looked at.
+    /// Folders of generated or installed files, whose subfolders are not scanned.
     pub shallow: Vec<String>,
 }
 
@@ -151,7 +149,7 @@ impl Names {
     }
 }
 
-/// Some file systems do not tell letters of either case apart.
+/// Whether names are equal. Ignores case, as some file systems do.
 fn is_same(one: &str, other: &OsStr) -> bool {
     one.as_bytes()
         .eq_ignore_ascii_case(other.as_encoded_bytes())
@@ -168,14 +166,14 @@ pub struct Backend {
     pub required: bool,
 }
 
-/// What holds the calls of one chat.
+/// The sandbox of one chat's calls.
 #[derive(Debug, Clone, Default)]
 pub struct Sandbox {
     /// As they were given; absent when the user turned it off.
     given: Option<Limits>,
     /// What holds calls that may only read, where the user turned it off for the others.
     reserve: Option<Limits>,
-    /// With real paths, once somebody asked.
+    /// The same with real paths, computed on first use.
     limits: OnceLock<Limits>,
     backend: Backend,
 }
@@ -276,13 +274,13 @@ impl Sandbox {
         tmp.is_some_and(|tmp| find_out(&self.backend).is_ok() && tmp::make(&tmp.folder).is_ok())
     }
 
-    /// What stands before a command's own words to have it held, for a command that
-    /// runs in `cwd` and needs the files or folders `needed`; nothing when it runs free.
-    /// The first time in a process, this waits some 30 ms.
+    /// The words before a command that put it in the sandbox; empty without a sandbox. The command
+    /// runs in `cwd` and needs the files or folders `needed`. The first call in a process takes
+    /// some 30 ms.
     ///
     /// # Errors
     ///
-    /// It must be held and cannot be; a sentence for the model and the user.
+    /// A sandbox is required and there is none. The text is a sentence for the model and the user.
     pub fn prefix(&self, cwd: &Path, needed: &[&Path]) -> Result<Vec<OsString>, String> {
         let Some(limits) = self.limits() else {
             return Ok(Vec::new());
@@ -336,9 +334,8 @@ impl Sandbox {
         }
     }
 
-    /// Looks for what a command may neither write nor make, right before one starts.
-    /// Gives the sandbox for it, and what tells afterwards what it made; nothing when
-    /// commands run free. This waits, as [`Sandbox::prefix`] does.
+    /// Scans for protected files right before a command. Returns the sandbox for it, and a watch
+    /// that finds the files it made; `None` without a sandbox. Blocks as [`Sandbox::prefix`] does.
     pub fn watch(&self) -> Option<(Self, Watch)> {
         let limits = self.limits()?;
         find_out(&self.backend).ok()?;
@@ -352,8 +349,8 @@ impl Sandbox {
         Some((held, watch))
     }
 
-    /// Why commands run free although they should be held; `None` when they are held,
-    /// are meant to run free, or nobody found out yet.
+    /// Why commands run without a sandbox although they should have one. `None` if they have one,
+    /// should have none, or it is not known yet.
     pub fn lacking(&self) -> Option<String> {
         self.given.as_ref()?;
         probe::known(&self.backend)?.err()

@@ -100,7 +100,7 @@ fn is_command(line: &[u8]) -> bool {
     matches!(words.next(), Some(b"exec" | b"x"))
 }
 
-/// Renames a list and writes the rest of it in its place; tells its new name.
+/// Renames a list, writes the rest of it in its place, and returns its new name.
 fn replace(root: &Path, path: &Path, rest: &[u8]) -> io::Result<PathBuf> {
     let new = set_aside(root, path)?;
     let (folder, name) = path

@@ -1,8 +1,7 @@
-//! Names that no command may make: looked for before a command and after it.
+//! Finds files that commands may not make, by scans before and after a command.
 //!
-//! Nothing keeps a name from being made where other names may be, so what has come into
-//! being is taken out of the way when the command has ended. What is there before is
-//! kept as it is, wherever it stands.
+//! A sandbox can't prevent new files with a protected name in a writable folder, so they are
+//! renamed after the command. Files with such a name that exist before it are mounted read-only.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

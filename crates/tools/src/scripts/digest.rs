@@ -1,5 +1,4 @@
-//! What a folder of tools holds, as one digest: what somebody agreed to is told apart
-//! from what stands there now.
+//! Digest of a folder of tools, which detects changes since the user agreed to it.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};

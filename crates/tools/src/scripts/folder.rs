@@ -56,7 +56,7 @@ struct Seen {
     found: Result<Script, ScriptProblem>,
 }
 
-/// Tells a file from the one that was read.
+/// Identifies a version of a file.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
     place: (u64, u64),
@@ -223,7 +223,7 @@ fn folders(root: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(root)? {
         let entry = entry?;
-        // Of a link only a look at what it leads to tells.
+        // The type of a link's target needs a further call.
         let kind = entry.file_type()?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if (kind.is_dir() || kind.is_symlink()) && !name.starts_with('.') {

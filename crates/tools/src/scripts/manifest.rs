@@ -35,7 +35,7 @@ pub(crate) struct Manifest {
     pub name: String,
     /// What it does.
     pub description: String,
-    /// What else somebody may look for.
+    /// Further words by which the tool can be found.
     pub keywords: Vec<String>,
     /// The script's path below the tool's folder.
     pub script: String,
@@ -102,7 +102,7 @@ fn keywords(file: &Table<'_>) -> Result<Vec<String>, Wrong> {
     Ok(keywords)
 }
 
-/// A path that stays in the tool's folder, as whoever trusts that folder expects.
+/// The script's path. It must stay in the tool's folder, because trust applies to that folder.
 fn script(file: &Table<'_>) -> Result<String, Wrong> {
     use std::path::{Component, Path};
     let script = file.required("script", "name the file that is run, such as \"script.py\"")?;

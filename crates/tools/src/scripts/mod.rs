@@ -1,9 +1,7 @@
-//! Tools that are folders: a `tool.toml` that says what the tool is, and a script that
-//! does it. Document 5.
+//! Script tools: folders with a `tool.toml`, which describes the tool, and a script.
 //!
-//! Knows no policy and not who trusts which folder: a place may name the digest that
-//! somebody agreed to. What a script asks for, other tools or a model, goes to whoever
-//! stands behind [`crate::ToolContext`].
+//! This module knows no policy. A root may name the digest that the user agreed to. Requests of a
+//! script for other tools or a model go through [`crate::ToolContext`].
 
 mod clock;
 mod desk;

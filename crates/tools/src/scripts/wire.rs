@@ -29,7 +29,7 @@ const MOST_QUESTIONS: usize = 1000;
 pub(super) enum ScriptMessage {
     /// It returned this, or nothing.
     Done(Option<String>),
-    /// It failed, with this to be told.
+    /// It failed, with this message.
     Failed(String),
     /// It did not say.
     Nothing,
